@@ -1,0 +1,59 @@
+// Numbers in memory without a tensor library: what data/ produces, checkpoint/ stores and train/ turns into tensors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace sinew {
+
+enum class DType : uint8_t { boolean, u8, i8, i16, i32, i64, f16, bf16, f32, f64 };
+
+size_t size_of(DType dtype);                // bytes of one element
+std::string_view name_of(DType dtype);      // "f32"
+
+// Bytes on a 64-byte boundary (vector loads, and equal kernels for equal data: alignment can change which code path a
+// library takes). Contents start undefined. Move-only.
+class Buffer {
+ public:
+  static constexpr size_t kAlignment = 64;
+  Buffer() = default;
+  explicit Buffer(size_t size);
+  std::byte* data() { return bytes_.get(); }
+  const std::byte* data() const { return bytes_.get(); }
+  size_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* bytes) const;
+  };
+  std::unique_ptr<std::byte[], Free> bytes_;
+  size_t size_ = 0;
+};
+
+using Shape = std::vector<int64_t>;
+int64_t element_count(std::span<const int64_t> shape);  // product; 1 for a scalar
+
+// Dense, C order.
+struct Array {
+  DType dtype = DType::f32;
+  Shape shape;
+  Buffer bytes;
+
+  Array() = default;
+  Array(DType type, Shape dims);
+  int64_t count() const { return element_count(shape); }
+  template <typename T>
+  T* as() {
+    return reinterpret_cast<T*>(bytes.data());
+  }
+  template <typename T>
+  const T* as() const {
+    return reinterpret_cast<const T*>(bytes.data());
+  }
+};
+
+}  // namespace sinew

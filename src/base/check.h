@@ -1,0 +1,25 @@
+// `SINEW_CHECK(cond, values...)`: a programmer's promise. On in every build; prints the values and aborts. To the
+// other members of a run an abort is one more lost peer, which they survive; a wrong number is not.
+#pragma once
+
+#include <sstream>
+#include <string>
+
+namespace sinew {
+
+[[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& values);
+
+template <typename... Values>
+[[noreturn]] void check_failed_with(const char* file, int line, const char* condition, const Values&... values) {
+  std::ostringstream text;
+  ((text << values << ' '), ...);
+  check_failed(file, line, condition, text.str());
+}
+
+}  // namespace sinew
+
+#define SINEW_CHECK(condition, ...)                                                                        \
+  do {                                                                                                     \
+    if (!(condition)) [[unlikely]]                                                                         \
+      ::sinew::check_failed_with(__FILE__, __LINE__, #condition __VA_OPT__(, ) __VA_ARGS__);               \
+  } while (false)

@@ -1,0 +1,37 @@
+#include "base/hash.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace sinew {
+namespace {
+
+TEST(Crc32c, GivesTheCheckValueOfThePolynomial) {
+  EXPECT_EQ(crc32c(std::as_bytes(std::span("123456789", 9))), 0xE3069283U);
+  EXPECT_EQ(crc32c({}), 0U);
+}
+
+TEST(Crc32c, CanBeContinued) {
+  const std::string text(1000, 'x');
+  const auto bytes = std::as_bytes(std::span(text));
+  for (const size_t cut : {0, 1, 7, 8, 9, 500, 1000}) EXPECT_EQ(crc32c(bytes.subspan(cut), crc32c(bytes.first(cut))), crc32c(bytes));
+}
+
+TEST(Digest, HexGoesThereAndBack) {
+  const Digest digest = digest_of(std::string_view("sinew"));
+  Digest back;
+  ASSERT_TRUE(from_hex(to_hex(digest), back));
+  EXPECT_EQ(back, digest);
+  EXPECT_FALSE(from_hex("xyz", back));
+  EXPECT_FALSE(from_hex(std::string(31, '0') + "g", back));
+  EXPECT_EQ(to_hex(digest_of(std::string_view(""))), "99aa06d3014798d86001c324468d497f");  // XXH3-128 of nothing
+}
+
+TEST(Digest, OfPartsDependsOnOrder) {
+  const Digest a = digest_of(std::string_view("a")), b = digest_of(std::string_view("b"));
+  EXPECT_NE(digest_of(std::span<const Digest>(std::array{a, b})), digest_of(std::span<const Digest>(std::array{b, a})));
+}
+
+}  // namespace
+}  // namespace sinew

@@ -1,0 +1,58 @@
+// `sinew`: finds the command by name, runs it, prints errors as two sentences.
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "cli/commands.h"
+
+namespace sinew::cli {
+namespace {
+
+struct Command {
+  const char* name;
+  const char* help;
+  int (*run)(const Arguments&);
+};
+
+constexpr Command kCommands[] = {
+    {nullptr, nullptr, nullptr},
+};
+
+int print_help() {
+  std::puts("usage: sinew COMMAND ...\n\nElastic model training.\n\ncommands:");
+  for (const Command& command : kCommands) {
+    if (command.name != nullptr) std::printf("  %-12s %s\n", command.name, command.help);
+  }
+  std::puts("\n'sinew COMMAND --help' says more.");
+  return kDone;
+}
+
+int dispatch(const std::string& name, const Arguments& arguments) {
+  for (const Command& command : kCommands) {
+    if (command.name != nullptr && name == command.name) return command.run(arguments);
+  }
+  std::fprintf(stderr, "sinew: no command '%s'\n  try: sinew --help\n", name.c_str());
+  return kUsage;
+}
+
+}  // namespace
+}  // namespace sinew::cli
+
+int main(int argc, char** argv) {
+  using namespace sinew::cli;
+  const Arguments words(argv + 1, argv + argc);
+  if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") return print_help();
+  try {
+    return dispatch(words[0], Arguments(words.begin() + 1, words.end()));
+  } catch (const sinew::Error& error) {
+    std::fprintf(stderr, "sinew %s: %s\n", words[0].c_str(), error.what());
+    if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", error.hint.c_str());
+    return kTrainingError;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "sinew %s: %s\n  try: this is a fault of sinew itself; please report it with the command line\n",
+                 words[0].c_str(), error.what());
+    return kTrainingError;
+  }
+}

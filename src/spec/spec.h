@@ -1,0 +1,244 @@
+// The job file: what the user wants, said once, checked completely before anything heavy loads.
+//
+// For the two programs and every room that is configured by a job. It never touches data, models or the network: it
+// turns YAML (or dotted overrides) into a `Job`, or into a list of every problem in the file, each with its place.
+// Everything here is plain values and pure functions, safe from any thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace sinew::spec {
+
+// ---- amounts with units --------------------------------------------------------------------------------------------
+
+// "10ep" "500st" "100ksp" "2Mtok" "30m" "0.1dur" (of the whole training)
+struct Duration {
+  enum class Unit { epochs, steps, samples, tokens, seconds, fraction };
+  double amount = 0;
+  Unit unit = Unit::steps;
+  bool operator==(const Duration&) const = default;
+};
+std::string to_string(const Duration& duration);  // the form parse accepts; exact
+
+// `auto`, or a value the user gave. What auto means is decided once, before step 0, by resolve code in the rooms that
+// know, and written to resolved.yaml with its reason.
+template <typename T>
+using Auto = std::optional<T>;  // nullopt: auto
+
+// ---- the job -------------------------------------------------------------------------------------------------------
+// One struct a section. The defaults below are the defaults: the option table reads them from here.
+
+struct ModelOptions {
+  std::string name = "mlp";                  // linear | svm | mlp | cnn | resnet18 | resnet34 | resnet50 | lstm
+  std::vector<int64_t> hidden = {256};       // mlp: sizes of the hidden layers
+  std::vector<int64_t> channels = {32, 64};  // cnn: channels of the convolution blocks
+  std::string activation = "relu";           // relu | gelu | tanh | silu
+  std::string norm = "none";                 // none | batch; mlp and cnn
+  double dropout = 0.0;                      // [0, 1)
+  int64_t width = 64;                        // resnet: channels of the first stage
+  std::string stem = "auto";                 // resnet: auto | imagenet | cifar
+  int64_t embedding = 128;                   // lstm: size of a token's vector
+  int64_t hidden_size = 128;                 // lstm
+  int64_t layers = 1;                        // lstm
+  bool bidirectional = false;                // lstm
+  std::string init_from;                     // warm start: a checkpoint, run directory or .safetensors file
+};
+
+struct LossOptions {
+  std::string name = "auto";          // auto | cross_entropy | mse | l1 | hinge | bce
+  double label_smoothing = 0.0;       // cross_entropy, [0, 1)
+  std::vector<double> class_weights;  // empty: all 1; else one a class
+};
+
+// Where one part of the data lies. Exactly the fields its format needs are set.
+struct DataSource {
+  std::string path;    // file or folder (cifar, csv, jsonl, npz, image_folder, image_list, text)
+  std::string images;  // idx and npy: the inputs
+  std::string labels;  // idx and npy: the targets
+  bool given() const { return !path.empty() || !images.empty(); }
+};
+
+struct ColumnOptions {
+  std::string target;                    // csv, tsv, jsonl: the column to predict; required there
+  std::vector<std::string> features;     // empty: every other column
+  std::vector<std::string> categorical;  // columns to treat as categories though they look numeric
+  std::vector<std::string> ignore;       // columns to leave out
+};
+
+struct ImageOptions {
+  std::vector<int64_t> size;  // [height, width]; required for folders and lists of unequal images
+  int64_t channels = 3;       // 1 | 3
+};
+
+struct TextOptions {
+  std::string tokens = "chars";  // chars | bytes
+  int64_t window = 64;           // tokens in a sample; the target is the next token at every place
+};
+
+struct AugmentOptions {      // each a pure function of (seed, epoch, sample); in this order
+  int64_t crop_padding = 0;  // pixels of zero padding around before a random crop back to size
+  double flip = 0.0;         // probability of a left-right flip
+  double rotate = 0.0;       // up to this many degrees either way
+  double translate = 0.0;    // up to this fraction of the size either way, both axes
+  std::vector<double> scale; // [low, high] factor; empty: none
+  double noise = 0.0;        // deviation of added Gaussian noise, in units of the [0,1] pixel range
+  bool any() const;
+};
+
+struct DataOptions {
+  std::string format = "auto";  // auto | idx | cifar10 | cifar100 | csv | tsv | jsonl | npy | npz | image_folder | image_list | text
+  DataSource train;             // required
+  DataSource val;               // empty: split.val of train
+  DataSource test;              // empty: split.test of train
+  double split_val = 0.0;       // key data.split.val, [0, 1)
+  double split_test = 0.0;      // key data.split.test
+  std::string task = "auto";    // auto | classification | regression
+  ColumnOptions columns;
+  ImageOptions image;
+  TextOptions text;
+  std::string normalize = "auto";   // auto | none: per-channel (images) or per-column mean and deviation of train
+  AugmentOptions augment;
+  std::string on_corrupt = "fail";  // fail | skip: bytes that were read and do not decode; a read error always fails
+  Auto<int64_t> prefetch_threads;   // key data.prefetch.threads
+  int64_t prefetch_bytes = 256LL << 20;  // key data.prefetch.memory, "256MiB": bound of decoded batches waiting
+};
+
+struct TrainerOptions {
+  Duration max_duration = {10, Duration::Unit::epochs};
+  int64_t batch_size = 64;             // global: samples in a step, whatever the number of workers
+  Auto<int64_t> shards;                // S; auto: a function of this job file alone
+  Auto<int64_t> lanes;                 // threads that compute shards; never changes the result
+  std::string precision = "auto";      // auto | fp32 | bf16
+  std::string memory_format = "auto";  // auto | contiguous | channels_last
+  std::string device = "auto";         // auto | cpu | cuda
+  double grad_clip_norm = 0.0;         // 0: off
+  double ema_decay = 0.0;              // 0: off; else evaluation and the model artifact use the averaged weights
+  bool drop_last = false;              // leave out an epoch's ragged last batch
+  uint64_t seed = 0;
+  Duration eval_interval = {1, Duration::Unit::epochs};
+  int64_t eval_batch_size = 0;         // 0: batch_size
+};
+
+struct OptimizerOptions {
+  std::string name = "adamw";  // sgd | adam | adamw | rmsprop
+  double lr = 1e-3;
+  double weight_decay = 0.0;
+  double momentum = 0.0;              // sgd, rmsprop
+  bool nesterov = false;              // sgd
+  std::vector<double> betas = {0.9, 0.999};  // adam, adamw
+  double eps = 1e-8;                  // adam, adamw, rmsprop
+  double alpha = 0.99;                // rmsprop
+};
+
+struct SchedulerOptions {
+  std::string name = "constant";  // constant | step | cosine | linear | one_cycle
+  Duration warmup = {0, Duration::Unit::steps};     // linear from 0 to lr; any name
+  Duration step_size = {1, Duration::Unit::epochs}; // step: interval
+  double gamma = 0.1;             // step: factor at each interval
+  double final_factor = 0.0;      // cosine, linear: lr at the end as a fraction of lr
+};
+
+struct CheckpointOptions {
+  std::string interval = "1ep";   // a duration, or "never" (the last state is still saved)
+  int64_t keep = 2;               // newest ones kept
+  int64_t keep_best = 1;          // best ones by monitor kept besides
+  std::string monitor = "auto";   // a metric name; auto: the objective's, else early stopping's, else val/loss
+  std::string mode = "auto";      // auto | min | max
+  std::string mirror;             // a second directory that gets a copy; empty: none
+};
+
+struct EarlyStoppingOptions {
+  std::string monitor;        // empty: off
+  std::string mode = "auto";  // auto | min | max
+  int64_t patience = 3;       // evaluations without improvement
+  double min_delta = 0.0;
+  bool restore_best = true;   // the model artifact holds the best weights
+};
+
+struct Objective {  // "val/accuracy >= 0.92"; training stops when met and the report says met or not
+  std::string metric;
+  bool at_least = true;
+  double value = 0;
+};
+
+struct LoggingOptions {
+  Duration interval = {50, Duration::Unit::steps};
+  bool tensorboard = true;
+};
+
+struct BudgetOptions {
+  double seconds = 0;  // key budget.time, "2h": stop with a checkpoint, exit code 3; 0: none
+};
+
+struct Job {
+  std::string name = "job";
+  ModelOptions model;
+  LossOptions loss;
+  DataOptions data;
+  TrainerOptions trainer;
+  OptimizerOptions optimizer;
+  SchedulerOptions scheduler;
+  CheckpointOptions checkpoint;
+  EarlyStoppingOptions early_stopping;
+  std::optional<Objective> objective;
+  LoggingOptions logging;
+  BudgetOptions budget;
+};
+
+// ---- reading -------------------------------------------------------------------------------------------------------
+
+struct Problem {
+  std::string file;  // file name, or "override" for one given on the command line
+  int line = 0, column = 0;  // 1-based; 0 where there is none
+  std::string what, hint;
+};
+std::string to_string(const Problem& problem);  // "job.yaml:3:5: unknown key 'modle' / did you mean 'model'?"
+
+struct Reading {
+  Job job;                        // meaningful only when problems is empty
+  std::vector<Problem> problems;  // every problem, in file order
+};
+
+using Environment = std::map<std::string, std::string>;  // for ${NAME} in strings
+
+// `overrides`: dotted, "optimizer.lr=3e-4"; values are YAML. Relative paths stay as they are (relative to the working
+// directory of the command). Never throws for any bytes whatsoever.
+Reading read_job(std::string_view yaml, std::string_view file_name, const std::vector<std::string>& overrides = {},
+                 const Environment& environment = {});
+
+// ---- writing -------------------------------------------------------------------------------------------------------
+
+// Why an auto became what it is: dotted key -> reason.
+using Reasons = std::map<std::string, std::string>;
+
+// Every option with its value, reasons as comments. read_job(to_yaml(job)) gives the same job.
+std::string to_yaml(const Job& job, const Reasons& reasons = {});
+
+// JSON Schema (draft 2020-12) of the job file; accepts exactly what read_job accepts, cross-field rules apart.
+std::string json_schema();
+
+// docs/reference/job-file.md, made from the option table.
+std::string reference_markdown();
+
+// One option of the table, for --help and for rooms that list options.
+struct OptionInfo {
+  std::string key, type, default_value, help;
+  std::vector<std::string> choices;
+};
+std::vector<OptionInfo> options();
+
+// ---- shared by every reader of user text ---------------------------------------------------------------------------
+
+std::optional<Duration> parse_duration(std::string_view text);       // nullopt: not a duration
+std::optional<int64_t> parse_bytes(std::string_view text);           // "4GiB" "512MB" "100"
+std::optional<Objective> parse_objective(std::string_view text);
+// The closest of `known` if it is close enough to be a slip of the hand; else "".
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
+
+}  // namespace sinew::spec

@@ -1,0 +1,67 @@
+"""Rooms include each other in one direction only (ARCHITECTURE.md, "Rooms and directions")."""
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# Room -> rooms it may include. Rooms on one level do not include each other.
+MAY_INCLUDE = {
+    "base": [],
+    "spec": ["base"],
+    "checkpoint": ["base", "spec"],
+    "report": ["base", "spec"],
+    "data": ["base", "spec"],
+    "model": ["base", "spec", "checkpoint", "report", "data"],
+    "train": ["base", "spec", "checkpoint", "report", "data", "model"],
+    "cli": ["base", "spec", "checkpoint", "report", "data"],
+    "worker": ["base", "spec", "checkpoint", "report", "data", "model", "train"],
+}
+PLAIN = {"base", "spec", "checkpoint", "report", "data", "cli"}
+INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
+
+
+def problems_in(room, name, text):
+    """Every forbidden include of one file, as sentences."""
+    found = []
+    for quote, target in INCLUDE.findall(text):
+        if room in PLAIN and re.match(r"(torch|ATen|c10|caffe2)/", target):
+            found.append(f"{name}: the plain half includes {target}")
+        other = target.split("/")[0]
+        if quote != '"' or other == room:
+            continue
+        if other not in MAY_INCLUDE:
+            found.append(f"{name}: {target} is in no room")
+        elif other not in MAY_INCLUDE[room]:
+            found.append(f"{name}: {room}/ must not include {other}/ ({target})")
+        elif other != "base" and target != f"{other}/{other}.h":
+            found.append(f"{name}: include {other}/{other}.h, not {target}")
+    return found
+
+
+class Layers(unittest.TestCase):
+    def test_every_folder_is_a_known_room(self):
+        self.assertEqual({p.name for p in (ROOT / "src").iterdir() if p.is_dir()}, set(MAY_INCLUDE))
+
+    def test_no_file_includes_against_the_direction(self):
+        found = []
+        for path in sorted((ROOT / "src").rglob("*")):
+            if path.suffix in (".h", ".cpp"):
+                room = path.relative_to(ROOT / "src").parts[0]
+                found += problems_in(room, str(path.relative_to(ROOT)), path.read_text())
+        self.assertEqual(found, [])
+
+    def test_the_rules_have_no_two_way_pair(self):
+        for room, others in MAY_INCLUDE.items():
+            for other in others:
+                self.assertNotIn(room, MAY_INCLUDE[other], f"{room} and {other} include each other")
+
+    def test_a_forbidden_include_is_found(self):
+        self.assertTrue(problems_in("data", "x.cpp", '#include "train/train.h"\n'))
+        self.assertTrue(problems_in("data", "x.cpp", "#include <torch/torch.h>\n"))
+        self.assertTrue(problems_in("train", "x.cpp", '#include "data/order.h"\n'))
+        self.assertFalse(problems_in("train", "x.cpp", '#include "data/data.h"\n#include "base/ids.h"\n'))
+
+
+if __name__ == "__main__":
+    unittest.main()
