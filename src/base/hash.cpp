@@ -67,6 +67,26 @@ Digest digest_of(std::span<const Digest> parts) {
   return digest_of(std::span<const std::byte>(bytes));
 }
 
+struct DigestStream::State {
+  XXH3_state_t xxh;  // wants 64-byte alignment, which make_unique honours
+};
+
+DigestStream::DigestStream() : state_(std::make_unique<State>()) { reset(); }
+DigestStream::~DigestStream() = default;
+DigestStream::DigestStream(DigestStream&&) noexcept = default;
+DigestStream& DigestStream::operator=(DigestStream&&) noexcept = default;
+
+void DigestStream::update(std::span<const std::byte> bytes) {
+  XXH3_128bits_update(&state_->xxh, bytes.data(), bytes.size());
+}
+
+Digest DigestStream::digest() const {
+  const XXH128_hash_t hash = XXH3_128bits_digest(&state_->xxh);
+  return {hash.high64, hash.low64};
+}
+
+void DigestStream::reset() { XXH3_128bits_reset(&state_->xxh); }
+
 std::string to_hex(Digest digest) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
