@@ -226,6 +226,10 @@ size_t Disk::read_at(const std::string& path, uint64_t offset, std::span<std::by
 }
 
 void write_durably(Disk& disk, const std::string& path, std::span<const std::byte> bytes) {
+  write_durably(disk, path, [&](Disk::File& file) { file.write(bytes); });
+}
+
+void write_durably(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill) {
   static std::atomic<uint64_t> calls = 0;
   const fs::path target(path);
   const std::string own = std::to_string(::getpid()) + "-" + std::to_string(calls++);
@@ -233,7 +237,7 @@ void write_durably(Disk& disk, const std::string& path, std::span<const std::byt
       (target.parent_path() / ("." + target.filename().string() + "." + own + ".tmp")).string();
   try {
     const auto file = disk.create(temporary);
-    file->write(bytes);
+    fill(*file);
     file->sync();
     file->close();
     disk.rename(temporary, path);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -62,6 +63,7 @@ Disk& system_disk();
 // Whole file, durable and atomic: temporary beside it, fsync, rename, fsync of the parent. The temporary's name is the
 // call's own, so that two writers of one path can not mix their bytes; it is removed when the call fails.
 void write_durably(Disk& disk, const std::string& path, std::span<const std::byte> bytes);
+void write_durably(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill);
 
 // Makes the directories that are missing, and makes their names durable: the parent of each new one is synced.
 void make_directories_durably(Disk& disk, const std::string& path);

@@ -6,7 +6,6 @@
 #include <array>
 #include <vector>
 
-
 namespace sinew {
 namespace {
 
@@ -56,7 +55,9 @@ Digest digest_of(std::span<const std::byte> bytes) {
   return {hash.high64, hash.low64};
 }
 
-Digest digest_of(std::string_view text) { return digest_of(std::as_bytes(std::span(text.data(), text.size()))); }
+Digest digest_of(std::string_view text) {
+  return digest_of(std::as_bytes(std::span(text.data(), text.size())));
+}
 
 Digest digest_of(std::span<const Digest> parts) {
   std::vector<std::byte> bytes(parts.size() * 16);
@@ -71,7 +72,9 @@ struct DigestStream::State {
   XXH3_state_t xxh;  // wants 64-byte alignment, which make_unique honours
 };
 
-DigestStream::DigestStream() : state_(std::make_unique<State>()) { reset(); }
+DigestStream::DigestStream() : state_(std::make_unique<State>()) {
+  reset();
+}
 DigestStream::~DigestStream() = default;
 DigestStream::DigestStream(DigestStream&&) noexcept = default;
 DigestStream& DigestStream::operator=(DigestStream&&) noexcept = default;
@@ -85,7 +88,9 @@ Digest DigestStream::digest() const {
   return {hash.high64, hash.low64};
 }
 
-void DigestStream::reset() { XXH3_128bits_reset(&state_->xxh); }
+void DigestStream::reset() {
+  XXH3_128bits_reset(&state_->xxh);
+}
 
 std::string to_hex(Digest digest) {
   constexpr char kDigits[] = "0123456789abcdef";

@@ -36,8 +36,8 @@ class DigestStream {
   std::unique_ptr<State> state_;
 };
 
-std::string to_hex(Digest digest);                          // 32 lower-case hex digits, high half first
-bool from_hex(std::string_view text, Digest& digest);       // false if not 32 hex digits
+std::string to_hex(Digest digest);                     // 32 lower-case hex digits, high half first
+bool from_hex(std::string_view text, Digest& digest);  // false if not 32 hex digits
 
 // CRC-32C (Castagnoli, polynomial 0x82F63B78 reflected), as TensorBoard records and links carry it.
 uint32_t crc32c(std::span<const std::byte> bytes, uint32_t start = 0);

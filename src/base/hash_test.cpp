@@ -17,7 +17,8 @@ TEST(Crc32c, GivesTheCheckValueOfThePolynomial) {
 TEST(Crc32c, CanBeContinued) {
   const std::string text(1000, 'x');
   const auto bytes = std::as_bytes(std::span(text));
-  for (const size_t cut : {0, 1, 7, 8, 9, 500, 1000}) EXPECT_EQ(crc32c(bytes.subspan(cut), crc32c(bytes.first(cut))), crc32c(bytes));
+  for (const size_t cut : {0, 1, 7, 8, 9, 500, 1000})
+    EXPECT_EQ(crc32c(bytes.subspan(cut), crc32c(bytes.first(cut))), crc32c(bytes));
 }
 
 TEST(Digest, HexGoesThereAndBack) {
@@ -45,7 +46,8 @@ TEST(DigestStream, EqualsTheDigestOfAllBytesHoweverTheyAreCut) {
     for (size_t at = 0; at < bytes.size(); at += piece) {
       stream.update(std::span(bytes).subspan(at, std::min(piece, bytes.size() - at)));
       const size_t done = std::min(at + piece, bytes.size());
-      if (at % 5 == 0) EXPECT_EQ(stream.digest(), digest_of(std::span<const std::byte>(bytes).first(done)));
+      if (at % 5 != 0) continue;
+      EXPECT_EQ(stream.digest(), digest_of(std::span<const std::byte>(bytes).first(done)));
     }
     EXPECT_EQ(stream.digest(), digest_of(std::span<const std::byte>(bytes)));
   }
