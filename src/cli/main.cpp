@@ -17,6 +17,7 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
+    {"runs", "runs so far: list, show, compare", run_runs},
     {nullptr, nullptr, nullptr},
 };
 
