@@ -26,6 +26,12 @@ std::vector<ControlEntry> ControlLog::effective_at(Step step) const {
   return found;
 }
 
+void ControlLog::resume_at(Step step) {
+  std::erase_if(entries_, [&](const ControlEntry& entry) {
+    return entry.kind == ControlEntry::Kind::stop && entry.effective >= step;
+  });
+}
+
 double ControlLog::learning_rate_factor(Step step) const {
   double factor = 1.0;
   for (const ControlEntry& entry : entries_) {

@@ -194,6 +194,7 @@ checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts&
   json evaluation = {{"best_step", state.evaluation.best_step.value},
                      {"without_improvement", state.evaluation.without_improvement},
                      {"objective_met", state.evaluation.objective_met},
+                     {"stop", state.evaluation.stop},
                      {"last", json::object()}};
   if (state.evaluation.best) evaluation["best"] = exact(*state.evaluation.best);
   for (const auto& [name, value] : state.evaluation.last) evaluation["last"][name] = exact(value);
@@ -231,6 +232,7 @@ void restore(TrainingState& state, StateFacts& facts, const checkpoint::Loaded& 
     state.evaluation.best_step = Step(evaluation.at("best_step"));
     state.evaluation.without_improvement = evaluation.at("without_improvement");
     state.evaluation.objective_met = evaluation.at("objective_met");
+    state.evaluation.stop = evaluation.at("stop");
     if (evaluation.contains("best")) state.evaluation.best = std::strtod(evaluation.at("best").get<std::string>().c_str(), nullptr);
     const auto numbers = [](const json& object) {
       report::Metrics metrics;

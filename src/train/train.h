@@ -86,6 +86,8 @@ class ControlLog {
   std::vector<ControlEntry> effective_at(Step step) const;
   double learning_rate_factor(Step step) const;                    // 1 when never changed
   int64_t batch_size(Step step, int64_t from_job) const;
+  // A stop ends an attempt, not the run: those that took effect at or after the step we go on from are void.
+  void resume_at(Step step);
   // Only what changes the numbers of a step (learning_rate, batch_size) belongs to the digest: stopping, evaluating and
   // saving leave the model as it was, and a run that was stopped and resumed is the run that was not.
   std::string digest_text(Step up_to) const;
@@ -103,6 +105,7 @@ struct EvaluationState {
   int64_t without_improvement = 0;
   report::Metrics last;        // newest evaluation
   bool objective_met = false;
+  std::string stop;            // why training is over; empty: it goes on
 };
 
 // Everything a step is a function of. A checkpoint is this; so is what a joiner is given.
