@@ -20,6 +20,10 @@ void append_number(std::string& out, double value) {
     out.append("\"").append(word_for(value)).append("\"");
     return;
   }
+  if (value == 0 && std::signbit(value)) {  // "-0" is a whole number to many parsers, which have no negative zero
+    out.append("-0.0");
+    return;
+  }
   char digits[32];
   const auto [end, code] = std::to_chars(digits, digits + sizeof digits, value);
   out.append(digits, end);
