@@ -1,8 +1,12 @@
 // The commands of `sinew`, one file each; main.cpp holds the one visible list.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "base/error.h"
+#include "spec/spec.h"
 
 namespace sinew::cli {
 
@@ -19,6 +23,23 @@ enum ExitCode {
   kResumable = 75,  // stopped or preempted after a checkpoint
 };
 
+// A mistake on the command line, or a job file that can not be read: exit code 2 instead of 1.
+struct UsageError : Error {
+  using Error::Error;
+};
+
+// Reads the job file ("-": standard input) with overrides and the process's environment. Prints every problem to stderr
+// and returns nothing when there is one: the command then ends with kUsage. Throws UsageError when the file can not be
+// read.
+std::optional<spec::Job> load_job(const std::string& path, const std::vector<std::string>& overrides);
+
+// True when the arguments ask for help, which is then printed.
+bool print_help_if_asked(const Arguments& arguments, const char* help);
+
+int run_validate(const Arguments& arguments);
+int run_schema(const Arguments& arguments);
 int run_runs(const Arguments& arguments);
+int run_train(const Arguments& arguments);
+int run_resume(const Arguments& arguments);
 
 }  // namespace sinew::cli

@@ -17,14 +17,17 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
+    {"train", "train a model from a job file", run_train},
+    {"resume", "go on with a run that was stopped or killed", run_resume},
     {"runs", "runs so far: list, show, compare", run_runs},
-    {nullptr, nullptr, nullptr},
+    {"validate", "check a job file and report every problem at once", run_validate},
+    {"schema", "print the JSON Schema or the reference page of the job file", run_schema},
 };
 
 int print_help() {
   std::puts("usage: sinew COMMAND ...\n\nElastic model training.\n\ncommands:");
   for (const Command& command : kCommands) {
-    if (command.name != nullptr) std::printf("  %-12s %s\n", command.name, command.help);
+    std::printf("  %-12s %s\n", command.name, command.help);
   }
   std::puts("\n'sinew COMMAND --help' says more.");
   return kDone;
@@ -32,9 +35,13 @@ int print_help() {
 
 int dispatch(const std::string& name, const Arguments& arguments) {
   for (const Command& command : kCommands) {
-    if (command.name != nullptr && name == command.name) return command.run(arguments);
+    if (name == command.name) return command.run(arguments);
   }
-  std::fprintf(stderr, "sinew: no command '%s'\n  try: sinew --help\n", name.c_str());
+  std::vector<std::string> known;
+  for (const Command& command : kCommands) known.push_back(command.name);
+  const std::string meant = spec::did_you_mean(name, known);
+  std::fprintf(stderr, "sinew: no command '%s'\n  try: sinew %s\n", name.c_str(),
+               meant.empty() ? "--help" : meant.c_str());
   return kUsage;
 }
 
@@ -50,9 +57,10 @@ int main(int argc, char** argv) {
   } catch (const sinew::Error& error) {
     std::fprintf(stderr, "sinew %s: %s\n", words[0].c_str(), error.what());
     if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", error.hint.c_str());
-    return kTrainingError;
+    return dynamic_cast<const UsageError*>(&error) != nullptr ? kUsage : kTrainingError;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "sinew %s: %s\n  try: this is a fault of sinew itself; please report it with the command line\n",
+    std::fprintf(stderr,
+                 "sinew %s: %s\n  try: this is a fault of sinew itself; please report it with the command line\n",
                  words[0].c_str(), error.what());
     return kTrainingError;
   }

@@ -48,12 +48,14 @@ struct ModelOptions {
   int64_t layers = 1;                        // lstm
   bool bidirectional = false;                // lstm
   std::string init_from;                     // warm start: a checkpoint, run directory or .safetensors file
+  bool operator==(const ModelOptions&) const = default;
 };
 
 struct LossOptions {
   std::string name = "auto";          // auto | cross_entropy | mse | l1 | hinge | bce
   double label_smoothing = 0.0;       // cross_entropy, [0, 1)
   std::vector<double> class_weights;  // empty: all 1; else one a class
+  bool operator==(const LossOptions&) const = default;
 };
 
 // Where one part of the data lies. Exactly the fields its format needs are set.
@@ -62,6 +64,7 @@ struct DataSource {
   std::string images;  // idx and npy: the inputs
   std::string labels;  // idx and npy: the targets
   bool given() const { return !path.empty() || !images.empty(); }
+  bool operator==(const DataSource&) const = default;
 };
 
 struct ColumnOptions {
@@ -69,16 +72,19 @@ struct ColumnOptions {
   std::vector<std::string> features;     // empty: every other column
   std::vector<std::string> categorical;  // columns to treat as categories though they look numeric
   std::vector<std::string> ignore;       // columns to leave out
+  bool operator==(const ColumnOptions&) const = default;
 };
 
 struct ImageOptions {
   std::vector<int64_t> size;  // [height, width]; required for folders and lists of unequal images
   int64_t channels = 3;       // 1 | 3
+  bool operator==(const ImageOptions&) const = default;
 };
 
 struct TextOptions {
   std::string tokens = "chars";  // chars | bytes
   int64_t window = 64;           // tokens in a sample; the target is the next token at every place
+  bool operator==(const TextOptions&) const = default;
 };
 
 struct AugmentOptions {      // each a pure function of (seed, epoch, sample); in this order
@@ -89,6 +95,7 @@ struct AugmentOptions {      // each a pure function of (seed, epoch, sample); i
   std::vector<double> scale; // [low, high] factor; empty: none
   double noise = 0.0;        // deviation of added Gaussian noise, in units of the [0,1] pixel range
   bool any() const;
+  bool operator==(const AugmentOptions&) const = default;
 };
 
 struct DataOptions {
@@ -107,6 +114,7 @@ struct DataOptions {
   std::string on_corrupt = "fail";  // fail | skip: bytes that were read and do not decode; a read error always fails
   Auto<int64_t> prefetch_threads;   // key data.prefetch.threads
   int64_t prefetch_bytes = 256LL << 20;  // key data.prefetch.memory, "256MiB": bound of decoded batches waiting
+  bool operator==(const DataOptions&) const = default;
 };
 
 struct TrainerOptions {
@@ -123,6 +131,7 @@ struct TrainerOptions {
   uint64_t seed = 0;
   Duration eval_interval = {1, Duration::Unit::epochs};
   int64_t eval_batch_size = 0;         // 0: batch_size
+  bool operator==(const TrainerOptions&) const = default;
 };
 
 struct OptimizerOptions {
@@ -134,6 +143,7 @@ struct OptimizerOptions {
   std::vector<double> betas = {0.9, 0.999};  // adam, adamw
   double eps = 1e-8;                  // adam, adamw, rmsprop
   double alpha = 0.99;                // rmsprop
+  bool operator==(const OptimizerOptions&) const = default;
 };
 
 struct SchedulerOptions {
@@ -142,6 +152,7 @@ struct SchedulerOptions {
   Duration step_size = {1, Duration::Unit::epochs}; // step: interval
   double gamma = 0.1;             // step: factor at each interval
   double final_factor = 0.0;      // cosine, linear: lr at the end as a fraction of lr
+  bool operator==(const SchedulerOptions&) const = default;
 };
 
 struct CheckpointOptions {
@@ -151,6 +162,7 @@ struct CheckpointOptions {
   std::string monitor = "auto";   // a metric name; auto: the objective's, else early stopping's, else val/loss
   std::string mode = "auto";      // auto | min | max
   std::string mirror;             // a second directory that gets a copy; empty: none
+  bool operator==(const CheckpointOptions&) const = default;
 };
 
 struct EarlyStoppingOptions {
@@ -159,21 +171,25 @@ struct EarlyStoppingOptions {
   int64_t patience = 3;       // evaluations without improvement
   double min_delta = 0.0;
   bool restore_best = true;   // the model artifact holds the best weights
+  bool operator==(const EarlyStoppingOptions&) const = default;
 };
 
 struct Objective {  // "val/accuracy >= 0.92"; training stops when met and the report says met or not
   std::string metric;
   bool at_least = true;
   double value = 0;
+  bool operator==(const Objective&) const = default;
 };
 
 struct LoggingOptions {
   Duration interval = {50, Duration::Unit::steps};
   bool tensorboard = true;
+  bool operator==(const LoggingOptions&) const = default;
 };
 
 struct BudgetOptions {
   double seconds = 0;  // key budget.time, "2h": stop with a checkpoint, exit code 3; 0: none
+  bool operator==(const BudgetOptions&) const = default;
 };
 
 struct Job {
@@ -189,6 +205,7 @@ struct Job {
   std::optional<Objective> objective;
   LoggingOptions logging;
   BudgetOptions budget;
+  bool operator==(const Job&) const = default;
 };
 
 // ---- reading -------------------------------------------------------------------------------------------------------

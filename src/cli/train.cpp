@@ -1,0 +1,160 @@
+// `sinew train` and `sinew resume`: check the job file, make the run directory, become the worker.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/disk.h"
+#include "base/random.h"
+#include "cli/commands.h"
+#include "report/report.h"
+
+namespace sinew::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTrainHelp =
+    "usage: sinew train JOB [key=value ...] [options]\n\n"
+    "Trains the model JOB describes; dotted overrides change single options:\n"
+    "  sinew train job.yaml optimizer.lr=3e-4 trainer.max_duration=5ep\n\n"
+    "options:\n"
+    "  --run-dir DIR         where the run is kept (default: runs/<job>/<utc>-<id>)\n"
+    "  --resume              with --run-dir: go on from its newest intact checkpoint, or start if there is none\n"
+    "  --ledger              write ledger.jsonl: the digest of the training state after every step\n"
+    "  --log-format FORMAT   human (default) or json: one object a line\n\n"
+    "First Ctrl-C (or SIGTERM): finish the step, save a checkpoint, stop (exit code 75). Second: stop now.\n"
+    "SIGUSR1: save a checkpoint now.";
+constexpr const char* kResumeHelp =
+    "usage: sinew resume RUN [options]\n\n"
+    "Goes on with a run from its newest intact checkpoint. RUN: a run directory, the end of its name, or 'last'.\n\n"
+    "options:\n"
+    "  --root DIR            where runs are looked for (default: runs)\n"
+    "  --ledger              write ledger.jsonl\n"
+    "  --log-format FORMAT   human (default) or json";
+
+struct Words {
+  std::vector<std::string> positional;  // JOB and overrides, or RUN
+  std::string run_directory, root = "runs";
+  bool resume = false;
+  std::vector<std::string> passed_on;  // for the worker as they are
+};
+
+Words parse(const Arguments& arguments, const std::string& command) {
+  Words words;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    const auto value = [&] {
+      if (i + 1 == arguments.size()) throw UsageError(word + " needs a value", "sinew " + command + " --help");
+      return arguments[++i];
+    };
+    if (word == "--run-dir" && command == "train") {
+      words.run_directory = value();
+    } else if (word == "--root" && command == "resume") {
+      words.root = value();
+    } else if (word == "--resume" && command == "train") {
+      words.resume = true;
+    } else if (word == "--ledger") {
+      words.passed_on.push_back(word);
+    } else if (word == "--log-format") {
+      const std::string format = value();
+      if (format != "human" && format != "json") throw UsageError("--log-format is human or json, not '" + format + "'");
+      if (format == "json") words.passed_on.push_back("--json");
+    } else if (word.starts_with("-")) {
+      throw UsageError("no option '" + word + "'", "sinew " + command + " --help");
+    } else {
+      words.positional.push_back(word);
+    }
+  }
+  return words;
+}
+
+std::string new_run_directory(const std::string& job_name) {
+  uint64_t entropy = static_cast<uint64_t>(system_clock().wall_seconds() * 1e6);
+  entropy = random_key({entropy, static_cast<uint64_t>(getpid())}).value;
+  char id[8];
+  std::snprintf(id, sizeof id, "%04llx", static_cast<unsigned long long>(entropy & 0xFFFF));
+  return "runs/" + job_name + "/" + utc_compact(system_clock().wall_seconds()) + "-" + id;
+}
+
+std::string as_given(const std::string& path, const std::vector<std::string>& overrides) {
+  const std::vector<std::byte> bytes = system_disk().read(path);
+  std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (const std::string& override_text : overrides) text += "# override: " + override_text + "\n";
+  return text;
+}
+
+void keep_job_file(const std::string& run_directory, const std::string& text, bool resume) {
+  Disk& disk = system_disk();
+  const std::string kept = run_directory + "/job.yaml";
+  if (disk.exists(kept)) {
+    if (!resume) {
+      throw UsageError(run_directory + " already holds a run", "go on with it: sinew resume " + run_directory + "; or name another --run-dir");
+    }
+    const std::vector<std::byte> before = disk.read(kept);
+    if (std::string_view(reinterpret_cast<const char*>(before.data()), before.size()) != text) {
+      throw UsageError("the job file or its overrides changed since the run in " + run_directory + " began",
+                       "go on with the job as it was: sinew resume " + run_directory + "; or start anew in another --run-dir");
+    }
+    return;
+  }
+  disk.make_directories(run_directory);
+  write_durably(disk, kept, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+// The worker stands beside this program. Only returns by throwing.
+int become_worker(const std::vector<std::string>& words) {
+  const std::string worker = (fs::read_symlink("/proc/self/exe").parent_path() / "sinew-worker").string();
+  std::vector<std::string> all = {worker, "train"};
+  all.insert(all.end(), words.begin(), words.end());
+  std::vector<char*> argv;
+  for (std::string& word : all) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  setenv("MKL_CBWR", "AUTO", 0);  // same kernels for same shapes; read when the worker's libraries load
+  execv(worker.c_str(), argv.data());
+  throw Error("cannot start " + worker + ": " + std::strerror(errno), "build it: ./dev build");
+}
+
+int start_worker(const std::string& job, const std::string& run_directory, bool resume, const Words& words,
+                 const std::vector<std::string>& overrides) {
+  std::vector<std::string> all = {job, run_directory};
+  if (resume) all.push_back("--resume");
+  all.insert(all.end(), words.passed_on.begin(), words.passed_on.end());
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  return become_worker(all);
+}
+
+}  // namespace
+
+int run_train(const Arguments& arguments) {
+  if (print_help_if_asked(arguments, kTrainHelp)) return kDone;
+  const Words words = parse(arguments, "train");
+  if (words.positional.empty()) throw UsageError("train needs a job file", "sinew train job.yaml; sinew init DATA writes one");
+  if (words.resume && words.run_directory.empty()) {
+    throw UsageError("--resume needs --run-dir", "name the run's directory, or use: sinew resume last");
+  }
+  const std::string& path = words.positional[0];
+  const std::vector<std::string> overrides(words.positional.begin() + 1, words.positional.end());
+  const auto job = load_job(path, overrides);
+  if (!job) return kUsage;
+  const std::string directory = words.run_directory.empty() ? new_run_directory(job->name) : words.run_directory;
+  keep_job_file(directory, as_given(path, overrides), words.resume);
+  // The job as it was resolved when the run began, where it came that far.
+  if (words.resume && system_disk().exists(directory + "/resolved.yaml")) {
+    return start_worker(directory + "/resolved.yaml", directory, true, words, {});
+  }
+  return start_worker(path, directory, words.resume, words, overrides);
+}
+
+int run_resume(const Arguments& arguments) {
+  if (print_help_if_asked(arguments, kResumeHelp)) return kDone;
+  const Words words = parse(arguments, "resume");
+  if (words.positional.size() != 1) throw UsageError("resume needs one run", "sinew resume last; sinew runs lists them");
+  const report::RunSummary run = report::pick_run(words.root, words.positional[0]);
+  return start_worker(run.directory + "/resolved.yaml", run.directory, true, words, {});
+}
+
+}  // namespace sinew::cli

@@ -1,0 +1,522 @@
+#include <limits>
+
+#include "spec/options.h"
+
+namespace sinew::spec {
+namespace {
+
+// ---- the words the table is written in -----------------------------------------------------------------------------
+
+template <auto First, auto... Rest, typename Object>
+auto& reach(Object& object) {
+  if constexpr (sizeof...(Rest) == 0) {
+    return object.*First;
+  } else {
+    return reach<Rest...>(object.*First);
+  }
+}
+
+template <auto... Members>
+Access at() {
+  using Value = std::remove_reference_t<decltype(reach<Members...>(std::declval<Job&>()))>;
+  return static_cast<Value& (*)(Job&)>([](Job& job) -> Value& { return reach<Members...>(job); });
+}
+
+Type text() {
+  return {.kind = Kind::text};
+}
+Type path() {
+  return {.kind = Kind::path};
+}
+Type name() {
+  return {.kind = Kind::name};
+}
+Type flag() {
+  return {.kind = Kind::flag};
+}
+Type bytes() {
+  return {.kind = Kind::bytes};
+}
+Type time() {
+  return {.kind = Kind::time, .units = "s m h d"};
+}
+Type interval() {
+  return {.kind = Kind::interval, .units = "ep st sp tok s m h d dur"};
+}
+Type objective() {
+  return {.kind = Kind::objective};
+}
+Type metric(bool may_be_auto) {
+  return {.kind = Kind::metric, .auto_metric = may_be_auto};
+}
+Type whole(double low, double high) {
+  return {.kind = Kind::whole, .range = {low, high}};
+}
+Type whole_of(std::vector<std::string> choices) {
+  return {.kind = Kind::whole, .choices = std::move(choices)};
+}
+Type number(Range range) {
+  return {.kind = Kind::number, .range = range};
+}
+Type choice(std::vector<std::string> choices) {
+  return {.kind = Kind::choice, .choices = std::move(choices)};
+}
+Type duration(std::string units) {
+  return {.kind = Kind::duration, .units = std::move(units)};
+}
+Type or_zero(Type type) {
+  type.zero = true;
+  return type;
+}
+Type list(Type item, size_t min_items, size_t max_items) {
+  item.min_items = min_items;
+  item.max_items = max_items;
+  return item;
+}
+
+constexpr double kBillion = 1e9;
+const Range kPositive = {0, 1e6, true, false};
+const Range kFromZero = {0, 1e6};
+const Range kFraction = {0, 1, false, true};  // [0, 1)
+const Range kProbability = {0, 1};
+
+const Effect kMlp = {"model.name", {"mlp"}};
+const Effect kCnn = {"model.name", {"cnn"}};
+const Effect kBlocks = {"model.name", {"mlp", "cnn"}};
+const Effect kDropout = {"model.name", {"mlp", "cnn", "lstm"}};
+const Effect kResnet = {"model.name", {"resnet18", "resnet34", "resnet50"}};
+const Effect kConvolution = {"model.name", {"cnn", "resnet18", "resnet34", "resnet50"}};
+const Effect kLstm = {"model.name", {"lstm"}};
+const Effect kClasses = {"loss.name", {"auto", "cross_entropy"}};
+const Effect kTable = {"data.format", {"auto", "csv", "tsv", "jsonl"}};
+const Effect kImageFiles = {"data.format", {"auto", "image_folder", "image_list"}};
+const Effect kImages = {"data.format",
+                        {"auto", "idx", "cifar10", "cifar100", "npy", "npz", "image_folder", "image_list"}};
+const Effect kText = {"data.format", {"auto", "text"}};
+const Effect kNotText = {
+    "data.format",
+    {"auto", "idx", "cifar10", "cifar100", "csv", "tsv", "jsonl", "npy", "npz", "image_folder", "image_list"}};
+const Effect kSgd = {"optimizer.name", {"sgd"}};
+const Effect kMomentum = {"optimizer.name", {"sgd", "rmsprop"}};
+const Effect kAdam = {"optimizer.name", {"adam", "adamw"}};
+const Effect kAdaptive = {"optimizer.name", {"adam", "adamw", "rmsprop"}};
+const Effect kRmsprop = {"optimizer.name", {"rmsprop"}};
+const Effect kStep = {"scheduler.name", {"step"}};
+const Effect kToAnEnd = {"scheduler.name", {"cosine", "linear"}};
+const Effect kEarly = {"early_stopping.monitor", {}};
+
+// A schedule of the learning rate must not depend on the clock: the same job would give another model.
+constexpr const char* kCounted = "ep st sp tok dur";
+constexpr const char* kAny = "ep st sp tok s m h d dur";
+constexpr const char* kWholeTraining = "ep st sp tok s m h d";
+
+// ---- the table -----------------------------------------------------------------------------------------------------
+
+std::vector<Option> model_options() {
+  using M = ModelOptions;
+  constexpr auto in = &Job::model;
+  return {
+      {"model.name",
+       at<in, &M::name>(),
+       choice({"linear", "svm", "mlp", "cnn", "resnet18", "resnet34", "resnet50", "lstm"}),
+       "the architecture",
+       "",
+       {},
+       "type arch architecture kind",
+       true},
+      {"model.hidden", at<in, &M::hidden>(), list(whole(1, 1e6), 1, 64), "sizes of the hidden layers", "", kMlp,
+       "hidden_layers hidden_sizes units"},
+      {"model.channels", at<in, &M::channels>(), list(whole(1, 65536), 1, 16), "channels of the convolution blocks", "",
+       kCnn, "filters"},
+      {"model.activation", at<in, &M::activation>(), choice({"relu", "gelu", "tanh", "silu"}),
+       "the function between layers", "", kBlocks},
+      {"model.norm", at<in, &M::norm>(), choice({"none", "batch"}), "normalisation after each hidden layer or block",
+       "", kBlocks, "normalization batch_norm"},
+      {"model.dropout", at<in, &M::dropout>(), number(kFraction), "probability that a unit is left out in training", "",
+       kDropout},
+      {"model.width", at<in, &M::width>(), whole(1, 4096), "channels of the first stage", "", kResnet},
+      {"model.stem", at<in, &M::stem>(), choice({"auto", "imagenet", "cifar"}),
+       "the first layers: imagenet shrinks the image by 4, cifar keeps it", "", kResnet},
+      {"model.embedding", at<in, &M::embedding>(), whole(1, 65536), "size of a token's vector", "", kLstm,
+       "embedding_size"},
+      {"model.hidden_size", at<in, &M::hidden_size>(), whole(1, 65536), "size of the state", "", kLstm},
+      {"model.layers", at<in, &M::layers>(), whole(1, 64), "layers on top of each other", "", kLstm, "num_layers"},
+      {"model.bidirectional", at<in, &M::bidirectional>(), flag(), "read the window in both directions", "", kLstm},
+      {"model.init_from",
+       at<in, &M::init_from>(),
+       path(),
+       "start from these weights: a checkpoint, a run directory or a .safetensors file",
+       "random weights",
+       {},
+       "pretrained weights"},
+      {"loss.name",
+       at<&Job::loss, &LossOptions::name>(),
+       choice({"auto", "cross_entropy", "mse", "l1", "hinge", "bce"}),
+       "what training makes small",
+       "",
+       {},
+       "type kind",
+       true},
+      {"loss.label_smoothing", at<&Job::loss, &LossOptions::label_smoothing>(), number(kFraction),
+       "share of the target spread over all classes", "", kClasses},
+      {"loss.class_weights", at<&Job::loss, &LossOptions::class_weights>(), list(number(kFromZero), 1, 100000),
+       "weight of each class, in the order of the classes", "all 1", kClasses, "weights weight"},
+  };
+}
+
+template <DataSource DataOptions::*Part>
+std::vector<Option> source_options(const std::string& key, const std::string& unset) {
+  return {
+      {key + ".path",
+       at<&Job::data, Part, &DataSource::path>(),
+       path(),
+       "file or folder; all formats but idx and npy",
+       unset,
+       {},
+       "file dir folder root",
+       true},
+      {key + ".images",
+       at<&Job::data, Part, &DataSource::images>(),
+       path(),
+       "idx and npy: file of the inputs",
+       "the part has a path",
+       {},
+       "inputs x"},
+      {key + ".labels",
+       at<&Job::data, Part, &DataSource::labels>(),
+       path(),
+       "idx and npy: file of the targets",
+       "the part has a path",
+       {},
+       "targets y"},
+  };
+}
+
+std::vector<Option> data_options() {
+  using D = DataOptions;
+  using A = AugmentOptions;
+  using C = ColumnOptions;
+  constexpr auto in = &Job::data;
+  constexpr auto augment = &D::augment;
+  constexpr auto columns = &D::columns;
+  return {
+      {"data.split.val",
+       at<in, &D::split_val>(),
+       number(kFraction),
+       "share of train held out for validation",
+       "",
+       {},
+       "validation valid"},
+      {"data.split.test", at<in, &D::split_test>(), number(kFraction), "share of train held out for the final test"},
+      {"data.task", at<in, &D::task>(), choice({"auto", "classification", "regression"}), "what the target is"},
+      {"data.columns.target", at<in, columns, &C::target>(), text(),
+       "the column to predict; required for csv, tsv and jsonl", "not a table", kTable, "label y"},
+      {"data.columns.features", at<in, columns, &C::features>(), list(text(), 1, 10000), "the input columns",
+       "every other column", kTable, "inputs x"},
+      {"data.columns.categorical", at<in, columns, &C::categorical>(), list(text(), 1, 10000),
+       "columns that hold categories though they look like numbers", "none", kTable, "categories"},
+      {"data.columns.ignore", at<in, columns, &C::ignore>(), list(text(), 1, 10000), "columns to leave out", "none",
+       kTable, "drop exclude"},
+      {"data.image.size", at<in, &D::image, &ImageOptions::size>(), list(whole(1, 65536), 2, 2),
+       "[height, width] all images are scaled to", "the size all images share", kImageFiles, "resize shape"},
+      {"data.image.channels", at<in, &D::image, &ImageOptions::channels>(), whole_of({"1", "3"}),
+       "1 (grey) or 3 (colour)", "", kImageFiles},
+      {"data.text.tokens", at<in, &D::text, &TextOptions::tokens>(), choice({"chars", "bytes"}), "what a token is", "",
+       kText, "tokenizer"},
+      {"data.text.window", at<in, &D::text, &TextOptions::window>(), whole(1, 1e6), "tokens in a sample", "", kText,
+       "length context block_size seq_len"},
+      {"data.normalize", at<in, &D::normalize>(), choice({"auto", "none"}),
+       "subtract train's mean and divide by its deviation, per channel or column", "", kNotText, "standardize"},
+      {"data.augment.crop_padding", at<in, augment, &A::crop_padding>(), whole(0, 1024),
+       "pixels of zero padding around the image before a random crop back to size", "", kImages, "crop padding"},
+      {"data.augment.flip", at<in, augment, &A::flip>(), number(kProbability), "probability of a left-right flip", "",
+       kImages, "hflip horizontal_flip"},
+      {"data.augment.rotate", at<in, augment, &A::rotate>(), number({0, 180}), "up to this many degrees either way", "",
+       kImages, "rotation"},
+      {"data.augment.translate", at<in, augment, &A::translate>(), number(kFraction),
+       "shift by up to this fraction of the size", "", kImages, "shift"},
+      {"data.augment.scale", at<in, augment, &A::scale>(), list(number({0, 10, true, false}), 2, 2),
+       "[low, high]: the image is scaled by a factor between them", "no scaling", kImages, "zoom"},
+      {"data.augment.noise", at<in, augment, &A::noise>(), number({0, 10}),
+       "deviation of added Gaussian noise; pixels range from 0 to 1", "", kImages},
+      {"data.on_corrupt", at<in, &D::on_corrupt>(), choice({"fail", "skip"}),
+       "what to do with a sample that was read but does not decode"},
+      {"data.prefetch.threads",
+       at<in, &D::prefetch_threads>(),
+       whole(0, 1024),
+       "threads that load samples ahead",
+       "",
+       {},
+       "workers num_workers"},
+      {"data.prefetch.memory", at<in, &D::prefetch_bytes>(), bytes(), "bound of the decoded batches that wait"},
+  };
+}
+
+std::vector<Option> trainer_options() {
+  using T = TrainerOptions;
+  constexpr auto in = &Job::trainer;
+  return {
+      {"trainer.max_duration",
+       at<in, &T::max_duration>(),
+       duration(kWholeTraining),
+       "how long to train",
+       "",
+       {},
+       "epochs max_epochs num_epochs max_steps steps max_time duration"},
+      {"trainer.batch_size",
+       at<in, &T::batch_size>(),
+       whole(1, kBillion),
+       "samples in a step, whatever the number of workers",
+       "",
+       {},
+       "batch"},
+      {"trainer.shards", at<in, &T::shards>(), whole(1, 65536),
+       "parts a step is computed in; part of the result, so auto depends on this file alone"},
+      {"trainer.lanes",
+       at<in, &T::lanes>(),
+       whole(1, 1024),
+       "threads that compute shards; never changes the result",
+       "",
+       {},
+       "threads num_threads"},
+      {"trainer.precision",
+       at<in, &T::precision>(),
+       choice({"auto", "fp32", "bf16"}),
+       "numbers of forward and backward",
+       "",
+       {},
+       "dtype amp"},
+      {"trainer.memory_format", at<in, &T::memory_format>(), choice({"auto", "contiguous", "channels_last"}),
+       "order of an image's numbers in memory", "", kConvolution},
+      {"trainer.device",
+       at<in, &T::device>(),
+       choice({"auto", "cpu", "cuda"}),
+       "where to compute",
+       "",
+       {},
+       "accelerator"},
+      {"trainer.grad_clip_norm",
+       at<in, &T::grad_clip_norm>(),
+       number({0, kBillion}),
+       "longest gradient; a longer one is scaled down to it; 0: off",
+       "",
+       {},
+       "gradient_clip_val max_grad_norm clip"},
+      {"trainer.ema_decay",
+       at<in, &T::ema_decay>(),
+       number(kFraction),
+       "evaluate and export a running average of the weights; 0: off",
+       "",
+       {},
+       "ema"},
+      {"trainer.drop_last", at<in, &T::drop_last>(), flag(), "leave out an epoch's ragged last batch"},
+      {"trainer.seed",
+       at<in, &T::seed>(),
+       whole(0, 18446744073709551615.0),
+       "key of every random number; the same file and seed give the same model",
+       "",
+       {},
+       "random_seed"},
+      {"trainer.eval_interval",
+       at<in, &T::eval_interval>(),
+       duration(kAny),
+       "evaluate on validation data this often",
+       "",
+       {},
+       "val_interval val_check_interval"},
+      {"trainer.eval_batch_size", at<in, &T::eval_batch_size>(), whole(0, kBillion),
+       "samples in a step of evaluation; 0: batch_size"},
+  };
+}
+
+std::vector<Option> optimizer_options() {
+  using O = OptimizerOptions;
+  using S = SchedulerOptions;
+  constexpr auto in = &Job::optimizer;
+  constexpr auto scheduler = &Job::scheduler;
+  return {
+      {"optimizer.name",
+       at<in, &O::name>(),
+       choice({"sgd", "adam", "adamw", "rmsprop"}),
+       "the update rule",
+       "",
+       {},
+       "type kind",
+       true},
+      {"optimizer.lr",
+       at<in, &O::lr>(),
+       number(kPositive),
+       "learning rate, before the scheduler",
+       "",
+       {},
+       "learning_rate rate"},
+      {"optimizer.weight_decay",
+       at<in, &O::weight_decay>(),
+       number(kFromZero),
+       "pull of the weights towards 0; decoupled in adamw",
+       "",
+       {},
+       "wd l2"},
+      {"optimizer.momentum", at<in, &O::momentum>(), number(kFraction), "share of the last update kept", "", kMomentum},
+      {"optimizer.nesterov", at<in, &O::nesterov>(), flag(), "look ahead along the momentum", "", kSgd},
+      {"optimizer.betas", at<in, &O::betas>(), list(number(kFraction), 2, 2),
+       "decay of the averages of the gradient and of its square", "", kAdam},
+      {"optimizer.eps", at<in, &O::eps>(), number({0, 1, true, false}), "added to the divisor", "", kAdaptive,
+       "epsilon"},
+      {"optimizer.alpha", at<in, &O::alpha>(), number(kFraction), "decay of the average of the squared gradient", "",
+       kRmsprop, "rho"},
+      {"scheduler.name",
+       at<scheduler, &S::name>(),
+       choice({"constant", "step", "cosine", "linear", "one_cycle"}),
+       "how the learning rate moves over the training",
+       "",
+       {},
+       "type kind",
+       true},
+      {"scheduler.warmup",
+       at<scheduler, &S::warmup>(),
+       or_zero(duration(kCounted)),
+       "time over which the rate grows from 0 to lr; with any name",
+       "",
+       {},
+       "warmup_steps"},
+      {"scheduler.step_size", at<scheduler, &S::step_size>(), duration(kCounted),
+       "time between two multiplications by gamma", "", kStep},
+      {"scheduler.gamma", at<scheduler, &S::gamma>(), number({0, 1, true, false}), "factor at each step_size", "",
+       kStep},
+      {"scheduler.final_factor", at<scheduler, &S::final_factor>(), number(kProbability),
+       "the last rate as a fraction of lr", "", kToAnEnd, "eta_min min_lr"},
+  };
+}
+
+std::vector<Option> run_options() {
+  using C = CheckpointOptions;
+  using E = EarlyStoppingOptions;
+  constexpr auto checkpoint = &Job::checkpoint;
+  constexpr auto early = &Job::early_stopping;
+  const Type mode = choice({"auto", "min", "max"});
+  return {
+      {"checkpoint.interval",
+       at<checkpoint, &C::interval>(),
+       interval(),
+       "save this often; never: only the last state is saved",
+       "",
+       {},
+       "every save_interval"},
+      {"checkpoint.keep",
+       at<checkpoint, &C::keep>(),
+       whole(1, 1e6),
+       "newest checkpoints kept",
+       "",
+       {},
+       "save_total_limit"},
+      {"checkpoint.keep_best",
+       at<checkpoint, &C::keep_best>(),
+       whole(0, 1e6),
+       "best checkpoints kept besides",
+       "",
+       {},
+       "save_top_k"},
+      {"checkpoint.monitor",
+       at<checkpoint, &C::monitor>(),
+       metric(true),
+       "the metric that says which is best; auto: the objective's, else early stopping's, else val/loss",
+       "",
+       {},
+       "metric"},
+      {"checkpoint.mode", at<checkpoint, &C::mode>(), mode, "whether a small or a large value is better"},
+      {"checkpoint.mirror", at<checkpoint, &C::mirror>(), path(), "a second directory that gets a copy", "no copy"},
+      {"early_stopping.monitor",
+       at<early, &E::monitor>(),
+       metric(false),
+       "the metric that must improve",
+       "training never stops early",
+       {},
+       "metric",
+       true},
+      {"early_stopping.mode", at<early, &E::mode>(), mode, "whether a small or a large value is better", "", kEarly},
+      {"early_stopping.patience", at<early, &E::patience>(), whole(1, 1e6),
+       "evaluations without improvement before training stops", "", kEarly},
+      {"early_stopping.min_delta", at<early, &E::min_delta>(), number(kFromZero), "a smaller change is no improvement",
+       "", kEarly},
+      {"early_stopping.restore_best", at<early, &E::restore_best>(), flag(),
+       "the model artifact holds the best weights", "", kEarly},
+      {"objective",
+       at<&Job::objective>(),
+       objective(),
+       "stop as soon as a metric is good enough; the report says met or not",
+       "none",
+       {},
+       "goal target"},
+      {"logging.interval",
+       at<&Job::logging, &LoggingOptions::interval>(),
+       duration(kAny),
+       "write training metrics this often",
+       "",
+       {},
+       "log_interval log_every"},
+      {"logging.tensorboard", at<&Job::logging, &LoggingOptions::tensorboard>(), flag(), "write TensorBoard events"},
+      {"budget.time", at<&Job::budget, &BudgetOptions::seconds>(), time(),
+       "stop with a checkpoint and exit code 3 after this time", "no limit"},
+  };
+}
+
+void append(std::vector<Option>& table, std::vector<Option> more) {
+  for (Option& option : more) table.push_back(std::move(option));
+}
+
+std::vector<Option> make_table() {
+  std::vector<Option> table = {{"name", at<&Job::name>(), name(), "name of the job and of its directory of runs"}};
+  append(table, model_options());
+  table.push_back({"data.format",
+                   at<&Job::data, &DataOptions::format>(),
+                   choice({"auto", "idx", "cifar10", "cifar100", "csv", "tsv", "jsonl", "npy", "npz", "image_folder",
+                           "image_list", "text"}),
+                   "how the files are to be read; auto: by their names and first bytes",
+                   "",
+                   {},
+                   "type kind"});
+  append(table, source_options<&DataOptions::train>("data.train", "required, unless images and labels are given"));
+  append(table, source_options<&DataOptions::val>("data.val", "data.split.val of train"));
+  append(table, source_options<&DataOptions::test>("data.test", "data.split.test of train"));
+  append(table, data_options());
+  append(table, trainer_options());
+  append(table, optimizer_options());
+  append(table, run_options());
+  return table;
+}
+
+}  // namespace
+
+const std::vector<Option>& option_table() {
+  static const std::vector<Option> table = make_table();
+  return table;
+}
+
+const std::vector<Section>& section_table() {
+  static const std::vector<Section> table = {
+      {"model", "The architecture, with the options that it has"},
+      {"loss", "What training makes small"},
+      {"data", "Where the samples come from and what is done to them"},
+      {"data.train", "The data to learn from. Required"},
+      {"data.val", "The data that judges the model during training"},
+      {"data.test", "The data that judges the finished model, once"},
+      {"data.split", "Parts cut from train by a seeded draw, where val or test has no files of its own"},
+      {"data.columns", "Tables: which column is what"},
+      {"data.image", "Image files: what they become"},
+      {"data.text", "Text: how it is cut"},
+      {"data.augment",
+       "Random changes to training images, in this order; each depends on seed, epoch and sample alone"},
+      {"data.prefetch", "Loading ahead of the training; never changes the result"},
+      {"trainer", "The loop: how long, how large, with what numbers"},
+      {"optimizer", "How gradients become updates"},
+      {"scheduler", "How the learning rate moves"},
+      {"checkpoint", "What is saved, when, and what is kept"},
+      {"early_stopping", "Stop when a metric no longer improves"},
+      {"logging", "What is written while training"},
+      {"budget", "What the training may cost"},
+  };
+  return table;
+}
+
+}  // namespace sinew::spec

@@ -1,0 +1,104 @@
+#include "spec/options.h"
+
+#include <algorithm>
+
+namespace sinew::spec {
+
+std::string Option::section() const {
+  const size_t dot = key.rfind('.');
+  return dot == std::string::npos ? "" : key.substr(0, dot);
+}
+
+std::string Option::leaf() const {
+  return key.substr(key.rfind('.') + 1);
+}  // npos + 1 is 0
+
+bool Option::is_list() const {
+  return std::visit(
+      [](auto reach) {
+        using Value = std::remove_reference_t<decltype(reach(std::declval<Job&>()))>;
+        return std::is_same_v<Value, std::vector<int64_t>> || std::is_same_v<Value, std::vector<double>> ||
+               std::is_same_v<Value, std::vector<std::string>>;
+      },
+      access);
+}
+
+bool Option::can_be_auto() const {
+  return std::holds_alternative<Auto<int64_t>& (*)(Job&)>(access);
+}
+
+const Option* find_option(std::string_view key) {
+  for (const Option& option : option_table()) {
+    if (option.key == key) return &option;
+  }
+  return nullptr;
+}
+
+const Section* find_section(std::string_view key) {
+  for (const Section& section : section_table()) {
+    if (section.key == key) return &section;
+  }
+  return nullptr;
+}
+
+const Option* short_form_of(std::string_view section) {
+  for (const Option& option : option_table()) {
+    if (option.short_form && option.section() == section) return &option;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> keys_below(std::string_view section) {
+  const std::string prefix = section.empty() ? "" : std::string(section) + ".";
+  std::vector<std::string> keys;
+  for (const Option& option : option_table()) {
+    if (!option.key.starts_with(prefix)) continue;
+    const std::string rest = option.key.substr(prefix.size());
+    const std::string key = rest.substr(0, rest.find('.'));
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  }
+  return keys;
+}
+
+namespace {
+
+bool set(const std::string& value) {
+  return !value.empty();
+}
+template <typename T>
+bool set(const std::vector<T>& value) {
+  return !value.empty();
+}
+bool set(const std::optional<Objective>& value) {
+  return value.has_value();
+}
+template <typename T>
+bool set(const T&) {
+  return true;
+}
+
+}  // namespace
+
+bool is_set(const Option& option, const Job& job) {
+  if (option.type.kind == Kind::time) {
+    return visit_value(option, job, [](const auto& value) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>) return value > 0;
+      return true;
+    });
+  }
+  return visit_value(option, job, [](const auto& value) { return set(value); });
+}
+
+bool has_effect(const Option& option, const Job& job) {
+  if (option.effect.key.empty()) return true;
+  const Option& owner = *find_option(option.effect.key);
+  if (option.effect.values.empty()) return is_set(owner, job);
+  return visit_value(owner, job, [&](const auto& value) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
+      return std::find(option.effect.values.begin(), option.effect.values.end(), value) != option.effect.values.end();
+    }
+    return false;
+  });
+}
+
+}  // namespace sinew::spec

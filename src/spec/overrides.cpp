@@ -1,0 +1,151 @@
+#include "spec/overrides.h"
+
+#include <algorithm>
+
+#include "spec/options.h"
+
+namespace sinew::spec {
+namespace {
+
+void set_place(Node& node, Place place) {
+  node.place = place;
+  for (Node& item : node.items) set_place(item, place);
+  for (Entry& entry : node.entries) {
+    entry.place = place;
+    set_place(entry.value, place);
+  }
+}
+
+// An override inside this node; -1: none.
+int override_within(const Node& node) {
+  int found = node.place.override_index;
+  for (const Node& item : node.items) found = std::max(found, override_within(item));
+  for (const Entry& entry : node.entries) {
+    found = std::max({found, entry.place.override_index, override_within(entry.value)});
+  }
+  return found;
+}
+
+// The section of this key, made where it is not there; a short form ("model: cnn") becomes its long one.
+Node& section_below(Node& parent, const std::string& dotted, const std::string& key, Place place) {
+  Node* node = parent.find(key);
+  if (node == nullptr) {
+    Node fresh;
+    fresh.kind = Node::Kind::map;
+    fresh.place = place;
+    parent.entries.push_back({key, place, std::move(fresh)});
+    return parent.entries.back().value;
+  }
+  const Option* short_form = short_form_of(dotted);
+  if (node->kind == Node::Kind::scalar && short_form != nullptr) {
+    Node value = std::move(*node);
+    *node = Node();
+    node->kind = Node::Kind::map;
+    node->place = value.place;
+    const Place where = value.place;
+    node->entries.push_back({short_form->leaf(), where, std::move(value)});
+  }
+  return *node;
+}
+
+void put(Node& root, const std::string& key, Node value, const std::vector<std::string>& overrides,
+         std::vector<Finding>& findings) {
+  const Place place = value.place;
+  Node* section = &root;
+  size_t begin = 0;
+  for (size_t dot; (dot = key.find('.', begin)) != std::string::npos; begin = dot + 1) {
+    section = &section_below(*section, key.substr(0, dot), key.substr(begin, dot - begin), place);
+    if (section->kind != Node::Kind::map) return;  // the file has a list or nothing there: reported with the file
+  }
+  const std::string leaf = key.substr(begin);
+  Node* old = section->find(leaf);
+  if (old == nullptr) {
+    section->entries.push_back({leaf, place, std::move(value)});
+    return;
+  }
+  if (const int earlier = override_within(*old); earlier >= 0) {
+    findings.push_back({place, "it undoes " + shown(overrides[static_cast<size_t>(earlier)]) + " given before it",
+                        "keep one of the two, or give the section first"});
+    return;
+  }
+  for (Entry& entry : section->entries) {
+    if (entry.key == leaf) entry = {leaf, place, std::move(value)};
+  }
+}
+
+std::vector<std::string> every_key() {
+  std::vector<std::string> keys;
+  for (const Section& section : section_table()) keys.push_back(section.key);
+  for (const Option& option : option_table()) keys.push_back(option.key);
+  return keys;
+}
+
+// The one option that has this name, here or elsewhere, or is called so by other tools: "" if none or several.
+std::string same_name_elsewhere(const std::string& section, const std::string& name) {
+  std::vector<std::string> found;
+  for (const Option& option : option_table()) {
+    const bool other_name = (" " + option.other_names + " ").find(" " + name + " ") != std::string::npos;
+    if (other_name && option.section() == section) return option.key;
+    if (other_name || option.leaf() == name) found.push_back(option.key);
+  }
+  for (const Section& other : section_table()) {
+    if (other.key.ends_with("." + name) || other.key == name) found.push_back(other.key);
+  }
+  return found.size() == 1 && name.find(' ') == std::string::npos ? found[0] : "";
+}
+
+}  // namespace
+
+std::string key_hint(const std::string& section, const std::string& key) {
+  if (key == "<<") return "merge keys are not part of YAML 1.2: write the keys out";
+  const std::vector<std::string> known = keys_below(section);
+  const std::string choices = section.empty() ? "keys at the top: " + listed(known) : "keys here: " + listed(known);
+  if (key.find('.') != std::string::npos && (find_option(key) != nullptr || find_section(key) != nullptr)) {
+    return "dotted keys are for the command line: write the sections as indented lines";
+  }
+  const std::string elsewhere = same_name_elsewhere(section, key);
+  if (elsewhere.starts_with(section + ".")) {
+    return "did you mean '" + elsewhere.substr(section.size() + 1) + "'?";
+  }
+  const std::string meant = did_you_mean(key, known);
+  if (!meant.empty()) return "did you mean '" + meant + "'?";
+  if (!elsewhere.empty()) return "did you mean '" + elsewhere + "'? " + choices;
+  return choices;
+}
+
+std::vector<std::string> apply_overrides(Node& root, const std::vector<std::string>& overrides,
+                                         std::vector<Finding>& findings) {
+  std::vector<std::string> unread;
+  for (size_t i = 0; i < overrides.size(); ++i) {
+    const std::string& text = overrides[i];
+    const Place place{0, 0, static_cast<int>(i)};
+    const size_t equals = text.find('=');
+    const std::string key = text.substr(0, equals);
+    if (equals == std::string::npos || key.empty()) {
+      findings.push_back({place, "an override is key=value", "for example optimizer.lr=3e-4"});
+      continue;
+    }
+    if (find_option(key) == nullptr && find_section(key) == nullptr) {
+      const std::string elsewhere = same_name_elsewhere("", key);
+      const std::string meant = elsewhere.empty() ? did_you_mean(key, every_key()) : elsewhere;
+      const size_t dot = key.rfind('.');
+      const std::string section = dot == std::string::npos ? "" : key.substr(0, dot);
+      findings.push_back({place, "unknown key " + shown(key),
+                          meant.empty() ? key_hint(find_section(section) ? section : "", key.substr(dot + 1))
+                                        : "did you mean '" + meant + "'?"});
+      continue;
+    }
+    Tree value = parse_tree(text.substr(equals + 1));
+    for (const Finding& finding : value.findings) findings.push_back({place, finding.what, finding.hint});
+    if (!value.findings.empty()) {
+      unread.push_back(key);
+      continue;
+    }
+    Node node = value.root ? std::move(*value.root) : Node();
+    set_place(node, place);
+    put(root, key, std::move(node), overrides, findings);
+  }
+  return unread;
+}
+
+}  // namespace sinew::spec

@@ -1,0 +1,141 @@
+// read_job: the tree against the option table, then the rules between options.
+#include <algorithm>
+#include <tuple>
+
+#include "spec/options.h"
+#include "spec/overrides.h"
+#include "spec/rules.h"
+#include "spec/spec.h"
+#include "spec/tree.h"
+#include "spec/values.h"
+
+namespace sinew::spec {
+namespace {
+
+class JobReader {
+ public:
+  explicit JobReader(const Environment& environment) : environment_(environment) {}
+
+  void read_section(const std::string& section, const Node& node) {
+    for (const Entry& entry : node.entries) {
+      const std::string key = section.empty() ? entry.key : section + "." + entry.key;
+      // A key with a dot in it would look like a deeper one.
+      const bool plain = entry.key.find('.') == std::string::npos;
+      if (const Option* option = plain ? find_option(key) : nullptr) {
+        read_option(*option, entry.place, entry.value);
+      } else if (plain && find_section(key) != nullptr) {
+        read_subsection(key, entry);
+      } else {
+        refuse_key(section, entry);
+      }
+    }
+  }
+
+  Job job;
+  std::vector<Finding> findings;
+  GivenKeys given;
+
+ private:
+  void read_option(const Option& option, Place key, const Node& node) {
+    const bool good = read_value(option, node, environment_, job, findings);
+    given[option.key] = {key, node.place, good};
+  }
+
+  void read_subsection(const std::string& key, const Entry& entry) {
+    given[key] = {entry.place, entry.value.place, true};
+    if (entry.value.kind == Node::Kind::map) return read_section(key, entry.value);
+    const Option* short_form = short_form_of(key);
+    if (short_form != nullptr && entry.value.kind == Node::Kind::scalar) {
+      return read_option(*short_form, entry.place, entry.value);
+    }
+    given[key].good = false;
+    const std::string keys = "its keys: " + listed(keys_below(key));
+    if (entry.value.kind == Node::Kind::null) {
+      findings.push_back(
+          {entry.place, key + " has no keys below it", "write " + keys + ", indented below it; or delete the line"});
+    } else {
+      findings.push_back({entry.value.place, key + " is a section of keys, got " + described(entry.value),
+                          "write " + keys + ", indented below it"});
+    }
+  }
+
+  void refuse_key(const std::string& section, const Entry& entry) {
+    const std::string where = section.empty() ? "" : " in " + section;
+    findings.push_back({entry.place, "unknown key " + shown(entry.key) + where, key_hint(section, entry.key)});
+    // The key that was meant is not missing as well.
+    const std::string meant = did_you_mean(entry.key, keys_below(section));
+    if (!meant.empty())
+      given.insert({section.empty() ? meant : section + "." + meant, {entry.place, entry.place, false}});
+  }
+
+  const Environment& environment_;
+};
+
+Problem to_problem(const Finding& finding, std::string_view file, const std::vector<std::string>& overrides) {
+  if (finding.place.override_index < 0) {
+    return {std::string(file), finding.place.line, finding.place.column, finding.what, finding.hint};
+  }
+  const std::string& text = overrides[static_cast<size_t>(finding.place.override_index)];
+  return {"override", 0, 0, shown(text) + ": " + finding.what, finding.hint};
+}
+
+// In file order, overrides last, nothing twice (an alias shows its content at the same place again).
+std::vector<Problem> in_order(std::vector<Finding> findings, std::string_view file,
+                              const std::vector<std::string>& overrides) {
+  const auto rank = [](const Finding& finding) {
+    const Place& place = finding.place;
+    return std::tuple(place.override_index, place.line, place.column);
+  };
+  std::stable_sort(findings.begin(), findings.end(),
+                   [&](const Finding& a, const Finding& b) { return rank(a) < rank(b); });
+  std::vector<Problem> problems;
+  for (const Finding& finding : findings) {
+    Problem problem = to_problem(finding, file, overrides);
+    const bool repeated = !problems.empty() && problems.back().what == problem.what &&
+                          problems.back().line == problem.line && problems.back().column == problem.column;
+    if (!repeated) problems.push_back(std::move(problem));
+  }
+  return problems;
+}
+
+}  // namespace
+
+Reading read_job(std::string_view yaml, std::string_view file_name, const std::vector<std::string>& overrides,
+                 const Environment& environment) {
+  Tree tree = parse_tree(yaml);
+  JobReader reader(environment);
+  std::vector<Finding>& findings = reader.findings;
+  findings = std::move(tree.findings);
+  const bool empty = !tree.root || tree.root->kind == Node::Kind::null;
+  const bool is_map = !empty && tree.root->kind == Node::Kind::map;
+  if (tree.complete && empty) {
+    findings.push_back(
+        {{}, "the file is empty", "begin with 'data: {train: path}', or make a job file with sinew init"});
+  } else if (tree.complete && !is_map) {
+    findings.push_back({tree.root->place, "a job file is made of 'key: value' lines, got " + described(*tree.root),
+                        "begin with 'data:' and below it, indented, 'train: path'"});
+  }
+  Node root;
+  root.kind = Node::Kind::map;
+  if (is_map) root = std::move(*tree.root);
+  for (const std::string& key : apply_overrides(root, overrides, findings)) reader.given[key].good = false;
+  reader.read_section("", root);
+  // Where the text could not be read to its end, a rule would complain about what was only not reached.
+  if (tree.complete && is_map) {
+    for (Finding& finding : check_rules(reader.job, reader.given)) findings.push_back(std::move(finding));
+  }
+  return {std::move(reader.job), in_order(std::move(findings), file_name, overrides)};
+}
+
+std::string to_string(const Problem& problem) {
+  std::string text = problem.file;
+  if (problem.line > 0) text += ":" + std::to_string(problem.line) + ":" + std::to_string(problem.column);
+  text += ": " + problem.what;
+  return problem.hint.empty() ? text : text + " / " + problem.hint;
+}
+
+bool AugmentOptions::any() const {
+  return crop_padding > 0 || flip > 0 || rotate > 0 || translate > 0 || !scale.empty() || noise > 0;
+}
+
+}  // namespace sinew::spec

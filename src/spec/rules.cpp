@@ -1,0 +1,141 @@
+#include "spec/rules.h"
+
+#include <initializer_list>
+
+#include "spec/options.h"
+#include "spec/values.h"
+
+namespace sinew::spec {
+namespace {
+
+struct Rules {
+  const Job& job;
+  const GivenKeys& given;
+  std::vector<Finding> findings;
+
+  bool has(const std::string& key) const { return given.contains(key); }
+  // No option of these was given badly.
+  bool good(std::initializer_list<std::string> keys) const {
+    for (const std::string& key : keys) {
+      const auto found = given.find(key);
+      if (found != given.end() && !found->second.good) return false;
+    }
+    return true;
+  }
+  Place value_of(const std::string& key) const {
+    const auto found = given.find(key);
+    return found == given.end() ? Place{} : found->second.value;
+  }
+  Place key_of(const std::string& key) const {
+    const auto found = given.find(key);
+    return found == given.end() ? Place{} : found->second.key;
+  }
+  void say(Place place, std::string what, std::string hint) {
+    findings.push_back({place, std::move(what), std::move(hint)});
+  }
+
+  void no_effect();
+  void source(const std::string& part, bool required);
+  void split(const std::string& part, const DataSource& source, double share);
+  void data();
+  void optimizer();
+};
+
+void Rules::no_effect() {
+  for (const Option& option : option_table()) {
+    if (!has(option.key) || !good({option.key}) || has_effect(option, job)) continue;
+    const std::string& owner = option.effect.key;
+    if (!good({owner})) continue;
+    if (option.effect.values.empty()) {
+      say(key_of(option.key), option.key + " has no effect without " + owner,
+          "give " + owner + ", or delete this line");
+      continue;
+    }
+    const std::string value = value_text(*find_option(owner), job);
+    say(key_of(option.key),
+        option.key + " has no effect with " + owner + ": " + value + (has(owner) ? "" : " (the default)"),
+        "delete it, or choose " + owner + ": " + either(option.effect.values));
+  }
+}
+
+void Rules::source(const std::string& part, bool required) {
+  const std::string key = "data." + part, path = key + ".path", images = key + ".images", labels = key + ".labels";
+  if (!good({key, path, images, labels, "data"})) return;
+  const bool given_path = has(path), given_images = has(images), given_labels = has(labels);
+  if (!given_path && !given_images && !given_labels) {
+    if (!required && !has(key)) return;
+    const Place place = has(key) ? key_of(key) : has("data") ? key_of("data") : Place{};
+    say(place, key + " is missing: " + (has(key) ? "it names no file" : "there is nothing to train on"),
+        "give a file or folder, '" + part + ": path', or for idx and npy '" + part + ": {images: path, labels: path}'");
+    return;
+  }
+  if (given_path && (given_images || given_labels)) {
+    say(key_of(given_images ? images : labels), key + " has both a path and " + (given_images ? "images" : "labels"),
+        "keep path, or images and labels (for idx and npy)");
+    return;
+  }
+  if (given_images != given_labels) {
+    say(key_of(given_images ? images : labels),
+        given_images ? images + " stands without " + labels : labels + " stands without " + images,
+        "idx and npy need both files");
+    return;
+  }
+  if (!good({"data.format"}) || job.data.format == "auto") return;
+  const bool pairs = job.data.format == "idx" || job.data.format == "npy";
+  if (pairs && given_path) {
+    say(value_of(path), "the format " + job.data.format + " needs images and labels, not one path",
+        "write '" + part + ": {images: path, labels: path}'");
+  } else if (!pairs && given_images) {
+    say(key_of(images), "the format " + job.data.format + " needs one path, not images and labels",
+        "write '" + part + ": path', or choose data.format: idx or npy");
+  }
+}
+
+void Rules::split(const std::string& part, const DataSource& source, double share) {
+  const std::string key = "data.split." + part;
+  if (!good({key, "data." + part}) || !has(key) || share <= 0 || !source.given()) return;
+  say(value_of(key), key + " has no effect, because data." + part + " names files", "delete one of the two");
+}
+
+void Rules::data() {
+  const DataOptions& data = job.data;
+  source("train", true);
+  source("val", false);
+  source("test", false);
+  split("val", data.val, data.split_val);
+  split("test", data.test, data.split_test);
+  if (good({"data.split.val", "data.split.test"}) && data.split_val + data.split_test >= 1) {
+    say(value_of("data.split.test"), "data.split.val and data.split.test leave nothing of train",
+        "their sum must be below 1, got " + value_text(*find_option("data.split.val"), job) + " + " +
+            value_text(*find_option("data.split.test"), job));
+  }
+  const bool table = data.format == "csv" || data.format == "tsv" || data.format == "jsonl";
+  if (table && good({"data.format", "data.columns.target", "data.columns", "data"}) && !has("data.columns.target")) {
+    say(value_of("data.format"), "the format " + data.format + " needs data.columns.target",
+        "name the column to predict: 'columns: {target: price}'");
+  }
+  const std::vector<double>& scale = data.augment.scale;
+  if (good({"data.augment.scale"}) && scale.size() == 2 && scale[0] > scale[1]) {
+    say(value_of("data.augment.scale"), "data.augment.scale begins with the larger factor", "write [low, high]");
+  }
+}
+
+void Rules::optimizer() {
+  const OptimizerOptions& optimizer = job.optimizer;
+  if (optimizer.nesterov && optimizer.name == "sgd" && optimizer.momentum <= 0 &&
+      good({"optimizer.nesterov", "optimizer.name", "optimizer.momentum"})) {
+    say(value_of("optimizer.nesterov"), "optimizer.nesterov needs a momentum above 0", "for example momentum: 0.9");
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> check_rules(const Job& job, const GivenKeys& given) {
+  Rules rules{job, given, {}};
+  rules.no_effect();
+  rules.data();
+  rules.optimizer();
+  return std::move(rules.findings);
+}
+
+}  // namespace sinew::spec

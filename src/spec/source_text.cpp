@@ -1,0 +1,103 @@
+#include "spec/source_text.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace sinew::spec {
+namespace {
+
+// Bytes of the UTF-8 character at the beginning; 0: none is there (RFC 3629: shortest form, no surrogates).
+size_t character_length(std::string_view text) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const auto follows = [&](size_t i, unsigned low = 0x80, unsigned high = 0xBF) {
+    return byte(i) >= low && byte(i) <= high;
+  };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    const unsigned low = first == 0xE0 ? 0xA0 : 0x80, high = first == 0xED ? 0x9F : 0xBF;
+    return follows(1, low, high) && follows(2) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    const unsigned low = first == 0xF0 ? 0x90 : 0x80, high = first == 0xF4 ? 0x8F : 0xBF;
+    return follows(1, low, high) && follows(2) && follows(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+std::string hex(char byte) {
+  char buffer[8];
+  std::snprintf(buffer, sizeof buffer, "0x%02X", static_cast<unsigned char>(byte));
+  return buffer;
+}
+
+bool is_blank_or_comment(std::string_view line) {
+  const size_t first = line.find_first_not_of(" \t");
+  return first == std::string_view::npos || line[first] == '#';
+}
+
+void check_line(std::string_view line, int number, const SourceText& source, std::vector<Finding>& findings) {
+  for (size_t at = 0; at < line.size();) {
+    const size_t length = character_length(line.substr(at));
+    const char letter = line[at];
+    const Place place = source.place(number - 1, static_cast<int>(at));
+    if (length == 0) {
+      findings.push_back({place, "the byte " + hex(letter) + " is not UTF-8 text", "save the file as UTF-8"});
+      return;  // one a line is enough to see it
+    }
+    if ((static_cast<unsigned char>(letter) < 0x20 && letter != '\t') || letter == 0x7F) {
+      findings.push_back({place, "the control character " + hex(letter) + " has no place in a job file", "delete it"});
+      return;
+    }
+    at += length;
+  }
+  const size_t tab = line.find('\t');
+  if (tab < line.find_first_not_of(" \t") && !is_blank_or_comment(line)) {
+    findings.push_back({source.place(number - 1, static_cast<int>(tab)), "a tab in the indentation",
+                        "indent with spaces: YAML does not say how wide a tab is"});
+  }
+}
+
+}  // namespace
+
+SourceText::SourceText(std::string_view text) : text_(text) {
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = text.substr(begin, end - begin);
+    if (line.ends_with('\r') && end < text.size()) line.remove_suffix(1);
+    lines_.push_back(line);
+    begin = end + 1;
+  }
+}
+
+std::vector<Finding> SourceText::check() const {
+  if (text_.size() > kMostBytes) {
+    return {{{}, "the file is larger than 1 MiB", "is this the job file? data belongs into files of its own"}};
+  }
+  std::vector<Finding> findings;
+  for (size_t i = 0; i < lines_.size(); ++i) check_line(lines_[i], static_cast<int>(i) + 1, *this, findings);
+  return findings;
+}
+
+std::string_view SourceText::line(int number) const {
+  return number >= 1 && number <= line_count() ? lines_[static_cast<size_t>(number) - 1] : "";
+}
+
+Place SourceText::place(int line_index, int column) const {
+  if (line_index >= line_count()) {  // behind the end: the last character says more
+    const std::string_view last = line(line_count());
+    return {std::max(1, line_count()), place(line_count() - 1, static_cast<int>(last.size())).column};
+  }
+  if (line_index < 0) return {};
+  const std::string_view before = line(line_index + 1).substr(0, static_cast<size_t>(std::max(0, column)));
+  const auto characters = std::count_if(before.begin(), before.end(), [](char byte) { return (byte & 0xC0) != 0x80; });
+  return {line_index + 1, static_cast<int>(characters) + 1};
+}
+
+std::string_view SourceText::rest_of_line(int line_index, int column) const {
+  const std::string_view text = line(line_index + 1);
+  return column >= 0 && static_cast<size_t>(column) <= text.size() ? text.substr(static_cast<size_t>(column)) : "";
+}
+
+}  // namespace sinew::spec

@@ -1,0 +1,342 @@
+#include "spec/tree.h"
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <map>
+#include <sstream>
+
+#include "spec/amounts.h"
+#include "spec/source_text.h"
+#include "spec/syntax.h"
+
+namespace sinew::spec {
+namespace {
+
+// Ends the reading; the finding says why.
+struct Stop {
+  Finding finding;
+};
+
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  explicit TreeBuilder(const SourceText& source) : source_(source) {}
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (documents_++ == 0) return;
+    throw Stop{{place(mark), "a second document begins here", "a job file is one document: delete '---' or '...'"}};
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    count_nodes(1, place(mark));
+    Node node;
+    node.place = place(mark);
+    add(std::move(node), anchor);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchors_.find(anchor);
+    if (found == anchors_.end()) {
+      throw Stop{{place(mark), "this alias stands inside what it names", "write the value out"}};
+    }
+    count_nodes(found->second.size, place(mark));
+    Node copy = found->second.node;
+    copy.place = place(mark);
+    add(std::move(copy), 0, found->second.size - 1);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    refuse_tag(mark, tag);
+    count_nodes(1, place(mark));
+    Node node;
+    node.kind = Node::Kind::scalar;
+    node.place = place(mark);
+    node.text = value;
+    node.quoted = tag == "!";
+    check_one_line(mark, node, anchor != 0);
+    add(std::move(node), anchor);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value style) override {
+    open(mark, tag, anchor, Node::Kind::list, style);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value style) override {
+    open(mark, tag, anchor, Node::Kind::map, style);
+  }
+  void OnMapEnd() override { close(); }
+
+  Tree finish(bool complete) {
+    if (!complete) {
+      while (!open_.empty()) close();  // keep what was read
+    }
+    tree_.complete = complete;
+    tree_.root = std::move(root_);
+    return std::move(tree_);
+  }
+  // Where the innermost '[' or '{' still open stands.
+  std::optional<Place> open_bracket() const {
+    return open_.empty() || !open_.back().flow ? std::nullopt : std::optional(open_.back().node.place);
+  }
+  void report(Finding finding) { tree_.findings.push_back(std::move(finding)); }
+  // A value that ran on over several lines is what a missing ':' or wrong indentation looks like first.
+  void forget_run_on() {
+    if (last_run_on_) tree_.findings.pop_back();
+    last_run_on_ = false;
+  }
+
+ private:
+  struct Open {
+    Node node;
+    YAML::anchor_t anchor = 0;
+    size_t sizes_before = 0;
+    bool flow = false;
+    bool has_key = false;
+    Node key;
+  };
+  struct Anchored {
+    Node node;
+    size_t size = 1;
+  };
+
+  Place place(const YAML::Mark& mark) const { return source_.place(mark.line, mark.column); }
+
+  void count_nodes(size_t count, Place where) {
+    nodes_ += count;
+    if (nodes_ > kMostNodes) {
+      throw Stop{{where, "more than " + std::to_string(kMostNodes) + " values, aliases counted as what they stand for",
+                  "a job file is a page of options: check for aliases of aliases"}};
+    }
+  }
+
+  void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
+    const bool written = source_.rest_of_line(mark.line, mark.column).starts_with('!');
+    if (written || !(tag.empty() || tag == "?" || tag == "!")) {
+      report({place(mark), "YAML tags ('!...') are not used in job files",
+              "leave the tag out; quotes make a value a string"});
+    }
+  }
+
+  // The library joins lines, and takes the end of the file for a closing quote. Here a value is what stands on its
+  // line.
+  void check_one_line(const YAML::Mark& mark, const Node& node, bool anchored) {
+    std::string_view rest = source_.rest_of_line(mark.line, mark.column);
+    if (anchored && rest.starts_with('&')) {
+      rest.remove_prefix(std::min(rest.find(' '), rest.size()));
+      rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+    }
+    last_run_on_ = false;
+    if (rest.starts_with('!')) return;  // refused already
+    if (node.quoted) {
+      if (rest.starts_with('|') || rest.starts_with('>')) {
+        report({node.place, "a text of several lines", "write the value on one line, in quotes"});
+      } else if (!closes(rest)) {
+        report({node.place, "the quote is not closed on its line", "close it; a value stands on one line"});
+      }
+    } else if (!rest.starts_with(node.text)) {
+      report({node.place, "this value runs on over the next line",
+              "does the next line lack a ':' or the right indentation? a value stands on one line"});
+      last_run_on_ = true;
+    }
+  }
+
+  static bool closes(std::string_view rest) {
+    const char quote = rest.empty() ? ' ' : rest[0];
+    for (size_t i = 1; i < rest.size(); ++i) {
+      if (quote == '"' && rest[i] == '\\') {
+        ++i;
+      } else if (rest[i] == quote) {
+        if (quote == '\'' && i + 1 < rest.size() && rest[i + 1] == quote) {
+          ++i;
+        } else {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Node::Kind kind,
+            YAML::EmitterStyle::value style) {
+    refuse_tag(mark, tag);
+    count_nodes(1, place(mark));
+    if (open_.size() >= kMostDepth) {
+      throw Stop{{place(mark), "lists and sections more than " + std::to_string(kMostDepth) + " deep",
+                  "a job file needs 4: is a bracket or an indentation wrong?"}};
+    }
+    Open level;
+    level.node.kind = kind;
+    level.node.place = place(mark);
+    level.anchor = anchor;
+    level.sizes_before = sizes_;
+    level.flow = style == YAML::EmitterStyle::Flow;
+    open_.push_back(std::move(level));
+  }
+
+  void close() {
+    Open level = std::move(open_.back());  // a key without value remains in it only where the text broke off
+    open_.pop_back();
+    const size_t below = sizes_ - level.sizes_before;
+    sizes_ = level.sizes_before;
+    add(std::move(level.node), level.anchor, below);
+  }
+
+  // `below`: nodes under this one.
+  void add(Node node, YAML::anchor_t anchor, size_t below = 0) {
+    if (anchor != 0) anchors_[anchor] = {node, 1 + below};
+    sizes_ += 1 + below;
+    if (open_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Open& level = open_.back();
+    if (level.node.kind == Node::Kind::list) {
+      level.node.items.push_back(std::move(node));
+    } else if (!level.has_key) {
+      level.key = std::move(node);
+      level.has_key = true;
+    } else {
+      level.has_key = false;
+      add_entry(level, std::move(node));
+    }
+  }
+
+  void add_entry(Open& level, Node value) {
+    const Node& key = level.key;
+    if (key.kind != Node::Kind::scalar) {
+      report({key.place,
+              key.kind == Node::Kind::null ? "a key is missing before the ':'" : "a key must be a plain word",
+              "write 'key: value'"});
+      return;
+    }
+    if (value.kind == Node::Kind::null) value.place = key.place;  // the library points behind it
+    for (const Entry& entry : level.node.entries) {
+      if (entry.key != key.text) continue;
+      report({key.place, shown(key.text) + " is given twice, first on line " + std::to_string(entry.place.line),
+              "keep one of them"});
+      return;
+    }
+    level.node.entries.push_back({key.text, key.place, std::move(value)});
+  }
+
+  const SourceText& source_;
+  Tree tree_;
+  std::optional<Node> root_;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, Anchored> anchors_;
+  size_t nodes_ = 0;  // ever seen
+  size_t sizes_ = 0;  // in the branch being built
+  int documents_ = 0;
+  bool last_run_on_ = false;
+};
+
+Finding explain(const YAML::Exception& error, const TreeBuilder& builder, const SourceText& source) {
+  if (error.mark.is_null()) return {{}, "this is not valid YAML: " + error.msg, "check quotes, brackets, indentation"};
+  if (error.msg.find("flow not found") != std::string::npos && builder.open_bracket()) {
+    return {*builder.open_bracket(), "this bracket is not closed",
+            "close it with ']' or '}', and put a ',' between its items"};
+  }
+  return explain_syntax(error.msg, error.mark.line, error.mark.column, source);
+}
+
+}  // namespace
+
+Tree parse_tree(std::string_view yaml) {
+  if (yaml.starts_with("\xEF\xBB\xBF")) yaml.remove_prefix(3);  // a byte order mark
+  const SourceText source(yaml);
+  Tree bad;
+  bad.findings = source.check();
+  bad.complete = false;
+  if (!bad.findings.empty()) return bad;
+
+  TreeBuilder builder(source);
+  try {
+    std::istringstream stream{std::string(yaml)};
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
+    return builder.finish(true);
+  } catch (const Stop& stop) {
+    builder.report(stop.finding);
+  } catch (const YAML::Exception& error) {
+    builder.forget_run_on();
+    builder.report(explain(error, builder, source));
+  }
+  return builder.finish(false);
+}
+
+Node* Node::find(std::string_view key) {
+  for (Entry& entry : entries) {
+    if (entry.key == key) return &entry.value;
+  }
+  return nullptr;
+}
+
+// ---- scalars -------------------------------------------------------------------------------------------------------
+
+bool is_true_or_false(const Node& node) {
+  return node.kind == Node::Kind::scalar && !node.quoted && (node.text == "true" || node.text == "false");
+}
+
+bool is_number_node(const Node& node) {
+  return node.kind == Node::Kind::scalar && !node.quoted && is_number(node.text);
+}
+
+bool is_string_node(const Node& node) {
+  return node.kind == Node::Kind::scalar && !is_true_or_false(node) && !is_number_node(node);
+}
+
+std::string shown(std::string_view text) {
+  constexpr size_t kLongest = 60;
+  const bool cut = text.size() > kLongest;
+  if (cut) {
+    text = text.substr(0, kLongest);
+    while (!text.empty() && (text.back() & 0xC0) == 0x80) text.remove_suffix(1);  // no half characters
+    if (!text.empty() && (text.back() & 0x80) != 0) text.remove_suffix(1);
+  }
+  std::string quoted = "'";
+  for (const char letter : text) {
+    if (letter == '\n') {
+      quoted += "\\n";
+    } else if (letter == '\t') {
+      quoted += "\\t";
+    } else {
+      quoted += static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F ? '?' : letter;
+    }
+  }
+  return quoted + (cut ? "...'" : "'");
+}
+
+std::string described(const Node& node) {
+  switch (node.kind) {
+    case Node::Kind::null: return "nothing";
+    case Node::Kind::list: return "a list";
+    case Node::Kind::map: return "a section of keys";
+    case Node::Kind::scalar: break;
+  }
+  if (is_number_node(node)) return "the number " + node.text;
+  if (is_true_or_false(node)) return node.text;
+  return (node.quoted && is_number(node.text) ? "the quoted string " : "the string ") + shown(node.text);
+}
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+std::string either(const std::vector<std::string>& words) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+  }
+  return text;
+}
+
+}  // namespace sinew::spec

@@ -1,0 +1,340 @@
+#include "spec/values.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <limits>
+
+#include "spec/amounts.h"
+
+namespace sinew::spec {
+namespace {
+
+std::string lower(std::string text) {
+  for (char& letter : text) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return text;
+}
+
+bool is_one_of(const std::string& word, std::initializer_list<const char*> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Plain words that other YAML readers take for a boolean, a number or nothing.
+bool is_ambiguous(const Node& node) {
+  if (node.quoted) return false;
+  const std::string word = lower(node.text);
+  if (is_one_of(word, {"yes", "no", "on", "off", "true", "false", ".inf", "-.inf", "+.inf", ".nan"})) return true;
+  const size_t sign = word.starts_with('-') || word.starts_with('+') ? 1 : 0;
+  if (word.compare(sign, 2, "0x") == 0 || word.compare(sign, 2, "0o") == 0) return true;
+  return word.size() > sign && std::isdigit(static_cast<unsigned char>(word[sign])) != 0 &&
+         word.find_first_not_of("0123456789_.", sign) == std::string::npos &&
+         std::count(word.begin(), word.end(), '.') < 2;
+}
+
+// Reads the items of one option; every refusal is one finding.
+class Reader {
+ public:
+  Reader(const Option& option, const Environment& environment, std::vector<Finding>& findings)
+      : option_(option), environment_(environment), findings_(findings) {}
+
+  bool read(const Node& node, std::string& value) {
+    switch (option_.type.kind) {
+      case Kind::choice: return read_choice(node, value);
+      case Kind::metric: return read_metric(node, value);
+      case Kind::interval: return read_interval(node, value);
+      default: return read_text(node, value);
+    }
+  }
+
+  bool read(const Node& node, bool& value) {
+    if (!is_true_or_false(node)) {
+      const bool word = node.kind == Node::Kind::scalar &&
+                        is_one_of(lower(node.text), {"yes", "no", "on", "off", "true", "false", "y", "n", "0", "1"});
+      return wrong(node, word ? "only true and false are booleans here, lower case and without quotes" : "");
+    }
+    value = node.text == "true";
+    return true;
+  }
+
+  bool read(const Node& node, int64_t& value) {
+    if (option_.type.kind == Kind::bytes) return read_bytes(node, value);
+    uint64_t magnitude = 0;
+    bool negative = false;
+    if (!read_whole(node, magnitude, negative)) return false;
+    value = negative ? -static_cast<int64_t>(magnitude) : static_cast<int64_t>(magnitude);
+    return true;
+  }
+
+  bool read(const Node& node, uint64_t& value) {
+    bool negative = false;
+    return read_whole(node, value, negative);
+  }
+
+  bool read(const Node& node, Auto<int64_t>& value) {
+    if (is_string_node(node) && node.text == "auto") {
+      value.reset();
+      return true;
+    }
+    int64_t number = 0;
+    if (!read(node, number)) return false;
+    value = number;
+    return true;
+  }
+
+  bool read(const Node& node, double& value) {
+    if (option_.type.kind == Kind::time) {
+      Duration duration;
+      if (!read(node, duration)) return false;
+      value = duration.amount;
+      return true;
+    }
+    if (!is_number_node(node)) return wrong(node, number_hint(node));
+    const std::optional<double> number = parse_number(node.text);
+    if (!number || !option_.type.range.holds(*number)) return out_of_range(node);
+    value = *number;
+    return true;
+  }
+
+  bool read(const Node& node, Duration& value) {
+    if (is_number_node(node)) return wrong(node, "say the unit: " + unit_examples(node.text));
+    if (!is_string_node(node)) return wrong(node);
+    const std::optional<Duration> duration = parse_duration(node.text);
+    if (!duration) return wrong(node, duration_hint(node.text));
+    if (!unit_allowed(*duration)) {
+      return say(node, option_.key + " can not be given in this unit: " + shown(node.text),
+                 option_.type.units.find('h') == std::string::npos
+                     ? "use " + unit_words() + ": the result must not depend on the clock"
+                     : "use " + unit_words());
+    }
+    if (duration->amount <= 0 && !option_.type.zero) {
+      return say(node, option_.key + " must be more than 0, got " + shown(node.text),
+                 "for example " + example(option_));
+    }
+    value = *duration;
+    return true;
+  }
+
+  bool read(const Node& node, std::optional<Objective>& value) {
+    if (!is_string_node(node)) return wrong(node);
+    value = parse_objective(node.text);
+    return value ? true : wrong(node, "write a metric, '>=' or '<=', and a number: val/accuracy >= 0.92");
+  }
+
+  template <typename T>
+  bool read(const Node& node, std::vector<T>& values) {
+    if (node.kind != Node::Kind::list) {
+      return wrong(node, node.kind == Node::Kind::scalar
+                             ? "put it in brackets: " + option_.leaf() + ": " + example(option_)
+                             : "");
+    }
+    bool good = true;
+    values.clear();
+    in_list_ = true;
+    for (const Node& item : node.items) {
+      T value{};
+      good = read(item, value) && good;
+      values.push_back(std::move(value));
+    }
+    in_list_ = false;
+    const Type& type = option_.type;
+    if (values.size() < type.min_items || values.size() > type.max_items) {
+      const std::string wanted = type.min_items == type.max_items
+                                     ? "exactly " + std::to_string(type.min_items)
+                                     : std::to_string(type.min_items) + " to " + std::to_string(type.max_items);
+      return say(node, option_.key + " needs " + wanted + " items, got " + std::to_string(values.size()),
+                 values.empty() && !option_.unset.empty() ? "leave the key out for: " + option_.unset
+                                                          : "for example " + option_.leaf() + ": " + example(option_));
+    }
+    return good;
+  }
+
+ private:
+  bool say(const Node& node, std::string what, std::string hint) {
+    findings_.push_back({node.place, std::move(what), std::move(hint)});
+    return false;
+  }
+
+  bool wrong(const Node& node, std::string hint = "") {
+    if (node.kind == Node::Kind::null) {
+      return say(node, subject() + " has no value", "write " + wanted() + (in_list_ ? "" : ", or leave the key out"));
+    }
+    if (hint.empty() && node.kind == Node::Kind::scalar && node.text.find("${") != std::string::npos) {
+      hint = "variables are replaced in names and paths only; use an override: " + option_.key + "=...";
+    }
+    if (hint.empty()) hint = "for example " + option_.leaf() + ": " + example(option_);
+    return say(node, subject() + " needs " + wanted() + ", got " + described(node), hint);
+  }
+
+  std::string subject() const { return in_list_ ? "an item of " + option_.key : option_.key; }
+  std::string wanted() const { return in_list_ ? item_expectation(option_) : expectation(option_); }
+
+  bool out_of_range(const Node& node) {
+    return say(node, subject() + " is " + node.text + ", but must be " + wanted(),
+               "for example " + option_.leaf() + ": " + example(option_));
+  }
+
+  static std::string number_hint(const Node& node) {
+    if (node.kind != Node::Kind::scalar) return "";
+    if (node.quoted && is_number(node.text)) return "remove the quotes: " + node.text;
+    std::string bare = node.text;
+    std::erase_if(bare, [](char letter) { return letter == '_' || letter == ',' || letter == '\''; });
+    while (bare.size() > 1 && bare[0] == '0' && std::isdigit(static_cast<unsigned char>(bare[1])) != 0)
+      bare.erase(0, 1);
+    if (bare != node.text && is_number(bare)) return "write " + bare;
+    return "";
+  }
+
+  bool read_whole(const Node& node, uint64_t& magnitude, bool& negative) {
+    if (!is_number_node(node)) return wrong(node, number_hint(node));
+    const std::optional<Whole> whole = parse_whole(node.text);
+    const std::optional<double> number = parse_number(node.text);
+    if (!whole) {
+      const bool fraction = number && *number != std::floor(*number);
+      return fraction ? wrong(node) : out_of_range(node);
+    }
+    const std::vector<std::string>& choices = option_.type.choices;
+    if (!choices.empty()) {
+      const std::string text = (whole->negative ? "-" : "") + std::to_string(whole->magnitude);
+      if (std::find(choices.begin(), choices.end(), text) == choices.end()) return out_of_range(node);
+      magnitude = whole->magnitude;
+      return true;
+    }
+    // Compared as integers where a double is too coarse: the seed fills all 64 bits.
+    const double value =
+        whole->negative ? -static_cast<double>(whole->magnitude) : static_cast<double>(whole->magnitude);
+    if (!option_.type.range.holds(value)) return out_of_range(node);
+    magnitude = whole->magnitude;
+    negative = whole->negative;
+    return true;
+  }
+
+  bool read_bytes(const Node& node, int64_t& value) {
+    if (node.kind != Node::Kind::scalar || is_true_or_false(node)) return wrong(node);
+    const bool number = is_number_node(node);
+    const std::optional<int64_t> bytes = parse_bytes(node.text);
+    if (bytes && *bytes > 0 && (number || is_string_node(node))) {
+      value = *bytes;
+      return true;
+    }
+    if (bytes) return say(node, option_.key + " must be more than 0", "for example " + example(option_));
+    return wrong(
+        node, "write a whole number and B, kB, MB, GB, TB, KiB, MiB, GiB or TiB, without a space: " + example(option_));
+  }
+
+  bool read_choice(const Node& node, std::string& value) {
+    const std::vector<std::string>& choices = option_.type.choices;
+    if (!is_string_node(node)) return wrong(node);
+    if (std::find(choices.begin(), choices.end(), node.text) == choices.end()) {
+      const std::string meant = did_you_mean(node.text, choices);
+      return say(node, option_.key + " can not be " + shown(node.text),
+                 (meant.empty() ? "" : "did you mean '" + meant + "'? ") + ("choose one of: " + listed(choices)));
+    }
+    value = node.text;
+    return true;
+  }
+
+  bool read_metric(const Node& node, std::string& value) {
+    if (!is_string_node(node)) return wrong(node);
+    const bool is_auto = option_.type.auto_metric && node.text == "auto";
+    if (!is_auto && !is_metric(node.text)) {
+      return wrong(node, node.text.find('/') == std::string::npos && is_metric("val/" + node.text)
+                             ? "say of which part: val/" + node.text
+                             : "a metric is a part and a name: val/loss, val/accuracy, train/loss");
+    }
+    value = node.text;
+    return true;
+  }
+
+  bool read_interval(const Node& node, std::string& value) {
+    Duration duration;
+    if (!(is_string_node(node) && node.text == "never") && !read(node, duration)) return false;
+    value = node.text;
+    return true;
+  }
+
+  bool read_text(const Node& node, std::string& value) {
+    if (node.kind == Node::Kind::scalar && (!is_string_node(node) || is_ambiguous(node))) {
+      return wrong(node, "put it in quotes if it is meant as text: '" + node.text + "'");
+    }
+    if (!is_string_node(node)) return wrong(node);
+    const Expanded expanded = expand_variables(node.text, environment_);
+    if (!expanded.problem.empty()) return say(node, subject() + ": " + expanded.problem, expanded.hint);
+    const std::string from = expanded.text == node.text ? "" : ", from " + shown(node.text);
+    if (expanded.text.empty()) {
+      return say(node, subject() + " is empty" + from,
+                 option_.unset.empty() ? "for example " + option_.leaf() + ": " + example(option_)
+                                       : "leave the key out for: " + option_.unset);
+    }
+    const auto is_control = [](unsigned char letter) { return letter < 0x20 || letter == 0x7F; };
+    if (std::any_of(expanded.text.begin(), expanded.text.end(), is_control)) {
+      return say(node, subject() + " holds a control character" + from, "delete line ends and the like");
+    }
+    if (option_.type.kind == Kind::name && !is_name(expanded.text)) {
+      return say(node, option_.key + " can not be " + shown(expanded.text) + from,
+                 "use at most 64 letters, digits, '_', '-', '.' or spaces, and begin with a letter, digit or '_'");
+    }
+    value = expanded.text;
+    return true;
+  }
+
+  static bool is_name(const std::string& text) {
+    const auto is_plain = [](unsigned char letter) {
+      return letter < 0x80 && (std::isalnum(letter) != 0 || letter == '_');
+    };
+    return text.size() <= 64 && is_plain(static_cast<unsigned char>(text[0])) && text.back() != ' ' &&
+           std::all_of(text.begin(), text.end(), [&](unsigned char letter) {
+             return is_plain(letter) || letter == '.' || letter == '-' || letter == ' ';
+           });
+  }
+
+  bool unit_allowed(const Duration& duration) const {
+    static constexpr const char* kUnits[] = {"ep", "st", "sp", "tok", "s", "dur"};  // in the order of Duration::Unit
+    const std::string words = " " + option_.type.units + " ";
+    return words.find(std::string(" ") + kUnits[static_cast<int>(duration.unit)] + " ") != std::string::npos;
+  }
+
+  std::string unit_words() const {
+    std::string words;
+    for (const char letter : option_.type.units) words += letter == ' ' ? std::string(", ") : std::string(1, letter);
+    return words;
+  }
+
+  std::string unit_examples(const std::string& number) const {
+    const bool times = option_.type.kind == Kind::time;
+    return times ? number + "h (hours), " + number + "m (minutes)" : number + "ep (epochs), " + number + "st (steps)";
+  }
+
+  std::string duration_hint(const std::string& text) const {
+    std::string bare = text;
+    std::erase(bare, ' ');
+    if (bare != text && parse_duration(bare)) return "without the space: " + bare;
+    if (text.find("${") != std::string::npos) return "";
+    if (is_number(text)) return "say the unit: " + unit_examples(text);
+    return "a number and one of " + unit_words() +
+           (option_.type.kind == Kind::time ? "" : "; k, M and G before st, sp, tok") + ": " + example(option_);
+  }
+
+  const Option& option_;
+  const Environment& environment_;
+  std::vector<Finding>& findings_;
+  bool in_list_ = false;
+};
+
+}  // namespace
+
+bool read_value(const Option& option, const Node& node, const Environment& environment, Job& job,
+                std::vector<Finding>& findings) {
+  Reader reader(option, environment, findings);
+  return visit_value(option, job, [&](auto& value) { return reader.read(node, value); });
+}
+
+std::string text_pattern() {
+  return "^([^$\\u0000-\\u001f\\u007f]|\\$\\$|\\$\\{[A-Za-z_][A-Za-z0-9_]*(:-[^}\\u0000-\\u001f\\u007f]*)?\\}|\\$(?![${"
+         "]))+$";
+}
+
+std::string name_pattern() {
+  return "^(?=.{1,64}$)[A-Za-z0-9_]([A-Za-z0-9_. -]*[A-Za-z0-9_.-])?$|\\$";
+}
+
+}  // namespace sinew::spec

@@ -1,0 +1,39 @@
+// One option's value: from a node of the tree into a Job, and back to text. Private to spec/.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "spec/options.h"
+#include "spec/tree.h"
+
+namespace sinew::spec {
+
+// Reads the node into the job, or reports every reason why not. True when the whole value was good.
+bool read_value(const Option& option, const Node& node, const Environment& environment, Job& job,
+                std::vector<Finding>& findings);
+
+// The value as it is written in a job file: "64", "[256]", "10ep", "\"a b\"". "" when it is not set.
+std::string value_text(const Option& option, const Job& job);
+
+// "a whole number from 1 to 1024, or auto": what is expected, for messages and the reference.
+std::string expectation(const Option& option);
+std::string item_expectation(const Option& option);  // of one item, for lists
+// A value that would be accepted: "64".
+std::string example(const Option& option);
+
+// ---- ${NAME} -------------------------------------------------------------------------------------------------------
+
+struct Expanded {
+  std::string text;
+  std::string problem, hint;  // problem empty: expanded
+};
+Expanded expand_variables(std::string_view text, const Environment& environment);
+std::string escape_dollars(std::string_view text);  // what expand_variables turns back into `text`
+
+// Patterns of the schema, twins of the checks in values.cpp.
+std::string text_pattern();
+std::string name_pattern();
+
+}  // namespace sinew::spec

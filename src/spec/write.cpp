@@ -1,0 +1,74 @@
+// to_yaml: every option that has an effect on this job, with its value; the others as comments.
+#include "spec/options.h"
+#include "spec/values.h"
+
+namespace sinew::spec {
+namespace {
+
+// One line, whatever the reason holds.
+std::string comment(const std::string& text) {
+  std::string line = "  # ";
+  for (const char letter : text) line += static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F ? ' ' : letter;
+  return line;
+}
+
+bool is_written(const Option& option, const Job& job) {
+  return has_effect(option, job) && is_set(option, job);
+}
+
+class YamlWriter {
+ public:
+  YamlWriter(const Job& job, const Reasons& reasons) : job_(job), reasons_(reasons) {}
+
+  std::string write() {
+    write_section("", 0);
+    return std::move(text_);
+  }
+
+ private:
+  void write_section(const std::string& section, size_t depth) {
+    for (const std::string& leaf : keys_below(section)) {
+      const std::string key = section.empty() ? leaf : section + "." + leaf;
+      const std::string indent(2 * depth, ' ');
+      if (const Option* option = find_option(key)) {
+        write_option(*option, indent);
+      } else if (anything_below(key)) {
+        text_ += indent + leaf + ":\n";
+        write_section(key, depth + 1);
+      } else {
+        text_ += indent + "# " + leaf + ": not given\n";
+      }
+    }
+  }
+
+  void write_option(const Option& option, const std::string& indent) {
+    if (!has_effect(option, job_)) return;
+    const auto reason = reasons_.find(option.key);
+    if (is_set(option, job_)) {
+      text_ += indent + option.leaf() + ": " + value_text(option, job_);
+      text_ += (reason == reasons_.end() ? "" : comment(reason->second)) + "\n";
+    } else {
+      text_ += indent + "# " + option.leaf() + ": not given" + (option.unset.empty() ? "" : " (" + option.unset + ")");
+      text_ += (reason == reasons_.end() ? "" : ";" + comment(reason->second).substr(3)) + "\n";
+    }
+  }
+
+  bool anything_below(const std::string& section) const {
+    for (const Option& option : option_table()) {
+      if (option.key.starts_with(section + ".") && is_written(option, job_)) return true;
+    }
+    return false;
+  }
+
+  const Job& job_;
+  const Reasons& reasons_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string to_yaml(const Job& job, const Reasons& reasons) {
+  return YamlWriter(job, reasons).write();
+}
+
+}  // namespace sinew::spec
