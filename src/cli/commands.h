@@ -19,4 +19,6 @@ enum ExitCode {
   kResumable = 75,  // stopped or preempted after a checkpoint
 };
 
+int run_init(const Arguments& arguments);
+
 }  // namespace sinew::cli

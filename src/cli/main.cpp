@@ -17,6 +17,7 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
+    {"init", "write a job file for a data set", run_init},
     {nullptr, nullptr, nullptr},
 };
 

@@ -13,7 +13,7 @@ enum class Kind { jpeg, png };
 Decoded<Kind> kind_of(std::span<const std::byte> file) {
   constexpr unsigned char kPng[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
   constexpr unsigned char kJpeg[] = {0xFF, 0xD8};
-  if (file.empty()) return std::unexpected("the file is empty");
+  if (file.empty()) return Undecodable{"the file is empty"};
   if (file.size() >= sizeof kPng && std::memcmp(file.data(), kPng, sizeof kPng) == 0) return Kind::png;
   if (file.size() >= sizeof kJpeg && std::memcmp(file.data(), kJpeg, sizeof kJpeg) == 0) return Kind::jpeg;
   std::string start;
@@ -22,7 +22,7 @@ Decoded<Kind> kind_of(std::span<const std::byte> file) {
     std::snprintf(text, sizeof text, "%s%02x", i == 0 ? "" : " ", static_cast<unsigned>(file[i]));
     start += text;
   }
-  return std::unexpected("neither JPEG nor PNG (it begins with " + start + ")");
+  return Undecodable{"neither JPEG nor PNG (it begins with " + start + ")"};
 }
 
 }  // namespace
@@ -38,14 +38,14 @@ std::string refused_size(ImageSize size) {
 
 Decoded<ImageSize> image_size(std::span<const std::byte> file) {
   const Decoded<Kind> kind = kind_of(file);
-  if (!kind) return std::unexpected(kind.error());
+  if (!kind) return Undecodable{kind.error()};
   return *kind == Kind::jpeg ? jpeg_size(file) : png_size(file);
 }
 
 Decoded<Pixels> decode_image(std::span<const std::byte> file, int64_t channels, ImageSize at_least) {
   SINEW_CHECK(channels == 1 || channels == 3, channels);
   const Decoded<Kind> kind = kind_of(file);
-  if (!kind) return std::unexpected(kind.error());
+  if (!kind) return Undecodable{kind.error()};
   return *kind == Kind::jpeg ? decode_jpeg(file, channels, at_least) : decode_png(file, channels);
 }
 

@@ -8,9 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <expected>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sinew::data {
@@ -27,8 +28,26 @@ struct Pixels {
   std::vector<uint8_t> bytes;                   // [height, width, channels]
 };
 
+// A value, or the sentence saying why there is none: "premature end of JPEG data". (clang 14, which builds the fuzzers,
+// has no std::expected of types with destructors.)
+struct Undecodable {
+  std::string why;
+};
 template <typename T>
-using Decoded = std::expected<T, std::string>;  // the sentence: "premature end of JPEG data"
+class Decoded {
+ public:
+  Decoded(T value) : value_(std::move(value)) {}
+  Decoded(Undecodable problem) : why_(std::move(problem.why)) {}
+  explicit operator bool() const { return value_.has_value(); }
+  T& operator*() { return *value_; }
+  const T& operator*() const { return *value_; }
+  const T* operator->() const { return &*value_; }
+  const std::string& error() const { return why_; }
+
+ private:
+  std::optional<T> value_;
+  std::string why_;
+};
 
 // The size in the header; the rest of the file is not looked at.
 Decoded<ImageSize> image_size(std::span<const std::byte> file);

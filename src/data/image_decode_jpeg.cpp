@@ -24,10 +24,10 @@ class Decoder {
   }
   tjhandle handle() { return handle_.get(); }
   // Why the last call failed; the decoder is not used again.
-  std::unexpected<std::string> failure() {
+  Undecodable failure() {
     std::string text = tjGetErrorStr2(handle());
     handle_.reset();
-    return std::unexpected(text.empty() ? "the JPEG data do not decode" : std::move(text));
+    return Undecodable{text.empty() ? "the JPEG data do not decode" : std::move(text)};
   }
 
  private:
@@ -43,7 +43,7 @@ const unsigned char* bytes_of(std::span<const std::byte> file) {
 }
 
 Decoded<Header> read_header(Decoder& decoder, std::span<const std::byte> file) {
-  if (decoder.handle() == nullptr) return std::unexpected("the JPEG library does not start");
+  if (decoder.handle() == nullptr) return Undecodable{"the JPEG library does not start"};
   Header header;
   int subsampling = 0;
   if (tjDecompressHeader3(decoder.handle(), bytes_of(file), file.size(), &header.width, &header.height, &subsampling,
@@ -51,7 +51,7 @@ Decoded<Header> read_header(Decoder& decoder, std::span<const std::byte> file) {
     return decoder.failure();
   }
   if (std::string problem = refused_size({header.height, header.width}); !problem.empty()) {
-    return std::unexpected(std::move(problem));
+    return Undecodable{std::move(problem)};
   }
   return header;
 }
@@ -96,14 +96,14 @@ bool harmless(tjhandle handle) {
 
 Decoded<ImageSize> jpeg_size(std::span<const std::byte> file) {
   const Decoded<Header> header = read_header(Decoder::of_this_thread(), file);
-  if (!header) return std::unexpected(header.error());
+  if (!header) return Undecodable{header.error()};
   return ImageSize{header->height, header->width};
 }
 
 Decoded<Pixels> decode_jpeg(std::span<const std::byte> file, int64_t channels, ImageSize at_least) {
   Decoder& decoder = Decoder::of_this_thread();
   const Decoded<Header> header = read_header(decoder, file);
-  if (!header) return std::unexpected(header.error());
+  if (!header) return Undecodable{header.error()};
   const ImageSize size = scaled_size(*header, at_least);
   const bool cmyk = header->colorspace == TJCS_CMYK || header->colorspace == TJCS_YCCK;
   const int format = cmyk ? TJPF_CMYK : (channels == 1 ? TJPF_GRAY : TJPF_RGB);

@@ -83,8 +83,8 @@ bool read_rows(PngReader& reader, uint8_t* to) {
 }
 
 Decoded<ImageSize> header_of(PngReader& reader) {
-  if (!read_header(reader)) return std::unexpected(std::string(reader.problem));
-  if (std::string problem = refused_size(reader.size); !problem.empty()) return std::unexpected(std::move(problem));
+  if (!read_header(reader)) return Undecodable{reader.problem};
+  if (std::string problem = refused_size(reader.size); !problem.empty()) return Undecodable{std::move(problem)};
   return reader.size;
 }
 
@@ -113,15 +113,15 @@ Decoded<ImageSize> png_size(std::span<const std::byte> file) {
 Decoded<Pixels> decode_png(std::span<const std::byte> file, int64_t channels) {
   PngReader reader(file);
   const Decoded<ImageSize> size = header_of(reader);
-  if (!size) return std::unexpected(size.error());
-  if (!set_transforms(reader)) return std::unexpected(std::string(reader.problem));
+  if (!size) return Undecodable{size.error()};
+  if (!set_transforms(reader)) return Undecodable{reader.problem};
   Pixels pixels{size->height, size->width, static_cast<int64_t>(reader.row_bytes) / size->width, {}};
   if (pixels.channels * size->width != static_cast<int64_t>(reader.row_bytes) ||
       (pixels.channels != 1 && pixels.channels != 3)) {
-    return std::unexpected("an unknown kind of PNG");
+    return Undecodable{"an unknown kind of PNG"};
   }
   pixels.bytes.resize(static_cast<size_t>(size->height) * reader.row_bytes);
-  if (!read_rows(reader, pixels.bytes.data())) return std::unexpected(std::string(reader.problem));
+  if (!read_rows(reader, pixels.bytes.data())) return Undecodable{reader.problem};
   return with_channels(std::move(pixels), channels);
 }
 
