@@ -41,5 +41,6 @@ int run_schema(const Arguments& arguments);
 int run_runs(const Arguments& arguments);
 int run_train(const Arguments& arguments);
 int run_resume(const Arguments& arguments);
+int run_init(const Arguments& arguments);
 
 }  // namespace sinew::cli

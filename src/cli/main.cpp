@@ -22,6 +22,7 @@ constexpr Command kCommands[] = {
     {"runs", "runs so far: list, show, compare", run_runs},
     {"validate", "check a job file and report every problem at once", run_validate},
     {"schema", "print the JSON Schema or the reference page of the job file", run_schema},
+    {"init", "write a job file for a data set", run_init},
 };
 
 int print_help() {

@@ -89,6 +89,9 @@ struct Proposal {
   std::vector<std::string> remarks;
 };
 Proposal propose_job(const std::string& path);
+// The proposal as a short, commented job file: what matters for this data, and no line without effect. read_job of it
+// gives the same job.
+std::string proposal_yaml(const Proposal& proposal);
 
 // ---- order ---------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,42 @@
+// Inside augmentation: what was drawn for one image, and the steps that apply it. Private to the room.
+//
+// Every option draws from a stream of its own below the sample's key, so switching one on never changes what another
+// draws. All steps work on floats in [0, 1], laid out [channels, height, width], before normalisation.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/random.h"
+#include "spec/spec.h"
+
+namespace sinew::data {
+
+// What happens to one image, in the order of the members. The defaults change nothing.
+struct AugmentDraw {
+  int64_t crop_x = 0, crop_y = 0;            // the crop's corner relative to the unpadded image, [-padding, padding]
+  bool flip = false;                         // left-right
+  double angle = 0;                          // degrees; positive turns clockwise as seen (y points down)
+  int64_t translate_x = 0, translate_y = 0;  // whole pixels, right and down
+  double scale = 1;                          // over 1 enlarges what is seen
+  double noise = 0;                          // deviation
+  RandomKey noise_key = {};
+  bool warps() const { return angle != 0 || translate_x != 0 || translate_y != 0 || scale != 1; }
+};
+
+AugmentDraw draw_augment(const spec::AugmentOptions& options, RandomKey key, int64_t height, int64_t width);
+
+void apply_augment(const AugmentDraw& draw, std::span<float> pixels, int64_t channels, int64_t height, int64_t width);
+
+// One bilinear warp for rotation, scale and translation together, about the image's middle; outside is zero. The
+// conventions are those of torchvision.transforms.v2.functional.affine on tensors with InterpolationMode.BILINEAR.
+void warp_affine(const AugmentDraw& draw, std::span<float> pixels, int64_t channels, int64_t height, int64_t width);
+
+// pixels + deviation * normal, clipped to [0, 1] as torchvision's GaussianNoise does by default.
+void add_noise(RandomKey key, double deviation, std::span<float> pixels);
+
+// Standard normal numbers: Box-Muller in single precision from basic arithmetic alone, so every machine gets the same
+// bits. Value i depends on (key, i) only. The largest magnitude is about 5.8.
+void fill_normal(RandomKey key, std::span<float> out);
+
+}  // namespace sinew::data

@@ -1,0 +1,133 @@
+// The bilinear warp. A row of the result walks along a straight line through the source; the stretch of it whose four
+// neighbours all exist is done without bounds checks.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "data/augment.h"
+
+namespace sinew::data {
+namespace {
+
+// Where row y of the result reads: source x = x0 + dx * column, source y = y0 + dy * column.
+struct Line {
+  float x0, dx, y0, dy;
+  float x(int64_t column) const { return x0 + dx * static_cast<float>(column); }
+  float y(int64_t column) const { return y0 + dy * static_cast<float>(column); }
+};
+
+// Columns [first, last) of a row; both bounds of a linear function of the column, so it is one stretch.
+struct Stretch {
+  int64_t first, last;
+};
+
+void narrow(Stretch& stretch, double start, double slope, double low, double high) {
+  if (slope == 0) {
+    if (start < low || start >= high) stretch.last = stretch.first;
+    return;
+  }
+  double a = (low - start) / slope, b = (high - start) / slope;
+  if (a > b) std::swap(a, b);
+  const auto size = static_cast<double>(stretch.last);
+  stretch.first = std::max(stretch.first, static_cast<int64_t>(std::ceil(std::clamp(a, 0.0, size))));
+  stretch.last = std::min(stretch.last, static_cast<int64_t>(std::floor(std::clamp(b, -1.0, size))) + 1);
+}
+
+// Columns whose four neighbours lie inside, judged by the very floats the pixels are read with.
+Stretch inner_stretch(const Line& line, int64_t height, int64_t width) {
+  Stretch stretch{0, width};
+  narrow(stretch, line.x0, line.dx, 0, static_cast<double>(width - 1));
+  narrow(stretch, line.y0, line.dy, 0, static_cast<double>(height - 1));
+  const auto inside = [&](int64_t column) {
+    const float x = line.x(column), y = line.y(column);
+    return x >= 0 && x < static_cast<float>(width - 1) && y >= 0 && y < static_cast<float>(height - 1);
+  };
+  while (stretch.first < stretch.last && !inside(stretch.first)) ++stretch.first;
+  while (stretch.first < stretch.last && !inside(stretch.last - 1)) --stretch.last;
+  if (stretch.last < stretch.first) stretch.last = stretch.first;
+  return stretch;
+}
+
+// One pixel near or beyond the border: a missing neighbour counts as zero.
+float border_pixel(const float* plane, int64_t height, int64_t width, float x, float y) {
+  const float limit_x = static_cast<float>(width), limit_y = static_cast<float>(height);
+  if (!(x > -1 && x < limit_x && y > -1 && y < limit_y)) return 0;
+  const float floor_x = std::floor(x), floor_y = std::floor(y);
+  const auto left = static_cast<int64_t>(floor_x), top = static_cast<int64_t>(floor_y);
+  const float right_part = x - floor_x, bottom_part = y - floor_y;
+  const auto at = [&](int64_t row, int64_t column) {
+    return row >= 0 && row < height && column >= 0 && column < width ? plane[row * width + column] : 0.0f;
+  };
+  const float upper = at(top, left) * (1 - right_part) + at(top, left + 1) * right_part;
+  const float lower = at(top + 1, left) * (1 - right_part) + at(top + 1, left + 1) * right_part;
+  return upper * (1 - bottom_part) + lower * bottom_part;
+}
+
+// Where each pixel of the inner stretch reads, worked out once for all channels.
+struct Row {
+  std::vector<int32_t> offset;
+  std::vector<float> right, bottom;
+};
+
+void plan_row(const Line& line, const Stretch& inner, int64_t width, Row& row) {
+  for (int64_t column = inner.first; column < inner.last; ++column) {
+    const float x = line.x(column), y = line.y(column);
+    const auto left = static_cast<int32_t>(x), top = static_cast<int32_t>(y);  // not negative: this is the floor
+    const auto i = static_cast<size_t>(column);
+    row.offset[i] = top * static_cast<int32_t>(width) + left;
+    row.right[i] = x - static_cast<float>(left);
+    row.bottom[i] = y - static_cast<float>(top);
+  }
+}
+
+void warp_row(const float* plane, float* out, int64_t height, int64_t width, const Line& line, const Stretch& inner,
+              const Row& row) {
+  for (int64_t column = 0; column < inner.first; ++column) {
+    out[column] = border_pixel(plane, height, width, line.x(column), line.y(column));
+  }
+  for (int64_t column = inner.first; column < inner.last; ++column) {
+    const auto i = static_cast<size_t>(column);
+    const float* upper = plane + row.offset[i];
+    const float* lower = upper + width;
+    const float right = row.right[i], bottom = row.bottom[i];
+    const float above = upper[0] + (upper[1] - upper[0]) * right;
+    const float below = lower[0] + (lower[1] - lower[0]) * right;
+    out[column] = above + (below - above) * bottom;
+  }
+  for (int64_t column = inner.last; column < width; ++column) {
+    out[column] = border_pixel(plane, height, width, line.x(column), line.y(column));
+  }
+}
+
+}  // namespace
+
+void warp_affine(const AugmentDraw& draw, std::span<float> pixels, int64_t channels, int64_t height, int64_t width) {
+  SINEW_CHECK(height * width < INT32_MAX, height, width);
+  thread_local std::vector<float> source;
+  thread_local Row row;
+  source.assign(pixels.begin(), pixels.end());
+  row.offset.resize(static_cast<size_t>(width));
+  row.right.resize(static_cast<size_t>(width));
+  row.bottom.resize(static_cast<size_t>(width));
+
+  const double radians = draw.angle * std::numbers::pi / 180;
+  const double cosine = std::cos(radians) / draw.scale, sine = std::sin(radians) / draw.scale;
+  const double middle_x = 0.5 * static_cast<double>(width - 1), middle_y = 0.5 * static_cast<double>(height - 1);
+  for (int64_t y = 0; y < height; ++y) {
+    const double from_x = -middle_x - static_cast<double>(draw.translate_x);
+    const double from_y = static_cast<double>(y) - middle_y - static_cast<double>(draw.translate_y);
+    const Line line{static_cast<float>(cosine * from_x + sine * from_y + middle_x), static_cast<float>(cosine),
+                    static_cast<float>(-sine * from_x + cosine * from_y + middle_y), static_cast<float>(-sine)};
+    const Stretch inner = inner_stretch(line, height, width);
+    plan_row(line, inner, width, row);
+    for (int64_t c = 0; c < channels; ++c) {
+      warp_row(source.data() + c * height * width, pixels.data() + (c * height + y) * width, height, width, line, inner,
+               row);
+    }
+  }
+}
+
+}  // namespace sinew::data

@@ -1,0 +1,261 @@
+// Images on disk, decoded at each load: a folder for each class, or a list of paths and labels.
+#include "data/image_folder.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <thread>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "base/error.h"
+
+namespace sinew::data {
+namespace {
+
+struct ImagePart {
+  std::vector<ImageFile> files;
+  std::vector<int64_t> classes;  // classification
+  std::vector<float> values;     // regression
+};
+
+class ImageDataset : public Dataset {
+ public:
+  ImageDataset(DataInfo info, std::array<ImagePart, 3> parts, ImageShape shape, Normalization normalization,
+               const spec::DataOptions& options)
+      : info_(std::move(info)),
+        parts_(std::move(parts)),
+        shape_(shape),
+        normalization_(std::move(normalization)),
+        augment_(options.augment),
+        skip_corrupt_(options.on_corrupt == "skip") {}
+
+  const DataInfo& info() const override { return info_; }
+  int64_t size(Part part) const override { return static_cast<int64_t>(part_of(part).files.size()); }
+  Batch load(Part part, std::span<const int64_t> samples, const SampleContext& context) const override;
+  std::string describe(Part part, int64_t sample) const override { return file_of(part, sample).name(); }
+  bool in_memory() const override { return false; }
+
+ private:
+  const ImagePart& part_of(Part part) const { return parts_[static_cast<size_t>(part)]; }
+  const ImageFile& file_of(Part part, int64_t sample) const {
+    SINEW_CHECK(sample >= 0 && sample < size(part), sample, size(part));
+    return part_of(part).files[static_cast<size_t>(sample)];
+  }
+  void normalize(std::span<float> pixels) const;
+  Array targets_of(Part part, const std::vector<int64_t>& samples) const;
+
+  DataInfo info_;
+  std::array<ImagePart, 3> parts_;
+  ImageShape shape_;
+  Normalization normalization_;
+  spec::AugmentOptions augment_;
+  bool skip_corrupt_;
+};
+
+void ImageDataset::normalize(std::span<float> pixels) const {
+  const size_t plane = pixels.size() / static_cast<size_t>(shape_.channels);
+  for (size_t c = 0; c < normalization_.mean.size(); ++c) {
+    const float mean = normalization_.mean[c], deviation = normalization_.std[c];
+    for (float& pixel : pixels.subspan(c * plane, plane)) pixel = (pixel - mean) / deviation;
+  }
+}
+
+Array ImageDataset::targets_of(Part part, const std::vector<int64_t>& samples) const {
+  const bool classes = info_.task == Task::classification;
+  Array targets(classes ? DType::i64 : DType::f32, {static_cast<int64_t>(samples.size())});
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const auto sample = static_cast<size_t>(samples[i]);
+    if (classes) {
+      targets.as<int64_t>()[i] = part_of(part).classes[sample];
+    } else {
+      targets.as<float>()[i] = part_of(part).values[sample];
+    }
+  }
+  return targets;
+}
+
+Batch ImageDataset::load(Part part, std::span<const int64_t> samples, const SampleContext& context) const {
+  Batch batch;
+  const auto shape_for = [&](size_t count) {
+    return Shape{static_cast<int64_t>(count), shape_.channels, shape_.size.height, shape_.size.width};
+  };
+  batch.input = Array(DType::f32, shape_for(samples.size()));
+  const auto row_size = static_cast<size_t>(shape_.count());
+  for (const int64_t sample : samples) {
+    const ImageFile& file = file_of(part, sample);
+    const std::span<float> row(batch.input.as<float>() + batch.samples.size() * row_size, row_size);
+    if (const std::string why = decode_sample(file, shape_, row); !why.empty()) {
+      if (!skip_corrupt_) fail_corrupt(file, why);
+      batch.skipped.push_back({sample, file.name() + ": " + why});
+      continue;
+    }
+    if (context.augment && part == Part::train) {
+      augment_image(augment_, augment_key(context.seed, context.epoch, sample), row, shape_.channels,
+                    shape_.size.height, shape_.size.width);
+    }
+    normalize(row);
+    batch.samples.push_back(sample);
+  }
+  if (batch.samples.size() < samples.size()) {
+    Array kept(DType::f32, shape_for(batch.samples.size()));
+    if (kept.count() > 0) std::memcpy(kept.bytes.data(), batch.input.bytes.data(), batch.samples.size() * row_size * sizeof(float));
+    batch.input = std::move(kept);
+  }
+  batch.target = targets_of(part, batch.samples);
+  return batch;
+}
+
+std::vector<ImageFile> list_files(const std::string& format, const spec::DataSource& source) {
+  return format == "image_list" ? list_image_list(source.path) : list_image_folder(source.path);
+}
+
+// Train, val and test: given by name, or taken from the files named for training.
+std::array<ImagePart, 3> list_parts(const spec::DataOptions& options, std::vector<ImageFile> all, uint64_t seed) {
+  std::array<ImagePart, 3> parts;
+  if (options.val.given()) parts[1].files = list_files(options.format, options.val);
+  if (options.test.given()) parts[2].files = list_files(options.format, options.test);
+  const PartIndices indices =
+      split_parts(static_cast<int64_t>(all.size()), options.val.given() ? 0 : options.split_val,
+                  options.test.given() ? 0 : options.split_test, seed);
+  const auto take = [&](const std::vector<int64_t>& from, std::vector<ImageFile>& to) {
+    for (const int64_t i : from) to.push_back(std::move(all[static_cast<size_t>(i)]));
+  };
+  take(indices.val, parts[1].files);
+  take(indices.test, parts[2].files);
+  take(indices.train, parts[0].files);
+  if (parts[0].files.empty()) throw Error("no image is left for training", "lower data.split.val and data.split.test");
+  return parts;
+}
+
+bool number_of(const std::string& text, double& number) {
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, number);
+  return result.ec == std::errc() && result.ptr == end && std::isfinite(number);
+}
+
+// Folders are classes. A list's labels are numbers to predict only if the job says so, or if all are numbers and one
+// is not whole.
+Task task_of(const spec::DataOptions& options, const std::vector<ImageFile>& train, spec::Reasons& reasons) {
+  if (options.format == "image_folder") {
+    if (options.task == "regression") {
+      throw Error("data.task is regression, but the folders of an image_folder are classes",
+                  "use data.format: image_list with a number for each image");
+    }
+    reasons["data.task"] = "each folder is a class";
+    return Task::classification;
+  }
+  if (options.task != "auto") return options.task == "regression" ? Task::regression : Task::classification;
+  bool numbers = true, fractions = false;
+  for (const ImageFile& file : train) {
+    double number = 0;
+    numbers = numbers && number_of(file.label, number);
+    fractions = fractions || (numbers && number != std::floor(number));
+  }
+  const bool regression = numbers && fractions;
+  reasons["data.task"] = regression ? "the labels are numbers, some with a fraction" : "the labels are words or whole numbers";
+  return regression ? Task::regression : Task::classification;
+}
+
+// info.class_names holds the classes of all files named for training: a split may take a rare class wholly.
+void set_classes(std::array<ImagePart, 3>& parts, DataInfo& info) {
+  std::unordered_map<std::string, int64_t> index;
+  for (const std::string& name : info.class_names) index.emplace(name, static_cast<int64_t>(index.size()));
+  info.classes = static_cast<int64_t>(info.class_names.size());
+  for (ImagePart& part : parts) {
+    for (const ImageFile& file : part.files) {
+      const auto found = index.find(file.label);
+      if (found == index.end()) {
+        throw Error(file.place() + ": class '" + file.label + "' is not among the " + std::to_string(info.classes) +
+                        " classes of data.train",
+                    "add training images of that class, or take it out here");
+      }
+      part.classes.push_back(found->second);
+    }
+  }
+}
+
+void set_values(std::array<ImagePart, 3>& parts, DataInfo& info) {
+  for (ImagePart& part : parts) {
+    for (const ImageFile& file : part.files) {
+      double number = 0;
+      if (!number_of(file.label, number)) {
+        throw Error(file.place() + ": '" + file.label + "' is not a number", "data.task: regression needs numbers");
+      }
+      part.values.push_back(static_cast<float>(number));
+    }
+  }
+  const std::vector<float>& values = parts[0].values;
+  double sum = 0, square = 0;
+  for (const float value : values) sum += value;
+  info.target_mean = sum / static_cast<double>(values.size());
+  for (const float value : values) square += (value - info.target_mean) * (value - info.target_mean);
+  const double deviation = std::sqrt(square / static_cast<double>(values.size()));
+  info.target_std = deviation > 0 ? deviation : 1;
+}
+
+// Names, sizes and labels of all training files, contents of 64 of them: reading every image to open a data set would
+// take as long as an epoch.
+Digest identity_of(const std::vector<ImageFile>& files, const ImageShape& shape) {
+  std::string text = std::to_string(shape.size.height) + " " + std::to_string(shape.size.width) + " " +
+                     std::to_string(shape.channels) + "\n";
+  for (const ImageFile& file : files) text += file.name() + "\t" + std::to_string(file.bytes) + "\t" + file.label + "\n";
+  std::vector<Digest> digests = {digest_of(text)};
+  const size_t probes = std::min<size_t>(64, files.size());
+  for (size_t i = 0; i < probes; ++i) digests.push_back(digest_of(read_image_file(files[i * files.size() / probes])));
+  return digest_of(digests);
+}
+
+int64_t measuring_threads(const spec::DataOptions& options) {
+  const int64_t wanted = options.prefetch_threads.value_or(std::thread::hardware_concurrency());
+  return std::clamp<int64_t>(wanted, 1, 16);
+}
+
+}  // namespace
+
+void fail_corrupt(const ImageFile& file, const std::string& why) {
+  throw Error(file.place() + ": " + why,
+              "repair or remove the file, or set data.on_corrupt: skip");
+}
+
+std::string decode_sample(const ImageFile& file, const ImageShape& shape, std::span<float> out) {
+  const std::vector<std::byte> bytes = read_image_file(file);
+  const Decoded<Pixels> pixels = decode_image(bytes, shape.channels, shape.stretch ? shape.size : ImageSize{});
+  if (!pixels) return pixels.error();
+  if (!shape.stretch && ImageSize{pixels->height, pixels->width} != shape.size) {
+    throw Error(file.path + " is " + std::to_string(pixels->width) + " x " + std::to_string(pixels->height) +
+                    ", the first training image " + std::to_string(shape.size.width) + " x " +
+                    std::to_string(shape.size.height) + " (width x height)",
+                "set data.image.size: [height, width], for example [224, 224]");
+  }
+  resize_to_floats(*pixels, shape.size, out);
+  return "";
+}
+
+std::unique_ptr<Dataset> open_images(const spec::DataOptions& options, uint64_t seed) {
+  DataInfo info;
+  info.format = options.format;
+  std::vector<ImageFile> files = list_files(options.format, options.train);
+  info.task = task_of(options, files, info.reasons);
+  if (info.task == Task::classification) info.class_names = class_names_of(files);
+  std::array<ImagePart, 3> parts = list_parts(options, std::move(files), seed);
+  if (info.task == Task::classification) {
+    set_classes(parts, info);
+  } else {
+    set_values(parts, info);
+  }
+  const ImageShape shape = shape_of(options, parts[0].files, info.reasons);
+  Normalization normalization;
+  if (options.normalize == "auto") {
+    normalization = measure(parts[0].files, shape, options.on_corrupt == "skip", measuring_threads(options), info.reasons);
+  }
+  info.input_shape = {shape.channels, shape.size.height, shape.size.width};
+  info.train_size = static_cast<int64_t>(parts[0].files.size());
+  info.val_size = static_cast<int64_t>(parts[1].files.size());
+  info.test_size = static_cast<int64_t>(parts[2].files.size());
+  info.digest = identity_of(parts[0].files, shape);
+  return std::make_unique<ImageDataset>(std::move(info), std::move(parts), shape, std::move(normalization), options);
+}
+
+}  // namespace sinew::data

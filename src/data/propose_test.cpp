@@ -1,0 +1,241 @@
+#include "data/propose.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "data/image_decode_test_images.h"
+
+namespace sinew::data {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Propose : public testing::Test {
+ protected:
+  Propose() : root_(fs::path(testing::TempDir()) / ("sinew_propose_" + std::to_string(getpid()))) {
+    fs::remove_all(root_);
+    fs::create_directories(root_);
+  }
+  ~Propose() override { fs::remove_all(root_); }
+
+  std::string path(const std::string& name) const { return (root_ / name).string(); }
+  std::string put(const std::string& name, const std::string& text) const {
+    fs::create_directories((root_ / name).parent_path());
+    std::ofstream(root_ / name, std::ios::binary) << text;
+    return path(name);
+  }
+  void put_image(const std::string& name, int64_t height, int64_t width, int64_t channels = 3) const {
+    const Bytes bytes = png_of(noisy_pixels(std::hash<std::string>()(name), height, width, channels));
+    put(name, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  }
+  std::string put_table() const {
+    std::string text = "name,size,colour,price\n";
+    for (int i = 0; i < 60; ++i) text += "item " + std::to_string(i) + "," + std::to_string(i % 7) + "," + (i % 2 ? "red" : "blue") + "," + std::to_string(i * 3.5) + "\n";
+    return put("goods.csv", text);
+  }
+
+  fs::path root_;
+};
+
+template <typename Do>
+Error error_of(Do something) {
+  try {
+    something();
+  } catch (const Error& error) {
+    EXPECT_FALSE(error.hint.empty()) << error.what();
+    return error;
+  }
+  ADD_FAILURE() << "no error";
+  return Error("");
+}
+
+TEST_F(Propose, IdxFolder) {
+  for (const std::string part : {"train", "t10k"}) {
+    put("mnist/" + part + "-images-idx3-ubyte.gz", "x");
+    put("mnist/" + part + "-labels-idx1-ubyte.gz", "x");
+  }
+  const spec::Job job = propose_job(path("mnist")).job;
+  EXPECT_EQ(job.name, "mnist");
+  EXPECT_EQ(job.data.format, "idx");
+  EXPECT_EQ(job.data.train.images, path("mnist/train-images-idx3-ubyte.gz"));
+  EXPECT_EQ(job.data.test.labels, path("mnist/t10k-labels-idx1-ubyte.gz"));
+  EXPECT_EQ(job.data.split_val, 0.1);
+  EXPECT_EQ(job.data.split_test, 0);
+  EXPECT_EQ(job.model.name, "cnn");
+  EXPECT_FALSE(job.objective.has_value());
+}
+
+TEST_F(Propose, CifarFolders) {
+  put("c10/data_batch_1.bin", "x");
+  put("c10/test_batch.bin", "x");
+  put("c100/train.bin", "x");
+  put("c100/fine_label_names.txt", "x");
+  const spec::Job ten = propose_job(path("c10")).job, hundred = propose_job(path("c100/")).job;
+  EXPECT_EQ(ten.data.format, "cifar10");
+  EXPECT_EQ(ten.data.test.path, path("c10"));
+  EXPECT_EQ(ten.model.name, "resnet18");
+  EXPECT_EQ(ten.data.augment.crop_padding, 4);
+  EXPECT_EQ(hundred.data.format, "cifar100");
+  EXPECT_EQ(hundred.name, "c100");
+  EXPECT_EQ(hundred.data.split_test, 0.1);
+  put("pickles/data_batch_1", "x");
+  EXPECT_THAT(error_of([&] { propose_job(path("pickles")); }).hint, HasSubstr("binary"));
+}
+
+TEST_F(Propose, ImageFolderWithItsParts) {
+  for (const std::string part : {"train", "valid", "test"}) {
+    for (const std::string name : {"a/1.png", "a/2.png", "b/1.png"}) put_image(part + "/" + name, 40, 48);
+  }
+  const Proposal proposal = propose_job(root_.string());
+  const spec::DataOptions& data = proposal.job.data;
+  EXPECT_EQ(data.format, "image_folder");
+  EXPECT_EQ(data.train.path, path("train"));
+  EXPECT_EQ(data.val.path, path("valid"));
+  EXPECT_EQ(data.test.path, path("test"));
+  EXPECT_EQ(data.split_val, 0);
+  EXPECT_THAT(data.image.size, ElementsAre(40, 48));
+  EXPECT_EQ(proposal.job.model.name, "cnn");
+  EXPECT_THAT(proposal.remarks, Contains(HasSubstr("3 training, 3 validation, 3 test samples of shape 3 x 40 x 48, 2 classes")));
+  EXPECT_NO_THROW(open_dataset(data, 0));
+}
+
+TEST_F(Propose, ImagesOfManySizesGetOne) {
+  for (int i = 0; i < 9; ++i) {
+    put_image("photos/a/" + std::to_string(i) + ".png", 100 + 10 * i, 300, 1);
+    put_image("photos/b/" + std::to_string(i) + ".png", 300, 100 + 10 * i, 1);
+  }
+  const Proposal proposal = propose_job(path("photos"));
+  EXPECT_THAT(proposal.job.data.image.size, ElementsAre(128, 128));
+  EXPECT_EQ(proposal.job.data.image.channels, 1);
+  EXPECT_EQ(proposal.job.model.name, "resnet18");
+  EXPECT_EQ(proposal.job.data.train.path, path("photos"));
+  EXPECT_THAT(proposal.remarks, Contains(HasSubstr("differ in size")));
+}
+
+TEST_F(Propose, ImageList) {
+  put_image("list/1.png", 20, 20);
+  put_image("list/2.png", 20, 20);
+  const std::string list = put("list/labels.csv", "path,label\n1.png,cat\n2.png,dog\n");
+  const spec::Job job = propose_job(list).job;
+  EXPECT_EQ(job.data.format, "image_list");
+  EXPECT_EQ(job.data.train.path, list);
+  EXPECT_THAT(job.data.image.size, ElementsAre(20, 20));
+}
+
+TEST_F(Propose, Tables) {
+  const Proposal goods = propose_job(put_table());
+  EXPECT_EQ(goods.job.data.format, "csv");
+  EXPECT_EQ(goods.job.data.columns.target, "price");
+  EXPECT_THAT(goods.job.data.columns.ignore, ElementsAre("name"));
+  EXPECT_EQ(goods.job.model.name, "mlp");
+  EXPECT_THAT(goods.remarks, Contains(HasSubstr("data.columns.target")));
+  // No usual name: the last column. Quotes, separators in quotes and a byte order mark are read as CSV has them.
+  const spec::Job quoted = propose_job(put("q.csv", "\xEF\xBB\xBF\"a,b\",\"the \"\"end\"\"\"\r\n1,2\r\n3,4\r\n")).job;
+  EXPECT_EQ(quoted.data.columns.target, "the \"end\"");
+  const spec::Job tabs = propose_job(put("t.tsv", "Label\tvalue\na\t1\nb\t2\n")).job;
+  EXPECT_EQ(tabs.data.format, "tsv");
+  EXPECT_EQ(tabs.data.columns.target, "Label");
+  const spec::Job lines = propose_job(put("o.jsonl", "{\"x\": 1, \"zone\": \"a\"}\n\n{\"zone\": null, \"x\": 2}\n")).job;
+  EXPECT_EQ(lines.data.format, "jsonl");
+  EXPECT_EQ(lines.data.columns.target, "zone");
+}
+
+TEST_F(Propose, TablesThatAreNone) {
+  EXPECT_THAT(error_of([&] { propose_job(put("a.csv", "1.5,2\n3,4\n")); }).what(), HasSubstr("1.5 where a column's name"));
+  EXPECT_THAT(error_of([&] { propose_job(put("b.csv", "")); }).what(), HasSubstr("no header"));
+  EXPECT_THAT(error_of([&] { propose_job(put("c.csv", "only\n1\n")); }).what(), HasSubstr("one column"));
+  EXPECT_THAT(error_of([&] { propose_job(put("d.jsonl", "[1, 2]\n")); }).what(), HasSubstr("no JSON object"));
+  EXPECT_THAT(error_of([&] { propose_job(put("e.jsonl", "{\"a\": ")); }).what(), HasSubstr("no JSON object"));
+}
+
+TEST_F(Propose, NumpyFiles) {
+  for (const std::string name : {"x_train.npy", "y_train.npy", "x_test.npy", "y_test.npy"}) put("arrays/" + name, "x");
+  const spec::DataOptions folder = propose_job(path("arrays")).job.data;
+  EXPECT_EQ(folder.format, "npy");
+  EXPECT_EQ(folder.train.images, path("arrays/x_train.npy"));
+  EXPECT_EQ(folder.train.labels, path("arrays/y_train.npy"));
+  EXPECT_EQ(folder.test.images, path("arrays/x_test.npy"));
+  EXPECT_EQ(folder.split_test, 0);
+  put("one/Images.npy", "x");
+  put("one/labels.npy", "x");
+  EXPECT_EQ(propose_job(path("one/Images.npy")).job.data.train.labels, path("one/labels.npy"));
+  EXPECT_THAT(error_of([&] { propose_job(put("alone/z.npy", "x")); }).what(), HasSubstr("no file with the targets"));
+  EXPECT_EQ(propose_job(put("a.npz", "PK...x_test.npy")).job.data.test.path, path("a.npz"));
+  EXPECT_FALSE(propose_job(put("b.npz", "PK...x.npy")).job.data.test.given());
+}
+
+TEST_F(Propose, Text) {
+  const spec::Job job = propose_job(put("My Book.txt", "once upon a time")).job;
+  EXPECT_EQ(job.name, "my-book");
+  EXPECT_EQ(job.data.format, "text");
+  EXPECT_EQ(job.model.name, "lstm");
+  EXPECT_EQ(job.data.split_test, 0);
+  gzFile file = gzopen(path("t.txt.gz").c_str(), "wb");
+  gzwrite(file, "a\0b", 3);
+  gzclose(file);
+  EXPECT_EQ(propose_job(path("t.txt.gz")).job.data.text.tokens, "bytes");
+}
+
+TEST_F(Propose, NothingKnownSaysWhatWasLookedFor) {
+  fs::create_directories(path("empty"));
+  const Error error = error_of([&] { propose_job(path("empty")); });
+  EXPECT_THAT(error.what(), HasSubstr("nothing Sinew knows"));
+  for (const char* what : {"IDX", "CIFAR", "sub-folder", ".npz", "table", "text"}) EXPECT_THAT(error.hint, HasSubstr(what));
+  EXPECT_THAT(error_of([&] { propose_job(path("nowhere")); }).what(), HasSubstr("there is no"));
+  EXPECT_THAT(error_of([&] { propose_job(put("program.exe", "MZ")); }).what(), HasSubstr("nothing Sinew knows"));
+}
+
+// ---- the file ------------------------------------------------------------------------------------------------------
+
+TEST_F(Propose, TheFileIsShortAndQuotesWhatYamlWouldMisread) {
+  Proposal proposal;
+  proposal.remarks = {"a table\n: of things"};
+  spec::DataOptions& data = proposal.job.data;
+  data.format = "csv";
+  data.train.path = "my data/a: #1.csv";
+  data.columns.target = "y";
+  data.columns.ignore = {"no", "1st", "say \"hi\"\t", "plain"};
+  const std::string yaml = proposal_yaml(proposal);
+  EXPECT_THAT(yaml, HasSubstr("# - a table : of things\n"));
+  EXPECT_THAT(yaml, HasSubstr("path: \"my data/a: #1.csv\"\n"));
+  EXPECT_THAT(yaml, HasSubstr("target: \"y\""));
+  EXPECT_THAT(yaml, HasSubstr(R"(ignore: ["no", "1st", "say \"hi\"\x09", plain])"));
+  EXPECT_LT(std::count(yaml.begin(), yaml.end(), '\n'), 30);
+}
+
+// Reading the file gives the proposed job: nothing that was chosen is left out, nothing without effect is written.
+TEST_F(Propose, TheFileReadsBackAsTheJob) {
+  for (const std::string part : {"train", "t10k"}) {
+    put("mnist/" + part + "-images-idx3-ubyte", "x");
+    put("mnist/" + part + "-labels-idx1-ubyte", "x");
+  }
+  put("c10/data_batch_1.bin", "x");
+  put_image("photos/a b/1.png", 300, 200);
+  put_image("photos/c/2.png", 200, 300);
+  put_image("list/1.png", 20, 20, 1);
+  for (const std::string name : {"x.npy", "y.npy"}) put("arrays/" + name, "x");
+  const std::string paths[] = {path("mnist"), path("c10"), path("photos"), put("list/1.txt", "1.png\tyes\n"), path("arrays"),
+                               put_table(), put("odd.tsv", "a\ty\tid\n1\t2\t3\n"), put("o.jsonl", "{\"no\": 1, \"n o\": 2}"),
+                               put("x.npz", "PK"), put("book.txt", "once")};
+  for (const std::string& place : paths) {
+    const Proposal proposal = propose_job(place);
+    const std::string yaml = proposal_yaml(proposal);
+    const spec::Reading reading = spec::read_job(yaml, "job.yaml");
+    std::string problems;
+    for (const spec::Problem& problem : reading.problems) problems += to_string(problem) + "\n";
+    ASSERT_EQ(problems, "") << yaml;
+    EXPECT_EQ(spec::to_yaml(reading.job), spec::to_yaml(proposal.job)) << yaml;
+  }
+}
+
+}  // namespace
+}  // namespace sinew::data
