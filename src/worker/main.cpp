@@ -81,7 +81,7 @@ spec::Job read_job_file(const std::string& path, const std::vector<std::string>&
 }
 
 // sinew-worker train JOB RUN_DIR [--resume] [--ledger] [--log-format F] [key=value ...]; `sinew` has checked the words.
-int train(const std::vector<std::string>& words) {
+int run_train(const std::vector<std::string>& words) {
   train::RunOptions options;
   std::vector<std::string> overrides;
   for (size_t i = 2; i < words.size(); ++i) {
@@ -111,7 +111,7 @@ int main(int argc, char** argv) {
   model::install_keyed_random();
   const std::vector<std::string> words(argv + 1, argv + argc);
   try {
-    if (words.size() >= 3 && words[0] == "train") return train({words.begin() + 1, words.end()});
+    if (words.size() >= 3 && words[0] == "train") return run_train({words.begin() + 1, words.end()});
     std::fprintf(stderr, "sinew-worker: started without a task\n  try: sinew train JOB\n");
     return 2;
   } catch (const Error& error) {
