@@ -16,6 +16,7 @@ constexpr int kMaxLevels = 20;      // a million shards
 // A node of the tree, as far as it is known: a leaf's own memory, or a sum in a tile.
 struct Node {
   const float* values = nullptr;  // null: every leaf below is absent
+  bool leaf = true;               // a leaf's own memory, not a tile
 };
 
 // `out` may be one of the inputs.
@@ -26,10 +27,14 @@ __attribute__((target_clones("avx2", "default"), optimize("O3"))) void add_float
 }
 
 Node join(const Node& left, const Node& right, float* tile, int64_t n) {
-  if (left.values == nullptr) return right;
-  if (right.values == nullptr) return left;
-  add_floats(left.values, right.values, tile, n);
-  return {tile};
+  if (left.values != nullptr && right.values != nullptr) {
+    add_floats(left.values, right.values, tile, n);
+    return {tile, false};
+  }
+  const Node& present = left.values != nullptr ? left : right;
+  if (present.values == nullptr || present.leaf || present.values == tile) return present;
+  std::copy_n(present.values, n, tile);  // it moves up a level: the tile it is in will be used again
+  return {tile, false};
 }
 
 // A left child waits in its tile while its right sibling is summed in the other.
@@ -42,7 +47,7 @@ struct Tiles {
 Node sum_tile(const std::vector<const float*>& leaves, int64_t first, int64_t n, Tiles& tiles) {
   Node waiting[kMaxLevels];  // a binary counter: the finished node of each level that waits for its right sibling
   for (size_t i = 0; i < leaves.size(); ++i) {
-    Node node = {leaves[i] == nullptr ? nullptr : leaves[i] + first};
+    Node node = {leaves[i] == nullptr ? nullptr : leaves[i] + first, true};
     int level = 0;
     for (size_t index = i; (index & 1) != 0; index >>= 1, ++level) {
       node = join(waiting[level], node, tiles.sums[level + 1][(index >> 1) & 1], n);
