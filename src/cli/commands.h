@@ -19,4 +19,6 @@ enum ExitCode {
   kResumable = 75,  // stopped or preempted after a checkpoint
 };
 
+int run_checkpoint(const Arguments& arguments);  // checkpoint.cpp
+
 }  // namespace sinew::cli

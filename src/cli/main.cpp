@@ -17,6 +17,7 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
+    {"checkpoint", "list, verify or show checkpoints", run_checkpoint},
     {nullptr, nullptr, nullptr},
 };
 
