@@ -252,13 +252,22 @@ void write_durably(Disk& disk, const std::string& path, const std::function<void
 }
 
 void make_directories_durably(Disk& disk, const std::string& path) {
-  std::vector<fs::path> missing;  // deepest first
-  for (fs::path at(path); !at.empty() && !disk.exists(at.string()); at = at.parent_path()) {
-    if (at.has_filename()) missing.push_back(at);  // "a/b/" has an empty last part
+  std::vector<fs::path> chain;  // deepest first
+  for (fs::path at(path); !at.empty() && at != at.parent_path(); at = at.parent_path()) {
+    if (at.has_filename()) chain.push_back(at);  // "a/b/" has an empty last part
   }
-  if (missing.empty()) return;
-  disk.make_directories(path);
-  for (const fs::path& made : missing) disk.sync_directory(made.parent_path().string());
+  const auto first_there =
+      std::find_if(chain.begin(), chain.end(), [&](const auto& at) { return disk.exists(at.string()); });
+  const auto missing = first_there - chain.begin();
+  if (missing > 0) disk.make_directories(path);
+  for (std::ptrdiff_t i = 0; i < std::ssize(chain); ++i) {
+    try {
+      disk.sync_directory(chain[static_cast<size_t>(i)].parent_path().string());
+    } catch (const DiskError& error) {
+      // A directory of somebody else's, such as /home: neither ours to read nor ours to have made.
+      if (i < missing || (error.code != EACCES && error.code != EPERM)) throw;
+    }
+  }
 }
 
 }  // namespace sinew

@@ -65,7 +65,8 @@ Disk& system_disk();
 void write_durably(Disk& disk, const std::string& path, std::span<const std::byte> bytes);
 void write_durably(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill);
 
-// Makes the directories that are missing, and makes their names durable: the parent of each new one is synced.
+// Makes the directories that are missing, and makes the names of all on the path durable: one found there may have been
+// made by a process that died before it synced the parent.
 void make_directories_durably(Disk& disk, const std::string& path);
 
 }  // namespace sinew

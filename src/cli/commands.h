@@ -42,5 +42,6 @@ int run_runs(const Arguments& arguments);
 int run_train(const Arguments& arguments);
 int run_resume(const Arguments& arguments);
 int run_init(const Arguments& arguments);
+int run_checkpoint(const Arguments& arguments);  // checkpoint.cpp
 
 }  // namespace sinew::cli

@@ -23,6 +23,7 @@ constexpr Command kCommands[] = {
     {"validate", "check a job file and report every problem at once", run_validate},
     {"schema", "print the JSON Schema or the reference page of the job file", run_schema},
     {"init", "write a job file for a data set", run_init},
+    {"checkpoint", "list, verify or show checkpoints", run_checkpoint},
 };
 
 int print_help() {

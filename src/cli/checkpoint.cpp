@@ -1,0 +1,136 @@
+// `sinew checkpoint list|verify|show DIR`: what checkpoints there are, whether they are whole, what one holds.
+#include "checkpoint/checkpoint.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/commands.h"
+
+namespace sinew::cli {
+namespace {
+
+using checkpoint::Damage;
+using checkpoint::Summary;
+
+constexpr const char* kHelp =
+    "usage: sinew checkpoint list|verify|show DIR\n\n"
+    "DIR is a run directory, its checkpoints/ folder, or one step's directory.\n\n"
+    "  list     steps, sizes and digests, by their manifests (the data is not read)\n"
+    "  verify   reads every byte from the device and checks it; names the damaged file and place\n"
+    "  show     what one checkpoint holds (of several: the newest intact one), checked\n\n"
+    "exit codes: 0 all intact; 1 there are none, or DIR can not be read; 2 usage; 4 at least one is damaged";
+
+bool has(const std::string& directory, const char* name) {
+  return system_disk().exists(directory + "/" + name);
+}
+
+// The step directories DIR stands for, oldest first.
+std::vector<std::string> directories_of(const std::string& given) {
+  std::string path = given;
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  if (!system_disk().exists(path)) throw Error("there is no " + path, "check the path");
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (has(path, "manifest.json") || name.starts_with("step-")) return {path};
+  auto found = checkpoint::list(system_disk(), has(path, "checkpoints") ? path + "/checkpoints" : path);
+  if (found.empty()) {
+    throw Error("no checkpoints in " + path,
+                "DIR is a run directory, its checkpoints/ folder, or one step's directory");
+  }
+  return found;
+}
+
+std::string size_text(uint64_t bytes) {
+  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double size = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; size >= 1024 && unit + 1 < std::size(units); ++unit) size /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", size, units[unit]);
+  return text;
+}
+
+void print_damage(const Damage& damage) {
+  std::printf("%s: DAMAGED: %s %s\n", damage.directory.c_str(), damage.file.c_str(), damage.what.c_str());
+}
+
+void print_summary(const Summary& summary, const char* verdict) {
+  std::printf("%s: %sstep %lld, %s, written %s, digest %s\n", summary.directory.c_str(), verdict,
+              static_cast<long long>(summary.step.value), size_text(summary.bytes).c_str(),
+              utc_iso(summary.wall_seconds).c_str(), to_hex(summary.digest).c_str());
+}
+
+int list_or_verify(const std::string& given, bool read_all) {
+  const auto directories = directories_of(given);
+  size_t damaged = 0;
+  for (const std::string& directory : directories) {
+    const auto summary =
+        read_all ? checkpoint::verify(system_disk(), directory, true) : checkpoint::describe(system_disk(), directory);
+    if (summary) {
+      print_summary(*summary, read_all ? "intact, " : "");
+    } else {
+      ++damaged;
+      print_damage(summary.error());
+    }
+  }
+  if (read_all) std::printf("%zu of %zu intact\n", directories.size() - damaged, directories.size());
+  return damaged == 0 ? kDone : kCheckFailed;
+}
+
+// Tensor names come from files; a terminal must not be driven by them.
+std::string printable(const std::string& name) {
+  std::string text = name;
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
+void print_part(const std::string& part, const checkpoint::TensorFile& file) {
+  uint64_t bytes = 0;
+  for (const auto& [name, array] : file.tensors) bytes += array.bytes.size();
+  std::printf("\n%s: %zu tensors, %s\n", part.c_str(), file.tensors.size(), size_text(bytes).c_str());
+  for (const auto& [name, array] : file.tensors) {
+    std::string shape;
+    for (const int64_t size : array.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
+    std::printf("  %-48s %-5s [%s]\n", printable(name).c_str(), std::string(name_of(array.dtype)).c_str(),
+                shape.c_str());
+  }
+}
+
+int show(const std::string& given) {
+  auto directories = directories_of(given);
+  std::reverse(directories.begin(), directories.end());
+  for (const std::string& directory : directories) {
+    const auto loaded = checkpoint::load(system_disk(), directory);
+    if (!loaded) {
+      print_damage(loaded.error());
+      continue;
+    }
+    std::printf("%s: step %lld, intact, digest %s\n", directory.c_str(), static_cast<long long>(loaded->step.value),
+                to_hex(loaded->digest).c_str());
+    for (const auto& [part, file] : loaded->parts) print_part(part, file);
+    std::printf("\nstate.json: %s\n", size_text(loaded->state_json.size()).c_str());
+    return directory == directories.front() ? kDone : kCheckFailed;
+  }
+  return kCheckFailed;
+}
+
+}  // namespace
+
+int run_checkpoint(const Arguments& arguments) {
+  const auto asks_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
+  if (std::any_of(arguments.begin(), arguments.end(), asks_help)) {
+    std::puts(kHelp);
+    return kDone;
+  }
+  if (arguments.size() == 2 && arguments[0] == "list") return list_or_verify(arguments[1], false);
+  if (arguments.size() == 2 && arguments[0] == "verify") return list_or_verify(arguments[1], true);
+  if (arguments.size() == 2 && arguments[0] == "show") return show(arguments[1]);
+  std::fprintf(stderr, "%s\n", kHelp);
+  return kUsage;
+}
+
+}  // namespace sinew::cli
