@@ -107,14 +107,14 @@ std::expected<Outcome, std::string> parse_outcome(std::string_view text) {
   fields.text("hint", outcome.hint);
   if (const Json* best = fields.object("best"); best != nullptr) {
     ObjectFields of_best(*best, wrong);
-    Outcome::Best& out = outcome.best.emplace();
+    BestMetric& out = outcome.best.emplace();
     of_best.text("metric", out.metric);
     of_best.number("value", out.value);
     of_best.integer("step", out.step);
   }
   if (const Json* objective = fields.object("objective"); objective != nullptr) {
     ObjectFields of_objective(*objective, wrong);
-    Outcome::ObjectiveResult& out = outcome.objective.emplace();
+    ObjectiveResult& out = outcome.objective.emplace();
     out.value = std::numeric_limits<double>::quiet_NaN();
     of_objective.text("text", out.text);
     of_objective.boolean("met", out.met);

@@ -37,8 +37,8 @@ Outcome example() {
   outcome.samples = 192;
   outcome.epochs = 0.5;
   outcome.digest = "0123";
-  outcome.best = {"val/accuracy", 0.8, 2};
-  outcome.objective = {"val/accuracy >= 0.9", false, NAN};
+  outcome.best = BestMetric{"val/accuracy", 0.8, 2};
+  outcome.objective = ObjectiveResult{"val/accuracy >= 0.9", false, NAN};
   outcome.last = {{"train/loss", HUGE_VAL}, {"val/accuracy", 0.7}};
   outcome.error = "bad \"thing\"";
   outcome.hint = "try";
