@@ -86,12 +86,16 @@ std::string outcome_json(const Outcome& outcome) {
   return dump(json, 2) + "\n";
 }
 
-std::expected<Outcome, std::string> parse_outcome(std::string_view text) {
+std::optional<Outcome> parse_outcome(std::string_view text, std::string* why) {
+  std::string wrong;
+  const auto refuse = [&](const std::string& reason) {
+    if (why != nullptr) *why = reason;
+    return std::nullopt;
+  };
   const Json json = Json::parse(
       text, [](int depth, Json::parse_event_t, Json&) { return depth < 8; }, false);
-  if (!json.is_object()) return std::unexpected("not a JSON object");
+  if (!json.is_object()) return refuse("not a JSON object");
   Outcome outcome;
-  std::string wrong;
   ObjectFields fields(json, wrong);
   outcome.status.clear();
   fields.text("status", outcome.status);
@@ -127,7 +131,7 @@ std::expected<Outcome, std::string> parse_outcome(std::string_view text) {
   if (std::find(kStatuses.begin(), kStatuses.end(), outcome.status) == kStatuses.end() && wrong.empty()) {
     wrong = "\"status\" is none of done, failed, stopped, budget";
   }
-  if (!wrong.empty()) return std::unexpected(wrong);
+  if (!wrong.empty()) return refuse(wrong);
   return outcome;
 }
 

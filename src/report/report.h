@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <expected>
 #include <functional>
 #include <map>
 #include <memory>
@@ -120,8 +119,9 @@ struct Outcome {
   Metrics last;
   std::string error, hint;  // of a failed run
 };
-std::string outcome_json(const Outcome& outcome);                          // ends with a newline
-std::expected<Outcome, std::string> parse_outcome(std::string_view json);  // error: what is wrong with it
+std::string outcome_json(const Outcome& outcome);  // ends with a newline
+// nullopt: no outcome; `why` then says what is wrong with it.
+std::optional<Outcome> parse_outcome(std::string_view json, std::string* why = nullptr);
 
 // One run directory as `sinew runs` shows it. Reads resolved.yaml, report.json and metrics.jsonl; a run whose lock is
 // held is "running", one without lock and report "interrupted". Files that can not be read are named in `problems`.
