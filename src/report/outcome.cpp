@@ -86,12 +86,16 @@ std::string outcome_json(const Outcome& outcome) {
   return dump(json, 2) + "\n";
 }
 
-std::expected<Outcome, std::string> parse_outcome(std::string_view text) {
+std::optional<Outcome> parse_outcome(std::string_view text, std::string* why) {
+  std::string wrong;
+  const auto refuse = [&](const std::string& reason) {
+    if (why != nullptr) *why = reason;
+    return std::nullopt;
+  };
   const Json json = Json::parse(
       text, [](int depth, Json::parse_event_t, Json&) { return depth < 8; }, false);
-  if (!json.is_object()) return std::unexpected("not a JSON object");
+  if (!json.is_object()) return refuse("not a JSON object");
   Outcome outcome;
-  std::string wrong;
   ObjectFields fields(json, wrong);
   outcome.status.clear();
   fields.text("status", outcome.status);
@@ -107,14 +111,14 @@ std::expected<Outcome, std::string> parse_outcome(std::string_view text) {
   fields.text("hint", outcome.hint);
   if (const Json* best = fields.object("best"); best != nullptr) {
     ObjectFields of_best(*best, wrong);
-    Outcome::Best& out = outcome.best.emplace();
+    BestMetric& out = outcome.best.emplace();
     of_best.text("metric", out.metric);
     of_best.number("value", out.value);
     of_best.integer("step", out.step);
   }
   if (const Json* objective = fields.object("objective"); objective != nullptr) {
     ObjectFields of_objective(*objective, wrong);
-    Outcome::ObjectiveResult& out = outcome.objective.emplace();
+    ObjectiveResult& out = outcome.objective.emplace();
     out.value = std::numeric_limits<double>::quiet_NaN();
     of_objective.text("text", out.text);
     of_objective.boolean("met", out.met);
@@ -127,7 +131,7 @@ std::expected<Outcome, std::string> parse_outcome(std::string_view text) {
   if (std::find(kStatuses.begin(), kStatuses.end(), outcome.status) == kStatuses.end() && wrong.empty()) {
     wrong = "\"status\" is none of done, failed, stopped, budget";
   }
-  if (!wrong.empty()) return std::unexpected(wrong);
+  if (!wrong.empty()) return refuse(wrong);
   return outcome;
 }
 

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <expected>
 #include <functional>
 #include <map>
 #include <memory>
@@ -48,10 +47,10 @@ struct ReporterOptions {
   std::string directory;  // the run directory; exists
   LogFormat format = LogFormat::human;
   bool terminal = false;  // stdout is a TTY: one live line; else plain lines, never '\r'
-  bool color = false;     // off under NO_COLOR
+  bool color = false;     // off under NO_COLOR; only ever used on a terminal
   bool tensorboard = true;
-  bool ledger = false;  // write ledger.jsonl
-  int columns = 80;
+  bool ledger = false;                // write ledger.jsonl
+  int columns = 80;                   // where stdout itself does not tell
   double plain_interval_seconds = 5;  // between progress lines when not a TTY
   std::optional<Step> resumed_at;     // files are cut back to this step first (records after it are dropped)
   std::function<void(std::string_view)> output, errors;  // empty: stdout and stderr; tests and embedders listen here
@@ -72,7 +71,9 @@ class Reporter {
   void say(Level level, const std::string& event, const std::string& text,
            const Fields& fields = {});  // a line; log.jsonl
   void ledger(Step step, Digest digest);
-  void finish(bool success);    // ends the live line and the TensorBoard session, flushes
+  // Shows the last progress, ends the live line and the TensorBoard session, flushes. What is said afterwards, the
+  // verdict say, stands below it.
+  void finish(bool success);
   void flush();                 // everything written so far reaches the kernel
   std::string trouble() const;  // why a file could not be written (disk full …); training goes on
 
@@ -89,22 +90,23 @@ struct MetricRecord {
   Metrics values;
 };
 // A torn last line is not an error; any other broken line is reported with its number in `broken` (the first hundred).
-// A file that is not there has no records.
+// A file that is not there has no records; one that can not be read throws DiskError.
 std::vector<MetricRecord> read_metrics(const std::string& path, std::vector<std::string>* broken = nullptr);
+
+struct BestMetric {
+  std::string metric;
+  double value = 0;
+  int64_t step = 0;
+};
+struct ObjectiveResult {
+  std::string text;  // "val/accuracy >= 0.92"
+  bool met = false;
+  double value = 0;  // the metric's value that was judged; NaN: never measured
+};
 
 // How a run ended: report.json. The worker writes it last, with write_durably, and removes the one of an earlier
 // attempt when it resumes.
 struct Outcome {
-  struct Best {
-    std::string metric;
-    double value = 0;
-    int64_t step = 0;
-  };
-  struct ObjectiveResult {
-    std::string text;  // "val/accuracy >= 0.92"
-    bool met = false;
-    double value = 0;  // the metric's value that was judged; NaN: never measured
-  };
   std::string status = "done";  // done | failed | stopped | budget
   int exit_code = 0;
   std::string job;
@@ -112,13 +114,14 @@ struct Outcome {
   int64_t steps = 0, samples = 0;
   double epochs = 0;
   std::string digest;  // of the final training state, hex; empty: none
-  std::optional<Best> best;
+  std::optional<BestMetric> best;
   std::optional<ObjectiveResult> objective;
   Metrics last;
   std::string error, hint;  // of a failed run
 };
-std::string outcome_json(const Outcome& outcome);                          // ends with a newline
-std::expected<Outcome, std::string> parse_outcome(std::string_view json);  // error: what is wrong with it
+std::string outcome_json(const Outcome& outcome);  // ends with a newline
+// nullopt: no outcome; `why` then says what is wrong with it.
+std::optional<Outcome> parse_outcome(std::string_view json, std::string* why = nullptr);
 
 // One run directory as `sinew runs` shows it. Reads resolved.yaml, report.json and metrics.jsonl; a run whose lock is
 // held is "running", one without lock and report "interrupted". Files that can not be read are named in `problems`.

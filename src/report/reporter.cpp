@@ -142,7 +142,7 @@ void Reporter::State::show(const Progress& progress, bool last) {
   } else if (options.terminal) {
     screen.live(progress_line(progress, screen.columns(), true, options.color));
   } else {
-    screen.line(progress_line(progress, 0, false, options.color));
+    screen.line(progress_line(progress, 0, false, false));
   }
   if (last) screen.end_live();
 }

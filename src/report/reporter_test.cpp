@@ -144,6 +144,21 @@ TEST(Reporter, elsewhere_plain_lines_now_and_then_and_no_carriage_return) {
   EXPECT_EQ(bench.errors, "error: it broke?[2J\n");
 }
 
+TEST(Reporter, colour_is_for_terminals) {
+  for (const bool terminal : {true, false}) {
+    for (const bool color : {true, false}) {
+      Bench bench;
+      bench.options_.terminal = terminal;
+      ReporterOptions options = bench.options();
+      options.color = color;
+      Reporter reporter(options, bench.clock);
+      reporter.progress(at(1));
+      reporter.say(Level::warning, "x", "slow");
+      EXPECT_EQ((bench.terminal.all + bench.errors).find("\x1b[0m") != std::string::npos, terminal && color);
+    }
+  }
+}
+
 TEST(Reporter, json_is_one_object_a_line) {
   Bench bench;
   bench.options_.format = LogFormat::json;

@@ -140,9 +140,10 @@ void read_outcome_of(RunSummary& run) {
     }
     return;
   }
-  const auto outcome = parse_outcome(text);
+  std::string why;
+  const auto outcome = parse_outcome(text, &why);
   if (!outcome) {
-    run.problems.push_back("report.json: " + outcome.error());
+    run.problems.push_back("report.json: " + why);
     return;
   }
   if (!running) run.status = outcome->status;

@@ -35,7 +35,7 @@ Screen::Screen(const ReporterOptions& options)
     : output_(options.output),
       errors_(options.errors),
       terminal_(options.terminal),
-      color_(options.color),
+      color_(options.color && options.terminal),
       columns_(options.columns) {}
 
 void Screen::out(std::string_view text) {

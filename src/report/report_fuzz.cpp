@@ -1,0 +1,69 @@
+// Whatever lies in a run directory: every reader takes it or names what is wrong, and the two line parsers agree.
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/error.h"
+#include "report/metric_lines.h"
+#include "report/run_options.h"
+#include "report/words.h"
+
+namespace {
+
+using namespace sinew::report;
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+bool same(double a, double b) {
+  return a == b || (std::isnan(a) && std::isnan(b));
+}
+
+void try_line(std::string_view text) {
+  const auto fast = parse_metrics_line(text), slow = parse_metrics_line_slowly(text);
+  require(fast.has_value() == slow.has_value());
+  if (!fast) return;
+  require(fast->step == slow->step && fast->samples == slow->samples && same(fast->wall_seconds, slow->wall_seconds));
+  require(fast->values.size() == slow->values.size());
+  for (const auto& [name, value] : slow->values) require(same(fast->values.at(name), value));
+  const auto step = step_of_line(text);
+  require(!step || *step == fast->step);
+}
+
+void try_outcome(std::string_view text) {
+  std::string why;
+  const auto outcome = parse_outcome(text, &why);
+  if (!outcome) return require(!why.empty());
+  const std::string written = outcome_json(*outcome);
+  const auto again = parse_outcome(written);
+  require(again && outcome_json(*again) == written);
+}
+
+void try_options(std::string_view text) {
+  try {
+    flat_options(std::string(text));
+  } catch (const sinew::Error&) {
+  }
+}
+
+void try_text(std::string_view text) {
+  const std::string clean = printable(text);
+  require(printable(clean) == clean && clean.find('\x1b') == std::string::npos);
+  for (const int columns : {0, 1, 7, 40}) require(display_width(fit(clean, columns)) <= columns);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
+  switch (data[0] % 4) {
+    case 0: try_line(text); break;
+    case 1: try_outcome(text); break;
+    case 2: try_options(text); break;
+    default: try_text(text);
+  }
+  return 0;
+}
