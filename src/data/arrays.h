@@ -50,6 +50,10 @@ struct FileArray {
 // Puts what the header describes into native C order; copies only where it must.
 FileArray make_array(std::vector<std::byte> file, const ArrayHeader& header, const std::string& name);
 
+// [n, height, width, channels] becomes [n, channels, height, width]: told by a last axis of 1, 3 or 4 where the second
+// is none of these.
+void put_channels_first(FileArray& array);
+
 // One part's arrays as a reader found them.
 struct ArrayPart {
   FileArray inputs, targets;

@@ -134,6 +134,25 @@ FileArray make_array(std::vector<std::byte> file, const ArrayHeader& header, con
   return array;
 }
 
+void put_channels_first(FileArray& array) {
+  const auto like_channels = [](int64_t size) { return size == 1 || size == 3 || size == 4; };
+  if (array.shape.size() != 4 || !like_channels(array.shape[3]) || like_channels(array.shape[1])) return;
+  const auto channels = static_cast<size_t>(array.shape[3]),
+             area = static_cast<size_t>(array.shape[1] * array.shape[2]);
+  const size_t width = size_of(array.dtype);
+  std::vector<std::byte> image(channels * area * width);
+  for (int64_t i = 0; i < array.rows(); ++i) {
+    std::byte* row = array.bytes.data() + array.offset + static_cast<size_t>(i) * array.stride;
+    for (size_t c = 0; c < channels; ++c) {
+      for (size_t p = 0; p < area; ++p) {
+        std::memcpy(image.data() + (c * area + p) * width, row + (p * channels + c) * width, width);
+      }
+    }
+    std::memcpy(row, image.data(), image.size());
+  }
+  array.shape = {array.shape[0], array.shape[3], array.shape[1], array.shape[2]};
+}
+
 // Calls visit(T{}) with the C++ type of `dtype`.
 namespace {
 template <typename Visit>

@@ -1,4 +1,4 @@
-// Stands in for parts of the room built beside this one; goes when they come.
+// Stands in for parts of the house built beside this one; goes when they come.
 #include "base/error.h"
 #include "data/formats.h"
 
@@ -18,28 +18,11 @@ __attribute__((weak)) Proposal propose_job(const std::string&) {
 
 }  // namespace sinew::data
 
-// Readers that follow.
-#include "data/arrays.h"
-namespace sinew::data {
-ArrayPart read_cifar(const spec::DataSource&, Part, bool) {
-  throw Error("not built in yet");
-}
-ArrayPart read_npy(const spec::DataSource&, Part) {
-  throw Error("not built in yet");
-}
-ArrayPart read_npz(const spec::DataSource&, Part) {
-  throw Error("not built in yet");
-}
-std::unique_ptr<Dataset> open_table(const spec::DataOptions&, uint64_t) {
-  throw Error("not built in yet");
-}
-std::unique_ptr<Dataset> open_text(const spec::DataOptions&, uint64_t) {
-  throw Error("not built in yet");
-}
-}  // namespace sinew::data
-
 namespace sinew::spec {
 __attribute__((weak)) bool AugmentOptions::any() const {
   return crop_padding > 0 || flip > 0 || rotate > 0 || translate > 0 || !scale.empty() || noise > 0;
+}
+__attribute__((weak)) std::string did_you_mean(std::string_view, const std::vector<std::string>&) {
+  return "";
 }
 }  // namespace sinew::spec
