@@ -22,6 +22,8 @@ struct ArrayHeader {
   size_t offset = 0;  // of the first element in the file
   bool big_endian = false, fortran = false;
 };
+// Throws Error unless exactly the shape's elements, and at least one, follow the header.
+void check_size(const ArrayHeader& header, uint64_t file_size, const std::string& name);
 ArrayHeader parse_idx(std::span<const std::byte> file, const std::string& name);
 ArrayHeader parse_npy(std::span<const std::byte> file, const std::string& name);
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -111,6 +112,25 @@ void convert(const std::byte* row, int64_t count, double mean, double factor, fl
 }
 
 }  // namespace
+
+void check_size(const ArrayHeader& header, uint64_t file_size, const std::string& name) {
+  const uint64_t found = file_size - header.offset;
+  std::string product;
+  auto bytes = static_cast<unsigned __int128>(header.width);
+  for (const int64_t size : header.shape) {
+    product += std::to_string(size) + " x ";
+    if (size == 0) throw Error(name + ": holds no values: one of its sizes is 0", "write it again with data in it");
+    // Once over the file's size it stays over; capped, 128 bits are always enough.
+    bytes = std::min(bytes * static_cast<uint64_t>(size), static_cast<unsigned __int128>(1) << 63);
+  }
+  if (bytes == found) return;
+  const bool huge = bytes >> 63 != 0;
+  throw Error(name + ": its header says " + product + std::to_string(header.width) +
+                  (header.width == 1 ? " byte" : " bytes") +
+                  (huge ? "" : " = " + with_commas(static_cast<int64_t>(bytes))) + " of data, found " +
+                  with_commas(static_cast<int64_t>(found)),
+              "the file is damaged or cut off; download or write it again");
+}
 
 FileArray make_array(std::vector<std::byte> file, const ArrayHeader& header, const std::string& name) {
   FileArray array;

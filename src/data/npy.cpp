@@ -103,7 +103,7 @@ class HeaderReader {
     if (at_ < text_.size() && text_[at_] == '[')
       fail("describes a structured array: save its columns as a plain array");
     const std::string_view type = string();
-    if (type.size() < 3) fail("has the type '" + std::string(type) + "'");
+    if (type.size() < 2) fail("has the type '" + std::string(type) + "'");
     header.big_endian = type[0] == '>';
     header.kind = type[1];
     const bool one_digit = type.size() == 3;
@@ -144,22 +144,7 @@ ArrayHeader parse_npy(std::span<const std::byte> file, const std::string& name) 
   }
   ArrayHeader header = HeaderReader(text.substr(start, length), name).read();
   header.offset = start + length;
-  unsigned __int128 bytes = static_cast<unsigned>(header.width);
-  bool empty = false, too_many = false;
-  std::string product;
-  for (const int64_t size : header.shape) {
-    empty = empty || size == 0;
-    bytes *= static_cast<uint64_t>(size);
-    if (bytes >> 62 != 0) too_many = true, bytes = 1;
-    product += std::to_string(size) + " x ";
-  }
-  const size_t found = file.size() - header.offset;
-  if (empty ? found != 0 : too_many || bytes != found) {
-    throw Error(name + ": its header says " + product + std::to_string(header.width) + " bytes of data" +
-                    (too_many || empty ? "" : " (" + with_commas(static_cast<int64_t>(bytes)) + ")") + ", found " +
-                    with_commas(static_cast<int64_t>(found)),
-                kDamaged);
-  }
+  check_size(header, file.size(), name);
   return header;
 }
 
