@@ -127,6 +127,9 @@ class Maker {
   std::unique_ptr<Dataset> make(ArrayPart train, std::optional<ArrayPart> val, std::optional<ArrayPart> test) {
     info().format = options_.format;
     contents_.augment = options_.augment;
+    for (ArrayPart* part : {&train, val ? &*val : nullptr, test ? &*test : nullptr}) {
+      if (part != nullptr) put_channels_first(part->inputs);
+    }
     add_shape(train.inputs);
     add(Part::train, std::move(train), nullptr);
     LoadedPart& first = loaded(Part::train);

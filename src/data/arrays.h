@@ -22,6 +22,8 @@ struct ArrayHeader {
   size_t offset = 0;  // of the first element in the file
   bool big_endian = false, fortran = false;
 };
+// Throws Error unless exactly the shape's elements, and at least one, follow the header.
+void check_size(const ArrayHeader& header, uint64_t file_size, const std::string& name);
 ArrayHeader parse_idx(std::span<const std::byte> file, const std::string& name);
 ArrayHeader parse_npy(std::span<const std::byte> file, const std::string& name);
 
@@ -49,6 +51,10 @@ struct FileArray {
 };
 // Puts what the header describes into native C order; copies only where it must.
 FileArray make_array(std::vector<std::byte> file, const ArrayHeader& header, const std::string& name);
+
+// [n, height, width, channels] becomes [n, channels, height, width]: told by a last axis of 1, 3 or 4 where the second
+// is none of these.
+void put_channels_first(FileArray& array);
 
 // One part's arrays as a reader found them.
 struct ArrayPart {

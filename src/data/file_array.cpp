@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -112,6 +113,25 @@ void convert(const std::byte* row, int64_t count, double mean, double factor, fl
 
 }  // namespace
 
+void check_size(const ArrayHeader& header, uint64_t file_size, const std::string& name) {
+  const uint64_t found = file_size - header.offset;
+  std::string product;
+  auto bytes = static_cast<unsigned __int128>(header.width);
+  for (const int64_t size : header.shape) {
+    product += std::to_string(size) + " x ";
+    if (size == 0) throw Error(name + ": holds no values: one of its sizes is 0", "write it again with data in it");
+    // Once over the file's size it stays over; capped, 128 bits are always enough.
+    bytes = std::min(bytes * static_cast<uint64_t>(size), static_cast<unsigned __int128>(1) << 63);
+  }
+  if (bytes == found) return;
+  const bool huge = bytes >> 63 != 0;
+  throw Error(name + ": its header says " + product + std::to_string(header.width) +
+                  (header.width == 1 ? " byte" : " bytes") +
+                  (huge ? "" : " = " + with_commas(static_cast<int64_t>(bytes))) + " of data, found " +
+                  with_commas(static_cast<int64_t>(found)),
+              "the file is damaged or cut off; download or write it again");
+}
+
 FileArray make_array(std::vector<std::byte> file, const ArrayHeader& header, const std::string& name) {
   FileArray array;
   array.name = name;
@@ -132,6 +152,25 @@ FileArray make_array(std::vector<std::byte> file, const ArrayHeader& header, con
     array.stride = static_cast<size_t>(element_count(array.row_shape())) * size_of(array.dtype);
   }
   return array;
+}
+
+void put_channels_first(FileArray& array) {
+  const auto like_channels = [](int64_t size) { return size == 1 || size == 3 || size == 4; };
+  if (array.shape.size() != 4 || !like_channels(array.shape[3]) || like_channels(array.shape[1])) return;
+  const auto channels = static_cast<size_t>(array.shape[3]),
+             area = static_cast<size_t>(array.shape[1] * array.shape[2]);
+  const size_t width = size_of(array.dtype);
+  std::vector<std::byte> image(channels * area * width);
+  for (int64_t i = 0; i < array.rows(); ++i) {
+    std::byte* row = array.bytes.data() + array.offset + static_cast<size_t>(i) * array.stride;
+    for (size_t c = 0; c < channels; ++c) {
+      for (size_t p = 0; p < area; ++p) {
+        std::memcpy(image.data() + (c * area + p) * width, row + (p * channels + c) * width, width);
+      }
+    }
+    std::memcpy(row, image.data(), image.size());
+  }
+  array.shape = {array.shape[0], array.shape[3], array.shape[1], array.shape[2]};
 }
 
 // Calls visit(T{}) with the C++ type of `dtype`.

@@ -27,12 +27,6 @@ std::optional<Element> element_of(uint8_t type) {
   }
 }
 
-std::string product_text(const Shape& shape, int width) {
-  std::string text;
-  for (const int64_t size : shape) text += std::to_string(size) + " x ";
-  return text + std::to_string(width) + (width == 1 ? " byte" : " bytes");
-}
-
 // "train-images-idx3-ubyte.gz" in a folder: the usual names of the family, whole or gzipped.
 std::string find_in_folder(const std::string& folder, Part part, const std::string& kind) {
   const std::string prefix = part == Part::train ? "train" : part == Part::test ? "t10k" : "val";
@@ -68,24 +62,12 @@ ArrayHeader parse_idx(std::span<const std::byte> file, const std::string& name) 
                 "download the file again");
   }
   ArrayHeader header{element->kind, element->width, {}, header_size, true, false};
-  // 128 bits hold any product of sizes below 2^64, once it is known to be over the file's own size it stays so.
-  unsigned __int128 bytes = static_cast<unsigned>(element->width);
-  bool too_many = false;
   for (size_t d = 0; d < dimensions; ++d) {
     uint32_t size = 0;
     for (size_t i = 0; i < 4; ++i) size = (size << 8) | byte_at(4 + 4 * d + i);
     header.shape.push_back(size);
-    bytes *= size;
-    if (bytes >> 63 != 0) too_many = true, bytes = 1;
   }
-  const size_t found = file.size() - header_size;
-  const bool empty = std::find(header.shape.begin(), header.shape.end(), 0) != header.shape.end();
-  if ((too_many && !empty) || (empty ? found != 0 : bytes != found)) {
-    throw Error(name + ": its header says " + product_text(header.shape, element->width) +
-                    (too_many ? "" : " = " + with_commas(static_cast<int64_t>(empty ? 0 : bytes))) +
-                    " of data, found " + with_commas(static_cast<int64_t>(found)),
-                "the file is damaged or cut off; download or write it again");
-  }
+  check_size(header, file.size(), name);
   return header;
 }
 

@@ -1,0 +1,232 @@
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "data/fixtures.h"
+#include "data/rows.h"
+
+namespace sinew::data {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+struct ReadBack {
+  std::vector<std::string> header, problems;
+  Rows rows;
+  std::vector<int64_t> lines;
+};
+
+ReadBack read_all(const std::string& text, char delimiter = ',') {
+  const std::string name = "t.csv";
+  const auto reader = read_csv(text, name, delimiter);
+  ReadBack back{reader->columns(), {}, {}, {}};
+  Row row;
+  while (reader->next(row)) {
+    back.lines.push_back(row.line);
+    if (!row.problem.empty()) {
+      back.problems.push_back(std::to_string(row.line) + ": " + row.problem);
+      continue;
+    }
+    auto& fields = back.rows.emplace_back();
+    for (const Field& field : row.fields) fields.emplace_back(field.text);
+  }
+  return back;
+}
+
+TEST(Csv, QuotesLineEndsBlankLinesAndMarks) {
+  const ReadBack back = read_all(
+      "\xEF\xBB\xBF"
+      "a,\"b \"\"x\"\"\",c\r\n1,\"two\r\nlines\",3\n\n\"\",\" kept \",  trimmed \r4, \"quoted, after a space\" "
+      ",6\n7,,");
+  EXPECT_EQ(back.header, (std::vector<std::string>{"a", "b \"x\"", "c"}));
+  EXPECT_EQ(
+      back.rows,
+      (Rows{
+          {"1", "two\r\nlines", "3"}, {"", " kept ", "trimmed"}, {"4", "quoted, after a space", "6"}, {"7", "", ""}}));
+  EXPECT_EQ(back.lines, (std::vector<int64_t>{2, 5, 6, 7}));
+  EXPECT_TRUE(back.problems.empty());
+}
+
+TEST(Csv, BrokenRowsAreNamedAndTheNextOneReads) {
+  const ReadBack back = read_all("a,b\n1,2\n3\n4,5,6\n\"x\"y,7\n8,9\n");
+  EXPECT_EQ(back.rows, (Rows{{"1", "2"}, {"8", "9"}}));
+  ASSERT_EQ(back.problems.size(), 3U);
+  EXPECT_EQ(back.problems[0], "3: 1 field, the header has 2");
+  EXPECT_EQ(back.problems[1], "4: 3 fields, the header has 2");
+  EXPECT_EQ(back.problems[2], "5: text after the closing quote of field 1");
+}
+
+TEST(Csv, WhatCanNotGoOnThrowsWithItsLine) {
+  EXPECT_HAS(error_of([] { read_all("a,b\n1,2\n3,\"open\n5,6\n"); }), "t.csv:3: a quote opens");
+  EXPECT_HAS(error_of([] { read_all(""); }), "t.csv: is empty");
+  EXPECT_HAS(error_of([] { read_all("1,2\n3,4\n"); }), "numbers, not names");
+  EXPECT_HAS(error_of([] { read_all("a,a\n"); }), "two columns are called 'a'");
+  EXPECT_HAS(error_of([] { read_all(",a\n"); }), "column 1 has no name");
+  EXPECT_HAS(error_of([] { read_all("a,b\xFF\n"); }), "not UTF-8");
+  EXPECT_HAS(error_of([] { read_all("\xFF\xFE"); }), "UTF-16");
+}
+
+// Rows of awkward fields, written as RFC 4180 asks, come back as they were.
+TEST(Csv, WhatIsWrittenIsReadBack) {
+  RandomStream draws(random_key({1}));
+  const std::string alphabet = "ab,\"\n\r\t;0\xC3\xA9";
+  for (int trial = 0; trial < 2000; ++trial) {
+    const char delimiter = trial % 2 == 0 ? ',' : '\t';
+    const auto columns = 1 + draws.below(20);
+    Rows rows;
+    std::string text;
+    for (size_t c = 0; c < columns; ++c)
+      text += (c == 0 ? "name" : std::string(1, delimiter) + "name") + std::to_string(c);
+    text += '\n';
+    for (size_t r = 0; r < draws.below(6); ++r) {
+      auto& row = rows.emplace_back();
+      for (size_t c = 0; c < columns; ++c) {
+        std::string field, quoted = "\"";
+        for (size_t i = draws.below(draws.below(4) == 0 ? 60 : 6); i > 0; --i) field += alphabet[draws.below(9)];
+        for (const char letter : field) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
+        row.push_back(field);
+        const bool plain =
+            !field.empty() && field.find_first_of(",\"\n\r\t") == std::string::npos && draws.below(2) == 0;
+        text += (c == 0 ? "" : std::string(1, delimiter)) + (plain ? field : quoted + '"');
+      }
+      text += draws.below(2) == 0 ? "\n" : "\r\n";
+    }
+    const ReadBack back = read_all(text, delimiter);
+    ASSERT_EQ(back.rows, rows) << text;
+    ASSERT_TRUE(back.problems.empty());
+  }
+}
+
+// The same text read by Python's csv module (SINEW_PYTHON names an interpreter).
+TEST(Csv, AgreesWithPython) {
+  const char* python = std::getenv("SINEW_PYTHON");
+  if (python == nullptr) GTEST_SKIP() << "SINEW_PYTHON is not set";
+  Folder folder;
+  folder.write("read.py",
+               "import csv, json, sys\n"
+               "for i in range(int(sys.argv[2])):\n"
+               "    with open(f'{sys.argv[1]}/{i}.csv', newline='', encoding='utf-8') as f:\n"
+               "        try:\n"
+               "            print(json.dumps([r for r in csv.reader(f, strict=True) if r]))\n"
+               "        except csv.Error as e:\n"
+               "            print(json.dumps(str(e)))\n");
+  RandomStream draws(random_key({2}));
+  constexpr int kFiles = 300;
+  std::vector<std::string> texts;
+  for (int i = 0; i < kFiles; ++i) {
+    std::string text = "h,i\n";
+    const std::string alphabet = "ab,,\"\"\"\n\nc1";
+    for (size_t n = draws.below(40); n > 0; --n) text += alphabet[draws.below(alphabet.size())];
+    folder.write(std::to_string(i) + ".csv", text);
+    texts.push_back(text);
+  }
+  const std::string command =
+      std::string(python) + ' ' + folder.path("read.py") + ' ' + folder.path() + ' ' + std::to_string(kFiles);
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  ASSERT_TRUE(pipe);
+  int read = 0;
+  for (const std::string& text : texts) {
+    char* line = nullptr;
+    size_t size = 0;
+    ASSERT_GT(getline(&line, &size, pipe.get()), 0);
+    const auto expected = nlohmann::json::parse(line);
+    free(line);
+    ReadBack back;
+    bool thrown = false;
+    try {
+      back = read_all(text);
+    } catch (const Error&) {
+      thrown = true;
+    }
+    if (expected.is_string()) {
+      EXPECT_TRUE(thrown || !back.problems.empty()) << text;
+      continue;
+    }
+    Rows wanted;
+    size_t ragged = 0;
+    for (size_t r = 1; r < expected.size(); ++r) {
+      if (expected[r].size() == 2) {
+        wanted.push_back(expected[r].get<std::vector<std::string>>());
+      } else {
+        ++ragged;
+      }
+    }
+    ASSERT_FALSE(thrown) << text;
+    EXPECT_EQ(back.rows, wanted) << text;
+    EXPECT_EQ(back.problems.size(), ragged) << text;
+    ++read;
+  }
+  EXPECT_GT(read, kFiles / 10);
+}
+
+TEST(ParseNumber, IsWhatStrtodSays) {
+  RandomStream draws(random_key({3}));
+  for (int i = 0; i < 300000; ++i) {
+    std::string text = draws.below(3) == 0 ? "-" : "";
+    for (size_t n = draws.below(12); n > 0; --n) text += static_cast<char>('0' + draws.below(10));
+    if (draws.below(3) != 0) text += '.';
+    for (size_t n = draws.below(14); n > 0; --n) text += static_cast<char>('0' + draws.below(10));
+    if (draws.below(5) == 0) text += "e" + std::to_string(static_cast<int>(draws.below(700)) - 350);
+    if (draws.below(20) == 0) text += "x";
+    char* end = nullptr;
+    const double expected = std::strtod(text.c_str(), &end);
+    const bool whole = !text.empty() && *end == '\0';
+    const auto value = parse_number(text);
+    ASSERT_EQ(value.has_value(), whole) << text;
+    // Beyond the smallest number the answer may be 0 or the nearest subnormal: both are 0 for a table.
+    if (whole && (std::abs(expected) > 1e-300 || expected == 0)) {
+      ASSERT_EQ(*value, expected) << text;
+    }
+  }
+}
+
+TEST(ParseNumber, WordsAreNone) {
+  for (const char* word :
+       {"", "-", "+", ".", "-.", "1.2.3", "1,5", "0x10", "1e", "e5", "--1", "1 2", "five", "1_000", "$5"}) {
+    EXPECT_FALSE(parse_number(word)) << word;
+  }
+  EXPECT_EQ(parse_number("+2.5"), 2.5);
+  EXPECT_EQ(parse_number("5."), 5.0);
+  EXPECT_EQ(parse_number(".5"), 0.5);
+  EXPECT_TRUE(std::isinf(*parse_number("-1e999")));
+  EXPECT_TRUE(std::isinf(*parse_number("inf")));
+}
+
+TEST(Jsonl, FlatObjectsNullsAndNewKeys) {
+  const std::string text =
+      "\xEF\xBB\xBF{\"a\": 1, \"b\": \"x \\u00e9\"}\n\n{\"b\": null, \"c\": true, \"a\": -2.5e3}\r\n{}\n"
+      "{\"a\": [1]}\n{\"a\": {\"q\": 1}}\n{\"a\": 1, \"a\": 2}\n[1]\n5\n{\"a\": 1\n{\"z\": }\n{\"c\": \"\"}";
+  const std::string name = "t.jsonl";
+  const auto reader = read_jsonl(text, name);
+  Row row;
+  Rows rows;
+  std::vector<std::string> problems;
+  while (reader->next(row)) {
+    if (!row.problem.empty()) {
+      problems.push_back(std::to_string(row.line) + ": " + row.problem);
+      continue;
+    }
+    auto& fields = rows.emplace_back();
+    for (const Field& field : row.fields) {
+      fields.push_back((field.kind == Field::Kind::missing ? "?"
+                        : field.kind == Field::Kind::text  ? "t"
+                                                           : "p") +
+                       std::string(field.text));
+    }
+  }
+  EXPECT_EQ(reader->columns(), (std::vector<std::string>{"a", "b", "c"}));  // "z" came in a broken row only
+  EXPECT_EQ(rows, (Rows{{"p1", "tx é"}, {"p-2.5e3", "?", "ttrue"}, {"?", "?", "?"}, {"?", "?", "?"}}));
+  ASSERT_EQ(problems.size(), 7U);
+  EXPECT_EQ(problems[0], "5: 'a' holds a list; values must be flat");
+  EXPECT_EQ(problems[1], "6: 'a' holds an object; values must be flat");
+  EXPECT_EQ(problems[2], "7: has the key 'a' twice");
+  EXPECT_EQ(problems[3], "8: is no object");
+  EXPECT_EQ(problems[4], "9: is no object");
+  EXPECT_HAS(problems[5], "10: column 8: not JSON");
+  EXPECT_HAS(problems[6], "11: column 7: not JSON");
+}
+
+}  // namespace
+}  // namespace sinew::data

@@ -1,0 +1,232 @@
+#include <cmath>
+#include <cstdlib>
+
+#include "data/arrays.h"
+#include "data/fixtures.h"
+
+namespace sinew::data {
+namespace {
+
+std::string npy(const std::string& dictionary, std::string_view data, int version = 1) {
+  std::string header = dictionary;
+  const size_t start = version == 1 ? 10 : 12;
+  while ((start + header.size() + 1) % 64 != 0) header += ' ';
+  header += '\n';
+  std::string out = "\x93NUMPY" + std::string{static_cast<char>(version), '\0'};
+  for (size_t i = 0; i < (version == 1 ? 2U : 4U); ++i) out.push_back(static_cast<char>(header.size() >> (8 * i)));
+  return out + header + std::string(data);
+}
+
+std::string dict(const std::string& type, const std::string& shape, bool fortran = false) {
+  return "{'descr': '" + type + "', 'fortran_order': " + (fortran ? "True" : "False") + ", 'shape': " + shape + ", }";
+}
+
+FileArray array_of(const std::string& file) {
+  std::vector<std::byte> bytes(file.size());
+  std::memcpy(bytes.data(), file.data(), file.size());
+  const ArrayHeader header = parse_npy(bytes, "a.npy");
+  return make_array(std::move(bytes), header, "a.npy");
+}
+
+std::vector<double> values_of(const FileArray& array) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < array.rows(); ++i) {
+    for (int64_t j = 0; j < element_count(array.row_shape()); ++j)
+      values.push_back(value_at(array.dtype, array.row(i), j));
+  }
+  return values;
+}
+
+template <typename T>
+std::string raw(const std::vector<T>& values, bool swap = false) {
+  std::string out;
+  for (const T value : values) {
+    char bytes[sizeof(T)];
+    std::memcpy(bytes, &value, sizeof(T));
+    if (swap) std::reverse(bytes, bytes + sizeof(T));
+    out.append(bytes, sizeof(T));
+  }
+  return out;
+}
+
+TEST(Npy, TypesOrdersAndVersions) {
+  using Values = std::vector<double>;
+  EXPECT_EQ(values_of(array_of(npy(dict("<f4", "(2, 2)"), raw<float>({1, 2, 3, 4.5})))), (Values{1, 2, 3, 4.5}));
+  EXPECT_EQ(values_of(array_of(npy(dict(">f4", "(2, 2)"), raw<float>({1, 2, 3, 4.5}, true)))), (Values{1, 2, 3, 4.5}));
+  EXPECT_EQ(values_of(array_of(npy(dict("<f8", "(2, 3)", true), raw<double>({1, 2, 3, 4, 5, 6})))),
+            (Values{1, 3, 5, 2, 4, 6}));
+  EXPECT_EQ(values_of(array_of(npy(dict("|u1", "(3,)"), "\x01\xFF\x02"))), (Values{1, 255, 2}));
+  EXPECT_EQ(values_of(array_of(npy(dict("|b1", "(2,)"), std::string("\x01\x00", 2)))), (Values{1, 0}));
+  EXPECT_EQ(values_of(array_of(npy(dict("<u2", "(2,)"), raw<uint16_t>({65535, 1})))), (Values{65535, 1}));
+  EXPECT_EQ(values_of(array_of(npy(dict(">u4", "(1,)"), raw<uint32_t>({4294967295U}, true)))), (Values{4294967295.0}));
+  EXPECT_EQ(values_of(array_of(npy(dict("<i8", "(2,)"), raw<int64_t>({-5, 7})))), (Values{-5, 7}));
+  EXPECT_EQ(
+      values_of(array_of(npy(dict("<f2", "(6,)"), raw<uint16_t>({0x3C00, 0xC000, 0x0001, 0x7BFF, 0x8000, 0x3555})))),
+      (Values{1, -2, std::ldexp(1, -24), 65504, 0, 0.333251953125}));
+  for (const int version : {2, 3}) {
+    EXPECT_EQ(values_of(array_of(npy(dict("<i4", "(1, 2)"), raw<int32_t>({8, 9}), version))), (Values{8, 9}));
+  }
+  EXPECT_EQ(
+      values_of(array_of(npy("{\"shape\":(2L,),\"fortran_order\":False,\"descr\":\"<i2\"}", raw<int16_t>({3, 4})))),
+      (Values{3, 4}));
+}
+
+TEST(Npy, WhatIsWrongIsNamed) {
+  const auto error = [](const std::string& file) { return error_of([&] { array_of(file); }); };
+  EXPECT_HAS(error("nothing"), "not a .npy file");
+  EXPECT_HAS(error(npy(dict("<f4", "(3,)"), "12345678")), "3 x 4 bytes = 12 of data, found 8");
+  EXPECT_HAS(error(npy(dict("<f4", "(4611686018427387904, 4)"), "")), "found 0");
+  EXPECT_HAS(error(npy(dict("<f4", "(-1,)"), "")), "no valid shape");
+  EXPECT_HAS(error(npy(dict("<f4", "(4611686018427387904, 4611686018427387904, 0)"), "")), "holds no values");
+  EXPECT_HAS(error(npy(dict("|O", "(3,)"), "xx")), "not numbers");
+  EXPECT_HAS(error(npy(dict("<U5", "(3,)"), "xx")), "not numbers");
+  EXPECT_HAS(error(npy(dict("<c8", "(3,)"), "xx")), "not numbers");
+  EXPECT_HAS(error(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,)}", "xx")), "structured");
+  EXPECT_HAS(error(npy("{'descr': '<f4', 'shape': (3,)}", "xx")), "lacks one of");
+  EXPECT_HAS(error(npy(dict("<f4", "(3,)") + " x", "xx")), "closing brace");
+  EXPECT_HAS(error(npy(dict("<u8", "(1,)"), raw<uint64_t>({uint64_t{1} << 63}))), "2^63");
+  std::string cut = npy(dict("<f4", "(3,)"), "");
+  EXPECT_HAS(error(cut.substr(0, 30)), "cut off within its header");
+  cut[6] = 9;
+  EXPECT_HAS(error(cut), "version 9");
+}
+
+// An .npz by the format's description, member by member.
+std::string npz(const std::vector<std::pair<std::string, std::string>>& members, bool deflated, bool wide = false) {
+  const auto put = [](std::string& out, uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>(value >> (8 * i)));
+  };
+  std::string out, directory;
+  for (const auto& [name, data] : members) {
+    std::string packed = data;
+    if (deflated) {
+      packed = gzipped(data);  // a deflate stream between a 10-byte header and an 8-byte trailer
+      packed = packed.substr(10, packed.size() - 18);
+    }
+    const auto crc =
+        static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(data.data()), static_cast<uInt>(data.size())));
+    const uint64_t offset = out.size();
+    std::string extra;
+    if (wide) {
+      put(extra, 1, 2), put(extra, 24, 2), put(extra, data.size(), 8), put(extra, packed.size(), 8),
+          put(extra, offset, 8);
+    }
+    put(out, 0x04034B50, 4), put(out, 45, 2), put(out, 0, 2), put(out, deflated ? 8 : 0, 2), put(out, 0, 4),
+        put(out, crc, 4);
+    put(out, packed.size(), 4), put(out, data.size(), 4), put(out, name.size(), 2), put(out, 0, 2);
+    out += name + packed;
+    put(directory, 0x02014B50, 4), put(directory, 45, 2), put(directory, 45, 2), put(directory, 0, 2);
+    put(directory, deflated ? 8 : 0, 2), put(directory, 0, 4), put(directory, crc, 4);
+    put(directory, wide ? 0xFFFFFFFF : packed.size(), 4), put(directory, wide ? 0xFFFFFFFF : data.size(), 4);
+    put(directory, name.size(), 2), put(directory, extra.size(), 2), put(directory, 0, 2), put(directory, 0, 4),
+        put(directory, 0, 4);
+    put(directory, wide ? 0xFFFFFFFF : offset, 4);
+    directory += name + extra;
+  }
+  const uint64_t start = out.size();
+  out += directory;
+  put(out, 0x06054B50, 4), put(out, 0, 4), put(out, members.size(), 2), put(out, members.size(), 2);
+  put(out, directory.size(), 4), put(out, start, 4), put(out, 0, 2);
+  return out;
+}
+
+TEST(Npz, StoredDeflatedAndWide) {
+  const std::string x = npy(dict("|u1", "(4, 2, 2, 3)"), random_bytes(1, 48)),
+                    y = npy(dict("<i8", "(4,)"), raw<int64_t>({0, 1, 2, 1}));
+  const std::string test_x = npy(dict("|u1", "(1, 2, 2, 3)"), random_bytes(2, 12)),
+                    test_y = npy(dict("<i8", "(1,)"), raw<int64_t>({2}));
+  for (const auto& [deflated, wide] : std::vector<std::pair<bool, bool>>{{false, false}, {true, false}, {true, true}}) {
+    Folder folder;
+    spec::DataOptions options;
+    options.normalize = "none";
+    options.train.path = options.test.path = folder.write(
+        "d.npz",
+        npz({{"x_train.npy", x}, {"y_train.npy", y}, {"x_test.npy", test_x}, {"y_test.npy", test_y}}, deflated, wide));
+    const auto dataset = open_dataset(options, 0);
+    EXPECT_EQ(dataset->info().format, "npz");
+    EXPECT_EQ(dataset->info().train_size, 4);
+    EXPECT_EQ(dataset->info().test_size, 1);
+    EXPECT_EQ(dataset->info().classes, 3);
+    EXPECT_EQ(dataset->info().input_shape, (Shape{3, 2, 2}));  // channels first
+    const Batch batch = load_all(*dataset, Part::train);
+    const std::string pixels = random_bytes(1, 48);
+    for (size_t i = 0; i < 4; ++i) {
+      for (size_t c = 0; c < 3; ++c) {
+        for (size_t p = 0; p < 4; ++p) {
+          const auto expected = static_cast<float>(static_cast<uint8_t>(pixels[i * 12 + p * 3 + c])) / 255;
+          ASSERT_FLOAT_EQ(batch.input.as<float>()[i * 12 + c * 4 + p], expected);
+        }
+      }
+    }
+  }
+}
+
+TEST(Npz, DamageIsNamed) {
+  const std::string x = npy(dict("<f4", "(2, 1)"), raw<float>({1, 2})),
+                    y = npy(dict("<i8", "(2,)"), raw<int64_t>({0, 1}));
+  Folder folder;
+  spec::DataOptions options;
+  const auto error = [&](std::string_view bytes) {
+    options.format = "npz";
+    options.train.path = folder.write("d.npz", bytes);
+    return error_of([&] { open_dataset(options, 0); });
+  };
+  const std::string good = npz({{"x.npy", x}, {"y.npy", y}}, true);
+  EXPECT_EQ(error(good), "");
+  EXPECT_HAS(error(good.substr(0, good.size() - 1)), "no end record");
+  std::string flipped = npz({{"x.npy", x}, {"y.npy", y}}, false);
+  flipped[35 + x.size() - 1] ^= 1;  // last byte of x's data
+  EXPECT_HAS(error(flipped), "d.npz:x.npy: its checksum is wrong");
+  EXPECT_HAS(error(npz({{"x.npy", x}, {"why.npy", y}}, true)), "no array of targets: it holds x.npy, why.npy");
+}
+
+TEST(Npy, TwoFilesOfColumnsNormaliseByColumn) {
+  Folder folder;
+  spec::DataOptions options;
+  options.train.images =
+      folder.write("x.npy", npy(dict("<f8", "(3, 2)"), raw<double>({1e9, 5, 1e9 + 1, 5, 1e9 + 2, 5})));
+  options.train.labels = folder.write("y.npy", npy(dict("<f4", "(3, 2)"), raw<float>({1, 2, 3, 4, 5, 6})));
+  const auto dataset = open_dataset(options, 0);
+  EXPECT_EQ(dataset->info().task, Task::regression);
+  EXPECT_EQ(dataset->info().target_shape, (Shape{2}));
+  EXPECT_DOUBLE_EQ(dataset->info().target_mean, 3.5);
+  const Batch batch = load_all(*dataset, Part::train);
+  EXPECT_FLOAT_EQ(batch.input.as<float>()[0], -std::sqrt(1.5F));
+  EXPECT_EQ(batch.input.as<float>()[2], 0);  // large values keep their digits
+  EXPECT_EQ(batch.input.as<float>()[1], 0);
+  EXPECT_EQ(batch.target.as<float>()[5], 6);
+  options.train.images = folder.write("x.npy", npy(dict("<f8", "(3, 2)"), raw<double>({1, 2, 3, NAN, 5, 6})));
+  EXPECT_HAS(error_of([&] { open_dataset(options, 0); }), "x.npy[1]: holds NaN");
+}
+
+// Files numpy itself wrote (SINEW_PYTHON names an interpreter that has it).
+TEST(Npz, ReadsWhatNumpyWrites) {
+  const char* python = std::getenv("SINEW_PYTHON");
+  if (python == nullptr) GTEST_SKIP() << "SINEW_PYTHON is not set";
+  Folder folder;
+  folder.write("write.py",
+               "import numpy, sys\n"
+               "g = numpy.random.default_rng(5)\n"
+               "for i, t in enumerate(['u1','i1','<u2','>i2','<i4','>u4','<i8','<f2','>f4','<f8','?']):\n"
+               "    x = (g.random((7, 3, 5)) * 2 if t == '?' else g.random((7, 3, 5)) * 100).astype(t)\n"
+               "    x = numpy.asfortranarray(x) if i % 2 else x\n"
+               "    y = x.reshape(7, -1).astype('f8').sum(1)\n"
+               "    (numpy.savez if i % 3 else numpy.savez_compressed)(f'{sys.argv[1]}/{i}.npz', x=x, y=y)\n");
+  ASSERT_EQ(std::system((std::string(python) + ' ' + folder.path("write.py") + ' ' + folder.path()).c_str()), 0);
+  for (int i = 0; i < 11; ++i) {
+    spec::DataOptions options;
+    options.normalize = "none";
+    options.train.path = folder.path(std::to_string(i) + ".npz");
+    const auto dataset = open_dataset(options, 0);
+    ASSERT_EQ(dataset->info().input_shape, (Shape{1, 3, 5}));
+    const Batch batch = load_all(*dataset, Part::train);
+    for (int64_t s = 0; s < 7; ++s) {
+      double sum = 0;
+      for (int64_t j = 0; j < 15; ++j) sum += batch.input.as<float>()[s * 15 + j];
+      EXPECT_NEAR(sum * (i == 0 ? 255 : 1), batch.target.as<float>()[s], 1e-2) << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sinew::data

@@ -1,0 +1,181 @@
+#include "data/table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+
+#include "base/error.h"
+#include "data/files.h"
+#include "data/rows.h"
+#include "data/utf8.h"
+
+namespace sinew::data {
+namespace {
+
+constexpr int64_t kGuessRows = 1000;
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+
+// Fills the columns row by row. Columns to be guessed are taken for numbers until a value proves otherwise.
+class Builder {
+ public:
+  Builder(const std::string& name, const ColumnUse& use) : use_(use) { table_.name = name; }
+
+  // Sets row.problem where a value does not fit its column; the row is then not added.
+  void add(Row& row, const std::vector<std::string>& columns) {
+    for (size_t i = slots_.size(); i < columns.size(); ++i) open_column(columns[i]);
+    for (size_t i = 0; i < row.fields.size(); ++i) {
+      Slot& slot = slots_[i];
+      if (slot.column < 0) continue;
+      Column& column = table_.columns[static_cast<size_t>(slot.column)];
+      const Field& field = row.fields[i];
+      const bool missing =
+          field.kind == Field::Kind::missing || (field.kind == Field::Kind::plain && is_missing(field.text));
+      std::string problem;
+      if (column.categorical) {
+        column.codes.push_back(missing ? -1 : code_of(slot, column, field.text, problem));
+      } else {
+        column.numbers.push_back(missing ? kMissing : number_of(slot, field, problem));
+      }
+      if (problem.empty()) continue;
+      row.problem = "column '" + column.name + "' " + problem;
+      drop_row();
+      return;
+    }
+    table_.lines.push_back(row.line);
+  }
+
+  bool any_words() const {
+    return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.words; });
+  }
+  // Columns that were guessed to be numbers and are not, by name.
+  std::vector<std::string> columns_of_words() const {
+    std::vector<std::string> names;
+    for (const Slot& slot : slots_) {
+      if (slot.words) names.push_back(table_.columns[static_cast<size_t>(slot.column)].name);
+    }
+    return names;
+  }
+  Table& table() { return table_; }
+
+ private:
+  struct Slot {
+    int32_t column = -1;  // in table_.columns; -1: skipped
+    bool guess = false;
+    bool words = false;  // guessed, and a value was no number
+    int32_t last = -1;   // code of the value before: values come in runs
+    std::deque<std::string> words_seen;
+    std::unordered_map<std::string_view, int32_t> codes;
+  };
+
+  void open_column(const std::string& name) {
+    Slot& slot = slots_.emplace_back();
+    table_.all.push_back(name);
+    const Use use = use_(name);
+    if (use == Use::skip) return;
+    slot.guess = use == Use::guess;
+    slot.column = static_cast<int32_t>(table_.columns.size());
+    Column& column = table_.columns.emplace_back();
+    column.name = name;
+    column.categorical = use == Use::categories;
+    // A key that first comes in a later row was missing in those before.
+    column.categorical ? column.codes.resize(table_.lines.size(), -1)
+                       : column.numbers.resize(table_.lines.size(), kMissing);
+  }
+
+  static int32_t code_of(Slot& slot, Column& column, std::string_view text, std::string& problem) {
+    if (slot.last >= 0 && column.categories[static_cast<size_t>(slot.last)] == text) return slot.last;
+    if (const auto found = slot.codes.find(text); found != slot.codes.end()) return slot.last = found->second;
+    if (const size_t bad = first_invalid_utf8(text); bad != std::string_view::npos) {
+      problem = "is not UTF-8 at byte " + std::to_string(bad) + " of its value";
+      return -1;
+    }
+    slot.last = static_cast<int32_t>(column.categories.size());
+    column.categories.emplace_back(text);
+    slot.codes.emplace(slot.words_seen.emplace_back(text), slot.last);
+    return slot.last;
+  }
+
+  static double number_of(Slot& slot, const Field& field, std::string& problem) {
+    if (slot.words) return kMissing;  // the table is read again with this column as categories
+    const auto number = field.kind == Field::Kind::text ? std::nullopt : parse_number(field.text);
+    if (number && std::isfinite(*number)) return *number;
+    if (number) {
+      problem = "holds " + std::string(field.text) + ", which is no finite number";
+    } else if (slot.guess) {
+      slot.words = true;
+    } else {
+      problem = "holds '" + std::string(field.text.substr(0, 40)) + "', which is no number";
+    }
+    return kMissing;
+  }
+
+  void drop_row() {  // what the row has added so far
+    for (Column& column : table_.columns) {
+      column.categorical ? column.codes.resize(table_.lines.size(), -1)
+                         : column.numbers.resize(table_.lines.size(), kMissing);
+    }
+  }
+
+  const ColumnUse& use_;
+  Table table_;
+  std::deque<Slot> slots_;  // one a column of the file
+};
+
+std::unique_ptr<RowReader> reader_of(std::string_view text, const std::string& name, const std::string& format) {
+  if (format == "jsonl") return read_jsonl(text, name);
+  return read_csv(text, name, format == "tsv" ? '\t' : ',');
+}
+
+}  // namespace
+
+const Column* Table::find(std::string_view column) const {
+  const auto found = std::find_if(columns.begin(), columns.end(), [&](const Column& c) { return c.name == column; });
+  return found == columns.end() ? nullptr : &*found;
+}
+
+Table read_table(std::string_view text, const std::string& name, const std::string& format, bool skip_corrupt,
+                 const ColumnUse& use) {
+  std::vector<std::string> words;  // columns found to hold no numbers
+  const ColumnUse known = [&](const std::string& column) {
+    const Use wanted = use(column);
+    return wanted == Use::guess && std::find(words.begin(), words.end(), column) != words.end() ? Use::categories
+                                                                                                : wanted;
+  };
+  // A short look first: it finds most columns of words, so that the whole file is rarely read twice.
+  for (int64_t limit = kGuessRows;;) {
+    const auto reader = reader_of(text, name, format);
+    Builder builder(name, known);
+    Table& table = builder.table();
+    Row row;
+    bool ended = true;
+    while (reader->next(row)) {
+      if (row.problem.empty()) builder.add(row, reader->columns());
+      if (!row.problem.empty()) {
+        const std::string what = name + ':' + std::to_string(row.line) + ": " + row.problem;
+        if (!skip_corrupt) throw Error(what, "correct the line, or leave such lines out with data.on_corrupt: skip");
+        if (table.skipped++ == 0) table.first_skipped = what;
+      }
+      if (table.rows() >= limit) {
+        ended = false;
+        break;
+      }
+    }
+    if (ended && !builder.any_words()) {
+      if (table.all.empty()) table.all = reader->columns();  // no row at all
+      return std::move(table);
+    }
+    const auto more = builder.columns_of_words();
+    words.insert(words.end(), more.begin(), more.end());
+    limit = std::numeric_limits<int64_t>::max();
+  }
+}
+
+Table read_table(const std::string& path, const std::string& format, bool skip_corrupt, const ColumnUse& use) {
+  const FileBytes file = read_file(path);
+  Table table = read_table(text_of(file.bytes), path, format, skip_corrupt, use);
+  table.digest = file.digest;
+  return table;
+}
+
+}  // namespace sinew::data

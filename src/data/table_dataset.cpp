@@ -1,0 +1,260 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "data/files.h"
+#include "data/formats.h"
+#include "data/table.h"
+#include "data/target.h"
+
+namespace sinew::data {
+namespace {
+
+using Names = std::vector<std::string>;
+
+struct TablePart {
+  std::string file;
+  std::vector<int64_t> lines;
+  EncodedRows rows;
+  std::vector<int64_t> classes;
+  std::vector<float> numbers;
+};
+
+struct Contents {
+  DataInfo info;
+  std::array<TablePart, 3> parts;
+  std::vector<int32_t> number_places;  // of the numeric features, in order
+  size_t ones = 0;                     // features that may set a one
+};
+
+class TableDataset final : public Dataset {
+ public:
+  explicit TableDataset(Contents contents) : is_(std::move(contents)) {}
+  const DataInfo& info() const override { return is_.info; }
+  int64_t size(Part part) const override { return static_cast<int64_t>(part_of(part).lines.size()); }
+  bool in_memory() const override { return true; }
+  std::string describe(Part part, int64_t sample) const override {
+    SINEW_CHECK(sample >= 0 && sample < size(part), sample, size(part));
+    return file_name(part_of(part).file) + ':' + std::to_string(part_of(part).lines[static_cast<size_t>(sample)]);
+  }
+
+  Batch load(Part which, std::span<const int64_t> samples, const SampleContext&) const override {
+    const TablePart& part = part_of(which);
+    const bool regression = is_.info.task == Task::regression;
+    const auto width = static_cast<size_t>(is_.info.input_shape[0]), numbers = is_.number_places.size();
+    Batch batch;
+    batch.samples.assign(samples.begin(), samples.end());
+    batch.input = Array(DType::f32, {batch.count(), is_.info.input_shape[0]});
+    batch.target = Array(regression ? DType::f32 : DType::i64, {batch.count()});
+    std::memset(batch.input.bytes.data(), 0, batch.input.bytes.size());
+    for (size_t i = 0; i < samples.size(); ++i) {
+      SINEW_CHECK(samples[i] >= 0 && samples[i] < size(which), samples[i], size(which));
+      const auto row = static_cast<size_t>(samples[i]);
+      float* out = batch.input.as<float>() + i * width;
+      for (size_t j = 0; j < numbers; ++j) out[is_.number_places[j]] = part.rows.numbers[row * numbers + j];
+      for (size_t j = 0; j < is_.ones; ++j) {
+        const int32_t place = part.rows.ones[row * is_.ones + j];
+        if (place >= 0) out[place] = 1.0F;
+      }
+      if (regression) {
+        batch.target.as<float>()[i] = part.numbers[row];
+      } else {
+        batch.target.as<int64_t>()[i] = part.classes[row];
+      }
+    }
+    return batch;
+  }
+
+ private:
+  const TablePart& part_of(Part part) const { return is_.parts[static_cast<size_t>(part)]; }
+  const Contents is_;
+};
+
+bool holds(const Names& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string listed(const Names& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < 12; ++i) text += (i == 0 ? "" : ", ") + names[i];
+  return text + (names.size() > 12 ? ", …" : "");
+}
+
+class Maker {
+ public:
+  Maker(const spec::DataOptions& options, uint64_t seed)
+      : options_(options), columns_(options.columns), seed_(seed), skip_(options.on_corrupt == "skip") {}
+
+  std::unique_ptr<Dataset> make() {
+    const Table train = read_train();
+    rules_ = decide_target(train, columns_.target, options_.task);
+    const Targets targets = read_targets(train, rules_, skip_);
+    note_skipped(train, targets);
+    const bool split_val = !options_.val.given(), split_test = !options_.test.given();
+    const PartIndices split = split_parts(static_cast<int64_t>(targets.rows.size()), split_val ? options_.split_val : 0,
+                                          split_test ? options_.split_test : 0, seed_);
+    if (split.train.empty()) throw Error(train.name + ": no training rows", "check the file and data.split");
+    const std::vector<int64_t> train_rows = pick(targets.rows, split.train);
+    encoding_ = learn_encoding(train, train_rows, features_, columns_.categorical, options_.normalize != "none");
+    add(Part::train, train, targets, split.train);
+    if (split_val) add(Part::val, train, targets, split.val);
+    if (split_test) add(Part::test, train, targets, split.test);
+    digests_.push_back(train.digest);
+    if (!split_val) add_file(Part::val, options_.val, train);
+    if (!split_test) add_file(Part::test, options_.test, train);
+    fill_info();
+    return std::make_unique<TableDataset>(std::move(contents_));
+  }
+
+ private:
+  Table read_train() {
+    if (columns_.target.empty()) {
+      throw Error("data.columns.target names no column", "name the column to predict");
+    }
+    if (holds(columns_.features, columns_.target) || holds(columns_.ignore, columns_.target)) {
+      throw Error("data.columns: '" + columns_.target + "' is the target and can't be a feature or ignored",
+                  "name it only as columns.target");
+    }
+    Table train =
+        read_table(path_of(options_.train, Part::train), options_.format, skip_, [&](const std::string& name) {
+          if (name == columns_.target) {
+            if (options_.task == "regression") return Use::numbers;
+            return holds(columns_.categorical, name) ? Use::categories : Use::guess;
+          }
+          if (holds(columns_.ignore, name)) return Use::skip;
+          if (!columns_.features.empty() && !holds(columns_.features, name)) return Use::skip;
+          return holds(columns_.categorical, name) ? Use::categories : Use::guess;
+        });
+    check_names({columns_.target}, "target", train);
+    check_names(columns_.features, "features", train);
+    check_names(columns_.categorical, "categorical", train);
+    check_names(columns_.ignore, "ignore", train);
+    if (train.rows() == 0) throw Error(train.name + ": has no rows below its header", "check the file");
+    for (const Column& column : train.columns) {
+      if (column.name != columns_.target) features_.push_back(column.name);
+    }
+    if (features_.empty()) throw Error(train.name + ": no column is left to predict from", "check data.columns");
+    return train;
+  }
+
+  static std::string path_of(const spec::DataSource& source, Part part) {
+    if (source.path.empty()) throw Error("data." + to_string(part) + ": a table needs path:", "name its file");
+    return source.path;
+  }
+
+  static void check_names(const Names& names, const std::string& key, const Table& table) {
+    for (const std::string& name : names) {
+      if (holds(table.all, name)) continue;
+      const std::string near = spec::did_you_mean(name, table.all);
+      throw Error(table.name + ": data.columns." + key + ": there is no column '" + name + "'",
+                  near.empty() ? "its columns: " + listed(table.all) : "did you mean '" + near + "'?");
+    }
+  }
+
+  static std::vector<int64_t> pick(const std::vector<int64_t>& from, const std::vector<int64_t>& places) {
+    std::vector<int64_t> picked;
+    for (const int64_t place : places) picked.push_back(from[static_cast<size_t>(place)]);
+    return picked;
+  }
+
+  // `chosen`: places within `targets`.
+  void add(Part which, const Table& table, const Targets& targets, const std::vector<int64_t>& chosen) {
+    TablePart& part = contents_.parts[static_cast<size_t>(which)];
+    const std::vector<int64_t> rows = pick(targets.rows, chosen);
+    part.file = table.name;
+    part.lines = pick(table.lines, rows);
+    part.rows = encode(table, rows, encoding_);
+    for (const int64_t place : chosen) {
+      const auto i = static_cast<size_t>(place);
+      if (rules_.task == Task::regression) {
+        part.numbers.push_back(targets.numbers[i]);
+      } else {
+        part.classes.push_back(targets.classes[i]);
+      }
+    }
+  }
+
+  void add_file(Part which, const spec::DataSource& source, const Table& train) {
+    const Table table = read_table(path_of(source, which), options_.format, skip_, [&](const std::string& name) {
+      const Column* column = train.find(name);
+      return column == nullptr ? Use::skip : column->categorical ? Use::categories : Use::numbers;
+    });
+    for (const Column& column : train.columns) {
+      if (table.find(column.name) != nullptr) continue;
+      throw Error(table.name + ": has no column '" + column.name + "', which " + file_name(train.name) + " has",
+                  "all parts need the same columns, in any order");
+    }
+    const Targets targets = read_targets(table, rules_, skip_);
+    note_skipped(table, targets);
+    std::vector<int64_t> every;
+    for (size_t i = 0; i < targets.rows.size(); ++i) every.push_back(static_cast<int64_t>(i));
+    add(which, table, targets, every);
+    digests_.push_back(table.digest);
+  }
+
+  void note_skipped(const Table& table, const Targets& targets) {
+    const int64_t skipped = table.skipped + targets.skipped;
+    if (skipped == 0) return;
+    std::string& reason = contents_.info.reasons["data.on_corrupt"];
+    reason += (reason.empty() ? "" : "; ") + with_commas(skipped) + " rows of " + file_name(table.name) +
+              " are left out, the first: " + (table.skipped > 0 ? table.first_skipped : targets.first_skipped);
+  }
+
+  void fill_info() {
+    DataInfo& info = contents_.info;
+    info.task = rules_.task;
+    info.format = options_.format;
+    info.input_shape = {encoding_.width()};
+    info.input_names = encoding_.names;
+    info.class_names = rules_.class_names;
+    info.classes = static_cast<int64_t>(rules_.class_names.size());
+    info.train_size = static_cast<int64_t>(contents_.parts[0].lines.size());
+    info.val_size = static_cast<int64_t>(contents_.parts[1].lines.size());
+    info.test_size = static_cast<int64_t>(contents_.parts[2].lines.size());
+    for (const Feature& feature : encoding_.features) {
+      if (feature.number_at >= 0) contents_.number_places.push_back(feature.number_at);
+      contents_.ones += feature.sets_ones() ? 1 : 0;
+    }
+    if (!rules_.reason.empty()) info.reasons["data.task"] = rules_.reason;
+    if (options_.normalize == "auto" && !contents_.number_places.empty()) {
+      info.reasons["data.normalize"] = "mean and deviation of each of " +
+                                       std::to_string(contents_.number_places.size()) + " numeric columns over the " +
+                                       with_commas(info.train_size) + " training rows";
+    }
+    if (rules_.task == Task::regression) add_target_moments();
+    digests_.push_back(options_digest(options_, seed_));
+    info.digest = digest_of(digests_);
+  }
+
+  void add_target_moments() {
+    const std::vector<float>& targets = contents_.parts[0].numbers;
+    double sum = 0, squares = 0;
+    for (const float target : targets) sum += target;
+    const double count = static_cast<double>(targets.size()), mean = sum / count;
+    for (const float target : targets) squares += (target - mean) * (target - mean);
+    contents_.info.target_mean = mean;
+    contents_.info.target_std = squares > 0 ? std::sqrt(squares / count) : 1;
+  }
+
+  const spec::DataOptions& options_;
+  const spec::ColumnOptions& columns_;
+  const uint64_t seed_;
+  const bool skip_;
+  Names features_;
+  TargetRules rules_;
+  Encoding encoding_;
+  Contents contents_;
+  std::vector<Digest> digests_;
+};
+
+}  // namespace
+
+std::unique_ptr<Dataset> open_table(const spec::DataOptions& options, uint64_t seed) {
+  return Maker(options, seed).make();
+}
+
+}  // namespace sinew::data

@@ -1,0 +1,267 @@
+#include "data/table.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "data/fixtures.h"
+
+namespace sinew::data {
+namespace {
+
+struct Opened {
+  Folder folder;
+  spec::DataOptions options;
+  explicit Opened(std::string_view text, const std::string& target, const std::string& name = "t.csv") {
+    options.train.path = folder.write(name, text);
+    options.columns.target = target;
+  }
+  std::unique_ptr<Dataset> open(uint64_t seed = 0) const { return open_dataset(options, seed); }
+  std::string error() const {
+    return error_of([&] { open(); });
+  }
+};
+
+std::vector<float> row_of(const Batch& batch, int64_t i) {
+  const int64_t width = batch.input.shape[1];
+  return {batch.input.as<float>() + i * width, batch.input.as<float>() + (i + 1) * width};
+}
+
+TEST(Table, ColumnsBecomeNumbersAndOnes) {
+  Opened t("age,sex,score,y\n10,m,1,no\n20,f,,yes\nNA,f,3,no\n30,,5,yes\n", "y");
+  t.options.normalize = "none";
+  const auto dataset = t.open();
+  const DataInfo& info = dataset->info();
+  EXPECT_EQ(info.format, "csv");
+  EXPECT_EQ(info.task, Task::classification);
+  EXPECT_EQ(info.class_names, (std::vector<std::string>{"no", "yes"}));
+  EXPECT_EQ(info.input_names, (std::vector<std::string>{"age", "age=<missing>", "sex=f", "sex=m", "sex=<missing>",
+                                                        "score", "score=<missing>"}));
+  EXPECT_EQ(info.input_shape, (Shape{7}));
+  const Batch batch = load_all(*dataset, Part::train);
+  EXPECT_EQ(row_of(batch, 0), (std::vector<float>{10, 0, 0, 1, 0, 1, 0}));
+  EXPECT_EQ(row_of(batch, 1), (std::vector<float>{20, 0, 1, 0, 0, 3, 1}));  // the mean of 1, 3 and 5
+  EXPECT_EQ(row_of(batch, 2), (std::vector<float>{20, 1, 1, 0, 0, 3, 0}));
+  EXPECT_EQ(row_of(batch, 3), (std::vector<float>{30, 0, 0, 0, 1, 5, 0}));
+  EXPECT_EQ(batch.target.as<int64_t>()[1], 1);
+  EXPECT_EQ(dataset->describe(Part::train, 2), "t.csv:4");
+}
+
+TEST(Table, NormalisationIsTrainsAndMissingIsZero) {
+  Opened t("x,c,y\n1,7,0.5\n2,7,1.5\n,7,2.5\n9,7,3.5\n", "y");
+  const auto dataset = t.open();
+  EXPECT_EQ(dataset->info().task, Task::regression);
+  EXPECT_DOUBLE_EQ(dataset->info().target_mean, 2);
+  const Batch batch = load_all(*dataset, Part::train);
+  const double deviation = std::sqrt((9.0 + 4.0 + 25.0) / 3);  // of 1, 2, 9 around 4
+  EXPECT_FLOAT_EQ(row_of(batch, 0)[0], static_cast<float>(-3 / deviation));
+  EXPECT_EQ(row_of(batch, 2), (std::vector<float>{0, 1, 0}));
+  EXPECT_EQ(row_of(batch, 3)[2], 0);  // a constant column
+  EXPECT_EQ(batch.target.as<float>()[3], 3.5F);
+}
+
+// The statistics and the columns must not change with what stands in val or test rows.
+TEST(Table, NothingLeaksFromTheOtherParts) {
+  std::string text = "x,w,y\n";
+  for (int i = 0; i < 200; ++i)
+    text += std::to_string(i % 17) + "," + (i % 3 == 0 ? "a" : "b") + "," + std::to_string(i % 2) + "\n";
+  Opened t(text, "y");
+  t.options.split_val = 0.2;
+  t.options.split_test = 0.1;
+  const auto before = t.open(3);
+  std::set<std::string> held_out;
+  for (const Part part : {Part::val, Part::test}) {
+    for (int64_t i = 0; i < before->size(part); ++i) held_out.insert(before->describe(part, i));
+  }
+  EXPECT_EQ(held_out.size(), 60U);
+  std::string changed = "x,w,y\n";
+  for (int i = 0; i < 200; ++i) {
+    const bool out = held_out.count("t.csv:" + std::to_string(i + 2)) > 0;
+    changed += out ? (i % 2 == 0 ? ",new" : "999999,") : std::to_string(i % 17) + "," + (i % 3 == 0 ? "a" : "b");
+    changed += "," + std::to_string(i % 2) + "\n";
+  }
+  t.folder.write("t.csv", changed);
+  const auto after = t.open(3);
+  EXPECT_EQ(after->info().input_names, before->info().input_names);
+  const Batch first = load_all(*before, Part::train), second = load_all(*after, Part::train);
+  ASSERT_EQ(first.input.bytes.size(), second.input.bytes.size());
+  EXPECT_EQ(std::memcmp(first.input.bytes.data(), second.input.bytes.data(), first.input.bytes.size()), 0);
+  EXPECT_NE(after->info().digest, before->info().digest);
+  // An unseen word sets no one; a missing number is the mean.
+  const Batch val = load_all(*after, Part::val);
+  bool word = false, number = false;
+  for (int64_t i = 0; i < val.count(); ++i) {
+    const auto row = row_of(val, i);
+    word = word || (row[0] == 0 && row[1] == 0 && row[2] == 0);
+    number = number || row[0] > 1000;
+  }
+  EXPECT_TRUE(word && number);
+}
+
+TEST(Table, OtherFilesUseTrainsColumnsInAnyOrder) {
+  Opened t("x,w,y\n1,a,p\n2,b,q\n3,,p\n", "y");
+  t.options.normalize = "none";
+  t.options.val.path = t.folder.write("v.csv", "y,extra,w,x\nq,9,b,5\np,9,zebra,\n");
+  const auto dataset = t.open();
+  const Batch batch = load_all(*dataset, Part::val);
+  EXPECT_EQ(row_of(batch, 0), (std::vector<float>{5, 0, 1, 0}));
+  EXPECT_EQ(row_of(batch, 1), (std::vector<float>{2, 0, 0, 1}));  // unseen counts as missing where train had missing
+  EXPECT_EQ(batch.target.as<int64_t>()[0], 1);
+  t.folder.write("v.csv", "y,w\nq,b\n");
+  EXPECT_HAS(t.error(), "has no column 'x'");
+  t.folder.write("v.csv", "y,w,x\nq,b,5\nr,b,6\n");
+  EXPECT_HAS(t.error(), "v.csv:3: 'r' as 'y' does not occur");
+  t.folder.write("v.csv", "y,w,x\nq,b,5\nq,b,six\n");
+  EXPECT_HAS(t.error(), "v.csv:3: column 'x' holds 'six', which is no number");
+  t.options.on_corrupt = "skip";
+  EXPECT_EQ(t.open()->info().val_size, 1);
+}
+
+TEST(Table, TaskIsToldFromTheTarget) {
+  const auto task_of = [](const std::function<std::string(int)>& value, const std::string& task = "auto") {
+    std::string text = "x,y\n";
+    for (int i = 0; i < 100; ++i) text += std::to_string(i) + "," + value(i) + "\n";
+    Opened t(text, "y");
+    t.options.task = task;
+    const auto dataset = t.open();
+    EXPECT_EQ(dataset->info().reasons.count("data.task"), task == "auto" ? 1U : 0U);
+    return std::pair(dataset->info().task, dataset->info().class_names);
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(task_of([](int i) { return std::to_string(i % 3 * 5 - 5); }),
+            (std::pair{Task::classification, Names{"-5", "0", "5"}}));
+  EXPECT_EQ(task_of([](int i) { return i % 2 == 0 ? "1" : "1.0"; }, "regression").first, Task::regression);
+  EXPECT_EQ(task_of([](int i) { return std::to_string(i); }).first, Task::regression);
+  EXPECT_EQ(task_of([](int i) { return std::to_string(i % 2) + ".5"; }).first, Task::regression);
+  EXPECT_EQ(task_of([](int i) { return std::to_string(i % 2) + ".5"; }, "classification").second,
+            (Names{"0.5", "1.5"}));
+  EXPECT_EQ(task_of([](int i) { return i % 2 == 0 ? "True" : "False"; }).second, (Names{"False", "True"}));
+}
+
+TEST(Table, ColumnsMayBeChosenIgnoredAndDeclared) {
+  Opened t("id,zip,x,y\na,007,1,p\nb,008,2,q\nc,007,3,p\n", "y");
+  t.options.columns.ignore = {"id"};
+  t.options.columns.categorical = {"zip"};
+  EXPECT_EQ(t.open()->info().input_names, (std::vector<std::string>{"zip=007", "zip=008", "x"}));
+  t.options.columns = {"y", {"x"}, {}, {}};
+  EXPECT_EQ(t.open()->info().input_names, (std::vector<std::string>{"x"}));
+  t.options.columns.features = {"x", "nope"};
+  EXPECT_HAS(t.error(), "there is no column 'nope'");
+  t.options.columns = {"Y", {}, {}, {}};
+  EXPECT_HAS(t.error(), "there is no column 'Y'");
+  t.options.columns = {"", {}, {}, {}};
+  EXPECT_HAS(t.error(), "names no column");
+  t.options.columns = {"y", {"y"}, {}, {}};
+  EXPECT_HAS(t.error(), "can't be a feature");
+}
+
+TEST(Table, AColumnThatTurnsOutToBeWordsLateIsStillRight) {
+  std::string text = "x,y\n";
+  for (int i = 0; i < 5000; ++i)
+    text += (i == 4321 ? "word" : std::to_string(i % 5)) + "," + std::to_string(i % 2) + "\n";
+  Opened t(text, "y");
+  EXPECT_EQ(t.open()->info().input_names, (std::vector<std::string>{"x=0", "x=1", "x=2", "x=3", "x=4", "x=word"}));
+  EXPECT_EQ(t.open()->info().train_size, 5000);
+}
+
+TEST(Table, MistakesAreNamedWithFileAndLine) {
+  EXPECT_HAS(Opened("x,y\n1,a\n2,\n3,b\n", "y").error(), "t.csv:3: the target 'y' is missing");
+  EXPECT_HAS(Opened("x,y\n1,a\n2\n3,b\n", "y").error(), "t.csv:3: 1 field, the header has 2");
+  EXPECT_HAS(Opened("x,y\n1,a\ninf,b\n3,b\n", "y").error(), "t.csv:3: column 'x' holds inf");
+  EXPECT_HAS(Opened("x,y\n", "y").error(), "no rows");
+  EXPECT_HAS(Opened("y\n1\n", "y").error(), "no column is left");
+  EXPECT_HAS(Opened("x,y\n1,a\n2,a\n", "y").error(), "'a' in every row");
+  EXPECT_HAS(Opened("x,y\nNA,a\n,b\n", "y").error(), "column 'x' has no value");
+  EXPECT_HAS(Opened("x,y\na\xFF,a\nb,b\n", "y").error(), "t.csv:2: column 'x' is not UTF-8 at byte 1");
+  std::string ids = "x,y\n";
+  for (int i = 0; i < 30; ++i) ids += "name" + std::to_string(i) + "," + std::to_string(i % 2) + "\n";
+  EXPECT_HAS(Opened(ids, "y").error(), "data.columns.ignore: [x]");
+  Opened regression("x,y\n1,2\n2,three\n", "y");
+  regression.options.task = "regression";
+  EXPECT_HAS(regression.error(), "t.csv:3: column 'y' holds 'three'");
+}
+
+TEST(Table, SkipLeavesOutWhatDoesNotParseAndSaysSo) {
+  Opened t("x,y\n1,a\n2\n3,\n4,b\n5,a,9\n6,b\n", "y");
+  t.options.on_corrupt = "skip";
+  const auto dataset = t.open();
+  EXPECT_EQ(dataset->info().train_size, 3);
+  EXPECT_EQ(dataset->describe(Part::train, 1), "t.csv:5");
+  const std::string reason = dataset->info().reasons.at("data.on_corrupt");
+  EXPECT_HAS(reason, "3 rows");
+  EXPECT_HAS(reason, "t.csv:3: 1 field");
+}
+
+TEST(Table, SameContentInThreeFormats) {
+  const auto batch_of = [](std::string_view text, const std::string& name) {
+    Opened t(text, "y", name);
+    const auto dataset = t.open();
+    const Batch batch = load_all(*dataset, Part::train);
+    return std::tuple(dataset->info().input_names, row_of(batch, 0), row_of(batch, 1), row_of(batch, 2));
+  };
+  const auto csv = batch_of("x,w,y\n1.5,a b,p\n2,,q\n,c,p\n", "t.csv");
+  EXPECT_EQ(csv, batch_of("x\tw\ty\n1.5\ta b\tp\n2\t\tq\n\tc\tp\n", "t.tsv"));
+  EXPECT_EQ(
+      csv,
+      batch_of("{\"x\":1.5,\"w\":\"a b\",\"y\":\"p\"}\n{\"x\":2,\"y\":\"q\"}\n{\"y\":\"p\",\"w\":\"c\",\"x\":null}\n",
+               "t.jsonl"));
+  EXPECT_EQ(csv, batch_of(gzipped("x,w,y\n1.5,a b,p\n2,,q\n,c,p\n"), "t.csv.gz"));
+}
+
+// Real tables (SINEW_DATA names the folder they lie in).
+std::string real(const std::string& name) {
+  const char* root = std::getenv("SINEW_DATA");
+  return root == nullptr ? "" : std::string(root) + "/tabular/" + name;
+}
+
+TEST(RealTables, Diamonds) {
+  if (real("diamonds.csv").empty()) GTEST_SKIP() << "SINEW_DATA is not set";
+  spec::DataOptions options;
+  options.train.path = real("diamonds.csv");
+  options.columns.target = "price";
+  options.split_test = 0.1;
+  const auto dataset = open_dataset(options, 1);
+  EXPECT_EQ(dataset->info().task, Task::regression);
+  EXPECT_EQ(dataset->info().train_size + dataset->info().test_size, 53940);
+  EXPECT_EQ(dataset->info().input_shape, (Shape{6 + 5 + 7 + 8}));
+  EXPECT_NEAR(dataset->info().target_mean, 3932.8, 40);
+  const Batch batch = load_all(*dataset, Part::train);
+  for (int64_t c = 0; c < 26; ++c) {
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < batch.count(); ++i) {
+      const double value = batch.input.as<float>()[i * 26 + c];
+      sum += value;
+      squares += value * value;
+    }
+    const auto count = static_cast<double>(batch.count());
+    const bool number = dataset->info().input_names[static_cast<size_t>(c)].find('=') == std::string::npos;
+    EXPECT_NEAR(number ? sum / count : 0, 0, 1e-4);
+    EXPECT_NEAR(number ? squares / count : 1, 1, 1e-4);
+    EXPECT_TRUE(number || sum == squares);
+  }
+}
+
+TEST(RealTables, TitanicPenguinsMpg) {
+  if (real("titanic.csv").empty()) GTEST_SKIP() << "SINEW_DATA is not set";
+  spec::DataOptions options;
+  options.train.path = real("titanic.csv");
+  options.columns.target = "survived";
+  auto dataset = open_dataset(options, 0);
+  EXPECT_EQ(dataset->info().classes, 2);
+  EXPECT_EQ(dataset->info().train_size, 891);
+  options.train.path = real("penguins.csv");
+  options.columns.target = "species";
+  dataset = open_dataset(options, 0);
+  EXPECT_EQ(dataset->info().class_names, (std::vector<std::string>{"Adelie", "Chinstrap", "Gentoo"}));
+  options.train.path = real("mpg.csv");
+  options.columns.target = "mpg";
+  EXPECT_HAS(error_of([&] { open_dataset(options, 0); }), "data.columns.ignore: [name]");
+  options.columns.ignore = {"name"};
+  dataset = open_dataset(options, 0);
+  EXPECT_EQ(dataset->info().task, Task::regression);
+  EXPECT_EQ(dataset->info().train_size, 398);
+}
+
+}  // namespace
+}  // namespace sinew::data

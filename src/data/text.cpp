@@ -1,0 +1,235 @@
+// Plain text for predicting the next token: fixed windows, sample i is tokens [i * window, i * window + window] and its
+// target the same shifted by one.
+//
+// A split takes whole stretches: train is the beginning of the text, then val, then test at the very end. Windows of a
+// text that are neighbours tell of each other, so a shuffled split would let val leak into train.
+#include <algorithm>
+#include <optional>
+#include <variant>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "data/files.h"
+#include "data/formats.h"
+#include "data/utf8.h"
+
+namespace sinew::data {
+namespace {
+
+constexpr char kUnknown[] = "<unk>";
+
+// Tokens in the narrowest type that holds the vocabulary.
+using Tokens = std::variant<std::vector<uint8_t>, std::vector<uint16_t>, std::vector<uint32_t>>;
+
+struct TextPart {
+  std::string file;
+  std::shared_ptr<const Tokens> tokens;  // of the whole file
+  std::vector<uint64_t> offsets;         // byte offset of each window's first token
+  int64_t first = 0, windows = 0;        // first token, number of samples
+};
+
+struct Contents {
+  DataInfo info;
+  TextPart parts[3];
+};
+
+class TextDataset final : public Dataset {
+ public:
+  explicit TextDataset(Contents contents) : is_(std::move(contents)) {}
+  const DataInfo& info() const override { return is_.info; }
+  int64_t size(Part part) const override { return part_of(part).windows; }
+  bool in_memory() const override { return true; }
+  std::string describe(Part which, int64_t sample) const override {
+    const TextPart& part = part_of(which);
+    SINEW_CHECK(sample >= 0 && sample < part.windows, sample, part.windows);
+    return file_name(part.file) + " at byte " + std::to_string(part.offsets[static_cast<size_t>(sample)]);
+  }
+
+  Batch load(Part which, std::span<const int64_t> samples, const SampleContext&) const override {
+    const TextPart& part = part_of(which);
+    const int64_t window = is_.info.tokens_per_sample;
+    Batch batch;
+    batch.samples.assign(samples.begin(), samples.end());
+    batch.input = Array(DType::i64, {batch.count(), window});
+    batch.target = Array(DType::i64, {batch.count(), window});
+    for (size_t i = 0; i < samples.size(); ++i) {
+      SINEW_CHECK(samples[i] >= 0 && samples[i] < part.windows, samples[i], part.windows);
+      int64_t* input = batch.input.as<int64_t>() + static_cast<int64_t>(i) * window;
+      int64_t* target = batch.target.as<int64_t>() + static_cast<int64_t>(i) * window;
+      std::visit(
+          [&](const auto& tokens) {
+            const auto* from = tokens.data() + part.first + samples[i] * window;
+            std::copy(from, from + window, input);
+            std::copy(from + 1, from + window + 1, target);
+          },
+          *part.tokens);
+    }
+    return batch;
+  }
+
+ private:
+  const TextPart& part_of(Part part) const { return is_.parts[static_cast<size_t>(part)]; }
+  const Contents is_;
+};
+
+// A file as code points (or bytes) with where each begins.
+struct Decoded {
+  FileBytes file;
+  std::vector<uint32_t> points;
+};
+
+Decoded decode(const std::string& path, bool bytes) {
+  Decoded decoded{read_file(path), {}};
+  const std::string_view text = text_of(decoded.file.bytes);
+  if (bytes) {
+    decoded.points.assign(reinterpret_cast<const uint8_t*>(text.data()),
+                          reinterpret_cast<const uint8_t*>(text.data()) + text.size());
+    return decoded;
+  }
+  decoded.points.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    const CodePoint point = decode_utf8(text, at);
+    if (point.size == 0) {
+      throw Error(path + ": not UTF-8 at byte " + std::to_string(at),
+                  "convert it, for example with iconv, or set data.text.tokens: bytes");
+    }
+    decoded.points.push_back(point.value);
+    at += static_cast<size_t>(point.size);
+  }
+  return decoded;
+}
+
+int utf8_size(uint32_t point) {
+  return point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+}
+
+class Maker {
+ public:
+  Maker(const spec::DataOptions& options, uint64_t seed)
+      : options_(options), seed_(seed), bytes_(options.text.tokens == "bytes"), window_(options.text.window) {}
+
+  std::unique_ptr<Dataset> make() {
+    if (window_ < 1) throw Error("data.text.window must be at least 1", "for example 64");
+    const Decoded train = decode(path_of(options_.train, Part::train), bytes_);
+    std::optional<Decoded> val, test;
+    if (options_.val.given()) val = decode(path_of(options_.val, Part::val), bytes_);
+    if (options_.test.given()) test = decode(path_of(options_.test, Part::test), bytes_);
+    const auto size = static_cast<int64_t>(train.points.size());
+    const int64_t test_tokens = test ? 0 : share(size, options_.split_test);
+    const int64_t val_tokens = val ? 0 : share(size, options_.split_val),
+                  train_tokens = size - val_tokens - test_tokens;
+    learn_vocabulary(train.points.begin(), train.points.begin() + std::max<int64_t>(train_tokens, 0));
+    const auto tokens = tokens_of(train);
+    add(Part::train, train, tokens, 0, train_tokens);
+    if (val_tokens > 0) add(Part::val, train, tokens, train_tokens, val_tokens);
+    if (test_tokens > 0) add(Part::test, train, tokens, size - test_tokens, test_tokens);
+    if (val) add(Part::val, *val, tokens_of(*val), 0, static_cast<int64_t>(val->points.size()));
+    if (test) add(Part::test, *test, tokens_of(*test), 0, static_cast<int64_t>(test->points.size()));
+    fill_info();
+    return std::make_unique<TextDataset>(std::move(contents_));
+  }
+
+ private:
+  static std::string path_of(const spec::DataSource& source, Part part) {
+    if (source.path.empty()) throw Error("data." + to_string(part) + ": text needs path:", "name its file");
+    return source.path;
+  }
+  static int64_t share(int64_t size, double fraction) {
+    return static_cast<int64_t>(static_cast<double>(size) * fraction);
+  }
+
+  template <typename Iterator>
+  void learn_vocabulary(Iterator first, Iterator last) {
+    if (bytes_) {
+      for (uint32_t byte = 0; byte < 256; ++byte) vocabulary_.push_back(byte);
+    } else {
+      std::vector<bool> seen(0x110000);
+      for (; first != last; ++first) seen[*first] = true;
+      for (uint32_t point = 0; point < seen.size(); ++point) {
+        if (seen[point]) vocabulary_.push_back(point);
+      }
+    }
+    place_.assign(0x110000, kNone);
+    for (size_t i = 0; i < vocabulary_.size(); ++i) place_[vocabulary_[i]] = static_cast<uint32_t>(i);
+  }
+
+  // What train never saw becomes the extra class <unk>.
+  std::shared_ptr<const Tokens> tokens_of(const Decoded& text) {
+    const auto fill = [&](auto tokens) {
+      using Token = typename decltype(tokens)::value_type;
+      tokens.reserve(text.points.size());
+      for (const uint32_t point : text.points) {
+        const bool unseen = place_[point] == kNone;
+        if (unseen && unknown_++ == 0) first_unknown_ = text.file.path;
+        tokens.push_back(static_cast<Token>(unseen ? vocabulary_.size() : place_[point]));
+      }
+      return std::make_shared<const Tokens>(std::move(tokens));
+    };
+    digests_.push_back(text.file.digest);
+    if (vocabulary_.size() <= 0xFF || bytes_) return fill(std::vector<uint8_t>());
+    if (vocabulary_.size() <= 0xFFFF) return fill(std::vector<uint16_t>());
+    return fill(std::vector<uint32_t>());
+  }
+
+  void add(Part which, const Decoded& text, std::shared_ptr<const Tokens> tokens, int64_t first, int64_t count) {
+    TextPart& part = contents_.parts[static_cast<size_t>(which)];
+    part.file = text.file.path;
+    part.tokens = std::move(tokens);
+    part.first = first;
+    part.windows = count > 0 ? (count - 1) / window_ : 0;
+    if (part.windows == 0) {
+      throw Error(text.file.path + ": the " + to_string(which) + " part has " +
+                      with_commas(std::max<int64_t>(count, 0)) + " tokens, a sample needs " + with_commas(window_ + 1),
+                  "lower data.text.window, or give more text");
+    }
+    uint64_t offset = 0;
+    for (int64_t i = 0; i < first + part.windows * window_; ++i) {
+      if (i >= first && (i - first) % window_ == 0) part.offsets.push_back(offset);
+      offset += bytes_ ? 1 : static_cast<uint64_t>(utf8_size(text.points[static_cast<size_t>(i)]));
+    }
+  }
+
+  void fill_info() {
+    DataInfo& info = contents_.info;
+    info.task = Task::next_token;
+    info.format = options_.format;
+    info.input_shape = info.target_shape = {window_};
+    info.input_dtype = DType::i64;
+    info.tokens_per_sample = window_;
+    if (!bytes_) {
+      for (const uint32_t point : vocabulary_) append_utf8(point, info.class_names.emplace_back());
+    }
+    if (unknown_ > 0) {
+      info.class_names.push_back(kUnknown);
+      info.reasons["data.text.tokens"] = with_commas(unknown_) + " characters of val or test (first in " +
+                                         file_name(first_unknown_) + ") never occur in train: they share the class " +
+                                         kUnknown;
+    }
+    info.classes = bytes_ ? 256 : static_cast<int64_t>(info.class_names.size());
+    info.train_size = contents_.parts[0].windows;
+    info.val_size = contents_.parts[1].windows;
+    info.test_size = contents_.parts[2].windows;
+    digests_.push_back(options_digest(options_, seed_));
+    info.digest = digest_of(digests_);
+  }
+
+  static constexpr uint32_t kNone = ~0U;
+  const spec::DataOptions& options_;
+  const uint64_t seed_;
+  const bool bytes_;
+  const int64_t window_;
+  std::vector<uint32_t> vocabulary_;  // code points, sorted
+  std::vector<uint32_t> place_;       // of each code point in it
+  int64_t unknown_ = 0;
+  std::string first_unknown_;
+  std::vector<Digest> digests_;
+  Contents contents_;
+};
+
+}  // namespace
+
+std::unique_ptr<Dataset> open_text(const spec::DataOptions& options, uint64_t seed) {
+  return Maker(options, seed).make();
+}
+
+}  // namespace sinew::data
