@@ -5,10 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <limits>
+#include <new>
 #include <system_error>
+#include <utility>
 
 namespace sinew {
 namespace {
@@ -23,6 +27,8 @@ std::string hint_for(int code) {
     case EPERM: return "check who owns the path and its permissions";
     case EROFS: return "the file system is mounted read-only";
     case ENOENT: return "check the path";
+    case ENOMEM: return "the file does not fit into memory; check that it is what it should be";
+    case EINVAL: return "check that the path names a regular file";
     case EIO: return "the device reports an error; see the system log (dmesg)";
     default: return "";
   }
@@ -61,6 +67,33 @@ Descriptor open_or_fail(const std::string& path, int flags, const char* verb) {
   return Descriptor(descriptor);
 }
 
+struct OpenFile {
+  Descriptor descriptor;
+  size_t size;
+};
+
+// O_NONBLOCK: opening a pipe must not wait for someone to write into it. It changes nothing for a regular file.
+OpenFile open_regular(const std::string& path) {
+  const int descriptor = retrying([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); });
+  if (descriptor < 0) fail("read", path, errno);
+  Descriptor file(descriptor);
+  struct stat facts {};
+  if (::fstat(descriptor, &facts) < 0) fail("read", path, errno);
+  if (S_ISDIR(facts.st_mode)) fail("read", path, EISDIR);
+  if (!S_ISREG(facts.st_mode)) fail("read", path, EINVAL);
+  return {Descriptor(file.release()), static_cast<size_t>(facts.st_size)};
+}
+
+std::vector<std::byte> bytes_or_fail(size_t size, const std::string& path) {
+  try {
+    return std::vector<std::byte>(size);
+  } catch (const std::bad_alloc&) {
+    fail("read", path, ENOMEM);
+  } catch (const std::length_error&) {
+    fail("read", path, ENOMEM);
+  }
+}
+
 class SystemFile final : public Disk::File {
  public:
   SystemFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
@@ -69,6 +102,7 @@ class SystemFile final : public Disk::File {
     while (!bytes.empty()) {
       const ssize_t written = retrying([&] { return ::write(descriptor_.get(), bytes.data(), bytes.size()); });
       if (written < 0) fail("write", path_, errno);
+      if (written == 0) fail("write", path_, EIO);  // no progress and no reason: never spin on it
       bytes = bytes.subspan(static_cast<size_t>(written));
     }
   }
@@ -95,14 +129,11 @@ class SystemDisk final : public Disk {
   }
 
   std::vector<std::byte> read(const std::string& path) override {
-    const Descriptor file = open_or_fail(path, O_RDONLY, "read");
-    struct stat facts{};
-    if (::fstat(file.get(), &facts) < 0) fail("read", path, errno);
-    if (S_ISDIR(facts.st_mode)) fail("read", path, EISDIR);
-    std::vector<std::byte> bytes(static_cast<size_t>(facts.st_size));
+    const auto [file, size] = open_regular(path);
+    std::vector<std::byte> bytes = bytes_or_fail(size + 1, path);  // one more: the end is seen without growing
     size_t done = 0;
     while (true) {  // to the end, whatever fstat said: the file may grow, and files of /proc have no size
-      if (done == bytes.size()) bytes.resize(done + 4096);
+      if (done == bytes.size()) bytes.resize(2 * done + 4096);
       const ssize_t got = retrying([&] { return ::read(file.get(), bytes.data() + done, bytes.size() - done); });
       if (got < 0) fail("read", path, errno);
       if (got == 0) break;
@@ -110,6 +141,19 @@ class SystemDisk final : public Disk {
     }
     bytes.resize(done);
     return bytes;
+  }
+
+  size_t read_at(const std::string& path, uint64_t offset, std::span<std::byte> out) override {
+    const auto [file, size] = open_regular(path);
+    size_t done = 0;
+    while (done < out.size() && offset + done < static_cast<uint64_t>(std::numeric_limits<off_t>::max())) {
+      const auto from = static_cast<off_t>(offset + done);
+      const ssize_t got = retrying([&] { return ::pread(file.get(), out.data() + done, out.size() - done, from); });
+      if (got < 0) fail("read", path, errno);
+      if (got == 0) break;
+      done += static_cast<size_t>(got);
+    }
+    return done;
   }
 
   std::vector<Entry> list(const std::string& directory) override {
@@ -125,11 +169,13 @@ class SystemDisk final : public Disk {
   }
 
   bool exists(const std::string& path) override {
-    struct stat facts{};
-    return ::stat(path.c_str(), &facts) == 0;
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) == 0) return true;
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    fail("look at", path, errno);
   }
   uint64_t size(const std::string& path) override {
-    struct stat facts{};
+    struct stat facts {};
     if (::stat(path.c_str(), &facts) < 0) fail("look at", path, errno);
     return static_cast<uint64_t>(facts.st_size);
   }
@@ -154,7 +200,9 @@ class SystemDisk final : public Disk {
   }
   void sync_directory(const std::string& path) override {
     const Descriptor directory = open_or_fail(path.empty() ? "." : path, O_RDONLY | O_DIRECTORY, "open");
-    if (retrying([&] { return ::fsync(directory.get()); }) < 0) fail("sync", path, errno);
+    if (retrying([&] { return ::fsync(directory.get()); }) == 0) return;
+    if (errno != EINVAL && errno != EOPNOTSUPP)
+      fail("sync", path, errno);  // these: it has no such call for directories
   }
   void drop_cache(const std::string& path) override {
     const Descriptor file = open_or_fail(path, O_RDONLY, "open");
@@ -169,15 +217,48 @@ Disk& system_disk() {
   return disk;
 }
 
+size_t Disk::read_at(const std::string& path, uint64_t offset, std::span<std::byte> out) {
+  const std::vector<std::byte> bytes = read(path);
+  if (offset >= bytes.size()) return 0;
+  const auto got = std::min<uint64_t>(out.size(), bytes.size() - offset);
+  std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), got, out.begin());
+  return got;
+}
+
 void write_durably(Disk& disk, const std::string& path, std::span<const std::byte> bytes) {
+  write_durably(disk, path, [&](Disk::File& file) { file.write(bytes); });
+}
+
+void write_durably(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill) {
+  static std::atomic<uint64_t> calls = 0;
   const fs::path target(path);
-  const std::string temporary = (target.parent_path() / ("." + target.filename().string() + ".tmp")).string();
-  const auto file = disk.create(temporary);
-  file->write(bytes);
-  file->sync();
-  file->close();
-  disk.rename(temporary, path);
+  const std::string own = std::to_string(::getpid()) + "-" + std::to_string(calls++);
+  const std::string temporary =
+      (target.parent_path() / ("." + target.filename().string() + "." + own + ".tmp")).string();
+  try {
+    const auto file = disk.create(temporary);
+    fill(*file);
+    file->sync();
+    file->close();
+    disk.rename(temporary, path);
+  } catch (const Error&) {
+    try {
+      disk.remove_file(temporary);
+    } catch (const Error&) {  // the first error is the one worth telling
+    }
+    throw;
+  }
   disk.sync_directory(target.parent_path().string());
+}
+
+void make_directories_durably(Disk& disk, const std::string& path) {
+  std::vector<fs::path> missing;  // deepest first
+  for (fs::path at(path); !at.empty() && !disk.exists(at.string()); at = at.parent_path()) {
+    if (at.has_filename()) missing.push_back(at);  // "a/b/" has an empty last part
+  }
+  if (missing.empty()) return;
+  disk.make_directories(path);
+  for (const fs::path& made : missing) disk.sync_directory(made.parent_path().string());
 }
 
 }  // namespace sinew

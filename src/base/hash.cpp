@@ -6,7 +6,6 @@
 #include <array>
 #include <vector>
 
-
 namespace sinew {
 namespace {
 
@@ -56,7 +55,9 @@ Digest digest_of(std::span<const std::byte> bytes) {
   return {hash.high64, hash.low64};
 }
 
-Digest digest_of(std::string_view text) { return digest_of(std::as_bytes(std::span(text.data(), text.size()))); }
+Digest digest_of(std::string_view text) {
+  return digest_of(std::as_bytes(std::span(text.data(), text.size())));
+}
 
 Digest digest_of(std::span<const Digest> parts) {
   std::vector<std::byte> bytes(parts.size() * 16);
@@ -65,6 +66,30 @@ Digest digest_of(std::span<const Digest> parts) {
     put_big_endian(parts[i].low, bytes.data() + 16 * i + 8);
   }
   return digest_of(std::span<const std::byte>(bytes));
+}
+
+struct DigestStream::State {
+  XXH3_state_t xxh;  // wants 64-byte alignment, which make_unique honours
+};
+
+DigestStream::DigestStream() : state_(std::make_unique<State>()) {
+  reset();
+}
+DigestStream::~DigestStream() = default;
+DigestStream::DigestStream(DigestStream&&) noexcept = default;
+DigestStream& DigestStream::operator=(DigestStream&&) noexcept = default;
+
+void DigestStream::update(std::span<const std::byte> bytes) {
+  XXH3_128bits_update(&state_->xxh, bytes.data(), bytes.size());
+}
+
+Digest DigestStream::digest() const {
+  const XXH128_hash_t hash = XXH3_128bits_digest(&state_->xxh);
+  return {hash.high64, hash.low64};
+}
+
+void DigestStream::reset() {
+  XXH3_128bits_reset(&state_->xxh);
 }
 
 std::string to_hex(Digest digest) {

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <vector>
 
 namespace sinew {
 namespace {
@@ -15,7 +17,8 @@ TEST(Crc32c, GivesTheCheckValueOfThePolynomial) {
 TEST(Crc32c, CanBeContinued) {
   const std::string text(1000, 'x');
   const auto bytes = std::as_bytes(std::span(text));
-  for (const size_t cut : {0, 1, 7, 8, 9, 500, 1000}) EXPECT_EQ(crc32c(bytes.subspan(cut), crc32c(bytes.first(cut))), crc32c(bytes));
+  for (const size_t cut : {0, 1, 7, 8, 9, 500, 1000})
+    EXPECT_EQ(crc32c(bytes.subspan(cut), crc32c(bytes.first(cut))), crc32c(bytes));
 }
 
 TEST(Digest, HexGoesThereAndBack) {
@@ -31,6 +34,23 @@ TEST(Digest, HexGoesThereAndBack) {
 TEST(Digest, OfPartsDependsOnOrder) {
   const Digest a = digest_of(std::string_view("a")), b = digest_of(std::string_view("b"));
   EXPECT_NE(digest_of(std::span<const Digest>(std::array{a, b})), digest_of(std::span<const Digest>(std::array{b, a})));
+}
+
+TEST(DigestStream, EqualsTheDigestOfAllBytesHoweverTheyAreCut) {
+  std::vector<std::byte> bytes(5000);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * i % 251);
+  DigestStream stream;
+  EXPECT_EQ(stream.digest(), digest_of(std::string_view("")));
+  for (const size_t piece : {1, 7, 64, 240, 241, 1024, 5000}) {
+    stream.reset();
+    for (size_t at = 0; at < bytes.size(); at += piece) {
+      stream.update(std::span(bytes).subspan(at, std::min(piece, bytes.size() - at)));
+      const size_t done = std::min(at + piece, bytes.size());
+      if (at % 5 != 0) continue;
+      EXPECT_EQ(stream.digest(), digest_of(std::span<const std::byte>(bytes).first(done)));
+    }
+    EXPECT_EQ(stream.digest(), digest_of(std::span<const std::byte>(bytes)));
+  }
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/disk.h"
 #include "base/hash.h"
 #include "base/ids.h"
@@ -34,8 +35,10 @@ struct TensorBytes {  // borrowed
 };
 using Metadata = std::map<std::string, std::string>;
 
-// Bytes of a safetensors file (spec: huggingface/safetensors README, 0.8). Tensors sorted by descending alignment of
-// dtype, then name; header padded with spaces to 8.
+// The first bytes of a safetensors file, up to its data (spec: huggingface/safetensors README, 0.8). Tensors are sorted
+// by descending dtype in the stock library's order, so by descending alignment, then by name: the same bytes as it
+// writes; header padded with spaces to 8. The data must follow in that order, which is the one a reader finds. Throws
+// Error for names that are not UTF-8, stand twice or are reserved, and for headers over 100 MB.
 std::vector<std::byte> safetensors_header(const std::vector<TensorBytes>& tensors, const Metadata& metadata);
 
 struct TensorEntry {
@@ -50,21 +53,24 @@ struct SafetensorsIndex {
   uint64_t data_offset = 0;          // of the data part in the file
 };
 // Refuses (with the reason) everything the format forbids: overlaps, holes, trailing bytes, sizes that do not match
-// shapes, overflow, duplicate names, headers over 100 MB, non-UTF-8, unknown dtypes.
+// shapes, overflow, duplicate names, headers over 100 MB, non-UTF-8, unknown dtypes. docs/formats/checkpoint.md lists
+// where it is stricter than the stock library. Needs memory in proportion to the header, whatever stands in it.
 std::expected<SafetensorsIndex, std::string> parse_safetensors(std::span<const std::byte> file);
 
-// A whole file in memory, checked. `name` for messages.
+// A whole file in memory, checked.
 struct TensorFile {
   Metadata metadata;
   std::map<std::string, Array> tensors;
 };
+// Never needs more memory than the file has bytes, plus its header. The error names the path.
 std::expected<TensorFile, std::string> read_safetensors(Disk& disk, const std::string& path);
 void write_safetensors(Disk& disk, const std::string& path, const std::vector<TensorBytes>& tensors,
                        const Metadata& metadata);  // atomic: temp, fsync, rename, fsync parent; throws Error
 
 // ---- checkpoints ---------------------------------------------------------------------------------------------------
 
-// What a checkpoint holds. Files are written as <part>.safetensors, e.g. model, optimizer, ema, buffers.
+// What a checkpoint holds. Files are written as <part>.safetensors, e.g. model, optimizer, ema, buffers; a part's name
+// is letters, digits, `_`, `-`, `.` and starts with a letter or digit.
 struct Snapshot {
   Step step;
   std::map<std::string, std::vector<TensorBytes>> parts;
@@ -94,26 +100,33 @@ struct Summary {
 };
 
 // Writes `<root>/step-00001000/`: into a hidden temporary directory, fsync of each file and of the directory, rename,
-// fsync of root. An existing intact directory of that step is kept (the bits are the same whoever wrote them); a
-// damaged one is replaced. Returns its path; throws Error on ENOSPC, EIO and the like, leaving root as it was.
+// fsync of root. An existing intact directory of that step is kept (the bits are the same whoever wrote them), unless
+// its digest is another one: that throws, two states never claim one step. A damaged one is replaced. What dead writers
+// left is removed first. Returns its path; throws Error on ENOSPC, EIO and the like, leaving root as it was.
 std::string save(Disk& disk, const std::string& root, const Snapshot& snapshot, double wall_seconds);
 
-// Reads everything and checks every byte against the manifest.
+// Reads everything and checks every byte against the manifest: the bytes checked are the bytes returned. A directory
+// not named like a step (`last`, a copy) may hold any step. What can not be read is Damage too.
 std::expected<Loaded, Damage> load(Disk& disk, const std::string& directory);
 // Checks without keeping; `past_cache` drops the page cache first, so that the disk is read.
 std::expected<Summary, Damage> verify(Disk& disk, const std::string& directory, bool past_cache = false);
+// What the manifest says; files are looked at but not read.
+std::expected<Summary, Damage> describe(Disk& disk, const std::string& directory);
 
 struct Newest {
   std::optional<Loaded> loaded;  // the newest intact one
-  std::vector<Damage> damaged;   // newer ones that were not; loud, never silent
+  std::vector<Damage> damaged;   // newer ones that were not, newest first; loud, never silent
 };
+// None at all: `loaded` empty and `damaged` empty. Present but bad: `loaded` empty, `damaged` not. Throws DiskError if
+// root can not be listed: that is neither.
 Newest load_newest(Disk& disk, const std::string& root);
 
-// Step directories under root by name, oldest first; temporary ones are not listed.
+// Paths of the step directories under root, oldest first; temporary ones are not listed. None if root is missing.
 std::vector<std::string> list(Disk& disk, const std::string& root);
 
 // Which to delete: pure. Keeps the newest `keep` intact ones, `best` (steps), and everything newer than `verified`,
-// the newest step that was re-read past the page cache.
+// the newest step that was re-read past the page cache. Nothing, unless `verified` is given and present; `present` are
+// steps known to be intact, and `keep` below 1 counts as 1.
 std::vector<Step> to_delete(const std::vector<Step>& present, const std::vector<Step>& best, int64_t keep,
                             std::optional<Step> verified);
 
@@ -129,28 +142,32 @@ struct OwnedSnapshot {
 
 struct WriterOptions {
   std::string root;
-  std::string mirror;  // empty: none
+  std::string mirror;  // root of a second copy, on another device or machine; empty: none
   int64_t keep = 2, keep_best = 1;
 };
 
 struct WriterStatus {
-  std::optional<Step> durable;       // newest verified on disk
+  std::optional<Step> durable;  // newest verified on disk
   double durable_wall_seconds = 0;
   std::optional<Step> writing;
-  int64_t skipped = 0;               // submissions refused because one was still being written
-  std::string trouble;               // last error, empty when the last save succeeded
+  std::optional<Step> mirrored;  // newest verified in the mirror
+  int64_t skipped = 0;           // submissions refused because one was still being written
+  std::string trouble;           // what went wrong with the last one: save, links, mirror or deletion; else empty
 };
 
-// One background thread. `submit` never blocks on the disk: while one snapshot is being written another is refused
+// One background thread at low priority: saves, reads back past the page cache, points `last` and `best`, mirrors, and
+// only then deletes what is no longer kept. Steps it did not write itself are verified once before they count. `submit`
+// never blocks on the disk: while one snapshot is being written another is refused
 // (skipped and counted), so memory is bounded by one extra copy of the state. Errors do not throw: they show in
 // status() and training goes on.
 class Writer {
  public:
-  Writer(Disk& disk, WriterOptions options);
-  ~Writer();  // waits for the one under way
-  bool ready() const;                       // would submit be accepted now?
-  bool submit(OwnedSnapshot snapshot);      // false: skipped
-  void set_best(std::vector<Step> best);    // never deleted while listed; newest `keep_best` of them
+  explicit Writer(Disk& disk, WriterOptions options, Clock& clock = system_clock());
+  ~Writer();                            // waits for the one under way
+  bool ready() const;                   // would submit be accepted now?
+  bool submit(OwnedSnapshot snapshot);  // false: skipped
+  // Never deleted while listed: the newest `keep_best` of them. `best` is pointed at the newest that is there.
+  void set_best(std::vector<Step> best);
   WriterStatus status() const;
   // Waits until nothing is being written, at most `timeout_seconds`; false on timeout.
   bool wait(double timeout_seconds);
@@ -160,7 +177,7 @@ class Writer {
   std::unique_ptr<State> state_;
 };
 
-// Points `<root>/<name>` (last, best) at a step directory, atomically.
+// Points `<root>/<name>` (last, best) at a step directory, atomically. The Writer does this by itself.
 void point(Disk& disk, const std::string& root, const std::string& name, Step step);
 
 // ---- one owner a directory -----------------------------------------------------------------------------------------

@@ -20,5 +20,6 @@ enum ExitCode {
 };
 
 int run_init(const Arguments& arguments);
+int run_runs(const Arguments& arguments);
 
 }  // namespace sinew::cli

@@ -18,6 +18,7 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"init", "write a job file for a data set", run_init},
+    {"runs", "runs so far: list, show, compare", run_runs},
     {nullptr, nullptr, nullptr},
 };
 

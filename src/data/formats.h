@@ -18,12 +18,30 @@ std::unique_ptr<Dataset> open_table(const spec::DataOptions& options, uint64_t s
 std::unique_ptr<Dataset> open_text(const spec::DataOptions& options, uint64_t seed);    // text
 std::unique_ptr<Dataset> open_images(const spec::DataOptions& options, uint64_t seed);  // image_folder, image_list
 
+// The formats a job may name, in the order `--help` shows them.
+struct Format {
+  std::string_view name;
+  std::unique_ptr<Dataset> (*open)(const spec::DataOptions& options, uint64_t seed);
+  std::string_view help;
+};
+std::span<const Format> formats();
+
+// What data.format: auto means for these files, told by name, content and folder. Throws Error when it can't be told.
+struct DetectedFormat {
+  std::string format, reason;
+};
+DetectedFormat detect_format(const spec::DataSource& train, const spec::DataOptions& options);
+
 // Which of the train file's samples each part gets: files named for val or test take nothing from train. A keyed
 // permutation decides, so the split is a function of (seed, size, fractions) alone; samples stay in file order.
 struct PartIndices {
   std::vector<int64_t> train, val, test;
 };
 PartIndices split_parts(int64_t size, double val_fraction, double test_fraction, uint64_t seed);
+
+// Of the options that decide what the samples are, whatever the files are called: a part of DataInfo.digest beside the
+// digests of the files. Augmentation is no part of it: it changes what a run does with its samples, not the samples.
+Digest options_digest(const spec::DataOptions& options, uint64_t seed);
 
 // A whole file, gunzipped when it starts with gzip's magic. Throws Error naming the file; `limit` bounds what a hostile
 // file can make us allocate.

@@ -1,10 +1,13 @@
 // What a run shows and leaves behind: the live line, plain lines or JSON on stdout; metrics.jsonl, TensorBoard events,
 // log.jsonl, ledger.jsonl and report.json in the run directory; and reading them back.
 //
-// For train/ (writes) and cli/ (reads). It computes nothing about training. A Reporter belongs to one thread.
+// For train/ (writes) and cli/ (reads). It computes nothing about training. A Reporter belongs to one thread;
+// everything else here is a function of what lies on disk. The files' formats: docs/formats/run-directory.md.
 #pragma once
 
 #include <cstdint>
+#include <expected>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,48 +22,59 @@
 namespace sinew::report {
 
 // Metric names follow the field's rule: "train/loss", "val/accuracy", "throughput/samples_per_sec", "time/step_ms".
+// "step", "samples" and "time" name a record's own fields and can not name a metric.
 using Metrics = std::map<std::string, double>;
 using Fields = std::map<std::string, std::string>;  // extra facts of a log line
 
+// Is less of it better? True for loss, error, rmse, mae, perplexity, time and their like, by the words in the name.
+// What early stopping, checkpoints and `best` mean by mode: auto.
+bool lower_is_better(std::string_view metric);
+
 struct Progress {
   Step step;
-  int64_t total_steps = 0;   // 0: unknown (time-bounded)
-  double epoch = 0;          // with fraction
-  double total_epochs = 0;   // 0: unknown
-  int64_t samples = 0;       // committed since step 0
+  int64_t total_steps = 0;  // 0: unknown (time-bounded)
+  double epoch = 0;         // with fraction
+  double total_epochs = 0;  // 0: unknown
+  int64_t samples = 0;      // committed since step 0
   double samples_per_second = 0;
-  double eta_seconds = -1;   // < 0: unknown
-  Metrics shown;             // the few numbers of the line, e.g. loss, val/accuracy
+  double eta_seconds = -1;  // < 0: unknown
+  Metrics shown;            // the few numbers of the line, e.g. loss, val/accuracy
 };
 
 enum class LogFormat { human, json };
 enum class Level { info, warning, error };
 
 struct ReporterOptions {
-  std::string directory;       // the run directory; exists
+  std::string directory;  // the run directory; exists
   LogFormat format = LogFormat::human;
-  bool terminal = false;       // stdout is a TTY: one live line; else plain lines, never '\r'
-  bool color = false;          // off under NO_COLOR
+  bool terminal = false;  // stdout is a TTY: one live line; else plain lines, never '\r'
+  bool color = false;     // off under NO_COLOR
   bool tensorboard = true;
-  bool ledger = false;         // write ledger.jsonl
+  bool ledger = false;  // write ledger.jsonl
   int columns = 80;
   double plain_interval_seconds = 5;  // between progress lines when not a TTY
   std::optional<Step> resumed_at;     // files are cut back to this step first (records after it are dropped)
+  std::function<void(std::string_view)> output, errors;  // empty: stdout and stderr; tests and embedders listen here
 };
+
+// No call throws or waits because of the disk: what can not be written is kept (up to a bound), tried again every
+// second, told once as a warning and shown by trouble(). Lines reach the kernel within a second of the next call of any
+// kind; call flush() before a checkpoint is saved, so that a resume finds every record up to it.
 
 class Reporter {
  public:
   Reporter(ReporterOptions options, Clock& clock);
   ~Reporter();  // flushes
 
-  void hparams(const std::map<std::string, std::string>& values);  // once, before the first metrics
+  void hparams(const std::map<std::string, std::string>& values);   // once, before the first metrics
   void metrics(Step step, int64_t samples, const Metrics& values);  // metrics.jsonl, TensorBoard
   void progress(const Progress& progress);                          // the live line; cheap, rate-limited inside
-  void say(Level level, const std::string& event, const std::string& text, const Fields& fields = {});  // a line; log.jsonl
+  void say(Level level, const std::string& event, const std::string& text,
+           const Fields& fields = {});  // a line; log.jsonl
   void ledger(Step step, Digest digest);
-  void finish(bool success);        // ends the live line and the TensorBoard session, flushes
-  void flush();                     // everything written so far reaches the kernel
-  std::string trouble() const;      // why a file could not be written (disk full …); training goes on
+  void finish(bool success);    // ends the live line and the TensorBoard session, flushes
+  void flush();                 // everything written so far reaches the kernel
+  std::string trouble() const;  // why a file could not be written (disk full …); training goes on
 
  private:
   struct State;
@@ -74,22 +88,65 @@ struct MetricRecord {
   double wall_seconds = 0;
   Metrics values;
 };
-// A torn last line is not an error; any other broken line is reported with its number in `broken`.
+// A torn last line is not an error; any other broken line is reported with its number in `broken` (the first hundred).
+// A file that is not there has no records.
 std::vector<MetricRecord> read_metrics(const std::string& path, std::vector<std::string>* broken = nullptr);
 
-// One run directory as `sinew runs` shows it. Reads job, report.json and metrics.jsonl; a run without a report is
-// "running" (its lock is held) or "interrupted".
-struct RunSummary {
-  std::string directory, job, id, status;  // status: running | done | failed | stopped | interrupted
+// How a run ended: report.json. The worker writes it last, with write_durably, and removes the one of an earlier
+// attempt when it resumes.
+struct Outcome {
+  struct Best {
+    std::string metric;
+    double value = 0;
+    int64_t step = 0;
+  };
+  struct ObjectiveResult {
+    std::string text;  // "val/accuracy >= 0.92"
+    bool met = false;
+    double value = 0;  // the metric's value that was judged; NaN: never measured
+  };
+  std::string status = "done";  // done | failed | stopped | budget
+  int exit_code = 0;
+  std::string job;
   double started_wall_seconds = 0, seconds = 0;
   int64_t steps = 0, samples = 0;
-  Metrics last, best;                       // last value of each metric; best by its direction (loss-like: min)
+  double epochs = 0;
+  std::string digest;  // of the final training state, hex; empty: none
+  std::optional<Best> best;
+  std::optional<ObjectiveResult> objective;
+  Metrics last;
+  std::string error, hint;  // of a failed run
+};
+std::string outcome_json(const Outcome& outcome);                          // ends with a newline
+std::expected<Outcome, std::string> parse_outcome(std::string_view json);  // error: what is wrong with it
+
+// One run directory as `sinew runs` shows it. Reads resolved.yaml, report.json and metrics.jsonl; a run whose lock is
+// held is "running", one without lock and report "interrupted". Files that can not be read are named in `problems`.
+struct RunSummary {
+  std::string directory, job, id, status;  // status: running | done | failed | stopped | budget | interrupted
+  double started_wall_seconds = 0, seconds = 0;
+  int64_t steps = 0, samples = 0;
+  Metrics last, best;  // last value of each metric; best by its direction (loss-like: min)
+  std::map<std::string, int64_t> best_step;
   std::optional<bool> objective_met;
   std::string objective;
+  std::string digest, error;
+  std::map<std::string, std::string> options;  // resolved.yaml as dotted keys
+  std::vector<std::string> checkpoints;        // names of step directories, oldest first
+  std::vector<std::string> problems;
 };
-std::vector<RunSummary> find_runs(const std::string& root);  // newest first; every directory with resolved.yaml
-std::string runs_table(const std::vector<RunSummary>& runs);
+std::optional<RunSummary> read_run(const std::string& directory);  // nullopt: not a run (no resolved.yaml)
+std::vector<RunSummary> find_runs(const std::string& root);        // newest first; every directory with resolved.yaml
+// The run meant by a path, `last`, or the end of an id; throws Error when there is none or more than one.
+RunSummary pick_run(const std::string& root, const std::string& name);
+
+// For people; `columns` > 0: no line is wider, the less important is left out first.
+std::string runs_table(const std::vector<RunSummary>& runs, int columns = 0);
 std::string run_details(const RunSummary& run);
-std::string compare_table(const std::vector<RunSummary>& runs);
+std::string compare_table(const std::vector<RunSummary>& runs, int columns = 0);
+// For programs: an array of runs; one run with its options; differing options and all metrics side by side.
+std::string runs_json(const std::vector<RunSummary>& runs);
+std::string run_json(const RunSummary& run);
+std::string compare_json(const std::vector<RunSummary>& runs);
 
 }  // namespace sinew::report

@@ -1,0 +1,260 @@
+#include "base/disk.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/random.h"
+
+namespace sinew {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "sinew-disk-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~Folder() { fs::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::vector<std::byte> bytes_of(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+  return {bytes.begin(), bytes.end()};
+}
+
+std::vector<std::byte> random_bytes(size_t size, uint64_t seed) {
+  RandomStream random(random_key({seed}));
+  std::vector<std::byte> bytes(size);
+  for (auto& byte : bytes) byte = static_cast<std::byte>(random.bits32());
+  return bytes;
+}
+
+int code_of(auto call) {
+  try {
+    call();
+  } catch (const DiskError& error) {
+    EXPECT_NE(std::string(error.what()), "");
+    return error.code;
+  }
+  return 0;
+}
+
+TEST(SystemDisk, ReadsBackWhatItWroteWhateverTheSize) {
+  const Folder folder;
+  Disk& disk = system_disk();
+  for (const size_t size : {0, 1, 4095, 4096, 4097, 100'000, 3'000'001}) {
+    const auto bytes = random_bytes(size, size);
+    const auto file = disk.create(folder / "a");
+    const size_t cut = size / 3;
+    file->write(std::span(bytes).first(cut));
+    file->write(std::span(bytes).subspan(cut));
+    file->sync();
+    file->close();
+    EXPECT_EQ(disk.read(folder / "a"), bytes) << size;
+    EXPECT_EQ(disk.size(folder / "a"), size);
+  }
+}
+
+TEST(SystemDisk, ReadAtGivesTheSameAsReadAndAsTheDefault) {
+  const Folder folder;
+  Disk& disk = system_disk();
+  const auto bytes = random_bytes(10'000, 1);
+  write_durably(disk, folder / "a", bytes);
+  RandomStream random(random_key({2}));
+  for (int i = 0; i < 200; ++i) {
+    const uint64_t offset = random.below(12'000);
+    std::vector<std::byte> mine(random.below(5'000)), theirs(mine.size());
+    const size_t got = disk.read_at(folder / "a", offset, mine);
+    EXPECT_EQ(got, std::min<uint64_t>(mine.size(), offset > 10'000 ? 0 : 10'000 - offset));
+    EXPECT_EQ(disk.Disk::read_at(folder / "a", offset, theirs), got);
+    EXPECT_EQ(mine, theirs);
+    EXPECT_TRUE(std::equal(mine.begin(), mine.begin() + static_cast<long>(got),
+                           bytes.begin() + static_cast<long>(std::min<uint64_t>(offset, 10'000))));
+  }
+  std::byte one{};
+  EXPECT_EQ(disk.read_at(folder / "a", ~uint64_t{0}, {&one, 1}), 0U);
+}
+
+TEST(SystemDisk, ReadsAFileWhoseSizeTheSystemDoesNotTell) {
+  const auto bytes = system_disk().read("/proc/self/status");
+  EXPECT_GT(bytes.size(), 100U);
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data()), 5), "Name:");
+}
+
+TEST(SystemDisk, AppendsBehindWhatIsThereAndCreateTruncates) {
+  const Folder folder;
+  Disk& disk = system_disk();
+  for (const char* text : {"one", "two"}) {
+    const auto file = disk.append(folder / "log");
+    file->write(bytes_of(text));
+    file->close();
+  }
+  EXPECT_EQ(disk.read(folder / "log"), bytes_of("onetwo"));
+  disk.create(folder / "log")->close();
+  EXPECT_EQ(disk.size(folder / "log"), 0U);
+}
+
+TEST(SystemDisk, SaysWhatFailed) {
+  const Folder folder;
+  Disk& disk = system_disk();
+  EXPECT_EQ(code_of([&] { disk.read(folder / "none"); }), ENOENT);
+  EXPECT_EQ(code_of([&] { disk.read(folder.path()); }), EISDIR);
+  EXPECT_EQ(code_of([&] { disk.create(folder / "none/file"); }), ENOENT);
+  EXPECT_EQ(code_of([&] { disk.list(folder / "none"); }), ENOENT);
+  EXPECT_EQ(code_of([&] { disk.size(folder / "none"); }), ENOENT);
+  EXPECT_EQ(code_of([&] { disk.sync_directory(folder / "none"); }), ENOENT);
+  EXPECT_EQ(code_of([&] { disk.rename(folder / "none", folder / "b"); }), ENOENT);
+  disk.symlink("x", folder / "link");
+  EXPECT_EQ(code_of([&] { disk.symlink("y", folder / "link"); }), EEXIST);
+  EXPECT_EQ(code_of([&] { disk.remove_file(folder / "none"); }), 0);
+  EXPECT_EQ(code_of([&] { disk.remove_all(folder / "none"); }), 0);
+  EXPECT_EQ(code_of([&] { disk.create("/dev/full")->write(bytes_of("x")); }), ENOSPC);
+}
+
+TEST(SystemDisk, NeverWaitsForAPipeAndNeverReadsADevice) {
+  const Folder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(code_of([&] { system_disk().read(folder / "pipe"); }), EINVAL);
+  std::byte one{};
+  EXPECT_EQ(code_of([&] { system_disk().read_at(folder / "pipe", 0, {&one, 1}); }), EINVAL);
+  EXPECT_EQ(code_of([&] { system_disk().read("/dev/zero"); }), EINVAL);
+}
+
+// Address space is bounded first: the system may lend memory it does not have.
+[[noreturn]] void read_in_small_address_space(const std::string& path) {
+  const rlimit bound{rlim_t{1} << 40, rlim_t{1} << 40};
+  ::setrlimit(RLIMIT_AS, &bound);
+  std::_Exit(code_of([&] { system_disk().read(path); }) == ENOMEM ? 0 : 1);
+}
+
+TEST(SystemDisk, AFileLargerThanMemoryIsAnErrorOfTheFile) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers have their own idea of memory";
+#endif
+  const Folder folder;
+  const std::string path = folder / "sparse";
+  system_disk().create(path)->close();
+  if (::truncate(path.c_str(), int64_t{1} << 43) != 0) GTEST_SKIP() << "no sparse files of 8 TiB here";
+  EXPECT_EXIT(read_in_small_address_space(path), testing::ExitedWithCode(0), "");
+}
+
+TEST(SystemDisk, ExistsTellsAbsenceFromNotBeingAbleToLook) {
+  const Folder folder;
+  Disk& disk = system_disk();
+  EXPECT_TRUE(disk.exists(folder.path()));
+  EXPECT_FALSE(disk.exists(folder / "none"));
+  disk.create(folder / "file")->close();
+  EXPECT_FALSE(disk.exists(folder / "file/below"));
+  disk.symlink("round", folder / "round");
+  EXPECT_EQ(code_of([&] { disk.exists(folder / "round"); }), ELOOP);
+  EXPECT_EQ(code_of([&] { disk.exists(folder / std::string(300, 'x')); }), ENAMETOOLONG);
+}
+
+TEST(SystemDisk, ListsByNameAndMarksDirectories) {
+  const Folder folder;
+  Disk& disk = system_disk();
+  disk.make_directories(folder / "b/deep");
+  disk.make_directories(folder / "b/deep");  // again: no error
+  for (const char* name : {"c", "a", ".hidden"}) disk.create(folder / name)->close();
+  std::string seen;
+  for (const auto& entry : disk.list(folder.path())) seen += entry.name + (entry.directory ? "/ " : " ");
+  EXPECT_EQ(seen, ".hidden a b/ c ");
+  EXPECT_NE(code_of([&] { disk.make_directories(folder / "a/below"); }), 0);
+}
+
+TEST(SystemDisk, RemoveAllTakesALinkAndLeavesItsTarget) {
+  const Folder folder;
+  Disk& disk = system_disk();
+  disk.make_directories(folder / "kept");
+  disk.create(folder / "kept/file")->close();
+  disk.symlink("kept", folder / "link");
+  disk.remove_all(folder / "link");
+  EXPECT_TRUE(disk.exists(folder / "kept/file"));
+  disk.remove_all(folder / "kept");
+  EXPECT_TRUE(disk.list(folder.path()).empty());
+}
+
+TEST(SystemDisk, DropCacheLeavesNoPageOfASyncedFile) {
+  const Folder folder;
+  struct statfs facts {};
+  ASSERT_EQ(::statfs(folder.path().c_str(), &facts), 0);
+  constexpr long kTmpfs = 0x01021994, kOverlay = 0x794c7630;
+  if (facts.f_type == kTmpfs || facts.f_type == kOverlay) GTEST_SKIP() << "the temporary directory has no device";
+  constexpr size_t kSize = 1 << 20, kPage = 4096;
+  write_durably(system_disk(), folder / "a", random_bytes(kSize, 3));
+  const auto resident = [&] {
+    const int file = ::open((folder / "a").c_str(), O_RDONLY);
+    void* at = ::mmap(nullptr, kSize, PROT_READ, MAP_SHARED, file, 0);
+    std::vector<unsigned char> pages(kSize / kPage);
+    EXPECT_EQ(::mincore(at, kSize, pages.data()), 0);
+    ::munmap(at, kSize);
+    ::close(file);
+    return std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; });
+  };
+  ASSERT_GT(resident(), 0);
+  system_disk().drop_cache(folder / "a");
+  EXPECT_EQ(resident(), 0);
+}
+
+TEST(WriteDurably, ReplacesWholeFilesUnderReadersAndWriters) {
+  const Folder folder;
+  Disk& disk = system_disk();
+  const std::string path = folder / "value";
+  write_durably(disk, path, std::vector<std::byte>(50'000, std::byte{0}));
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> writers;
+  for (int i = 1; i <= 3; ++i) {
+    writers.emplace_back([&, i] {
+      while (!stop) write_durably(disk, path, std::vector<std::byte>(50'000, static_cast<std::byte>(i)));
+    });
+  }
+  for (int i = 0; i < 200; ++i) {
+    const auto bytes = disk.read(path);
+    ASSERT_EQ(bytes.size(), 50'000U);
+    ASSERT_EQ(std::count(bytes.begin(), bytes.end(), bytes[0]), 50'000) << "two writes were mixed";
+  }
+  stop = true;
+  for (auto& writer : writers) writer.join();
+  EXPECT_EQ(disk.list(folder.path()).size(), 1U) << "temporaries were left";
+}
+
+TEST(WriteDurably, LeavesNothingBehindWhenItFails) {
+  const Folder folder;
+  Disk& disk = system_disk();
+  disk.make_directories(folder / "target/inside");  // a directory that can not be replaced by a file
+  EXPECT_NE(code_of([&] { write_durably(disk, folder / "target", bytes_of("x")); }), 0);
+  EXPECT_EQ(disk.list(folder.path()).size(), 1U);
+}
+
+TEST(WriteDurably, AcceptsABareName) {
+  const Folder folder;
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  write_durably(system_disk(), "bare", bytes_of("x"));
+  make_directories_durably(system_disk(), "one/two/");
+  fs::current_path(before);
+  EXPECT_EQ(system_disk().read(folder / "bare"), bytes_of("x"));
+  EXPECT_TRUE(system_disk().exists(folder / "one/two"));
+}
+
+}  // namespace
+}  // namespace sinew

@@ -1,0 +1,67 @@
+#include "checkpoint/checksums.h"
+
+#include <algorithm>
+
+namespace sinew::checkpoint {
+namespace {
+
+std::string wrong_chunk(size_t index, std::span<const std::byte> bytes, Digest expected, Digest found) {
+  const uint64_t begin = index * kChunkBytes;
+  std::string text = "chunk " + std::to_string(index) + " (bytes " + std::to_string(begin) + " to " +
+                     std::to_string(begin + bytes.size()) + ") has checksum " + to_hex(found) + ", expected " +
+                     to_hex(expected);
+  if (std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; })) {
+    text += "; it is all zeros, as a block that was never written";
+  }
+  return text;
+}
+
+}  // namespace
+
+void FactsStream::update(std::span<const std::byte> bytes) {
+  whole_.update(bytes);
+  while (!bytes.empty()) {
+    const uint64_t room = kChunkBytes - facts_.bytes % kChunkBytes;
+    const auto piece = bytes.first(std::min<uint64_t>(room, bytes.size()));
+    chunk_.update(piece);
+    facts_.bytes += piece.size();
+    if (piece.size() == room) {
+      facts_.chunks.push_back(chunk_.digest());
+      chunk_.reset();
+    }
+    bytes = bytes.subspan(piece.size());
+  }
+}
+
+FileFacts FactsStream::finish() {
+  if (facts_.bytes % kChunkBytes != 0) facts_.chunks.push_back(chunk_.digest());
+  facts_.whole = whole_.digest();
+  return std::move(facts_);
+}
+
+std::optional<std::string> read_checked(Disk& disk, const std::string& path, const FileFacts& facts,
+                                        const TakeChunk& take) {
+  const uint64_t size = disk.size(path);
+  if (size != facts.bytes) {
+    return "is " + std::to_string(size) + " bytes long, expected " + std::to_string(facts.bytes);
+  }
+  std::vector<std::byte> buffer(std::min(kChunkBytes, size));
+  DigestStream whole;
+  for (size_t i = 0; i < facts.chunks.size(); ++i) {
+    const uint64_t begin = i * kChunkBytes;
+    const auto chunk = std::span(buffer).first(std::min(kChunkBytes, size - begin));
+    const size_t got = disk.read_at(path, begin, chunk);
+    if (got != chunk.size())
+      return "ends at byte " + std::to_string(begin + got) + ", expected " + std::to_string(size);
+    const Digest found = digest_of(std::span<const std::byte>(chunk));
+    if (found != facts.chunks[i]) return wrong_chunk(i, chunk, facts.chunks[i], found);
+    whole.update(chunk);
+    take(chunk);
+  }
+  if (whole.digest() != facts.whole) {
+    return "has checksum " + to_hex(whole.digest()) + ", expected " + to_hex(facts.whole);
+  }
+  return std::nullopt;
+}
+
+}  // namespace sinew::checkpoint

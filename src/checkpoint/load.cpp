@@ -1,0 +1,183 @@
+// How a reader decides (docs/formats/checkpoint.md): every file is read once, and what was checked is what is returned.
+#include <algorithm>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/manifest.h"
+#include "checkpoint/names.h"
+#include "checkpoint/safetensors.h"
+
+namespace sinew::checkpoint {
+namespace {
+
+// Thrown inside this file only, where a chain of returns would hide the order of the checks.
+struct Found {
+  Damage damage;
+};
+
+class Reader {
+ public:
+  Reader(Disk& disk, const std::string& directory, bool past_cache)
+      : disk_(disk), directory_(directory), past_cache_(past_cache) {}
+
+  const Manifest& manifest() const { return manifest_; }
+  uint64_t bytes() const { return bytes_; }
+
+  void read_manifest() {
+    guarded(kManifest, [&] {
+      const std::string path = path_of(kManifest);
+      if (!disk_.exists(directory_)) found(kManifest, "is missing, with its whole directory");
+      if (!disk_.exists(path)) found(kManifest, "is missing: nothing says what this directory should hold");
+      if (disk_.size(path) > kMaxManifestBytes) found(kManifest, "is larger than 64 MiB");
+      const auto raw = disk_.read(path);
+      bytes_ += raw.size();
+      auto manifest = parse_manifest({reinterpret_cast<const char*>(raw.data()), raw.size()});
+      if (!manifest) found(kManifest, manifest.error());
+      manifest_ = std::move(*manifest);
+      const auto named = parse_step_name(last_part(directory_));
+      if (named && *named != manifest_.step) {
+        found(kManifest, "is of step " + std::to_string(manifest_.step.value) + ": a manifest of another checkpoint");
+      }
+    });
+  }
+
+  // Exactly the listed files, each of its size; nothing of them is read.
+  void check_listing() {
+    guarded("", [&] {
+      for (const auto& entry : disk_.list(directory_)) {
+        if (entry.name.starts_with('.') || entry.name == kManifest) continue;
+        if (!manifest_.files.contains(entry.name)) found(entry.name, "is not in the manifest: it does not belong here");
+      }
+    });
+    for (const auto& [name, facts] : manifest_.files) {
+      guarded(name, [&] {
+        if (!disk_.exists(path_of(name))) found(name, "is missing");
+        const uint64_t size = disk_.size(path_of(name));
+        if (size != facts.bytes) {
+          found(name, "is " + std::to_string(size) + " bytes long, expected " + std::to_string(facts.bytes));
+        }
+        bytes_ += size;
+      });
+    }
+  }
+
+  void read_file(const std::string& name, const TakeChunk& take) {
+    guarded(name, [&] {
+      if (past_cache_) disk_.drop_cache(path_of(name));
+      if (const auto wrong = read_checked(disk_, path_of(name), manifest_.files.at(name), take)) found(name, *wrong);
+    });
+  }
+
+  TensorFile read_part(const std::string& name, bool keep) {
+    TensorSink sink(manifest_.files.at(name).bytes, keep);
+    read_file(name, [&](std::span<const std::byte> bytes) { sink.take(bytes); });
+    auto file = sink.finish();
+    if (!file) found(name, file.error());
+    const auto says = [&](const char* key) {
+      const auto at = file->metadata.find(key);
+      return at == file->metadata.end() ? std::string() : at->second;
+    };
+    if (says("sinew_part") != part_of(name))
+      found(name, "says it is part \"" + says("sinew_part").substr(0, 80) + "\"");
+    if (says("sinew_step") != std::to_string(manifest_.step.value)) {
+      found(name, "says it is of step \"" + says("sinew_step").substr(0, 80) + "\"");
+    }
+    return std::move(*file);
+  }
+
+ private:
+  std::string path_of(std::string_view name) const { return join(directory_, name); }
+  [[noreturn]] void found(std::string_view file, std::string what) const {
+    throw Found{{directory_, std::string(file), std::move(what)}};
+  }
+  // What the disk refuses to give is damage of the file it was asked for.
+  template <typename Work>
+  void guarded(std::string_view file, Work work) const {
+    try {
+      work();
+    } catch (const DiskError& error) {
+      found(file, std::string("can not be read: ") + error.what());
+    }
+  }
+
+  Disk& disk_;
+  std::string directory_;
+  bool past_cache_;
+  Manifest manifest_;
+  uint64_t bytes_ = 0;
+};
+
+Summary summary_of(const Reader& reader, const std::string& directory) {
+  const Manifest& manifest = reader.manifest();
+  return {manifest.step, directory, reader.bytes(), manifest.digest, manifest.written_seconds};
+}
+
+}  // namespace
+
+std::expected<Loaded, Damage> load(Disk& disk, const std::string& directory) {
+  try {
+    Reader reader(disk, directory, false);
+    reader.read_manifest();
+    reader.check_listing();
+    Loaded loaded{reader.manifest().step, directory, {}, {}, reader.manifest().digest};
+    for (const auto& [name, facts] : reader.manifest().files) {
+      if (name == kStateFile) {
+        reader.read_file(name, [&](std::span<const std::byte> bytes) {
+          loaded.state_json.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+        });
+      } else {
+        loaded.parts.emplace(part_of(name), reader.read_part(name, true));
+      }
+    }
+    return loaded;
+  } catch (Found& found) {
+    return std::unexpected(std::move(found.damage));
+  }
+}
+
+std::expected<Summary, Damage> verify(Disk& disk, const std::string& directory, bool past_cache) {
+  try {
+    if (past_cache && disk.exists(join(directory, kManifest))) disk.drop_cache(join(directory, kManifest));
+    Reader reader(disk, directory, past_cache);
+    reader.read_manifest();
+    reader.check_listing();
+    for (const auto& [name, facts] : reader.manifest().files) {
+      if (name == kStateFile)
+        reader.read_file(name, [](std::span<const std::byte>) {});
+      else
+        reader.read_part(name, false);
+    }
+    return summary_of(reader, directory);
+  } catch (Found& found) {
+    return std::unexpected(std::move(found.damage));
+  } catch (const DiskError& error) {
+    return std::unexpected(Damage{directory, std::string(kManifest), error.what()});
+  }
+}
+
+std::expected<Summary, Damage> describe(Disk& disk, const std::string& directory) {
+  try {
+    Reader reader(disk, directory, false);
+    reader.read_manifest();
+    reader.check_listing();
+    return summary_of(reader, directory);
+  } catch (Found& found) {
+    return std::unexpected(std::move(found.damage));
+  }
+}
+
+Newest load_newest(Disk& disk, const std::string& root) {
+  Newest newest;
+  auto directories = list(disk, root);
+  std::reverse(directories.begin(), directories.end());
+  for (const std::string& directory : directories) {
+    auto loaded = load(disk, directory);
+    if (loaded) {
+      newest.loaded = std::move(*loaded);
+      break;
+    }
+    newest.damaged.push_back(std::move(loaded.error()));
+  }
+  return newest;
+}
+
+}  // namespace sinew::checkpoint

@@ -1,0 +1,115 @@
+#include "checkpoint/publish.h"
+
+#include <algorithm>
+
+#include "checkpoint/checksums.h"
+#include "checkpoint/names.h"
+
+namespace sinew::checkpoint {
+namespace {
+
+// What can not be removed now is removed at the next save; it is hidden, so it harms nobody.
+void remove_if_possible(Disk& disk, const std::string& path) {
+  try {
+    disk.remove_all(path);
+  } catch (const Error&) {
+  }
+}
+
+void clear_left_behind(Disk& disk, const std::string& root) {
+  for (const auto& entry : disk.list(root)) {
+    if (left_behind(entry.name)) remove_if_possible(disk, join(root, entry.name));
+  }
+}
+
+enum class Present { no, intact, damaged };
+
+Present what_is_there(Disk& disk, const std::string& path, Digest digest) {
+  if (!disk.exists(path)) return Present::no;
+  const auto summary = verify(disk, path);
+  if (!summary) return Present::damaged;
+  if (summary->digest == digest) return Present::intact;
+  throw Error(path + " holds another state: digest " + to_hex(summary->digest) + ", this run has " + to_hex(digest),
+              "two states can not claim one step: use a fresh run directory, or move that checkpoint away");
+}
+
+// Moves `temporary` to its place; a damaged directory there is moved to `aside` first, and back if that is all that
+// could be done.
+void put_in_place(Disk& disk, const std::string& temporary, const std::string& path, const std::string& aside) {
+  if (aside.empty()) return disk.rename(temporary, path);
+  disk.rename(path, aside);
+  try {
+    disk.rename(temporary, path);
+  } catch (const Error&) {
+    try {
+      disk.rename(aside, path);
+    } catch (const Error&) {  // it was damaged anyway; the first error is the one to tell
+    }
+    throw;
+  }
+}
+
+void copy_file(Disk& disk, const std::string& from, const std::string& to) {
+  const auto file = disk.create(to);
+  std::vector<std::byte> buffer(kChunkBytes);
+  uint64_t at = 0;
+  while (const size_t got = disk.read_at(from, at, buffer)) {
+    file->write(std::span(buffer).first(got));
+    at += got;
+  }
+  file->sync();
+  file->close();
+}
+
+}  // namespace
+
+std::string publish(Disk& disk, const std::string& root, Step step, Digest digest,
+                    const std::function<void(const std::string& directory)>& fill) {
+  const std::string path = join(root, step_name(step));
+  make_directories_durably(disk, root);
+  clear_left_behind(disk, root);
+  const Present present = what_is_there(disk, path, digest);
+  if (present == Present::intact) {
+    disk.sync_directory(root);  // whoever renamed it may have died before saying so
+    return path;
+  }
+  const HiddenName saving(HiddenName::Use::saving, step), removed(HiddenName::Use::removed, step);
+  const std::string temporary = join(root, saving.name());
+  const std::string aside = present == Present::damaged ? join(root, removed.name()) : "";
+  try {
+    disk.make_directories(temporary);
+    fill(temporary);
+    disk.sync_directory(temporary);
+    put_in_place(disk, temporary, path, aside);
+  } catch (...) {
+    remove_if_possible(disk, temporary);
+    throw;
+  }
+  disk.sync_directory(root);
+  if (!aside.empty()) remove_if_possible(disk, aside);
+  return path;
+}
+
+void withdraw(Disk& disk, const std::string& root, Step step) {
+  const HiddenName removed(HiddenName::Use::removed, step);
+  const std::string aside = join(root, removed.name());
+  disk.rename(join(root, step_name(step)), aside);
+  disk.sync_directory(root);  // before the first file goes, the name must be gone
+  disk.remove_all(aside);
+}
+
+void mirror(Disk& disk, const std::string& directory, const std::string& root) {
+  const auto source = describe(disk, directory);
+  if (!source) throw Error(directory + "/" + source.error().file + " " + source.error().what);
+  const std::string copy = publish(disk, root, source->step, source->digest, [&](const std::string& temporary) {
+    for (const auto& entry : disk.list(directory)) {
+      if (!entry.name.starts_with('.')) copy_file(disk, join(directory, entry.name), join(temporary, entry.name));
+    }
+  });
+  if (const auto copied = verify(disk, copy, true); !copied) {
+    throw Error("the copy " + copy + " does not read back: " + copied.error().file + " " + copied.error().what,
+                "check the device behind the mirror");
+  }
+}
+
+}  // namespace sinew::checkpoint

@@ -1,0 +1,61 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/names.h"
+
+namespace sinew::checkpoint {
+namespace {
+
+std::string holder_line() {
+  char host[256] = "unknown host";
+  ::gethostname(host, sizeof host - 1);
+  return "pid " + std::to_string(::getpid()) + " on " + host + "\n";
+}
+
+// What the holder wrote; it may be just about to.
+std::string holder_in(int descriptor) {
+  char text[400] = {};
+  const ssize_t got = ::pread(descriptor, text, sizeof text - 1, 0);
+  std::string holder(text, got > 0 ? static_cast<size_t>(got) : 0);
+  if (const size_t end = holder.find('\n'); end != std::string::npos) holder.resize(end);
+  return holder.starts_with("pid ") ? holder : "another process";
+}
+
+}  // namespace
+
+// flock, not a record lock: it belongs to this opening of the file, so a second taker in the same process is refused
+// too, closing some other descriptor of the file does not let go, and the kernel frees it however the process dies.
+std::expected<RunLock, std::string> RunLock::take(const std::string& directory) {
+  const std::string path = join(directory, ".lock");
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (descriptor < 0) return std::unexpected("cannot open " + path + ": " + std::strerror(errno));
+  RunLock lock(descriptor);
+  int result = 0;
+  do result = ::flock(descriptor, LOCK_EX | LOCK_NB);
+  while (result < 0 && errno == EINTR);
+  if (result < 0 && errno == EWOULDBLOCK) return std::unexpected(directory + " is in use by " + holder_in(descriptor));
+  if (result < 0) return std::unexpected("cannot lock " + path + ": " + std::strerror(errno));
+  const std::string line = holder_line();
+  // For people only: if it can not be written (disk full) the lock holds all the same.
+  if (::ftruncate(descriptor, 0) == 0 && ::pwrite(descriptor, line.data(), line.size(), 0) < 0) errno = 0;
+  return lock;
+}
+
+RunLock::RunLock(RunLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+RunLock& RunLock::operator=(RunLock&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);  // what this one held goes with `other`
+  return *this;
+}
+
+RunLock::~RunLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+}  // namespace sinew::checkpoint

@@ -1,0 +1,257 @@
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "base/check.h"
+#include "checkpoint/names.h"
+#include "checkpoint/publish.h"
+
+namespace sinew::checkpoint {
+namespace {
+
+// The step thread's cores and the samples' disk come first. Where it is not permitted nothing is lost but politeness.
+void be_modest() {
+  const auto thread = static_cast<id_t>(::syscall(SYS_gettid));
+  ::setpriority(PRIO_PROCESS, thread, 19);
+  constexpr int kWhoProcess = 1, kIdleClass = 3, kClassShift = 13;
+  ::syscall(SYS_ioprio_set, kWhoProcess, thread, kIdleClass << kClassShift);
+}
+
+std::string told(const Error& error) {
+  return error.hint.empty() ? std::string(error.what()) : std::string(error.what()) + " (try: " + error.hint + ")";
+}
+
+std::string told(const Damage& damage) {
+  return damage.directory + "/" + damage.file + " " + damage.what;
+}
+
+// One root and which of its steps are known to be intact.
+class Shelf {
+ public:
+  Shelf(Disk& disk, std::string root) : disk_(disk), root_(std::move(root)) {}
+
+  void vouch(Step step) {
+    intact_.insert(step);
+    bad_.erase(step);
+  }
+  bool holds(Step step) { return disk_.exists(join(root_, step_name(step))); }
+
+  // Deletes what is no longer kept, now that `verified` was read back. Strangers are verified once; bad ones neither
+  // count nor go.
+  void tidy(const std::vector<Step>& best, int64_t keep, Step verified) {
+    std::vector<Step> present;
+    for (const std::string& directory : list(disk_, root_)) {
+      const Step step = *parse_step_name(last_part(directory));
+      if (!intact_.contains(step) && !bad_.contains(step)) (verify(disk_, directory) ? intact_ : bad_).insert(step);
+      if (intact_.contains(step)) present.push_back(step);
+    }
+    for (const Step step : to_delete(present, best, keep, verified)) {
+      withdraw(disk_, root_, step);
+      intact_.erase(step);
+    }
+  }
+
+ private:
+  Disk& disk_;
+  std::string root_;
+  std::set<Step> intact_, bad_;
+};
+
+Snapshot borrowed(const OwnedSnapshot& owned) {
+  Snapshot snapshot{owned.step, {}, owned.state_json, owned.digest};
+  for (const auto& [part, tensors] : owned.parts) {
+    auto& borrowed_tensors = snapshot.parts[part];
+    for (const auto& [entry, buffer] : tensors) {
+      borrowed_tensors.push_back({entry.name, entry.dtype, entry.shape, {buffer.data(), buffer.size()}});
+    }
+  }
+  return snapshot;
+}
+
+}  // namespace
+
+struct Writer::State {
+  State(Disk& disk_, WriterOptions options_, Clock& clock_)
+      : disk(disk_),
+        options(std::move(options_)),
+        clock(clock_),
+        here(disk, options.root),
+        there(disk, options.mirror) {}
+
+  Disk& disk;
+  const WriterOptions options;
+  Clock& clock;
+  Shelf here, there;  // the writer thread's own
+
+  mutable std::mutex mutex;
+  std::condition_variable changed;
+  std::optional<OwnedSnapshot> waiting;
+  bool busy = false, stopping = false, best_changed = false;
+  std::vector<Step> best;
+  WriterStatus status;
+  std::thread thread;
+
+  bool idle() const { return !busy && !waiting && !best_changed; }
+
+  std::vector<Step> kept_best() const {
+    const std::lock_guard lock(mutex);
+    std::vector<Step> steps = best;
+    std::sort(steps.begin(), steps.end(), std::greater<>());
+    steps.resize(std::min(steps.size(), static_cast<size_t>(std::max<int64_t>(options.keep_best, 0))));
+    return steps;
+  }
+
+  void set_trouble(std::string text) {
+    const std::lock_guard lock(mutex);
+    status.trouble = std::move(text);
+  }
+
+  // Runs one piece of work; its trouble is remembered unless an earlier piece already has one.
+  template <typename Work>
+  bool attempt(const char* what, std::string& trouble, Work work) {
+    std::string text;
+    try {
+      work();
+      return true;
+    } catch (const Error& error) {
+      text = told(error);
+    } catch (const std::exception& error) {
+      text = error.what();
+    }
+    if (trouble.empty()) trouble = *what == '\0' ? text : std::string(what) + ": " + text;
+    return false;
+  }
+
+  void point_best() {
+    for (const Step step : kept_best()) {
+      if (here.holds(step)) return point(disk, options.root, "best", step);
+    }
+  }
+
+  // Saves and reads back; afterwards the snapshot's memory is free.
+  std::string save_and_verify(OwnedSnapshot owned, double wall_seconds) {
+    const std::string directory = save(disk, options.root, borrowed(owned), wall_seconds);
+    owned = OwnedSnapshot();  // reading back needs no second copy of the state beside it
+    if (const auto summary = verify(disk, directory, true); !summary) {
+      throw Error("a checkpoint was written but does not read back: " + told(summary.error()),
+                  "check the device; older checkpoints are kept");
+    }
+    return directory;
+  }
+
+  void write(OwnedSnapshot owned) {
+    const Step step = owned.step;
+    const double wall_seconds = clock.wall_seconds();
+    std::string trouble, directory;
+    if (attempt("", trouble, [&] { directory = save_and_verify(std::move(owned), wall_seconds); })) {
+      here.vouch(step);
+      {
+        const std::lock_guard lock(mutex);
+        status.durable = step;
+        status.durable_wall_seconds = wall_seconds;
+      }
+      attempt("saved, but not pointed at by 'last'", trouble, [&] { point(disk, options.root, "last", step); });
+      attempt("saved, but not pointed at by 'best'", trouble, [&] { point_best(); });
+      attempt("saved, but not to the mirror", trouble, [&] { copy_to_mirror(directory, step); });
+      attempt("saved, but old ones were not deleted", trouble, [&] { here.tidy(kept_best(), options.keep, step); });
+    }
+    set_trouble(std::move(trouble));
+  }
+
+  void copy_to_mirror(const std::string& directory, Step step) {
+    if (options.mirror.empty()) return;
+    mirror(disk, directory, options.mirror);
+    there.vouch(step);
+    {
+      const std::lock_guard lock(mutex);
+      status.mirrored = step;
+    }
+    there.tidy(kept_best(), options.keep, step);
+  }
+
+  void run() {
+    be_modest();
+    std::unique_lock lock(mutex);
+    while (true) {
+      changed.wait(lock, [&] { return stopping || !idle(); });
+      if (idle()) return;  // stopping, and nothing is left to do
+      busy = true;
+      best_changed = false;
+      std::optional<OwnedSnapshot> owned = std::exchange(waiting, std::nullopt);
+      if (owned) status.writing = owned->step;
+      lock.unlock();
+      if (owned) {
+        write(std::move(*owned));
+      } else if (std::string trouble; !attempt("'best' was not pointed", trouble, [&] { point_best(); })) {
+        set_trouble(std::move(trouble));
+      }
+      owned.reset();
+      lock.lock();
+      busy = false;
+      status.writing.reset();
+      changed.notify_all();
+    }
+  }
+};
+
+Writer::Writer(Disk& disk, WriterOptions options, Clock& clock)
+    : state_(std::make_unique<State>(disk, std::move(options), clock)) {
+  state_->thread = std::thread([state = state_.get()] { state->run(); });
+}
+
+Writer::~Writer() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->stopping = true;
+  }
+  state_->changed.notify_all();
+  state_->thread.join();
+}
+
+bool Writer::ready() const {
+  const std::lock_guard lock(state_->mutex);
+  return !state_->busy && !state_->waiting;
+}
+
+bool Writer::submit(OwnedSnapshot snapshot) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->busy || state_->waiting) {
+      ++state_->status.skipped;
+      return false;
+    }
+    state_->status.writing = snapshot.step;
+    state_->waiting = std::move(snapshot);
+  }
+  state_->changed.notify_all();
+  return true;
+}
+
+void Writer::set_best(std::vector<Step> best) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->best = std::move(best);
+    state_->best_changed = true;
+  }
+  state_->changed.notify_all();
+}
+
+WriterStatus Writer::status() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->status;
+}
+
+bool Writer::wait(double timeout_seconds) {
+  std::unique_lock lock(state_->mutex);
+  return state_->changed.wait_for(lock, std::chrono::duration<double>(std::max(timeout_seconds, 0.0)),
+                                  [&] { return state_->idle(); });
+}
+
+}  // namespace sinew::checkpoint

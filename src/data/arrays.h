@@ -1,0 +1,84 @@
+// Inside data/: samples that are rows of one array (IDX, CIFAR, NumPy), kept in memory in the file's own type and
+// converted when a shard is loaded. Private to the room.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/data.h"
+#include "data/files.h"
+
+namespace sinew::data {
+
+// What a file's header says of its array, checked against the file's length.
+struct ArrayHeader {
+  char kind = 'u';  // as NumPy: u unsigned, i signed, f floating, b boolean
+  int width = 1;    // bytes of one element
+  Shape shape;
+  size_t offset = 0;  // of the first element in the file
+  bool big_endian = false, fortran = false;
+};
+ArrayHeader parse_idx(std::span<const std::byte> file, const std::string& name);
+ArrayHeader parse_npy(std::span<const std::byte> file, const std::string& name);
+
+// A file within a .npz (a ZIP archive).
+struct ZipMember {
+  std::string name;
+  bool deflated = false;
+  uint64_t offset = 0, packed = 0, size = 0;
+  uint32_t crc = 0;
+};
+std::vector<ZipMember> parse_zip(std::span<const std::byte> file, const std::string& name);
+std::vector<std::byte> unpack(std::span<const std::byte> file, const ZipMember& member, const std::string& name);
+
+// Native byte order, C order, axis 0 counts samples; bytes of sample i begin at offset + i * stride.
+struct FileArray {
+  std::string name;
+  DType dtype = DType::u8;
+  Shape shape;
+  std::vector<std::byte> bytes;
+  size_t offset = 0, stride = 0;
+
+  int64_t rows() const { return shape.empty() ? 0 : shape[0]; }
+  Shape row_shape() const { return {shape.begin() + 1, shape.end()}; }
+  const std::byte* row(int64_t i) const { return bytes.data() + offset + static_cast<size_t>(i) * stride; }
+};
+// Puts what the header describes into native C order; copies only where it must.
+FileArray make_array(std::vector<std::byte> file, const ArrayHeader& header, const std::string& name);
+
+// One part's arrays as a reader found them.
+struct ArrayPart {
+  FileArray inputs, targets;
+  std::vector<std::pair<int64_t, std::string>> files;  // first sample of each input file, in order
+  std::vector<Digest> digests;
+  std::vector<std::string> class_names;  // where the format has them
+};
+
+// What the readers agree on: one part from the files a source names.
+ArrayPart read_idx(const spec::DataSource& source, Part part);
+ArrayPart read_cifar(const spec::DataSource& source, Part part, bool hundred);
+ArrayPart read_npy(const spec::DataSource& source, Part part);
+ArrayPart read_npz(const spec::DataSource& source, Part part);
+
+// out[i] = (row[i] - mean) * factor, in the type's own units. Vectorised.
+void convert_row(DType dtype, const std::byte* row, int64_t count, double mean, double factor, float* out);
+// The same with a mean and a factor of its own for each element.
+void convert_columns(DType dtype, const std::byte* row, std::span<const double> mean, std::span<const double> factor,
+                     float* out);
+double value_at(DType dtype, const std::byte* row, int64_t index);
+
+// How inputs become numbers a model likes: (x - mean) / std per channel (images) or column, x in the type's own units.
+// Constant channels have std 1. Throws Error naming the first sample that holds a NaN or an infinity.
+struct Moments {
+  std::vector<double> mean, std;
+};
+Moments moments_of(const FileArray& inputs, std::span<const int64_t> samples, int64_t channels);
+
+std::unique_ptr<Dataset> make_array_dataset(const spec::DataOptions& options, uint64_t seed, ArrayPart train,
+                                            std::optional<ArrayPart> val, std::optional<ArrayPart> test);
+
+}  // namespace sinew::data

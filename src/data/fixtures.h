@@ -1,0 +1,90 @@
+// For the tests of data/: files written on the spot, and what a file holds in the simplest words.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "data/data.h"
+
+namespace sinew::data {
+
+// A folder of its own that goes with the test.
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "sinew-data-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string path(const std::string& name) const { return path_ + '/' + name; }
+  const std::string& path() const { return path_; }
+  std::string write(const std::string& name, std::string_view bytes) const {
+    std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
+    std::ofstream(path(name), std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    return path(name);
+  }
+
+ private:
+  std::string path_;
+};
+
+inline std::string gzipped(std::string_view bytes) {
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&stream, bytes.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+inline std::string idx_bytes(uint8_t type, const std::vector<uint32_t>& dims, std::string_view data) {
+  std::string out{'\0', '\0', static_cast<char>(type), static_cast<char>(dims.size())};
+  for (const uint32_t size : dims) {
+    for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(size >> shift));
+  }
+  return out + std::string(data);
+}
+
+inline std::string random_bytes(uint64_t seed, size_t size, uint64_t bound = 256) {
+  RandomStream draws(random_key({seed}));
+  std::string out;
+  for (size_t i = 0; i < size; ++i) out.push_back(static_cast<char>(draws.below(bound)));
+  return out;
+}
+
+inline Batch load_all(const Dataset& dataset, Part part) {
+  std::vector<int64_t> samples;
+  for (int64_t i = 0; i < dataset.size(part); ++i) samples.push_back(i);
+  return dataset.load(part, samples, {});
+}
+
+// The error's sentence and hint, or "" where none is thrown.
+template <typename Action>
+std::string error_of(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return std::string(error.what()) + " / " + error.hint;
+  }
+  return "";
+}
+
+#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+}  // namespace sinew::data

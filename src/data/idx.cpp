@@ -1,0 +1,115 @@
+// IDX (MNIST and its family): 00 00, type, number of dimensions, dimensions as u32 big-endian, data big-endian.
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "data/arrays.h"
+
+namespace sinew::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Element {
+  char kind;
+  int width;
+};
+
+std::optional<Element> element_of(uint8_t type) {
+  switch (type) {
+    case 0x08: return Element{'u', 1};
+    case 0x09: return Element{'i', 1};
+    case 0x0B: return Element{'i', 2};
+    case 0x0C: return Element{'i', 4};
+    case 0x0D: return Element{'f', 4};
+    case 0x0E: return Element{'f', 8};
+    default: return std::nullopt;
+  }
+}
+
+std::string product_text(const Shape& shape, int width) {
+  std::string text;
+  for (const int64_t size : shape) text += std::to_string(size) + " x ";
+  return text + std::to_string(width) + (width == 1 ? " byte" : " bytes");
+}
+
+// "train-images-idx3-ubyte.gz" in a folder: the usual names of the family, whole or gzipped.
+std::string find_in_folder(const std::string& folder, Part part, const std::string& kind) {
+  const std::string prefix = part == Part::train ? "train" : part == Part::test ? "t10k" : "val";
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(prefix + "-" + kind) || (part != Part::train && name.starts_with("test-" + kind))) {
+      found.push_back(entry.path().string());
+    }
+  }
+  if (found.empty()) {
+    throw Error(folder + ": no file " + prefix + "-" + kind + "*", "name the two files as images: and labels:");
+  }
+  return *std::min_element(found.begin(), found.end());
+}
+
+}  // namespace
+
+ArrayHeader parse_idx(std::span<const std::byte> file, const std::string& name) {
+  const auto byte_at = [&](size_t i) { return static_cast<uint8_t>(file[i]); };
+  if (file.size() < 4) throw Error(name + ": " + std::to_string(file.size()) + " bytes are too few for an IDX header");
+  const auto element = element_of(byte_at(2));
+  if (byte_at(0) != 0 || byte_at(1) != 0 || !element || byte_at(3) == 0) {
+    throw Error(name + ": not an IDX file: it begins " + std::to_string(byte_at(0)) + ' ' + std::to_string(byte_at(1)) +
+                    ' ' + std::to_string(byte_at(2)) + ' ' + std::to_string(byte_at(3)) +
+                    ", expected 0 0, a type from 8 to 14, and a number of dimensions",
+                "set data.format to what the file is, or write it again");
+  }
+  const size_t dimensions = byte_at(3), header_size = 4 + 4 * dimensions;
+  if (file.size() < header_size) {
+    throw Error(name + ": cut off within its IDX header: found " + std::to_string(file.size()) + " bytes, expected " +
+                    std::to_string(header_size) + " and data",
+                "download the file again");
+  }
+  ArrayHeader header{element->kind, element->width, {}, header_size, true, false};
+  // 128 bits hold any product of sizes below 2^64, once it is known to be over the file's own size it stays so.
+  unsigned __int128 bytes = static_cast<unsigned>(element->width);
+  bool too_many = false;
+  for (size_t d = 0; d < dimensions; ++d) {
+    uint32_t size = 0;
+    for (size_t i = 0; i < 4; ++i) size = (size << 8) | byte_at(4 + 4 * d + i);
+    header.shape.push_back(size);
+    bytes *= size;
+    if (bytes >> 63 != 0) too_many = true, bytes = 1;
+  }
+  const size_t found = file.size() - header_size;
+  const bool empty = std::find(header.shape.begin(), header.shape.end(), 0) != header.shape.end();
+  if ((too_many && !empty) || (empty ? found != 0 : bytes != found)) {
+    throw Error(name + ": its header says " + product_text(header.shape, element->width) +
+                    (too_many ? "" : " = " + with_commas(static_cast<int64_t>(empty ? 0 : bytes))) +
+                    " of data, found " + with_commas(static_cast<int64_t>(found)),
+                "the file is damaged or cut off; download or write it again");
+  }
+  return header;
+}
+
+ArrayPart read_idx(const spec::DataSource& source, Part part) {
+  std::string images = source.images, labels = source.labels;
+  if (images.empty() && !source.path.empty()) {
+    if (!fs::is_directory(source.path)) {
+      throw Error("data." + to_string(part) + ": IDX needs two files, found only " + source.path,
+                  "name them as images: and labels:, or give their folder as path:");
+    }
+    images = find_in_folder(source.path, part, "images");
+    labels = find_in_folder(source.path, part, "labels");
+  }
+  if (images.empty() || labels.empty()) {
+    throw Error("data." + to_string(part) + ": IDX needs both images: and labels:", "name the two files");
+  }
+  auto files = read_files({images, labels});
+  ArrayPart result;
+  result.files = {{0, images}};
+  result.digests = {files[0].digest, files[1].digest};
+  const ArrayHeader image_header = parse_idx(files[0].bytes, images), label_header = parse_idx(files[1].bytes, labels);
+  result.inputs = make_array(std::move(files[0].bytes), image_header, images);
+  result.targets = make_array(std::move(files[1].bytes), label_header, labels);
+  return result;
+}
+
+}  // namespace sinew::data

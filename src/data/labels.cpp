@@ -1,0 +1,109 @@
+#include "data/labels.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace sinew::data {
+namespace {
+
+constexpr int64_t kMostClasses = 1 << 20;  // a model with more outputs is a slip, not a wish
+constexpr int64_t kLikelyClasses = 1000;   // auto: integers up to here are classes in any file
+
+bool is_integer(DType dtype) {
+  return dtype != DType::f32 && dtype != DType::f64;
+}
+
+std::string place(const FileArray& targets, int64_t i) {
+  return targets.name + '[' + std::to_string(i) + ']';
+}
+
+struct Range {
+  double low = 0, high = 0;
+};
+
+Range range_of(const FileArray& targets) {
+  Range range;
+  for (int64_t i = 0; i < targets.rows(); ++i) {
+    const double value = value_at(targets.dtype, targets.row(i), 0);
+    range.low = i == 0 ? value : std::min(range.low, value);
+    range.high = i == 0 ? value : std::max(range.high, value);
+  }
+  return range;
+}
+
+std::string text_of_number(double value) {
+  std::string text = std::to_string(value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+LabelRules decide_labels(const FileArray& train, const std::string& task) {
+  LabelRules rules;
+  Shape shape = train.shape.empty() ? Shape{} : train.row_shape();
+  if (element_count(shape) == 1) shape.clear();  // [n, 1] is [n]
+  if (element_count(shape) == 0) throw Error(train.name + ": its targets hold no values");
+  const Range range = shape.empty() ? range_of(train) : Range{};
+  if (task == "auto") {
+    const auto limit = std::max<double>(kLikelyClasses, static_cast<double>(train.rows()) / 10);
+    const bool classes = shape.empty() && is_integer(train.dtype) && range.low >= 0 && range.high < limit;
+    rules.task = classes ? Task::classification : Task::regression;
+    rules.reason = classes ? "classification: integer labels from " + text_of_number(range.low) + " to " +
+                                 text_of_number(range.high)
+                   : !shape.empty()           ? "regression: each target is several numbers"
+                   : !is_integer(train.dtype) ? "regression: the targets are floating-point numbers"
+                   : range.low < 0            ? "regression: some targets are negative"
+                                              : "regression: the targets reach " + text_of_number(range.high);
+  } else {
+    rules.task = task == "regression" ? Task::regression : Task::classification;
+  }
+  if (rules.task == Task::regression) {
+    rules.shape = shape;
+    return rules;
+  }
+  if (!shape.empty())
+    throw Error(train.name + ": a class is one number, each target here is several", "set data.task: regression");
+  if (range.high >= kMostClasses) {
+    throw Error(train.name + ": a label of " + text_of_number(range.high) + " would make too many classes",
+                "number classes from 0, or set data.task: regression");
+  }
+  rules.classes = static_cast<int64_t>(range.high) + 1;
+  return rules;
+}
+
+Labels read_labels(const FileArray& targets, const LabelRules& rules) {
+  Labels labels;
+  const int64_t width = element_count(rules.shape);
+  if (!targets.shape.empty() && element_count(targets.row_shape()) != width) {
+    throw Error(targets.name + ": its targets have another shape than those of train",
+                "all parts must be written alike");
+  }
+  for (int64_t i = 0; i < targets.rows(); ++i) {
+    for (int64_t j = 0; j < width; ++j) {
+      const double value = value_at(targets.dtype, targets.row(i), j);
+      if (rules.task == Task::regression) {
+        if (!std::isfinite(value))
+          throw Error(place(targets, i) + ": the target is not a finite number", "leave the sample out");
+        labels.numbers.push_back(static_cast<float>(value));
+        continue;
+      }
+      if (!(value >= 0) || value != std::floor(value)) {
+        throw Error(place(targets, i) + ": label " + text_of_number(value) + " is no class",
+                    "classes are whole numbers from 0; or set data.task: regression");
+      }
+      if (value >= static_cast<double>(rules.classes)) {
+        throw Error(place(targets, i) + ": label " + text_of_number(value) + ", but train has " +
+                        std::to_string(rules.classes) + " classes (0 to " + std::to_string(rules.classes - 1) + ")",
+                    "check that both parts number their classes alike");
+      }
+      labels.classes.push_back(static_cast<int64_t>(value));
+    }
+  }
+  return labels;
+}
+
+}  // namespace sinew::data

@@ -1,0 +1,109 @@
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "data/data.h"
+#include "data/formats.h"
+
+namespace sinew::data {
+namespace {
+
+constexpr int kRounds = 8;
+// Below 2^8 points a Feistel network reaches few of the possible orders; walking a larger one down costs little there.
+constexpr int kLeastHalfBits = 4;
+
+uint64_t mix(uint64_t value) {  // the finaliser of SplitMix64 (Steele, Lea, Flood 2014)
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
+  return value ^ (value >> 31);
+}
+
+int64_t share(int64_t size, double fraction) {
+  return std::min(size, static_cast<int64_t>(static_cast<double>(size) * fraction + 0.5));
+}
+
+}  // namespace
+
+Permutation::Permutation(RandomKey key, int64_t size) : key_(key), size_(size) {
+  SINEW_CHECK(size >= 0 && size <= (int64_t{1} << 62), size);
+  const int bits = std::bit_width(static_cast<uint64_t>(std::max<int64_t>(size - 1, 0)));
+  half_bits_ = std::max(kLeastHalfBits, (bits + 1) / 2);
+}
+
+int64_t Permutation::operator[](int64_t position) const {
+  SINEW_CHECK(position >= 0 && position < size_, position, size_);
+  const uint64_t mask = (uint64_t{1} << half_bits_) - 1;
+  auto value = static_cast<uint64_t>(position);
+  do {  // a point outside 0..size-1 is encrypted again: the cycle it lies on comes back inside
+    uint64_t left = value >> half_bits_, right = value & mask;
+    for (uint64_t round = 0; round < kRounds; ++round) {
+      const uint64_t counter = (round << 32) | right;  // distinct for every (round, right): halves have 31 bits at most
+      const uint64_t next = left ^ (mix(key_.value + counter * 0x9E3779B97F4A7C15) & mask);
+      left = right;
+      right = next;
+    }
+    value = (left << half_bits_) | right;
+  } while (value >= static_cast<uint64_t>(size_));
+  return static_cast<int64_t>(value);
+}
+
+Permutation epoch_order(uint64_t seed, int64_t epoch, int64_t size) {
+  return {derive(derive(random_key({seed}), "order"), static_cast<uint64_t>(epoch)), size};
+}
+
+int64_t steps_per_epoch(int64_t train_size, int64_t batch_size, bool drop_last) {
+  SINEW_CHECK(train_size >= 0 && batch_size > 0, train_size, batch_size);
+  return drop_last ? train_size / batch_size : train_size / batch_size + (train_size % batch_size != 0 ? 1 : 0);
+}
+
+StepRange step_range(const Cursor& cursor, int64_t train_size, int64_t batch_size, bool drop_last) {
+  if (steps_per_epoch(train_size, batch_size, drop_last) == 0) {
+    throw Error("no step fits an epoch: " + std::to_string(train_size) + " training samples, batch_size " +
+                    std::to_string(batch_size) + (drop_last ? ", drop_last" : ""),
+                drop_last ? "lower trainer.batch_size or set trainer.drop_last: false" : "add training samples");
+  }
+  // The batch size may have changed since the cursor was written: what is left may be too little now.
+  const int64_t left = train_size - cursor.offset;
+  if (left <= 0 || (drop_last && left < batch_size)) return {cursor.epoch + 1, 0, std::min(batch_size, train_size)};
+  return {cursor.epoch, cursor.offset, std::min(batch_size, left)};
+}
+
+Cursor after(const StepRange& range, int64_t train_size, int64_t batch_size, bool drop_last) {
+  const int64_t offset = range.first + range.count, left = train_size - offset;
+  if (left <= 0 || (drop_last && left < batch_size)) return {range.epoch + 1, 0};
+  return {range.epoch, offset};
+}
+
+std::vector<std::pair<int64_t, int64_t>> split_into_shards(int64_t count, int64_t batch_size, int64_t shards) {
+  SINEW_CHECK(count >= 0 && count <= batch_size && shards > 0, count, batch_size, shards);
+  // ceil(count * shards / batch_size), and no shard without a sample.
+  const auto wide = static_cast<__int128>(count) * shards;
+  const auto used = std::min(count, static_cast<int64_t>((wide + batch_size - 1) / std::max<int64_t>(batch_size, 1)));
+  std::vector<std::pair<int64_t, int64_t>> ranges(static_cast<size_t>(shards), {count, count});
+  int64_t first = 0;
+  for (int64_t i = 0; i < used; ++i) {
+    const int64_t size = count / used + (i < count % used ? 1 : 0);
+    ranges[static_cast<size_t>(i)] = {first, first + size};
+    first += size;
+  }
+  return ranges;
+}
+
+int64_t default_shards(int64_t batch_size) {
+  return std::clamp<int64_t>(batch_size / 16, 1, 8);
+}
+
+PartIndices split_parts(int64_t size, double val_fraction, double test_fraction, uint64_t seed) {
+  const int64_t test = share(size, test_fraction), val = std::min(size - test, share(size, val_fraction));
+  PartIndices parts;
+  parts.train.reserve(static_cast<size_t>(size - val - test));
+  const Permutation places(derive(random_key({seed}), "split"), size);
+  for (int64_t sample = 0; sample < size; ++sample) {
+    const int64_t place = places[sample];
+    (place < test ? parts.test : place < test + val ? parts.val : parts.train).push_back(sample);
+  }
+  return parts;
+}
+
+}  // namespace sinew::data

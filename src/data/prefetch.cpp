@@ -1,0 +1,217 @@
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <exception>
+#include <list>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "data/data.h"
+
+namespace sinew::data {
+namespace {
+
+struct Entry {
+  enum class Stage { waiting, loading, ready };
+  ShardRequest request;
+  int64_t bytes = 0;  // what its batch will hold; counted from the moment loading begins
+  Stage stage = Stage::waiting;
+  bool claimed = false;    // a taker waits for it
+  bool forgotten = false;  // dropped while a thread was loading it: that thread throws it away
+  Batch batch;
+  std::exception_ptr failure;
+};
+
+void lower_priority() {  // lanes come first; Linux keeps a nice value for each thread
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 10);
+}
+
+}  // namespace
+
+// `entries` in the order expected. Only waiting ones may be claimed by nobody and loaded by anybody; all fields are
+// guarded by `mutex`, but a batch being loaded lies in the loading thread until it is ready.
+struct Prefetcher::State {
+  using Entries = std::list<Entry>;
+
+  const Dataset& dataset;
+  const uint64_t seed;
+  const int64_t limit;
+  std::mutex mutex;
+  std::condition_variable work, done;
+  Entries entries;
+  std::multimap<ShardRequest, Entries::iterator> by_request;  // those that a take may still claim
+  Entries::iterator next = entries.end();                     // first waiting entry
+  int64_t held = 0;                                           // bytes of loading and ready batches
+  double waited = 0;
+  bool stop = false;
+  std::vector<std::thread> threads;
+
+  State(const Dataset& data, uint64_t key, int64_t bytes) : dataset(data), seed(key), limit(bytes) {}
+
+  int64_t bytes_of(const ShardRequest& request) const {
+    const DataInfo& info = dataset.info();
+    const bool numbers = info.task == Task::regression;
+    const auto row =
+        element_count(info.input_shape) * static_cast<int64_t>(size_of(info.input_dtype)) +
+        element_count(info.target_shape) * static_cast<int64_t>(numbers ? sizeof(float) : sizeof(int64_t)) +
+        static_cast<int64_t>(sizeof(int64_t));
+    return row * request.count;
+  }
+
+  Batch load(const ShardRequest& request) const {
+    std::vector<int64_t> samples(static_cast<size_t>(request.count));
+    std::iota(samples.begin(), samples.end(), request.first);
+    if (request.part == Part::train) {
+      const Permutation order = epoch_order(seed, request.epoch, dataset.size(Part::train));
+      for (int64_t& sample : samples) sample = order[sample];
+    }
+    return dataset.load(request.part, samples, {seed, request.epoch, request.part == Part::train});
+  }
+
+  // Takes an entry out of the list and of the index; `next` moves off it.
+  void erase(Entries::iterator entry) {
+    const auto [first, last] = by_request.equal_range(entry->request);
+    for (auto it = first; it != last; ++it) {
+      if (it->second == entry) {
+        by_request.erase(it);
+        break;
+      }
+    }
+    if (next == entry) skip_to_waiting(std::next(entry));
+    if (entry->stage != Entry::Stage::waiting) held -= entry->bytes;
+    entries.erase(entry);
+  }
+
+  void skip_to_waiting(Entries::iterator from) {
+    while (from != entries.end() && from->stage != Entry::Stage::waiting) ++from;
+    next = from;
+  }
+
+  bool can_load() const { return next != entries.end() && held + next->bytes <= limit; }
+
+  void run() {
+    lower_priority();
+    std::unique_lock lock(mutex);
+    while (true) {
+      work.wait(lock, [&] { return stop || can_load(); });
+      if (stop) return;
+      const auto entry = next;
+      entry->stage = Entry::Stage::loading;
+      held += entry->bytes;
+      skip_to_waiting(std::next(entry));
+      const ShardRequest request = entry->request;
+      lock.unlock();
+      Batch batch;
+      std::exception_ptr failure;
+      try {
+        batch = load(request);
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      lock.lock();
+      if (entry->forgotten) {
+        erase(entry);
+        work.notify_all();
+        continue;
+      }
+      entry->batch = std::move(batch);
+      entry->failure = failure;
+      entry->stage = Entry::Stage::ready;
+      done.notify_all();
+    }
+  }
+};
+
+Prefetcher::Prefetcher(const Dataset& dataset, uint64_t seed, int64_t threads, int64_t bytes)
+    : state_(std::make_unique<State>(dataset, seed, bytes)) {
+  SINEW_CHECK(threads >= 0 && bytes >= 0, threads, bytes);
+  for (int64_t i = 0; i < threads; ++i) state_->threads.emplace_back([state = state_.get()] { state->run(); });
+}
+
+Prefetcher::~Prefetcher() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->stop = true;
+  }
+  state_->work.notify_all();
+  for (std::thread& thread : state_->threads) thread.join();
+}
+
+void Prefetcher::expect(const std::vector<ShardRequest>& requests) {
+  State& state = *state_;
+  if (state.threads.empty()) return;
+  const std::lock_guard lock(state.mutex);
+  for (const ShardRequest& request : requests) {
+    const int64_t bytes = state.bytes_of(request);
+    if (request.count == 0 || bytes > state.limit) continue;  // would never fit: its taker loads it
+    const auto entry = state.entries.insert(state.entries.end(), Entry{});
+    entry->request = request;
+    entry->bytes = bytes;
+    state.by_request.emplace(request, entry);
+    if (state.next == state.entries.end()) state.next = entry;
+  }
+  state.work.notify_all();
+}
+
+void Prefetcher::forget() {
+  State& state = *state_;
+  const std::lock_guard lock(state.mutex);
+  for (auto entry = state.entries.begin(); entry != state.entries.end();) {
+    const auto here = entry++;
+    if (here->claimed) continue;
+    if (here->stage == Entry::Stage::loading) {
+      here->forgotten = true;
+    } else {
+      state.erase(here);
+    }
+  }
+  state.by_request.clear();  // claimed entries have left it already
+  state.work.notify_all();
+}
+
+Batch Prefetcher::take(const ShardRequest& request) {
+  State& state = *state_;
+  const double began = system_clock().monotonic_seconds();
+  struct Waited {  // counted however the take ends
+    State& state;
+    double began;
+    ~Waited() {
+      const double seconds = system_clock().monotonic_seconds() - began;
+      const std::lock_guard lock(state.mutex);
+      state.waited += seconds;
+    }
+  } waited{state, began};
+
+  std::unique_lock lock(state.mutex);
+  const auto found = state.by_request.lower_bound(request);
+  if (found == state.by_request.end() || found->first != request || found->second->stage == Entry::Stage::waiting) {
+    if (found != state.by_request.end() && found->first == request) state.erase(found->second);
+    state.work.notify_all();
+    lock.unlock();
+    return state.load(request);
+  }
+  const auto entry = found->second;
+  state.by_request.erase(found);
+  entry->claimed = true;
+  state.done.wait(lock, [&] { return entry->stage == Entry::Stage::ready; });
+  Batch batch = std::move(entry->batch);
+  const std::exception_ptr failure = entry->failure;
+  state.erase(entry);
+  state.work.notify_all();
+  lock.unlock();
+  if (failure) std::rethrow_exception(failure);
+  return batch;
+}
+
+double Prefetcher::waited_seconds() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->waited;
+}
+
+}  // namespace sinew::data

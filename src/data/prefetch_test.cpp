@@ -1,0 +1,219 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "base/error.h"
+#include "data/data.h"
+
+namespace sinew::data {
+namespace {
+
+// Counts what is loaded; can hold loads back at a gate, and fails where told.
+class Counting final : public Dataset {
+ public:
+  explicit Counting(int64_t size) {
+    info_.input_shape = {100};
+    info_.train_size = size;
+  }
+  const DataInfo& info() const override { return info_; }
+  int64_t size(Part part) const override { return part == Part::train ? info_.train_size : 50; }
+  std::string describe(Part, int64_t sample) const override { return std::to_string(sample); }
+  bool in_memory() const override { return false; }
+  Batch load(Part part, std::span<const int64_t> samples, const SampleContext& context) const override {
+    {
+      std::unique_lock lock(mutex);
+      ++begun;
+      changed.notify_all();
+      changed.wait(lock, [&] { return open; });
+    }
+    if (fail && part == Part::val) throw Error("val is broken");
+    Batch batch;
+    batch.samples.assign(samples.begin(), samples.end());
+    batch.input = Array(DType::f32, {batch.count(), 100});
+    batch.target = Array(DType::i64, {batch.count()});
+    for (int64_t i = 0; i < batch.input.count(); ++i)
+      batch.input.as<float>()[i] = static_cast<float>(samples[static_cast<size_t>(i / 100)]);
+    for (int64_t i = 0; i < batch.count(); ++i)
+      batch.target.as<int64_t>()[i] = context.epoch * 2 + (context.augment ? 1 : 0);
+    return batch;
+  }
+  void wait_until_begun(int64_t count) const {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return begun >= count; });
+  }
+  void set_open(bool value) {
+    const std::lock_guard lock(mutex);
+    open = value;
+    changed.notify_all();
+  }
+  int64_t begun_count() const {
+    const std::lock_guard lock(mutex);
+    return begun;
+  }
+  std::atomic<bool> fail = false;
+
+ private:
+  DataInfo info_;
+  mutable std::mutex mutex;
+  mutable std::condition_variable changed;
+  mutable int64_t begun = 0;
+  bool open = true;
+};
+
+constexpr int64_t kRow = 100 * 4 + 8 + 8;
+
+void expect_right(const Batch& batch, const ShardRequest& request, const Dataset& dataset, uint64_t seed) {
+  ASSERT_EQ(batch.count(), request.count);
+  const Permutation order = epoch_order(seed, request.epoch, dataset.size(Part::train));
+  for (int64_t i = 0; i < request.count; ++i) {
+    const int64_t position = request.first + i;
+    const int64_t sample = request.part == Part::train ? order[position] : position;
+    ASSERT_EQ(batch.samples[static_cast<size_t>(i)], sample);
+    ASSERT_EQ(batch.input.as<float>()[i * 100 + 99], static_cast<float>(sample));
+    ASSERT_EQ(batch.target.as<int64_t>()[i], request.epoch * 2 + (request.part == Part::train ? 1 : 0));
+  }
+}
+
+std::vector<ShardRequest> requests_of(int64_t epoch, int64_t size, int64_t each) {
+  std::vector<ShardRequest> requests;
+  for (int64_t first = 0; first < size; first += each)
+    requests.push_back({Part::train, epoch, first, std::min(each, size - first)});
+  return requests;
+}
+
+TEST(Prefetcher, GivesEveryShardRightWhoeverLoadsIt) {
+  for (const int64_t threads : {0, 1, 3}) {
+    for (const int64_t bytes : {int64_t{0}, 30 * kRow, int64_t{1} << 30}) {
+      Counting dataset(1000);
+      Prefetcher prefetcher(dataset, 7, threads, bytes);
+      std::vector<ShardRequest> all;
+      for (int64_t epoch = 0; epoch < 3; ++epoch) {
+        const auto more = requests_of(epoch, 1000, 7);
+        prefetcher.expect(more);
+        all.insert(all.end(), more.begin(), more.end());
+      }
+      std::atomic<size_t> next = 0;
+      std::vector<std::thread> lanes;
+      for (int lane = 0; lane < 3; ++lane) {
+        lanes.emplace_back([&] {
+          for (size_t i = next++; i < all.size(); i = next++) expect_right(prefetcher.take(all[i]), all[i], dataset, 7);
+        });
+      }
+      for (std::thread& lane : lanes) lane.join();
+      EXPECT_EQ(dataset.begun_count(), static_cast<int64_t>(all.size()));  // nothing twice
+    }
+  }
+}
+
+TEST(Prefetcher, UnexpectedAndRepeatedRequestsAreServed) {
+  Counting dataset(100);
+  Prefetcher prefetcher(dataset, 1, 2, 1 << 20);
+  const ShardRequest one{Part::val, 0, 5, 10}, two{Part::train, 4, 0, 20};
+  prefetcher.expect({one, one, one});
+  for (int i = 0; i < 5; ++i) expect_right(prefetcher.take(one), one, dataset, 1);
+  expect_right(prefetcher.take(two), two, dataset, 1);
+  EXPECT_EQ(prefetcher.take({Part::train, 0, 0, 0}).count(), 0);
+}
+
+TEST(Prefetcher, HoldsNoMoreThanItsBound) {
+  Counting dataset(1000);
+  Prefetcher prefetcher(dataset, 1, 4, 35 * kRow);
+  const auto all = requests_of(0, 1000, 10);
+  prefetcher.expect(all);
+  dataset.wait_until_begun(3);
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_EQ(dataset.begun_count(), 3);  // the fourth would make 40 rows
+  prefetcher.take(all[0]);
+  dataset.wait_until_begun(4);
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(dataset.begun_count(), 4);
+  // A shard that could never fit does not block those after it.
+  prefetcher.forget();
+  prefetcher.expect({{Part::train, 1, 0, 500}, {Part::train, 1, 500, 10}});
+  dataset.wait_until_begun(5);
+  EXPECT_EQ(prefetcher.take({Part::train, 1, 0, 500}).count(), 500);
+}
+
+TEST(Prefetcher, AShardNobodyBeganIsLoadedByItsTaker) {
+  Counting dataset(100);
+  dataset.set_open(false);
+  Prefetcher prefetcher(dataset, 1, 1, 1 << 20);
+  const auto all = requests_of(0, 100, 10);
+  prefetcher.expect(all);
+  dataset.wait_until_begun(1);  // the only thread hangs in the first
+  std::thread taker([&] { expect_right(prefetcher.take(all[5]), all[5], dataset, 1); });
+  dataset.wait_until_begun(2);  // so this is the taker itself
+  dataset.set_open(true);
+  taker.join();
+  for (const size_t i : {0, 1, 2, 3, 4, 6, 7, 8, 9}) expect_right(prefetcher.take(all[i]), all[i], dataset, 1);
+  EXPECT_EQ(dataset.begun_count(), 10);
+}
+
+TEST(Prefetcher, ErrorsReachTheTakerAndOnlyHim) {
+  Counting dataset(100);
+  dataset.fail = true;
+  Prefetcher prefetcher(dataset, 1, 2, 1 << 20);
+  const ShardRequest bad{Part::val, 0, 0, 5}, good{Part::train, 0, 0, 5};
+  prefetcher.expect({bad, good});
+  dataset.wait_until_begun(2);
+  EXPECT_THROW(prefetcher.take(bad), Error);
+  expect_right(prefetcher.take(good), good, dataset, 1);
+  EXPECT_THROW(prefetcher.take(bad), Error);  // loaded by the caller this time
+  dataset.fail = false;
+  expect_right(prefetcher.take(bad), bad, dataset, 1);
+}
+
+TEST(Prefetcher, ForgetDropsWhatIsExpectedButNotWhatIsTaken) {
+  Counting dataset(100);
+  dataset.set_open(false);
+  Prefetcher prefetcher(dataset, 1, 2, 1 << 20);
+  const auto all = requests_of(0, 100, 10);
+  prefetcher.expect(all);
+  dataset.wait_until_begun(2);
+  std::thread taker([&] { expect_right(prefetcher.take(all[0]), all[0], dataset, 1); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // most likely it waits by now; right either way
+  prefetcher.forget();
+  dataset.set_open(true);
+  taker.join();
+  const auto next = requests_of(1, 100, 10);
+  prefetcher.expect(next);
+  for (const ShardRequest& request : next) expect_right(prefetcher.take(request), request, dataset, 1);
+  EXPECT_LE(dataset.begun_count(), 13);
+}
+
+TEST(Prefetcher, EndsWithWorkLeft) {
+  for (int i = 0; i < 50; ++i) {
+    Counting dataset(10000);
+    Prefetcher prefetcher(dataset, 1, 3, 1 << 30);
+    prefetcher.expect(requests_of(0, 10000, 3));
+    if (i % 2 == 0) prefetcher.take({Part::train, 0, 0, 3});
+  }
+}
+
+TEST(Prefetcher, ManyThreadsExpectingTakingAndForgetting) {
+  Counting dataset(500);
+  Prefetcher prefetcher(dataset, 3, 3, 60 * kRow);
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      RandomStream draws(random_key({t}));
+      for (int i = 0; i < 400; ++i) {
+        const ShardRequest request{draws.below(2) == 0 ? Part::train : Part::val, static_cast<int64_t>(draws.below(3)),
+                                   static_cast<int64_t>(draws.below(30)), static_cast<int64_t>(draws.below(20))};
+        const auto what = draws.below(10);
+        if (what < 4) prefetcher.expect({request, request});
+        if (what == 4 && i % 7 == 0) prefetcher.forget();
+        if (what > 4) expect_right(prefetcher.take(request), request, dataset, 3);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(prefetcher.waited_seconds(), 0);
+}
+
+}  // namespace
+}  // namespace sinew::data

@@ -1,0 +1,63 @@
+// The visible list of architectures, and what their makers share.
+#include <sstream>
+
+#include "base/error.h"
+#include "model/makers.h"
+#include "model/model.h"
+
+namespace sinew::model {
+
+const std::vector<Architecture>& architectures() {
+  static const std::vector<Architecture> list = {
+      {"linear", make_linear, "one linear layer over the flattened input; PyTorch's default initialisation"},
+      {"svm", make_linear, "a linear layer trained with hinge loss; PyTorch's default initialisation"},
+      {"mlp", make_mlp, "hidden layers with activation, optional batch norm and dropout; PyTorch's defaults"},
+      {"cnn", make_cnn, "3x3 convolution blocks, each halving the image, then a linear layer; PyTorch's defaults"},
+      {"resnet18", make_resnet18, "He et al. 2016, basic blocks; Kaiming normal (fan out), batch norm at 1 and 0"},
+      {"resnet34", make_resnet34, "He et al. 2016, basic blocks; as resnet18"},
+      {"resnet50", make_resnet50, "He et al. 2016, bottlenecks with the stride in the 3x3; as resnet18"},
+      {"lstm", make_lstm, "text: embedding, LSTM, a prediction a place; else a classifier over rows; PyTorch's defaults"},
+  };
+  return list;
+}
+
+std::unique_ptr<Model> make_model(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs,
+                                  uint64_t seed) {
+  for (const Architecture& architecture : architectures()) {
+    if (options.name != architecture.name) continue;
+    const RandomScope scope(derive(random_key({seed}), "init"));
+    return architecture.make(options, data, outputs);
+  }
+  throw Error("no architecture '" + options.name + "'", "sinew schema lists them");
+}
+
+int64_t parameter_count(Model& model) {
+  int64_t count = 0;
+  for (const NamedTensor& parameter : model.parameters()) count += parameter.tensor.numel();
+  return count;
+}
+
+void require_numbers(const data::DataInfo& data, const char* model) {
+  if (data.input_dtype == DType::f32) return;
+  throw Error(std::string("model '") + model + "' takes numbers or images, but the data is text",
+              "use model: lstm for text");
+}
+
+void require_images(const data::DataInfo& data, const char* model) {
+  if (data.input_dtype == DType::f32 && data.input_shape.size() == 3) return;
+  std::ostringstream shape;
+  for (const int64_t size : data.input_shape) shape << size << ' ';
+  throw Error(std::string("model '") + model + "' takes images [channels, height, width], but a sample is [" +
+                  shape.str() + "]",
+              "use model: mlp for tables, model: lstm for text");
+}
+
+torch::Tensor activate(const torch::Tensor& input, const std::string& name) {
+  if (name == "relu") return torch::relu(input);
+  if (name == "gelu") return torch::gelu(input);
+  if (name == "tanh") return torch::tanh(input);
+  if (name == "silu") return torch::silu(input);
+  throw Error("no activation '" + name + "'", "relu, gelu, tanh or silu");
+}
+
+}  // namespace sinew::model

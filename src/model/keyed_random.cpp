@@ -1,0 +1,212 @@
+// The in-place random kernels of the CPU, replaced by counter-based ones.
+//
+// Why whole kernels: the schemas of dropout and its like take no generator, and the default generator is one for the
+// process. The in-place kernels are where dropout, scaled-dot-product attention, LSTM and encoder layers all end.
+#include <ATen/Dispatch.h>
+#include <c10/util/Logging.h>
+#include <torch/library.h>
+
+#include <cmath>
+#include <numbers>
+#include <span>
+
+#include "base/check.h"
+#include "model/model.h"
+
+C10_DECLARE_int(caffe2_log_level);
+
+namespace sinew::model {
+namespace {
+
+thread_local RandomKey scope_key;
+thread_local uint64_t scope_calls = 0;
+thread_local bool scope_active = false;
+
+RandomKey next_call_key() {
+  TORCH_CHECK(scope_active, "a random operator was called outside a keyed scope");
+  return derive(scope_key, scope_calls++);
+}
+
+// Random words for n elements, a word or two each, made in pieces that stay in cache.
+constexpr int64_t kPiece = 4096;
+
+// Calls fill(words, first, count) for consecutive pieces; `words_per_element` words each.
+template <typename Fill>
+void in_pieces(int64_t elements, int words_per_element, Fill fill) {
+  const RandomKey key = next_call_key();
+  std::vector<uint32_t> words(static_cast<size_t>(std::min(kPiece, elements) * words_per_element));
+  for (int64_t first = 0, piece = 0; first < elements; first += kPiece, ++piece) {
+    const int64_t count = std::min(kPiece, elements - first);
+    fill_random_bits(derive(key, static_cast<uint64_t>(piece)),
+                     std::span(words).first(static_cast<size_t>(count * words_per_element)));
+    fill(words.data(), first, count);
+  }
+}
+
+// [0, 1) with 24 bits, exact in float32.
+float unit(uint32_t word) { return static_cast<float>(word >> 8) * 0x1.0p-24F; }
+double unit(uint32_t high, uint32_t low) {
+  return static_cast<double>(((static_cast<uint64_t>(high) << 32) | low) >> 11) * 0x1.0p-53;
+}
+
+// Runs `fill(float* out, int64_t n)` on a dense float32 image of `self` and copies it back when it had to be made.
+template <typename Fill>
+at::Tensor& fill_floats(at::Tensor& self, Fill fill) {
+  if (self.numel() == 0) return self;
+  if (self.scalar_type() == at::kFloat && self.is_contiguous()) {
+    fill(self.mutable_data_ptr<float>());
+    return self;
+  }
+  const at::Tensor dense = at::empty(self.sizes(), self.options().dtype(at::kFloat).memory_format(at::MemoryFormat::Contiguous));
+  fill(dense.mutable_data_ptr<float>());
+  return self.copy_(dense);
+}
+
+at::Tensor& keyed_bernoulli(at::Tensor& self, double p, std::optional<at::Generator>) {
+  TORCH_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p in [0, 1], got ", p);
+  // word < p * 2^32, with p = 1 always true
+  const auto threshold = static_cast<uint64_t>(std::ldexp(p, 32));
+  return fill_floats(self, [&](float* out) {
+    in_pieces(self.numel(), 1, [&](const uint32_t* words, int64_t first, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) out[first + i] = words[i] < threshold ? 1.0F : 0.0F;
+    });
+  });
+}
+
+at::Tensor& keyed_bernoulli_tensor(at::Tensor& self, const at::Tensor& p, std::optional<at::Generator>) {
+  const at::Tensor limits = p.expand(self.sizes()).to(at::kFloat).contiguous();
+  return fill_floats(self, [&](float* out) {
+    const float* limit = limits.const_data_ptr<float>();
+    in_pieces(self.numel(), 1, [&](const uint32_t* words, int64_t first, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) out[first + i] = unit(words[i]) < limit[first + i] ? 1.0F : 0.0F;
+    });
+  });
+}
+
+at::Tensor& keyed_uniform(at::Tensor& self, double from, double to, std::optional<at::Generator>) {
+  const auto low = static_cast<float>(from), width = static_cast<float>(to - from);
+  return fill_floats(self, [&](float* out) {
+    in_pieces(self.numel(), 1, [&](const uint32_t* words, int64_t first, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) out[first + i] = low + width * unit(words[i]);
+    });
+  });
+}
+
+at::Tensor& keyed_normal(at::Tensor& self, double mean, double deviation, std::optional<at::Generator>) {
+  return fill_floats(self, [&](float* out) {
+    in_pieces(self.numel(), 2, [&](const uint32_t* words, int64_t first, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) {  // Box-Muller, one of the pair: simple and independent of the piece's end
+        const double radius = std::sqrt(-2.0 * std::log(1.0 - unit(words[2 * i], 0)));
+        const double angle = 2.0 * std::numbers::pi * unit(words[2 * i + 1], 0);
+        out[first + i] = static_cast<float>(mean + deviation * radius * std::cos(angle));
+      }
+    });
+  });
+}
+
+at::Tensor& keyed_exponential(at::Tensor& self, double lambda, std::optional<at::Generator>) {
+  return fill_floats(self, [&](float* out) {
+    in_pieces(self.numel(), 2, [&](const uint32_t* words, int64_t first, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) {
+        out[first + i] = static_cast<float>(-std::log(1.0 - unit(words[2 * i], words[2 * i + 1])) / lambda);
+      }
+    });
+  });
+}
+
+// Integers in [from, to); the bias of the multiply-shift is below 2^-32 for ranges below 2^32 and tolerated above.
+at::Tensor& fill_integers(at::Tensor& self, int64_t from, uint64_t range) {
+  if (self.numel() == 0) return self;
+  const at::Tensor wide = at::empty(self.sizes(), self.options().dtype(at::kLong).memory_format(at::MemoryFormat::Contiguous));
+  auto* out = wide.mutable_data_ptr<int64_t>();
+  in_pieces(self.numel(), 2, [&](const uint32_t* words, int64_t first, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      const uint64_t bits = (static_cast<uint64_t>(words[2 * i]) << 32) | words[2 * i + 1];
+      const auto scaled = static_cast<uint64_t>((static_cast<unsigned __int128>(bits) * range) >> 64);
+      out[first + i] = static_cast<int64_t>(static_cast<uint64_t>(from) + scaled);
+    }
+  });
+  return self.copy_(wide);
+}
+
+// The range torch documents for random_() without bounds: all integers the type holds exactly, from 0.
+uint64_t natural_range(at::ScalarType type) {
+  switch (type) {
+    case at::kFloat: return (1ULL << 24) + 1;
+    case at::kDouble: return (1ULL << 53) + 1;
+    case at::kHalf: return (1ULL << 11) + 1;
+    case at::kBFloat16: return (1ULL << 8) + 1;
+    case at::kBool: return 2;
+    case at::kByte: return 256;
+    case at::kChar: return 128;
+    case at::kShort: return 1ULL << 15;
+    case at::kInt: return 1ULL << 31;
+    default: return 1ULL << 63;
+  }
+}
+
+at::Tensor& keyed_random(at::Tensor& self, std::optional<at::Generator>) {
+  return fill_integers(self, 0, natural_range(self.scalar_type()));
+}
+at::Tensor& keyed_random_from(at::Tensor& self, int64_t from, std::optional<int64_t> to, std::optional<at::Generator>) {
+  const uint64_t range = to ? static_cast<uint64_t>(*to) - static_cast<uint64_t>(from)
+                            : natural_range(self.scalar_type()) - static_cast<uint64_t>(from);
+  TORCH_CHECK(!to || *to > from, "random_ expects from < to, got ", from, " and ", to.value_or(0));
+  return fill_integers(self, from, range);
+}
+at::Tensor& keyed_random_to(at::Tensor& self, int64_t to, std::optional<at::Generator>) {
+  return keyed_random_from(self, 0, to, std::nullopt);
+}
+
+at::Tensor& keyed_randperm(int64_t n, std::optional<at::Generator>, at::Tensor& out) {
+  TORCH_CHECK(n >= 0, "randperm expects n >= 0, got ", n);
+  at::Tensor order = at::empty({n}, at::kLong);
+  auto* places = order.mutable_data_ptr<int64_t>();
+  RandomStream stream(next_call_key());
+  for (int64_t i = 0; i < n; ++i) {  // Fisher-Yates, inside out
+    const auto j = static_cast<int64_t>(stream.below(static_cast<uint64_t>(i) + 1));
+    if (j != i) places[i] = places[j];
+    places[j] = i;
+  }
+  out.resize_({n});
+  return out.copy_(order);
+}
+
+}  // namespace
+
+void install_keyed_random() {
+  static const bool installed = [] {
+    // Replacing a kernel logs a warning for each; it is what we mean to do.
+    const int level = FLAGS_caffe2_log_level;
+    FLAGS_caffe2_log_level = 3;
+    // Leaked on purpose: destroying the library at exit would bring the old kernels back under running threads.
+    auto* library = new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::CPU, __FILE__, __LINE__);
+    library->impl("bernoulli_.float", TORCH_FN(keyed_bernoulli));
+    library->impl("bernoulli_.Tensor", TORCH_FN(keyed_bernoulli_tensor));
+    library->impl("uniform_", TORCH_FN(keyed_uniform));
+    library->impl("normal_", TORCH_FN(keyed_normal));
+    library->impl("exponential_", TORCH_FN(keyed_exponential));
+    library->impl("random_", TORCH_FN(keyed_random));
+    library->impl("random_.from", TORCH_FN(keyed_random_from));
+    library->impl("random_.to", TORCH_FN(keyed_random_to));
+    library->impl("randperm.generator_out", TORCH_FN(keyed_randperm));
+    FLAGS_caffe2_log_level = level;
+    return true;
+  }();
+  SINEW_CHECK(installed);
+}
+
+RandomScope::RandomScope(RandomKey key)
+    : saved_key_(scope_key), saved_calls_(scope_calls), saved_active_(scope_active) {
+  scope_key = key;
+  scope_calls = 0;
+  scope_active = true;
+}
+
+RandomScope::~RandomScope() {
+  scope_key = saved_key_;
+  scope_calls = saved_calls_;
+  scope_active = saved_active_;
+}
+
+}  // namespace sinew::model

@@ -1,0 +1,39 @@
+// A file that only grows, by whole records, and never troubles the one who writes to it.
+//
+// A full disk, a lost directory or a read-only file system keeps records waiting in memory (up to a bound, then new
+// ones are dropped and counted); every flush tries again from the very byte where the last write stopped, so the file
+// is whole again when space returns.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sinew::report {
+
+class AppendFile {
+ public:
+  explicit AppendFile(std::string path) : path_(std::move(path)) {}  // opened, and created, by the first flush
+  AppendFile(const AppendFile&) = delete;
+  AppendFile& operator=(const AppendFile&) = delete;
+  ~AppendFile();
+
+  void append(std::string_view record);
+  void flush() noexcept;  // what waits goes to the kernel, as far as it will take it
+  void fail(std::string why) {
+    other_trouble_ = std::move(why);
+  }                             // a trouble found elsewhere, shown with this file's own
+  std::string trouble() const;  // empty: everything appended is in the file
+  const std::string& path() const { return path_; }
+
+ private:
+  bool open();
+
+  std::string path_, waiting_, other_trouble_;
+  int descriptor_ = -1;
+  int code_ = 0;       // errno of the last failed attempt; 0: none
+  int last_code_ = 0;  // of the trouble that made records drop
+  int64_t dropped_ = 0;
+};
+
+}  // namespace sinew::report

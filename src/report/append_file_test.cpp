@@ -1,0 +1,94 @@
+#include "report/append_file.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "base/random.h"
+#include "report/testing.h"
+
+namespace sinew::report {
+namespace {
+
+using namespace testing;
+
+// Files of this process may grow to `bytes` while it lives; a write beyond ends early, then fails, as on a full disk.
+class FullDiskAt {
+ public:
+  explicit FullDiskAt(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    handler_ = ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDiskAt() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_{};
+  sighandler_t handler_;
+};
+
+TEST(AppendFile, a_disk_that_fills_up_and_empties_leaves_no_hole_and_no_half_record) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    RandomStream random(random_key({seed}));
+    const TemporaryDirectory directory;
+    std::string expected;
+    AppendFile file(directory / "x");
+    const auto append = [&] {
+      const std::string record(1 + random.below(200), static_cast<char>('a' + random.below(26)));
+      file.append(record + "\n");
+      expected += record + "\n";
+    };
+    for (int i = 0; i < 10; ++i) append();
+    file.flush();
+    EXPECT_EQ(file.trouble(), "");
+    {
+      const FullDiskAt full(expected.size() + random.below(150));
+      for (int i = 0; i < 20; ++i) {
+        append();
+        if (random.below(2) == 0) file.flush();
+      }
+      file.flush();
+      EXPECT_NE(file.trouble(), "");
+      EXPECT_NE(file.trouble().find(directory / "x"), std::string::npos);
+    }
+    append();
+    file.flush();
+    EXPECT_EQ(file.trouble(), "");
+    EXPECT_EQ(read_file(directory / "x"), expected);
+  }
+}
+
+TEST(AppendFile, memory_is_bounded_and_losses_are_counted) {
+  const TemporaryDirectory directory;
+  std::filesystem::create_symlink("/dev/full", directory / "x");
+  AppendFile file(directory / "x");
+  const std::string record(1 << 20, 'x');
+  for (int i = 0; i < 20; ++i) file.append(record);
+  file.flush();
+  EXPECT_EQ(file.trouble(), "cannot write " + (directory / "x") + ": No space left on device (12 records lost)");
+}
+
+TEST(AppendFile, appears_late_when_its_directory_does) {
+  const TemporaryDirectory directory;
+  AppendFile file(directory / "later/x");
+  file.append("one\n");
+  file.flush();
+  EXPECT_NE(file.trouble().find("No such file"), std::string::npos);
+  std::filesystem::create_directory(directory / "later");
+  file.flush();
+  EXPECT_EQ(file.trouble(), "");
+  EXPECT_EQ(read_file(directory / "later/x"), "one\n");
+}
+
+TEST(AppendFile, nothing_appended_makes_no_file) {
+  const TemporaryDirectory directory;
+  { AppendFile file(directory / "x"); }
+  EXPECT_FALSE(std::filesystem::exists(directory / "x"));
+}
+
+}  // namespace
+}  // namespace sinew::report

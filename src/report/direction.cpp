@@ -1,0 +1,47 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "report/report.h"
+
+namespace sinew::report {
+namespace {
+
+// Words of a metric's name that mean: less is better.
+constexpr std::array<std::string_view, 36> kLowerWords = {
+    "loss",   "losses",   "error",   "errors", "err",        "mse",      "rmse", "mae",        "mape",
+    "smape",  "rmsle",    "msle",    "mad",    "perplexity", "ppl",      "nll",  "entropy",    "bce",
+    "hinge",  "deviance", "brier",   "ece",    "wer",        "cer",      "fid",  "divergence", "kl",
+    "regret", "latency",  "seconds", "ms",     "time",       "distance", "bpc",  "bpb",        "mispredictions"};
+
+// "logloss", "valLoss" and the like: one word that ends in another.
+constexpr std::array<std::string_view, 4> kLowerEndings = {"loss", "error", "rmse", "perplexity"};
+
+bool means_lower(const std::string& word) {
+  if (std::find(kLowerWords.begin(), kLowerWords.end(), word) != kLowerWords.end()) return true;
+  return std::any_of(kLowerEndings.begin(), kLowerEndings.end(),
+                     [&](std::string_view end) { return word.ends_with(end); });
+}
+
+}  // namespace
+
+bool lower_is_better(std::string_view metric) {
+  std::string word;
+  bool rate = false, lower = false;
+  const auto finish_word = [&] {
+    rate = rate || word == "throughput" || word == "per";  // "samples_per_ms": what follows says nothing
+    lower = lower || (!rate && !word.empty() && means_lower(word));
+    word.clear();
+  };
+  for (const char c : metric) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      word.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
+    } else {
+      finish_word();
+    }
+  }
+  finish_word();
+  return lower;
+}
+
+}  // namespace sinew::report

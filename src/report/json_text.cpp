@@ -1,0 +1,60 @@
+#include "report/json_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace sinew::report {
+namespace {
+
+const char* word_for(double value) {
+  if (std::isnan(value)) return "NaN";
+  return value > 0 ? "Infinity" : "-Infinity";
+}
+
+}  // namespace
+
+void append_number(std::string& out, double value) {
+  if (!std::isfinite(value)) {
+    out.append("\"").append(word_for(value)).append("\"");
+    return;
+  }
+  if (value == 0 && std::signbit(value)) {  // "-0" is a whole number to many parsers, which have no negative zero
+    out.append("-0.0");
+    return;
+  }
+  char digits[32];
+  const auto [end, code] = std::to_chars(digits, digits + sizeof digits, value);
+  out.append(digits, end);
+}
+
+void append_string(std::string& out, std::string_view text) {
+  const bool plain =
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7F && c != '"' && c != '\\'; });
+  if (plain) {
+    out.append("\"").append(text).append("\"");
+  } else {
+    out.append(dump(Json(std::string(text))));
+  }
+}
+
+Json number_json(double value) {
+  return std::isfinite(value) ? Json(value) : Json(word_for(value));
+}
+
+std::optional<double> number_of(const Json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (!value.is_string()) return std::nullopt;
+  const auto& word = value.get_ref<const std::string&>();
+  if (word == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (word == "Infinity") return std::numeric_limits<double>::infinity();
+  if (word == "-Infinity") return -std::numeric_limits<double>::infinity();
+  return std::nullopt;
+}
+
+std::string dump(const Json& value, int indent) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace sinew::report

@@ -1,0 +1,88 @@
+#include "report/lines.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "report/metric_lines.h"
+#include "report/testing.h"
+
+namespace sinew::report {
+namespace {
+
+using namespace testing;
+
+std::string record(int64_t step) {
+  return "{\"step\":" + std::to_string(step) + ",\"a\":1}";
+}
+
+std::string cut(const std::string& text, int64_t step) {
+  const TemporaryDirectory directory;
+  write_file(directory / "x", text);
+  cut_after(directory / "x", Step(step), step_of_line);
+  return read_file(directory / "x");
+}
+
+TEST(Lines, chunks_and_line_ends_make_no_difference) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    RandomStream random(random_key({seed}));
+    const TemporaryDirectory directory;
+    std::string text;
+    std::vector<std::string> lines;
+    while (text.size() < 600'000) {
+      lines.emplace_back(1 + random.below(random.below(20) == 0 ? 300'000 : 100),
+                         static_cast<char>('a' + random.below(26)));
+      text += lines.back() + "\n";
+    }
+    const bool torn = random.below(2) == 0;
+    if (torn) text.pop_back();
+    write_file(directory / "x", text);
+    size_t seen = 0;
+    for_each_line(directory / "x", [&](const Line& line) {
+      ASSERT_LT(seen, lines.size());
+      EXPECT_EQ(line.text, lines[seen]);
+      EXPECT_EQ(line.number, static_cast<int64_t>(++seen));
+      EXPECT_EQ(line.whole, !(torn && seen == lines.size()));
+      EXPECT_EQ(line.end == text.size(), seen == lines.size());
+    });
+    EXPECT_EQ(seen, lines.size());
+  }
+}
+
+TEST(Lines, cut_keeps_what_is_up_to_the_step) {
+  const std::string kept = record(1) + "\n" + record(5) + "\n" + record(5) + "\n";
+  EXPECT_EQ(cut(kept + record(6) + "\n" + record(9) + "\n", 5), kept);
+  EXPECT_EQ(cut(kept, 5), kept);
+  EXPECT_EQ(cut(kept, 100), kept);
+  EXPECT_EQ(cut(kept, 0), "");
+  EXPECT_EQ(cut("", 3), "");
+}
+
+TEST(Lines, cut_drops_a_torn_end_and_finishes_a_whole_one) {
+  const std::string kept = record(1) + "\n";
+  const std::string next = record(2);
+  for (size_t length = 1; length < next.size(); ++length)
+    EXPECT_EQ(cut(kept + next.substr(0, length), 9), kept) << length;
+  EXPECT_EQ(cut(kept + next, 9), kept + next + "\n");
+  EXPECT_EQ(cut(kept + next, 1), kept);
+  EXPECT_EQ(cut(kept + std::string(4096, '\0'), 9), kept);  // what a file system leaves after a power cut
+}
+
+TEST(Lines, a_line_without_step_shares_the_fate_of_the_one_before) {
+  EXPECT_EQ(cut(record(1) + "\nrubbish\n" + record(3) + "\nrubbish\n", 1), record(1) + "\nrubbish\n");
+}
+
+TEST(Lines, records_out_of_order_are_sorted_out) {
+  const std::string one = record(1) + "\n", two = record(2) + "\n", nine = record(9) + "\n";
+  EXPECT_EQ(cut(one + nine + two + nine, 2), one + two);
+  EXPECT_EQ(cut(nine + one, 2), one);
+}
+
+TEST(Lines, ledger_lines_have_steps_too) {
+  std::string line;
+  append_ledger_line(line, 7, {1, 2});
+  EXPECT_EQ(line, "{\"step\":7,\"digest\":\"00000000000000010000000000000002\"}\n");
+  EXPECT_EQ(step_of_line(std::string_view(line).substr(0, line.size() - 1)), 7);
+}
+
+}  // namespace
+}  // namespace sinew::report

@@ -1,0 +1,149 @@
+#include "report/metric_lines.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+#include "report/json_text.h"
+
+namespace sinew::report {
+namespace {
+
+constexpr int64_t kLargest = int64_t{1} << 53;  // counters are whole numbers that a double holds exactly
+
+void append_integer(std::string& out, int64_t value) {
+  char digits[24];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+}
+
+bool put(MetricRecord& record, std::string_view name, double value) {
+  if (name != "step" && name != "samples") {
+    if (name == "time") {
+      record.wall_seconds = value;
+    } else {
+      record.values.insert_or_assign(std::string(name), value);
+    }
+    return true;
+  }
+  if (!(value >= 0 && value <= static_cast<double>(kLargest) && value == std::floor(value))) return false;
+  (name == "step" ? record.step : record.samples) = static_cast<int64_t>(value);
+  return true;
+}
+
+// Takes apart exactly what append_metrics_line writes when names need no escapes; declines everything else.
+class FastLine {
+ public:
+  explicit FastLine(std::string_view line) : at_(line.data()), end_(line.data() + line.size()) {}
+
+  bool read(MetricRecord& record) {
+    bool has_step = false;
+    if (!take('{')) return false;
+    do {
+      std::string_view name;
+      double value = 0;
+      if (!text(name) || !take(':') || !number(value) || !put(record, name, value)) return false;
+      has_step = has_step || name == "step";
+    } while (take(','));
+    return take('}') && at_ == end_ && has_step;
+  }
+
+ private:
+  bool take(char c) {
+    if (at_ == end_ || *at_ != c) return false;
+    ++at_;
+    return true;
+  }
+  bool text(std::string_view& out) {
+    if (!take('"')) return false;
+    const char* begin = at_;
+    while (at_ != end_ && *at_ >= ' ' && *at_ < 0x7F && *at_ != '"' && *at_ != '\\') ++at_;
+    out = {begin, static_cast<size_t>(at_ - begin)};
+    return take('"');
+  }
+  bool number(double& value) {
+    if (at_ != end_ && *at_ == '"') return false;  // NaN and its like are rare enough
+    const char* begin = at_;
+    if (at_ != end_ && *at_ == '-') ++at_;
+    // Stricter than from_chars, as JSON is: a digit first, and no second one after a leading 0.
+    if (at_ == end_ || *at_ < '0' || *at_ > '9') return false;
+    if (*at_ == '0' && at_ + 1 != end_ && at_[1] >= '0' && at_[1] <= '9') return false;
+    const auto [rest, code] = std::from_chars(begin, end_, value);
+    if (code != std::errc()) return false;
+    for (const char* c = begin; c != rest; ++c) {
+      if (*c == '.' && (c + 1 == rest || c[1] < '0' || c[1] > '9')) return false;
+    }
+    at_ = rest;
+    return true;
+  }
+
+  const char* at_;
+  const char* end_;
+};
+
+}  // namespace
+
+void append_metrics_line(std::string& out, int64_t step, int64_t samples, double wall_seconds, const Metrics& values) {
+  out.append("{\"step\":");
+  append_integer(out, step);
+  out.append(",\"samples\":");
+  append_integer(out, samples);
+  out.append(",\"time\":");
+  append_number(out, std::round(wall_seconds * 1000) / 1000);
+  for (const auto& [name, value] : values) {
+    SINEW_CHECK(name != "step" && name != "samples" && name != "time", name);
+    out.push_back(',');
+    append_string(out, name);
+    out.push_back(':');
+    append_number(out, value);
+  }
+  out.append("}\n");
+}
+
+void append_ledger_line(std::string& out, int64_t step, Digest digest) {
+  out.append("{\"step\":");
+  append_integer(out, step);
+  out.append(",\"digest\":\"").append(to_hex(digest)).append("\"}\n");
+}
+
+std::optional<MetricRecord> parse_metrics_line(std::string_view line, std::string* why) {
+  MetricRecord record;
+  if (FastLine(line).read(record)) return record;
+  return parse_metrics_line_slowly(line, why);
+}
+
+std::optional<MetricRecord> parse_metrics_line_slowly(std::string_view line, std::string* why) {
+  const auto refuse = [&](const std::string& reason) {
+    if (why != nullptr) *why = reason;
+    return std::nullopt;
+  };
+  // Depth is bounded by the callback: a flat object is all there is to find.
+  const Json json = Json::parse(
+      line, [](int depth, Json::parse_event_t, Json&) { return depth < 4; }, false);
+  if (json.is_discarded() || !json.is_object()) return refuse("not a JSON object");
+  if (!json.contains("step")) return refuse("no \"step\"");
+  MetricRecord record;
+  for (const auto& [name, value] : json.items()) {
+    const std::optional<double> number = number_of(value);
+    if (!number) return refuse("\"" + name + "\" is not a number");
+    if (!put(record, name, *number)) return refuse("\"" + name + "\" is not a whole number");
+  }
+  return record;
+}
+
+std::optional<int64_t> step_of_line(std::string_view line) {
+  constexpr std::string_view kStart = "{\"step\":";
+  if (!line.ends_with('}')) return std::nullopt;
+  if (line.starts_with(kStart)) {
+    int64_t step = 0;
+    const char* end = line.data() + line.size();
+    const auto [rest, code] = std::from_chars(line.data() + kStart.size(), end, step);
+    if (code == std::errc() && (*rest == ',' || *rest == '}') && step >= 0) return step;
+  }
+  const Json json = Json::parse(
+      line, [](int depth, Json::parse_event_t, Json&) { return depth < 4; }, false);
+  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_unsigned()) return std::nullopt;
+  return static_cast<int64_t>(json["step"].get<uint64_t>());
+}
+
+}  // namespace sinew::report

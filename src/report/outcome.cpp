@@ -1,0 +1,134 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "report/json_text.h"
+#include "report/report.h"
+
+namespace sinew::report {
+namespace {
+
+constexpr std::array<std::string_view, 4> kStatuses = {"done", "failed", "stopped", "budget"};
+
+// Reads the fields of one object; the first that is not of its kind is remembered as the reason to refuse.
+class ObjectFields {
+ public:
+  ObjectFields(const Json& object, std::string& wrong) : object_(object), wrong_(wrong) {}
+
+  void text(const char* name, std::string& out) {
+    if (const Json* value = find(name); value != nullptr) {
+      value->is_string() ? void(out = value->get<std::string>()) : refuse(name, "text");
+    }
+  }
+  void number(const char* name, double& out) {
+    if (const Json* value = find(name); value != nullptr) {
+      const auto number = number_of(*value);
+      number ? void(out = *number) : refuse(name, "a number");
+    }
+  }
+  template <typename Integer>
+  void integer(const char* name, Integer& out) {
+    if (const Json* value = find(name); value != nullptr) {
+      value->is_number_integer() ? void(out = value->get<Integer>()) : refuse(name, "a whole number");
+    }
+  }
+  void boolean(const char* name, bool& out) {
+    if (const Json* value = find(name); value != nullptr) {
+      value->is_boolean() ? void(out = value->get<bool>()) : refuse(name, "true or false");
+    }
+  }
+  const Json* object(const char* name) {
+    const Json* value = find(name);
+    if (value == nullptr || value->is_object()) return value;
+    refuse(name, "an object");
+    return nullptr;
+  }
+
+ private:
+  const Json* find(const char* name) const {
+    const auto it = object_.find(name);
+    return it == object_.end() || it->is_null() ? nullptr : &*it;
+  }
+  void refuse(const char* name, const char* kind) {
+    if (wrong_.empty()) wrong_ = std::string("\"") + name + "\" is not " + kind;
+  }
+
+  const Json& object_;
+  std::string& wrong_;
+};
+
+}  // namespace
+
+std::string outcome_json(const Outcome& outcome) {
+  Json json = {{"status", outcome.status},
+               {"exit_code", outcome.exit_code},
+               {"job", outcome.job},
+               {"started", number_json(outcome.started_wall_seconds)},
+               {"seconds", number_json(outcome.seconds)},
+               {"steps", outcome.steps},
+               {"samples", outcome.samples},
+               {"epochs", number_json(outcome.epochs)}};
+  if (!outcome.digest.empty()) json["digest"] = outcome.digest;
+  if (outcome.best) {
+    json["best"] = {
+        {"metric", outcome.best->metric}, {"value", number_json(outcome.best->value)}, {"step", outcome.best->step}};
+  }
+  if (outcome.objective) {
+    json["objective"] = {{"text", outcome.objective->text},
+                         {"met", outcome.objective->met},
+                         {"value", number_json(outcome.objective->value)}};
+  }
+  Json& last = json["last"] = Json::object();
+  for (const auto& [name, value] : outcome.last) last[name] = number_json(value);
+  if (!outcome.error.empty()) json["error"] = outcome.error;
+  if (!outcome.hint.empty()) json["hint"] = outcome.hint;
+  return dump(json, 2) + "\n";
+}
+
+std::expected<Outcome, std::string> parse_outcome(std::string_view text) {
+  const Json json = Json::parse(
+      text, [](int depth, Json::parse_event_t, Json&) { return depth < 8; }, false);
+  if (!json.is_object()) return std::unexpected("not a JSON object");
+  Outcome outcome;
+  std::string wrong;
+  ObjectFields fields(json, wrong);
+  outcome.status.clear();
+  fields.text("status", outcome.status);
+  fields.integer("exit_code", outcome.exit_code);
+  fields.text("job", outcome.job);
+  fields.number("started", outcome.started_wall_seconds);
+  fields.number("seconds", outcome.seconds);
+  fields.integer("steps", outcome.steps);
+  fields.integer("samples", outcome.samples);
+  fields.number("epochs", outcome.epochs);
+  fields.text("digest", outcome.digest);
+  fields.text("error", outcome.error);
+  fields.text("hint", outcome.hint);
+  if (const Json* best = fields.object("best"); best != nullptr) {
+    ObjectFields of_best(*best, wrong);
+    Outcome::Best& out = outcome.best.emplace();
+    of_best.text("metric", out.metric);
+    of_best.number("value", out.value);
+    of_best.integer("step", out.step);
+  }
+  if (const Json* objective = fields.object("objective"); objective != nullptr) {
+    ObjectFields of_objective(*objective, wrong);
+    Outcome::ObjectiveResult& out = outcome.objective.emplace();
+    out.value = std::numeric_limits<double>::quiet_NaN();
+    of_objective.text("text", out.text);
+    of_objective.boolean("met", out.met);
+    of_objective.number("value", out.value);
+  }
+  if (const Json* last = fields.object("last"); last != nullptr) {
+    ObjectFields of_last(*last, wrong);
+    for (const auto& [name, value] : last->items()) of_last.number(name.c_str(), outcome.last[name]);
+  }
+  if (std::find(kStatuses.begin(), kStatuses.end(), outcome.status) == kStatuses.end() && wrong.empty()) {
+    wrong = "\"status\" is none of done, failed, stopped, budget";
+  }
+  if (!wrong.empty()) return std::unexpected(wrong);
+  return outcome;
+}
+
+}  // namespace sinew::report

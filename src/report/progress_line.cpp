@@ -1,0 +1,131 @@
+#include "report/progress_line.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+#include "report/words.h"
+
+namespace sinew::report {
+namespace {
+
+constexpr int kBarCells = 10;
+
+// One part of the line. The one with the greatest `spare` is left out first; 0 always stays.
+struct Part {
+  std::string label, value, unit;
+  int spare = 0;
+  bool joined = false;  // one blank before it, not two
+  bool alarming = false;
+};
+
+int width_of(const Part& part) {
+  const auto with_gap = [](const std::string& text) { return text.empty() ? 0 : display_width(text) + 1; };
+  return with_gap(part.label) + display_width(part.value) + with_gap(part.unit);
+}
+
+int width_of(const std::vector<Part>& parts) {
+  int width = 0;
+  for (const Part& part : parts) width += width_of(part) + (&part == &parts.front() ? 0 : part.joined ? 1 : 2);
+  return width;
+}
+
+// Done so far, 0..1; negative where the end is not known.
+double fraction_done(const Progress& progress) {
+  double done = -1;
+  if (progress.total_steps > 0) {
+    done = static_cast<double>(progress.step.value) / static_cast<double>(progress.total_steps);
+  } else if (progress.total_epochs > 0) {
+    done = progress.epoch / progress.total_epochs;
+  }
+  return std::isfinite(done) && done >= 0 ? std::min(done, 1.0) : -1;
+}
+
+std::string bar_of(double done) {
+  const int full = static_cast<int>(done * kBarCells + 1e-9);
+  return "[" + std::string(static_cast<size_t>(full), '#') + std::string(static_cast<size_t>(kBarCells - full), '-') +
+         "]";
+}
+
+std::string trimmed(double value) {  // 5.3, 10
+  char text[48];
+  std::snprintf(text, sizeof text, "%.1f", value);
+  std::string digits = text;
+  if (digits.ends_with(".0")) digits.resize(digits.size() - 2);
+  return digits;
+}
+
+std::vector<Part> parts_of(const Progress& progress, bool bar) {
+  std::vector<Part> parts;
+  std::string step = std::to_string(progress.step.value);
+  if (progress.total_steps > 0) {
+    const std::string total = std::to_string(progress.total_steps);
+    if (step.size() < total.size()) step.insert(0, total.size() - step.size(), ' ');  // the line does not jump about
+    step += "/" + total;
+  }
+  parts.push_back({"step", step, "", 0, false, false});
+  if (progress.total_epochs > 0) {
+    char epoch[48];
+    std::snprintf(epoch, sizeof epoch, "%.1f", progress.epoch);
+    parts.push_back({"epoch", epoch + ("/" + trimmed(progress.total_epochs)), "", 30, false, false});
+  } else if (progress.epoch > 0) {
+    char epoch[48];
+    std::snprintf(epoch, sizeof epoch, "%.1f", progress.epoch);
+    parts.push_back({"epoch", epoch, "", 30, false, false});
+  }
+  if (const double done = fraction_done(progress); bar && done >= 0)
+    parts.push_back({"", bar_of(done), "", 50, true, false});
+  int nth = 0;
+  for (const auto& [name, value] : progress.shown) {
+    parts.push_back({printable(name), short_number(value), "", nth == 0 ? 5 : 20 + nth, false, !std::isfinite(value)});
+    ++nth;
+  }
+  if (progress.samples_per_second > 0) {
+    parts.push_back({"", short_count(progress.samples_per_second), "samples/s", 40, false, false});
+  }
+  if (progress.eta_seconds >= 0) parts.push_back({"eta", short_seconds(progress.eta_seconds), "", 10, false, false});
+  return parts;
+}
+
+std::string render(const std::vector<Part>& parts, bool color) {
+  const char* dim = color ? "\x1b[2m" : "";
+  const char* red = color ? "\x1b[31m" : "";
+  const char* plain = color ? "\x1b[0m" : "";
+  std::string line;
+  for (const Part& part : parts) {
+    if (!line.empty()) line += part.joined ? " " : "  ";
+    if (!part.label.empty()) line += dim + part.label + plain + " ";
+    line += part.alarming ? red + part.value + plain : part.value;
+    if (!part.unit.empty()) line += std::string(" ") + dim + part.unit + plain;
+  }
+  return line;
+}
+
+}  // namespace
+
+std::string progress_line(const Progress& progress, int columns, bool bar, bool color) {
+  std::vector<Part> parts = parts_of(progress, bar);
+  if (columns <= 0) return render(parts, color);
+  while (parts.size() > 1 && width_of(parts) > columns) {
+    parts.erase(
+        std::max_element(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.spare < b.spare; }));
+  }
+  if (width_of(parts) > columns) return fit(render(parts, false), columns);
+  return render(parts, color);
+}
+
+Json progress_json(const Progress& progress) {
+  Json json = {{"step", progress.step.value}};
+  if (progress.total_steps > 0) json["total_steps"] = progress.total_steps;
+  json["epoch"] = number_json(progress.epoch);
+  if (progress.total_epochs > 0) json["total_epochs"] = number_json(progress.total_epochs);
+  json["samples"] = progress.samples;
+  json["samples_per_second"] = number_json(progress.samples_per_second);
+  if (progress.eta_seconds >= 0) json["eta_seconds"] = number_json(progress.eta_seconds);
+  Json& metrics = json["metrics"] = Json::object();
+  for (const auto& [name, value] : progress.shown) metrics[name] = number_json(value);
+  return json;
+}
+
+}  // namespace sinew::report

@@ -1,0 +1,135 @@
+#include "report/progress_line.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+#include "base/random.h"
+#include "report/words.h"
+
+namespace sinew::report {
+namespace {
+
+Progress example() {
+  Progress progress;
+  progress.step = Step(1240);
+  progress.total_steps = 2350;
+  progress.epoch = 5.27;
+  progress.total_epochs = 10;
+  progress.samples_per_second = 84210;
+  progress.eta_seconds = 12.3;
+  progress.shown = {{"loss", 0.312}, {"val/accuracy", 0.912}};
+  return progress;
+}
+
+// Text without its colour marks.
+std::string bare(const std::string& text) {
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {
+      i = text.find('m', i);
+    } else {
+      plain.push_back(text[i]);
+    }
+  }
+  return plain;
+}
+
+TEST(ProgressLine, whole) {
+  EXPECT_EQ(progress_line(example(), 120, true, false),
+            "step 1240/2350  epoch 5.3/10 [#####-----]  loss 0.3120  val/accuracy 0.9120  84.2k samples/s  eta 12s");
+  EXPECT_EQ(progress_line(example(), 0, false, false),
+            "step 1240/2350  epoch 5.3/10  loss 0.3120  val/accuracy 0.9120  84.2k samples/s  eta 12s");
+}
+
+TEST(ProgressLine, the_least_needed_is_left_out_first) {
+  EXPECT_EQ(progress_line(example(), 79, true, false),
+            "step 1240/2350  epoch 5.3/10  loss 0.3120  val/accuracy 0.9120  eta 12s");
+  EXPECT_EQ(progress_line(example(), 60, true, false), "step 1240/2350  loss 0.3120  val/accuracy 0.9120  eta 12s");
+  EXPECT_EQ(progress_line(example(), 40, true, false), "step 1240/2350  loss 0.3120  eta 12s");
+  EXPECT_EQ(progress_line(example(), 14, true, false), "step 1240/2350");
+  EXPECT_EQ(progress_line(example(), 10, true, false), "step 1240…");
+}
+
+TEST(ProgressLine, what_is_not_known_is_not_shown) {
+  EXPECT_EQ(progress_line({}, 80, true, false), "step 0");
+  Progress progress;
+  progress.step = Step(7);
+  progress.epoch = 0.26;
+  EXPECT_EQ(progress_line(progress, 80, true, false), "step 7  epoch 0.3");
+  progress.total_steps = 100'000;
+  EXPECT_EQ(progress_line(progress, 80, true, false), "step      7/100000  epoch 0.3 [----------]");
+}
+
+// Whatever it is told, the line stays within its columns and holds nothing that moves the cursor.
+TEST(ProgressLine, fits_and_stays_one_line_for_anything) {
+  for (uint64_t seed = 0; seed < 3000; ++seed) {
+    RandomStream random(random_key({seed}));
+    const auto any = [&] { return std::bit_cast<double>(random.bits64()); };
+    Progress progress;
+    progress.step = Step(static_cast<int64_t>(random.bits64() >> 1));
+    progress.total_steps = static_cast<int64_t>(random.bits64() >> (1 + random.below(63)));
+    progress.epoch = any();
+    progress.total_epochs = any();
+    progress.samples_per_second = any();
+    progress.eta_seconds = any();
+    for (uint64_t i = random.below(5); i > 0; --i) {
+      std::string name(random.below(30), ' ');
+      for (char& c : name) c = static_cast<char>(random.below(256));
+      progress.shown[name] = any();
+    }
+    const int columns = 1 + static_cast<int>(random.below(150));
+    const bool color = random.below(2) == 0;
+    const std::string line = bare(progress_line(progress, columns, true, color));
+    EXPECT_LE(display_width(line), columns) << line;
+    EXPECT_EQ(line, printable(line));
+    EXPECT_NE(line, "");
+  }
+}
+
+TEST(ProgressLine, colour_changes_no_letter) {
+  Progress progress = example();
+  progress.shown["loss"] = NAN;
+  for (int columns = 1; columns < 120; ++columns) {
+    EXPECT_EQ(bare(progress_line(progress, columns, true, true)), progress_line(progress, columns, true, false));
+  }
+  EXPECT_NE(progress_line(progress, 0, true, true).find("\x1b[31mnan"), std::string::npos);
+}
+
+TEST(Words, numbers) {
+  const std::vector<std::pair<double, std::string>> cases = {
+      {0, "0"},         {0.312, "0.3120"},    {-0.5, "-0.5000"},    {0.99996, "1.000"},
+      {1, "1.000"},     {12.345, "12.35"},    {99.996, "100.0"},    {999.96, "1000"},
+      {54321, "54321"}, {123456, "1.23e+05"}, {0.00012, "1.20e-04"}};
+  for (const auto& [value, text] : cases) EXPECT_EQ(short_number(value), text);
+  EXPECT_EQ(short_count(84210), "84.2k");
+  EXPECT_EQ(short_count(999.9), "1.00k");
+  EXPECT_EQ(short_count(12), "12");
+  EXPECT_EQ(short_count(1.25), "1.2");
+  EXPECT_EQ(short_count(1.2e6), "1.20M");
+  EXPECT_EQ(short_seconds(12.3), "12s");
+  EXPECT_EQ(short_seconds(59.7), "1m00s");
+  EXPECT_EQ(short_seconds(185), "3m05s");
+  EXPECT_EQ(short_seconds(8040), "2h14m");
+  EXPECT_EQ(short_seconds(442800), "5d03h");
+  EXPECT_EQ(short_seconds(NAN), "?");
+  EXPECT_EQ(short_seconds(1e300), "long");
+}
+
+TEST(Words, text_on_a_terminal) {
+  EXPECT_EQ(printable("a\x1b[2Jb\r\nc\td\x7f"), "a?[2Jb??c?d?");
+  EXPECT_EQ(printable("a\nb\tc\r", true), "a\nb\tc?");
+  EXPECT_EQ(printable("µé日本"), "µé日本");
+  EXPECT_EQ(printable("\xff\xc0\x80\xed\xa0\x80\xe2\x80"), "????????");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m \xe2\x80\xae"),
+            "?31m ?");
+  EXPECT_EQ(display_width("µé日本"), 6);
+  EXPECT_EQ(fit("日本語", 4), "日…");
+  EXPECT_EQ(fit("日本語", 6), "日本語");
+  EXPECT_EQ(fit("abc", 0), "");
+}
+
+}  // namespace
+}  // namespace sinew::report

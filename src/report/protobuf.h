@@ -1,0 +1,54 @@
+// Writes the protocol-buffer wire format: the four field kinds TensorBoard's messages need, and no schema.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace sinew::report {
+
+// A message under construction. Fields appear in the order they are put.
+class Message {
+ public:
+  Message& integer(int field, int64_t value) {
+    key(field, 0);
+    varint(static_cast<uint64_t>(value));
+    return *this;
+  }
+  Message& real(int field, double value) {
+    key(field, 1);
+    fixed(&value, sizeof value);
+    return *this;
+  }
+  Message& single(int field, float value) {
+    key(field, 5);
+    fixed(&value, sizeof value);
+    return *this;
+  }
+  Message& bytes(int field, std::string_view value) {
+    key(field, 2);
+    varint(value.size());
+    wire_.append(value);
+    return *this;
+  }
+  Message& message(int field, const Message& value) { return bytes(field, value.wire_); }
+  const std::string& wire() const { return wire_; }
+  void clear() { wire_.clear(); }
+
+ private:
+  void key(int field, int kind) { varint(static_cast<uint64_t>(field) << 3 | static_cast<uint64_t>(kind)); }
+  void varint(uint64_t value) {
+    for (; value >= 0x80; value >>= 7) wire_.push_back(static_cast<char>((value & 0x7F) | 0x80));
+    wire_.push_back(static_cast<char>(value));
+  }
+  void fixed(const void* value, size_t size) {  // little-endian, as every machine this runs on
+    const size_t end = wire_.size();
+    wire_.resize(end + size);
+    std::memcpy(wire_.data() + end, value, size);
+  }
+
+  std::string wire_;
+};
+
+}  // namespace sinew::report

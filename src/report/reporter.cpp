@@ -1,0 +1,231 @@
+// Reporter: takes what training tells and spreads it over the screen and the files of the run directory.
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <utility>
+
+#include "base/disk.h"
+#include "report/append_file.h"
+#include "report/json_text.h"
+#include "report/lines.h"
+#include "report/metric_lines.h"
+#include "report/progress_line.h"
+#include "report/report.h"
+#include "report/screen.h"
+#include "report/tensorboard.h"
+#include "report/words.h"
+
+namespace sinew::report {
+namespace {
+
+constexpr double kFlushSeconds = 1.0;
+constexpr double kLiveSeconds = 0.1;  // between drawings of the live line
+
+const char* word_for(Level level) {
+  switch (level) {
+    case Level::info: return "info";
+    case Level::warning: return "warning";
+    case Level::error: return "error";
+  }
+  return "info";
+}
+
+std::string in(const std::string& directory, const char* name) {
+  return (std::filesystem::path(directory) / name).string();
+}
+
+}  // namespace
+
+struct Reporter::State {
+  State(ReporterOptions given, Clock& the_clock)
+      : options(std::move(given)),
+        clock(the_clock),
+        screen(options),
+        metrics(in(options.directory, "metrics.jsonl")),
+        log(in(options.directory, "log.jsonl")),
+        ledger(in(options.directory, "ledger.jsonl")) {}
+
+  void cut_back();
+  void open_events();
+  void flush_files();
+  void flush_when_due();
+  void tell_troubles();
+  void show(const Progress& progress, bool last);
+  void say(Level level, const std::string& event, const std::string& text, const Fields& fields);
+
+  // Records waiting, files and screen, in the order in which they are told of trouble.
+  std::vector<AppendFile*> files() { return {&metrics, &ledger, events ? &*events : &log, &log}; }
+
+  ReporterOptions options;
+  Clock& clock;
+  Screen screen;
+  AppendFile metrics, log, ledger;
+  std::optional<AppendFile> events;  // TensorBoard
+  std::optional<Step> step;          // the newest anyone told
+  bool has_hparams = false, finished = false;
+  double flushed_at = 0;
+  std::optional<double> shown_at;
+  std::optional<Progress> unshown;  // the newest progress, while the line is not due yet
+  std::vector<std::string> told;    // paths whose trouble was told
+  std::string line;                 // scratch
+};
+
+// Each file on its own: one that can not be cut does not keep the others from it.
+void Reporter::State::cut_back() {
+  const auto attempt = [](AppendFile& file, auto&& cut) {
+    try {
+      cut();
+    } catch (const std::exception& error) {
+      file.fail(error.what());
+    }
+  };
+  const Step step_kept =
+      options.resumed_at.value_or(Step(std::numeric_limits<int64_t>::max()));  // else: torn ends only
+  attempt(metrics, [&] { cut_after(metrics.path(), step_kept, step_of_line); });
+  attempt(ledger, [&] { cut_after(ledger.path(), step_kept, step_of_line); });
+  attempt(log, [&] {
+    cut_after(log.path(), Step(std::numeric_limits<int64_t>::max()),
+              [](std::string_view text) { return text.ends_with('}') ? std::optional<int64_t>(0) : std::nullopt; });
+  });
+  if (events) attempt(*events, [&] { cut_session_end(options.directory); });
+}
+
+void Reporter::State::open_events() {
+  if (!options.tensorboard) return;
+  const double now = clock.wall_seconds();
+  events.emplace(new_event_path(options.directory, now));
+  events->append(version_record(now));
+  events->append(session_start_record(now, options.resumed_at ? options.resumed_at->value + 1 : 0));
+}
+
+void Reporter::State::flush_files() {
+  for (AppendFile* file : files()) file->flush();
+  flushed_at = clock.monotonic_seconds();
+  tell_troubles();
+}
+
+void Reporter::State::flush_when_due() {
+  if (clock.monotonic_seconds() - flushed_at >= kFlushSeconds) flush_files();
+}
+
+void Reporter::State::tell_troubles() {
+  for (AppendFile* file : files()) {
+    const std::string trouble = file->trouble();
+    if (trouble.empty() || std::find(told.begin(), told.end(), file->path()) != told.end()) continue;
+    told.push_back(file->path());
+    say(Level::warning, "disk", trouble + "; training goes on, writing is tried again every second", {});
+  }
+}
+
+void Reporter::State::say(Level level, const std::string& event, const std::string& text, const Fields& fields) {
+  Json json = {{"ts", utc_iso(clock.wall_seconds())}, {"level", word_for(level)}, {"event", event}};
+  if (step) json["step"] = step->value;
+  json["text"] = text;
+  if (!fields.empty()) json["fields"] = fields;
+  const std::string written = dump(json);
+  log.append(written + "\n");
+  log.flush();
+  if (options.format == LogFormat::json) {
+    screen.line(written);
+  } else {
+    screen.message(level, text);
+  }
+}
+
+void Reporter::State::show(const Progress& progress, bool last) {
+  shown_at = clock.monotonic_seconds();
+  unshown.reset();
+  if (options.format == LogFormat::json) {
+    Json json = {{"ts", utc_iso(clock.wall_seconds())}, {"level", "info"}, {"event", "progress"}};
+    json.update(progress_json(progress));
+    screen.line(dump(json));
+  } else if (options.terminal) {
+    screen.live(progress_line(progress, screen.columns(), true, options.color));
+  } else {
+    screen.line(progress_line(progress, 0, false, options.color));
+  }
+  if (last) screen.end_live();
+}
+
+Reporter::Reporter(ReporterOptions options, Clock& clock) : state_(std::make_unique<State>(std::move(options), clock)) {
+  state_->open_events();
+  state_->cut_back();
+  state_->flush_files();
+}
+
+Reporter::~Reporter() {
+  flush();
+  state_->screen.end_live();
+}
+
+void Reporter::hparams(const std::map<std::string, std::string>& values) {
+  if (!state_->events || state_->has_hparams) return;
+  state_->has_hparams = true;
+  state_->events->append(hparams_record(state_->clock.wall_seconds(), values));
+  state_->flush_when_due();
+}
+
+void Reporter::metrics(Step step, int64_t samples, const Metrics& values) {
+  State& state = *state_;
+  state.step = step;
+  if (values.empty()) return;
+  const double now = state.clock.wall_seconds();
+  state.line.clear();
+  append_metrics_line(state.line, step.value, samples, now, values);
+  state.metrics.append(state.line);
+  if (state.events) state.events->append(scalars_record(now, step.value, values));
+  state.flush_when_due();
+}
+
+void Reporter::progress(const Progress& progress) {
+  State& state = *state_;
+  state.step = progress.step;
+  const bool live = state.options.terminal && state.options.format == LogFormat::human;
+  const double interval = live ? kLiveSeconds : state.options.plain_interval_seconds;
+  if (!state.shown_at || state.clock.monotonic_seconds() - *state.shown_at >= interval) {
+    state.show(progress, false);
+  } else {
+    state.unshown = progress;
+  }
+  state.flush_when_due();
+}
+
+void Reporter::say(Level level, const std::string& event, const std::string& text, const Fields& fields) {
+  state_->say(level, event, text, fields);
+  state_->flush_when_due();
+  state_->tell_troubles();
+}
+
+void Reporter::ledger(Step step, Digest digest) {
+  if (!state_->options.ledger) return;
+  state_->line.clear();
+  append_ledger_line(state_->line, step.value, digest);
+  state_->ledger.append(state_->line);
+  state_->flush_when_due();
+}
+
+void Reporter::finish(bool success) {
+  if (std::exchange(state_->finished, true)) return;
+  if (state_->unshown) state_->show(*std::exchange(state_->unshown, std::nullopt), true);
+  state_->screen.end_live();
+  if (state_->events && state_->has_hparams) {
+    state_->events->append(session_end_record(state_->clock.wall_seconds(), success));
+  }
+  flush();
+}
+
+void Reporter::flush() {
+  state_->flush_files();
+}
+
+std::string Reporter::trouble() const {
+  std::string all;
+  for (AppendFile* file : state_->files()) {
+    const std::string trouble = file->trouble();
+    if (trouble.empty() || all.find(trouble) != std::string::npos) continue;
+    all += (all.empty() ? "" : "; ") + trouble;
+  }
+  return all;
+}
+
+}  // namespace sinew::report

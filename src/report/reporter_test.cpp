@@ -1,0 +1,317 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/disk.h"
+#include "report/json_text.h"
+#include "report/report.h"
+#include "report/testing.h"
+#include "report/words.h"
+
+namespace sinew::report {
+namespace {
+
+using namespace testing;
+
+// A terminal of one row height that matters: what stands on the finished lines and on the one under the cursor.
+class Terminal {
+ public:
+  void show(std::string_view text) {
+    all += text;
+    for (size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == '\r') {
+        column_ = 0;
+      } else if (text[i] == '\n') {
+        done.push_back(current);
+        current.clear();
+        column_ = 0;
+      } else if (text.substr(i).starts_with("\x1b[K")) {
+        current.resize(std::min(current.size(), column_));
+        i += 2;
+      } else {
+        if (column_ >= current.size()) current.resize(column_ + 1, ' ');
+        current[column_++] = text[i];
+      }
+    }
+  }
+  std::vector<std::string> done;
+  std::string current, all;
+
+ private:
+  size_t column_ = 0;
+};
+
+struct Bench {
+  ReporterOptions options() {
+    ReporterOptions options;
+    options.directory = directory.path;
+    options.output = [this](std::string_view text) { terminal.show(text); };
+    options.errors = [this](std::string_view text) {
+      errors += text;
+      if (options_.terminal) terminal.show(text);
+    };
+    options.terminal = options_.terminal;
+    options.format = options_.format;
+    options.tensorboard = options_.tensorboard;
+    options.ledger = true;
+    options.resumed_at = options_.resumed_at;
+    return options;
+  }
+  Reporter make() { return Reporter(options(), clock); }
+  std::vector<Json> log() const {
+    std::vector<Json> lines;
+    std::istringstream text(read_file(directory / "log.jsonl"));
+    for (std::string line; std::getline(text, line);) lines.push_back(Json::parse(line));
+    return lines;
+  }
+
+  TemporaryDirectory directory;
+  FakeClock clock;
+  Terminal terminal;
+  std::string errors;
+  ReporterOptions options_;
+};
+
+Progress at(int64_t step, double loss = 0.5) {
+  Progress progress;
+  progress.step = Step(step);
+  progress.total_steps = 100;
+  progress.shown = {{"loss", loss}};
+  return progress;
+}
+
+TEST(Reporter, live_line_is_redrawn_in_place_at_most_ten_times_a_second) {
+  Bench bench;
+  bench.options_.terminal = true;
+  {
+    Reporter reporter = bench.make();
+    for (int step = 1; step <= 1000; ++step) {
+      reporter.progress(at(step));
+      bench.clock.now += 0.001;
+    }
+    EXPECT_TRUE(bench.terminal.done.empty());
+    const auto drawn = std::count(bench.terminal.all.begin(), bench.terminal.all.end(), '\r');
+    EXPECT_GE(drawn, 9);
+    EXPECT_LE(drawn, 11);
+    reporter.finish(true);
+  }
+  ASSERT_EQ(bench.terminal.done.size(), 1U);  // the last state stays, whole
+  EXPECT_EQ(bench.terminal.done[0], "step 1000/100 [##########]  loss 0.5000");
+  EXPECT_EQ(bench.terminal.current, "");
+}
+
+TEST(Reporter, messages_pass_above_the_live_line) {
+  Bench bench;
+  bench.options_.terminal = true;
+  Reporter reporter = bench.make();
+  reporter.say(Level::info, "start", "starts");
+  reporter.progress(at(1));
+  reporter.say(Level::info, "eval", "val/accuracy 0.9");
+  reporter.say(Level::warning, "slow", "data is slow");
+  EXPECT_EQ(bench.terminal.done, (std::vector<std::string>{"starts", "val/accuracy 0.9", "warning: data is slow"}));
+  EXPECT_EQ(bench.terminal.current, "step   1/100 [----------]  loss 0.5000");
+  EXPECT_EQ(bench.errors, "warning: data is slow\n");
+}
+
+TEST(Reporter, a_shorter_line_leaves_nothing_of_a_longer_one) {
+  Bench bench;
+  bench.options_.terminal = true;
+  Reporter reporter = bench.make();
+  Progress progress = at(1);
+  progress.shown["val/accuracy"] = 0.5;
+  reporter.progress(progress);
+  bench.clock.now += 1;
+  reporter.progress(at(2));
+  EXPECT_EQ(bench.terminal.current, "step   2/100 [----------]  loss 0.5000");
+}
+
+TEST(Reporter, elsewhere_plain_lines_now_and_then_and_no_carriage_return) {
+  Bench bench;
+  {
+    Reporter reporter = bench.make();
+    for (int step = 1; step <= 100; ++step) {
+      reporter.progress(at(step));
+      bench.clock.now += 0.2;
+    }
+    reporter.say(Level::error, "oops", "it broke\x1b[2J");
+    reporter.finish(false);
+  }
+  EXPECT_EQ(bench.terminal.done, (std::vector<std::string>{"step   1/100  loss 0.5000", "step  26/100  loss 0.5000",
+                                                           "step  51/100  loss 0.5000", "step  76/100  loss 0.5000",
+                                                           "step 100/100  loss 0.5000"}));
+  EXPECT_EQ(bench.terminal.all.find('\r'), std::string::npos);
+  EXPECT_EQ(bench.terminal.all.find('\x1b'), std::string::npos);
+  EXPECT_EQ(bench.errors, "error: it broke?[2J\n");
+}
+
+TEST(Reporter, json_is_one_object_a_line) {
+  Bench bench;
+  bench.options_.format = LogFormat::json;
+  bench.options_.terminal = true;  // also there
+  {
+    Reporter reporter = bench.make();
+    reporter.say(Level::warning, "skip", "bad \"sample\"\n\xff", {{"sample", "7"}});
+    reporter.progress(at(3, NAN));
+    reporter.finish(true);
+  }
+  ASSERT_EQ(bench.terminal.done.size(), 2U);
+  EXPECT_EQ(bench.errors, "");
+  const Json said = Json::parse(bench.terminal.done[0]), progress = Json::parse(bench.terminal.done[1]);
+  EXPECT_EQ(said["level"], "warning");
+  EXPECT_EQ(said["event"], "skip");
+  EXPECT_EQ(said["text"], "bad \"sample\"\n\xEF\xBF\xBD");
+  EXPECT_EQ(said["fields"]["sample"], "7");
+  EXPECT_EQ(said["ts"], "2025-11-21T04:01:40.000Z");
+  EXPECT_EQ(progress["event"], "progress");
+  EXPECT_EQ(progress["step"], 3);
+  EXPECT_EQ(progress["total_steps"], 100);
+  EXPECT_EQ(progress["metrics"]["loss"], "NaN");
+}
+
+TEST(Reporter, what_is_said_is_logged_with_the_step) {
+  Bench bench;
+  Reporter reporter = bench.make();
+  reporter.say(Level::info, "start", "starts");
+  reporter.metrics(Step(12), 1, {{"a", 1}});
+  reporter.say(Level::error, "nan", "loss is NaN", {{"layer", "fc1"}});
+  const std::vector<Json> log = bench.log();
+  ASSERT_EQ(log.size(), 2U);
+  EXPECT_FALSE(log[0].contains("step"));
+  EXPECT_EQ(log[1]["step"], 12);
+  EXPECT_EQ(log[1]["fields"]["layer"], "fc1");
+}
+
+TEST(Reporter, records_reach_the_files_within_a_second) {
+  Bench bench;
+  Reporter reporter = bench.make();
+  reporter.metrics(Step(1), 64, {{"a", 1}});
+  reporter.ledger(Step(1), {1, 2});
+  bench.clock.now += 1;
+  reporter.progress(at(2));  // any call will do
+  EXPECT_EQ(read_metrics(bench.directory / "metrics.jsonl").size(), 1U);
+  EXPECT_EQ(read_file(bench.directory / "ledger.jsonl"),
+            "{\"step\":1,\"digest\":\"00000000000000010000000000000002\"}\n");
+  reporter.metrics(Step(2), 128, {{"a", 2}});
+  reporter.flush();
+  EXPECT_EQ(read_metrics(bench.directory / "metrics.jsonl").back().samples, 128);
+}
+
+// What a reader of event files that honours session starts makes of them: tag -> step -> value.
+std::map<std::string, std::map<int64_t, float>> scalars_in(const std::string& directory) {
+  std::map<std::string, std::map<int64_t, float>> scalars;
+  bool started = false;
+  for (const std::string& path : event_files_in(directory)) {
+    for (const Wire& event : read_tfrecords(read_file(path))) {
+      const int64_t step = event.fields.contains(2) ? static_cast<int64_t>(event.integer(2)) : 0;
+      if (event.fields.contains(7) && std::exchange(started, true)) {
+        for (auto& [tag, values] : scalars) values.erase(values.lower_bound(step), values.end());
+      }
+      if (!event.fields.contains(5)) continue;
+      for (const Wire& value : event.in(5).all(1)) {
+        if (value.fields.contains(2)) scalars[value.one(1)][step] = value.as<float>(2);
+      }
+    }
+  }
+  return scalars;
+}
+
+TEST(Reporter, a_resumed_run_takes_back_the_steps_it_repeats) {
+  Bench bench;
+  const auto train = [&](int64_t from, int64_t to, double value) {
+    Reporter reporter = bench.make();
+    reporter.hparams({{"lr", "0.1"}});
+    for (int64_t step = from; step <= to; ++step) {
+      reporter.metrics(Step(step), step * 10, {{"train/loss", value}});
+      reporter.ledger(Step(step), {1, static_cast<uint64_t>(step)});
+    }
+    reporter.say(Level::info, "end", "ends");
+    reporter.finish(to == 30);
+  };
+  train(1, 20, 1);
+  std::ofstream(bench.directory / "metrics.jsonl", std::ios::app) << "{\"step\":21,\"tr";  // torn by a kill
+  bench.options_.resumed_at = Step(12);
+  train(13, 25, 2);
+  bench.options_.resumed_at = Step(20);
+  train(21, 30, 3);
+
+  const auto records = read_metrics(bench.directory / "metrics.jsonl");
+  const auto scalars = scalars_in(bench.directory.path).at("train/loss");
+  ASSERT_EQ(records.size(), 30U);
+  ASSERT_EQ(scalars.size(), 30U);
+  for (int64_t step = 1; step <= 30; ++step) {
+    const double value = step <= 12 ? 1 : step <= 20 ? 2 : 3;
+    EXPECT_EQ(records[static_cast<size_t>(step - 1)].step, step);
+    EXPECT_EQ(records[static_cast<size_t>(step - 1)].values.at("train/loss"), value);
+    EXPECT_EQ(scalars.at(step), value);
+  }
+  const std::string ledger = read_file(bench.directory / "ledger.jsonl");
+  EXPECT_EQ(std::count(ledger.begin(), ledger.end(), '\n'), 30);
+  EXPECT_EQ(bench.log().size(), 3U);  // never cut
+  int ends = 0;
+  std::string all;
+  for (const std::string& path : event_files_in(bench.directory.path)) all += read_file(path);
+  for (size_t i = all.find("session_end_info"); i != std::string::npos; i = all.find("session_end_info", i + 1)) ++ends;
+  EXPECT_EQ(ends, 1);  // the one of the attempt that finished
+}
+
+TEST(Reporter, a_full_disk_is_told_once_and_stops_nothing) {
+  Bench bench;
+  std::filesystem::create_symlink("/dev/full", bench.directory / "metrics.jsonl");
+  bench.options_.tensorboard = false;
+  Reporter reporter = bench.make();
+  for (int step = 1; step <= 50; ++step) {
+    reporter.metrics(Step(step), step, {{"a", 1}});
+    reporter.progress(at(step));
+    bench.clock.now += 1;
+  }
+  EXPECT_NE(reporter.trouble().find("No space left"), std::string::npos) << reporter.trouble();
+  reporter.flush();
+  size_t told = 0;
+  for (const Json& line : bench.log()) told += line["event"] == "disk" ? 1 : 0;
+  EXPECT_EQ(told, 1U);
+  EXPECT_NE(bench.errors.find("training goes on"), std::string::npos);
+}
+
+TEST(Reporter, a_directory_that_is_gone_is_survived) {
+  Bench bench;
+  Reporter reporter = bench.make();
+  std::filesystem::remove_all(bench.directory.path);
+  for (int step = 1; step <= 5; ++step) {
+    reporter.metrics(Step(step), step, {{"a", 1}});
+    reporter.ledger(Step(step), {});
+    reporter.say(Level::info, "x", "goes on");
+    bench.clock.now += 1;
+  }
+  EXPECT_NE(reporter.trouble(), "");
+  reporter.finish(true);
+}
+
+TEST(Reporter, trouble_is_over_when_space_returns) {
+  Bench bench;
+  bench.options_.tensorboard = false;
+  Reporter reporter = bench.make();
+  std::filesystem::create_directory(bench.directory / "metrics.jsonl");  // in the way
+  reporter.metrics(Step(1), 1, {{"a", 1}});
+  reporter.flush();
+  EXPECT_NE(reporter.trouble().find("metrics.jsonl"), std::string::npos);
+  std::filesystem::remove(bench.directory / "metrics.jsonl");
+  reporter.metrics(Step(2), 2, {{"a", 2}});
+  reporter.flush();
+  EXPECT_EQ(reporter.trouble(), "");
+  EXPECT_EQ(read_metrics(bench.directory / "metrics.jsonl").size(), 2U);
+}
+
+TEST(Reporter, without_tensorboard_no_event_file) {
+  Bench bench;
+  bench.options_.tensorboard = false;
+  {
+    Reporter reporter = bench.make();
+    reporter.hparams({{"lr", "1"}});
+    reporter.metrics(Step(1), 1, {{"a", 1}});
+    reporter.finish(true);
+  }
+  EXPECT_TRUE(event_files_in(bench.directory.path).empty());
+}
+
+}  // namespace
+}  // namespace sinew::report

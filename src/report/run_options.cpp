@@ -1,0 +1,55 @@
+#include "report/run_options.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include "base/error.h"
+
+namespace sinew::report {
+namespace {
+
+constexpr int kDeepest = 16;
+constexpr size_t kMostOptions = 5000;  // aliases can make a small file mean a huge one
+
+std::string one_line(const YAML::Node& node, int depth);
+
+void flatten(const YAML::Node& node, const std::string& key, int depth, std::map<std::string, std::string>& out) {
+  if (depth > kDeepest || out.size() > kMostOptions) throw Error("nested too deeply or too long to be a job file");
+  if (!node.IsMap() || node.size() == 0) {
+    out[key] = one_line(node, depth);
+    return;
+  }
+  for (const auto& entry : node) {
+    const std::string name = entry.first.IsScalar() ? entry.first.Scalar() : "?";
+    flatten(entry.second, key.empty() ? name : key + "." + name, depth + 1, out);
+  }
+}
+
+std::string one_line(const YAML::Node& node, int depth) {
+  if (depth > kDeepest) throw Error("nested too deeply to be a job file");
+  if (node.IsScalar()) return node.Scalar();
+  if (node.IsMap()) return node.size() == 0 ? "{}" : "{...}";
+  if (!node.IsSequence()) return "";
+  std::string text = "[";
+  for (const auto& item : node) {
+    text += (text.size() > 1 ? ", " : "") + one_line(item, depth + 1);
+    if (text.size() > 1 << 16) throw Error("a list too long to be in a job file");
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+std::map<std::string, std::string> flat_options(const std::string& yaml) {
+  if (yaml.size() > 1 << 20) throw Error("larger than a job file can be");
+  try {
+    const YAML::Node root = YAML::Load(yaml);
+    if (!root.IsMap()) throw Error("not a mapping of options");
+    std::map<std::string, std::string> options;
+    flatten(root, "", 0, options);
+    return options;
+  } catch (const YAML::Exception& error) {
+    throw Error(std::to_string(error.mark.line + 1) + ":" + std::to_string(error.mark.column + 1) + ": " + error.msg);
+  }
+}
+
+}  // namespace sinew::report

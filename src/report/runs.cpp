@@ -1,0 +1,256 @@
+// Run directories, read back.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+
+#include "base/disk.h"
+#include "base/error.h"
+#include "report/lines.h"
+#include "report/metric_lines.h"
+#include "report/report.h"
+#include "report/run_options.h"
+
+namespace sinew::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kDeepest = 6;  // runs/<job>/<utc>-<id>, and room for grouping
+constexpr size_t kMostBroken = 100;
+
+std::string in(const std::string& directory, const char* name) {
+  return (fs::path(directory) / name).string();
+}
+
+// A small file; "" and a problem when it can not be read, "" alone when it is not there.
+std::string read_text(const std::string& directory, const char* name, std::vector<std::string>& problems) {
+  constexpr uint64_t kMost = 8 << 20;
+  const std::string path = in(directory, name);
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return "";
+  try {
+    if (!fs::is_regular_file(path)) throw Error("not a file");
+    if (system_disk().size(path) > kMost) throw Error("too large");
+    const std::vector<std::byte> bytes = system_disk().read(path);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  } catch (const std::exception& error) {
+    problems.push_back(std::string(name) + ": " + error.what());
+    return "";
+  }
+}
+
+// Is the run's owner alive? The lock is the kernel's, so a dead process holds none.
+bool lock_is_held(const std::string& directory) {
+  const int descriptor = ::open(in(directory, ".lock").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return false;
+  const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+  ::close(descriptor);  // and with it our own lock, if we got it
+  return held;
+}
+
+// The time a run's name begins with, 20261121T031502Z; 0: none.
+double time_in_name(const std::string& id) {
+  std::tm parts{};
+  int length = 0;
+  if (std::sscanf(id.c_str(), "%4d%2d%2dT%2d%2d%2dZ%n", &parts.tm_year, &parts.tm_mon, &parts.tm_mday, &parts.tm_hour,
+                  &parts.tm_min, &parts.tm_sec, &length) != 6 ||
+      length != 16) {
+    return 0;
+  }
+  parts.tm_year -= 1900;
+  parts.tm_mon -= 1;
+  return static_cast<double>(::timegm(&parts));
+}
+
+double changed_at(const std::string& path) {
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0 ? static_cast<double>(facts.st_mtim.tv_sec) : 0;
+}
+
+struct Direction {
+  bool lower = false;
+};
+
+void take_best(RunSummary& run, std::map<std::string, Direction>& directions, const MetricRecord& record) {
+  for (const auto& [name, value] : record.values) {
+    run.last[name] = value;
+    if (std::isnan(value)) continue;
+    const auto [known, added] = directions.try_emplace(name);
+    if (added) known->second.lower = lower_is_better(name);
+    const auto [best, first] = run.best.try_emplace(name, value);
+    if (!first && !(known->second.lower ? value < best->second : value > best->second)) continue;
+    best->second = value;
+    run.best_step[name] = record.step;
+  }
+}
+
+// Visits every record; broken lines are named in `broken`.
+template <typename Visit>
+void for_each_record(const std::string& path, std::vector<std::string>* broken, Visit visit) {
+  size_t unnamed = 0;
+  const std::string name = fs::path(path).filename().string();
+  for_each_line(path, [&](const Line& line) {
+    std::string why = "longer than a megabyte";
+    const auto record = line.too_long ? std::nullopt : parse_metrics_line(line.text, &why);
+    if (record) return visit(*record);
+    if (!line.whole || broken == nullptr) return;
+    if (broken->size() < kMostBroken) {
+      broken->push_back(name + ":" + std::to_string(line.number) + ": " + why);
+    } else {
+      ++unnamed;
+    }
+  });
+  if (unnamed > 0) broken->push_back(name + ": " + std::to_string(unnamed) + " more broken lines");
+}
+
+void read_metrics_of(RunSummary& run) {
+  std::map<std::string, Direction> directions;
+  double first = 0, last = 0;
+  try {
+    for_each_record(in(run.directory, "metrics.jsonl"), &run.problems, [&](const MetricRecord& record) {
+      take_best(run, directions, record);
+      run.steps = std::max(run.steps, record.step);
+      run.samples = std::max(run.samples, record.samples);
+      if (first == 0) first = record.wall_seconds;
+      last = record.wall_seconds;
+    });
+  } catch (const Error& error) {
+    run.problems.push_back(error.what());
+  }
+  if (run.started_wall_seconds == 0) run.started_wall_seconds = first;
+  if (last > run.started_wall_seconds) run.seconds = last - run.started_wall_seconds;
+}
+
+void read_outcome_of(RunSummary& run) {
+  const bool running = lock_is_held(run.directory);
+  run.status = running ? "running" : "interrupted";
+  const size_t problems_before = run.problems.size();
+  const std::string text = read_text(run.directory, "report.json", run.problems);
+  if (text.empty()) {
+    std::error_code ignored;
+    if (fs::exists(in(run.directory, "report.json"), ignored) && run.problems.size() == problems_before) {
+      run.problems.push_back("report.json: empty");
+    }
+    return;
+  }
+  const auto outcome = parse_outcome(text);
+  if (!outcome) {
+    run.problems.push_back("report.json: " + outcome.error());
+    return;
+  }
+  if (!running) run.status = outcome->status;
+  if (outcome->started_wall_seconds > 0) run.started_wall_seconds = outcome->started_wall_seconds;
+  run.seconds = outcome->seconds;
+  run.steps = std::max(run.steps, outcome->steps);
+  run.samples = std::max(run.samples, outcome->samples);
+  if (run.job.empty()) run.job = outcome->job;
+  for (const auto& [name, value] : outcome->last) run.last[name] = value;
+  run.digest = outcome->digest;
+  run.error = outcome->error;
+  if (outcome->objective) {
+    run.objective = outcome->objective->text;
+    run.objective_met = outcome->objective->met;
+  }
+}
+
+void read_options_of(RunSummary& run) {
+  const std::string text = read_text(run.directory, "resolved.yaml", run.problems);
+  if (!run.problems.empty()) return;
+  try {
+    run.options = flat_options(text);
+  } catch (const std::exception& error) {
+    run.problems.push_back(std::string("resolved.yaml: ") + error.what());
+  }
+  if (const auto name = run.options.find("name"); name != run.options.end()) run.job = name->second;
+  if (const auto goal = run.options.find("objective"); goal != run.options.end()) {
+    if (goal->second != "none" && goal->second != "null" && goal->second != "~") run.objective = goal->second;
+  }
+}
+
+void read_checkpoints_of(RunSummary& run) {
+  std::error_code code;
+  for (fs::directory_iterator it(in(run.directory, "checkpoints"), code), end; !code && it != end; it.increment(code)) {
+    const std::string name = it->path().filename().string();
+    if (name.starts_with("step-")) run.checkpoints.push_back(name);
+  }
+  std::sort(run.checkpoints.begin(), run.checkpoints.end());
+}
+
+void collect(const fs::path& directory, int depth, std::vector<RunSummary>& runs) {
+  if (auto run = read_run(directory.string())) {
+    runs.push_back(std::move(*run));
+    return;
+  }
+  if (depth == 0) return;
+  std::error_code code;
+  for (fs::directory_iterator it(directory, code), end; !code && it != end; it.increment(code)) {
+    std::error_code ignored;
+    if (it->is_symlink(ignored) || !it->is_directory(ignored)) continue;  // `latest` is no run of its own
+    collect(it->path(), depth - 1, runs);
+  }
+}
+
+}  // namespace
+
+std::vector<MetricRecord> read_metrics(const std::string& path, std::vector<std::string>* broken) {
+  std::vector<MetricRecord> records;
+  for_each_record(path, broken, [&](const MetricRecord& record) { records.push_back(record); });
+  return records;
+}
+
+std::optional<RunSummary> read_run(const std::string& directory) {
+  std::error_code code;
+  if (!fs::exists(in(directory, "resolved.yaml"), code)) return std::nullopt;
+  RunSummary run;
+  const fs::path path = fs::path(directory).has_filename() ? fs::path(directory) : fs::path(directory).parent_path();
+  run.directory = path.string();
+  run.id = fs::absolute(path, code).lexically_normal().filename().string();
+  run.started_wall_seconds = time_in_name(run.id);
+  read_options_of(run);
+  read_metrics_of(run);
+  read_outcome_of(run);
+  read_checkpoints_of(run);
+  if (run.job.empty()) run.job = fs::absolute(path, code).lexically_normal().parent_path().filename().string();
+  if (run.started_wall_seconds == 0) run.started_wall_seconds = changed_at(in(directory, "resolved.yaml"));
+  return run;
+}
+
+std::vector<RunSummary> find_runs(const std::string& root) {
+  std::vector<RunSummary> runs;
+  collect(root, kDeepest, runs);
+  std::sort(runs.begin(), runs.end(), [](const RunSummary& a, const RunSummary& b) {
+    if (a.started_wall_seconds != b.started_wall_seconds) return a.started_wall_seconds > b.started_wall_seconds;
+    return a.directory > b.directory;
+  });
+  return runs;
+}
+
+RunSummary pick_run(const std::string& root, const std::string& name) {
+  std::error_code code;
+  if (name != "last" && fs::is_directory(name, code)) {
+    if (auto run = read_run(name)) return std::move(*run);
+    throw Error(name + " is not a run: it has no resolved.yaml",
+                "give a run directory, the end of a run's id, or last");
+  }
+  std::vector<RunSummary> runs = find_runs(root);
+  if (runs.empty()) throw Error("no runs under " + root, "say where they are with --root");
+  if (name == "last") return std::move(runs.front());
+  std::vector<RunSummary*> meant;
+  for (RunSummary& run : runs) {
+    if (!name.empty() && (run.id.ends_with(name) || run.job + "/" + run.id == name)) meant.push_back(&run);
+  }
+  if (meant.size() == 1) return std::move(*meant[0]);
+  if (meant.empty()) throw Error("no run '" + name + "' under " + root, "'sinew runs list' shows them");
+  std::string all;
+  for (size_t i = 0; i < std::min<size_t>(meant.size(), 5); ++i) all += (i == 0 ? "" : ", ") + meant[i]->directory;
+  throw Error(std::to_string(meant.size()) + " runs end in '" + name + "'", "say which: " + all);
+}
+
+}  // namespace sinew::report

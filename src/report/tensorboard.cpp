@@ -1,0 +1,168 @@
+#include "report/tensorboard.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/hash.h"
+#include "report/protobuf.h"
+
+namespace sinew::report {
+namespace {
+
+constexpr std::string_view kPrefix = "events.out.tfevents.";
+constexpr std::string_view kEndTag = "_hparams_/session_end_info";
+
+uint32_t masked_crc(std::string_view bytes) {
+  const uint32_t crc = crc32c(std::as_bytes(std::span(bytes.data(), bytes.size())));
+  return ((crc >> 15) | (crc << 17)) + 0xa282ead8U;
+}
+
+template <typename Number>
+void put_little_endian(std::string& out, Number number) {
+  char bytes[sizeof number];
+  std::memcpy(bytes, &number, sizeof number);
+  out.append(bytes, sizeof number);
+}
+
+Message event_at(double wall_seconds, int64_t step) {
+  Message event;
+  event.real(1, wall_seconds);
+  if (step != 0) event.integer(2, step);
+  return event;
+}
+
+// google.protobuf.Value of what a person wrote.
+Message value_of(const std::string& text) {
+  Message value;
+  double number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (code == std::errc() && end == text.data() + text.size() && std::isfinite(number)) return value.real(2, number);
+  if (text == "true" || text == "false") return value.integer(4, text == "true" ? 1 : 0);
+  return value.bytes(3, text);
+}
+
+// The hparams plugin keeps its facts in a summary's metadata; the tensor beside them is an empty one, for form.
+std::string hparams_summary_record(double wall_seconds, std::string_view tag, const Message& plugin_data) {
+  Message metadata, plugin, tensor, shape, value;
+  plugin.bytes(1, "hparams").message(2, plugin_data);
+  metadata.message(1, plugin);
+  shape.message(2, Message().integer(1, 0));
+  tensor.integer(1, 1).message(2, shape);  // DT_FLOAT, shape [0]
+  value.bytes(1, tag).message(8, tensor).message(9, metadata);
+  return tfrecord(event_at(wall_seconds, 0).message(5, Message().message(1, value)).wire());
+}
+
+std::vector<std::string> event_files(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
+    if (entry.path().filename().string().starts_with(kPrefix)) names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// Offset at which the file should end: before a torn record, and before a session's end if that is the last record.
+off_t end_without_session_end(int descriptor) {
+  constexpr uint64_t kMost = 64 << 20;  // no record of ours comes near
+  off_t end = 0, last = 0;
+  std::string data;
+  while (true) {
+    uint64_t length = 0;
+    char header[12];
+    if (::pread(descriptor, header, sizeof header, end) != static_cast<ssize_t>(sizeof header)) break;
+    std::memcpy(&length, header, sizeof length);
+    if (length > kMost) break;
+    std::string body(length + 4, '\0');
+    if (::pread(descriptor, body.data(), body.size(), end + 12) != static_cast<ssize_t>(body.size())) break;
+    last = end;
+    end += static_cast<off_t>(length + 16);
+    body.resize(length);
+    data = std::move(body);
+  }
+  return data.find(kEndTag) != std::string::npos ? last : end;
+}
+
+}  // namespace
+
+std::string tfrecord(std::string_view data) {
+  std::string record;
+  record.reserve(data.size() + 16);
+  put_little_endian(record, static_cast<uint64_t>(data.size()));
+  put_little_endian(record, masked_crc(record));
+  record.append(data);
+  put_little_endian(record, masked_crc(data));
+  return record;
+}
+
+std::string version_record(double wall_seconds) {
+  Message writer;
+  writer.bytes(1, "sinew");
+  return tfrecord(event_at(wall_seconds, 0).bytes(3, "brain.Event:2").message(10, writer).wire());
+}
+
+std::string session_start_record(double wall_seconds, int64_t first_step) {
+  return tfrecord(event_at(wall_seconds, first_step).message(7, Message().integer(1, 1)).wire());
+}
+
+std::string scalars_record(double wall_seconds, int64_t step, const Metrics& values) {
+  Message summary, value;
+  for (const auto& [name, number] : values) {
+    value.clear();
+    value.bytes(1, name).single(2, static_cast<float>(number));
+    summary.message(1, value);
+  }
+  return tfrecord(event_at(wall_seconds, step).message(5, summary).wire());
+}
+
+std::string hparams_record(double wall_seconds, const std::map<std::string, std::string>& values) {
+  Message start;
+  for (const auto& [name, text] : values) start.message(1, Message().bytes(1, name).message(2, value_of(text)));
+  start.real(5, wall_seconds);
+  return hparams_summary_record(wall_seconds, "_hparams_/session_start_info", Message().message(3, start));
+}
+
+std::string session_end_record(double wall_seconds, bool success) {
+  Message end;
+  end.integer(1, success ? 1 : 2).real(2, wall_seconds);
+  return hparams_summary_record(wall_seconds, kEndTag, Message().message(4, end));
+}
+
+std::string new_event_path(const std::string& directory, double wall_seconds) {
+  auto second = static_cast<long long>(wall_seconds);
+  for (const std::string& name : event_files(directory)) {  // a resume within a second, or a clock set back
+    long long there = 0;
+    const auto [end, code] = std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), there);
+    if (code == std::errc() && there >= second && there < 9'999'999'999LL) second = there + 1;
+  }
+  char host[256] = "localhost";
+  ::gethostname(host, sizeof host - 1);
+  char name[400];
+  std::snprintf(name, sizeof name, "%010lld.%s.%d.0", second, host, static_cast<int>(::getpid()));
+  return (std::filesystem::path(directory) / (std::string(kPrefix) + name)).string();
+}
+
+void cut_session_end(const std::string& directory) {
+  const std::vector<std::string> names = event_files(directory);
+  if (names.empty()) return;
+  const std::string path = (std::filesystem::path(directory) / names.back()).string();
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) throw DiskError("cannot open " + path + ": " + std::strerror(errno), "", errno);
+  const bool cut = ::ftruncate(descriptor, end_without_session_end(descriptor)) == 0;
+  const int code = errno;
+  ::close(descriptor);
+  if (!cut) throw DiskError("cannot cut " + path + ": " + std::strerror(code), "", code);
+}
+
+}  // namespace sinew::report

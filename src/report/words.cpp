@@ -1,0 +1,128 @@
+#include "report/words.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace sinew::report {
+namespace {
+
+template <typename... Values>
+std::string format(const char* pattern, Values... values) {
+  char text[64];
+  std::snprintf(text, sizeof text, pattern, values...);
+  return text;
+}
+
+struct Character {
+  char32_t code = 0;
+  size_t length = 1;
+  bool good = false;
+};
+
+Character first_character(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  if (lead < 0x80) return {lead, 1, true};
+  const size_t length = lead >= 0xF0 && lead < 0xF5   ? 4
+                        : lead >= 0xE0 && lead < 0xF0 ? 3
+                        : lead >= 0xC2 && lead < 0xE0 ? 2
+                                                      : 0;
+  if (length == 0 || text.size() < length) return {};
+  char32_t code = lead & (0xFFU >> (length + 1));
+  for (size_t i = 1; i < length; ++i) {
+    const auto next = static_cast<unsigned char>(text[i]);
+    if ((next & 0xC0) != 0x80) return {};
+    code = code << 6 | (next & 0x3FU);
+  }
+  constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (code < kSmallest[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return {};
+  return {code, length, true};
+}
+
+bool is_control(char32_t code) {
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029 ||
+         (code >= 0x202A && code <= 0x202E) ||
+         (code >= 0x2066 && code <= 0x2069);  // the last two: marks that turn the direction of what follows
+}
+
+int width_of(const Character& character) {
+  if (character.code < 0x1100) return 1;
+  return character.code >= 0x2010 && character.code < 0x2600 ? 1 : 2;  // punctuation, arrows and boxes are narrow
+}
+
+}  // namespace
+
+std::string short_number(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  const double size = std::fabs(value);
+  if (size == 0) return "0";
+  if (size < 0.001 || size >= 99999.5) return format("%.2e", value);
+  return format("%.*f", size < 0.99995 ? 4 : size < 9.9995 ? 3 : size < 99.995 ? 2 : size < 999.95 ? 1 : 0, value);
+}
+
+std::string short_count(double value) {
+  if (!std::isfinite(value)) return short_number(value);
+  const double size = std::fabs(value);
+  constexpr struct {
+    double unit;
+    const char* name;
+  } kUnits[] = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
+  for (const auto& [unit, name] : kUnits) {
+    if (size < unit * 0.9995) continue;
+    const double scaled = value / unit;
+    return format("%.*f%s", std::fabs(scaled) < 9.995 ? 2 : std::fabs(scaled) < 99.95 ? 1 : 0, scaled, name);
+  }
+  return size < 9.95 && value != std::floor(value) ? format("%.1f", value) : format("%.0f", value);
+}
+
+std::string short_seconds(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0) return "?";
+  if (seconds > 9e15) return "long";
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  if (whole < 60) return format("%llds", whole);
+  if (whole < 3600) return format("%lldm%02llds", whole / 60, whole % 60);
+  if (whole < 86400) return format("%lldh%02lldm", whole / 3600, whole / 60 % 60);
+  return format("%lldd%02lldh", whole / 86400, whole / 3600 % 24);
+}
+
+int display_width(std::string_view text) {
+  int width = 0;
+  while (!text.empty()) {
+    const Character character = first_character(text);
+    width += width_of(character);
+    text.remove_prefix(character.length);
+  }
+  return width;
+}
+
+std::string fit(std::string_view text, int columns) {
+  if (display_width(text) <= columns) return std::string(text);
+  std::string cut;
+  int width = 0;
+  while (!text.empty()) {
+    const Character character = first_character(text);
+    width += width_of(character);
+    if (width > columns - 1) break;
+    cut.append(text.substr(0, character.length));
+    text.remove_prefix(character.length);
+  }
+  return columns > 0 ? cut + "…" : cut;
+}
+
+std::string printable(std::string_view text, bool lines) {
+  std::string clean;
+  while (!text.empty()) {
+    const Character character = first_character(text);
+    const bool stays = lines && (text[0] == '\n' || text[0] == '\t');
+    if (!stays && (!character.good || is_control(character.code))) {
+      clean.push_back('?');
+    } else {
+      clean.append(text.substr(0, character.length));
+    }
+    text.remove_prefix(character.length);
+  }
+  return clean;
+}
+
+}  // namespace sinew::report

@@ -1,0 +1,105 @@
+// What to say when a loss is no longer a number: the step, the first layer, the samples.
+#include <ATen/record_function.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "base/error.h"
+#include "train/engine.h"
+
+namespace sinew::train {
+namespace {
+
+bool finite(const torch::Tensor& tensor) {
+  return !tensor.defined() || !tensor.is_floating_point() || at::isfinite(tensor).all().item<bool>();
+}
+
+// Runs `work` and returns the first operator with finite inputs and an output that is not, with the parameter it used.
+class FirstBadOperator {
+ public:
+  explicit FirstBadOperator(const std::vector<model::NamedTensor>& parameters) : parameters_(parameters) {}
+
+  template <typename Work>
+  std::string find(Work work) {
+    current = this;
+    const auto handle = at::addThreadLocalCallback(
+        at::RecordFunctionCallback(nullptr, [](const at::RecordFunction& function, at::ObserverContext*) {
+          if (current != nullptr) current->look(function);
+        }).needsInputs(true).needsOutputs(true).scopes({at::RecordScope::FUNCTION}));
+    work();
+    at::removeCallback(handle);
+    current = nullptr;
+    return found_;
+  }
+
+ private:
+  void look(const at::RecordFunction& function) {
+    if (!found_.empty()) return;
+    FirstBadOperator* const self = current;
+    current = nullptr;  // what we call below is not to be watched
+    bool inputs_finite = true, outputs_finite = true;
+    std::string layer;
+    for (const c10::IValue& value : function.inputs()) {
+      if (!value.isTensor() || !value.toTensor().defined()) continue;
+      inputs_finite = inputs_finite && finite(value.toTensor());
+      for (const auto& parameter : parameters_) {
+        if (parameter.tensor.data_ptr() == value.toTensor().data_ptr()) layer = parameter.name;
+      }
+    }
+    for (const c10::IValue& value : function.outputs()) {
+      if (value.isTensor()) outputs_finite = outputs_finite && finite(value.toTensor());
+    }
+    if (inputs_finite && !outputs_finite) {
+      found_ = function.name();
+      if (!layer.empty()) found_ += " (" + layer + ")";
+    }
+    current = self;
+  }
+
+  static thread_local FirstBadOperator* current;
+  const std::vector<model::NamedTensor>& parameters_;
+  std::string found_;
+};
+
+thread_local FirstBadOperator* FirstBadOperator::current = nullptr;
+
+}  // namespace
+
+void Engine::explain_divergence(const data::StepRange& range, double loss) {
+  const torch::NoGradGuard no_grad;
+  std::ostringstream text;
+  text << "training diverged at step " << state_.step << ": the loss is " << loss;
+  std::string bad_parameter, bad_operator, bad_samples;
+  for (const auto& parameter : state_.parameters) {
+    if (bad_parameter.empty() && !finite(parameter.tensor)) bad_parameter = parameter.name;
+  }
+  int64_t bad = 0;
+  const auto parts = data::split_into_shards(range.count, state_.control.batch_size(state_.step, options_.job.trainer.batch_size), shards());
+  for (size_t shard = 0; shard < parts.size(); ++shard) {
+    const auto [first, last] = parts[shard];
+    if (first == last) continue;
+    const data::Batch batch = options_.prefetcher->take({data::Part::train, range.epoch, range.first + first, last - first});
+    if (batch.count() == 0) continue;
+    start_buffers(0);
+    replicas_[0]->set_training(true);
+    torch::Tensor losses;
+    const torch::Tensor input = to_input(batch);
+    const std::string found = FirstBadOperator(replica_parameters_[0]).find([&] {
+      const model::RandomScope random(random_key({state_.seed, static_cast<uint64_t>(state_.step.value), shard}));
+      losses = loss_.per_sample(forward(0, input), to_target(batch));
+    });
+    if (bad_operator.empty()) bad_operator = found;
+    for (int64_t i = 0; i < batch.count(); ++i) {
+      if (std::isfinite(losses[i].item<float>())) continue;
+      if (++bad <= 5) bad_samples += (bad_samples.empty() ? "" : ", ") + options_.dataset->describe(data::Part::train, batch.samples[static_cast<size_t>(i)]);
+    }
+  }
+  if (!bad_parameter.empty()) text << "; parameter " << bad_parameter << " is not finite";
+  if (!bad_operator.empty()) text << "; first at " << bad_operator;
+  if (bad > 0) text << "; " << bad << " of " << range.count << " samples (" << bad_samples << (bad > 5 ? ", ..." : "") << ")";
+  if (bad == 0 && bad_parameter.empty()) text << "; the outputs are finite, a gradient is not";
+  throw Diverged(text.str(), "lower optimizer.lr, add scheduler.warmup or trainer.grad_clip_norm, and look at the samples named; "
+                             "the last checkpoint is from before this step");
+}
+
+}  // namespace sinew::train

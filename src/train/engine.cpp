@@ -1,0 +1,381 @@
+#include "train/engine.h"
+
+#include <ATen/autocast_mode.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <cmath>
+
+#include "base/check.h"
+#include "train/state.h"
+
+namespace sinew::train {
+namespace {
+
+torch::Device device_of(const std::string& name) { return name == "cuda" ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU); }
+
+// bfloat16 where autocast says so, for the calling thread only, without autocast's cache: the cache is one for the
+// process and lanes would fight over it; weights have one shared shadow instead.
+class AutocastScope {
+ public:
+  AutocastScope(bool on, torch::DeviceType device) : on_(on), device_(device) {
+    if (!on_) return;
+    was_enabled_ = at::autocast::is_autocast_enabled(device_);
+    had_cache_ = at::autocast::is_autocast_cache_enabled();
+    at::autocast::set_autocast_enabled(device_, true);
+    at::autocast::set_autocast_dtype(device_, torch::kBFloat16);
+    at::autocast::set_autocast_cache_enabled(false);
+  }
+  ~AutocastScope() {
+    if (!on_) return;
+    at::autocast::set_autocast_enabled(device_, was_enabled_);
+    at::autocast::set_autocast_cache_enabled(had_cache_);
+  }
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+ private:
+  bool on_, was_enabled_ = false, had_cache_ = false;
+  torch::DeviceType device_;
+};
+
+RandomKey shard_key(const TrainingState& state, ShardIndex shard) {
+  return derive(random_key({state.seed, static_cast<uint64_t>(state.step.value), static_cast<uint64_t>(shard.value)}), "forward");
+}
+
+torch::Tensor wrap(const Array& array) {
+  const auto type = array.dtype == DType::f32 ? torch::kFloat32 : torch::kInt64;
+  SINEW_CHECK(array.dtype == DType::f32 || array.dtype == DType::i64, name_of(array.dtype));
+  return torch::from_blob(const_cast<std::byte*>(array.bytes.data()), at::IntArrayRef(array.shape), torch::TensorOptions().dtype(type));
+}
+
+// Sum of squares in an order that depends on n alone: sixteen running sums, added at the end.
+__attribute__((target_clones("avx2", "default"), optimize("O3"))) double divide_and_square(float* values, int64_t n, float weight) {
+  double sums[16] = {};
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    for (int k = 0; k < 16; ++k) {
+      const float value = values[i + k] / weight;
+      values[i + k] = value;
+      sums[k] += static_cast<double>(value) * static_cast<double>(value);
+    }
+  }
+  for (; i < n; ++i) {
+    values[i] /= weight;
+    sums[0] += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+  }
+  for (int width = 8; width > 0; width /= 2) {
+    for (int k = 0; k < width; ++k) sums[k] += sums[k + width];
+  }
+  return sums[0];
+}
+
+}  // namespace
+
+Engine::Engine(const EngineOptions& options)
+    : options_(options),
+      info_(options.dataset->info()),
+      device_(device_of(options.job.trainer.device)),
+      low_precision_(options.job.trainer.precision == "bf16"),
+      memory_format_(options.job.trainer.memory_format == "channels_last" ? torch::MemoryFormat::ChannelsLast
+                                                                          : torch::MemoryFormat::Contiguous),
+      lanes_(static_cast<int>(*options.job.trainer.lanes)),
+      loss_(options.job.loss.name, options.job.loss, info_),
+      training_metrics_(options.job.loss.name, info_, false),
+      evaluation_metrics_(options.job.loss.name, info_, true) {
+  const spec::Job& job = options_.job;
+  for (int lane = 0; lane < lanes_.count(); ++lane) {
+    replicas_.push_back(model::make_model(job.model, info_, outputs_for(job.loss.name, info_), job.trainer.seed));
+    if (lane == 0) state_ = initial_state(job, *replicas_[0], memory_format_);
+    for (auto& buffer : replicas_.back()->buffers()) buffer.tensor.set_data(buffer.tensor.to(device_));
+    replica_parameters_.push_back(replicas_.back()->parameters());
+    replica_buffers_.push_back(replicas_.back()->buffers());
+  }
+  for (auto* list : {&state_.parameters, &state_.buffers, &state_.ema}) {
+    for (auto& item : *list) item.tensor = item.tensor.to(device_);
+  }
+  for (size_t p = 0; p < state_.parameters.size(); ++p) {
+    const torch::Tensor& parameter = state_.parameters[p].tensor;
+    gradients_.push_back(torch::zeros_like(parameter));
+    for (const std::string& name : optimizer_state_names(job.optimizer)) state_.optimizer[name].push_back(torch::zeros_like(parameter));
+    const bool shadow = low_precision_ && replicas_[0]->wants_shadow(p);
+    shadows_.push_back(shadow ? torch::empty_like(parameter, torch::kBFloat16) : torch::Tensor());
+  }
+  blocks_ = make_blocks(gradients_);
+  optimizer_ = std::make_unique<Optimizer>(job.optimizer, state_, gradients_, blocks_);
+  state_replaced();
+}
+
+Engine::~Engine() = default;
+
+void Engine::state_replaced() {
+  const torch::NoGradGuard no_grad;
+  for (const Block& block : blocks_.blocks) refresh_shadow(block);
+  bind_replicas(false);
+  options_.prefetcher->forget();
+  expected_step_ = -1;
+}
+
+void Engine::bind_replicas(bool averaged) {
+  for (auto& replica : replicas_) {
+    for (size_t p = 0; p < state_.parameters.size(); ++p) {
+      const torch::Tensor& shadow = shadows_[p];
+      replica->share(p, averaged ? state_.ema[p].tensor : shadow.defined() ? shadow : state_.parameters[p].tensor);
+    }
+  }
+  bound_to_average_ = averaged;
+}
+
+void Engine::refresh_shadow(const Block& block) {
+  const torch::Tensor& shadow = shadows_[block.parameter];
+  if (!shadow.defined()) return;
+  flat(shadow).slice(0, block.begin, block.end)
+      .copy_(flat(state_.parameters[block.parameter].tensor).slice(0, block.begin, block.end));
+}
+
+torch::Tensor Engine::to_input(const data::Batch& batch) const {
+  torch::Tensor input = wrap(batch.input);
+  if (device_.is_cuda()) input = input.to(device_);
+  return input.dim() == 4 ? input.contiguous(memory_format_) : input;
+}
+
+torch::Tensor Engine::to_target(const data::Batch& batch) const {
+  const torch::Tensor target = wrap(batch.target);
+  return device_.is_cuda() ? target.to(device_) : target;
+}
+
+torch::Tensor Engine::forward(int lane, const torch::Tensor& input) {
+  const AutocastScope autocast(low_precision_, device_.type());
+  return replicas_[static_cast<size_t>(lane)]->forward(input);
+}
+
+void Engine::start_buffers(int lane) {
+  const torch::NoGradGuard no_grad;
+  auto& buffers = replica_buffers_[static_cast<size_t>(lane)];
+  for (size_t b = 0; b < buffers.size(); ++b) buffers[b].tensor.copy_(state_.buffers[b].tensor);
+}
+
+// What the shard changed: floating-point buffers as samples * delta in float64 (the root makes the weighted mean of the
+// deltas: with one shard exactly what the module wrote), integers as the delta, which must be equal in all shards. A
+// buffer nobody touched is absent and so stays as it is to the bit.
+std::vector<torch::Tensor> Engine::buffer_deltas(int lane, int64_t samples) {
+  const torch::NoGradGuard no_grad;
+  const auto& buffers = replica_buffers_[static_cast<size_t>(lane)];
+  std::vector<torch::Tensor> deltas(buffers.size());
+  for (size_t b = 0; b < buffers.size(); ++b) {
+    const torch::Tensor &now = buffers[b].tensor, &before = state_.buffers[b].tensor;
+    if (torch::equal(now, before)) continue;
+    deltas[b] = now.is_floating_point() ? (now.to(torch::kFloat64) - before.to(torch::kFloat64)) * static_cast<double>(samples) : now - before;
+  }
+  return deltas;
+}
+
+torch::Tensor Engine::as_leaf_gradient(const torch::Tensor& gradient, const torch::Tensor& parameter) const {
+  if (!gradient.defined()) return gradient;
+  if (gradient.scalar_type() == torch::kFloat32 && gradient.strides() == parameter.strides()) return gradient;
+  return torch::empty_like(parameter).copy_(gradient);
+}
+
+std::optional<Contribution> Engine::train_shard(int lane, const data::StepRange& range, int64_t first, int64_t last, ShardIndex shard) {
+  if (first == last) return std::nullopt;
+  const data::Batch batch = options_.prefetcher->take({data::Part::train, range.epoch, range.first + first, last - first});
+  skipped_ += static_cast<int64_t>(batch.skipped.size());
+  if (batch.count() == 0) return std::nullopt;
+  start_buffers(lane);
+  const model::RandomScope random(shard_key(state_, shard));
+  const torch::Tensor targets = to_target(batch);
+  const torch::Tensor outputs = forward(lane, to_input(batch));
+  const Loss::Value loss = loss_(outputs, targets);
+
+  torch::autograd::variable_list leaves;
+  for (const auto& parameter : replica_parameters_[static_cast<size_t>(lane)]) leaves.push_back(parameter.tensor);
+  const auto gradients = torch::autograd::grad({loss.sum}, leaves, {}, /*retain_graph=*/false, /*create_graph=*/false, /*allow_unused=*/true);
+
+  Contribution leaf;
+  training_metrics_.count(outputs.detach(), targets, leaf);
+  for (size_t p = 0; p < gradients.size(); ++p) leaf.gradients.push_back(as_leaf_gradient(gradients[p], state_.parameters[p].tensor));
+  leaf.buffers = buffer_deltas(lane, batch.count());
+  leaf.loss = loss.sum.item<double>();
+  leaf.weight = loss.weight;
+  leaf.samples = batch.count();
+  return leaf;
+}
+
+data::StepRange Engine::next_range() const {
+  const auto& trainer = options_.job.trainer;
+  return data::step_range(state_.cursor, info_.train_size, state_.control.batch_size(state_.step, trainer.batch_size), trainer.drop_last);
+}
+
+// Tells the prefetcher of this step's and the next step's shards, each once.
+void Engine::expect_next(const data::StepRange& range) {
+  if (options_.dataset->in_memory()) return;  // loading is a copy: the lane does it best itself
+  const auto& trainer = options_.job.trainer;
+  data::StepRange ahead = range;
+  for (int64_t step = state_.step.value; step <= state_.step.value + 2; ++step) {
+    if (step > expected_step_) {
+      std::vector<data::ShardRequest> requests;
+      for (const auto& [first, last] : data::split_into_shards(ahead.count, trainer.batch_size, shards())) {
+        if (first < last) requests.push_back({data::Part::train, ahead.epoch, ahead.first + first, last - first});
+      }
+      options_.prefetcher->expect(requests);
+      expected_step_ = step;
+    }
+    ahead = data::step_range(data::after(ahead, info_.train_size, trainer.batch_size, trainer.drop_last), info_.train_size,
+                             trainer.batch_size, trainer.drop_last);
+  }
+}
+
+StepResult Engine::step(double lr, bool want_norm) {
+  if (bound_to_average_) bind_replicas(false);
+  const data::StepRange range = next_range();
+  const int64_t batch_size = state_.control.batch_size(state_.step, options_.job.trainer.batch_size);
+  const auto parts = data::split_into_shards(range.count, batch_size, shards());
+  expect_next(range);
+  skipped_ = 0;
+  options_.reducer->begin(shards(), gradients_);
+  lanes_.run([&](int lane) {
+    replicas_[static_cast<size_t>(lane)]->set_training(true);
+    while (const auto shard = options_.reducer->next_shard()) {
+      const auto& [first, last] = parts[static_cast<size_t>(shard->value)];
+      options_.reducer->deliver(*shard, train_shard(lane, range, first, last, *shard));
+    }
+  });
+  lanes_.run([&](int) { options_.reducer->reduce(); });
+  Reducer::Root root = options_.reducer->root();
+
+  StepResult result;
+  result.skipped = skipped_;
+  result.loss_sum = root.sums.loss;
+  result.weight = root.sums.weight;
+  result.samples = root.sums.samples;
+  if (root.sums.counts.size() >= 2) {
+    result.seen = root.sums.counts[0];
+    result.correct = root.sums.counts[1];
+  }
+  const torch::NoGradGuard no_grad;
+  if (root.sums.weight > 0) {
+    result.loss = root.sums.loss / root.sums.weight;
+    if (!std::isfinite(result.loss)) explain_divergence(range, result.loss);
+    const double clip = options_.job.trainer.grad_clip_norm;
+    result.grad_norm = divide_and_norm(root.sums.weight, want_norm || clip > 0, root.present);
+    if (!std::isfinite(result.grad_norm)) explain_divergence(range, result.loss);
+    const double scale = clip > 0 && result.grad_norm > clip ? clip / (result.grad_norm + 1e-6) : 1.0;
+    apply(lr, scale, root.present);
+    commit_buffers(root.sums);
+  }
+  state_.cursor = data::after(range, info_.train_size, batch_size, options_.job.trainer.drop_last);
+  state_.samples += range.count;
+  state_.tokens += range.count * info_.tokens_per_sample;
+  state_.step = state_.step.next();
+  return result;
+}
+
+// Every step divides in this phase, so that the norm, wanted or not, never changes a bit.
+double Engine::divide_and_norm(double weight, bool want_norm, const std::vector<bool>& present) {
+  std::vector<double> squares(blocks_.blocks.size(), 0.0);
+  std::atomic<size_t> next{0};
+  lanes_.run([&](int) {
+    for (size_t group = next++; group < blocks_.groups.size(); group = next++) {
+      for (size_t b = blocks_.groups[group].first; b < blocks_.groups[group].last; ++b) {
+        const Block& block = blocks_.blocks[b];
+        if (!present[block.parameter]) continue;
+        if (device_.is_cpu()) {
+          squares[b] = divide_and_square(gradients_[block.parameter].mutable_data_ptr<float>() + block.begin,
+                                         block.end - block.begin, static_cast<float>(weight));
+        } else {
+          torch::Tensor part = flat(gradients_[block.parameter]).slice(0, block.begin, block.end).div_(weight);
+          if (want_norm) squares[b] = part.to(torch::kFloat64).square().sum().item<double>();
+        }
+      }
+    }
+  });
+  if (!want_norm) return -1;
+  double sum = 0;
+  for (const double square : squares) sum += square;
+  return std::sqrt(sum);
+}
+
+void Engine::apply(double lr, double scale, const std::vector<bool>& present) {
+  optimizer_->begin(present);
+  std::atomic<size_t> next{0};
+  lanes_.run([&](int) {
+    const torch::NoGradGuard no_grad;  // thread-local: each lane needs its own
+    for (size_t group = next++; group < blocks_.groups.size(); group = next++) apply_group(group, lr, scale);
+  });
+}
+
+void Engine::apply_group(size_t group, double lr, double scale) {
+  const auto [first, last] = blocks_.groups[group];
+  for (size_t b = first; b < last && scale != 1.0; ++b) {
+    const Block& block = blocks_.blocks[b];
+    flat(gradients_[block.parameter]).slice(0, block.begin, block.end).mul_(scale);
+  }
+  optimizer_->update(group, lr);
+  // Averaged weights follow with TensorFlow's warm-up, so that early averages are not mostly the initial weights.
+  const auto updates = static_cast<double>(state_.step.value);
+  const double decay = std::min(options_.job.trainer.ema_decay, (1.0 + updates) / (10.0 + updates));
+  for (size_t b = first; b < last; ++b) {
+    const Block& block = blocks_.blocks[b];
+    if (!state_.ema.empty()) {
+      const torch::Tensor now = flat(state_.parameters[block.parameter].tensor).slice(0, block.begin, block.end);
+      flat(state_.ema[block.parameter].tensor).slice(0, block.begin, block.end).lerp_(now, 1.0 - decay);
+    }
+    refresh_shadow(block);
+  }
+}
+
+void Engine::commit_buffers(const Contribution& sums) {
+  for (size_t b = 0; b < sums.buffers.size(); ++b) {
+    const torch::Tensor& delta = sums.buffers[b];
+    if (!delta.defined()) continue;
+    torch::Tensor& buffer = state_.buffers[b].tensor;
+    if (buffer.is_floating_point()) {
+      buffer.copy_(buffer.to(torch::kFloat64) + delta / static_cast<double>(sums.samples));
+    } else {
+      buffer.add_(delta);
+    }
+  }
+}
+
+std::optional<Contribution> Engine::evaluate_shard(int lane, const data::ShardRequest& request) {
+  const data::Batch batch = options_.prefetcher->take(request);
+  if (batch.count() == 0) return std::nullopt;
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor targets = to_target(batch);
+  const torch::Tensor outputs = forward(lane, to_input(batch));
+  const Loss::Value loss = loss_(outputs, targets);
+  Contribution leaf;
+  evaluation_metrics_.count(outputs, targets, leaf);
+  leaf.loss = loss.sum.item<double>();
+  leaf.weight = loss.weight;
+  leaf.samples = batch.count();
+  return leaf;
+}
+
+EvaluationResult Engine::evaluate(data::Part part) {
+  const int64_t size = options_.dataset->size(part);
+  const auto& trainer = options_.job.trainer;
+  const int64_t batch_size = trainer.eval_batch_size > 0 ? trainer.eval_batch_size : trainer.batch_size;
+  const int64_t piece = std::max<int64_t>(1, (batch_size + shards() - 1) / shards());
+  const int64_t pieces = (size + piece - 1) / piece;
+  const auto request = [&](int64_t i) {
+    return data::ShardRequest{part, 0, i * piece, std::min(piece, size - i * piece)};
+  };
+  if (!options_.dataset->in_memory()) {
+    std::vector<data::ShardRequest> requests;
+    for (int64_t i = 0; i < pieces; ++i) requests.push_back(request(i));
+    options_.prefetcher->forget();
+    options_.prefetcher->expect(requests);
+    expected_step_ = -1;
+  }
+  if (bound_to_average_ != !state_.ema.empty()) bind_replicas(!state_.ema.empty());
+  options_.reducer->begin(pieces, {});
+  lanes_.run([&](int lane) {
+    replicas_[static_cast<size_t>(lane)]->set_training(false);
+    start_buffers(lane);
+    while (const auto shard = options_.reducer->next_shard()) options_.reducer->deliver(*shard, evaluate_shard(lane, request(shard->value)));
+  });
+  const Reducer::Root root = options_.reducer->root();
+  return {evaluation_metrics_.finish(root.sums), evaluation_metrics_.confusion(root.sums), root.sums.samples};
+}
+
+}  // namespace sinew::train

@@ -1,0 +1,105 @@
+// Inside train/: one step, and one evaluation, over lanes and a Reducer.
+//
+// Three phases a step, each on every lane: compute the shards, reduce the tree, apply the update; between them what
+// only one thread may do. The engine knows no files, no clock and no job beyond the numbers it needs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "train/blocks.h"
+#include "train/lanes.h"
+#include "train/loss.h"
+#include "train/optimizer.h"
+#include "train/train.h"
+
+namespace sinew::train {
+
+// Everything the engine needs, every auto resolved.
+struct EngineOptions {
+  spec::Job job;               // trainer.shards, lanes, precision, memory_format, device, loss.name are concrete
+  const data::Dataset* dataset = nullptr;
+  data::Prefetcher* prefetcher = nullptr;
+  Reducer* reducer = nullptr;  // of training steps; evaluation uses it too
+};
+
+struct StepResult {
+  double loss = 0;  // mean
+  double loss_sum = 0, weight = 0;
+  int64_t samples = 0, seen = 0, correct = 0;
+  double grad_norm = -1;  // before clipping; -1 when it was not needed
+  int64_t skipped = 0;    // corrupt samples left out
+};
+
+struct EvaluationResult {
+  report::Metrics metrics;         // "loss", "accuracy", ...
+  std::vector<int64_t> confusion;  // [classes * classes]
+  int64_t samples = 0;
+};
+
+// Thrown when a step's loss or gradient is not finite; the state is still that of before the step.
+struct Diverged : Error {
+  using Error::Error;
+};
+
+class Engine {
+ public:
+  explicit Engine(const EngineOptions& options);
+  ~Engine();
+
+  TrainingState& state() { return state_; }
+  // After the state was filled from outside (resume, warm start).
+  void state_replaced();
+
+  // The samples the next step is made of; count 0 never happens.
+  data::StepRange next_range() const;
+  // Commits one step at this learning rate. `want_norm`: compute the gradient norm even if nothing clips.
+  StepResult step(double lr, bool want_norm);
+  EvaluationResult evaluate(data::Part part);
+
+  Lanes& lanes() { return lanes_; }
+  int64_t shards() const { return *options_.job.trainer.shards; }
+  const std::vector<torch::Tensor>& gradients() const { return gradients_; }  // of the last step, divided and clipped
+  model::Model& replica(int lane) { return *replicas_.at(static_cast<size_t>(lane)); }
+  const Loss& loss() const { return loss_; }
+  torch::Tensor to_input(const data::Batch& batch) const;
+  torch::Tensor to_target(const data::Batch& batch) const;
+
+ private:
+  std::optional<Contribution> train_shard(int lane, const data::StepRange& range, int64_t first, int64_t last, ShardIndex shard);
+  std::optional<Contribution> evaluate_shard(int lane, const data::ShardRequest& request);
+  torch::Tensor forward(int lane, const torch::Tensor& input);
+  torch::Tensor as_leaf_gradient(const torch::Tensor& gradient, const torch::Tensor& parameter) const;
+  void start_buffers(int lane);
+  std::vector<torch::Tensor> buffer_deltas(int lane, int64_t samples);
+  void expect_next(const data::StepRange& range);
+  double divide_and_norm(double weight, bool want_norm, const std::vector<bool>& present);
+  void apply(double lr, double scale, const std::vector<bool>& present);
+  void apply_group(size_t group, double lr, double scale);
+  void commit_buffers(const Contribution& sums);
+  void bind_replicas(bool averaged);
+  void refresh_shadow(const Block& block);
+  [[noreturn]] void explain_divergence(const data::StepRange& range, double loss);
+
+  EngineOptions options_;
+  data::DataInfo info_;
+  torch::Device device_;
+  bool low_precision_;
+  torch::MemoryFormat memory_format_;
+  Lanes lanes_;
+  std::vector<std::unique_ptr<model::Model>> replicas_;  // by lane
+  std::vector<std::vector<model::NamedTensor>> replica_parameters_, replica_buffers_;
+  TrainingState state_;
+  std::vector<torch::Tensor> gradients_;  // root
+  std::vector<torch::Tensor> shadows_;    // bfloat16 image of a parameter, or undefined
+  Blocks blocks_;
+  std::unique_ptr<Optimizer> optimizer_;
+  Loss loss_;
+  MetricCounter training_metrics_, evaluation_metrics_;
+  std::atomic<int64_t> skipped_{0};
+  bool bound_to_average_ = false;
+  int64_t expected_step_ = -1;  // the prefetcher was told of steps up to here
+};
+
+}  // namespace sinew::train

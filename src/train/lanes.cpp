@@ -1,0 +1,102 @@
+#include "train/lanes.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <omp.h>
+
+#include "base/check.h"
+
+namespace sinew::train {
+namespace {
+
+// A phase of a small step takes some ten microseconds; sleeping and waking costs as much. So look again for a moment
+// before sleeping, but only when every lane can have a core of its own: where they can not, looking takes a core from
+// the lane that is waited for.
+constexpr int kLooks = 2000;
+
+template <typename Done>
+bool look_for(bool own_core, Done done) {
+  if (!own_core) return done();
+  for (int i = 0; i < kLooks; ++i) {
+    if (done()) return true;
+    __builtin_ia32_pause();
+  }
+  return false;
+}
+
+bool own_cores(int lanes) { return static_cast<unsigned>(lanes) <= std::thread::hardware_concurrency(); }
+
+}  // namespace
+
+void become_lane() {
+  // A new thread may start with libtorch's own idea of a thread count; both calls are needed before the first kernel.
+  omp_set_num_threads(1);
+  at::init_num_threads();
+  at::set_num_threads(1);
+  at::globalContext().setFlushDenormal(false);
+  SINEW_CHECK(at::get_num_threads() == 1, at::get_num_threads());
+}
+
+Lanes::Lanes(int count) : count_(count) {
+  SINEW_CHECK(count >= 1, count);
+  become_lane();
+  for (int lane = 1; lane < count; ++lane) threads_.emplace_back([this, lane] { loop(lane); });
+}
+
+Lanes::~Lanes() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    ++round_;
+  }
+  wake_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void Lanes::run(const std::function<void(int)>& work) {
+  {
+    const std::lock_guard lock(mutex_);
+    work_ = &work;
+    failure_ = nullptr;
+    running_ = count_ - 1;
+    ++round_;
+  }
+  wake_.notify_all();
+  work_on(0);
+  if (!look_for(own_cores(count_), [this] { return running_ == 0; })) {
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return running_ == 0; });
+  }
+  const std::lock_guard lock(mutex_);
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+void Lanes::work_on(int lane) {
+  try {
+    (*work_)(lane);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+  }
+}
+
+void Lanes::loop(int lane) {
+  become_lane();
+  uint64_t seen = 0;
+  while (true) {
+    if (!look_for(own_cores(count_), [&] { return round_ != seen; })) {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [&] { return round_ != seen; });
+    }
+    {
+      const std::lock_guard lock(mutex_);  // pairs with run's: work_ and stopping_ are visible
+      seen = round_;
+      if (stopping_) return;
+    }
+    work_on(lane);
+    const std::lock_guard lock(mutex_);
+    if (--running_ == 0) done_.notify_one();
+  }
+}
+
+}  // namespace sinew::train

@@ -1,0 +1,99 @@
+#include "train/loss.h"
+
+#include <cmath>
+
+#include "base/check.h"
+#include "base/error.h"
+
+namespace sinew::train {
+namespace {
+
+constexpr int64_t kSum = at::Reduction::Sum, kNone = at::Reduction::None;
+
+// Tokens: every place is a sample of its own. [batch, time, classes] -> [batch * time, classes]
+torch::Tensor rows(const torch::Tensor& outputs) { return outputs.dim() == 3 ? outputs.flatten(0, 1) : outputs; }
+
+}  // namespace
+
+std::string resolve_loss(const spec::Job& job, const data::DataInfo& data, std::string& reason) {
+  const bool regression = data.task == data::Task::regression;
+  if (job.loss.name == "auto") {
+    if (job.model.name == "svm" && !regression) {
+      reason = "a support vector machine is trained with hinge loss";
+      return "hinge";
+    }
+    reason = regression ? "the target is a number" : "the target is a class";
+    return regression ? "mse" : "cross_entropy";
+  }
+  const bool for_numbers = job.loss.name == "mse" || job.loss.name == "l1";
+  if (for_numbers && !regression) {
+    throw Error("loss '" + job.loss.name + "' needs a numeric target, but the task is classification",
+                "use loss: cross_entropy, or data.task: regression");
+  }
+  if (!for_numbers && regression) {
+    throw Error("loss '" + job.loss.name + "' needs classes, but the task is regression",
+                "use loss: mse or l1, or data.task: classification");
+  }
+  return job.loss.name;
+}
+
+int64_t outputs_for(const std::string& loss, const data::DataInfo& data) {
+  if (data.task == data::Task::regression) return element_count(data.target_shape);
+  return loss == "bce" && data.classes == 2 ? 1 : data.classes;
+}
+
+Loss::Loss(std::string name, const spec::LossOptions& options, const data::DataInfo& data)
+    : name_(std::move(name)),
+      label_smoothing_(options.label_smoothing),
+      target_mean_(data.target_mean),
+      target_std_(data.target_std),
+      classes_(data.classes) {
+  if (options.class_weights.empty()) return;
+  if (static_cast<int64_t>(options.class_weights.size()) != data.classes) {
+    throw Error("loss.class_weights has " + std::to_string(options.class_weights.size()) + " numbers for " +
+                    std::to_string(data.classes) + " classes",
+                "give one weight a class, in the order of the classes");
+  }
+  class_weights_ = torch::tensor(options.class_weights, torch::kFloat32);
+}
+
+torch::Tensor Loss::sum_of(const torch::Tensor& outputs, const torch::Tensor& targets, int64_t reduction) const {
+  const torch::Tensor x = rows(outputs).to(torch::kFloat32);
+  if (name_ == "cross_entropy") {
+    const torch::Tensor weights = class_weights_.defined() ? class_weights_.to(x.device()) : torch::Tensor();
+    return at::cross_entropy_loss(x, targets.flatten(), weights, reduction, -100, label_smoothing_);
+  }
+  if (name_ == "hinge") return at::multi_margin_loss(x, targets.flatten(), 1, 1, {}, reduction);
+  if (name_ == "bce") {
+    const torch::Tensor wanted =
+        x.size(1) == 1 ? targets.to(torch::kFloat32).unsqueeze(1) : torch::one_hot(targets, classes_).to(torch::kFloat32);
+    return at::binary_cross_entropy_with_logits(x, wanted, {}, {}, reduction);
+  }
+  // Targets are standardised inside the loss, so that a learning rate suits prices and probabilities alike.
+  const torch::Tensor wanted = ((targets - target_mean_) / target_std_).to(torch::kFloat32).view_as(x);
+  if (name_ == "mse") return at::mse_loss(x, wanted, reduction);
+  SINEW_CHECK(name_ == "l1", name_);
+  return at::l1_loss(x, wanted, reduction);
+}
+
+Loss::Value Loss::operator()(const torch::Tensor& outputs, const torch::Tensor& targets) const {
+  double weight = static_cast<double>(name_ == "bce" ? outputs.numel() : targets.numel());
+  if (class_weights_.defined() && name_ == "cross_entropy") {
+    weight = class_weights_.to(torch::kFloat64).index_select(0, targets.flatten().cpu()).sum().item<double>();
+  }
+  return {sum_of(outputs, targets, kSum), weight};
+}
+
+torch::Tensor Loss::per_sample(const torch::Tensor& outputs, const torch::Tensor& targets) const {
+  const torch::NoGradGuard no_grad;
+  return sum_of(outputs, targets, kNone).reshape({targets.size(0), -1}).sum(1);
+}
+
+double Loss::expected_at_start() const {
+  if (name_ == "cross_entropy") return std::log(static_cast<double>(classes_));
+  if (name_ == "bce") return std::log(2.0);
+  if (name_ == "hinge") return static_cast<double>(classes_ - 1) / static_cast<double>(classes_);
+  return 1.0;  // mse and (about) l1 of a standardised target
+}
+
+}  // namespace sinew::train

@@ -1,0 +1,67 @@
+// Inside train/: losses as sums with the weight they are to be divided by, and metrics as sums.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "train/train.h"
+
+namespace sinew::train {
+
+// What `loss: auto` means for this data, with the reason; refuses a loss that does not fit the task.
+std::string resolve_loss(const spec::Job& job, const data::DataInfo& data, std::string& reason);
+
+// Outputs a model needs for a loss on this data.
+int64_t outputs_for(const std::string& loss, const data::DataInfo& data);
+
+class Loss {
+ public:
+  // `name` is resolved. Class weights are copied to the device the outputs are on.
+  Loss(std::string name, const spec::LossOptions& options, const data::DataInfo& data);
+
+  struct Value {
+    torch::Tensor sum;  // scalar, differentiable
+    double weight = 0;  // samples, elements, tokens or class weights
+  };
+  Value operator()(const torch::Tensor& outputs, const torch::Tensor& targets) const;
+
+  // One loss a sample, without gradients: to name bad samples.
+  torch::Tensor per_sample(const torch::Tensor& outputs, const torch::Tensor& targets) const;  // [batch]
+
+  // The loss of a model that knows nothing: ln(classes), or the variance of a standardised target. For `sinew check`.
+  double expected_at_start() const;
+  const std::string& name() const { return name_; }
+
+ private:
+  torch::Tensor sum_of(const torch::Tensor& outputs, const torch::Tensor& targets, int64_t reduction) const;
+
+  std::string name_;
+  double label_smoothing_;
+  torch::Tensor class_weights_;  // undefined: none
+  double target_mean_, target_std_;
+  int64_t classes_;
+};
+
+// Metrics of evaluation (and the cheap ones of training) as counts and sums that merge exactly.
+class MetricCounter {
+ public:
+  MetricCounter(const std::string& loss, const data::DataInfo& data, bool detailed);
+  // Adds one shard's outputs to a leaf.
+  void count(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
+  // Metrics of a root, without prefix: loss, accuracy, top5, f1, auc, rmse, mae, r2, perplexity.
+  report::Metrics finish(const Contribution& root) const;
+  std::vector<int64_t> confusion(const Contribution& root) const;  // [classes * classes], row: truth; empty if none
+  static std::vector<std::string> names(const data::DataInfo& data);  // every metric evaluation gives, "loss" first
+
+ private:
+  void count_classes(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
+  void count_numbers(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
+
+  data::Task task_;
+  int64_t classes_;
+  bool single_logit_, detailed_, confusion_, gather_;
+  double target_mean_, target_std_;
+};
+
+}  // namespace sinew::train

@@ -1,0 +1,161 @@
+// Metrics that merge exactly whoever computed their parts: integer counts, sums in a fixed tree, or gathered scores.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/check.h"
+#include "train/loss.h"
+
+namespace sinew::train {
+namespace {
+
+constexpr int64_t kMaxConfusionClasses = 256;
+constexpr int64_t kTop = 5;
+
+// Places in Contribution::counts.
+enum Count { kSeen, kCorrect, kInTop, kConfusion };
+// Places in Contribution::sums.
+enum Sum { kSquared, kAbsolute, kTarget, kTargetSquared };
+
+double ratio(double part, double whole) { return whole == 0 ? 0.0 : part / whole; }
+
+// Mean over the classes that occur or were predicted of 2 tp / (2 tp + fp + fn).
+double macro_f1(const std::vector<int64_t>& confusion, int64_t classes) {
+  double sum = 0;
+  int64_t used = 0;
+  for (int64_t c = 0; c < classes; ++c) {
+    int64_t truth = 0, predicted = 0;
+    for (int64_t other = 0; other < classes; ++other) {
+      truth += confusion[static_cast<size_t>(c * classes + other)];
+      predicted += confusion[static_cast<size_t>(other * classes + c)];
+    }
+    if (truth + predicted == 0) continue;
+    sum += 2.0 * static_cast<double>(confusion[static_cast<size_t>(c * classes + c)]) / static_cast<double>(truth + predicted);
+    ++used;
+  }
+  return ratio(sum, static_cast<double>(used));
+}
+
+// Area under the ROC curve by ranks, ties counted half (Mann and Whitney 1947). scores: (score, label) pairs.
+double area_under_curve(const std::vector<float>& scores) {
+  const size_t n = scores.size() / 2;
+  std::vector<size_t> order(n);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores[2 * a] < scores[2 * b]; });
+  double positives = 0, rank_sum = 0;
+  for (size_t first = 0; first < n;) {
+    size_t last = first;
+    while (last < n && scores[2 * order[last]] == scores[2 * order[first]]) ++last;
+    const double rank = static_cast<double>(first + last + 1) / 2.0;
+    for (size_t i = first; i < last; ++i) {
+      if (scores[2 * order[i] + 1] > 0.5F) {
+        rank_sum += rank;
+        positives += 1;
+      }
+    }
+    first = last;
+  }
+  const double negatives = static_cast<double>(n) - positives;
+  if (positives == 0 || negatives == 0) return std::nan("");
+  return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives);
+}
+
+}  // namespace
+
+MetricCounter::MetricCounter(const std::string& loss, const data::DataInfo& data, bool detailed)
+    : task_(data.task),
+      classes_(data.classes),
+      single_logit_(loss == "bce" && data.classes == 2),
+      detailed_(detailed),
+      confusion_(detailed && data.task == data::Task::classification && data.classes <= kMaxConfusionClasses),
+      gather_(detailed && data.task == data::Task::classification && data.classes == 2),
+      target_mean_(data.target_mean),
+      target_std_(data.target_std) {}
+
+void MetricCounter::count(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const {
+  const torch::NoGradGuard no_grad;
+  if (task_ == data::Task::regression) {
+    count_numbers(outputs, targets, leaf);
+  } else {
+    count_classes(outputs, targets, leaf);
+  }
+}
+
+void MetricCounter::count_classes(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const {
+  const torch::Tensor x = (outputs.dim() == 3 ? outputs.flatten(0, 1) : outputs).to(torch::kCPU, torch::kFloat32).contiguous();
+  const torch::Tensor y = targets.flatten().to(torch::kCPU, torch::kInt64).contiguous();
+  leaf.counts.assign(static_cast<size_t>(kConfusion + (confusion_ ? classes_ * classes_ : 0)), 0);
+  const int64_t n = x.size(0), width = x.size(1);
+  const float* row = x.const_data_ptr<float>();
+  const int64_t* truth = y.const_data_ptr<int64_t>();
+  for (int64_t i = 0; i < n; ++i, row += width) {
+    const int64_t guess = single_logit_ ? (row[0] > 0 ? 1 : 0) : std::max_element(row, row + width) - row;
+    ++leaf.counts[kSeen];
+    leaf.counts[kCorrect] += guess == truth[i] ? 1 : 0;
+    if (confusion_) ++leaf.counts[static_cast<size_t>(kConfusion + truth[i] * classes_ + guess)];
+    if (detailed_ && !single_logit_ && classes_ > kTop) {
+      const auto above = std::count_if(row, row + width, [&](float v) { return v > row[truth[i]]; });
+      leaf.counts[kInTop] += above < kTop ? 1 : 0;
+    }
+    if (gather_) {
+      leaf.scores.push_back(single_logit_ ? row[0] : row[1] - row[0]);
+      leaf.scores.push_back(static_cast<float>(truth[i]));
+    }
+  }
+}
+
+void MetricCounter::count_numbers(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const {
+  const torch::Tensor x = outputs.to(torch::kCPU, torch::kFloat32).flatten().contiguous();
+  const torch::Tensor y = targets.to(torch::kCPU, torch::kFloat32).flatten().contiguous();
+  leaf.counts = {x.numel()};
+  leaf.sums.assign(kTargetSquared + 1, 0.0);
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    const double truth = y.const_data_ptr<float>()[i];
+    const double error = x.const_data_ptr<float>()[i] * target_std_ + target_mean_ - truth;
+    leaf.sums[kSquared] += error * error;
+    leaf.sums[kAbsolute] += std::abs(error);
+    leaf.sums[kTarget] += truth - target_mean_;  // about the mean of train, so that squares do not cancel
+    leaf.sums[kTargetSquared] += (truth - target_mean_) * (truth - target_mean_);
+  }
+}
+
+report::Metrics MetricCounter::finish(const Contribution& root) const {
+  report::Metrics metrics;
+  metrics["loss"] = ratio(root.loss, root.weight);
+  if (root.counts.empty()) return metrics;
+  const auto seen = static_cast<double>(root.counts[kSeen]);
+  if (task_ == data::Task::regression) {
+    metrics["rmse"] = std::sqrt(ratio(root.sums[kSquared], seen));
+    metrics["mae"] = ratio(root.sums[kAbsolute], seen);
+    const double spread = root.sums[kTargetSquared] - ratio(root.sums[kTarget] * root.sums[kTarget], seen);
+    if (detailed_ && spread > 0) metrics["r2"] = 1.0 - root.sums[kSquared] / spread;
+    return metrics;
+  }
+  metrics["accuracy"] = ratio(static_cast<double>(root.counts[kCorrect]), seen);
+  if (task_ == data::Task::next_token) metrics["perplexity"] = std::exp(metrics["loss"]);
+  if (detailed_ && task_ == data::Task::classification && classes_ > kTop) {
+    metrics["top5"] = ratio(static_cast<double>(root.counts[kInTop]), seen);
+  }
+  if (confusion_) metrics["f1"] = macro_f1(confusion(root), classes_);
+  if (gather_) {
+    const double area = area_under_curve(root.scores);
+    if (!std::isnan(area)) metrics["auc"] = area;
+  }
+  return metrics;
+}
+
+std::vector<int64_t> MetricCounter::confusion(const Contribution& root) const {
+  if (!confusion_ || root.counts.empty()) return {};
+  return {root.counts.begin() + kConfusion, root.counts.end()};
+}
+
+std::vector<std::string> MetricCounter::names(const data::DataInfo& data) {
+  if (data.task == data::Task::regression) return {"loss", "rmse", "mae", "r2"};
+  if (data.task == data::Task::next_token) return {"loss", "accuracy", "perplexity"};
+  std::vector<std::string> names = {"loss", "accuracy", "f1"};
+  if (data.classes > kTop) names.push_back("top5");
+  if (data.classes == 2) names.push_back("auc");
+  return names;
+}
+
+}  // namespace sinew::train

@@ -1,0 +1,125 @@
+#include "train/optimizer.h"
+
+#include <ATen/ops/_fused_adam.h>
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/_fused_sgd.h>
+
+#include <cmath>
+
+#include "base/check.h"
+
+namespace sinew::train {
+namespace {
+
+std::vector<torch::Tensor> views_of(const std::vector<torch::Tensor>& tensors, const Blocks& blocks) {
+  std::vector<torch::Tensor> views;
+  views.reserve(blocks.blocks.size());
+  for (const Block& block : blocks.blocks) views.push_back(flat(tensors[block.parameter]).slice(0, block.begin, block.end));
+  return views;
+}
+
+}  // namespace
+
+std::vector<std::string> optimizer_state_names(const spec::OptimizerOptions& options) {
+  if (options.name == "adam" || options.name == "adamw") return {"exp_avg", "exp_avg_sq"};
+  if (options.name == "rmsprop") {
+    return options.momentum > 0 ? std::vector<std::string>{"square_avg", "momentum_buffer"}
+                                : std::vector<std::string>{"square_avg"};
+  }
+  SINEW_CHECK(options.name == "sgd", options.name);
+  return options.momentum > 0 ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>{};
+}
+
+Optimizer::Optimizer(const spec::OptimizerOptions& options, TrainingState& state,
+                     const std::vector<torch::Tensor>& gradients, const Blocks& blocks)
+    : options_(options), state_(state), blocks_(blocks) {
+  std::vector<torch::Tensor> parameters;
+  for (const auto& parameter : state.parameters) {
+    parameters.push_back(parameter.tensor);
+    steps_.push_back(torch::zeros({}, torch::TensorOptions().device(parameter.tensor.device())));
+  }
+  parameter_views_ = views_of(parameters, blocks);
+  gradient_views_ = views_of(gradients, blocks);
+  for (const auto& [name, tensors] : state.optimizer) state_views_[name] = views_of(tensors, blocks);
+}
+
+void Optimizer::begin(const std::vector<bool>& present) {
+  present_ = present;
+  for (size_t p = 0; p < present.size(); ++p) {
+    if (present[p]) steps_[p].fill_(static_cast<double>(++state_.optimizer_steps[p]));
+  }
+}
+
+Optimizer::Lists Optimizer::present_blocks(size_t group) const {
+  Lists lists;
+  for (size_t b = blocks_.groups[group].first; b < blocks_.groups[group].last; ++b) {
+    const size_t p = blocks_.blocks[b].parameter;
+    if (!present_[p]) continue;
+    lists.parameters.push_back(parameter_views_[b]);
+    lists.gradients.push_back(gradient_views_[b]);
+    lists.steps.push_back(steps_[p]);
+    for (const auto& [name, views] : state_views_) lists.state[name].push_back(views[b]);
+  }
+  return lists;
+}
+
+void Optimizer::update(size_t group, double lr) {
+  if (options_.name == "sgd") return sgd(group, lr);
+  Lists lists = present_blocks(group);
+  if (lists.parameters.empty()) return;
+  if (options_.name == "rmsprop") return rmsprop(lists, lr);
+  adam(lists, lr, options_.name == "adamw");
+}
+
+void Optimizer::adam(Lists& lists, double lr, bool decoupled) {
+  const auto fused = [&](auto kernel) {
+    kernel(lists.parameters, lists.gradients, lists.state["exp_avg"], lists.state["exp_avg_sq"], at::TensorList{},
+           lists.steps, lr, options_.betas[0], options_.betas[1], options_.weight_decay, options_.eps,
+           /*amsgrad=*/false, /*maximize=*/false, std::nullopt, std::nullopt);
+  };
+  if (decoupled) {
+    fused([](auto&&... arguments) { at::_fused_adamw_(arguments...); });
+  } else {
+    fused([](auto&&... arguments) { at::_fused_adam_(arguments...); });
+  }
+}
+
+void Optimizer::sgd(size_t group, double lr) {
+  // The kernel is told of first steps per call: a parameter whose first gradient comes late needs a call of its own.
+  for (const bool first : {true, false}) {
+    std::vector<torch::Tensor> parameters, gradients, momenta;
+    for (size_t b = blocks_.groups[group].first; b < blocks_.groups[group].last; ++b) {
+      const size_t p = blocks_.blocks[b].parameter;
+      if (!present_[p] || (state_.optimizer_steps[p] == 1) != first) continue;
+      parameters.push_back(parameter_views_[b]);
+      gradients.push_back(gradient_views_[b]);
+      if (options_.momentum > 0) momenta.push_back(state_views_.at("momentum_buffer")[b]);
+    }
+    if (parameters.empty()) continue;
+    at::_fused_sgd_(parameters, gradients, momenta, options_.weight_decay, options_.momentum, lr, /*dampening=*/0.0,
+                    options_.nesterov, /*maximize=*/false, /*is_first_step=*/first, {}, {});
+  }
+}
+
+// As torch.optim.RMSprop (Hinton 2012, lecture 6e), plain and with momentum; there is no fused kernel for it.
+void Optimizer::rmsprop(Lists& lists, double lr) {
+  const auto alpha = options_.alpha;
+  for (size_t i = 0; i < lists.parameters.size(); ++i) {
+    torch::Tensor& parameter = lists.parameters[i];
+    const torch::Tensor gradient = options_.weight_decay != 0
+                                       ? lists.gradients[i].add(parameter, options_.weight_decay)
+                                       : lists.gradients[i];
+    torch::Tensor& squares = lists.state["square_avg"][i];
+    squares.mul_(alpha).addcmul_(gradient, gradient, 1 - alpha);
+    const torch::Tensor root = squares.sqrt().add_(options_.eps);
+    if (options_.momentum > 0) {
+      torch::Tensor& momentum = lists.state["momentum_buffer"][i];
+      momentum.mul_(options_.momentum).addcdiv_(gradient, root);
+      parameter.add_(momentum, -lr);
+    } else {
+      parameter.addcdiv_(gradient, root, -lr);
+    }
+  }
+}
+
+}  // namespace sinew::train

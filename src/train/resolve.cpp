@@ -1,0 +1,172 @@
+#include "train/resolve.h"
+
+#include <sched.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/error.h"
+#include "train/loss.h"
+
+namespace sinew::train {
+namespace {
+
+// Whole cores a cgroup allows: "max 100000" or "150000 100000" (v2), or the two files of v1. 0: no limit found.
+int64_t cgroup_cores() {
+  std::string quota, period;
+  if (std::ifstream v2("/sys/fs/cgroup/cpu.max"); v2 >> quota >> period) {
+    if (quota == "max") return 0;
+  } else {
+    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> quota;
+    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
+  }
+  const double cores = std::atof(period.c_str()) > 0 ? std::atof(quota.c_str()) / std::atof(period.c_str()) : 0;
+  return cores > 0 ? static_cast<int64_t>(std::ceil(cores)) : 0;
+}
+
+std::string cpu_model() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+bool is_convolutional(const spec::Job& job) { return job.model.name == "cnn" || job.model.name.starts_with("resnet"); }
+
+void resolve_trainer(Resolved& resolved, const Machine& machine) {
+  auto& trainer = resolved.job.trainer;
+  auto& reasons = resolved.reasons;
+  if (!trainer.shards) {
+    trainer.shards = data::default_shards(trainer.batch_size);
+    reasons["trainer.shards"] = "from trainer.batch_size alone: 8, fewer where a shard would fall under 16 samples";
+  }
+  if (trainer.device == "auto") {
+    trainer.device = machine.cuda ? "cuda" : "cpu";
+    reasons["trainer.device"] = machine.cuda ? "a CUDA device is present" : "no CUDA device is present";
+  } else if (trainer.device == "cuda" && !machine.cuda) {
+    throw Error("trainer.device: cuda, but libtorch sees no CUDA device", "use trainer.device: auto, or a CUDA build of libtorch");
+  }
+  const bool cuda = trainer.device == "cuda";
+  if (trainer.precision == "auto") {
+    const bool low = cuda || (machine.fast_bfloat16 && is_convolutional(resolved.job));
+    trainer.precision = low ? "bf16" : "fp32";
+    reasons["trainer.precision"] = low ? "this device multiplies bfloat16 in hardware" : "bfloat16 is not faster here";
+  }
+  if (trainer.memory_format == "auto") {
+    const bool last = is_convolutional(resolved.job) && (cuda || resolved.job.model.name.starts_with("resnet"));
+    trainer.memory_format = last ? "channels_last" : "contiguous";
+    reasons["trainer.memory_format"] = last ? "residual networks convolve faster with channels last" : "faster for this model";
+  }
+}
+
+void resolve_monitors(Resolved& resolved, bool has_validation) {
+  spec::Job& job = resolved.job;
+  if (job.checkpoint.monitor == "auto") {
+    if (job.objective) {
+      job.checkpoint.monitor = job.objective->metric;
+      resolved.reasons["checkpoint.monitor"] = "the objective's metric";
+    } else if (!job.early_stopping.monitor.empty()) {
+      job.checkpoint.monitor = job.early_stopping.monitor;
+      resolved.reasons["checkpoint.monitor"] = "early stopping's metric";
+    } else {
+      job.checkpoint.monitor = has_validation ? "val/loss" : "train/loss";
+      resolved.reasons["checkpoint.monitor"] = has_validation ? "the validation loss" : "there is no validation data";
+    }
+  }
+  const auto direction = [&](std::string& mode, const std::string& metric, const char* key) {
+    if (mode != "auto" || metric.empty()) return;
+    mode = report::lower_is_better(metric) ? "min" : "max";
+    resolved.reasons[key] = metric + (mode == "min" ? " is better low" : " is better high");
+  };
+  direction(job.checkpoint.mode, job.checkpoint.monitor, "checkpoint.mode");
+  direction(job.early_stopping.mode, job.early_stopping.monitor, "early_stopping.mode");
+}
+
+// A metric evaluation will never give would never be met: refuse it now, with the list.
+void require_metric(const std::string& metric, const char* key, const data::DataInfo& data) {
+  if (metric.empty()) return;
+  std::vector<std::string> known;
+  if (data.val_size > 0) {
+    for (const std::string& name : MetricCounter::names(data)) known.push_back("val/" + name);
+  }
+  known.push_back("train/loss");
+  if (data.task != data::Task::regression) known.push_back("train/accuracy");
+  if (std::find(known.begin(), known.end(), metric) != known.end()) return;
+  std::string list;
+  for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
+  throw Error(std::string(key) + " names the metric '" + metric + "', which this job does not give" +
+                  (data.val_size == 0 && metric.starts_with("val/") ? " (there is no validation data)" : ""),
+              data.val_size == 0 ? "give data.val or data.split.val, or use one of: " + list : "use one of: " + list);
+}
+
+}  // namespace
+
+Machine this_machine() {
+  Machine machine;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) machine.cores = std::max(1, CPU_COUNT(&set));
+  if (const int64_t limit = cgroup_cores(); limit > 0) machine.cores = std::min(machine.cores, limit);
+  machine.cuda = torch::cuda::is_available();
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.starts_with("flags")) {
+      machine.fast_bfloat16 = line.find("avx512_bf16") != std::string::npos || line.find("amx_bf16") != std::string::npos;
+      break;
+    }
+  }
+  return machine;
+}
+
+Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine& machine) {
+  Resolved resolved{job, job, data.reasons};
+  resolved.job.data.format = data.format;
+  std::string reason;
+  resolved.job.loss.name = resolve_loss(job, data, reason);
+  if (!reason.empty()) resolved.reasons["loss.name"] = reason;
+  resolve_trainer(resolved, machine);
+  resolve_monitors(resolved, data.val_size > 0);
+  if (job.objective) require_metric(job.objective->metric, "objective", data);
+  require_metric(resolved.job.early_stopping.monitor, "early_stopping.monitor", data);
+  require_metric(resolved.job.checkpoint.monitor, "checkpoint.monitor", data);
+  if (job.data.task == "auto" && data.task != data::Task::next_token) {
+    resolved.job.data.task = data.task == data::Task::regression ? "regression" : "classification";
+  }
+  if (job.model.stem == "auto" && job.model.name.starts_with("resnet") && data.input_shape.size() == 3) {
+    const bool small = data.input_shape[1] <= 64 && data.input_shape[2] <= 64;
+    resolved.job.model.stem = small ? "cifar" : "imagenet";
+    resolved.reasons["model.stem"] = small ? "images of at most 64x64" : "images larger than 64x64";
+  }
+  resolved.written = resolved.job;
+  const bool cuda = resolved.job.trainer.device == "cuda";
+  if (!resolved.job.trainer.lanes) resolved.job.trainer.lanes = cuda ? 1 : std::min(machine.cores, *resolved.job.trainer.shards);
+  if (!resolved.job.data.prefetch_threads) resolved.job.data.prefetch_threads = std::max<int64_t>(1, machine.cores);
+  resolved.reasons["trainer.lanes"] = "one a core, wherever it runs; never changes the result";
+  resolved.reasons["data.prefetch.threads"] = "one a core, wherever it runs; never changes the result";
+  return resolved;
+}
+
+bool monitor_lower_is_better(const std::string& mode, const std::string& metric) {
+  return mode == "auto" ? report::lower_is_better(metric) : mode == "min";
+}
+
+std::string environment_json(const Machine& machine) {
+  std::ostringstream versions;
+  versions << TORCH_VERSION_MAJOR << '.' << TORCH_VERSION_MINOR << '.' << TORCH_VERSION_PATCH;
+  const char* reproducible = std::getenv("MKL_CBWR");
+  return nlohmann::json({{"sinew", "0.1.0"},
+                         {"libtorch", versions.str()},
+                         {"cpu", cpu_model()},
+                         {"cpu_capability", at::get_cpu_capability()},
+                         {"cores", machine.cores},
+                         {"cuda", machine.cuda},
+                         {"mkl_cbwr", reproducible == nullptr ? "" : reproducible}})
+             .dump(1) +
+         "\n";
+}
+
+}  // namespace sinew::train

@@ -1,0 +1,87 @@
+#include "train/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "base/error.h"
+#include "data/data.h"
+
+namespace sinew::train {
+namespace {
+
+// One-cycle (Smith and Topin 2018) with the constants of PyTorch's OneCycleLR.
+constexpr double kOneCycleStart = 1.0 / 25.0, kOneCycleEnd = 1.0 / 25.0 / 1e4, kOneCycleRise = 0.3;
+
+double cosine_between(double from, double to, double progress) {
+  return to + (from - to) * 0.5 * (1.0 + std::cos(std::numbers::pi * std::clamp(progress, 0.0, 1.0)));
+}
+
+}  // namespace
+
+std::optional<int64_t> steps_of(const spec::Duration& duration, const Lengths& lengths) {
+  using Unit = spec::Duration::Unit;
+  double steps = 0;
+  switch (duration.unit) {
+    case Unit::steps: steps = duration.amount; break;
+    case Unit::epochs: steps = std::round(duration.amount * static_cast<double>(lengths.steps_per_epoch)); break;
+    case Unit::samples: steps = std::floor(duration.amount / static_cast<double>(lengths.batch_size)); break;
+    case Unit::tokens:
+      steps = std::floor(duration.amount / static_cast<double>(lengths.batch_size * lengths.tokens_per_sample));
+      break;
+    case Unit::fraction:
+      if (!lengths.total_steps) return std::nullopt;
+      steps = std::floor(duration.amount * static_cast<double>(*lengths.total_steps) + 1e-9);
+      break;
+    case Unit::seconds: return std::nullopt;
+  }
+  if (steps <= 0) return duration.amount > 0 ? 1 : 0;
+  return static_cast<int64_t>(steps);
+}
+
+Lengths lengths_of(const spec::Job& job, int64_t train_size, int64_t tokens_per_sample) {
+  Lengths lengths{train_size, job.trainer.batch_size,
+                  data::steps_per_epoch(train_size, job.trainer.batch_size, job.trainer.drop_last), tokens_per_sample, {}};
+  if (lengths.steps_per_epoch == 0) {
+    throw Error("an epoch has no full batch: " + std::to_string(train_size) + " training samples, batch_size " +
+                    std::to_string(job.trainer.batch_size),
+                "use a smaller trainer.batch_size, or trainer.drop_last: false");
+  }
+  lengths.total_steps = steps_of(job.trainer.max_duration, lengths);
+  return lengths;
+}
+
+Schedule::Schedule(const spec::SchedulerOptions& options, const Lengths& lengths)
+    : name_(options.name), gamma_(options.gamma), final_factor_(options.final_factor) {
+  const bool needs_end = name_ == "cosine" || name_ == "linear" || name_ == "one_cycle";
+  if (needs_end && !lengths.total_steps) {
+    throw Error("scheduler '" + name_ + "' needs to know its last step, but trainer.max_duration is a time",
+                "give trainer.max_duration in ep, st, sp or tok (and a time limit as budget.time), or use scheduler: constant");
+  }
+  total_ = lengths.total_steps.value_or(0);
+  const auto warmup = steps_of(options.warmup, lengths), step_size = steps_of(options.step_size, lengths);
+  if (!warmup || !step_size) {
+    throw Error("scheduler.warmup and scheduler.step_size can not be times", "use st, ep, sp or tok");
+  }
+  warmup_ = *warmup;
+  step_size_ = std::max<int64_t>(1, *step_size);
+  if (name_ == "one_cycle" && warmup_ == 0) warmup_ = static_cast<int64_t>(kOneCycleRise * static_cast<double>(total_));
+}
+
+double Schedule::shape(int64_t step) const {
+  const double progress =
+      total_ > warmup_ ? static_cast<double>(step - warmup_) / static_cast<double>(total_ - warmup_) : 1.0;
+  if (name_ == "cosine") return cosine_between(1.0, final_factor_, progress);
+  if (name_ == "linear") return 1.0 + (final_factor_ - 1.0) * std::clamp(progress, 0.0, 1.0);
+  if (name_ == "one_cycle") return cosine_between(1.0, kOneCycleEnd, progress);
+  if (name_ == "step") return std::pow(gamma_, static_cast<double>(step / step_size_));
+  return 1.0;
+}
+
+double Schedule::factor(int64_t step) const {
+  if (step >= warmup_) return shape(step);
+  const double progress = static_cast<double>(step + 1) / static_cast<double>(warmup_);
+  return name_ == "one_cycle" ? cosine_between(kOneCycleStart, 1.0, progress) : progress;
+}
+
+}  // namespace sinew::train

@@ -1,0 +1,303 @@
+#include "train/state.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "train/blocks.h"
+
+namespace sinew::train {
+namespace {
+
+using nlohmann::json;
+
+struct TypePair {
+  DType ours;
+  torch::ScalarType theirs;
+};
+constexpr TypePair kTypes[] = {
+    {DType::boolean, torch::kBool}, {DType::u8, torch::kUInt8},    {DType::i8, torch::kInt8},   {DType::i16, torch::kInt16},
+    {DType::i32, torch::kInt32},    {DType::i64, torch::kInt64},   {DType::f16, torch::kFloat16}, {DType::bf16, torch::kBFloat16},
+    {DType::f32, torch::kFloat32},  {DType::f64, torch::kFloat64},
+};
+
+DType dtype_of(const torch::Tensor& tensor) {
+  for (const TypePair& pair : kTypes) {
+    if (pair.theirs == tensor.scalar_type()) return pair.ours;
+  }
+  throw Error(std::string("a tensor of type ") + toString(tensor.scalar_type()) + " can not be saved");
+}
+
+torch::ScalarType type_of(DType dtype) {
+  for (const TypePair& pair : kTypes) {
+    if (pair.ours == dtype) return pair.theirs;
+  }
+  SINEW_CHECK(false, static_cast<int>(dtype));
+}
+
+torch::Tensor plain(const torch::Tensor& tensor) {  // C order, on the CPU: what files hold
+  return tensor.detach().cpu().contiguous();
+}
+
+// One digest a block, so that a change names its place and lanes may share the work.
+void digest_tensor(const torch::Tensor& tensor, std::vector<Digest>& parts) {
+  const torch::Tensor values = plain(tensor);
+  const size_t bytes = values.nbytes(), block = static_cast<size_t>(kBlockElements) * 64;
+  const auto* data = static_cast<const std::byte*>(values.const_data_ptr());
+  for (size_t first = 0; first < bytes; first += block) {
+    parts.push_back(digest_of(std::span(data + first, std::min(block, bytes - first))));
+  }
+}
+
+std::string exact(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%a", value);
+  return text;
+}
+
+// Everything that is not a tensor, in one fixed form.
+std::string digest_text(const TrainingState& state) {
+  std::string text = "step " + std::to_string(state.step.value) + " epoch " + std::to_string(state.cursor.epoch) +
+                     " offset " + std::to_string(state.cursor.offset) + " samples " + std::to_string(state.samples) +
+                     " tokens " + std::to_string(state.tokens) + " seed " + std::to_string(state.seed) + "\n";
+  for (const int64_t updates : state.optimizer_steps) text += std::to_string(updates) + " ";
+  text += "\n" + state.control.digest_text(state.step);
+  const EvaluationState& evaluation = state.evaluation;
+  text += "best " + (evaluation.best ? exact(*evaluation.best) : "none") + " at " +
+          std::to_string(evaluation.best_step.value) + " then " + std::to_string(evaluation.without_improvement);
+  return text;
+}
+
+void push(std::vector<std::pair<checkpoint::TensorEntry, Buffer>>& part, const std::string& name, const torch::Tensor& tensor) {
+  const torch::Tensor values = plain(tensor);
+  checkpoint::TensorEntry entry{name, dtype_of(values), Shape(values.sizes().begin(), values.sizes().end()), 0, 0};
+  Buffer bytes(values.nbytes());
+  std::memcpy(bytes.data(), values.const_data_ptr(), values.nbytes());
+  part.emplace_back(std::move(entry), std::move(bytes));
+}
+
+torch::Tensor tensor_of(const Array& array) {
+  return torch::from_blob(const_cast<std::byte*>(array.bytes.data()), at::IntArrayRef(array.shape),
+                          torch::TensorOptions().dtype(type_of(array.dtype)));
+}
+
+std::string shape_text(at::IntArrayRef sizes) {
+  std::string text = "[";
+  for (const int64_t size : sizes) text += (text.size() > 1 ? "," : "") + std::to_string(size);
+  return text + "]";
+}
+
+// Copies named arrays over tensors of the same names; collects what does not fit.
+struct Loader {
+  const checkpoint::TensorFile& file;
+  std::string where;
+  std::vector<std::string> problems;
+  size_t used = 0;
+
+  void load(const std::string& name, const torch::Tensor& into, bool required = true) {
+    const auto found = file.tensors.find(name);
+    if (found == file.tensors.end()) {
+      if (required) problems.push_back("missing " + name + " " + shape_text(into.sizes()));
+      return;
+    }
+    ++used;
+    const torch::Tensor values = tensor_of(found->second);
+    if (values.sizes() != into.sizes() || values.scalar_type() != into.scalar_type()) {
+      problems.push_back(name + " is " + toString(values.scalar_type()) + shape_text(values.sizes()) + ", the model has " +
+                         toString(into.scalar_type()) + shape_text(into.sizes()));
+      return;
+    }
+    const torch::NoGradGuard no_grad;
+    into.copy_(values);
+  }
+
+  void finish(bool nothing_unused) {
+    if (nothing_unused && problems.empty() && used != file.tensors.size()) {
+      problems.push_back(std::to_string(file.tensors.size() - used) + " tensors the model does not have");
+    }
+    if (problems.empty()) return;
+    std::string list;
+    for (size_t i = 0; i < problems.size() && i < 8; ++i) list += "\n  " + problems[i];
+    if (problems.size() > 8) list += "\n  and " + std::to_string(problems.size() - 8) + " more";
+    throw Error(where + " does not fit this job's model:" + list, "use the job file the weights were trained with");
+  }
+};
+
+const checkpoint::TensorFile& part_of(const checkpoint::Loaded& loaded, const std::string& name) {
+  const auto found = loaded.parts.find(name);
+  if (found == loaded.parts.end()) throw Error(loaded.directory + " has no " + name + ".safetensors", "choose another checkpoint");
+  return found->second;
+}
+
+json control_json(const ControlLog& log) {
+  json list = json::array();
+  for (const ControlEntry& entry : log.entries()) {
+    list.push_back({{"step", entry.effective.value}, {"kind", to_string(entry.kind)}, {"value", entry.value}, {"reason", entry.reason}});
+  }
+  return list;
+}
+
+ControlLog control_of(const json& list) {
+  using Kind = ControlEntry::Kind;
+  ControlLog log;
+  for (const json& item : list) {
+    for (const Kind kind : {Kind::stop, Kind::checkpoint, Kind::evaluate, Kind::learning_rate, Kind::batch_size}) {
+      if (to_string(kind) != item.at("kind")) continue;
+      log.append({Step(item.at("step")), kind, item.at("value"), item.at("reason")});
+    }
+  }
+  return log;
+}
+
+}  // namespace
+
+TrainingState initial_state(const spec::Job& job, model::Model& model, torch::MemoryFormat format) {
+  TrainingState state;
+  state.seed = job.trainer.seed;
+  const auto own = [&](const torch::Tensor& tensor) {
+    const bool image = tensor.dim() == 4;
+    return tensor.detach().clone(image ? format : torch::MemoryFormat::Contiguous);
+  };
+  for (const auto& [name, tensor] : model.parameters()) state.parameters.push_back({name, own(tensor)});
+  for (const auto& [name, tensor] : model.buffers()) state.buffers.push_back({name, tensor.detach().clone()});
+  if (job.trainer.ema_decay > 0) {
+    for (const auto& [name, tensor] : state.parameters) state.ema.push_back({name, tensor.clone()});
+  }
+  state.optimizer_steps.assign(state.parameters.size(), 0);
+  return state;
+}
+
+Digest digest(const TrainingState& state) {
+  std::vector<Digest> parts = {digest_of(digest_text(state))};
+  for (const auto* list : {&state.parameters, &state.buffers, &state.ema}) {
+    for (const auto& item : *list) digest_tensor(item.tensor, parts);
+  }
+  for (const auto& [name, tensors] : state.optimizer) {
+    for (const torch::Tensor& tensor : tensors) digest_tensor(tensor, parts);
+  }
+  return digest_of(parts);
+}
+
+checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts& facts) {
+  checkpoint::OwnedSnapshot result;
+  result.step = state.step;
+  result.digest = digest(state);
+  for (const auto& item : state.parameters) push(result.parts["model"], item.name, item.tensor);
+  for (const auto& item : state.buffers) push(result.parts["model"], item.name, item.tensor);
+  for (const auto& item : state.ema) push(result.parts["ema"], item.name, item.tensor);
+  for (const auto& [name, tensors] : state.optimizer) {
+    for (size_t p = 0; p < tensors.size(); ++p) push(result.parts["optimizer"], name + "." + state.parameters[p].name, tensors[p]);
+  }
+  json evaluation = {{"best_step", state.evaluation.best_step.value},
+                     {"without_improvement", state.evaluation.without_improvement},
+                     {"objective_met", state.evaluation.objective_met},
+                     {"stop", state.evaluation.stop},
+                     {"last", json::object()}};
+  if (state.evaluation.best) evaluation["best"] = exact(*state.evaluation.best);
+  for (const auto& [name, value] : state.evaluation.last) evaluation["last"][name] = exact(value);
+  json window = json::object();
+  for (const auto& [name, value] : facts.window) window[name] = exact(value);
+  result.state_json = json({{"format", 1},
+                            {"step", state.step.value},
+                            {"cursor", {{"epoch", state.cursor.epoch}, {"offset", state.cursor.offset}}},
+                            {"samples", state.samples},
+                            {"tokens", state.tokens},
+                            {"seed", state.seed},
+                            {"optimizer_steps", state.optimizer_steps},
+                            {"control", control_json(state.control)},
+                            {"evaluation", evaluation},
+                            {"window", window},
+                            {"data_digest", to_hex(facts.data_digest)},
+                            {"job", facts.resolved_job}})
+                          .dump(1);
+  return result;
+}
+
+void restore(TrainingState& state, StateFacts& facts, const checkpoint::Loaded& loaded) {
+  const json document = json::parse(loaded.state_json, nullptr, /*allow_exceptions=*/false);
+  if (document.is_discarded()) throw Error(loaded.directory + "/state.json is not JSON", "choose another checkpoint");
+  try {
+    state.step = Step(document.at("step"));
+    state.cursor = {document.at("cursor").at("epoch"), document.at("cursor").at("offset")};
+    state.samples = document.at("samples");
+    state.tokens = document.at("tokens");
+    state.seed = document.at("seed");
+    state.optimizer_steps = document.at("optimizer_steps").get<std::vector<int64_t>>();
+    state.control = control_of(document.at("control"));
+    const json& evaluation = document.at("evaluation");
+    state.evaluation = {};
+    state.evaluation.best_step = Step(evaluation.at("best_step"));
+    state.evaluation.without_improvement = evaluation.at("without_improvement");
+    state.evaluation.objective_met = evaluation.at("objective_met");
+    state.evaluation.stop = evaluation.at("stop");
+    if (evaluation.contains("best")) state.evaluation.best = std::strtod(evaluation.at("best").get<std::string>().c_str(), nullptr);
+    const auto numbers = [](const json& object) {
+      report::Metrics metrics;
+      for (const auto& [name, text] : object.items()) metrics[name] = std::strtod(text.get<std::string>().c_str(), nullptr);
+      return metrics;
+    };
+    state.evaluation.last = numbers(evaluation.at("last"));
+    facts.window = numbers(document.at("window"));
+    facts.resolved_job = document.at("job");
+    if (!from_hex(document.at("data_digest").get<std::string>(), facts.data_digest)) throw Error("data_digest is no digest");
+  } catch (const json::exception& error) {
+    throw Error(loaded.directory + "/state.json: " + error.what(), "it was written by another version; choose another checkpoint");
+  }
+  Loader model{part_of(loaded, "model"), loaded.directory + "/model.safetensors", {}, 0};
+  for (const auto& item : state.parameters) model.load(item.name, item.tensor);
+  for (const auto& item : state.buffers) model.load(item.name, item.tensor);
+  model.finish(true);
+  if (!state.ema.empty()) {
+    Loader ema{part_of(loaded, "ema"), loaded.directory + "/ema.safetensors", {}, 0};
+    for (const auto& item : state.ema) ema.load(item.name, item.tensor);
+    ema.finish(true);
+  }
+  if (state.optimizer.empty()) return;
+  Loader optimizer{part_of(loaded, "optimizer"), loaded.directory + "/optimizer.safetensors", {}, 0};
+  for (const auto& [name, tensors] : state.optimizer) {
+    for (size_t p = 0; p < tensors.size(); ++p) optimizer.load(name + "." + state.parameters[p].name, tensors[p]);
+  }
+  optimizer.finish(true);
+}
+
+std::string warm_start(TrainingState& state, const std::string& path, Disk& disk) {
+  std::string file = path;
+  if (!path.ends_with(".safetensors")) {
+    std::string directory = path;
+    for (const std::string& inner : {std::string("/checkpoints"), std::string("")}) {
+      if (!disk.exists(path + inner)) continue;
+      const checkpoint::Newest newest = checkpoint::load_newest(disk, path + inner);
+      if (newest.loaded) directory = newest.loaded->directory;
+      if (newest.loaded) break;
+    }
+    // Averaged weights are the better ones to start from where there are any.
+    file = directory + (disk.exists(directory + "/ema.safetensors") ? "/ema.safetensors" : "/model.safetensors");
+  }
+  const auto read = checkpoint::read_safetensors(disk, file);
+  if (!read) throw Error("model.init_from: " + read.error(), "give a checkpoint, a run directory or a .safetensors file");
+  Loader loader{*read, file, {}, 0};
+  for (const auto& item : state.parameters) loader.load(item.name, item.tensor);
+  for (const auto& item : state.buffers) loader.load(item.name, item.tensor, /*required=*/false);
+  loader.finish(true);
+  for (size_t p = 0; p < state.ema.size(); ++p) state.ema[p].tensor.copy_(state.parameters[p].tensor);
+  return "weights taken from " + file;
+}
+
+void write_model(const TrainingState& state, const std::string& path, const checkpoint::Metadata& metadata, Disk& disk) {
+  std::vector<torch::Tensor> held;
+  std::vector<checkpoint::TensorBytes> tensors;
+  const auto put = [&](const model::NamedTensor& item) {
+    held.push_back(plain(item.tensor));
+    const torch::Tensor& values = held.back();
+    tensors.push_back({item.name, dtype_of(values), Shape(values.sizes().begin(), values.sizes().end()),
+                       std::span(static_cast<const std::byte*>(values.const_data_ptr()), values.nbytes())});
+  };
+  for (const auto& item : state.ema.empty() ? state.parameters : state.ema) put(item);
+  for (const auto& item : state.buffers) put(item);
+  checkpoint::write_safetensors(disk, path, tensors, metadata);
+}
+
+}  // namespace sinew::train

@@ -1,0 +1,32 @@
+// Inside train/: the training state as a checkpoint and back.
+#pragma once
+
+#include "train/train.h"
+
+namespace sinew::train {
+
+// What else a checkpoint's state.json says, beside the state itself.
+struct StateFacts {
+  Digest data_digest;       // of the training data; another one at resume is refused
+  std::string resolved_job; // resolved.yaml
+  report::Metrics window;   // sums of the training metrics since the last line of metrics.jsonl
+};
+
+// A zero state of the right shapes: parameters and buffers as the model was initialised.
+TrainingState initial_state(const spec::Job& job, model::Model& model, torch::MemoryFormat format);
+
+// One copy of everything, ready for the background writer.
+checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts& facts);
+
+// Fills `state`, made by initial_state for the same job, from a checkpoint. Throws Error when names, shapes or dtypes
+// differ, listing them.
+void restore(TrainingState& state, StateFacts& facts, const checkpoint::Loaded& loaded);
+
+// Parameters (and buffers where both have them) of a checkpoint, run or safetensors file into a fresh state: a warm
+// start takes the weights and nothing else. Strict about names and shapes. Returns a sentence for the log.
+std::string warm_start(TrainingState& state, const std::string& path, Disk& disk);
+
+// The serving artifact: weights (averaged ones under EMA) and buffers in one safetensors file.
+void write_model(const TrainingState& state, const std::string& path, const checkpoint::Metadata& metadata, Disk& disk);
+
+}  // namespace sinew::train

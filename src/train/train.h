@@ -1,0 +1,151 @@
+// Training: a step is a fixed list of shards; who computes them does not matter.
+//
+// For worker/ (runs) and distribute/ (implements Reducer over members). A step reads the state at t and the samples and
+// random keys of (t, shard), adds the shards' sums in a fixed tree over shard indices, divides once by the step's total
+// weight, and commits: parameters, optimizer state, buffers and cursor at t+1. Nothing here depends on how many lanes
+// there are, on time or on the order of arrival. Types belong to one thread unless they say otherwise.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/disk.h"
+#include "base/hash.h"
+#include "base/ids.h"
+#include "checkpoint/checkpoint.h"
+#include "data/data.h"
+#include "model/model.h"
+#include "report/report.h"
+#include "spec/spec.h"
+
+namespace sinew::train {
+
+// ---- what shards add up --------------------------------------------------------------------------------------------
+
+// The sums of one shard (a leaf) or of a set of shards (a node). Sums, never means: the root divides once.
+struct Contribution {
+  std::vector<torch::Tensor> gradients;  // by parameter, float32, in the parameter's memory order; undefined: absent
+  std::vector<torch::Tensor> buffers;    // by buffer: float64 sum of samples * delta, or an integer's equal delta
+  double loss = 0;                       // sum of weighted losses
+  double weight = 0;                     // what the loss is divided by: samples, tokens or their class weights
+  int64_t samples = 0;
+  std::vector<int64_t> counts;           // metrics that count
+  std::vector<double> sums;              // metrics that add
+  std::vector<float> scores;             // metrics that gather (AUC): one or more a sample, in shard order
+};
+
+// left + right over everything but gradients; the tree's only arithmetic on small things.
+void add(Contribution& left, Contribution&& right);
+
+// Adds the leaves as the fixed binary tree does: node (level, i) covers leaves [i * 2^level, (i+1) * 2^level); an
+// absent leaf (null) is not a zero. Writes n numbers to out; returns false (out untouched) when all are absent.
+bool tree_sum(const std::vector<const float*>& leaves, int64_t n, float* out);
+
+// How one step's contributions become one, wherever they were computed. One object a run; a step is
+// begin, then from every lane next_shard/deliver until it says no, then from every lane reduce, then root.
+class Reducer {
+ public:
+  virtual ~Reducer() = default;
+  // `gradients`: where the sums of the root are to be written; same memory for every step.
+  virtual void begin(int64_t shards, const std::vector<torch::Tensor>& gradients) = 0;
+  virtual std::optional<ShardIndex> next_shard() = 0;                         // any thread
+  virtual void deliver(ShardIndex shard, std::optional<Contribution> leaf) = 0;  // any thread; nullopt: empty shard
+  virtual void reduce() = 0;                                                  // every lane, side by side
+  // Everything but gradients summed; `present[p]`: some shard had a gradient for parameter p.
+  struct Root {
+    Contribution sums;
+    std::vector<bool> present;
+  };
+  virtual Root root() = 0;
+};
+
+std::unique_ptr<Reducer> make_local_reducer();
+
+// ---- control log ---------------------------------------------------------------------------------------------------
+
+// An impure input (a signal, a clock, a person) that changes what happens, at a step nobody may have started.
+struct ControlEntry {
+  enum class Kind { stop, checkpoint, evaluate, learning_rate, batch_size };
+  Step effective;
+  Kind kind = Kind::stop;
+  double value = 0;    // learning_rate: factor on the schedule; batch_size: samples; stop: exit code
+  std::string reason;  // a sentence
+};
+std::string to_string(ControlEntry::Kind kind);
+
+class ControlLog {
+ public:
+  void append(ControlEntry entry);
+  const std::vector<ControlEntry>& entries() const { return entries_; }
+  std::vector<ControlEntry> effective_at(Step step) const;
+  double learning_rate_factor(Step step) const;                    // 1 when never changed
+  int64_t batch_size(Step step, int64_t from_job) const;
+  // A stop ends an attempt, not the run: those that took effect at or after the step we go on from are void.
+  void resume_at(Step step);
+  // Only what changes the numbers of a step (learning_rate, batch_size) belongs to the digest: stopping, evaluating and
+  // saving leave the model as it was, and a run that was stopped and resumed is the run that was not.
+  std::string digest_text(Step up_to) const;
+
+ private:
+  std::vector<ControlEntry> entries_;
+};
+
+// ---- state ---------------------------------------------------------------------------------------------------------
+
+// How evaluation went so far: what early stopping, best checkpoints and the objective decide from.
+struct EvaluationState {
+  std::optional<double> best;  // of the monitored metric
+  Step best_step;
+  int64_t without_improvement = 0;
+  report::Metrics last;        // newest evaluation
+  bool objective_met = false;
+  std::string stop;            // why training is over; empty: it goes on
+};
+
+// Everything a step is a function of. A checkpoint is this; so is what a joiner is given.
+struct TrainingState {
+  Step step;
+  data::Cursor cursor;
+  int64_t samples = 0, tokens = 0;  // committed since step 0
+  uint64_t seed = 0;
+  std::vector<model::NamedTensor> parameters;  // float32
+  std::vector<model::NamedTensor> buffers;
+  std::vector<model::NamedTensor> ema;         // empty without EMA; else one a parameter
+  std::map<std::string, std::vector<torch::Tensor>> optimizer;  // "exp_avg" -> one a parameter
+  std::vector<int64_t> optimizer_steps;        // updates of each parameter
+  ControlLog control;
+  EvaluationState evaluation;
+};
+
+// XXH3-128 over fixed blocks of every tensor in order and over a canonical text of the rest.
+Digest digest(const TrainingState& state);
+
+// ---- a run ---------------------------------------------------------------------------------------------------------
+
+struct RunOptions {
+  spec::Job job;                     // validated
+  std::string run_directory;         // exists
+  bool resume = false;               // continue from the newest intact checkpoint
+  bool ledger = false;
+  report::LogFormat log_format = report::LogFormat::human;
+  std::atomic<int>* stop_signals = nullptr;       // number of SIGINT/SIGTERM so far
+  std::atomic<int>* checkpoint_signals = nullptr; // number of SIGUSR1 so far
+};
+
+struct RunResult {
+  int exit_code = 0;
+  Step step;
+  Digest digest;
+  report::Metrics last;
+};
+
+// Trains from the job to the end, a stop or an error. Throws Error for what the user can fix.
+RunResult run(const RunOptions& options, Disk& disk, Clock& clock);
+
+}  // namespace sinew::train

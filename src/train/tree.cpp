@@ -1,0 +1,176 @@
+// The fixed binary tree over shard indices, and the reducer of a single process.
+#include <algorithm>
+#include <atomic>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "train/blocks.h"
+#include "train/train.h"
+
+namespace sinew::train {
+namespace {
+
+constexpr int64_t kTile = 2048;  // elements: a tile of each partial sum stays in the first-level cache
+constexpr int kMaxLevels = 20;      // a million shards
+
+// A node of the tree, as far as it is known: a leaf's own memory, or a sum in a tile.
+struct Node {
+  const float* values = nullptr;  // null: every leaf below is absent
+};
+
+// `out` may be one of the inputs.
+__attribute__((target_clones("avx2", "default"), optimize("O3"))) void add_floats(const float* left, const float* right,
+                                                                                  float* out, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = left[i] + right[i];
+}
+
+Node join(const Node& left, const Node& right, float* tile, int64_t n) {
+  if (left.values == nullptr) return right;
+  if (right.values == nullptr) return left;
+  add_floats(left.values, right.values, tile, n);
+  return {tile};
+}
+
+// A left child waits in its tile while its right sibling is summed in the other.
+struct Tiles {
+  alignas(64) float sums[kMaxLevels][2][kTile];
+  alignas(64) float last[kTile];
+};
+
+// The tree over one tile of every leaf.
+Node sum_tile(const std::vector<const float*>& leaves, int64_t first, int64_t n, Tiles& tiles) {
+  Node waiting[kMaxLevels];  // a binary counter: the finished node of each level that waits for its right sibling
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    Node node = {leaves[i] == nullptr ? nullptr : leaves[i] + first};
+    int level = 0;
+    for (size_t index = i; (index & 1) != 0; index >>= 1, ++level) {
+      node = join(waiting[level], node, tiles.sums[level + 1][(index >> 1) & 1], n);
+    }
+    waiting[level] = node;
+  }
+  // What is left waits for siblings that do not exist: join from the rightmost, the lowest, up.
+  Node node;
+  for (int level = 0; level < kMaxLevels; ++level) {
+    if (((leaves.size() >> level) & 1) != 0) node = join(waiting[level], node, tiles.last, n);
+  }
+  return node;
+}
+
+}  // namespace
+
+bool tree_sum(const std::vector<const float*>& leaves, int64_t n, float* out) {
+  SINEW_CHECK(leaves.size() < (1U << (kMaxLevels - 1)), leaves.size());
+  if (std::all_of(leaves.begin(), leaves.end(), [](const float* leaf) { return leaf == nullptr; })) return false;
+  thread_local Tiles tiles;
+  for (int64_t first = 0; first < n; first += kTile) {
+    const int64_t count = std::min(kTile, n - first);
+    std::copy_n(sum_tile(leaves, first, count, tiles).values, count, out + first);
+  }
+  return true;
+}
+
+void add(Contribution& left, Contribution&& right) {
+  left.loss += right.loss;
+  left.weight += right.weight;
+  left.samples += right.samples;
+  for (size_t i = 0; i < right.counts.size(); ++i) left.counts.at(i) += right.counts[i];
+  for (size_t i = 0; i < right.sums.size(); ++i) left.sums.at(i) += right.sums[i];
+  left.scores.insert(left.scores.end(), right.scores.begin(), right.scores.end());
+  for (size_t i = 0; i < right.buffers.size(); ++i) {
+    torch::Tensor& mine = left.buffers.at(i);
+    torch::Tensor& other = right.buffers[i];
+    if (!other.defined()) continue;
+    if (!mine.defined()) {
+      mine = std::move(other);
+    } else if (mine.is_floating_point()) {
+      mine.add_(other);
+    } else if (!torch::equal(mine, other)) {
+      throw Error("a buffer that counts changed differently in two shards of one step",
+                  "an integer buffer must change the same way whatever the samples are");
+    }
+  }
+}
+
+namespace {
+
+class LocalReducer final : public Reducer {
+ public:
+  void begin(int64_t shards, const std::vector<torch::Tensor>& gradients) override {
+    leaves_.clear();
+    leaves_.resize(static_cast<size_t>(shards));
+    if (gradients.size() != gradients_.size()) blocks_ = make_blocks(gradients);
+    gradients_ = gradients;
+    next_ = 0;
+    next_group_ = 0;
+  }
+
+  std::optional<ShardIndex> next_shard() override {
+    const int64_t shard = next_.fetch_add(1);
+    if (shard >= static_cast<int64_t>(leaves_.size())) return std::nullopt;
+    return ShardIndex(shard);
+  }
+
+  void deliver(ShardIndex shard, std::optional<Contribution> leaf) override {
+    leaves_.at(static_cast<size_t>(shard.value)) = std::move(leaf);
+  }
+
+  void reduce() override {
+    std::vector<const float*> pointers(leaves_.size());
+    for (size_t group = next_group_++; group < blocks_.groups.size(); group = next_group_++) {
+      for (size_t b = blocks_.groups[group].first; b < blocks_.groups[group].last; ++b) {
+        const Block& block = blocks_.blocks[b];
+        for (size_t s = 0; s < leaves_.size(); ++s) pointers[s] = gradient_of(s, block);
+        tree_sum(pointers, block.end - block.begin, gradients_[block.parameter].mutable_data_ptr<float>() + block.begin);
+      }
+    }
+  }
+
+  Root root() override {
+    Root root;
+    root.present.assign(gradients_.size(), false);
+    for (const auto& leaf : leaves_) {
+      if (!leaf) continue;
+      for (size_t p = 0; p < leaf->gradients.size(); ++p) root.present[p] = root.present[p] || leaf->gradients[p].defined();
+    }
+    if (auto sums = sum_of(0, width())) root.sums = std::move(*sums);
+    return root;
+  }
+
+ private:
+  const float* gradient_of(size_t shard, const Block& block) const {
+    if (!leaves_[shard] || !leaves_[shard]->gradients[block.parameter].defined()) return nullptr;
+    return leaves_[shard]->gradients[block.parameter].const_data_ptr<float>() + block.begin;
+  }
+
+  size_t width() const {
+    size_t width = 1;
+    while (width < leaves_.size()) width *= 2;
+    return width;
+  }
+
+  // The small sums of leaves [first, first + width), by the same tree.
+  std::optional<Contribution> sum_of(size_t first, size_t width) {
+    if (first >= leaves_.size()) return std::nullopt;
+    if (width == 1) {
+      if (leaves_[first]) leaves_[first]->gradients.clear();
+      return std::move(leaves_[first]);
+    }
+    auto left = sum_of(first, width / 2), right = sum_of(first + width / 2, width / 2);
+    if (!left) return right;
+    if (right) add(*left, std::move(*right));
+    return left;
+  }
+
+  std::vector<std::optional<Contribution>> leaves_;
+  std::vector<torch::Tensor> gradients_;
+  Blocks blocks_;
+  std::atomic<int64_t> next_{0};
+  std::atomic<size_t> next_group_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<Reducer> make_local_reducer() { return std::make_unique<LocalReducer>(); }
+
+}  // namespace sinew::train

@@ -1,0 +1,125 @@
+// `sinew-worker`: the half with libtorch. `sinew` starts it; a person rarely does.
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <malloc.h>
+
+#include "base/error.h"
+#include "model/model.h"
+#include "train/train.h"
+
+extern char** environ;
+
+namespace {
+
+using namespace sinew;
+
+std::atomic<int> stop_signals{0}, checkpoint_signals{0};
+
+void on_stop(int) {
+  // The first asks for a checkpoint and an orderly end; the second means now.
+  if (stop_signals.fetch_add(1) >= 1) _exit(130);
+}
+void on_checkpoint(int) { checkpoint_signals.fetch_add(1); }
+
+void install_signals() {
+  struct sigaction action{};
+  action.sa_flags = SA_RESTART;
+  action.sa_handler = on_stop;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  action.sa_handler = on_checkpoint;
+  sigaction(SIGUSR1, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+// Gradients are allocated and freed in every step by every lane. Left alone, malloc gives such blocks back to the
+// kernel and the next step pays for fresh zeroed pages.
+void keep_memory() {
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, -1);
+  mallopt(M_ARENA_MAX, 1);
+}
+
+// MKL picks kernels by the addresses it is given unless told not to, and reads the wish when it loads: so ask before
+// this program's libraries are loaded, by starting it again.
+void pin_kernels(char** argv) {
+  if (std::getenv("MKL_CBWR") != nullptr) return;
+  setenv("MKL_CBWR", "AUTO", 1);
+  execv("/proc/self/exe", argv);
+}
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error("cannot read " + path, "check the path");
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+spec::Environment environment() {
+  spec::Environment values;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    if (const size_t at = text.find('='); at != std::string::npos) values[text.substr(0, at)] = text.substr(at + 1);
+  }
+  return values;
+}
+
+spec::Job read_job_file(const std::string& path, const std::vector<std::string>& overrides) {
+  const spec::Reading reading = spec::read_job(read_text(path), path, overrides, environment());
+  for (const spec::Problem& problem : reading.problems) std::fprintf(stderr, "%s\n", to_string(problem).c_str());
+  if (!reading.problems.empty()) std::exit(2);
+  return reading.job;
+}
+
+// sinew-worker train JOB RUN_DIR [--resume] [--ledger] [--log-format F] [key=value ...]; `sinew` has checked the words.
+int train(const std::vector<std::string>& words) {
+  train::RunOptions options;
+  std::vector<std::string> overrides;
+  for (size_t i = 2; i < words.size(); ++i) {
+    if (words[i] == "--resume") {
+      options.resume = true;
+    } else if (words[i] == "--ledger") {
+      options.ledger = true;
+    } else if (words[i] == "--json") {
+      options.log_format = report::LogFormat::json;
+    } else {
+      overrides.push_back(words[i]);
+    }
+  }
+  options.job = read_job_file(words.at(0), overrides);
+  options.run_directory = words.at(1);
+  options.stop_signals = &stop_signals;
+  options.checkpoint_signals = &checkpoint_signals;
+  return train::run(options, system_disk(), system_clock()).exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  pin_kernels(argv);
+  keep_memory();
+  install_signals();
+  model::install_keyed_random();
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  try {
+    if (words.size() >= 3 && words[0] == "train") return train({words.begin() + 1, words.end()});
+    std::fprintf(stderr, "sinew-worker: started without a task\n  try: sinew train JOB\n");
+    return 2;
+  } catch (const Error& error) {
+    std::fprintf(stderr, "sinew: %s\n", error.what());
+    if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", error.hint.c_str());
+    return 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "sinew: %s\n", error.what());
+    return 1;
+  }
+}
