@@ -43,5 +43,7 @@ int run_train(const Arguments& arguments);
 int run_resume(const Arguments& arguments);
 int run_init(const Arguments& arguments);
 int run_checkpoint(const Arguments& arguments);  // checkpoint.cpp
+int run_init(const Arguments& arguments);
+int run_runs(const Arguments& arguments);
 
 }  // namespace sinew::cli

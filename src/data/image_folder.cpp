@@ -197,11 +197,11 @@ void set_values(std::array<ImagePart, 3>& parts, DataInfo& info) {
 
 // Names, sizes and labels of all training files, contents of 64 of them: reading every image to open a data set would
 // take as long as an epoch.
-Digest identity_of(const std::vector<ImageFile>& files, const ImageShape& shape) {
+Digest identity_of(const std::vector<ImageFile>& files, const ImageShape& shape, Digest options) {
   std::string text = std::to_string(shape.size.height) + " " + std::to_string(shape.size.width) + " " +
                      std::to_string(shape.channels) + "\n";
   for (const ImageFile& file : files) text += file.name() + "\t" + std::to_string(file.bytes) + "\t" + file.label + "\n";
-  std::vector<Digest> digests = {digest_of(text)};
+  std::vector<Digest> digests = {options, digest_of(text)};
   const size_t probes = std::min<size_t>(64, files.size());
   for (size_t i = 0; i < probes; ++i) digests.push_back(digest_of(read_image_file(files[i * files.size() / probes])));
   return digest_of(digests);
@@ -254,7 +254,7 @@ std::unique_ptr<Dataset> open_images(const spec::DataOptions& options, uint64_t 
   info.train_size = static_cast<int64_t>(parts[0].files.size());
   info.val_size = static_cast<int64_t>(parts[1].files.size());
   info.test_size = static_cast<int64_t>(parts[2].files.size());
-  info.digest = identity_of(parts[0].files, shape);
+  info.digest = identity_of(parts[0].files, shape, options_digest(options, seed));
   return std::make_unique<ImageDataset>(std::move(info), std::move(parts), shape, std::move(normalization), options);
 }
 
