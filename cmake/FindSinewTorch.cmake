@@ -21,6 +21,8 @@ find_package_handle_standard_args(SinewTorch REQUIRED_VARS SINEW_LIB_TORCH_CPU S
 if(SinewTorch_FOUND AND NOT TARGET SinewTorch::torch)
   add_library(SinewTorch::torch INTERFACE IMPORTED)
   target_include_directories(SinewTorch::torch SYSTEM INTERFACE ${SINEW_TORCH_DIR}/include ${SINEW_TORCH_DIR}/include/torch/csrc/api/include)
+  # The library is built with NDEBUG, and the layout of some of its classes depends on it.
+  target_compile_definitions(SinewTorch::torch INTERFACE NDEBUG)
   # --no-as-needed: kernels register themselves in constructors, no symbol of theirs is named.
   set(libraries ${SINEW_LIB_TORCH_CPU} ${SINEW_LIB_C10})
   if(SINEW_LIB_TORCH_CUDA)

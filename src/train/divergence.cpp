@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <sstream>
+#include <utility>
 
 #include "base/error.h"
 #include "train/engine.h"
@@ -14,18 +15,19 @@ bool finite(const torch::Tensor& tensor) {
   return !tensor.defined() || !tensor.is_floating_point() || at::isfinite(tensor).all().item<bool>();
 }
 
-// Runs `work` and returns the first operator with finite inputs and an output that is not, with the parameter it used.
+// Watches the operators of this thread for the first with finite inputs and an output that is not.
 class FirstBadOperator {
  public:
   explicit FirstBadOperator(const std::vector<model::NamedTensor>& parameters) : parameters_(parameters) {}
 
+  // The operator's name with the parameter it used, "" when all is finite.
   template <typename Work>
   std::string find(Work work) {
     current = this;
-    const auto handle = at::addThreadLocalCallback(
-        at::RecordFunctionCallback(nullptr, [](const at::RecordFunction& function, at::ObserverContext*) {
-          if (current != nullptr) current->look(function);
-        }).needsInputs(true).needsOutputs(true).scopes({at::RecordScope::FUNCTION}));
+    const auto handle = at::addThreadLocalCallback(at::RecordFunctionCallback(&FirstBadOperator::on_start, &FirstBadOperator::on_end)
+                                                       .needsInputs(true)
+                                                       .needsOutputs(true)
+                                                       .scopes({at::RecordScope::FUNCTION}));
     work();
     at::removeCallback(handle);
     current = nullptr;
@@ -33,27 +35,44 @@ class FirstBadOperator {
   }
 
  private:
-  void look(const at::RecordFunction& function) {
-    if (!found_.empty()) return;
-    FirstBadOperator* const self = current;
-    current = nullptr;  // what we call below is not to be watched
-    bool inputs_finite = true, outputs_finite = true;
+  struct Call : at::ObserverContext {  // what was seen of the inputs, which are gone when the operator ends
+    bool inputs_finite = true;
     std::string layer;
+  };
+
+  static std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
+    auto call = std::make_unique<Call>();
+    FirstBadOperator* const self = std::exchange(current, nullptr);  // what we call here is not to be watched
+    if (self != nullptr && self->found_.empty()) self->look_at_inputs(function, *call);
+    current = self;
+    return call;
+  }
+
+  static void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
+    FirstBadOperator* const self = std::exchange(current, nullptr);
+    if (self != nullptr && self->found_.empty()) self->look_at_outputs(function, static_cast<const Call&>(*context));
+    current = self;
+  }
+
+  void look_at_inputs(const at::RecordFunction& function, Call& call) const {
     for (const c10::IValue& value : function.inputs()) {
       if (!value.isTensor() || !value.toTensor().defined()) continue;
-      inputs_finite = inputs_finite && finite(value.toTensor());
+      const torch::Tensor tensor = value.toTensor();
+      call.inputs_finite = call.inputs_finite && finite(tensor);
       for (const auto& parameter : parameters_) {
-        if (parameter.tensor.data_ptr() == value.toTensor().data_ptr()) layer = parameter.name;
+        if (parameter.tensor.data_ptr() == tensor.data_ptr() && parameter.tensor.dim() > 1) call.layer = parameter.name;
       }
     }
+  }
+
+  void look_at_outputs(const at::RecordFunction& function, const Call& call) {
+    bool outputs_finite = true;
     for (const c10::IValue& value : function.outputs()) {
       if (value.isTensor()) outputs_finite = outputs_finite && finite(value.toTensor());
     }
-    if (inputs_finite && !outputs_finite) {
-      found_ = function.name();
-      if (!layer.empty()) found_ += " (" + layer + ")";
-    }
-    current = self;
+    if (!call.inputs_finite || outputs_finite) return;
+    found_ = function.name();
+    if (!call.layer.empty()) found_ += " (" + call.layer + ")";
   }
 
   static thread_local FirstBadOperator* current;
@@ -84,18 +103,19 @@ void Engine::explain_divergence(const data::StepRange& range, double loss) {
     replicas_[0]->set_training(true);
     torch::Tensor losses;
     const torch::Tensor input = to_input(batch);
+    if (bad_operator.empty() && !finite(input)) bad_operator = "not finite in the input";
     const std::string found = FirstBadOperator(replica_parameters_[0]).find([&] {
       const model::RandomScope random(random_key({state_.seed, static_cast<uint64_t>(state_.step.value), shard}));
       losses = loss_.per_sample(forward(0, input), to_target(batch));
     });
-    if (bad_operator.empty()) bad_operator = found;
+    if (bad_operator.empty() && !found.empty()) bad_operator = "first at " + found;
     for (int64_t i = 0; i < batch.count(); ++i) {
       if (std::isfinite(losses[i].item<float>())) continue;
       if (++bad <= 5) bad_samples += (bad_samples.empty() ? "" : ", ") + options_.dataset->describe(data::Part::train, batch.samples[static_cast<size_t>(i)]);
     }
   }
   if (!bad_parameter.empty()) text << "; parameter " << bad_parameter << " is not finite";
-  if (!bad_operator.empty()) text << "; first at " << bad_operator;
+  if (!bad_operator.empty()) text << "; " << bad_operator;
   if (bad > 0) text << "; " << bad << " of " << range.count << " samples (" << bad_samples << (bad > 5 ? ", ..." : "") << ")";
   if (bad == 0 && bad_parameter.empty()) text << "; the outputs are finite, a gradient is not";
   throw Diverged(text.str(), "lower optimizer.lr, add scheduler.warmup or trainer.grad_clip_norm, and look at the samples named; "

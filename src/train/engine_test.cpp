@@ -1,0 +1,321 @@
+// The step contract: bits do not depend on who computes, numbers are those of plain autograd.
+#include "train/engine.h"
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <cmath>
+
+#include "train/state.h"
+#include "train/synthetic.h"
+
+namespace sinew::train {
+namespace {
+
+struct Case {
+  const char* name;
+  spec::Job job;
+  SyntheticData data;
+};
+
+// The four small jobs of the contract, with everything that has ever broken bits switched on somewhere.
+std::vector<Case> contract_jobs() {
+  std::vector<Case> cases;
+  // 107 samples in batches of 40: the third step of an epoch is ragged
+  spec::Job mlp = test_job("mlp");
+  mlp.model.hidden = {24, 16};
+  mlp.model.norm = "batch";
+  mlp.optimizer = {.name = "sgd", .lr = 0.05, .momentum = 0.9, .nesterov = true};
+  cases.push_back({"mlp with batch norm", mlp, SyntheticData(data::Task::classification, {10}, 4, 107, 31)});
+
+  spec::Job cnn = test_job("cnn");
+  cnn.model.channels = {4, 6};
+  cnn.model.dropout = 0.3;
+  cnn.trainer.grad_clip_norm = 0.5;
+  cnn.trainer.ema_decay = 0.9;
+  cnn.data.augment.flip = 0.5;
+  cases.push_back({"cnn with dropout, clipping and averaged weights", cnn, SyntheticData(data::Task::classification, {1, 8, 8}, 5, 107, 31)});
+
+  spec::Job resnet = test_job("resnet18");
+  resnet.model.width = 4;
+  resnet.model.stem = "cifar";
+  resnet.trainer.precision = "bf16";
+  resnet.trainer.memory_format = "channels_last";
+  cases.push_back({"narrow resnet in bfloat16, channels last", resnet, SyntheticData(data::Task::classification, {3, 8, 8}, 3, 107, 31)});
+
+  spec::Job lstm = test_job("lstm");
+  lstm.model.hidden_size = 12;
+  lstm.model.embedding = 8;
+  lstm.model.layers = 2;
+  lstm.model.dropout = 0.2;
+  lstm.optimizer.name = "rmsprop";
+  lstm.optimizer.momentum = 0.5;
+  cases.push_back({"lstm over tokens", lstm, SyntheticData(data::Task::next_token, {7}, 11, 107, 31)});
+  return cases;
+}
+
+// Digests after each of some steps, with an evaluation in between: it must not leave a trace.
+std::vector<std::string> digests(const spec::Job& job, const data::Dataset& data, int steps, std::string* metrics = nullptr) {
+  TestEngine test(job, data);
+  std::vector<std::string> list;
+  for (int i = 0; i < steps; ++i) {
+    test.engine.step(job.optimizer.lr, i % 2 == 0);
+    if (i == 1) {
+      const EvaluationResult result = test.engine.evaluate(data::Part::val);
+      for (const auto& [name, value] : result.metrics) {
+        if (metrics != nullptr) *metrics += name + "=" + std::to_string(value) + " ";
+      }
+    }
+    list.push_back(to_hex(digest(test.engine.state())));
+  }
+  return list;
+}
+
+TEST(StepContract, LanesAndOpenMpThreadsDoNotChangeABit) {
+  for (Case& test : contract_jobs()) {
+    for (const int64_t shards : {7, 8, 12}) {
+      test.job.trainer.shards = shards;
+      test.job.trainer.lanes = 1;
+      omp_set_num_threads(1);
+      std::string metrics;
+      const auto expected = digests(test.job, test.data, 6, &metrics);
+      for (const int64_t lanes : {2, 4}) {
+        for (const int threads : {1, 2}) {
+          omp_set_num_threads(threads);
+          test.job.trainer.lanes = lanes;
+          std::string other_metrics;
+          EXPECT_EQ(digests(test.job, test.data, 6, &other_metrics), expected) << test.name << ", S " << shards << ", lanes " << lanes;
+          EXPECT_EQ(other_metrics, metrics) << test.name;
+        }
+      }
+    }
+  }
+}
+
+TEST(StepContract, PrefetchingDoesNotChangeABit) {
+  for (Case& test : contract_jobs()) {
+    test.job.trainer.lanes = 2;
+    const auto expected = digests(test.job, test.data, 5);
+    test.data.pretend_on_disk();
+    EXPECT_EQ(digests(test.job, test.data, 5), expected) << test.name;
+  }
+}
+
+TEST(StepContract, AnotherSeedGivesAnotherModel) {
+  for (Case& test : contract_jobs()) {
+    const auto one = digests(test.job, test.data, 2);
+    test.job.trainer.seed = 6;
+    EXPECT_NE(digests(test.job, test.data, 2), one) << test.name;
+  }
+}
+
+TEST(StepContract, ShardsAreADifferentSumButTheSameMathematics) {
+  spec::Job job = test_job("mlp");
+  const SyntheticData data(data::Task::classification, {10}, 4, 200, 0);
+  std::vector<double> losses;
+  for (const int64_t shards : {1, 2, 5, 8, 40}) {
+    job.trainer.shards = shards;
+    TestEngine test(job, data);
+    double loss = 0;
+    for (int i = 0; i < 10; ++i) loss = test.engine.step(0.01, false).loss;
+    losses.push_back(loss);
+  }
+  for (const double loss : losses) EXPECT_NEAR(loss, losses[0], 1e-4);
+}
+
+// Gradients of the whole batch by plain autograd, on the state before the step.
+TEST(StepContract, GradientsEqualPlainAutogradOverTheWholeBatch) {
+  struct Plain {
+    const char* model;
+    const char* loss;
+    data::Task task;
+    Shape shape;
+  };
+  const Plain plains[] = {{"mlp", "cross_entropy", data::Task::classification, {10}},
+                          {"svm", "hinge", data::Task::classification, {10}},
+                          {"cnn", "bce", data::Task::classification, {1, 8, 8}},
+                          {"lstm", "cross_entropy", data::Task::next_token, {7}},
+                          {"mlp", "mse", data::Task::regression, {10}},
+                          {"linear", "l1", data::Task::regression, {10}}};
+  for (const Plain& plain : plains) {
+    spec::Job job = test_job(plain.model, 2, 7);
+    job.model.channels = {4};
+    job.loss.name = plain.loss;
+    if (plain.task == data::Task::classification && job.loss.name == "cross_entropy") {
+      job.loss.class_weights = {1, 2, 0.5, 1};
+      job.loss.label_smoothing = 0.1;
+    }
+    const SyntheticData data(plain.task, plain.shape, 4, 103, 0);
+    TestEngine test(job, data);
+    for (int step = 0; step < 3; ++step) {  // the third is ragged: 23 samples
+      const data::StepRange range = test.engine.next_range();
+      const data::Permutation order = data::epoch_order(job.trainer.seed, range.epoch, 103);
+      std::vector<int64_t> samples;
+      for (int64_t i = 0; i < range.count; ++i) samples.push_back(order[range.first + i]);
+      const data::Batch batch = data.load(data::Part::train, samples, {job.trainer.seed, range.epoch, true});
+      model::Model& model = test.engine.replica(0);
+      const Loss::Value loss = test.engine.loss()(model.forward(test.engine.to_input(batch)), test.engine.to_target(batch));
+      std::vector<torch::Tensor> leaves;
+      for (const auto& parameter : model.parameters()) leaves.push_back(parameter.tensor);
+      const auto expected = torch::autograd::grad({loss.sum / loss.weight}, leaves);
+      const StepResult result = test.engine.step(0.01, true);
+      EXPECT_NEAR(result.loss, loss.sum.item<double>() / loss.weight, 1e-5);
+      for (size_t p = 0; p < leaves.size(); ++p) {
+        const double scale = expected[p].abs().max().item<double>() + 1e-6;
+        EXPECT_LT((test.engine.gradients()[p] - expected[p]).abs().max().item<double>() / scale, 1e-5)
+            << plain.model << ' ' << plain.loss << " parameter " << p << " step " << step;
+      }
+    }
+  }
+}
+
+TEST(StepContract, BuffersTakeTheWeightedMeanOfTheShardsDeltas) {
+  spec::Job job = test_job("mlp", 2, 3);
+  job.model.norm = "batch";
+  const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
+  for (const int64_t shards : {1, 3}) {
+    job.trainer.shards = shards;
+    TestEngine test(job, data);
+    const auto parts = data::split_into_shards(40, 40, shards);
+    const data::Permutation order = data::epoch_order(job.trainer.seed, 0, 40);
+    torch::Tensor mean = torch::zeros({256}, torch::kFloat64);
+    for (const auto& [first, last] : parts) {
+      std::vector<int64_t> samples;
+      for (int64_t i = first; i < last; ++i) samples.push_back(order[i]);
+      const data::Batch batch = data.load(data::Part::train, samples, {job.trainer.seed, 0, true});
+      const torch::NoGradGuard no_grad;
+      const auto& weight = test.engine.state().parameters[0].tensor;
+      mean += torch::linear(test.engine.to_input(batch), weight).mean(0).to(torch::kFloat64) * static_cast<double>(last - first);
+    }
+    test.engine.step(0.01, false);
+    for (const auto& buffer : test.engine.state().buffers) {
+      if (buffer.name.ends_with("running_mean")) EXPECT_TRUE(torch::allclose(buffer.tensor, (0.1 * mean / 40).to(torch::kFloat32), 1e-4, 1e-5));
+      if (buffer.name.ends_with("num_batches_tracked")) EXPECT_EQ(buffer.tensor.item<int64_t>(), 1);
+    }
+  }
+}
+
+TEST(Engine, ATrainedModelLearns) {
+  for (Case& test : contract_jobs()) {
+    test.job.optimizer.lr = 0.01;
+    TestEngine engine(test.job, test.data);
+    double first = 0, last = 0;
+    for (int i = 0; i < 120; ++i) {
+      last = engine.engine.step(test.job.optimizer.lr, false).loss;
+      if (i == 0) first = last;
+    }
+    EXPECT_LT(last, 0.6 * first) << test.name;
+    EXPECT_GT(engine.engine.evaluate(data::Part::val).metrics.at("accuracy"), 0.5) << test.name;
+  }
+}
+
+// One sample with an infinite input.
+class Poisoned final : public data::Dataset {
+ public:
+  explicit Poisoned(const SyntheticData& data) : data_(data) {}
+  const data::DataInfo& info() const override { return data_.info(); }
+  int64_t size(data::Part part) const override { return data_.size(part); }
+  std::string describe(data::Part part, int64_t sample) const override { return data_.describe(part, sample); }
+  bool in_memory() const override { return true; }
+  data::Batch load(data::Part part, std::span<const int64_t> samples, const data::SampleContext& context) const override {
+    data::Batch batch = data_.load(part, samples, context);
+    for (size_t i = 0; i < samples.size(); ++i) {
+      if (samples[i] == 17) batch.input.as<float>()[i * 10] = INFINITY;
+    }
+    return batch;
+  }
+
+ private:
+  const SyntheticData& data_;
+};
+
+// The message of a step that must not be committed.
+std::string divergence_of(Engine& engine) {
+  const Digest before = digest(engine.state());
+  try {
+    engine.step(0.01, false);
+  } catch (const Diverged& error) {
+    EXPECT_EQ(digest(engine.state()), before);  // nothing half done
+    return error.what();
+  }
+  ADD_FAILURE() << "a loss that is not a number was committed";
+  return "";
+}
+
+TEST(Engine, DivergenceNamesTheStepAndTheSamples) {
+  const SyntheticData clean(data::Task::classification, {10}, 4, 40, 0);
+  const Poisoned data(clean);
+  TestEngine test(test_job("mlp", 2), data);
+  const std::string text = divergence_of(test.engine);
+  EXPECT_NE(text.find("step 0"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 of 40 samples (train#17)"), std::string::npos) << text;
+  EXPECT_NE(text.find("not finite in the input"), std::string::npos) << text;
+}
+
+TEST(Engine, DivergenceNamesTheFirstLayer) {
+  const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
+  spec::Job job = test_job("mlp", 2);
+  job.model.hidden = {8, 8, 8};
+  TestEngine test(job, data);
+  test.engine.state().parameters.at(2).tensor.fill_(3e38);  // hidden.1.weight: finite, but its products are not
+  const std::string text = divergence_of(test.engine);
+  EXPECT_NE(text.find("hidden.1.weight"), std::string::npos) << text;
+}
+
+TEST(State, SurvivesACheckpointToTheBit) {
+  for (Case& test : contract_jobs()) {
+    TestEngine one(test.job, test.data);
+    for (int i = 0; i < 4; ++i) one.engine.step(0.01, false);
+    checkpoint::OwnedSnapshot taken = snapshot(one.engine.state(), {});
+    checkpoint::Loaded loaded;
+    loaded.state_json = taken.state_json;
+    for (auto& [part, tensors] : taken.parts) {
+      for (auto& [entry, bytes] : tensors) {
+        Array array;
+        array.dtype = entry.dtype;
+        array.shape = entry.shape;
+        array.bytes = std::move(bytes);
+        loaded.parts[part].tensors[entry.name] = std::move(array);
+      }
+    }
+    test.job.trainer.lanes = 2;
+    TestEngine other(test.job, test.data);
+    StateFacts facts;
+    restore(other.engine.state(), facts, loaded);
+    other.engine.state_replaced();
+    EXPECT_EQ(digest(other.engine.state()), taken.digest) << test.name;
+    for (int i = 0; i < 4; ++i) {
+      one.engine.step(0.01, false);
+      other.engine.step(0.01, false);
+      ASSERT_EQ(digest(other.engine.state()), digest(one.engine.state())) << test.name << " step " << i;
+    }
+  }
+}
+
+TEST(State, RefusesWhatDoesNotFitByName) {
+  const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
+  TestEngine narrow(test_job("mlp"), data);
+  checkpoint::OwnedSnapshot taken = snapshot(narrow.engine.state(), {});
+  checkpoint::Loaded loaded;
+  loaded.state_json = taken.state_json;
+  for (auto& [part, tensors] : taken.parts) {
+    for (auto& [entry, bytes] : tensors) {
+      if (entry.name == "output.bias") continue;
+      loaded.parts[part].tensors[entry.name] = Array(entry.dtype, entry.shape);
+    }
+  }
+  spec::Job wide = test_job("mlp");
+  wide.model.hidden = {300};
+  TestEngine other(wide, data);
+  StateFacts facts;
+  try {
+    restore(other.engine.state(), facts, loaded);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("missing output.bias [4]"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("hidden.0.weight is Float[256,10], the model has Float[300,10]"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace sinew::train

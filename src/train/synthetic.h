@@ -1,0 +1,106 @@
+// For tests: a small data set made of keyed random numbers, with labels a model can learn.
+#pragma once
+
+#include <cmath>
+#include <utility>
+
+#include "train/engine.h"
+
+namespace sinew::train {
+
+class SyntheticData final : public data::Dataset {
+ public:
+  // Images or tables: class c's samples are noise around a pattern of c. Text: tokens that follow a rule.
+  SyntheticData(data::Task task, Shape input, int64_t classes, int64_t train, int64_t val, double noise = 1.0) : noise_(noise) {
+    info_.task = task;
+    info_.format = "synthetic";
+    info_.input_shape = std::move(input);
+    info_.input_dtype = task == data::Task::next_token ? DType::i64 : DType::f32;
+    if (task == data::Task::next_token) info_.target_shape = info_.input_shape;
+    info_.classes = task == data::Task::regression ? 0 : classes;
+    info_.train_size = train;
+    info_.val_size = val;
+    info_.tokens_per_sample = task == data::Task::next_token ? info_.input_shape[0] : 1;
+  }
+
+  const data::DataInfo& info() const override { return info_; }
+  int64_t size(data::Part part) const override {
+    return part == data::Part::train ? info_.train_size : part == data::Part::val ? info_.val_size : 0;
+  }
+  std::string describe(data::Part part, int64_t sample) const override { return to_string(part) + "#" + std::to_string(sample); }
+  bool in_memory() const override { return in_memory_; }
+  void pretend_on_disk() { in_memory_ = false; }  // so that the prefetcher's threads take part
+
+  data::Batch load(data::Part part, std::span<const int64_t> samples, const data::SampleContext& context) const override {
+    const auto n = static_cast<int64_t>(samples.size());
+    Shape input = info_.input_shape, target = info_.target_shape;
+    input.insert(input.begin(), n);
+    target.insert(target.begin(), n);
+    const bool regression = info_.task == data::Task::regression;
+    data::Batch batch{Array(info_.input_dtype, input), Array(regression ? DType::f32 : DType::i64, target), {samples.begin(), samples.end()}, {}};
+    for (int64_t i = 0; i < n; ++i) fill(batch, i, random_key({static_cast<uint64_t>(part), static_cast<uint64_t>(samples[static_cast<size_t>(i)])}), context);
+    return batch;
+  }
+
+ private:
+  void fill(data::Batch& batch, int64_t row, RandomKey key, const data::SampleContext& context) const {
+    RandomStream random(key);
+    const int64_t size = element_count(info_.input_shape);
+    if (info_.task == data::Task::next_token) {
+      int64_t token = static_cast<int64_t>(random.below(static_cast<uint64_t>(info_.classes)));
+      for (int64_t t = 0; t < size; ++t) {
+        batch.input.as<int64_t>()[row * size + t] = token;
+        token = (token * 3 + 1) % info_.classes;
+        batch.target.as<int64_t>()[row * size + t] = token;
+      }
+      return;
+    }
+    const auto label = static_cast<int64_t>(random.below(static_cast<uint64_t>(std::max<int64_t>(2, info_.classes))));
+    double sum = 0;
+    RandomStream pattern(random_key({77, static_cast<uint64_t>(label)}));
+    RandomStream augment(derive(derive(key, static_cast<uint64_t>(context.epoch)), "augment"));
+    for (int64_t i = 0; i < size; ++i) {
+      double value = pattern.normal() + noise_ * random.normal();
+      sum += value * std::cos(static_cast<double>(i));
+      if (context.augment) value += 0.1 * augment.normal();  // as data/ does: a function of (seed, epoch, sample)
+      batch.input.as<float>()[row * size + i] = static_cast<float>(value);
+    }
+    if (info_.task == data::Task::regression) {
+      batch.target.as<float>()[row] = static_cast<float>(sum);
+    } else {
+      batch.target.as<int64_t>()[row] = label;
+    }
+  }
+
+  data::DataInfo info_;
+  double noise_;
+  bool in_memory_ = true;
+};
+
+// An engine with what it stands on, for a job with every auto given.
+struct TestEngine {
+  TestEngine(const spec::Job& job, const data::Dataset& data)
+      : prefetcher(data, job.trainer.seed, 2, 1 << 24),
+        reducer(make_local_reducer()),
+        engine(EngineOptions{job, &data, &prefetcher, reducer.get()}) {}
+  data::Prefetcher prefetcher;
+  std::unique_ptr<Reducer> reducer;
+  Engine engine;
+};
+
+inline spec::Job test_job(const std::string& model, int64_t lanes = 1, int64_t shards = 8) {
+  model::install_keyed_random();
+  spec::Job job;
+  job.model.name = model;
+  job.loss.name = "cross_entropy";
+  job.trainer.batch_size = 40;
+  job.trainer.shards = shards;
+  job.trainer.lanes = lanes;
+  job.trainer.precision = "fp32";
+  job.trainer.memory_format = "contiguous";
+  job.trainer.device = "cpu";
+  job.trainer.seed = 5;
+  return job;
+}
+
+}  // namespace sinew::train
