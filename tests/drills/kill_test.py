@@ -1,0 +1,137 @@
+"""Kill-anywhere: whatever instant a run dies at, resuming gives the model of the undisturbed run, to the bit."""
+import os
+import pathlib
+import random
+import signal
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import sinew_process as sp
+
+STEPS = 120
+KILLS = 50 if os.environ.get("SINEW_LONG") else 10
+
+
+class Kill(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.path = pathlib.Path(cls.folder.name)
+        cls.job = sp.write_job(cls.path, STEPS)
+        sp.run("train", cls.job, "--run-dir", cls.path / "calm", "--ledger", check=0)
+        cls.calm = sp.digests(cls.path / "calm")
+        cls.seconds = sp.report(cls.path / "calm")["seconds"]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def assert_same_story(self, run_directory):
+        self.assertEqual(sp.report(run_directory)["digest"], sp.report(self.path / "calm")["digest"])
+        self.assertEqual(sp.digests(run_directory), {s: d for s, d in self.calm.items()})
+
+    def test_undisturbed_runs_agree_whatever_the_lanes(self):
+        self.assertEqual(len(self.calm), STEPS)
+        for lanes, threads in ((1, "1"), (2, "2"), (4, "2")):
+            directory = self.path / f"lanes-{lanes}"
+            sp.run("train", self.job, f"trainer.lanes={lanes}", "--run-dir", directory, "--ledger", check=0, env={"OMP_NUM_THREADS": threads})
+            self.assertEqual(sp.digests(directory), self.calm)
+
+    def test_another_seed_is_another_model(self):
+        sp.run("train", self.job, "trainer.seed=1", "--run-dir", self.path / "seed", "--ledger", check=0)
+        self.assertNotEqual(sp.digests(self.path / "seed")[STEPS], self.calm[STEPS])
+
+    def test_sigkill_at_random_instants(self):
+        rng = random.Random(7)
+        redone = []
+        for trial in range(KILLS):
+            directory = self.path / f"killed-{trial}"
+            process = sp.start("train", self.job, "--run-dir", directory, "--ledger")
+            # From before the first step to the very end; some fall into a checkpoint.
+            time.sleep(rng.uniform(0.2, 1.0) * self.seconds)
+            sp.kill(process)
+            reached = max(sp.digests(directory), default=0) if (directory / "ledger.jsonl").exists() else 0
+            done = sp.run("train", self.job, "--run-dir", directory, "--resume", "--ledger", check=0)
+            self.assert_same_story(directory)
+            resumed = [int(line.split("resumed at step ")[1].split()[0]) for line in done.stdout.splitlines() if "resumed at step" in line]
+            redone.append(reached - (resumed[0] if resumed else 0))
+        self.assertTrue(redone)
+        # A checkpoint every 5 steps, verified before it counts: while one is written the next may be due.
+        self.assertLessEqual(sorted(redone)[len(redone) // 2], 15, redone)
+
+    def test_a_run_killed_again_and_again(self):
+        rng = random.Random(11)
+        directory = self.path / "often"
+        for _ in range(6):
+            process = sp.start("train", self.job, "--run-dir", directory, "--resume", "--ledger")
+            time.sleep(rng.uniform(0.3, 0.7) * self.seconds)
+            sp.kill(process)
+        sp.run("train", self.job, "--run-dir", directory, "--resume", "--ledger", check=0)
+        self.assert_same_story(directory)
+
+    def test_first_signal_saves_and_says_resumable(self):
+        for sig in (signal.SIGINT, signal.SIGTERM):
+            directory = self.path / f"signal-{sig.name}"
+            process = sp.start("train", self.job, "--run-dir", directory, "--ledger")
+            self.assertTrue(sp.wait_for(lambda: (directory / "checkpoints").exists() or process.poll() is not None))
+            sp.kill(process, sig)
+            self.assertIn(process.returncode, (75, 0))
+            if process.returncode == 75:
+                stopped_at = sp.report(directory)["steps"]
+                self.assertTrue((directory / "checkpoints" / f"step-{stopped_at:08d}").is_dir())
+                self.assertEqual(sp.report(directory)["status"], "stopped")
+            sp.run("resume", directory, "--ledger", check=0)
+            self.assert_same_story(directory)
+
+    def test_a_second_run_on_one_directory_is_refused(self):
+        directory = self.path / "twice"
+        process = sp.start("train", self.job, "--run-dir", directory, "trainer.max_duration=100000st")
+        self.assertTrue(sp.wait_for(lambda: (directory / "resolved.yaml").exists()))
+        refused = sp.run("resume", directory)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn(str(process.pid), refused.stderr)
+        self.assertEqual(sp.run("train", self.job, "--run-dir", directory).returncode, 2)
+        sp.kill(process)
+
+    def test_budget_stops_with_its_own_code(self):
+        directory = self.path / "budget"
+        done = sp.run("train", self.job, "trainer.max_duration=100000st", "budget.time=1s", "--run-dir", directory)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(sp.report(directory)["status"], "budget")
+        self.assertTrue((directory / "model" / "model.safetensors").exists())
+
+    def test_changed_data_is_noticed_at_resume(self):
+        directory = self.path / "data"
+        process = sp.start("train", self.job, "--run-dir", directory, "trainer.max_duration=100000st")
+        self.assertTrue(sp.wait_for(lambda: list(directory.glob("checkpoints/step-*"))))
+        sp.kill(process)
+        labels = self.path / "train-labels"
+        before = labels.read_bytes()
+        labels.write_bytes(before[:-1] + bytes([(before[-1] + 1) % 5]))
+        try:
+            done = sp.run("resume", directory)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("training data is not what it was", done.stderr)
+        finally:
+            labels.write_bytes(before)
+
+    def test_a_damaged_newest_checkpoint_is_named_and_the_older_taken(self):
+        directory = self.path / "damaged"
+        process = sp.start("train", self.job, "--run-dir", directory, "--ledger")
+        self.assertTrue(sp.wait_for(lambda: len(list(directory.glob("checkpoints/step-*"))) >= 2 or process.poll() is not None))
+        sp.kill(process)
+        newest = max(directory.glob("checkpoints/step-*"))
+        file = newest / "optimizer.safetensors"
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 1
+        file.write_bytes(data)
+        done = sp.run("resume", directory, "--ledger", check=0)
+        self.assertIn(newest.name, done.stdout + done.stderr)
+        self.assert_same_story(directory)
+
+
+if __name__ == "__main__":
+    unittest.main()

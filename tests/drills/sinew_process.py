@@ -1,0 +1,96 @@
+"""Starting, watching and killing real `sinew train` processes."""
+import json
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SINEW = pathlib.Path(os.environ.get("SINEW_BIN", ROOT / "build/release/bin")) / "sinew"
+
+
+def write_idx(folder, name, count, seed):
+    """A small image data set in IDX form, with labels a model can learn. No libraries: bytes of a fixed generator."""
+    folder = pathlib.Path(folder)
+    state = seed * 2654435761 % 2**32 + 1
+    images, labels = bytearray(), bytearray()
+    for _ in range(count):
+        state = (1664525 * state + 1013904223) % 2**32
+        label = (state >> 16) % 5
+        labels.append(label)
+        for place in range(64):
+            state = (1664525 * state + 1013904223) % 2**32
+            bright = 120 if place % 5 == label else 0
+            images.append(min(255, bright + (state >> 24) % 90))
+    (folder / f"{name}-images").write_bytes(struct.pack(">IIII", 0x803, count, 8, 8) + images)
+    (folder / f"{name}-labels").write_bytes(struct.pack(">II", 0x801, count) + labels)
+
+
+def write_job(folder, steps, extra=""):
+    """A job of short steps over that data, with everything stateful switched on."""
+    folder = pathlib.Path(folder)
+    write_idx(folder, "train", 333, 1)
+    (folder / "job.yaml").write_text(f"""
+name: drill
+model: {{name: cnn, channels: [4, 8], norm: batch, dropout: 0.2}}
+data:
+  format: idx
+  train: {{images: {folder}/train-images, labels: {folder}/train-labels}}
+  split: {{val: 0.1}}
+  augment: {{flip: 0.5, noise: 0.02}}
+trainer: {{max_duration: {steps}st, batch_size: 32, eval_interval: 20st, ema_decay: 0.99, grad_clip_norm: 1.0, precision: fp32}}
+optimizer: {{name: adamw, lr: 3e-3, weight_decay: 0.01}}
+scheduler: {{name: cosine, warmup: 10st}}
+checkpoint: {{interval: 5st, keep: 2}}
+logging: {{interval: 10st}}
+{extra}""")
+    return folder / "job.yaml"
+
+
+def command(*words):
+    return [str(SINEW), *map(str, words)]
+
+
+def run(*words, timeout=300, env=None, check=None):
+    """Runs sinew to its end; bounded. check: the exit code that is expected."""
+    done = subprocess.run(command(*words), capture_output=True, text=True, timeout=timeout, env={**os.environ, **(env or {})})
+    if check is not None and done.returncode != check:
+        raise AssertionError(f"sinew {' '.join(map(str, words))} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+    return done
+
+
+def start(*words):
+    return subprocess.Popen(command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def kill(process, sig=signal.SIGKILL):
+    process.send_signal(sig)
+    process.wait(60)
+    process.stderr.close()
+
+
+def digests(run_directory):
+    """Step -> digest of a ledger; a torn last line is left out."""
+    found = {}
+    for line in (pathlib.Path(run_directory) / "ledger.jsonl").read_text().splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        found[record["step"]] = record["digest"]
+    return found
+
+
+def report(run_directory):
+    return json.loads((pathlib.Path(run_directory) / "report.json").read_text())
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.005)
+    return False
