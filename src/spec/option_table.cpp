@@ -476,7 +476,7 @@ std::vector<Option> make_table() {
                    "",
                    {},
                    "type kind"});
-  append(table, source_options<&DataOptions::train>("data.train", "required, unless images and labels are given"));
+  append(table, source_options<&DataOptions::train>("data.train", "images and labels are given instead"));
   append(table, source_options<&DataOptions::val>("data.val", "data.split.val of train"));
   append(table, source_options<&DataOptions::test>("data.test", "data.split.test of train"));
   append(table, data_options());

@@ -50,10 +50,10 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    refuse_tag(mark, tag);
     count_nodes(1, place(mark));
     Node node;
     node.kind = Node::Kind::scalar;
+    node.broken = refuse_tag(mark, tag);
     node.place = place(mark);
     node.text = value;
     node.quoted = tag == "!";
@@ -74,7 +74,10 @@ class TreeBuilder : public YAML::EventHandler {
 
   Tree finish(bool complete) {
     if (!complete) {
-      while (!open_.empty()) close();  // keep what was read
+      while (!open_.empty()) {  // keep what was read
+        open_.back().node.broken = open_.back().node.kind == Node::Kind::list;
+        close();
+      }
     }
     tree_.complete = complete;
     tree_.root = std::move(root_);
@@ -115,31 +118,34 @@ class TreeBuilder : public YAML::EventHandler {
     }
   }
 
-  void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
+  bool refuse_tag(const YAML::Mark& mark, const std::string& tag) {
     const bool written = source_.rest_of_line(mark.line, mark.column).starts_with('!');
-    if (written || !(tag.empty() || tag == "?" || tag == "!")) {
+    const bool refused = written || !(tag.empty() || tag == "?" || tag == "!");
+    if (refused) {
       report({place(mark), "YAML tags ('!...') are not used in job files",
               "leave the tag out; quotes make a value a string"});
     }
+    return refused;
   }
 
   // The library joins lines, and takes the end of the file for a closing quote. Here a value is what stands on its
   // line.
-  void check_one_line(const YAML::Mark& mark, const Node& node, bool anchored) {
+  void check_one_line(const YAML::Mark& mark, Node& node, bool anchored) {
     std::string_view rest = source_.rest_of_line(mark.line, mark.column);
     if (anchored && rest.starts_with('&')) {
       rest.remove_prefix(std::min(rest.find(' '), rest.size()));
       rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
     }
     last_run_on_ = false;
-    if (rest.starts_with('!')) return;  // refused already
-    if (node.quoted) {
-      if (rest.starts_with('|') || rest.starts_with('>')) {
-        report({node.place, "a text of several lines", "write the value on one line, in quotes"});
-      } else if (!closes(rest)) {
-        report({node.place, "the quote is not closed on its line", "close it; a value stands on one line"});
-      }
-    } else if (!rest.starts_with(node.text)) {
+    if (node.broken) return;  // its tag was refused
+    const bool block = node.quoted && (rest.starts_with('|') || rest.starts_with('>'));
+    node.broken = node.quoted ? block || !closes(rest) : !rest.starts_with(node.text);
+    if (!node.broken) return;
+    if (block) {
+      report({node.place, "a text of several lines", "write the value on one line, in quotes"});
+    } else if (node.quoted) {
+      report({node.place, "the quote is not closed on its line", "close it; a value stands on one line"});
+    } else {
       report({node.place, "this value runs on over the next line",
               "does the next line lack a ':' or the right indentation? a value stands on one line"});
       last_run_on_ = true;

@@ -117,7 +117,7 @@ class Reader {
   bool read(const Node& node, std::optional<Objective>& value) {
     if (!is_string_node(node)) return wrong(node);
     value = parse_objective(node.text);
-    return value ? true : wrong(node, "write a metric, '>=' or '<=', and a number: val/accuracy >= 0.92");
+    return value ? true : wrong(node);
   }
 
   template <typename T>
@@ -132,7 +132,7 @@ class Reader {
     in_list_ = true;
     for (const Node& item : node.items) {
       T value{};
-      good = read(item, value) && good;
+      good = !item.broken && read(item, value) && good;
       values.push_back(std::move(value));
     }
     in_list_ = false;
@@ -142,7 +142,7 @@ class Reader {
                                      ? "exactly " + std::to_string(type.min_items)
                                      : std::to_string(type.min_items) + " to " + std::to_string(type.max_items);
       return say(node, option_.key + " needs " + wanted + " items, got " + std::to_string(values.size()),
-                 values.empty() && !option_.unset.empty() ? "leave the key out for: " + option_.unset
+                 values.empty() && !option_.unset.empty() ? "to mean '" + option_.unset + "', leave the key out"
                                                           : "for example " + option_.leaf() + ": " + example(option_));
     }
     return good;
@@ -175,6 +175,7 @@ class Reader {
 
   static std::string number_hint(const Node& node) {
     if (node.kind != Node::Kind::scalar) return "";
+    if (node.text.starts_with("0x") || node.text.starts_with("0o")) return "write it in decimal";
     if (node.quoted && is_number(node.text)) return "remove the quotes: " + node.text;
     std::string bare = node.text;
     std::erase_if(bare, [](char letter) { return letter == '_' || letter == ',' || letter == '\''; });
@@ -263,7 +264,7 @@ class Reader {
     if (expanded.text.empty()) {
       return say(node, subject() + " is empty" + from,
                  option_.unset.empty() ? "for example " + option_.leaf() + ": " + example(option_)
-                                       : "leave the key out for: " + option_.unset);
+                                       : "to mean '" + option_.unset + "', leave the key out");
     }
     const auto is_control = [](unsigned char letter) { return letter < 0x20 || letter == 0x7F; };
     if (std::any_of(expanded.text.begin(), expanded.text.end(), is_control)) {
@@ -324,6 +325,7 @@ class Reader {
 
 bool read_value(const Option& option, const Node& node, const Environment& environment, Job& job,
                 std::vector<Finding>& findings) {
+  if (node.broken) return false;
   Reader reader(option, environment, findings);
   return visit_value(option, job, [&](auto& value) { return reader.read(node, value); });
 }
