@@ -210,16 +210,21 @@ class Reader {
   }
 
   bool read_bytes(const Node& node, int64_t& value) {
-    if (node.kind != Node::Kind::scalar || is_true_or_false(node)) return wrong(node);
-    const bool number = is_number_node(node);
-    const std::optional<int64_t> bytes = parse_bytes(node.text);
-    if (bytes && *bytes > 0 && (number || is_string_node(node))) {
-      value = *bytes;
-      return true;
+    constexpr uint64_t kMost = 999'999'999'999'999'999;  // as many digits as a text may have
+    std::optional<int64_t> bytes;
+    if (is_number_node(node)) {
+      const std::optional<Whole> whole = parse_whole(node.text);
+      if (whole && !whole->negative && whole->magnitude <= kMost) bytes = static_cast<int64_t>(whole->magnitude);
+    } else if (is_string_node(node)) {
+      bytes = parse_bytes(node.text);
     }
-    if (bytes) return say(node, option_.key + " must be more than 0", "for example " + example(option_));
-    return wrong(
-        node, "write a whole number and B, kB, MB, GB, TB, KiB, MiB, GiB or TiB, without a space: " + example(option_));
+    if (bytes == 0) return say(node, option_.key + " must be more than 0", "for example " + example(option_));
+    if (!bytes) {
+      return wrong(node, "write a whole number and B, kB, MB, GB, TB, KiB, MiB, GiB or TiB, without a space: " +
+                             example(option_));
+    }
+    value = *bytes;
+    return true;
   }
 
   bool read_choice(const Node& node, std::string& value) {
@@ -336,7 +341,7 @@ std::string text_pattern() {
 }
 
 std::string name_pattern() {
-  return "^(?=.{1,64}$)[A-Za-z0-9_]([A-Za-z0-9_. -]*[A-Za-z0-9_.-])?$|\\$";
+  return "^(?=.{1,64}$)[A-Za-z0-9_]([A-Za-z0-9_. -]*[A-Za-z0-9_.-])?$|(^|[^$])(\\$\\$)*\\$\\{";
 }
 
 }  // namespace sinew::spec
