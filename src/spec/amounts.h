@@ -24,6 +24,9 @@ struct Whole {
 };
 std::optional<Whole> parse_whole(std::string_view text);  // nullopt: no whole number, or larger than 2^64
 
+// The digits "whole.fraction" times 10^shift as an integer; nullopt when it has a fraction or does not fit.
+std::optional<uint64_t> scaled(std::string_view whole, std::string_view fraction, int64_t shift);
+
 std::string number_text(double value);  // shortest text that reads back as the same double
 std::string bytes_text(int64_t bytes);
 std::string time_text(double seconds);

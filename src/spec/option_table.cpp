@@ -1,116 +1,9 @@
-#include <limits>
-
-#include "spec/options.h"
+#include "spec/option_words.h"
 
 namespace sinew::spec {
 namespace {
 
-// ---- the words the table is written in -----------------------------------------------------------------------------
-
-template <auto First, auto... Rest, typename Object>
-auto& reach(Object& object) {
-  if constexpr (sizeof...(Rest) == 0) {
-    return object.*First;
-  } else {
-    return reach<Rest...>(object.*First);
-  }
-}
-
-template <auto... Members>
-Access at() {
-  using Value = std::remove_reference_t<decltype(reach<Members...>(std::declval<Job&>()))>;
-  return static_cast<Value& (*)(Job&)>([](Job& job) -> Value& { return reach<Members...>(job); });
-}
-
-Type text() {
-  return {.kind = Kind::text};
-}
-Type path() {
-  return {.kind = Kind::path};
-}
-Type name() {
-  return {.kind = Kind::name};
-}
-Type flag() {
-  return {.kind = Kind::flag};
-}
-Type bytes() {
-  return {.kind = Kind::bytes};
-}
-Type time() {
-  return {.kind = Kind::time, .units = "s m h d"};
-}
-Type interval() {
-  return {.kind = Kind::interval, .units = "ep st sp tok s m h d dur"};
-}
-Type objective() {
-  return {.kind = Kind::objective};
-}
-Type metric(bool may_be_auto) {
-  return {.kind = Kind::metric, .auto_metric = may_be_auto};
-}
-Type whole(double low, double high) {
-  return {.kind = Kind::whole, .range = {low, high}};
-}
-Type whole_of(std::vector<std::string> choices) {
-  return {.kind = Kind::whole, .choices = std::move(choices)};
-}
-Type number(Range range) {
-  return {.kind = Kind::number, .range = range};
-}
-Type choice(std::vector<std::string> choices) {
-  return {.kind = Kind::choice, .choices = std::move(choices)};
-}
-Type duration(std::string units) {
-  return {.kind = Kind::duration, .units = std::move(units)};
-}
-Type or_zero(Type type) {
-  type.zero = true;
-  return type;
-}
-Type list(Type item, size_t min_items, size_t max_items) {
-  item.min_items = min_items;
-  item.max_items = max_items;
-  return item;
-}
-
-constexpr double kBillion = 1e9;
-const Range kPositive = {0, 1e6, true, false};
-const Range kFromZero = {0, 1e6};
-const Range kFraction = {0, 1, false, true};  // [0, 1)
-const Range kProbability = {0, 1};
-
-const Effect kMlp = {"model.name", {"mlp"}};
-const Effect kCnn = {"model.name", {"cnn"}};
-const Effect kBlocks = {"model.name", {"mlp", "cnn"}};
-const Effect kDropout = {"model.name", {"mlp", "cnn", "lstm"}};
-const Effect kResnet = {"model.name", {"resnet18", "resnet34", "resnet50"}};
-const Effect kConvolution = {"model.name", {"cnn", "resnet18", "resnet34", "resnet50"}};
-const Effect kLstm = {"model.name", {"lstm"}};
-const Effect kClasses = {"loss.name", {"auto", "cross_entropy"}};
-const Effect kTable = {"data.format", {"auto", "csv", "tsv", "jsonl"}};
-const Effect kImageFiles = {"data.format", {"auto", "image_folder", "image_list"}};
-const Effect kImages = {"data.format",
-                        {"auto", "idx", "cifar10", "cifar100", "npy", "npz", "image_folder", "image_list"}};
-const Effect kText = {"data.format", {"auto", "text"}};
-const Effect kNotText = {
-    "data.format",
-    {"auto", "idx", "cifar10", "cifar100", "csv", "tsv", "jsonl", "npy", "npz", "image_folder", "image_list"}};
-const Effect kSgd = {"optimizer.name", {"sgd"}};
-const Effect kMomentum = {"optimizer.name", {"sgd", "rmsprop"}};
-const Effect kAdam = {"optimizer.name", {"adam", "adamw"}};
-const Effect kAdaptive = {"optimizer.name", {"adam", "adamw", "rmsprop"}};
-const Effect kRmsprop = {"optimizer.name", {"rmsprop"}};
-const Effect kStep = {"scheduler.name", {"step"}};
-const Effect kToAnEnd = {"scheduler.name", {"cosine", "linear"}};
-const Effect kEarly = {"early_stopping.monitor", {}};
-
-// A schedule of the learning rate must not depend on the clock: the same job would give another model.
-constexpr const char* kCounted = "ep st sp tok dur";
-constexpr const char* kAny = "ep st sp tok s m h d dur";
-constexpr const char* kWholeTraining = "ep st sp tok s m h d";
-
-// ---- the table -----------------------------------------------------------------------------------------------------
+using namespace words;
 
 std::vector<Option> model_options() {
   using M = ModelOptions;
@@ -476,7 +369,7 @@ std::vector<Option> make_table() {
                    "",
                    {},
                    "type kind"});
-  append(table, source_options<&DataOptions::train>("data.train", "required, unless images and labels are given"));
+  append(table, source_options<&DataOptions::train>("data.train", "images and labels are given instead"));
   append(table, source_options<&DataOptions::val>("data.val", "data.split.val of train"));
   append(table, source_options<&DataOptions::test>("data.test", "data.split.test of train"));
   append(table, data_options());

@@ -127,7 +127,8 @@ std::vector<std::string> apply_overrides(Node& root, const std::vector<std::stri
     }
     if (find_option(key) == nullptr && find_section(key) == nullptr) {
       const std::string elsewhere = same_name_elsewhere("", key);
-      const std::string meant = elsewhere.empty() ? did_you_mean(key, every_key()) : elsewhere;
+      std::string meant = elsewhere.empty() ? did_you_mean(key, every_key()) : elsewhere;
+      if (key.starts_with(meant + ".")) meant.clear();  // its own section
       const size_t dot = key.rfind('.');
       const std::string section = dot == std::string::npos ? "" : key.substr(0, dot);
       findings.push_back({place, "unknown key " + shown(key),

@@ -44,6 +44,8 @@ class JobReader {
   void read_subsection(const std::string& key, const Entry& entry) {
     given[key] = {entry.place, entry.value.place, true};
     if (entry.value.kind == Node::Kind::map) return read_section(key, entry.value);
+    given[key].good = !entry.value.broken;
+    if (entry.value.broken) return;
     const Option* short_form = short_form_of(key);
     if (short_form != nullptr && entry.value.kind == Node::Kind::scalar) {
       return read_option(*short_form, entry.place, entry.value);

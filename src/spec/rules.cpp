@@ -34,12 +34,21 @@ struct Rules {
     findings.push_back({place, std::move(what), std::move(hint)});
   }
 
+  std::string replace_section(const std::string& owner) const;
   void no_effect();
   void source(const std::string& part, bool required);
   void split(const std::string& part, const DataSource& source, double share);
   void data();
   void optimizer();
 };
+
+// An override of one key keeps the file's other keys of the section: say how to drop them.
+std::string Rules::replace_section(const std::string& owner) const {
+  const bool by_override = value_of(owner).override_index >= 0;
+  const std::string section = find_option(owner)->section();
+  if (!by_override || short_form_of(section) != find_option(owner)) return "";
+  return "; or replace the whole section: " + section + "=" + value_text(*find_option(owner), job);
+}
 
 void Rules::no_effect() {
   for (const Option& option : option_table()) {
@@ -54,7 +63,7 @@ void Rules::no_effect() {
     const std::string value = value_text(*find_option(owner), job);
     say(key_of(option.key),
         option.key + " has no effect with " + owner + ": " + value + (has(owner) ? "" : " (the default)"),
-        "delete it, or choose " + owner + ": " + either(option.effect.values));
+        "delete it, or choose " + owner + ": " + either(option.effect.values) + replace_section(owner));
   }
 }
 
@@ -65,7 +74,7 @@ void Rules::source(const std::string& part, bool required) {
   if (!given_path && !given_images && !given_labels) {
     if (!required && !has(key)) return;
     const Place place = has(key) ? key_of(key) : has("data") ? key_of("data") : Place{};
-    say(place, key + " is missing: " + (has(key) ? "it names no file" : "there is nothing to train on"),
+    say(place, has(key) ? key + " names no file" : key + " is missing: there is nothing to train on",
         "give a file or folder, '" + part + ": path', or for idx and npy '" + part + ": {images: path, labels: path}'");
     return;
   }

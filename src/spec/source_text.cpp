@@ -38,24 +38,25 @@ bool is_blank_or_comment(std::string_view line) {
 }
 
 void check_line(std::string_view line, int number, const SourceText& source, std::vector<Finding>& findings) {
+  const auto place = [&](size_t at) { return source.place(number - 1, static_cast<int>(at)); };
   for (size_t at = 0; at < line.size();) {
     const size_t length = character_length(line.substr(at));
     const char letter = line[at];
-    const Place place = source.place(number - 1, static_cast<int>(at));
     if (length == 0) {
-      findings.push_back({place, "the byte " + hex(letter) + " is not UTF-8 text", "save the file as UTF-8"});
+      findings.push_back({place(at), "the byte " + hex(letter) + " is not UTF-8 text", "save the file as UTF-8"});
       return;  // one a line is enough to see it
     }
     if ((static_cast<unsigned char>(letter) < 0x20 && letter != '\t') || letter == 0x7F) {
-      findings.push_back({place, "the control character " + hex(letter) + " has no place in a job file", "delete it"});
+      findings.push_back(
+          {place(at), "the control character " + hex(letter) + " has no place in a job file", "delete it"});
       return;
     }
     at += length;
   }
   const size_t tab = line.find('\t');
   if (tab < line.find_first_not_of(" \t") && !is_blank_or_comment(line)) {
-    findings.push_back({source.place(number - 1, static_cast<int>(tab)), "a tab in the indentation",
-                        "indent with spaces: YAML does not say how wide a tab is"});
+    findings.push_back(
+        {place(tab), "a tab in the indentation", "indent with spaces: YAML does not say how wide a tab is"});
   }
 }
 

@@ -1,6 +1,6 @@
 #include "spec/syntax.h"
 
-#include <cctype>
+#include <algorithm>
 
 namespace sinew::spec {
 namespace {
@@ -49,7 +49,8 @@ Finding bad_place_for_value(int line, int column, const SourceText& source) {
   const int before = line_before(here, source);
   const std::string_view text = source.line(here);
   const std::string_view above = source.line(before);
-  if (before > 0 && !has_key(above) && indentation(above) <= indentation(text)) return no_colon(before, source);
+  const bool first_colon = text.substr(0, static_cast<size_t>(std::max(0, column))).find(':') == std::string_view::npos;
+  if (before > 0 && first_colon && !has_key(above)) return no_colon(before, source);
   if (before > 0 && indentation(text) > indentation(above) && !above.ends_with(':')) {
     return {start_of(here, source),
             shown(first_word(text)) + " is indented deeper than the line above, which already has its value",
@@ -95,7 +96,8 @@ Finding explain_syntax(const std::string& message, int line, int column, const S
     return {place, "a value can not begin with " + shown(rest.substr(0, 1)), "put the value in quotes"};
   }
   if (message == "the referenced anchor is not defined") {
-    return {place, "no anchor above has this name", "define it before its use: '&name value', then '*name'"};
+    return {place, "'*' stands for a value named with '&' above, and none has this name",
+            "put the value in quotes if it is meant as text"};
   }
   if (message.starts_with("unknown escape character")) {
     return {place, "a '\\' that starts no known escape", "use single quotes, where '\\' is itself, or write '\\\\'"};

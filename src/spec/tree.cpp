@@ -8,7 +8,6 @@
 #include <map>
 #include <sstream>
 
-#include "spec/amounts.h"
 #include "spec/source_text.h"
 #include "spec/syntax.h"
 
@@ -50,10 +49,10 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    refuse_tag(mark, tag);
     count_nodes(1, place(mark));
     Node node;
     node.kind = Node::Kind::scalar;
+    node.broken = refuse_tag(mark, tag);
     node.place = place(mark);
     node.text = value;
     node.quoted = tag == "!";
@@ -74,7 +73,10 @@ class TreeBuilder : public YAML::EventHandler {
 
   Tree finish(bool complete) {
     if (!complete) {
-      while (!open_.empty()) close();  // keep what was read
+      while (!open_.empty()) {  // keep what was read
+        open_.back().node.broken = open_.back().node.kind == Node::Kind::list;
+        close();
+      }
     }
     tree_.complete = complete;
     tree_.root = std::move(root_);
@@ -115,31 +117,34 @@ class TreeBuilder : public YAML::EventHandler {
     }
   }
 
-  void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
+  bool refuse_tag(const YAML::Mark& mark, const std::string& tag) {
     const bool written = source_.rest_of_line(mark.line, mark.column).starts_with('!');
-    if (written || !(tag.empty() || tag == "?" || tag == "!")) {
+    const bool refused = written || !(tag.empty() || tag == "?" || tag == "!");
+    if (refused) {
       report({place(mark), "YAML tags ('!...') are not used in job files",
               "leave the tag out; quotes make a value a string"});
     }
+    return refused;
   }
 
   // The library joins lines, and takes the end of the file for a closing quote. Here a value is what stands on its
   // line.
-  void check_one_line(const YAML::Mark& mark, const Node& node, bool anchored) {
+  void check_one_line(const YAML::Mark& mark, Node& node, bool anchored) {
     std::string_view rest = source_.rest_of_line(mark.line, mark.column);
     if (anchored && rest.starts_with('&')) {
       rest.remove_prefix(std::min(rest.find(' '), rest.size()));
       rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
     }
     last_run_on_ = false;
-    if (rest.starts_with('!')) return;  // refused already
-    if (node.quoted) {
-      if (rest.starts_with('|') || rest.starts_with('>')) {
-        report({node.place, "a text of several lines", "write the value on one line, in quotes"});
-      } else if (!closes(rest)) {
-        report({node.place, "the quote is not closed on its line", "close it; a value stands on one line"});
-      }
-    } else if (!rest.starts_with(node.text)) {
+    if (node.broken) return;  // its tag was refused
+    const bool block = node.quoted && (rest.starts_with('|') || rest.starts_with('>'));
+    node.broken = node.quoted ? block || !closes(rest) : !rest.starts_with(node.text);
+    if (!node.broken) return;
+    if (block) {
+      report({node.place, "a text of several lines", "write the value on one line, in quotes"});
+    } else if (node.quoted) {
+      report({node.place, "the quote is not closed on its line", "close it; a value stands on one line"});
+    } else {
       report({node.place, "this value runs on over the next line",
               "does the next line lack a ':' or the right indentation? a value stands on one line"});
       last_run_on_ = true;
@@ -276,67 +281,6 @@ Node* Node::find(std::string_view key) {
     if (entry.key == key) return &entry.value;
   }
   return nullptr;
-}
-
-// ---- scalars -------------------------------------------------------------------------------------------------------
-
-bool is_true_or_false(const Node& node) {
-  return node.kind == Node::Kind::scalar && !node.quoted && (node.text == "true" || node.text == "false");
-}
-
-bool is_number_node(const Node& node) {
-  return node.kind == Node::Kind::scalar && !node.quoted && is_number(node.text);
-}
-
-bool is_string_node(const Node& node) {
-  return node.kind == Node::Kind::scalar && !is_true_or_false(node) && !is_number_node(node);
-}
-
-std::string shown(std::string_view text) {
-  constexpr size_t kLongest = 60;
-  const bool cut = text.size() > kLongest;
-  if (cut) {
-    text = text.substr(0, kLongest);
-    while (!text.empty() && (text.back() & 0xC0) == 0x80) text.remove_suffix(1);  // no half characters
-    if (!text.empty() && (text.back() & 0x80) != 0) text.remove_suffix(1);
-  }
-  std::string quoted = "'";
-  for (const char letter : text) {
-    if (letter == '\n') {
-      quoted += "\\n";
-    } else if (letter == '\t') {
-      quoted += "\\t";
-    } else {
-      quoted += static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F ? '?' : letter;
-    }
-  }
-  return quoted + (cut ? "...'" : "'");
-}
-
-std::string described(const Node& node) {
-  switch (node.kind) {
-    case Node::Kind::null: return "nothing";
-    case Node::Kind::list: return "a list";
-    case Node::Kind::map: return "a section of keys";
-    case Node::Kind::scalar: break;
-  }
-  if (is_number_node(node)) return "the number " + node.text;
-  if (is_true_or_false(node)) return node.text;
-  return (node.quoted && is_number(node.text) ? "the quoted string " : "the string ") + shown(node.text);
-}
-
-std::string listed(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
-std::string either(const std::vector<std::string>& words) {
-  std::string text;
-  for (size_t i = 0; i < words.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
-  }
-  return text;
 }
 
 }  // namespace sinew::spec

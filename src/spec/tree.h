@@ -30,6 +30,7 @@ struct Node {
   Place place;
   std::string text;     // scalar
   bool quoted = false;  // scalar: certainly a string
+  bool broken = false;  // reported already: its value means nothing
   std::vector<Node> items;
   std::vector<Entry> entries;
 

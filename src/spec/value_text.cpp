@@ -35,6 +35,7 @@ class Writer {
 
   std::string write(const std::string& value) const {
     const Kind kind = option_.type.kind;
+    if (kind == Kind::interval) return value;
     const bool expands = kind == Kind::text || kind == Kind::path || kind == Kind::name;
     return quoted(expands ? escape_dollars(value) : value);
   }
@@ -101,7 +102,7 @@ std::string item_expectation(const Option& option) {
   switch (type.kind) {
     case Kind::text: return "a string";
     case Kind::path: return "a path";
-    case Kind::name: return "a name";
+    case Kind::name: return "a plain name";
     case Kind::metric: return type.auto_metric ? "a metric like val/loss, or auto" : "a metric like val/loss";
     case Kind::choice: return "one of " + listed(type.choices);
     case Kind::flag: return "true or false";

@@ -10,27 +10,6 @@
 namespace sinew::spec {
 namespace {
 
-std::string lower(std::string text) {
-  for (char& letter : text) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  return text;
-}
-
-bool is_one_of(const std::string& word, std::initializer_list<const char*> words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-// Plain words that other YAML readers take for a boolean, a number or nothing.
-bool is_ambiguous(const Node& node) {
-  if (node.quoted) return false;
-  const std::string word = lower(node.text);
-  if (is_one_of(word, {"yes", "no", "on", "off", "true", "false", ".inf", "-.inf", "+.inf", ".nan"})) return true;
-  const size_t sign = word.starts_with('-') || word.starts_with('+') ? 1 : 0;
-  if (word.compare(sign, 2, "0x") == 0 || word.compare(sign, 2, "0o") == 0) return true;
-  return word.size() > sign && std::isdigit(static_cast<unsigned char>(word[sign])) != 0 &&
-         word.find_first_not_of("0123456789_.", sign) == std::string::npos &&
-         std::count(word.begin(), word.end(), '.') < 2;
-}
-
 // Reads the items of one option; every refusal is one finding.
 class Reader {
  public:
@@ -117,7 +96,7 @@ class Reader {
   bool read(const Node& node, std::optional<Objective>& value) {
     if (!is_string_node(node)) return wrong(node);
     value = parse_objective(node.text);
-    return value ? true : wrong(node, "write a metric, '>=' or '<=', and a number: val/accuracy >= 0.92");
+    return value ? true : wrong(node);
   }
 
   template <typename T>
@@ -132,7 +111,7 @@ class Reader {
     in_list_ = true;
     for (const Node& item : node.items) {
       T value{};
-      good = read(item, value) && good;
+      good = !item.broken && read(item, value) && good;
       values.push_back(std::move(value));
     }
     in_list_ = false;
@@ -142,7 +121,7 @@ class Reader {
                                      ? "exactly " + std::to_string(type.min_items)
                                      : std::to_string(type.min_items) + " to " + std::to_string(type.max_items);
       return say(node, option_.key + " needs " + wanted + " items, got " + std::to_string(values.size()),
-                 values.empty() && !option_.unset.empty() ? "leave the key out for: " + option_.unset
+                 values.empty() && !option_.unset.empty() ? "to mean '" + option_.unset + "', leave the key out"
                                                           : "for example " + option_.leaf() + ": " + example(option_));
     }
     return good;
@@ -175,6 +154,7 @@ class Reader {
 
   static std::string number_hint(const Node& node) {
     if (node.kind != Node::Kind::scalar) return "";
+    if (node.text.starts_with("0x") || node.text.starts_with("0o")) return "write it in decimal";
     if (node.quoted && is_number(node.text)) return "remove the quotes: " + node.text;
     std::string bare = node.text;
     std::erase_if(bare, [](char letter) { return letter == '_' || letter == ',' || letter == '\''; });
@@ -209,16 +189,21 @@ class Reader {
   }
 
   bool read_bytes(const Node& node, int64_t& value) {
-    if (node.kind != Node::Kind::scalar || is_true_or_false(node)) return wrong(node);
-    const bool number = is_number_node(node);
-    const std::optional<int64_t> bytes = parse_bytes(node.text);
-    if (bytes && *bytes > 0 && (number || is_string_node(node))) {
-      value = *bytes;
-      return true;
+    constexpr uint64_t kMost = 999'999'999'999'999'999;  // as many digits as a text may have
+    std::optional<int64_t> bytes;
+    if (is_number_node(node)) {
+      const std::optional<Whole> whole = parse_whole(node.text);
+      if (whole && !whole->negative && whole->magnitude <= kMost) bytes = static_cast<int64_t>(whole->magnitude);
+    } else if (is_string_node(node)) {
+      bytes = parse_bytes(node.text);
     }
-    if (bytes) return say(node, option_.key + " must be more than 0", "for example " + example(option_));
-    return wrong(
-        node, "write a whole number and B, kB, MB, GB, TB, KiB, MiB, GiB or TiB, without a space: " + example(option_));
+    if (bytes == 0) return say(node, option_.key + " must be more than 0", "for example " + example(option_));
+    if (!bytes) {
+      return wrong(node, "write a whole number and B, kB, MB, GB, TB, KiB, MiB, GiB or TiB, without a space: " +
+                             example(option_));
+    }
+    value = *bytes;
+    return true;
   }
 
   bool read_choice(const Node& node, std::string& value) {
@@ -263,7 +248,7 @@ class Reader {
     if (expanded.text.empty()) {
       return say(node, subject() + " is empty" + from,
                  option_.unset.empty() ? "for example " + option_.leaf() + ": " + example(option_)
-                                       : "leave the key out for: " + option_.unset);
+                                       : "to mean '" + option_.unset + "', leave the key out");
     }
     const auto is_control = [](unsigned char letter) { return letter < 0x20 || letter == 0x7F; };
     if (std::any_of(expanded.text.begin(), expanded.text.end(), is_control)) {
@@ -275,16 +260,6 @@ class Reader {
     }
     value = expanded.text;
     return true;
-  }
-
-  static bool is_name(const std::string& text) {
-    const auto is_plain = [](unsigned char letter) {
-      return letter < 0x80 && (std::isalnum(letter) != 0 || letter == '_');
-    };
-    return text.size() <= 64 && is_plain(static_cast<unsigned char>(text[0])) && text.back() != ' ' &&
-           std::all_of(text.begin(), text.end(), [&](unsigned char letter) {
-             return is_plain(letter) || letter == '.' || letter == '-' || letter == ' ';
-           });
   }
 
   bool unit_allowed(const Duration& duration) const {
@@ -324,17 +299,9 @@ class Reader {
 
 bool read_value(const Option& option, const Node& node, const Environment& environment, Job& job,
                 std::vector<Finding>& findings) {
+  if (node.broken) return false;
   Reader reader(option, environment, findings);
   return visit_value(option, job, [&](auto& value) { return reader.read(node, value); });
-}
-
-std::string text_pattern() {
-  return "^([^$\\u0000-\\u001f\\u007f]|\\$\\$|\\$\\{[A-Za-z_][A-Za-z0-9_]*(:-[^}\\u0000-\\u001f\\u007f]*)?\\}|\\$(?![${"
-         "]))+$";
-}
-
-std::string name_pattern() {
-  return "^(?=.{1,64}$)[A-Za-z0-9_]([A-Za-z0-9_. -]*[A-Za-z0-9_.-])?$|\\$";
 }
 
 }  // namespace sinew::spec

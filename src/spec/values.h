@@ -1,6 +1,7 @@
 // One option's value: from a node of the tree into a Job, and back to text. Private to spec/.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <vector>
@@ -32,7 +33,14 @@ struct Expanded {
 Expanded expand_variables(std::string_view text, const Environment& environment);
 std::string escape_dollars(std::string_view text);  // what expand_variables turns back into `text`
 
-// Patterns of the schema, twins of the checks in values.cpp.
+// ---- strings -------------------------------------------------------------------------------------------------------
+
+bool is_one_of(const std::string& word, std::initializer_list<const char*> words);
+std::string lower(std::string text);
+bool is_ambiguous(const Node& node);  // plain, and another reader of YAML takes it for a boolean or a number
+bool is_name(const std::string& text);
+
+// Patterns of the schema, twins of the checks.
 std::string text_pattern();
 std::string name_pattern();
 

@@ -1,0 +1,87 @@
+// Bytes that mean harm: bounded work, one clear problem, never a crash.
+#include "base/random.h"
+#include "spec/expect_problems.h"
+
+namespace sinew::spec {
+namespace {
+
+TEST(Limits, RefuseAliasBombs) {
+  std::string yaml = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 30; ++i) {
+    const std::string name = "a" + std::to_string(i), before = "*a" + std::to_string(i - 1);
+    yaml += name + ": &" + name + " [";
+    for (int j = 0; j < 10; ++j) yaml += (j == 0 ? "" : ", ") + before;
+    yaml += "]\n";
+  }
+  const auto problems = problems_of(yaml);
+  EXPECT_EQ(
+      std::count_if(problems.begin(), problems.end(),
+                    [](const std::string& text) { return text.find("more than 10000 values") != std::string::npos; }),
+      1);
+  EXPECT_EQ(problems.back(),
+            "job:4:45: more than 10000 values, aliases counted as what they stand for / a job file is a page of "
+            "options: check for aliases of aliases");
+}
+
+TEST(Limits, CountAnAliasAsWhatItStandsFor) {
+  // 2 + 100 values under the anchor, copied 97 times: about 9,900; one hundred times is too much.
+  const auto yaml = [](int copies) {
+    std::string text = "model:\n  hidden: &h [";
+    for (int i = 0; i < 100; ++i) text += i == 0 ? "1" : ", 1";
+    text += "]\nx: [";
+    for (int i = 0; i < copies; ++i) text += i == 0 ? "*h" : ", *h";
+    return text + "]\n";
+  };
+  const auto too_many = [](const std::vector<std::string>& problems) {
+    return std::any_of(problems.begin(), problems.end(),
+                       [](const std::string& text) { return text.find("more than 10000") != std::string::npos; });
+  };
+  EXPECT_FALSE(too_many(problems_of(yaml(97))));
+  EXPECT_TRUE(too_many(problems_of(yaml(99))));
+}
+
+TEST(Limits, RefuseDeepNesting) {
+  const auto nested = [](size_t depth) { return "x: " + std::string(depth, '[') + std::string(depth, ']') + "\n"; };
+  EXPECT_EQ(problems_of(kData + nested(63)).size(), 1U);  // the unknown key
+  EXPECT_EQ(
+      problems_of(kData + nested(64)).back(),
+      "job:2:67: lists and sections more than 64 deep / a job file needs 4: is a bracket or an indentation wrong?");
+  for (const char* piece : {"[", "{", "{a: ", "- ", "? ", "a:\n ", "[{", "'", "\"", "&a ", "!a ", "*"}) {
+    std::string text;
+    while (text.size() < 200000) text += piece;
+    EXPECT_FALSE(problems_of(text).empty()) << piece;
+    EXPECT_FALSE(problems_of("model: " + text).empty()) << piece;
+  }
+}
+
+TEST(Limits, RefuseLargeFiles) {
+  EXPECT_EQ(problems_of(std::string(2 << 20, ' ')),
+            std::vector<std::string>{
+                "job: the file is larger than 1 MiB / is this the job file? data belongs into files of its own"});
+  EXPECT_TRUE(problems_of(kData + std::string("#") + std::string(1 << 19, 'x')).empty());
+}
+
+TEST(Limits, CutLongWordsInMessages) {
+  for (const std::string& text : problems_of(kData + std::string(900, 'x') + ": 1\nname: " + std::string(90000, 'y'))) {
+    EXPECT_LT(text.size(), 400U);
+  }
+}
+
+TEST(Limits, SurviveRandomBytes) {
+  RandomStream random(random_key({11}));
+  const std::string alphabet = "abc: \n\n  -[]{},'\"&*!|>?%@#~$\t\r\\0123.e<=\xC3\xA9";
+  for (int i = 0; i < 20000; ++i) {
+    std::string text = random.below(2) == 0 ? "" : kData;
+    for (uint64_t n = random.below(60); n > 0; --n) {
+      text += random.below(20) == 0 ? static_cast<char>(random.below(256)) : alphabet[random.below(alphabet.size())];
+    }
+    const Reading reading = read_job(text, "job", {text.substr(0, 20)});
+    for (const Problem& problem : reading.problems) {
+      ASSERT_FALSE(problem.what.empty() || problem.hint.empty()) << text;
+      ASSERT_LE(problem.line, static_cast<int>(std::count(text.begin(), text.end(), '\n')) + 1) << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sinew::spec

@@ -1,0 +1,183 @@
+// read_job(to_yaml(job)) == job, over random valid jobs made from the table.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/random.h"
+#include "spec/amounts.h"
+#include "spec/options.h"
+
+namespace sinew::spec {
+namespace {
+
+class JobMaker {
+ public:
+  explicit JobMaker(uint64_t seed) : random_(random_key({seed})) {}
+
+  Job make() {
+    Job job;
+    // What decides about other options first.
+    for (const Option& option : option_table()) {
+      if (!option.effect.key.empty()) continue;
+      if (option.key.starts_with("data.") && option.type.kind == Kind::path) continue;
+      if (!option.unset.empty() && random_.below(2) == 0) continue;
+      fill(option, job);
+    }
+    for (const Option& option : option_table()) {
+      if (option.effect.key.empty() || !has_effect(option, job)) continue;
+      if (random_.below(3) != 0) fill(option, job);
+    }
+    obey_the_rules(job);
+    return job;
+  }
+
+ private:
+  void fill(const Option& option, Job& job) {
+    option_ = &option;
+    visit_value(option, job, [&](auto& value) { draw(value); });
+  }
+
+  void draw(std::string& value) {
+    const Type& type = option_->type;
+    switch (type.kind) {
+      case Kind::choice: value = type.choices[random_.below(type.choices.size())]; break;
+      case Kind::metric:
+        value = type.auto_metric && random_.below(2) == 0 ? "auto" : "val/f1@" + word("abc_.-1", 4);
+        break;
+      case Kind::name: value = "n" + word("abz09_.-", 20); break;
+      case Kind::interval: {
+        Duration duration;
+        draw(duration);
+        value = random_.below(3) == 0 ? "never" : to_string(duration);
+        break;
+      }
+      default: value = text(); break;
+    }
+  }
+  void draw(bool& value) { value = random_.below(2) == 0; }
+  void draw(uint64_t& value) { value = random_.bits64() >> random_.below(64); }
+  void draw(int64_t& value) {
+    const Type& type = option_->type;
+    if (type.kind == Kind::bytes) {
+      value = 1 + static_cast<int64_t>((random_.bits64() >> 5) % 999999999999999 >> random_.below(45));
+    } else if (!type.choices.empty()) {
+      value = std::stoll(type.choices[random_.below(type.choices.size())]);
+    } else {
+      const auto width = static_cast<uint64_t>(type.range.high - type.range.low) + 1;
+      value = static_cast<int64_t>(type.range.low) + static_cast<int64_t>(random_.below(width));
+    }
+  }
+  void draw(Auto<int64_t>& value) {
+    value.reset();
+    if (random_.below(2) == 0) draw(value.emplace());
+  }
+  void draw(double& value) {
+    if (option_->type.kind == Kind::time) {
+      value = static_cast<double>(1 + random_.below(100000)) * (random_.below(2) == 0 ? 0.1 : 60);
+      return;
+    }
+    const Range& range = option_->type.range;
+    do {
+      value = range.low + random_.uniform() * (range.high - range.low);
+      if (random_.below(2) == 0) value *= std::pow(10, -static_cast<double>(random_.below(12)));
+      if (random_.below(5) == 0) value = random_.below(2) == 0 ? range.low : range.high;
+    } while (!range.holds(value));
+  }
+  void draw(Duration& value) {
+    for (;;) {
+      value.unit = static_cast<Duration::Unit>(random_.below(6));
+      const char* units[] = {"ep", "st", "sp", "tok", "s", "dur"};
+      const std::string allowed = " " + option_->type.units + " ";
+      if (allowed.find(" " + std::string(units[static_cast<int>(value.unit)]) + " ") != std::string::npos) break;
+    }
+    const auto whole = static_cast<double>(1 + random_.below(5'000'000));
+    const bool counted = value.unit == Duration::Unit::steps || value.unit == Duration::Unit::samples ||
+                         value.unit == Duration::Unit::tokens;
+    value.amount = value.unit == Duration::Unit::fraction ? 1 - random_.uniform()
+                   : counted                              ? whole * (random_.below(2) == 0 ? 1000 : 1)
+                                                          : whole * (random_.below(2) == 0 ? 0.001 : 1);
+    if (option_->type.zero && random_.below(4) == 0) value.amount = 0;
+  }
+  void draw(std::optional<Objective>& value) {
+    value = Objective{"val/" + word("abc_", 5), random_.below(2) == 0,
+                      random_.normal() * std::pow(10, random_.normal() * 5)};
+  }
+  template <typename T>
+  void draw(std::vector<T>& values) {
+    const Type& type = option_->type;
+    values.resize(type.min_items + random_.below(std::min<size_t>(type.max_items - type.min_items + 1, 5)));
+    for (T& value : values) draw(value);
+  }
+
+  std::string word(const std::string& letters, size_t most) {
+    std::string made(1, letters[random_.below(letters.size())]);
+    while (random_.below(4) != 0 && made.size() < most) made += letters[random_.below(letters.size())];
+    return made;
+  }
+  std::string text() {
+    static const std::vector<std::string> kPieces = {
+        "a",  "data/x", " ", "'", "\"", "\\",   "$", "${", "}",   "$$",   "#",    " #",  ":",
+        ": ", ",",      "[", "{", "no", "null", "~", "12", "1e3", "é",    "日本", "- ",  "-",
+        "&a", "*a",     "!", "%", "@",  "`",    "|", ">",  "?",   "true", "=",    "\\n", "/"};
+    std::string made;
+    for (uint64_t n = 1 + random_.below(5); n > 0; --n) made += kPieces[random_.below(kPieces.size())];
+    return made;
+  }
+
+  void fill_source(DataSource& source, bool pairs) {
+    (pairs ? source.images : source.path) = text();
+    if (pairs) source.labels = text();
+  }
+
+  void obey_the_rules(Job& job) {
+    DataOptions& data = job.data;
+    const bool pairs = data.format == "idx" || data.format == "npy" || (data.format == "auto" && random_.below(2) == 0);
+    fill_source(data.train, pairs);
+    data.split_val *= 0.5;
+    data.split_test *= 0.5;
+    if (random_.below(2) == 0) fill_source(data.val, pairs), data.split_val = 0;
+    if (random_.below(2) == 0) fill_source(data.test, pairs), data.split_test = 0;
+    const bool table = data.format == "csv" || data.format == "tsv" || data.format == "jsonl";
+    if (table && data.columns.target.empty()) data.columns.target = "y";
+    std::sort(data.augment.scale.begin(), data.augment.scale.end());
+    if (job.optimizer.momentum <= 0) job.optimizer.nesterov = false;
+  }
+
+  RandomStream random_;
+  const Option* option_ = nullptr;
+};
+
+TEST(RoundTrip, KeepsEveryRandomJob) {
+  for (uint64_t seed = 0; seed < 1500; ++seed) {
+    const Job job = JobMaker(seed).make();
+    const std::string yaml = to_yaml(job, {{"trainer.shards", "because: of\nthis # and that"}});
+    const Reading reading = read_job(yaml, "job");
+    ASSERT_TRUE(reading.problems.empty()) << to_string(reading.problems[0]) << "\n" << yaml;
+    ASSERT_EQ(reading.job, job) << yaml;
+    ASSERT_EQ(to_yaml(reading.job), to_yaml(job));
+  }
+}
+
+// Every option of the table that has an effect stands in the text: as a value, or as a comment that it is not given.
+TEST(RoundTrip, WritesEveryOptionThatHasAnEffect) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const Job job = JobMaker(seed).make();
+    const std::string yaml = to_yaml(job);
+    for (const Option& option : option_table()) {
+      if (!is_set(option, job) || !has_effect(option, job)) continue;
+      EXPECT_NE(yaml.find(option.leaf() + ": "), std::string::npos) << option.key << "\n" << yaml;
+    }
+  }
+}
+
+TEST(RoundTrip, WritesReasonsAsComments) {
+  Job job;
+  job.data.train.path = "x";
+  job.trainer.shards = 8;
+  const std::string yaml = to_yaml(job, {{"trainer.shards", "batch 64 in shards\nof 8"}});
+  EXPECT_NE(yaml.find("  shards: 8  # batch 64 in shards of 8\n"), std::string::npos) << yaml;
+}
+
+}  // namespace
+}  // namespace sinew::spec
