@@ -84,5 +84,14 @@ TEST(Lines, ledger_lines_have_steps_too) {
   EXPECT_EQ(step_of_line(std::string_view(line).substr(0, line.size() - 1)), 7);
 }
 
+TEST(Lines, the_step_of_a_line_is_the_one_its_record_has) {
+  EXPECT_EQ(step_of_line("{\"step\":1,\"step\":2}"), 2);
+  EXPECT_EQ(step_of_line("{\"step\":1,\"st\\u0065p\":2}"), 2);
+  EXPECT_EQ(step_of_line("{\"a\":1,\"step\":2}"), 2);
+  EXPECT_EQ(step_of_line("{\"step\":18446744073709551615}"), std::nullopt);
+  EXPECT_EQ(step_of_line("{\"step\":-1}"), std::nullopt);
+  EXPECT_EQ(step_of_line("{\"step\":1"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace sinew::report

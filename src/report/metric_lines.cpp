@@ -134,16 +134,19 @@ std::optional<MetricRecord> parse_metrics_line_slowly(std::string_view line, std
 std::optional<int64_t> step_of_line(std::string_view line) {
   constexpr std::string_view kStart = "{\"step\":";
   if (!line.ends_with('}')) return std::nullopt;
-  if (line.starts_with(kStart)) {
-    int64_t step = 0;
-    const char* end = line.data() + line.size();
-    const auto [rest, code] = std::from_chars(line.data() + kStart.size(), end, step);
-    if (code == std::errc() && (*rest == ',' || *rest == '}') && step >= 0) return step;
+  // A line of our own says its step first and once; a name with escapes might say it again.
+  const bool ours =
+      line.starts_with(kStart) && line.find("\"step\"", kStart.size()) == line.npos && line.find('\\') == line.npos;
+  int64_t step = 0;
+  if (ours) {
+    const auto [rest, code] = std::from_chars(line.data() + kStart.size(), line.data() + line.size(), step);
+    if (code == std::errc() && (*rest == ',' || *rest == '}') && step >= 0 && step <= kLargest) return step;
   }
   const Json json = Json::parse(
       line, [](int depth, Json::parse_event_t, Json&) { return depth < 4; }, false);
   if (!json.is_object() || !json.contains("step") || !json["step"].is_number_unsigned()) return std::nullopt;
-  return static_cast<int64_t>(json["step"].get<uint64_t>());
+  const auto number = json["step"].get<uint64_t>();
+  return number <= static_cast<uint64_t>(kLargest) ? std::optional(static_cast<int64_t>(number)) : std::nullopt;
 }
 
 }  // namespace sinew::report
