@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "data/arrays.h"
 #include "data/formats.h"
+#include "data/inputs.h"
 #include "data/labels.h"
 
 namespace sinew::data {
@@ -259,6 +260,7 @@ class Maker {
     }
     contents_.mean = moments.mean;
     for (const double deviation : moments.std) contents_.factor.push_back(1.0 / deviation);
+    info().preparation = array_preparation(inputs.dtype, contents_.mean, contents_.factor);
   }
 
   const spec::DataOptions& options_;

@@ -43,6 +43,7 @@ struct DataInfo {
   double target_mean = 0, target_std = 1;  // regression: of train; targets stay in their own units
   Digest digest;                           // of the decoded train part's identity: files' sizes and content digests
   spec::Reasons reasons;                   // why each auto became what it is (data.format, data.task, data.normalize)
+  std::string preparation;                 // JSON: how samples are made ready, as learned from train; for open_inputs
 };
 
 // A sample whose bytes were read and did not decode (on_corrupt: skip).
@@ -82,6 +83,21 @@ class Dataset {
 
 // Opens what the job names; `seed` drives the split only. Throws Error (unknown format, missing file, corrupt header…).
 std::unique_ptr<Dataset> open_dataset(const spec::DataOptions& options, uint64_t seed);
+
+// ---- samples after training ----------------------------------------------------------------------------------------
+
+// What a model must remember of the data it was trained on, as JSON and back. Sizes, digest and reasons are left out.
+std::string info_json(const DataInfo& info);
+DataInfo info_from_json(const std::string& text);  // throws Error
+
+// Opens samples as Part::test of a data set that is otherwise empty, made ready exactly as `train` says the training
+// data was; the training data is not needed. Not `labelled`: targets may be missing and are not looked at (those of a
+// batch are 0), of idx and npy `source` names the inputs' file alone, images may be a file or any folder of files.
+// Of `options` only data.on_corrupt and data.text.tokens matter.
+std::unique_ptr<Dataset> open_inputs(const spec::DataOptions& options, const DataInfo& train,
+                                     const spec::DataSource& source, bool labelled);
+
+// ---- looking at data -----------------------------------------------------------------------------------------------
 
 // What `sinew init` learned by looking: data options that open_dataset accepts, a model that fits, and remarks.
 struct Proposal {

@@ -1,5 +1,6 @@
 // Images on disk, decoded at each load: a folder for each class, or a list of paths and labels.
 #include "data/image_folder.h"
+#include "data/inputs.h"
 
 #include <algorithm>
 #include <charconv>
@@ -251,6 +252,7 @@ std::unique_ptr<Dataset> open_images(const spec::DataOptions& options, uint64_t 
     normalization = measure(parts[0].files, shape, options.on_corrupt == "skip", measuring_threads(options), info.reasons);
   }
   info.input_shape = {shape.channels, shape.size.height, shape.size.width};
+  info.preparation = image_preparation(shape, normalization);
   info.train_size = static_cast<int64_t>(parts[0].files.size());
   info.val_size = static_cast<int64_t>(parts[1].files.size());
   info.test_size = static_cast<int64_t>(parts[2].files.size());

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "data/files.h"
 #include "data/formats.h"
+#include "data/inputs.h"
 #include "data/table.h"
 #include "data/target.h"
 
@@ -210,6 +211,7 @@ class Maker {
     info.format = options_.format;
     info.input_shape = {encoding_.width()};
     info.input_names = encoding_.names;
+    info.preparation = table_preparation(encoding_, rules_);
     info.class_names = rules_.class_names;
     info.classes = static_cast<int64_t>(rules_.class_names.size());
     info.train_size = static_cast<int64_t>(contents_.parts[0].lines.size());

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "data/files.h"
 #include "data/formats.h"
+#include "data/inputs.h"
 #include "data/utf8.h"
 
 namespace sinew::data {
@@ -192,6 +193,7 @@ class Maker {
   void fill_info() {
     DataInfo& info = contents_.info;
     info.task = Task::next_token;
+    info.preparation = text_preparation(vocabulary_);
     info.format = options_.format;
     info.input_shape = info.target_shape = {window_};
     info.input_dtype = DType::i64;

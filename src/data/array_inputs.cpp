@@ -1,0 +1,145 @@
+// Later samples of the array formats. Of IDX and NumPy the inputs' file alone will do.
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "data/inputs.h"
+#include "data/labels.h"
+
+namespace sinew::data {
+namespace {
+
+class ArrayInputs final : public Dataset {
+ public:
+  ArrayInputs(DataInfo info, FileArray inputs, std::optional<Labels> labels, std::vector<double> mean,
+              std::vector<double> factor)
+      : info_(std::move(info)),
+        inputs_(std::move(inputs)),
+        labels_(std::move(labels)),
+        mean_(std::move(mean)),
+        factor_(std::move(factor)) {}
+
+  const DataInfo& info() const override { return info_; }
+  int64_t size(Part part) const override { return part == Part::test ? inputs_.rows() : 0; }
+  bool in_memory() const override { return true; }
+  std::string describe(Part, int64_t sample) const override {
+    return file_name(inputs_.name) + '[' + std::to_string(sample) + ']';
+  }
+
+  Batch load(Part part, std::span<const int64_t> samples, const SampleContext&) const override {
+    Batch batch;
+    batch.samples.assign(samples.begin(), samples.end());
+    Shape shape{batch.count()};
+    shape.insert(shape.end(), info_.input_shape.begin(), info_.input_shape.end());
+    batch.input = Array(DType::f32, shape);
+    batch.target = blank_targets(info_, batch.count());
+    const int64_t width = element_count(info_.input_shape);
+    for (size_t i = 0; i < samples.size(); ++i) {
+      SINEW_CHECK(samples[i] >= 0 && samples[i] < size(part), samples[i], size(part));
+      convert(inputs_.row(samples[i]), batch.input.as<float>() + static_cast<int64_t>(i) * width);
+      if (labels_) copy_target(static_cast<size_t>(samples[i]), i, batch.target);
+    }
+    return batch;
+  }
+
+ private:
+  void convert(const std::byte* row, float* out) const {
+    if (info_.input_shape.size() == 1) {
+      convert_columns(inputs_.dtype, row, mean_, factor_, out);
+      return;
+    }
+    const int64_t area = element_count(info_.input_shape) / static_cast<int64_t>(mean_.size());
+    for (size_t c = 0; c < mean_.size(); ++c) {
+      convert_row(inputs_.dtype, row, area, mean_[c], factor_[c], out);
+      row += static_cast<size_t>(area) * size_of(inputs_.dtype);
+      out += area;
+    }
+  }
+
+  void copy_target(size_t sample, size_t place, Array& targets) const {
+    const auto width = static_cast<size_t>(element_count(info_.target_shape));
+    if (info_.task == Task::regression) {
+      std::memcpy(targets.as<float>() + place * width, labels_->numbers.data() + sample * width, width * sizeof(float));
+    } else {
+      targets.as<int64_t>()[place] = labels_->classes[sample];
+    }
+  }
+
+  DataInfo info_;
+  FileArray inputs_;
+  std::optional<Labels> labels_;
+  std::vector<double> mean_, factor_;
+};
+
+FileArray read_lone_array(const std::string& path, bool idx) {
+  std::vector<std::byte> bytes = read_whole(path);
+  const ArrayHeader header = idx ? parse_idx(bytes, path) : parse_npy(bytes, path);
+  return make_array(std::move(bytes), header, path);
+}
+
+ArrayPart read_part(const InputsRequest& request) {
+  const std::string& format = request.info.format;
+  if (format == "cifar10" || format == "cifar100") return read_cifar(request.source, Part::test, format == "cifar100");
+  if (format == "npz") return read_npz(request.source, Part::test);
+  if (request.labelled) {
+    return format == "idx" ? read_idx(request.source, Part::test) : read_npy(request.source, Part::test);
+  }
+  ArrayPart part;
+  const std::string& path = request.source.images.empty() ? request.source.path : request.source.images;
+  part.inputs = read_lone_array(path, format == "idx");
+  return part;
+}
+
+// One sample is a row of its own file too: [28, 28] where the model takes [1, 28, 28] is one image.
+Shape shape_of_samples(const FileArray& inputs) {
+  const Shape row = inputs.shape.size() < 2 ? Shape{1} : inputs.row_shape();
+  return row.size() == 2 ? Shape{1, row[0], row[1]} : row;
+}
+
+std::string text_of_shape(const Shape& shape) {
+  std::string text;
+  for (const int64_t size : shape) text += (text.empty() ? "" : " x ") + std::to_string(size);
+  return text;
+}
+
+}  // namespace
+
+std::string array_preparation(DType dtype, const std::vector<double>& mean, const std::vector<double>& factor) {
+  return nlohmann::json({{"dtype", name_of(dtype)}, {"mean", mean}, {"factor", factor}}).dump();
+}
+
+std::unique_ptr<Dataset> open_array_inputs(InputsRequest request) {
+  ArrayPart part = read_part(request);
+  put_channels_first(part.inputs);
+  DataInfo& info = request.info;
+  if (shape_of_samples(part.inputs) != info.input_shape) {
+    throw Error(part.inputs.name + ": its samples are " + text_of_shape(shape_of_samples(part.inputs)) +
+                    ", the model was trained on " + text_of_shape(info.input_shape),
+                "give samples of the training data's shape");
+  }
+  const std::string dtype = request.learned.at("dtype");
+  if (name_of(part.inputs.dtype) != dtype) {
+    throw Error(part.inputs.name + ": its values are " + std::string(name_of(part.inputs.dtype)) +
+                    ", those of the training data were " + dtype,
+                "write the file in the type of the training data, which says in which units values are");
+  }
+  const auto mean = request.learned.at("mean").get<std::vector<double>>(),
+             factor = request.learned.at("factor").get<std::vector<double>>();
+  if (static_cast<int64_t>(mean.size()) != info.input_shape[0] || factor.size() != mean.size()) {
+    throw Error("what the model says of its data does not fit together", "take model.json as it was written");
+  }
+  std::optional<Labels> labels;
+  if (request.labelled) {
+    if (part.targets.rows() != part.inputs.rows()) {
+      throw Error(part.inputs.name + " holds " + with_commas(part.inputs.rows()) + " samples, " + part.targets.name +
+                      " holds " + with_commas(part.targets.rows()) + " labels",
+                  "both must belong together");
+    }
+    labels = read_labels(part.targets, {info.task, info.target_shape, info.classes, ""});
+  }
+  info.test_size = part.inputs.rows();
+  return std::make_unique<ArrayInputs>(std::move(info), std::move(part.inputs), std::move(labels), mean, factor);
+}
+
+}  // namespace sinew::data

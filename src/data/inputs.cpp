@@ -1,0 +1,99 @@
+#include "data/inputs.h"
+
+#include <cstring>
+#include <span>
+
+#include "base/error.h"
+
+namespace sinew::data {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kTasks[] = {"classification", "regression", "next_token"};
+
+Task task_named(const std::string& name) {
+  for (size_t i = 0; i < std::size(kTasks); ++i) {
+    if (name == kTasks[i]) return static_cast<Task>(i);
+  }
+  throw Error("'" + name + "' is no task");
+}
+
+struct Opener {
+  std::string_view format;
+  std::unique_ptr<Dataset> (*open)(InputsRequest);
+};
+constexpr Opener kOpeners[] = {
+    {"idx", open_array_inputs},          {"cifar10", open_array_inputs},    {"cifar100", open_array_inputs},
+    {"npy", open_array_inputs},          {"npz", open_array_inputs},        {"csv", open_table_inputs},
+    {"tsv", open_table_inputs},          {"jsonl", open_table_inputs},      {"text", open_text_inputs},
+    {"image_folder", open_image_inputs}, {"image_list", open_image_inputs},
+};
+
+}  // namespace
+
+Array blank_targets(const DataInfo& info, int64_t count) {
+  Shape shape{count};
+  shape.insert(shape.end(), info.target_shape.begin(), info.target_shape.end());
+  Array targets(info.task == Task::regression ? DType::f32 : DType::i64, shape);
+  if (targets.bytes.size() > 0) std::memset(targets.bytes.data(), 0, targets.bytes.size());
+  return targets;
+}
+
+std::string info_json(const DataInfo& info) {
+  const json document = {{"task", kTasks[static_cast<size_t>(info.task)]},
+                         {"format", info.format},
+                         {"input_shape", info.input_shape},
+                         {"input_is_tokens", info.input_dtype == DType::i64},
+                         {"target_shape", info.target_shape},
+                         {"classes", info.classes},
+                         {"class_names", info.class_names},
+                         {"input_names", info.input_names},
+                         {"tokens_per_sample", info.tokens_per_sample},
+                         {"target_mean", info.target_mean},
+                         {"target_std", info.target_std},
+                         {"preparation", json::parse(info.preparation)}};
+  return document.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+DataInfo info_from_json(const std::string& text) {
+  try {
+    const json document = json::parse(text);
+    DataInfo info;
+    info.task = task_named(document.at("task"));
+    info.format = document.at("format");
+    info.input_shape = document.at("input_shape").get<Shape>();
+    info.input_dtype = document.at("input_is_tokens").get<bool>() ? DType::i64 : DType::f32;
+    info.target_shape = document.at("target_shape").get<Shape>();
+    info.classes = document.at("classes");
+    info.class_names = document.at("class_names").get<std::vector<std::string>>();
+    info.input_names = document.at("input_names").get<std::vector<std::string>>();
+    info.tokens_per_sample = document.at("tokens_per_sample");
+    info.target_mean = document.at("target_mean");
+    info.target_std = document.at("target_std");
+    info.preparation = document.at("preparation").dump();
+    return info;
+  } catch (const json::exception& error) {
+    throw Error(std::string("what the model says of its data can not be read: ") + error.what(),
+                "it was written by another version of sinew, or changed by hand");
+  }
+}
+
+std::unique_ptr<Dataset> open_inputs(const spec::DataOptions& options, const DataInfo& train,
+                                     const spec::DataSource& source, bool labelled) {
+  InputsRequest request{options, source, labelled, train, {}};
+  request.info.train_size = request.info.val_size = request.info.test_size = 0;
+  for (const Opener& opener : kOpeners) {
+    if (opener.format != train.format) continue;
+    try {
+      request.learned = json::parse(train.preparation);
+      return opener.open(std::move(request));
+    } catch (const json::exception& error) {
+      throw Error(std::string("what the model says of its data can not be used: ") + error.what(),
+                  "it was written by another version of sinew, or changed by hand");
+    }
+  }
+  throw Error("the model was trained on '" + train.format + "', which is no format");
+}
+
+}  // namespace sinew::data

@@ -1,0 +1,94 @@
+// Later text: windows as in training; what stands behind the last window's end is what a prediction is about.
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "data/files.h"
+#include "data/inputs.h"
+#include "data/utf8.h"
+
+namespace sinew::data {
+namespace {
+
+class TextInputs final : public Dataset {
+ public:
+  TextInputs(DataInfo info, std::string file, std::vector<int64_t> tokens, std::vector<uint64_t> offsets)
+      : info_(std::move(info)), file_(std::move(file)), tokens_(std::move(tokens)), offsets_(std::move(offsets)) {}
+
+  const DataInfo& info() const override { return info_; }
+  int64_t size(Part part) const override { return part == Part::test ? info_.test_size : 0; }
+  bool in_memory() const override { return true; }
+  std::string describe(Part, int64_t sample) const override {
+    const int64_t first = sample * info_.tokens_per_sample;
+    return file_name(file_) + " at byte " + std::to_string(offsets_[static_cast<size_t>(first)]);
+  }
+
+  Batch load(Part part, std::span<const int64_t> samples, const SampleContext&) const override {
+    const int64_t window = info_.tokens_per_sample, total = static_cast<int64_t>(tokens_.size());
+    Batch batch;
+    batch.samples.assign(samples.begin(), samples.end());
+    batch.input = Array(DType::i64, {batch.count(), window});
+    batch.target = blank_targets(info_, batch.count());
+    for (size_t i = 0; i < samples.size(); ++i) {
+      SINEW_CHECK(samples[i] >= 0 && samples[i] < size(part), samples[i], size(part));
+      const int64_t first = samples[i] * window, known = std::min(window, total - first - 1);
+      int64_t* input = batch.input.as<int64_t>() + static_cast<int64_t>(i) * window;
+      int64_t* target = batch.target.as<int64_t>() + static_cast<int64_t>(i) * window;
+      std::copy_n(tokens_.data() + first, window, input);
+      std::copy_n(tokens_.data() + first + 1, known, target);
+    }
+    return batch;
+  }
+
+ private:
+  DataInfo info_;
+  std::string file_;
+  std::vector<int64_t> tokens_;
+  std::vector<uint64_t> offsets_;  // of each token in the file
+};
+
+}  // namespace
+
+std::string text_preparation(const std::vector<uint32_t>& vocabulary) {
+  return nlohmann::json({{"vocabulary", vocabulary}}).dump();
+}
+
+std::unique_ptr<Dataset> open_text_inputs(InputsRequest request) {
+  DataInfo& info = request.info;
+  const auto vocabulary = request.learned.at("vocabulary").get<std::vector<uint32_t>>();
+  const bool bytes = request.options.text.tokens == "bytes";
+  const auto known = static_cast<int64_t>(vocabulary.size());
+  const bool fits = std::is_sorted(vocabulary.begin(), vocabulary.end()) &&
+                    (info.classes == known || info.classes == known + 1) && info.tokens_per_sample >= 1 &&
+                    info.input_shape == Shape{info.tokens_per_sample};
+  if (!fits) throw Error("what the model says of its data does not fit together", "take model.json as it was written");
+  const FileBytes file = read_file(request.source.path);
+  const std::string_view text = text_of(file.bytes);
+  std::vector<int64_t> tokens;
+  std::vector<uint64_t> offsets;
+  for (size_t at = 0; at < text.size();) {
+    const CodePoint point = bytes ? CodePoint{static_cast<uint8_t>(text[at]), 1} : decode_utf8(text, at);
+    if (point.size == 0) {
+      throw Error(file.path + ": not UTF-8 at byte " + std::to_string(at), "convert it, for example with iconv");
+    }
+    const auto found = std::lower_bound(vocabulary.begin(), vocabulary.end(), static_cast<uint32_t>(point.value));
+    const bool seen = found != vocabulary.end() && *found == static_cast<uint32_t>(point.value);
+    if (!seen && info.classes == known) {
+      throw Error(file.path + ": the character at byte " + std::to_string(at) + " never occurs in the training data",
+                  "replace it, or train with text that has it");
+    }
+    tokens.push_back(seen ? found - vocabulary.begin() : known);
+    offsets.push_back(at);
+    at += static_cast<size_t>(point.size);
+  }
+  const auto count = static_cast<int64_t>(tokens.size()) - (request.labelled ? 1 : 0);
+  info.test_size = std::max<int64_t>(count, 0) / info.tokens_per_sample;
+  if (info.test_size == 0) {
+    throw Error(file.path + ": has " + with_commas(static_cast<int64_t>(tokens.size())) + " tokens, a sample needs " +
+                    with_commas(info.tokens_per_sample + (request.labelled ? 1 : 0)),
+                "give more text");
+  }
+  return std::make_unique<TextInputs>(std::move(info), file.path, std::move(tokens), std::move(offsets));
+}
+
+}  // namespace sinew::data
