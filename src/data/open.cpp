@@ -65,7 +65,8 @@ Digest options_digest(const spec::DataOptions& options, uint64_t seed) {
     text << values.size() << ':';
     for (const auto& value : values) text << value << '\0';
   };
-  text << options.format << '\0' << options.task << '\0' << options.normalize << '\0' << options.on_corrupt << '\0';
+  // Not the task: where it is auto the files decide it, and a resumed run names what they decided.
+  text << options.format << '\0' << options.normalize << '\0' << options.on_corrupt << '\0';
   if (options.split_val > 0 || options.split_test > 0) {
     text << options.split_val << ' ' << options.split_test << ' ' << seed << '\0';
   }
