@@ -65,7 +65,7 @@ class Run {
   void one_step();
   void poll();
   void request(ControlEntry::Kind kind, double value, const std::string& reason);
-  void evaluate();
+  bool evaluate();  // true: the best so far, to be saved
   void save(bool best);
   void submit_pending();
   void finish_saving();
@@ -263,9 +263,11 @@ void Run::one_step() {
   const bool evaluates = due(evaluate_every_) || last;
   window_.sums["lr"] = lr;
   if (result.grad_norm >= 0) window_.sums["grad_norm"] = result.grad_norm;
-  if (evaluates) evaluate();
+  const bool improved = evaluates && evaluate();
   if (due(log_every_) || (evaluates && !log_every_)) log_window(false);
   if (options_.ledger) reporter_->ledger(state().step, digest(state()));
+  // Last: a saved step's records must all be written before it is.
+  if (improved) save(true);
   if (due(save_every_)) save(false);
   submit_pending();
   show();
@@ -310,7 +312,7 @@ void Run::request(ControlEntry::Kind kind, double value, const std::string& reas
 bool Run::obey(const std::vector<ControlEntry>& entries) {
   bool go_on = true;
   for (const ControlEntry& entry : entries) {
-    if (entry.kind == ControlEntry::Kind::evaluate) evaluate();
+    if (entry.kind == ControlEntry::Kind::evaluate && evaluate()) save(true);
     if (entry.kind == ControlEntry::Kind::checkpoint) save(false);
     if (entry.kind == ControlEntry::Kind::stop) {
       exit_code_ = static_cast<int>(entry.value);
@@ -322,7 +324,7 @@ bool Run::obey(const std::vector<ControlEntry>& entries) {
   return go_on;
 }
 
-void Run::evaluate() {
+bool Run::evaluate() {
   report::Metrics metrics = window_.means(data_->info().task != data::Task::regression);
   if (data_->info().val_size > 0) {
     for (const auto& [name, value] : engine_->evaluate(data::Part::val).metrics) metrics["val/" + name] = value;
@@ -337,8 +339,8 @@ void Run::evaluate() {
     line += text;
   }
   reporter_->say(report::Level::info, "evaluation", line + (verdict.improved ? "  (best)" : ""));
-  if (verdict.improved && resolved_.job.checkpoint.keep_best > 0) save(true);
   if (!verdict.state.stop.empty()) reporter_->say(report::Level::info, "stop", verdict.state.stop);
+  return verdict.improved && resolved_.job.checkpoint.keep_best > 0;
 }
 
 void Run::log_window(bool evaluated) {
@@ -452,6 +454,7 @@ void Run::write_artifact() {
   const nlohmann::json about = {{"format", 1},
                                 {"job", resolved_yaml_},
                                 {"loss", resolved_.job.loss.name},
+                                {"data", nlohmann::json::parse(data::info_json(info))},
                                 {"input_shape", info.input_shape},
                                 {"classes", info.classes},
                                 {"class_names", info.class_names},
