@@ -88,7 +88,7 @@ void die_everywhere(const World& world) {
   ASSERT_GT(calls, 15);
   for (int64_t k = 1; k <= calls; ++k) {
     for (const auto when : {FaultyDisk::When::before, FaultyDisk::When::after}) {
-      for (int fate = 0; fate < 12; ++fate) {
+      for (int fate = 0; fate < 8; ++fate) {
         die_and_look(world, k, when, fate);
         if (testing::Test::HasFatalFailure()) return;
       }
