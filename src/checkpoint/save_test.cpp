@@ -119,6 +119,23 @@ TEST(SaveDeath, AReturnedSaveIsThereWhateverIsLost) {
   }
 }
 
+TEST(SaveDeath, WhatTheNextProcessFoundDoneItStillMakesDurable) {
+  for (const World& world : {World{{}, false}, World{{10}, false}, World{{10}, true}}) {
+    const int64_t calls = calls_of_a_save(world);
+    for (int64_t k = 1; k <= calls; ++k) {
+      FaultyDisk disk;
+      build(disk, world);
+      disk.stop_world_at(k, FaultyDisk::When::after);
+      EXPECT_THROW(save(disk, kRoot, Sample(20).snapshot(), 2.0), WorldStopped);
+      disk.restart();
+      save(disk, kRoot, Sample(20).snapshot(), 3.0);
+      disk.crash(std::nullopt, true);  // the power goes after save returned
+      const Newest newest = load_newest(disk, kRoot);
+      ASSERT_TRUE(newest.loaded && Sample(20).equals(*newest.loaded)) << "call " << k;
+    }
+  }
+}
+
 void fail_everywhere(const World& world, int code) {
   const int64_t calls = calls_of_a_save(world);
   int64_t threw = 0;
