@@ -129,12 +129,13 @@ class SystemDisk final : public Disk {
   }
 
   std::vector<std::byte> read(const std::string& path) override {
-    const auto [file, size] = open_regular(path);
-    std::vector<std::byte> bytes = bytes_or_fail(size + 1, path);  // one more: the end is seen without growing
+    const OpenFile file = open_regular(path);
+    std::vector<std::byte> bytes = bytes_or_fail(file.size + 1, path);  // one more: the end is seen without growing
     size_t done = 0;
     while (true) {  // to the end, whatever fstat said: the file may grow, and files of /proc have no size
       if (done == bytes.size()) bytes.resize(2 * done + 4096);
-      const ssize_t got = retrying([&] { return ::read(file.get(), bytes.data() + done, bytes.size() - done); });
+      const ssize_t got =
+          retrying([&] { return ::read(file.descriptor.get(), bytes.data() + done, bytes.size() - done); });
       if (got < 0) fail("read", path, errno);
       if (got == 0) break;
       done += static_cast<size_t>(got);
@@ -144,11 +145,12 @@ class SystemDisk final : public Disk {
   }
 
   size_t read_at(const std::string& path, uint64_t offset, std::span<std::byte> out) override {
-    const auto [file, size] = open_regular(path);
+    const OpenFile file = open_regular(path);
     size_t done = 0;
     while (done < out.size() && offset + done < static_cast<uint64_t>(std::numeric_limits<off_t>::max())) {
       const auto from = static_cast<off_t>(offset + done);
-      const ssize_t got = retrying([&] { return ::pread(file.get(), out.data() + done, out.size() - done, from); });
+      const ssize_t got =
+          retrying([&] { return ::pread(file.descriptor.get(), out.data() + done, out.size() - done, from); });
       if (got < 0) fail("read", path, errno);
       if (got == 0) break;
       done += static_cast<size_t>(got);

@@ -51,6 +51,12 @@ class FaultyDisk final : public Disk {
     stopped_ = false;
     stop_at_ = fail_at_ = -1;
   }
+  // Only the process died: the next one sees everything that was done, and nothing more is durable than was.
+  void restart() {
+    const std::lock_guard lock(mutex_);
+    stopped_ = false;
+    stop_at_ = fail_at_ = -1;
+  }
   // A file's bytes, to be changed behind everybody's back.
   std::vector<std::byte>& raw(const std::string& path) {
     Node& node = *at(path);

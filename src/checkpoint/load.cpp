@@ -48,16 +48,7 @@ class Reader {
         if (!manifest_.files.contains(entry.name)) found(entry.name, "is not in the manifest: it does not belong here");
       }
     });
-    for (const auto& [name, facts] : manifest_.files) {
-      guarded(name, [&] {
-        if (!disk_.exists(path_of(name))) found(name, "is missing");
-        const uint64_t size = disk_.size(path_of(name));
-        if (size != facts.bytes) {
-          found(name, "is " + std::to_string(size) + " bytes long, expected " + std::to_string(facts.bytes));
-        }
-        bytes_ += size;
-      });
-    }
+    for (const auto& [name, facts] : manifest_.files) check_size(name, facts.bytes);
   }
 
   void read_file(const std::string& name, const TakeChunk& take) {
@@ -85,6 +76,16 @@ class Reader {
   }
 
  private:
+  void check_size(const std::string& name, uint64_t expected) {
+    guarded(name, [&] {
+      if (!disk_.exists(path_of(name))) found(name, "is missing");
+      const uint64_t size = disk_.size(path_of(name));
+      if (size != expected) {
+        found(name, "is " + std::to_string(size) + " bytes long, expected " + std::to_string(expected));
+      }
+      bytes_ += size;
+    });
+  }
   std::string path_of(std::string_view name) const { return join(directory_, name); }
   [[noreturn]] void found(std::string_view file, std::string what) const {
     throw Found{{directory_, std::string(file), std::move(what)}};

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
@@ -153,6 +154,72 @@ TEST(RealDisk, AWriterWorksOnIt) {
   const auto summary = verify(system_disk(), root + "/last", true);
   ASSERT_TRUE(summary);
   EXPECT_GT(summary->bytes, 6'000'000U);
+}
+
+// The program itself, when it was built beside this test.
+class CommandLine : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!fs::exists(kProgram)) GTEST_SKIP() << kProgram << " is not built";
+  }
+  struct Outcome {
+    int code;
+    std::string text;
+  };
+  static Outcome sinew(const std::string& words) {
+    FILE* pipe = ::popen((std::string(kProgram) + " checkpoint " + words + " 2>&1").c_str(), "r");
+    Outcome outcome;
+    char piece[4096];
+    while (const size_t got = std::fread(piece, 1, sizeof piece, pipe)) outcome.text.append(piece, got);
+    outcome.code = WEXITSTATUS(::pclose(pipe));
+    return outcome;
+  }
+  static constexpr const char* kProgram = SINEW_BINARY_DIR "/bin/sinew";
+};
+
+TEST_F(CommandLine, ListsVerifiesAndShowsARunAFolderAndAStep) {
+  const Folder run;
+  const std::string root = run.path() + "/checkpoints";
+  for (const int64_t step : {10, 20}) save(system_disk(), root, Sample(step).snapshot(), 1763694902.25);
+  point(system_disk(), root, "last", Step(20));
+  for (const std::string& given : {run.path(), root, root + "/", root + "/step-00000020", root + "/last"}) {
+    for (const char* verb : {"list ", "verify ", "show "}) {
+      const Outcome outcome = sinew(verb + given);
+      EXPECT_EQ(outcome.code, 0) << verb << given << outcome.text;
+      EXPECT_NE(outcome.text.find("step 20, "), std::string::npos) << verb << given << outcome.text;
+      EXPECT_NE(outcome.text.find(to_hex(Sample(20).snapshot().digest)), std::string::npos);
+    }
+  }
+  EXPECT_NE(sinew("list " + run.path()).text.find("2025-11-21T03:15:02.250Z"), std::string::npos);
+  EXPECT_NE(sinew("show " + run.path()).text.find("layer.bf16"), std::string::npos);
+}
+
+TEST_F(CommandLine, SaysWhichFileIsDamagedAndTellsItFromNone) {
+  const Folder run;
+  EXPECT_EQ(sinew("verify " + run.path()).code, 1);
+  EXPECT_NE(sinew("verify " + run.path()).text.find("no checkpoints in"), std::string::npos);
+  const std::string root = run.path() + "/checkpoints";
+  for (const int64_t step : {10, 20}) save(system_disk(), root, Sample(step).snapshot(), 1.0);
+  std::fstream file(root + "/step-00000020/model.safetensors", std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-1, std::ios::end);
+  const auto last = static_cast<char>(file.peek() ^ 1);
+  file.seekp(-1, std::ios::end);
+  file.put(last).flush();
+  const Outcome outcome = sinew("verify " + run.path());
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_NE(outcome.text.find("step-00000020: DAMAGED: model.safetensors chunk 0"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("1 of 2 intact"), std::string::npos) << outcome.text;
+  const Outcome shown = sinew("show " + run.path());
+  EXPECT_EQ(shown.code, 4);
+  EXPECT_NE(shown.text.find("step 10, intact"), std::string::npos) << shown.text;
+  EXPECT_EQ(sinew("list " + run.path()).code, 0) << "list does not read the data";
+  fs::remove(root + "/step-00000020/manifest.json");
+  EXPECT_EQ(sinew("list " + run.path()).code, 4);
+  EXPECT_EQ(sinew("verify " + root + "/step-00000020").code, 4);
+  EXPECT_EQ(sinew("verify " + run.path() + "/none").code, 1);
+  EXPECT_EQ(sinew("verify").code, 2);
+  EXPECT_EQ(sinew("frobnicate x").code, 2);
+  EXPECT_EQ(sinew("--help").code, 0);
 }
 
 }  // namespace
