@@ -14,7 +14,7 @@ using Sax = nlohmann::json_sax<nlohmann::json>;
 
 class JsonlReader final : public RowReader, private Sax {
  public:
-  JsonlReader(std::string_view text, const std::string& name) : text_(text) {
+  JsonlReader(std::string_view text, const std::string& name) : text_(text), size_(text.size()) {
     if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);
     if (text_.find_first_not_of(" \t\r\n") == std::string_view::npos) {
       throw Error(name + ": is empty", "write one JSON object a line");
@@ -22,6 +22,8 @@ class JsonlReader final : public RowReader, private Sax {
   }
 
   const std::vector<std::string>& columns() const override { return columns_; }
+
+  size_t bytes_read() const override { return size_ - text_.size(); }
 
   bool next(Row& row) override {
     std::string_view line;
@@ -109,6 +111,7 @@ class JsonlReader final : public RowReader, private Sax {
   }
 
   std::string_view text_;  // what is left
+  const size_t size_;
   int64_t line_ = 0;
   std::vector<std::string> columns_;
   std::unordered_map<std::string, size_t> index_;

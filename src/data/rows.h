@@ -28,6 +28,7 @@ class RowReader {
   virtual ~RowReader() = default;
   virtual const std::vector<std::string>& columns() const = 0;  // may grow with a row (jsonl)
   virtual bool next(Row& row) = 0;                              // false: the end
+  virtual size_t bytes_read() const = 0;                        // of the text so far
 };
 
 // `text` and `name` must outlive the reader. RFC 4180: header line, quotes, doubled quotes, CRLF, LF or CR; a byte

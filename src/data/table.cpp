@@ -14,16 +14,27 @@ namespace sinew::data {
 namespace {
 
 constexpr int64_t kGuessRows = 1000;
+constexpr size_t kFreeCells = 1 << 20;  // beyond them a table holds one cell a byte of its file at most
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
 // Fills the columns row by row. Columns to be guessed are taken for numbers until a value proves otherwise.
 class Builder {
  public:
-  Builder(const std::string& name, const ColumnUse& use) : use_(use) { table_.name = name; }
+  // `rows`: how many are likely to come; room is made for them at once. `most_cells`: more are refused.
+  Builder(const std::string& name, const ColumnUse& use, size_t rows, size_t most_cells)
+      : use_(use), rows_(rows), most_cells_(most_cells) {
+    table_.name = name;
+    table_.lines.reserve(rows);
+  }
 
   // Sets row.problem where a value does not fit its column; the row is then not added.
   void add(Row& row, const std::vector<std::string>& columns) {
     for (size_t i = slots_.size(); i < columns.size(); ++i) open_column(columns[i]);
+    if ((table_.lines.size() + 1) * table_.columns.size() > most_cells_) {
+      throw Error(table_.name + ':' + std::to_string(row.line) + ": " + std::to_string(table_.columns.size()) +
+                      " different keys so far, nearly all of them missing in nearly all lines",
+                  "name the columns that matter as data.columns.features");
+    }
     for (size_t i = 0; i < row.fields.size(); ++i) {
       Slot& slot = slots_[i];
       if (slot.column < 0) continue;
@@ -78,6 +89,9 @@ class Builder {
     Column& column = table_.columns.emplace_back();
     column.name = name;
     column.categorical = use == Use::categories;
+    if (rows_ * table_.columns.size() <= most_cells_) {
+      column.categorical ? column.codes.reserve(rows_) : column.numbers.reserve(rows_);
+    }
     // A key that first comes in a later row was missing in those before.
     column.categorical ? column.codes.resize(table_.lines.size(), -1)
                        : column.numbers.resize(table_.lines.size(), kMissing);
@@ -118,6 +132,7 @@ class Builder {
   }
 
   const ColumnUse& use_;
+  const size_t rows_, most_cells_;
   Table table_;
   std::deque<Slot> slots_;  // one a column of the file
 };
@@ -143,9 +158,10 @@ Table read_table(std::string_view text, const std::string& name, const std::stri
                                                                                                 : wanted;
   };
   // A short look first: it finds most columns of words, so that the whole file is rarely read twice.
+  size_t likely_rows = kGuessRows;
   for (int64_t limit = kGuessRows;;) {
     const auto reader = reader_of(text, name, format);
-    Builder builder(name, known);
+    Builder builder(name, known, likely_rows, kFreeCells + text.size());
     Table& table = builder.table();
     Row row;
     bool ended = true;
@@ -167,6 +183,9 @@ Table read_table(std::string_view text, const std::string& name, const std::stri
     }
     const auto more = builder.columns_of_words();
     words.insert(words.end(), more.begin(), more.end());
+    // Rows are about as long as those seen.
+    const size_t rows = static_cast<size_t>(std::max<int64_t>(table.rows(), 1));
+    likely_rows = text.size() / std::max<size_t>(reader->bytes_read() / rows, 2) + 1;
     limit = std::numeric_limits<int64_t>::max();
   }
 }

@@ -182,6 +182,13 @@ TEST(Table, MistakesAreNamedWithFileAndLine) {
   EXPECT_HAS(regression.error(), "t.csv:3: column 'y' holds 'three'");
 }
 
+// A few keys a line, other ones in every line: rows times columns must not outgrow the file without bound.
+TEST(Table, LinesThatShareNoKeysAreRefusedBeforeTheyFillTheMemory) {
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += "{\"k" + std::to_string(i) + "\":1,\"y\":" + std::to_string(i % 2) + "}\n";
+  EXPECT_HAS(Opened(text, "y", "t.jsonl").error(), "different keys so far");
+}
+
 TEST(Table, SkipLeavesOutWhatDoesNotParseAndSaysSo) {
   Opened t("x,y\n1,a\n2\n3,\n4,b\n5,a,9\n6,b\n", "y");
   t.options.on_corrupt = "skip";

@@ -4,8 +4,8 @@
 // A split takes whole stretches: train is the beginning of the text, then val, then test at the very end. Windows of a
 // text that are neighbours tell of each other, so a shuffled split would let val leak into train.
 #include <algorithm>
+#include <memory>
 #include <optional>
-#include <variant>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -19,8 +19,18 @@ namespace {
 
 constexpr char kUnknown[] = "<unk>";
 
-// Tokens in the narrowest type that holds the vocabulary.
-using Tokens = std::variant<std::vector<uint8_t>, std::vector<uint16_t>, std::vector<uint32_t>>;
+// Tokens in the narrowest type that holds the vocabulary: one of the three is used.
+struct Tokens {
+  std::vector<uint8_t> bytes;
+  std::vector<uint16_t> words;
+  std::vector<uint32_t> wide;
+  template <typename Visit>
+  void visit(Visit read) const {
+    if (!bytes.empty()) return read(bytes);
+    if (!words.empty()) return read(words);
+    read(wide);
+  }
+};
 
 struct TextPart {
   std::string file;
@@ -57,13 +67,11 @@ class TextDataset final : public Dataset {
       SINEW_CHECK(samples[i] >= 0 && samples[i] < part.windows, samples[i], part.windows);
       int64_t* input = batch.input.as<int64_t>() + static_cast<int64_t>(i) * window;
       int64_t* target = batch.target.as<int64_t>() + static_cast<int64_t>(i) * window;
-      std::visit(
-          [&](const auto& tokens) {
-            const auto* from = tokens.data() + part.first + samples[i] * window;
-            std::copy(from, from + window, input);
-            std::copy(from + 1, from + window + 1, target);
-          },
-          *part.tokens);
+      part.tokens->visit([&](const auto& tokens) {
+        const auto* from = tokens.data() + part.first + samples[i] * window;
+        std::copy(from, from + window, input);
+        std::copy(from + 1, from + window + 1, target);
+      });
     }
     return batch;
   }
@@ -156,20 +164,24 @@ class Maker {
 
   // What train never saw becomes the extra class <unk>.
   std::shared_ptr<const Tokens> tokens_of(const Decoded& text) {
-    const auto fill = [&](auto tokens) {
-      using Token = typename decltype(tokens)::value_type;
+    const auto fill = [&]<typename Token>(std::vector<Token>& tokens) {
       tokens.reserve(text.points.size());
       for (const uint32_t point : text.points) {
         const bool unseen = place_[point] == kNone;
         if (unseen && unknown_++ == 0) first_unknown_ = text.file.path;
         tokens.push_back(static_cast<Token>(unseen ? vocabulary_.size() : place_[point]));
       }
-      return std::make_shared<const Tokens>(std::move(tokens));
     };
     digests_.push_back(text.file.digest);
-    if (vocabulary_.size() <= 0xFF || bytes_) return fill(std::vector<uint8_t>());
-    if (vocabulary_.size() <= 0xFFFF) return fill(std::vector<uint16_t>());
-    return fill(std::vector<uint32_t>());
+    auto tokens = std::make_shared<Tokens>();
+    if (vocabulary_.size() <= 0xFF || bytes_) {
+      fill(tokens->bytes);
+    } else if (vocabulary_.size() <= 0xFFFF) {
+      fill(tokens->words);
+    } else {
+      fill(tokens->wide);
+    }
+    return tokens;
   }
 
   void add(Part which, const Decoded& text, std::shared_ptr<const Tokens> tokens, int64_t first, int64_t count) {
