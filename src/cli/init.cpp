@@ -70,7 +70,8 @@ int run_init(const Arguments& arguments) {
   const std::string yaml = data::proposal_yaml(proposal);
   write_durably(system_disk(), options.output, std::as_bytes(std::span(yaml)));
   for (const std::string& remark : proposal.remarks) std::printf("%s\n", remark.c_str());
-  std::printf("wrote %s: %s\nnext: sinew train %s\n", options.output.c_str(), proposal.job.model.name.c_str(), options.output.c_str());
+  std::printf("wrote %s: %s\nnext: sinew train %s\n", options.output.c_str(), proposal.job.model.name.c_str(),
+              options.output.c_str());
   return kDone;
 }
 

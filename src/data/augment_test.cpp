@@ -43,7 +43,8 @@ spec::AugmentOptions everything() {
 Image warp_by_definition(const AugmentDraw& draw, const Image& from) {
   Image to = from;
   const double radians = draw.angle * std::numbers::pi / 180;
-  const double middle_x = 0.5 * static_cast<double>(from.width - 1), middle_y = 0.5 * static_cast<double>(from.height - 1);
+  const double middle_x = 0.5 * static_cast<double>(from.width - 1),
+               middle_y = 0.5 * static_cast<double>(from.height - 1);
   for (int64_t c = 0; c < from.channels; ++c) {
     for (int64_t y = 0; y < from.height; ++y) {
       for (int64_t x = 0; x < from.width; ++x) {
@@ -56,7 +57,8 @@ Image warp_by_definition(const AugmentDraw& draw, const Image& from) {
           for (int64_t i = 0; i < 2; ++i) {
             const double weight_x = 1 - std::abs(sx - (std::floor(sx) + static_cast<double>(i)));
             const double weight_y = 1 - std::abs(sy - (std::floor(sy) + static_cast<double>(j)));
-            value += weight_x * weight_y * from.at(c, static_cast<int64_t>(std::floor(sy)) + j, static_cast<int64_t>(std::floor(sx)) + i);
+            value += weight_x * weight_y *
+                     from.at(c, static_cast<int64_t>(std::floor(sy)) + j, static_cast<int64_t>(std::floor(sx)) + i);
           }
         }
         to.pixels[static_cast<size_t>((c * from.height + y) * from.width + x)] = static_cast<float>(value);
@@ -166,7 +168,8 @@ TEST(Augment, CropShowsZerosOutside) {
       const Image cropped = applied({.crop_x = dx, .crop_y = dy}, image);
       for (int64_t c = 0; c < 2; ++c) {
         for (int64_t y = 0; y < 6; ++y) {
-          for (int64_t x = 0; x < 9; ++x) ASSERT_EQ(cropped.at(c, y, x), image.at(c, y + dy, x + dx)) << dx << ' ' << dy;
+          for (int64_t x = 0; x < 9; ++x)
+            ASSERT_EQ(cropped.at(c, y, x), image.at(c, y + dy, x + dx)) << dx << ' ' << dy;
         }
       }
     }
@@ -242,9 +245,9 @@ TEST(Augment, WarpEqualsFrozenTorchvision) {
   Image image{1, 4, 5, std::vector<float>(20)};
   for (size_t i = 0; i < 20; ++i) image.pixels[i] = static_cast<float>(i) / 20;
   const Image warped = applied({.angle = 25, .translate_x = 1, .translate_y = -1, .scale = 1.3}, image);
-  const std::vector<float> expected = {
-      0.396615f, 0.472557f, 0.426142f, 0.379728f, 0.333313f, 0.709517f, 0.663102f, 0.616687f, 0.570272f, 0.523857f,
-      0.368728f, 0.647014f, 0.807231f, 0.760817f, 0.714402f, 0.000000f, 0.087771f, 0.369705f, 0.674301f, 0.904946f};
+  const std::vector<float> expected = {0.396615f, 0.472557f, 0.426142f, 0.379728f, 0.333313f, 0.709517f, 0.663102f,
+                                       0.616687f, 0.570272f, 0.523857f, 0.368728f, 0.647014f, 0.807231f, 0.760817f,
+                                       0.714402f, 0.000000f, 0.087771f, 0.369705f, 0.674301f, 0.904946f};
   for (size_t i = 0; i < 20; ++i) EXPECT_NEAR(warped.pixels[i], expected[i], 1e-5) << i;
 }
 
@@ -255,7 +258,8 @@ TEST(Normal, FollowsTheNormalDistribution) {
   fill_normal({42}, values);
   double moments[5] = {};
   for (const float value : values) {
-    for (int k = 1; k <= 4; ++k) moments[k] += std::pow(static_cast<double>(value), k) / static_cast<double>(values.size());
+    for (int k = 1; k <= 4; ++k)
+      moments[k] += std::pow(static_cast<double>(value), k) / static_cast<double>(values.size());
   }
   EXPECT_NEAR(moments[1], 0, 0.005);
   EXPECT_NEAR(moments[2], 1, 0.007);
@@ -265,7 +269,8 @@ TEST(Normal, FollowsTheNormalDistribution) {
   double distance = 0;  // Kolmogorov and Smirnov
   for (size_t i = 0; i < values.size(); ++i) {
     const double below = 0.5 * std::erfc(-static_cast<double>(values[i]) / std::numbers::sqrt2);
-    distance = std::max(distance, std::abs(below - (static_cast<double>(i) + 0.5) / static_cast<double>(values.size())));
+    distance =
+        std::max(distance, std::abs(below - (static_cast<double>(i) + 0.5) / static_cast<double>(values.size())));
   }
   EXPECT_LT(distance, 1.95 / std::sqrt(static_cast<double>(values.size())));  // p = 1e-3
   EXPECT_LT(values.back(), 6);
@@ -299,7 +304,8 @@ TEST(Normal, ValueDependsOnKeyAndPlaceOnly) {
 TEST(AugmentDump, WritesCasesForTheScript) {
   const char* folder = std::getenv("SINEW_AUGMENT_DUMP");
   if (folder == nullptr) GTEST_SKIP() << "SINEW_AUGMENT_DUMP is not set";
-  std::ofstream lines(std::string(folder) + "/cases.jsonl"), floats(std::string(folder) + "/pixels.f32", std::ios::binary);
+  std::ofstream lines(std::string(folder) + "/cases.jsonl"),
+      floats(std::string(folder) + "/pixels.f32", std::ios::binary);
   const spec::AugmentOptions none;
   for (int64_t i = 0; i < 300; ++i) {
     spec::AugmentOptions options = i % 5 == 4 ? everything() : none;
@@ -312,12 +318,14 @@ TEST(AugmentDump, WritesCasesForTheScript) {
     const AugmentDraw draw = draw_augment(options, augment_key(1, 0, i), height, width);
     const Image result = applied(draw, image);
     lines.precision(17);
-    lines << "{\"channels\":" << channels << ",\"height\":" << height << ",\"width\":" << width << ",\"padding\":" << options.crop_padding
-          << ",\"crop_x\":" << draw.crop_x << ",\"crop_y\":" << draw.crop_y << ",\"flip\":" << (draw.flip ? "true" : "false")
-          << ",\"angle\":" << draw.angle << ",\"translate_x\":" << draw.translate_x << ",\"translate_y\":" << draw.translate_y
+    lines << "{\"channels\":" << channels << ",\"height\":" << height << ",\"width\":" << width
+          << ",\"padding\":" << options.crop_padding << ",\"crop_x\":" << draw.crop_x << ",\"crop_y\":" << draw.crop_y
+          << ",\"flip\":" << (draw.flip ? "true" : "false") << ",\"angle\":" << draw.angle
+          << ",\"translate_x\":" << draw.translate_x << ",\"translate_y\":" << draw.translate_y
           << ",\"scale\":" << draw.scale << ",\"noise\":" << draw.noise << "}\n";
     for (const Image* which : {&image, &result}) {
-      floats.write(reinterpret_cast<const char*>(which->pixels.data()), static_cast<std::streamsize>(which->pixels.size() * sizeof(float)));
+      floats.write(reinterpret_cast<const char*>(which->pixels.data()),
+                   static_cast<std::streamsize>(which->pixels.size() * sizeof(float)));
     }
   }
   ASSERT_TRUE(lines.good() && floats.good());

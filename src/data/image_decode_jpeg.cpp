@@ -13,8 +13,8 @@ struct Destroy {
   void operator()(void* handle) const { tjDestroy(handle); }
 };
 
-// One decoder a thread: making one costs about as much as decoding a thumbnail. A header that fails leaves the library's
-// decoder half way through it, and the next file would be read from there: after a failure a new one is made.
+// One decoder a thread: making one costs about as much as decoding a thumbnail. A header that fails leaves the
+// library's decoder half way through it, and the next file would be read from there: after a failure a new one is made.
 class Decoder {
  public:
   static Decoder& of_this_thread() {
@@ -57,7 +57,8 @@ Decoded<Header> read_header(Decoder& decoder, std::span<const std::byte> file) {
 }
 
 // The smallest scale whose result reaches `at_least` on both sides. Of the library's sixteenths only halves are
-// considered: the others have no vector code and take longer than decoding at full size (measured 1.35 against 1.24 ms).
+// considered: the others have no vector code and take longer than decoding at full size (measured 1.35 against 1.24
+// ms).
 ImageSize scaled_size(const Header& header, ImageSize at_least) {
   ImageSize best{header.height, header.width};
   if (at_least.height <= 0 || at_least.width <= 0) return best;
@@ -88,7 +89,8 @@ void from_cmyk(const std::vector<uint8_t>& cmyk, Pixels& pixels) {
 bool harmless(tjhandle handle) {
   if (tjGetErrorCode(handle) != TJERR_WARNING) return false;
   const std::string text = tjGetErrorStr2(handle);
-  return text.find("unknown JFIF revision") != std::string::npos || text.find("Adobe color transform") != std::string::npos ||
+  return text.find("unknown JFIF revision") != std::string::npos ||
+         text.find("Adobe color transform") != std::string::npos ||
          text.find("Invalid SOS parameters") != std::string::npos;
 }
 

@@ -24,7 +24,8 @@ double mean_difference(const Pixels& a, const Pixels& b) {
 Pixels grey_of(const Pixels& rgb) {
   Pixels grey{rgb.height, rgb.width, 1, {}};
   for (size_t i = 0; i < rgb.bytes.size(); i += 3) {
-    grey.bytes.push_back(static_cast<uint8_t>(std::lround(0.299 * rgb.bytes[i] + 0.587 * rgb.bytes[i + 1] + 0.114 * rgb.bytes[i + 2])));
+    grey.bytes.push_back(
+        static_cast<uint8_t>(std::lround(0.299 * rgb.bytes[i] + 0.587 * rgb.bytes[i + 1] + 0.114 * rgb.bytes[i + 2])));
   }
   return grey;
 }
@@ -186,7 +187,8 @@ TEST(Png, FewBitsAreSpreadOverTheRange) {
 
 TEST(Png, SixteenBitsAreScaledAndAlphaIsDropped) {
   RandomStream stream(random_key({12}));
-  for (const int colour : {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA}) {
+  for (const int colour :
+       {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA}) {
     for (const int depth : {8, 16}) {
       const size_t kept = (colour & PNG_COLOR_MASK_COLOR) != 0 ? 3 : 1;
       const size_t samples = kept + ((colour & PNG_COLOR_MASK_ALPHA) != 0 ? 1 : 0);
@@ -253,11 +255,13 @@ TEST(Decode, SaysWhatOtherBytesAre) {
 TEST(Decode, DamagedFilesGivePixelsOrASentence) {
   RandomStream stream(random_key({16}));
   const Bytes files[] = {jpeg_of(smooth_pixels(17, 30, 40, 3)), jpeg_of(smooth_pixels(18, 30, 40, 4)),
-                         jpeg_of(smooth_pixels(19, 30, 40, 3), {TJSAMP_422, 80, true}), png_of(noisy_pixels(20, 30, 40, 3), true)};
+                         jpeg_of(smooth_pixels(19, 30, 40, 3), {TJSAMP_422, 80, true}),
+                         png_of(noisy_pixels(20, 30, 40, 3), true)};
   int failures = 0;
   for (int trial = 0; trial < 4000; ++trial) {
     Bytes file = files[trial % 4];
-    for (uint64_t i = 0; i <= stream.below(4); ++i) file[stream.below(file.size())] = static_cast<std::byte>(stream.bits32());
+    for (uint64_t i = 0; i <= stream.below(4); ++i)
+      file[stream.below(file.size())] = static_cast<std::byte>(stream.bits32());
     if (image_size(file) && image_size(file)->height * image_size(file)->width > 1'000'000) continue;
     const auto decoded = decode_image(file, trial % 2 == 0 ? 3 : 1, {16, 16});
     failures += !decoded;
@@ -302,7 +306,8 @@ TEST(Resize, FollowsItsDefinition) {
     for (int64_t c = 0; c < channels; ++c) {
       for (int64_t y = 0; y < size.height; ++y) {
         for (int64_t x = 0; x < size.width; ++x) {
-          ASSERT_NEAR(out[static_cast<size_t>((c * size.height + y) * size.width + x)], triangle_resize(from, c, y, x, size), 1e-5)
+          ASSERT_NEAR(out[static_cast<size_t>((c * size.height + y) * size.width + x)],
+                      triangle_resize(from, c, y, x, size), 1e-5)
               << from.height << 'x' << from.width << " -> " << size.height << 'x' << size.width;
         }
       }
@@ -314,7 +319,8 @@ TEST(Resize, SameSizeIsExactAndFlatStaysFlat) {
   const Pixels noisy = noisy_pixels(22, 9, 13, 3);
   std::vector<float> out(3 * 9 * 13);
   resize_to_floats(noisy, {9, 13}, out);
-  for (size_t i = 0; i < noisy.bytes.size(); ++i) ASSERT_EQ(out[(i % 3) * 117 + i / 3], static_cast<float>(noisy.bytes[i]) / 255.0f);
+  for (size_t i = 0; i < noisy.bytes.size(); ++i)
+    ASSERT_EQ(out[(i % 3) * 117 + i / 3], static_cast<float>(noisy.bytes[i]) / 255.0f);
   const Pixels flat{50, 70, 3, std::vector<uint8_t>(50 * 70 * 3, 77)};
   std::vector<float> small(3 * 7 * 90);
   resize_to_floats(flat, {7, 90}, small);

@@ -52,9 +52,10 @@ inline Bytes jpeg_of(const Pixels& pixels, JpegForm form = {}) {
   unsigned char* bytes = nullptr;
   unsigned long size = 0;
   const int format = pixels.channels == 1 ? TJPF_GRAY : (pixels.channels == 4 ? TJPF_CMYK : TJPF_RGB);
-  const int done = tjCompress2(handle, pixels.bytes.data(), static_cast<int>(pixels.width), 0, static_cast<int>(pixels.height),
-                               format, &bytes, &size, pixels.channels == 1 ? TJSAMP_GRAY : form.subsampling, form.quality,
-                               form.progressive ? TJFLAG_PROGRESSIVE : 0);
+  const int done =
+      tjCompress2(handle, pixels.bytes.data(), static_cast<int>(pixels.width), 0, static_cast<int>(pixels.height),
+                  format, &bytes, &size, pixels.channels == 1 ? TJSAMP_GRAY : form.subsampling, form.quality,
+                  form.progressive ? TJFLAG_PROGRESSIVE : 0);
   const auto* first = reinterpret_cast<const std::byte*>(bytes);
   Bytes file = done == 0 ? Bytes(first, first + size) : Bytes();
   tjFree(bytes);
@@ -84,7 +85,8 @@ inline Bytes png_of(const std::vector<std::vector<uint8_t>>& rows, int64_t width
       },
       nullptr);
   png_set_IHDR(png, info, static_cast<uint32_t>(width), static_cast<uint32_t>(rows.size()), form.depth, form.colour,
-               form.interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+               form.interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
+               PNG_FILTER_TYPE_DEFAULT);
   png_color palette[256];
   png_byte alpha[256];
   for (int i = 0; i < 256; ++i) {
@@ -114,11 +116,13 @@ inline Bytes png_of(const Pixels& pixels, bool interlaced = false) {
     const auto first = pixels.bytes.begin() + y * row_size;
     rows.emplace_back(first, first + row_size);
   }
-  return png_of(rows, pixels.width, {pixels.channels == 1 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB, 8, interlaced, false});
+  return png_of(rows, pixels.width,
+                {pixels.channels == 1 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB, 8, interlaced, false});
 }
 
 inline void write_file(const std::string& path, const Bytes& bytes) {
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
 }  // namespace sinew::data

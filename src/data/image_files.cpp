@@ -13,8 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kDeepest = 16;                    // folders below a class: a circle of links ends here
-constexpr uint64_t kLargestFile = 1ULL << 30;   // bytes of one image file
+constexpr int kDeepest = 16;                   // folders below a class: a circle of links ends here
+constexpr uint64_t kLargestFile = 1ULL << 30;  // bytes of one image file
 
 // Images below `folder`, sorted by their name relative to `root`.
 void collect(const std::string& root, const std::string& folder, const std::string& label, int depth,
@@ -118,7 +118,8 @@ std::vector<ImageFile> list_image_list(const std::string& path) {
     if (parse_line(text.substr(0, end), where, first, name, label)) {
       const std::string file = (base / name).string();
       try {
-        files.push_back({file, file.size() - std::min(file.size(), name.size()), system_disk().size(file), label, line});
+        files.push_back(
+            {file, file.size() - std::min(file.size(), name.size()), system_disk().size(file), label, line});
       } catch (const Error& error) {
         throw Error(where + ": " + error.what(), "paths in a list are relative to the list's own folder");
       }
@@ -139,7 +140,8 @@ std::vector<std::string> class_names_of(const std::vector<ImageFile>& files) {
   names.erase(std::unique(names.begin(), names.end()), names.end());
   int64_t a = 0, b = 0;
   const bool folder = !files.empty() && files.front().line == 0;
-  if (!folder && std::all_of(names.begin(), names.end(), [&](const std::string& name) { return whole_number(name, a); })) {
+  if (!folder &&
+      std::all_of(names.begin(), names.end(), [&](const std::string& name) { return whole_number(name, a); })) {
     std::stable_sort(names.begin(), names.end(), [&](const std::string& left, const std::string& right) {
       return whole_number(left, a) && whole_number(right, b) && a < b;
     });

@@ -12,11 +12,11 @@ namespace sinew::data {
 
 // One image on disk and its target. Millions are kept in memory, so nothing is stored twice.
 struct ImageFile {
-  std::string path;      // to open it
-  size_t name_at = 0;    // where in path begins what people call it: relative to the folder, or as the list has it
-  uint64_t bytes = 0;    // size when it was listed
-  std::string label;     // class name, or the number as written
-  int64_t line = 0;      // of the list; 0 for a folder
+  std::string path;    // to open it
+  size_t name_at = 0;  // where in path begins what people call it: relative to the folder, or as the list has it
+  uint64_t bytes = 0;  // size when it was listed
+  std::string label;   // class name, or the number as written
+  int64_t line = 0;    // of the list; 0 for a folder
   std::string name() const { return path.substr(name_at); }
   std::string place() const { return line == 0 ? path : path + " (line " + std::to_string(line) + " of the list)"; }
 };

@@ -101,7 +101,8 @@ Batch ImageDataset::load(Part part, std::span<const int64_t> samples, const Samp
   }
   if (batch.samples.size() < samples.size()) {
     Array kept(DType::f32, shape_for(batch.samples.size()));
-    if (kept.count() > 0) std::memcpy(kept.bytes.data(), batch.input.bytes.data(), batch.samples.size() * row_size * sizeof(float));
+    if (kept.count() > 0)
+      std::memcpy(kept.bytes.data(), batch.input.bytes.data(), batch.samples.size() * row_size * sizeof(float));
     batch.input = std::move(kept);
   }
   batch.target = targets_of(part, batch.samples);
@@ -117,9 +118,8 @@ std::array<ImagePart, 3> list_parts(const spec::DataOptions& options, std::vecto
   std::array<ImagePart, 3> parts;
   if (options.val.given()) parts[1].files = list_files(options.format, options.val);
   if (options.test.given()) parts[2].files = list_files(options.format, options.test);
-  const PartIndices indices =
-      split_parts(static_cast<int64_t>(all.size()), options.val.given() ? 0 : options.split_val,
-                  options.test.given() ? 0 : options.split_test, seed);
+  const PartIndices indices = split_parts(static_cast<int64_t>(all.size()), options.val.given() ? 0 : options.split_val,
+                                          options.test.given() ? 0 : options.split_test, seed);
   const auto take = [&](const std::vector<int64_t>& from, std::vector<ImageFile>& to) {
     for (const int64_t i : from) to.push_back(std::move(all[static_cast<size_t>(i)]));
   };
@@ -155,7 +155,8 @@ Task task_of(const spec::DataOptions& options, const std::vector<ImageFile>& tra
     fractions = fractions || (numbers && number != std::floor(number));
   }
   const bool regression = numbers && fractions;
-  reasons["data.task"] = regression ? "the labels are numbers, some with a fraction" : "the labels are words or whole numbers";
+  reasons["data.task"] =
+      regression ? "the labels are numbers, some with a fraction" : "the labels are words or whole numbers";
   return regression ? Task::regression : Task::classification;
 }
 
@@ -201,7 +202,8 @@ void set_values(std::array<ImagePart, 3>& parts, DataInfo& info) {
 Digest identity_of(const std::vector<ImageFile>& files, const ImageShape& shape, Digest options) {
   std::string text = std::to_string(shape.size.height) + " " + std::to_string(shape.size.width) + " " +
                      std::to_string(shape.channels) + "\n";
-  for (const ImageFile& file : files) text += file.name() + "\t" + std::to_string(file.bytes) + "\t" + file.label + "\n";
+  for (const ImageFile& file : files)
+    text += file.name() + "\t" + std::to_string(file.bytes) + "\t" + file.label + "\n";
   std::vector<Digest> digests = {options, digest_of(text)};
   const size_t probes = std::min<size_t>(64, files.size());
   for (size_t i = 0; i < probes; ++i) digests.push_back(digest_of(read_image_file(files[i * files.size() / probes])));
@@ -214,25 +216,6 @@ int64_t measuring_threads(const spec::DataOptions& options) {
 }
 
 }  // namespace
-
-void fail_corrupt(const ImageFile& file, const std::string& why) {
-  throw Error(file.place() + ": " + why,
-              "repair or remove the file, or set data.on_corrupt: skip");
-}
-
-std::string decode_sample(const ImageFile& file, const ImageShape& shape, std::span<float> out) {
-  const std::vector<std::byte> bytes = read_image_file(file);
-  const Decoded<Pixels> pixels = decode_image(bytes, shape.channels, shape.stretch ? shape.size : ImageSize{});
-  if (!pixels) return pixels.error();
-  if (!shape.stretch && ImageSize{pixels->height, pixels->width} != shape.size) {
-    throw Error(file.path + " is " + std::to_string(pixels->width) + " x " + std::to_string(pixels->height) +
-                    ", the first training image " + std::to_string(shape.size.width) + " x " +
-                    std::to_string(shape.size.height) + " (width x height)",
-                "set data.image.size: [height, width], for example [224, 224]");
-  }
-  resize_to_floats(*pixels, shape.size, out);
-  return "";
-}
 
 std::unique_ptr<Dataset> open_images(const spec::DataOptions& options, uint64_t seed) {
   DataInfo info;
@@ -249,7 +232,8 @@ std::unique_ptr<Dataset> open_images(const spec::DataOptions& options, uint64_t 
   const ImageShape shape = shape_of(options, parts[0].files, info.reasons);
   Normalization normalization;
   if (options.normalize == "auto") {
-    normalization = measure(parts[0].files, shape, options.on_corrupt == "skip", measuring_threads(options), info.reasons);
+    normalization =
+        measure(parts[0].files, shape, options.on_corrupt == "skip", measuring_threads(options), info.reasons);
   }
   info.input_shape = {shape.channels, shape.size.height, shape.size.width};
   info.preparation = image_preparation(shape, normalization);

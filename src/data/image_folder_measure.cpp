@@ -16,7 +16,9 @@ namespace {
 constexpr int64_t kProbes = 64, kMeasured = 2000;
 constexpr int64_t kLargestSide = 16384, kLargestArea = 1 << 26;
 
-std::string text_of(ImageSize size) { return std::to_string(size.width) + " x " + std::to_string(size.height); }
+std::string text_of(ImageSize size) {
+  return std::to_string(size.width) + " x " + std::to_string(size.height);
+}
 
 // `wanted` indices spread evenly over 0..count-1.
 std::vector<int64_t> spread(int64_t count, int64_t wanted) {
@@ -44,7 +46,8 @@ ImageSize common_size(const std::vector<ImageFile>& train, bool skip_corrupt, sp
                   "set data.image.size: [height, width], for example [224, 224]");
     }
   }
-  if (first == nullptr) throw Error("none of the first images decodes, " + train.front().path + " for one", "look at the files");
+  if (first == nullptr)
+    throw Error("none of the first images decodes, " + train.front().path + " for one", "look at the files");
   reasons["data.image.size"] = "the " + std::to_string(probes.size()) + " files looked at are all " + text_of(size);
   return size;
 }
@@ -96,7 +99,8 @@ std::vector<Sums> sums_of_all(const std::vector<ImageFile>& files, const std::ve
   };
   {
     std::vector<std::jthread> others;
-    for (int64_t i = 1; i < std::min<int64_t>(threads, static_cast<int64_t>(chosen.size())); ++i) others.emplace_back(work);
+    for (int64_t i = 1; i < std::min<int64_t>(threads, static_cast<int64_t>(chosen.size())); ++i)
+      others.emplace_back(work);
     work();
   }
   for (const std::exception_ptr& failure : failures) {
@@ -123,7 +127,9 @@ ImageShape shape_of(const spec::DataOptions& options, const std::vector<ImageFil
   const bool sane = std::min(shape.size.height, shape.size.width) >= 1 &&
                     std::max(shape.size.height, shape.size.width) <= kLargestSide &&
                     shape.size.height * shape.size.width <= kLargestArea;
-  if (!sane) throw Error("data.image.size is " + text_of(shape.size) + " (width x height)", "use sizes from 1 to a few thousand");
+  if (!sane)
+    throw Error("data.image.size is " + text_of(shape.size) + " (width x height)",
+                "use sizes from 1 to a few thousand");
   return shape;
 }
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +11,6 @@
 #include <filesystem>
 #include <numeric>
 #include <thread>
-
-#include <unistd.h>
 
 #include "base/error.h"
 #include "data/image_decode_test_images.h"
@@ -43,7 +42,8 @@ class Images : public testing::Test {
   // Classes ant, bee, cat with `each` PNG files of height 6 and width 8.
   void put_classes(int each) const {
     for (const std::string name : {"ant", "bee", "cat"}) {
-      for (int i = 0; i < each; ++i) put("train/" + name + "/" + std::to_string(i) + ".png", png_of(noisy_pixels(next_++, 6, 8, 3)));
+      for (int i = 0; i < each; ++i)
+        put("train/" + name + "/" + std::to_string(i) + ".png", png_of(noisy_pixels(next_++, 6, 8, 3)));
     }
   }
   spec::DataOptions options() const {
@@ -118,7 +118,8 @@ TEST_F(Images, PixelsAreTheFiles) {
   const Pixels expected = noisy_pixels(5, 6, 8, 3);  // cat/0.png was the fifth written
   for (int64_t i = 0; i < 6 * 8; ++i) {
     for (int64_t c = 0; c < 3; ++c) {
-      ASSERT_EQ(batch.input.as<float>()[c * 48 + i], static_cast<float>(expected.bytes[static_cast<size_t>(3 * i + c)]) / 255.0f);
+      ASSERT_EQ(batch.input.as<float>()[c * 48 + i],
+                static_cast<float>(expected.bytes[static_cast<size_t>(3 * i + c)]) / 255.0f);
     }
   }
 }
@@ -196,7 +197,10 @@ TEST_F(Images, AReadErrorAlwaysFails) {
   job.on_corrupt = "skip";
   const auto dataset = open_images(job, 1);
   fs::remove(path("train/bee/0.png"));
-  EXPECT_THAT(error_of([&] { dataset->load(Part::train, std::vector<int64_t>{0, 2}, {}); }).what(), HasSubstr("bee/0.png"));
+  EXPECT_THAT(error_of([&] {
+                dataset->load(Part::train, std::vector<int64_t>{0, 2}, {});
+              }).what(),
+              HasSubstr("bee/0.png"));
   fs::create_directory(path("train/bee/0.png"));
   EXPECT_THROW(dataset->load(Part::train, std::vector<int64_t>{2}, {}), Error);
 }
@@ -268,7 +272,8 @@ TEST_F(Images, FlatImagesNormaliseToZero) {
   put("train/only/1.png", png_of(Pixels{4, 4, 3, std::vector<uint8_t>(48, 51)}));
   spec::DataOptions job = options();
   job.normalize = "auto";
-  for (const float value : floats_of(open_images(job, 1)->load(Part::train, std::vector<int64_t>{0}, {}).input)) EXPECT_NEAR(value, 0, 1e-6);
+  for (const float value : floats_of(open_images(job, 1)->load(Part::train, std::vector<int64_t>{0}, {}).input))
+    EXPECT_NEAR(value, 0, 1e-6);
 }
 
 TEST_F(Images, AugmentationIsOfTrainOnlyAndOfItsKey) {
@@ -289,12 +294,14 @@ TEST_F(Images, AugmentationIsOfTrainOnlyAndOfItsKey) {
   EXPECT_EQ(row_of(together, 1), floats_of(dataset->load(Part::train, one, augmented).input));
   EXPECT_NE(row_of(together, 1), floats_of(dataset->load(Part::train, one, plain).input));
   EXPECT_NE(row_of(together, 1), floats_of(dataset->load(Part::train, one, later).input));
-  EXPECT_EQ(floats_of(dataset->load(Part::val, first, augmented).input), floats_of(dataset->load(Part::val, first, plain).input));
+  EXPECT_EQ(floats_of(dataset->load(Part::val, first, augmented).input),
+            floats_of(dataset->load(Part::val, first, plain).input));
 }
 
 TEST_F(Images, ThreadsLoadTheSame) {
   for (int i = 0; i < 8; ++i) {
-    put("train/c" + std::to_string(i % 2) + "/" + std::to_string(i) + ".jpg", jpeg_of(smooth_pixels(static_cast<uint64_t>(i), 60, 80, 3)));
+    put("train/c" + std::to_string(i % 2) + "/" + std::to_string(i) + ".jpg",
+        jpeg_of(smooth_pixels(static_cast<uint64_t>(i), 60, 80, 3)));
   }
   spec::DataOptions job = options();
   job.image.size = {24, 24};
@@ -307,7 +314,8 @@ TEST_F(Images, ThreadsLoadTheSame) {
     std::vector<std::jthread> threads;
     for (size_t t = 0; t < 4; ++t) {
       threads.emplace_back([&, t] {
-        for (int i = 0; i < 10; ++i) wrong[t] += floats_of(dataset->load(Part::train, samples, {1, 0, true}).input) != expected;
+        for (int i = 0; i < 10; ++i)
+          wrong[t] += floats_of(dataset->load(Part::train, samples, {1, 0, true}).input) != expected;
       });
     }
   }
@@ -329,8 +337,10 @@ TEST_F(Images, TheDigestFollowsWhatIsTrained) {
 
 TEST_F(Images, ListsNameFilesAndLabels) {
   put_classes(2);
-  const auto dataset = open_images(list_options("\xEF\xBB\xBF" "path,label\r\n# a comment\r\n\r\ncat/1.png,10\r\nant/0.png\t9\r\n" +
-                                                    path("train/bee/1.png") + ",10"), 1);
+  const auto dataset = open_images(list_options("\xEF\xBB\xBF"
+                                                "path,label\r\n# a comment\r\n\r\ncat/1.png,10\r\nant/0.png\t9\r\n" +
+                                                path("train/bee/1.png") + ",10"),
+                                   1);
   EXPECT_EQ(dataset->size(Part::train), 3);
   EXPECT_THAT(dataset->info().class_names, ElementsAre("9", "10"));
   const Batch batch = dataset->load(Part::train, everything(*dataset, Part::train), {});
@@ -357,10 +367,14 @@ TEST_F(Images, ListsOfNumbersAreRegression) {
 
 TEST_F(Images, ListErrorsNameTheLine) {
   put_classes(1);
-  EXPECT_THAT(error_of([&] { open_images(list_options("ant/0.png,a\nant/0.png a\n"), 1); }).what(), HasSubstr("labels.txt:2: no tab or comma"));
-  EXPECT_THAT(error_of([&] { open_images(list_options("ant/0.png,a\n,a\n"), 1); }).what(), HasSubstr("labels.txt:2: the path is empty"));
-  EXPECT_THAT(error_of([&] { open_images(list_options("ant/0.png,\n"), 1); }).what(), HasSubstr("labels.txt:1: the label is empty"));
-  EXPECT_THAT(error_of([&] { open_images(list_options("ant/0.png,a\n\nant/7.png,a\n"), 1); }).what(), HasSubstr("labels.txt:3: "));
+  EXPECT_THAT(error_of([&] { open_images(list_options("ant/0.png,a\nant/0.png a\n"), 1); }).what(),
+              HasSubstr("labels.txt:2: no tab or comma"));
+  EXPECT_THAT(error_of([&] { open_images(list_options("ant/0.png,a\n,a\n"), 1); }).what(),
+              HasSubstr("labels.txt:2: the path is empty"));
+  EXPECT_THAT(error_of([&] { open_images(list_options("ant/0.png,\n"), 1); }).what(),
+              HasSubstr("labels.txt:1: the label is empty"));
+  EXPECT_THAT(error_of([&] { open_images(list_options("ant/0.png,a\n\nant/7.png,a\n"), 1); }).what(),
+              HasSubstr("labels.txt:3: "));
   EXPECT_THAT(error_of([&] { open_images(list_options("\n# nothing\n"), 1); }).what(), HasSubstr("lists no image"));
 }
 
@@ -388,7 +402,8 @@ TEST_F(Images, ACircleOfLinksEnds) {
 // Real photographs, where there are any: $SINEW_DATA/raccoon/images/*.jpg.
 TEST_F(Images, RealPhotosDecode) {
   const char* folder = std::getenv("SINEW_DATA");
-  if (folder == nullptr || !fs::is_directory(fs::path(folder) / "raccoon/images")) GTEST_SKIP() << "no photos under SINEW_DATA";
+  if (folder == nullptr || !fs::is_directory(fs::path(folder) / "raccoon/images"))
+    GTEST_SKIP() << "no photos under SINEW_DATA";
   fs::create_directories(path("train"));
   fs::create_directory_symlink(fs::path(folder) / "raccoon/images", path("train/raccoon"));
   spec::DataOptions job = options();

@@ -170,7 +170,8 @@ Proposal propose_job(const std::string& path) {
     return proposal;
   }
   std::string looked_for;
-  for (const Recogniser& recogniser : kRecognisers) looked_for += std::string(looked_for.empty() ? "" : "; ") + recogniser.what;
+  for (const Recogniser& recogniser : kRecognisers)
+    looked_for += std::string(looked_for.empty() ? "" : "; ") + recogniser.what;
   throw Error("nothing Sinew knows lies at " + path, "what was looked for: " + looked_for);
 }
 

@@ -18,7 +18,9 @@ bool is_folder(const std::string& path) {
   return fs::is_directory(path, ignored);
 }
 
-std::string below(const std::string& folder, const std::string& name) { return (fs::path(folder) / name).string(); }
+std::string below(const std::string& folder, const std::string& name) {
+  return (fs::path(folder) / name).string();
+}
 
 // Plain files of a folder, sorted.
 std::vector<std::string> files_of(const std::string& folder) {
@@ -30,7 +32,9 @@ std::vector<std::string> files_of(const std::string& folder) {
   return names;
 }
 
-bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+bool holds(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
 
 // The first two numbers of an image size, widths and heights of a few files.
 std::vector<ImageSize> some_sizes(const std::vector<ImageFile>& files, bool& grey) {
@@ -69,7 +73,8 @@ void choose_image_options(const std::vector<ImageFile>& files, Sighting& sightin
   for (const int64_t usual : {64, 96, 128, 160, 224}) side = sides[sides.size() / 2] >= usual ? usual : side;
   sighting.data.image.size = {side, side};
   sighting.remarks.push_back(std::string(equal ? "the images are larger than needed" : "the images differ in size") +
-                             "; data.image.size stretches them to " + std::to_string(side) + " x " + std::to_string(side));
+                             "; data.image.size stretches them to " + std::to_string(side) + " x " +
+                             std::to_string(side));
 }
 
 // Whether a folder holds a sub-folder with an image somewhere in it; only as much is listed as it takes to know.
@@ -93,9 +98,11 @@ std::string first_with_classes(const std::string& path, std::initializer_list<co
 
 // The file whose name is this one's with the words for inputs replaced by words for targets.
 std::string partner_of(const std::string& folder, const std::string& name, const std::vector<std::string>& names) {
-  static const std::map<std::string, std::vector<std::string>> kPartners = {
-      {"images", {"labels", "targets"}}, {"inputs", {"targets", "labels"}},       {"features", {"targets", "labels"}},
-      {"data", {"labels", "targets"}},   {"x", {"y"}}};
+  static const std::map<std::string, std::vector<std::string>> kPartners = {{"images", {"labels", "targets"}},
+                                                                            {"inputs", {"targets", "labels"}},
+                                                                            {"features", {"targets", "labels"}},
+                                                                            {"data", {"labels", "targets"}},
+                                                                            {"x", {"y"}}};
   for (const auto& [word, partners] : kPartners) {
     for (size_t at = lower_case(name).find(word); at != std::string::npos; at = lower_case(name).find(word, at + 1)) {
       for (const std::string& partner : partners) {
@@ -129,7 +136,8 @@ std::optional<Sighting> see_idx(const std::string& path) {
   Sighting sighting;
   sighting.data.format = "idx";
   for (const std::string& name : files_of(path)) {
-    const bool images = holds(name, "images") && holds(name, "idx"), labels = holds(name, "labels") && holds(name, "idx");
+    const bool images = holds(name, "images") && holds(name, "idx"),
+               labels = holds(name, "labels") && holds(name, "idx");
     if (!images && !labels) continue;
     const bool test = name.starts_with("t10k") || name.starts_with("test"), val = name.starts_with("val");
     spec::DataSource& source = test ? sighting.data.test : val ? sighting.data.val : sighting.data.train;
@@ -162,7 +170,8 @@ std::optional<Sighting> see_cifar(const std::string& path) {
     return std::nullopt;
   }
   sighting.data.train.path = path;
-  sighting.remarks.push_back(sighting.data.format == "cifar10" ? "CIFAR-10, binary version" : "CIFAR-100, binary version");
+  sighting.remarks.push_back(sighting.data.format == "cifar10" ? "CIFAR-10, binary version"
+                                                               : "CIFAR-100, binary version");
   return sighting;
 }
 
@@ -186,7 +195,8 @@ std::optional<Sighting> see_image_folder(const std::string& path) {
 
 std::optional<Sighting> see_image_list(const std::string& path) {
   const std::string ending = ending_of(path);
-  if (is_folder(path) || (ending != "csv" && ending != "tsv" && ending != "txt" && ending != "lst")) return std::nullopt;
+  if (is_folder(path) || (ending != "csv" && ending != "tsv" && ending != "txt" && ending != "lst"))
+    return std::nullopt;
   // The second line, as the first may be a heading.
   const std::string head = head_of(path, 1 << 16);
   size_t start = head.find('\n');
@@ -216,14 +226,18 @@ std::optional<Sighting> see_numpy(const std::string& path) {
     const std::string partner = partner_of(place, name, names);
     if (partner.empty()) continue;
     const std::string low = lower_case(name);
-    spec::DataSource& source = holds(low, "test") ? sighting.data.test : holds(low, "val") ? sighting.data.val : sighting.data.train;
+    spec::DataSource& source = holds(low, "test")  ? sighting.data.test
+                               : holds(low, "val") ? sighting.data.val
+                                                   : sighting.data.train;
     if (!source.given()) source.images = below(place, name), source.labels = partner;
   }
   if (!sighting.data.train.given()) {
     if (folder) return std::nullopt;
-    throw Error("no file with the targets lies beside " + path, "name them alike: x.npy and y.npy, or images.npy and labels.npy");
+    throw Error("no file with the targets lies beside " + path,
+                "name them alike: x.npy and y.npy, or images.npy and labels.npy");
   }
-  sighting.remarks.push_back("NumPy arrays: inputs " + sighting.data.train.images + ", targets " + sighting.data.train.labels);
+  sighting.remarks.push_back("NumPy arrays: inputs " + sighting.data.train.images + ", targets " +
+                             sighting.data.train.labels);
   return sighting;
 }
 

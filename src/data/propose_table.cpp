@@ -81,14 +81,17 @@ Look look_at_objects(const std::string& path, const std::string& head) {
     start = end == std::string::npos ? head.size() : end + 1;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     const auto object = nlohmann::ordered_json::parse(line, nullptr, false);
-    if (!object.is_object()) throw Error(path + ": a line is no JSON object", "one object a line: {\"a\": 1, \"b\": \"x\"}");
+    if (!object.is_object())
+      throw Error(path + ": a line is no JSON object", "one object a line: {\"a\": 1, \"b\": \"x\"}");
     if (look.names.empty()) {
       for (const auto& [name, value] : object.items()) look.names.push_back(name);
     }
     Row row;
     for (const std::string& name : look.names) {
       const auto value = object.find(name);
-      row.push_back(value == object.end() || value->is_null() ? "" : value->is_string() ? value->get<std::string>() : value->dump());
+      row.push_back(value == object.end() || value->is_null() ? ""
+                    : value->is_string()                      ? value->get<std::string>()
+                                                              : value->dump());
     }
     look.rows.push_back(std::move(row));
   }
@@ -97,8 +100,9 @@ Look look_at_objects(const std::string& path, const std::string& head) {
 }
 
 std::string guess_target(const Row& names, std::string& why) {
-  constexpr const char* kUsual[] = {"target", "label", "labels", "y",     "outcome",   "survived", "species",  "diagnosis", "price",
-                                    "saleprice", "sale_price", "income", "salary", "churn", "quality", "mpg", "class"};
+  constexpr const char* kUsual[] = {"target",  "label",     "labels",  "y",         "outcome",    "survived",
+                                    "species", "diagnosis", "price",   "saleprice", "sale_price", "income",
+                                    "salary",  "churn",     "quality", "mpg",       "class"};
   for (const char* usual : kUsual) {
     for (const std::string& name : names) {
       if (lower_case(name) == usual) {
@@ -125,7 +129,8 @@ Row useless_columns(const Look& look, const std::string& target) {
       words += is_number(row[c]) ? 0 : 1;
     }
     const bool text = words > look.rows.size() / 2 && different.size() > look.rows.size() / 2 && look.rows.size() >= 20;
-    if (text || name == "id" || name == "index" || name == "passengerid" || name.empty()) useless.push_back(look.names[c]);
+    if (text || name == "id" || name == "index" || name == "passengerid" || name.empty())
+      useless.push_back(look.names[c]);
   }
   return useless.size() + 1 < look.names.size() ? useless : Row();
 }
@@ -142,7 +147,8 @@ std::optional<Sighting> see_table(const std::string& path) {
   const Look look = format->second == "jsonl" ? look_at_objects(path, head)
                                               : look_at_lines(path, head, format->second == "csv" ? ',' : '\t');
   if (look.names.size() < 2) {
-    throw Error(path + " has one column, '" + look.names[0] + "'", "a table needs a column to predict and one to predict it from");
+    throw Error(path + " has one column, '" + look.names[0] + "'",
+                "a table needs a column to predict and one to predict it from");
   }
   Sighting sighting;
   sighting.data.format = format->second;
@@ -154,7 +160,8 @@ std::optional<Sighting> see_table(const std::string& path) {
                              "; another: data.columns.target");
   sighting.data.columns.ignore = useless_columns(look, sighting.data.columns.target);
   for (const std::string& name : sighting.data.columns.ignore) {
-    sighting.remarks.push_back("column '" + name + "' is left out: nearly every row has another value (data.columns.ignore)");
+    sighting.remarks.push_back("column '" + name +
+                               "' is left out: nearly every row has another value (data.columns.ignore)");
   }
   return sighting;
 }
@@ -162,7 +169,8 @@ std::optional<Sighting> see_table(const std::string& path) {
 std::optional<Sighting> see_text(const std::string& path) {
   const std::string ending = ending_of(path);
   std::error_code ignored;
-  if ((ending != "txt" && ending != "text" && ending != "md") || std::filesystem::is_directory(path, ignored)) return std::nullopt;
+  if ((ending != "txt" && ending != "text" && ending != "md") || std::filesystem::is_directory(path, ignored))
+    return std::nullopt;
   const std::string head = head_of(path, kLook);
   if (head.empty()) throw Error(path + " is empty", "give a text to learn from");
   Sighting sighting;

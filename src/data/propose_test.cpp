@@ -39,7 +39,9 @@ class Propose : public testing::Test {
   }
   std::string put_table() const {
     std::string text = "name,size,colour,price\n";
-    for (int i = 0; i < 60; ++i) text += "item " + std::to_string(i) + "," + std::to_string(i % 7) + "," + (i % 2 ? "red" : "blue") + "," + std::to_string(i * 3.5) + "\n";
+    for (int i = 0; i < 60; ++i)
+      text += "item " + std::to_string(i) + "," + std::to_string(i % 7) + "," + (i % 2 ? "red" : "blue") + "," +
+              std::to_string(i * 3.5) + "\n";
     return put("goods.csv", text);
   }
 
@@ -104,7 +106,8 @@ TEST_F(Propose, ImageFolderWithItsParts) {
   EXPECT_EQ(data.split_val, 0);
   EXPECT_THAT(data.image.size, ElementsAre(40, 48));
   EXPECT_EQ(proposal.job.model.name, "cnn");
-  EXPECT_THAT(proposal.remarks, Contains(HasSubstr("3 training, 3 validation, 3 test samples of shape 3 x 40 x 48, 2 classes")));
+  EXPECT_THAT(proposal.remarks,
+              Contains(HasSubstr("3 training, 3 validation, 3 test samples of shape 3 x 40 x 48, 2 classes")));
   EXPECT_NO_THROW(open_dataset(data, 0));
 }
 
@@ -144,13 +147,15 @@ TEST_F(Propose, Tables) {
   const spec::Job tabs = propose_job(put("t.tsv", "Label\tvalue\na\t1\nb\t2\n")).job;
   EXPECT_EQ(tabs.data.format, "tsv");
   EXPECT_EQ(tabs.data.columns.target, "Label");
-  const spec::Job lines = propose_job(put("o.jsonl", "{\"x\": 1, \"zone\": \"a\"}\n\n{\"zone\": null, \"x\": 2}\n")).job;
+  const spec::Job lines =
+      propose_job(put("o.jsonl", "{\"x\": 1, \"zone\": \"a\"}\n\n{\"zone\": null, \"x\": 2}\n")).job;
   EXPECT_EQ(lines.data.format, "jsonl");
   EXPECT_EQ(lines.data.columns.target, "zone");
 }
 
 TEST_F(Propose, TablesThatAreNone) {
-  EXPECT_THAT(error_of([&] { propose_job(put("a.csv", "1.5,2\n3,4\n")); }).what(), HasSubstr("1.5 where a column's name"));
+  EXPECT_THAT(error_of([&] { propose_job(put("a.csv", "1.5,2\n3,4\n")); }).what(),
+              HasSubstr("1.5 where a column's name"));
   EXPECT_THAT(error_of([&] { propose_job(put("b.csv", "")); }).what(), HasSubstr("no header"));
   EXPECT_THAT(error_of([&] { propose_job(put("c.csv", "only\n1\n")); }).what(), HasSubstr("one column"));
   EXPECT_THAT(error_of([&] { propose_job(put("d.jsonl", "[1, 2]\n")); }).what(), HasSubstr("no JSON object"));
@@ -189,7 +194,8 @@ TEST_F(Propose, NothingKnownSaysWhatWasLookedFor) {
   fs::create_directories(path("empty"));
   const Error error = error_of([&] { propose_job(path("empty")); });
   EXPECT_THAT(error.what(), HasSubstr("nothing Sinew knows"));
-  for (const char* what : {"IDX", "CIFAR", "sub-folder", ".npz", "table", "text"}) EXPECT_THAT(error.hint, HasSubstr(what));
+  for (const char* what : {"IDX", "CIFAR", "sub-folder", ".npz", "table", "text"})
+    EXPECT_THAT(error.hint, HasSubstr(what));
   EXPECT_THAT(error_of([&] { propose_job(path("nowhere")); }).what(), HasSubstr("there is no"));
   EXPECT_THAT(error_of([&] { propose_job(put("program.exe", "MZ")); }).what(), HasSubstr("nothing Sinew knows"));
 }
@@ -223,14 +229,22 @@ TEST_F(Propose, TheFileReadsBackAsTheJob) {
   put_image("photos/c/2.png", 200, 300);
   put_image("list/1.png", 20, 20, 1);
   for (const std::string name : {"x.npy", "y.npy"}) put("arrays/" + name, "x");
-  const std::string paths[] = {path("mnist"), path("c10"), path("photos"), put("list/1.txt", "1.png\tyes\n"), path("arrays"),
-                               put_table(), put("odd.tsv", "a\ty\tid\n1\t2\t3\n"), put("o.jsonl", "{\"no\": 1, \"n o\": 2}"),
-                               put("x.npz", "PK"), put("book.txt", "once")};
+  const std::string paths[] = {path("mnist"),
+                               path("c10"),
+                               path("photos"),
+                               put("list/1.txt", "1.png\tyes\n"),
+                               path("arrays"),
+                               put_table(),
+                               put("odd.tsv", "a\ty\tid\n1\t2\t3\n"),
+                               put("o.jsonl", "{\"no\": 1, \"n o\": 2}"),
+                               put("x.npz", "PK"),
+                               put("book.txt", "once")};
   for (const std::string& place : paths) {
     const Proposal proposal = propose_job(place);
     const std::string yaml = proposal_yaml(proposal);
     const spec::Reading reading = spec::read_job(yaml, "job.yaml");
-    if (!reading.problems.empty() && reading.problems[0].what == "not built in yet") GTEST_SKIP() << "job files are not read yet";
+    if (!reading.problems.empty() && reading.problems[0].what == "not built in yet")
+      GTEST_SKIP() << "job files are not read yet";
     std::string problems;
     for (const spec::Problem& problem : reading.problems) problems += to_string(problem) + "\n";
     ASSERT_EQ(problems, "") << yaml;

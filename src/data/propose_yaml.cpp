@@ -11,7 +11,9 @@ namespace {
 
 // Plain where YAML can only read it as this string, else in double quotes.
 std::string quoted(const std::string& text) {
-  const auto plain_char = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '/' || c == '-'; };
+  const auto plain_char = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '/' || c == '-';
+  };
   const auto words = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"};
   const bool plain = !text.empty() && (std::isalpha(static_cast<unsigned char>(text[0])) != 0 || text[0] == '/') &&
                      std::all_of(text.begin(), text.end(), plain_char) &&
@@ -121,7 +123,8 @@ std::string training_yaml(const spec::Job& job) {
 std::string proposal_yaml(const Proposal& proposal) {
   std::string text = "# Made by `sinew init`. What is not said here has a default.\n";
   for (std::string remark : proposal.remarks) {
-    std::replace_if(remark.begin(), remark.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, ' ');
+    std::replace_if(
+        remark.begin(), remark.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, ' ');
     text += "# - " + remark + "\n";
   }
   return text + "name: " + quoted(proposal.job.name) + "\n" + data_yaml(proposal.job.data) +
