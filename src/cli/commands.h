@@ -41,6 +41,8 @@ int run_schema(const Arguments& arguments);
 int run_runs(const Arguments& arguments);
 int run_train(const Arguments& arguments);
 int run_resume(const Arguments& arguments);
+int run_eval(const Arguments& arguments);
+int run_predict(const Arguments& arguments);
 int run_init(const Arguments& arguments);
 int run_checkpoint(const Arguments& arguments);  // checkpoint.cpp
 int run_init(const Arguments& arguments);

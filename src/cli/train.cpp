@@ -1,21 +1,17 @@
 // `sinew train` and `sinew resume`: check the job file, make the run directory, become the worker.
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <optional>
 
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/random.h"
 #include "cli/commands.h"
+#include "cli/worker_process.h"
 #include "report/report.h"
 
 namespace sinew::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kTrainHelp =
     "usage: sinew train JOB [key=value ...] [options]\n\n"
@@ -105,22 +101,9 @@ void keep_job_file(const std::string& run_directory, const std::string& text, bo
   write_durably(disk, kept, std::as_bytes(std::span(text.data(), text.size())));
 }
 
-// The worker stands beside this program. Only returns by throwing.
-int become_worker(const std::vector<std::string>& words) {
-  const std::string worker = (fs::read_symlink("/proc/self/exe").parent_path() / "sinew-worker").string();
-  std::vector<std::string> all = {worker, "train"};
-  all.insert(all.end(), words.begin(), words.end());
-  std::vector<char*> argv;
-  for (std::string& word : all) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  setenv("MKL_CBWR", "AUTO", 0);  // same kernels for same shapes; read when the worker's libraries load
-  execv(worker.c_str(), argv.data());
-  throw Error("cannot start " + worker + ": " + std::strerror(errno), "build it: ./dev build");
-}
-
 int start_worker(const std::string& job, const std::string& run_directory, bool resume, const Words& words,
                  const std::vector<std::string>& overrides) {
-  std::vector<std::string> all = {job, run_directory};
+  std::vector<std::string> all = {"train", job, run_directory};
   if (resume) all.push_back("--resume");
   all.insert(all.end(), words.passed_on.begin(), words.passed_on.end());
   all.insert(all.end(), overrides.begin(), overrides.end());

@@ -57,6 +57,10 @@ class Engine {
   // Commits one step at this learning rate. `want_norm`: compute the gradient norm even if nothing clips.
   StepResult step(double lr, bool want_norm);
   EvaluationResult evaluate(data::Part part);
+  // What the model says to every sample of a part, in evaluation's pieces and with its weights. `take` is called by every
+  // lane side by side, once a piece.
+  using Take = std::function<void(const data::ShardRequest&, const data::Batch&, const torch::Tensor& outputs)>;
+  void outputs(data::Part part, const Take& take);
 
   Lanes& lanes() { return lanes_; }
   int64_t shards() const { return *options_.job.trainer.shards; }

@@ -148,4 +148,43 @@ struct RunResult {
 // Trains from the job to the end, a stop or an error. Throws Error for what the user can fix.
 RunResult run(const RunOptions& options, Disk& disk, Clock& clock);
 
+// ---- using a trained model -----------------------------------------------------------------------------------------
+
+// Weights on disk, with the job they were trained by.
+struct Trained {
+  std::string weights;        // model.safetensors, or the directory of a checkpoint
+  bool checkpoint = false;    // weights is one: averaged ones are taken where it has them
+  std::string run_directory;  // given or around it; empty: none
+  bool run_given = false;     // the user named the run itself
+  std::string job_yaml;       // as resolved when training began
+  std::optional<data::DataInfo> data;  // what the model remembers of its data; nullopt: only the data itself can tell
+  std::string said;                    // a sentence on which weights these are
+};
+// `path`: a run (its model; where training did not end, its newest intact checkpoint), a model directory or a
+// checkpoint's directory. Throws Error for what is neither, and for damage.
+Trained find_trained(const std::string& path, Disk& disk);
+
+// As training evaluates: same shards, same tree, so the same bits for the same state on the same kind of machine.
+// A part that names files of its own is opened without the training data; else the job's data is opened anew, and
+// refused if it is not prepared as the model remembers.
+struct Evaluation {
+  report::Metrics metrics;
+  std::vector<int64_t> confusion;  // [classes * classes], row: truth; empty if none
+  std::vector<std::string> class_names;
+  int64_t classes = 0, samples = 0;
+};
+Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Part part, Disk& disk);
+
+// One prediction a sample of `samples`, in order. Next-token models predict what follows each window.
+struct Predictions {
+  std::unique_ptr<data::Dataset> samples;  // its part test; names them
+  std::vector<bool> made;                  // false: the sample's bytes do not decode (data.on_corrupt: skip)
+  std::vector<int32_t> classes;            // most likely one; empty for regression
+  std::vector<float> probabilities;        // of that class: softmax, or the sigmoid under loss bce
+  std::vector<double> numbers;             // regression: [samples * width], in the target's own units
+  int64_t width = 1;
+  std::string first_skipped;
+};
+Predictions predict(const Trained& trained, const spec::Job& job, const std::string& data, Disk& disk);
+
 }  // namespace sinew::train

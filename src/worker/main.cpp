@@ -6,8 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -16,12 +14,12 @@
 #include "base/error.h"
 #include "model/model.h"
 #include "train/train.h"
-
-extern char** environ;
+#include "worker/tasks.h"
 
 namespace {
 
 using namespace sinew;
+using worker::Words;
 
 std::atomic<int> stop_signals{0}, checkpoint_signals{0};
 
@@ -58,30 +56,8 @@ void pin_kernels(char** argv) {
   execv("/proc/self/exe", argv);
 }
 
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error("cannot read " + path, "check the path");
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-spec::Environment environment() {
-  spec::Environment values;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    if (const size_t at = text.find('='); at != std::string::npos) values[text.substr(0, at)] = text.substr(at + 1);
-  }
-  return values;
-}
-
-spec::Job read_job_file(const std::string& path, const std::vector<std::string>& overrides) {
-  const spec::Reading reading = spec::read_job(read_text(path), path, overrides, environment());
-  for (const spec::Problem& problem : reading.problems) std::fprintf(stderr, "%s\n", to_string(problem).c_str());
-  if (!reading.problems.empty()) std::exit(2);
-  return reading.job;
-}
-
 // sinew-worker train JOB RUN_DIR [--resume] [--ledger] [--log-format F] [key=value ...]; `sinew` has checked the words.
-int run_train(const std::vector<std::string>& words) {
+int run_train(const Words& words) {
   train::RunOptions options;
   std::vector<std::string> overrides;
   for (size_t i = 2; i < words.size(); ++i) {
@@ -95,12 +71,23 @@ int run_train(const std::vector<std::string>& words) {
       overrides.push_back(words[i]);
     }
   }
-  options.job = read_job_file(words.at(0), overrides);
+  options.job = worker::read_job_file(words.at(0), overrides);
   options.run_directory = words.at(1);
   options.stop_signals = &stop_signals;
   options.checkpoint_signals = &checkpoint_signals;
   return train::run(options, system_disk(), system_clock()).exit_code;
 }
+
+struct Task {
+  const char* name;
+  size_t words;  // at least so many must follow
+  int (*run)(const Words&);
+};
+constexpr Task kTasks[] = {
+    {"train", 2, run_train},
+    {"eval", 2, worker::run_eval},
+    {"predict", 4, worker::run_predict},
+};
 
 }  // namespace
 
@@ -109,9 +96,11 @@ int main(int argc, char** argv) {
   keep_memory();
   install_signals();
   model::install_keyed_random();
-  const std::vector<std::string> words(argv + 1, argv + argc);
+  const Words words(argv + 1, argv + argc);
   try {
-    if (words.size() >= 3 && words[0] == "train") return run_train({words.begin() + 1, words.end()});
+    for (const Task& task : kTasks) {
+      if (!words.empty() && words[0] == task.name && words.size() > task.words) return task.run({words.begin() + 1, words.end()});
+    }
     std::fprintf(stderr, "sinew-worker: started without a task\n  try: sinew train JOB\n");
     return 2;
   } catch (const Error& error) {

@@ -1,0 +1,184 @@
+#include "train/apply_model.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "train/resolve.h"
+#include "train/state.h"
+
+namespace sinew::train {
+namespace {
+
+using nlohmann::json;
+
+json read_json(Disk& disk, const std::string& path) {
+  const std::vector<std::byte> bytes = disk.read(path);
+  const auto* text = reinterpret_cast<const char*>(bytes.data());
+  json document = json::parse(text, text + bytes.size(), nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object()) throw Error(path + " is not a JSON object", "take the file as it was written");
+  return document;
+}
+
+std::string job_of(const json& document, const std::string& path) {
+  const auto found = document.find("job");
+  if (found == document.end() || !found->is_string()) throw Error(path + " names no job", "take the file as it was written");
+  return *found;
+}
+
+std::optional<data::DataInfo> data_of(const json& document) {
+  const auto found = document.find("data");
+  if (found == document.end()) return std::nullopt;
+  return data::info_from_json(found->dump());
+}
+
+std::string parent_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Trained from_model_directory(const std::string& directory, Disk& disk) {
+  Trained trained;
+  trained.weights = directory + "/model.safetensors";
+  const json document = read_json(disk, directory + "/model.json");
+  if (!disk.exists(trained.weights)) throw Error(directory + " has a model.json and no model.safetensors", "copy both files");
+  trained.job_yaml = job_of(document, directory + "/model.json");
+  trained.data = data_of(document);
+  if (disk.exists(parent_of(directory) + "/resolved.yaml")) trained.run_directory = parent_of(directory);
+  trained.said = "the model " + trained.weights;
+  return trained;
+}
+
+Trained from_checkpoint(const std::string& directory, Disk& disk) {
+  Trained trained;
+  trained.weights = directory;
+  trained.checkpoint = true;
+  const json document = read_json(disk, directory + "/state.json");
+  trained.job_yaml = job_of(document, directory + "/state.json");
+  const std::string run = parent_of(parent_of(directory));
+  if (disk.exists(run + "/resolved.yaml")) trained.run_directory = run;
+  const std::string about = run + "/model/model.json";
+  if (!trained.run_directory.empty() && disk.exists(about)) trained.data = data_of(read_json(disk, about));
+  const auto step = document.find("step");
+  trained.said = "the checkpoint " + directory + (step == document.end() ? "" : ", step " + step->dump());
+  return trained;
+}
+
+Trained from_run(const std::string& directory, Disk& disk) {
+  Trained trained;
+  if (disk.exists(directory + "/model/model.json")) {
+    trained = from_model_directory(directory + "/model", disk);
+  } else {
+    const checkpoint::Newest newest = checkpoint::load_newest(disk, directory + "/checkpoints");
+    if (!newest.loaded) {
+      throw Error(directory + " has no model yet and no intact checkpoint", "wait for one, or finish the run: sinew resume " + directory);
+    }
+    trained = from_checkpoint(newest.loaded->directory, disk);
+    trained.said += " (the run has not ended)";
+  }
+  trained.run_directory = directory;
+  trained.run_given = true;
+  return trained;
+}
+
+// Optimizer state is of no use here, and what picks the best checkpoint or stops a run names metrics of its own data.
+spec::Job without_training(spec::Job job) {
+  job.optimizer = {};
+  job.optimizer.name = "sgd";
+  job.early_stopping = {};
+  job.checkpoint = {};
+  job.objective.reset();
+  if (job.trainer.device == "cuda" && !this_machine().cuda) job.trainer.device = "auto";
+  return job;
+}
+
+void load_weights(const Trained& trained, TrainingState& state, Disk& disk) {
+  if (trained.checkpoint) {
+    const auto loaded = checkpoint::load(disk, trained.weights);
+    if (!loaded) {
+      throw Error(loaded.error().directory + " is damaged (" + loaded.error().file + ": " + loaded.error().what + ")",
+                  "take another checkpoint: sinew checkpoint verify tells which are whole");
+    }
+    StateFacts ignored;
+    restore(state, ignored, *loaded);
+    return;
+  }
+  const auto file = checkpoint::read_safetensors(disk, trained.weights);
+  if (!file) throw Error(file.error(), "copy the file again, or take a checkpoint of the run");
+  for (const auto& buffer : state.buffers) {  // a warm start may do without them, an answer may not
+    if (file->tensors.contains(buffer.name)) continue;
+    throw Error(trained.weights + " does not fit this job's model: it has no " + buffer.name, "use the model.json it was written with");
+  }
+  warm_start(state, trained.weights, disk);
+}
+
+std::string normal_form(const data::DataInfo& info) { return data::info_json(data::info_from_json(data::info_json(info))); }
+
+// The job's own data, refused where it would be made ready otherwise than the model was trained to see it.
+std::unique_ptr<data::Dataset> open_as_trained(const Trained& trained, const spec::Job& job) {
+  auto dataset = data::open_dataset(job.data, job.trainer.seed);
+  if (trained.data && normal_form(dataset->info()) != normal_form(*trained.data)) {
+    throw Error("the training data is not what it was when this model was trained: its classes, columns or normalisation differ",
+                "restore it, or name files for the part: --data test.path=FILE needs no training data");
+  }
+  return dataset;
+}
+
+}  // namespace
+
+Trained find_trained(const std::string& given, Disk& disk) {
+  std::string path = given;
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  if (!disk.exists(path)) throw Error("there is no " + path, "name a run, a model directory or a checkpoint; sinew runs lists runs");
+  if (path.ends_with("/model.safetensors")) path = parent_of(path);
+  if (disk.exists(path + "/manifest.json")) return from_checkpoint(path, disk);
+  if (disk.exists(path + "/model.json")) return from_model_directory(path, disk);
+  if (disk.exists(path + "/resolved.yaml")) return from_run(path, disk);
+  throw Error(path + " is no run, model directory or checkpoint",
+              "a run holds resolved.yaml, a model directory model.json and model.safetensors, a checkpoint manifest.json");
+}
+
+data::DataInfo training_data(const Trained& trained, const spec::Job& job) {
+  if (trained.data) return *trained.data;
+  // Parts named since then must not change what a split left for training.
+  spec::Job original = spec::read_job(trained.job_yaml, trained.weights).job;
+  original.data.train = job.data.train;
+  return data::open_dataset(original.data, original.trainer.seed)->info();
+}
+
+AppliedModel apply_model(const Trained& trained, const spec::Job& job, std::unique_ptr<data::Dataset> dataset, Disk& disk) {
+  AppliedModel applied;
+  applied.job = resolve(without_training(job), dataset->info(), this_machine()).job;
+  applied.dataset = std::move(dataset);
+  applied.prefetcher = std::make_unique<data::Prefetcher>(*applied.dataset, applied.job.trainer.seed,
+                                                          *applied.job.data.prefetch_threads, applied.job.data.prefetch_bytes);
+  applied.reducer = make_local_reducer();
+  EngineOptions options;
+  options.job = applied.job;
+  options.dataset = applied.dataset.get();
+  options.prefetcher = applied.prefetcher.get();
+  options.reducer = applied.reducer.get();
+  applied.engine = std::make_unique<Engine>(options);
+  load_weights(trained, applied.engine->state(), disk);
+  applied.engine->state_replaced();
+  return applied;
+}
+
+Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Part part, Disk& disk) {
+  const spec::DataSource& named = part == data::Part::val ? job.data.val : job.data.test;
+  const double share = part == data::Part::val ? job.data.split_val : job.data.split_test;
+  if (part != data::Part::train && !named.given() && share == 0) {
+    const std::string name = data::to_string(part), other = job.data.val.given() || job.data.split_val > 0 ? "val" : "train";
+    throw Error("the job has no " + name + " data", "give some: --data " + name + ".path=FILE (idx and npy: " + name +
+                                                        ".images=FILE " + name + ".labels=FILE), or choose another part: --part " + other);
+  }
+  const bool alone = part != data::Part::train && named.given();
+  auto dataset = alone ? data::open_inputs(job.data, training_data(trained, job), named, /*labelled=*/true) : open_as_trained(trained, job);
+  const data::Part served = alone ? data::Part::test : part;
+  if (dataset->size(served) == 0) throw Error("the " + data::to_string(part) + " part of the job's data is empty", "give more data, or a larger share");
+  AppliedModel applied = apply_model(trained, job, std::move(dataset), disk);
+  EvaluationResult result = applied.engine->evaluate(served);
+  const data::DataInfo& info = applied.dataset->info();
+  return {std::move(result.metrics), std::move(result.confusion), info.class_names, info.classes, result.samples};
+}
+
+}  // namespace sinew::train

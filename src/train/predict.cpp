@@ -1,0 +1,90 @@
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "train/apply_model.h"
+
+namespace sinew::train {
+namespace {
+
+// The most likely class and its probability, of one row of outputs.
+std::pair<int32_t, float> most_likely(const float* row, int64_t width, bool single_logit, bool sigmoid) {
+  const auto logistic = [](double x) { return 1.0 / (1.0 + std::exp(-x)); };
+  if (single_logit) return {row[0] > 0 ? 1 : 0, static_cast<float>(logistic(std::abs(row[0])))};
+  const int64_t best = std::max_element(row, row + width) - row;
+  if (sigmoid) return {static_cast<int32_t>(best), static_cast<float>(logistic(row[best]))};
+  double sum = 0;
+  for (int64_t i = 0; i < width; ++i) sum += std::exp(static_cast<double>(row[i]) - static_cast<double>(row[best]));
+  return {static_cast<int32_t>(best), static_cast<float>(1.0 / sum)};
+}
+
+}  // namespace
+
+void Engine::outputs(data::Part part, const Take& take) {
+  const int64_t size = options_.dataset->size(part);
+  const auto& trainer = options_.job.trainer;
+  const int64_t batch_size = trainer.eval_batch_size > 0 ? trainer.eval_batch_size : trainer.batch_size;
+  const int64_t piece = std::max<int64_t>(1, (batch_size + shards() - 1) / shards());
+  std::vector<data::ShardRequest> requests;
+  for (int64_t first = 0; first < size; first += piece) requests.push_back({part, 0, first, std::min(piece, size - first)});
+  options_.prefetcher->forget();
+  if (!options_.dataset->in_memory()) options_.prefetcher->expect(requests);
+  expected_step_ = -1;
+  if (bound_to_average_ != !state_.ema.empty()) bind_replicas(!state_.ema.empty());
+  std::atomic<size_t> next{0};
+  lanes_.run([&](int lane) {
+    const torch::NoGradGuard no_grad;
+    replicas_[static_cast<size_t>(lane)]->set_training(false);
+    start_buffers(lane);
+    for (size_t i = next++; i < requests.size(); i = next++) {
+      const data::Batch batch = options_.prefetcher->take(requests[i]);
+      take(requests[i], batch, batch.count() == 0 ? torch::Tensor() : forward(lane, to_input(batch)));
+    }
+  });
+}
+
+Predictions predict(const Trained& trained, const spec::Job& job, const std::string& path, Disk& disk) {
+  const data::DataInfo known = training_data(trained, job);
+  spec::DataSource source;
+  (known.format == "idx" || known.format == "npy" ? source.images : source.path) = path;
+  AppliedModel applied = apply_model(trained, job, data::open_inputs(job.data, known, source, /*labelled=*/false), disk);
+  const data::DataInfo& info = applied.dataset->info();
+  const bool numbers = info.task == data::Task::regression, sigmoid = applied.job.loss.name == "bce";
+  const auto count = static_cast<size_t>(applied.dataset->size(data::Part::test));
+  Predictions predictions;
+  predictions.width = numbers ? element_count(info.target_shape) : 1;
+  predictions.numbers.resize(numbers ? count * static_cast<size_t>(predictions.width) : 0);
+  predictions.classes.resize(numbers ? 0 : count);
+  predictions.probabilities.resize(numbers ? 0 : count);
+  std::vector<char> made(count, 0);  // bytes: lanes write side by side
+  std::mutex mutex;
+  applied.engine->outputs(data::Part::test, [&](const data::ShardRequest&, const data::Batch& batch, const torch::Tensor& outputs) {
+    for (const data::Skipped& skipped : batch.skipped) {
+      const std::lock_guard lock(mutex);
+      if (predictions.first_skipped.empty()) predictions.first_skipped = skipped.what;
+    }
+    if (batch.count() == 0) return;
+    // [batch, outputs]; of tokens what stands behind the window.
+    const torch::Tensor last = outputs.dim() == 3 ? outputs.select(1, outputs.size(1) - 1) : outputs;
+    const torch::Tensor values = last.to(torch::kCPU, torch::kFloat32).reshape({batch.count(), -1}).contiguous();
+    const int64_t width = values.size(1);
+    SINEW_CHECK(!numbers || width == predictions.width, width, predictions.width);
+    for (int64_t i = 0; i < batch.count(); ++i) {
+      const float* row = values.const_data_ptr<float>() + i * width;
+      const auto sample = static_cast<size_t>(batch.samples[static_cast<size_t>(i)]);
+      made[sample] = 1;
+      for (int64_t j = 0; numbers && j < width; ++j) {
+        predictions.numbers[sample * static_cast<size_t>(width) + static_cast<size_t>(j)] = row[j] * info.target_std + info.target_mean;
+      }
+      if (numbers) continue;
+      std::tie(predictions.classes[sample], predictions.probabilities[sample]) =
+          most_likely(row, width, width == 1 && info.classes == 2, sigmoid);
+    }
+  });
+  predictions.made.assign(made.begin(), made.end());
+  predictions.samples = std::move(applied.dataset);
+  return predictions;
+}
+
+}  // namespace sinew::train

@@ -1,0 +1,96 @@
+// Metrics of a trained model on one part of the data, for people and for programs.
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/disk.h"
+#include "base/error.h"
+#include "train/train.h"
+#include "worker/tasks.h"
+
+namespace sinew::worker {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kShownClasses = 20;
+
+data::Part part_named(const std::string& name) {
+  return name == "train" ? data::Part::train : name == "val" ? data::Part::val : data::Part::test;
+}
+
+std::string class_name(const train::Evaluation& result, int64_t index) {
+  const auto i = static_cast<size_t>(index);
+  return i < result.class_names.size() ? result.class_names[i] : std::to_string(index);
+}
+
+json document_of(const train::Trained& trained, const std::string& part, const train::Evaluation& result) {
+  json document = {{"part", part}, {"weights", trained.weights}, {"samples", result.samples}, {"metrics", result.metrics}};
+  if (!result.class_names.empty()) document["class_names"] = result.class_names;
+  if (result.confusion.empty()) return document;
+  json rows = json::array();
+  for (int64_t truth = 0; truth < result.classes; ++truth) {
+    const auto first = result.confusion.begin() + truth * result.classes;
+    rows.push_back(std::vector<int64_t>(first, first + result.classes));
+  }
+  document["confusion"] = rows;  // a row a true class, a column a predicted one
+  return document;
+}
+
+void print_confusion(const train::Evaluation& result) {
+  size_t label = 5, width = 5;
+  for (int64_t c = 0; c < result.classes; ++c) label = std::max(label, std::min<size_t>(class_name(result, c).size(), 16));
+  for (const int64_t count : result.confusion) width = std::max(width, std::to_string(count).size());
+  std::printf("\nconfusion (rows: truth; columns: predicted, in the same order)\n");
+  for (int64_t truth = 0; truth < result.classes; ++truth) {
+    std::printf("  %-*s", static_cast<int>(label), class_name(result, truth).substr(0, label).c_str());
+    for (int64_t guess = 0; guess < result.classes; ++guess) {
+      std::printf(" %*lld", static_cast<int>(width),
+                  static_cast<long long>(result.confusion[static_cast<size_t>(truth * result.classes + guess)]));
+    }
+    std::printf("\n");
+  }
+}
+
+void print_for_people(const train::Trained& trained, const std::string& part, const train::Evaluation& result) {
+  std::printf("%s on %s: %lld samples\n", trained.said.c_str(), part.c_str(), static_cast<long long>(result.samples));
+  for (const auto& [name, value] : result.metrics) std::printf("  %-12s %.6g\n", name.c_str(), value);
+  if (!result.confusion.empty() && result.classes <= kShownClasses) print_confusion(result);
+}
+
+}  // namespace
+
+int run_eval(const Words& words) {
+  const std::string part = words.at(1);
+  bool as_json = false;
+  Words overrides;
+  for (size_t i = 2; i < words.size(); ++i) {
+    if (words[i] == "--json") {
+      as_json = true;
+    } else {
+      overrides.push_back(words[i]);
+    }
+  }
+  for (const std::string name : {"val", "test"}) {  // files named for a part stand in for its share of train
+    const bool named = std::any_of(overrides.begin(), overrides.end(),
+                                   [&](const std::string& word) { return word.starts_with("data." + name); });
+    if (named) overrides.push_back("data.split." + name + "=0");
+  }
+  const train::Trained trained = train::find_trained(words.at(0), system_disk());
+  const spec::Job job = read_job_text(trained.job_yaml, trained.weights + ": job", overrides);
+  const train::Evaluation result = train::evaluate(trained, job, part_named(part), system_disk());
+  const std::string text = document_of(trained, part, result).dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+  if (trained.run_given) {
+    const std::string path = trained.run_directory + "/eval-" + part + ".json";
+    write_durably(system_disk(), path, std::as_bytes(std::span(text.data(), text.size())));
+  }
+  if (as_json) {
+    std::fputs(text.c_str(), stdout);
+  } else {
+    print_for_people(trained, part, result);
+  }
+  if (std::fflush(stdout) != 0) throw Error("cannot write to standard output", "look at where it goes");
+  return 0;
+}
+
+}  // namespace sinew::worker

@@ -1,0 +1,117 @@
+// Predictions as CSV (RFC 4180) or JSON lines: one row a sample, in the order of the data.
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "base/disk.h"
+#include "base/error.h"
+#include "train/train.h"
+#include "worker/tasks.h"
+
+namespace sinew::worker {
+namespace {
+
+using nlohmann::json;
+using Write = std::function<void(const std::string&)>;
+
+template <typename Number>
+std::string shortest(Number value) {
+  char text[40];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  return {text, end};
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
+}
+
+struct Rows {
+  const train::Predictions& predictions;
+  bool csv;
+
+  bool numbers() const { return predictions.classes.empty(); }
+  std::string name(int32_t c) const {
+    const auto& names = predictions.samples->info().class_names;
+    return static_cast<size_t>(c) < names.size() ? names[static_cast<size_t>(c)] : std::to_string(c);
+  }
+
+  std::string header() const {
+    if (!numbers()) return "sample,prediction,probability\n";
+    if (predictions.width == 1) return "sample,prediction\n";
+    std::string line = "sample";
+    for (int64_t j = 0; j < predictions.width; ++j) line += ",prediction_" + std::to_string(j);
+    return line + "\n";
+  }
+
+  std::string row(size_t i) const {
+    const std::string sample = predictions.samples->describe(data::Part::test, static_cast<int64_t>(i));
+    const auto width = static_cast<size_t>(predictions.width);
+    const double* values = predictions.numbers.data() + (numbers() ? i * width : 0);
+    if (csv) {
+      std::string line = csv_field(sample);
+      for (size_t j = 0; numbers() && j < width; ++j) line += "," + shortest(values[j]);
+      if (!numbers()) line += "," + csv_field(name(predictions.classes[i])) + "," + shortest(predictions.probabilities[i]);
+      return line + "\n";
+    }
+    json object = {{"sample", sample}};
+    if (!numbers()) {
+      object["prediction"] = name(predictions.classes[i]);
+      object["class"] = predictions.classes[i];
+      object["probability"] = json::parse(shortest(predictions.probabilities[i]), nullptr, false);
+    } else if (width == 1) {
+      object["prediction"] = values[0];
+    } else {
+      object["prediction"] = std::vector<double>(values, values + width);
+    }
+    return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  }
+
+  void write(const Write& out) const {
+    std::string block = csv ? header() : "";
+    for (size_t i = 0; i < predictions.made.size(); ++i) {
+      if (predictions.made[i]) block += row(i);
+      if (block.size() < (1 << 16)) continue;
+      out(block);
+      block.clear();
+    }
+    out(block);
+  }
+};
+
+}  // namespace
+
+int run_predict(const Words& words) {
+  const std::string &data = words.at(1), &out = words.at(2);
+  const train::Trained trained = train::find_trained(words.at(0), system_disk());
+  const spec::Job job = read_job_text(trained.job_yaml, trained.weights + ": job", {words.begin() + 4, words.end()});
+  const train::Predictions predictions = train::predict(trained, job, data, system_disk());
+  const Rows rows{predictions, words.at(3) == "csv"};
+  if (out == "-") {
+    rows.write([](const std::string& text) {
+      if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
+        throw Error("cannot write to standard output", "look at where it goes, or give -o FILE");
+      }
+    });
+    if (std::fflush(stdout) != 0) throw Error("cannot write to standard output", "look at where it goes, or give -o FILE");
+  } else {
+    write_durably(system_disk(), out, [&](Disk::File& file) {
+      rows.write([&](const std::string& text) { file.write(std::as_bytes(std::span(text.data(), text.size()))); });
+    });
+  }
+  const auto made = std::count(predictions.made.begin(), predictions.made.end(), true);
+  if (const auto without = static_cast<int64_t>(predictions.made.size()) - made; without > 0) {
+    std::fprintf(stderr, "%lld samples do not decode and have no prediction, one of them: %s\n",
+                 static_cast<long long>(without), predictions.first_skipped.c_str());
+  }
+  const auto left_out = predictions.samples->info().reasons.find("data.on_corrupt");
+  if (left_out != predictions.samples->info().reasons.end()) std::fprintf(stderr, "%s\n", left_out->second.c_str());
+  if (out != "-") std::fprintf(stderr, "%lld predictions of %s in %s\n", static_cast<long long>(made), trained.said.c_str(), out.c_str());
+  return 0;
+}
+
+}  // namespace sinew::worker

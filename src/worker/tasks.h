@@ -1,0 +1,20 @@
+// The tasks of `sinew-worker` beside training, and how all of them read a job. `sinew` has checked the words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "spec/spec.h"
+
+namespace sinew::worker {
+
+using Words = std::vector<std::string>;
+
+// Problems of the job or of an override are printed, all of them, and end the process with exit code 2.
+spec::Job read_job_file(const std::string& path, const Words& overrides);
+spec::Job read_job_text(const std::string& yaml, const std::string& name, const Words& overrides);
+
+int run_eval(const Words& words);     // WHAT PART [--json] [data.key=value ...]
+int run_predict(const Words& words);  // WHAT DATA OUT FORMAT [data.key=value ...]; OUT "-": standard output
+
+}  // namespace sinew::worker

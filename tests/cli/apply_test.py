@@ -1,0 +1,266 @@
+"""`sinew eval` and `sinew predict`, on models trained here by the real programs.
+
+SINEW names `sinew`; without SINEW_WORKER, which says that the half that trains was built too, nothing runs."""
+import csv
+import json
+import math
+import os
+import pathlib
+import random
+import shutil
+import struct
+import subprocess
+import tempfile
+import unittest
+
+SINEW = os.environ.get("SINEW")
+
+
+def flowers(path, rows, seed, classes=True, target=True):
+    """Two columns of numbers and one of words that tell the target; some numbers are missing."""
+    draw = random.Random(seed)
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["size", "colour", "weight"] + (["kind" if classes else "price"] if target else []))
+        for _ in range(rows):
+            kind = draw.randrange(3)
+            colour = ["red", "blue, dark", "green"][kind if draw.random() < 0.8 else draw.randrange(3)]
+            size, weight = draw.gauss(100 + 40 * kind, 25), draw.gauss(3, 1)
+            value = ["oak", "ash", "\"elm\""][kind] if classes else f"{5000 + 20 * size + 100 * weight:.2f}"
+            shown = "" if draw.random() < 0.05 else f"{size:.3f}"
+            writer.writerow([shown, colour, f"{weight:.4f}"] + ([value] if target else []))
+
+
+def idx(path, kind, dims, values):
+    path.write_bytes(bytes([0, 0, kind, len(dims)]) + b"".join(struct.pack(">I", d) for d in dims) + bytes(values))
+
+
+def images(folder, prefix, count, seed):
+    """8 x 8 grey images, bright in one of two halves."""
+    draw = random.Random(seed)
+    labels = [draw.randrange(2) for _ in range(count)]
+    pixels = []
+    for label in labels:
+        for at in range(64):
+            bright = (at % 8 < 4) == (label == 0)
+            pixels.append(min(255, max(0, int(draw.gauss(150 if bright else 100, 60)))))
+    idx(folder / f"{prefix}-images", 8, [count, 8, 8], pixels)
+    idx(folder / f"{prefix}-labels", 8, [count], labels)
+    return labels
+
+
+CSV_JOB = """
+name: flowers
+model: {{name: mlp, hidden: [16], norm: {norm}, dropout: 0.1}}
+data:
+  format: csv
+  train: {{path: {folder}/train.csv}}
+  split: {{val: 0.2, test: 0.1}}
+  columns: {{target: {target}}}
+trainer: {{max_duration: 3ep, batch_size: 50, ema_decay: {ema}}}
+optimizer: {{name: adamw, lr: 1e-2}}
+"""
+IDX_JOB = """
+name: halves
+model: {{name: cnn, channels: [4], norm: batch}}
+data:
+  format: idx
+  train: {{images: {folder}/train-images, labels: {folder}/train-labels}}
+  val: {{images: {folder}/val-images, labels: {folder}/val-labels}}
+trainer: {{max_duration: 2ep, batch_size: 32, ema_decay: 0.9}}
+"""
+
+
+@unittest.skipUnless(SINEW and os.environ.get("SINEW_WORKER"), "needs sinew and sinew-worker")
+class Apply(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="sinew-apply-"))
+        flowers(cls.folder / "train.csv", 400, 1)
+        flowers(cls.folder / "new.csv", 120, 2)
+        cls.run_dir = cls.train("flowers", CSV_JOB.format(folder=cls.folder, target="kind", norm="batch", ema=0.9))
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    @classmethod
+    def sinew(cls, *words):
+        return subprocess.run([SINEW, *map(str, words)], cwd=cls.folder, capture_output=True, text=True, timeout=300)
+
+    @classmethod
+    def train(cls, name, job):
+        (cls.folder / f"{name}.yaml").write_text(job)
+        run = cls.folder / "runs" / name / "a"
+        done = cls.sinew("train", f"{name}.yaml", "--run-dir", run)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return run
+
+    def evaluate(self, *words):
+        done = self.sinew("eval", *words, "--json")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return json.loads(done.stdout)
+
+    def predictions(self, *words):
+        done = self.sinew("predict", *words)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return list(csv.DictReader(done.stdout.splitlines()))
+
+    def fails(self, code, text, *words):
+        done = self.sinew(*words)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        self.assertIn(text, done.stderr)
+        return done.stderr
+
+    def last_val(self, run):
+        last = {}
+        for line in (run / "metrics.jsonl").read_text().splitlines():
+            last.update({k[4:]: v for k, v in json.loads(line).items() if k.startswith("val/")})
+        self.assertGreater(len(last), 1)
+        return last
+
+    # ---- the same numbers as training
+
+    def test_artifact_and_checkpoint_give_the_numbers_of_training(self):
+        expected = self.last_val(self.run_dir)
+        self.assertEqual(self.evaluate(self.run_dir, "--part", "val")["metrics"], expected)
+        self.assertEqual(self.evaluate(self.run_dir / "model", "--part", "val")["metrics"], expected)
+        self.assertEqual(self.evaluate(self.run_dir / "checkpoints/last", "--part", "val")["metrics"], expected)
+        self.assertTrue(self.evaluate("last", "--part", "val")["weights"].startswith("runs/"))
+
+    def test_a_file_of_its_own_gives_the_numbers_of_training(self):
+        for prefix, count in (("train", 200), ("val", 70)):
+            images(self.folder, prefix, count, 3 + count)
+        run = self.train("halves", IDX_JOB.format(folder=self.folder))
+        expected = self.last_val(run)
+        self.assertEqual(self.evaluate(run, "--part", "val")["metrics"], expected)
+        for old in ("train-images", "train-labels"):  # a model outlives its training data
+            (self.folder / old).unlink()
+        kept = json.loads((run / "model/model.json").read_text())
+        self.assertEqual(self.evaluate(run, "--part", "val")["metrics"], expected)
+        labels = list((self.folder / "val-labels").read_bytes()[8:])
+        rows = self.predictions(run, self.folder / "val-images")
+        self.assertEqual([row["sample"] for row in rows[:2]], ["val-images[0]", "val-images[1]"])
+        right = sum(int(row["prediction"]) == label for row, label in zip(rows, labels, strict=True))
+        self.assertEqual(right / len(labels), expected["accuracy"])
+        self.assertIn("--data test.path=", self.fails(1, "no test data", "eval", run))
+        # weights of another architecture
+        other = self.folder / "other"
+        shutil.copytree(run / "model", other)
+        kept["job"] = kept["job"].replace("channels: [4]", "channels: [6]")
+        (other / "model.json").write_text(json.dumps(kept))
+        self.assertIn("does not fit", self.fails(1, "the model has", "predict", other, self.folder / "val-images"))
+
+    def test_eval_writes_its_report_and_a_confusion_matrix(self):
+        done = self.sinew("eval", self.run_dir)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("confusion", done.stdout)
+        report = json.loads((self.run_dir / "eval-test.json").read_text())
+        self.assertEqual(report["samples"], 40)
+        self.assertEqual(sum(map(sum, report["confusion"])), 40)
+        right = sum(row[i] for i, row in enumerate(report["confusion"]))
+        self.assertEqual(right / 40, report["metrics"]["accuracy"])
+
+    # ---- new data
+
+    def test_new_rows_are_prepared_as_the_training_rows(self):
+        """A split of train must not change because a test file is named: the file is prepared by the model's memory."""
+        result = self.evaluate(self.run_dir, "--data", "test.path=new.csv")
+        self.assertEqual(result["samples"], 120)
+        with open(self.folder / "new.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        without = self.folder / "without.csv"
+        with open(without, "w", newline="") as file:  # columns in another order, no target, one the model never saw
+            writer = csv.writer(file)
+            writer.writerow(["note", "weight", "size", "colour"])
+            for row in rows:
+                writer.writerow(["x", row["weight"], row["size"], row["colour"]])
+        moved = self.folder / "moved"
+        shutil.copytree(self.run_dir / "model", moved, dirs_exist_ok=True)
+        guesses = self.predictions(moved, without)
+        right = sum(guess["prediction"] == row["kind"] for guess, row in zip(guesses, rows, strict=True))
+        self.assertEqual(right / 120, result["metrics"]["accuracy"])
+        self.assertGreater(right / 120, 0.5)
+        for guess in guesses:
+            self.assertTrue(1 / 3 - 1e-6 <= float(guess["probability"]) <= 1)
+        self.assertEqual(guesses[0]["sample"], "without.csv:2")
+        # a batch of one sample says the same as all together, up to rounding of other shapes
+        lines = without.read_text().splitlines()
+        (self.folder / "one.csv").write_text("\n".join([lines[0], lines[7]]) + "\n")
+        one = self.predictions(moved, self.folder / "one.csv")
+        self.assertEqual(one[0]["prediction"], guesses[6]["prediction"])
+        self.assertAlmostEqual(float(one[0]["probability"]), float(guesses[6]["probability"]), places=5)
+
+    def test_json_lines_say_the_same_as_csv(self):
+        done = self.sinew("predict", self.run_dir, "new.csv", "-o", "out.jsonl")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, "")
+        objects = [json.loads(line) for line in (self.folder / "out.jsonl").read_text().splitlines()]
+        rows = self.predictions(self.run_dir, "new.csv")
+        self.assertEqual([o["prediction"] for o in objects], [row["prediction"] for row in rows])
+        self.assertEqual([o["probability"] for o in objects], [float(row["probability"]) for row in rows])
+        self.assertEqual({o["class"] for o in objects} <= {0, 1, 2}, True)
+
+    def test_numbers_come_in_their_own_units(self):
+        flowers(self.folder / "train.csv.prices", 300, 4, classes=False)
+        job = CSV_JOB.format(folder=self.folder, target="price", norm="none", ema=0).replace("train.csv", "prices.csv")
+        (self.folder / "train.csv.prices").rename(self.folder / "prices.csv")
+        run = self.train("prices", job)
+        self.assertEqual(self.evaluate(run, "--part", "val")["metrics"], self.last_val(run))
+        flowers(self.folder / "newprices.csv", 90, 5, classes=False)
+        result = self.evaluate(run, "--data", "test.path=newprices.csv")
+        rows = self.predictions(run, "newprices.csv")
+        with open(self.folder / "newprices.csv", newline="") as file:
+            truth = [float(row["price"]) for row in csv.DictReader(file)]
+        error = math.sqrt(sum((float(row["prediction"]) - y) ** 2 for row, y in zip(rows, truth, strict=True)) / len(truth))
+        self.assertAlmostEqual(error, result["metrics"]["rmse"], delta=1e-3 * error)
+        self.assertTrue(4000 < float(rows[0]["prediction"]) < 12000)
+
+    def test_a_checkpoint_alone_learns_from_the_data_what_the_model_would_remember(self):
+        """Without model.json the training data tells how to prepare samples, split as it was then."""
+        expected = self.evaluate(self.run_dir, "--data", "test.path=new.csv")["metrics"]
+        alone = self.folder / "alone"
+        shutil.copytree((self.run_dir / "checkpoints/last").resolve(), alone, dirs_exist_ok=True)
+        self.assertEqual(self.evaluate(alone, "--data", "test.path=new.csv")["metrics"], expected)
+        self.assertEqual(self.predictions(alone, "new.csv"), self.predictions(self.run_dir, "new.csv"))
+
+    # ---- mistakes
+
+    def test_changed_training_data_is_refused_where_it_is_needed(self):
+        copy = self.folder / "copy.csv"
+        flowers(copy, 400, 9)
+        error = self.fails(1, "not what it was", "eval", self.run_dir, "--data", f"train.path={copy}")
+        self.assertIn("--data test.path=", error)
+
+    def test_usage(self):
+        self.fails(2, "needs a run", "eval")
+        self.fails(2, "no option '--frob'", "eval", "last", "--frob")
+        self.fails(2, "--part is", "eval", "last", "--part", "dev")
+        self.fails(2, "is not about the data", "eval", "last", "--data", "optimizer.lr=1")
+        self.fails(2, "did you mean", "eval", self.run_dir, "--data", "test.pth=new.csv")
+        self.fails(2, "needs a model and its data", "predict", "last")
+        self.fails(2, "there is no nowhere.csv", "predict", "last", "nowhere.csv")
+        self.fails(2, "--format is", "predict", "last", "new.csv", "--format", "xml")
+        for command in ("eval", "predict"):
+            done = self.sinew(command, "--help")
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("usage: sinew " + command, done.stdout)
+
+    def test_what_is_no_model_is_named(self):
+        (self.folder / "empty").mkdir(exist_ok=True)
+        self.fails(1, "is no run, model directory or checkpoint", "eval", "empty")
+        self.fails(1, "nosuchrun", "eval", "nosuchrun")
+        broken = self.folder / "broken"
+        shutil.copytree(self.run_dir / "model", broken, dirs_exist_ok=True)
+        weights = (broken / "model.safetensors").read_bytes()
+        (broken / "model.safetensors").write_bytes(weights[:-4])
+        self.fails(1, "model.safetensors", "predict", broken, "new.csv")
+        (broken / "model.json").write_text("{")
+        self.fails(1, "model.json is not", "predict", broken, "new.csv")
+        lacking = self.folder / "lacking.csv"
+        lacking.write_text("size,weight\n1,2\n")
+        self.fails(1, "no column 'colour'", "predict", self.run_dir, lacking)
+
+
+if __name__ == "__main__":
+    unittest.main()
