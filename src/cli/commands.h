@@ -37,6 +37,7 @@ std::optional<spec::Job> load_job(const std::string& path, const std::vector<std
 bool print_help_if_asked(const Arguments& arguments, const char* help);
 
 int run_validate(const Arguments& arguments);
+int run_check(const Arguments& arguments);  // check.cpp
 int run_schema(const Arguments& arguments);
 int run_runs(const Arguments& arguments);
 int run_train(const Arguments& arguments);

@@ -21,6 +21,7 @@ constexpr Command kCommands[] = {
     {"resume", "go on with a run that was stopped or killed", run_resume},
     {"eval", "metrics of a trained model on a part of the data", run_eval},
     {"predict", "what a trained model says of new samples", run_predict},
+    {"check", "try a job for some seconds and say whether it is sane", run_check},
     {"runs", "runs so far: list, show, compare", run_runs},
     {"validate", "check a job file and report every problem at once", run_validate},
     {"schema", "print the JSON Schema or the reference page of the job file", run_schema},

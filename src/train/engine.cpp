@@ -84,7 +84,8 @@ Engine::Engine(const EngineOptions& options)
       evaluation_metrics_(options.job.loss.name, info_, true) {
   const spec::Job& job = options_.job;
   for (int lane = 0; lane < lanes_.count(); ++lane) {
-    replicas_.push_back(model::make_model(job.model, info_, outputs_for(job.loss.name, info_), job.trainer.seed));
+    replicas_.push_back(options_.make_model ? options_.make_model()
+                                            : model::make_model(job.model, info_, outputs_for(job.loss.name, info_), job.trainer.seed));
     if (lane == 0) state_ = initial_state(job, *replicas_[0], memory_format_);
     for (auto& buffer : replicas_.back()->buffers()) buffer.tensor.set_data(buffer.tensor.to(device_));
     replica_parameters_.push_back(replicas_.back()->parameters());

@@ -22,6 +22,7 @@ struct EngineOptions {
   const data::Dataset* dataset = nullptr;
   data::Prefetcher* prefetcher = nullptr;
   Reducer* reducer = nullptr;  // of training steps; evaluation uses it too
+  std::function<std::unique_ptr<model::Model>()> make_model = nullptr;  // instead of job.model's; equal at every call
 };
 
 struct StepResult {

@@ -187,4 +187,41 @@ struct Predictions {
 };
 Predictions predict(const Trained& trained, const spec::Job& job, const std::string& data, Disk& disk);
 
+// ---- is this job sane? ---------------------------------------------------------------------------------------------
+
+// What one check of `sinew check` found. `warn` is worth a look and no reason to stop; `skip` is not judged, `what` says
+// why: running out of time never fails a job.
+struct SanityFinding {
+  enum class Verdict { pass, warn, fail, skip };
+  std::string check;  // "one_batch"; the names are promised (sanity_checks)
+  Verdict verdict = Verdict::pass;
+  std::string what;   // one line with figures
+  std::string cause;  // a word for programs, "learning_rate_too_large"; empty unless warn or fail
+  std::string likely; // the cause as a sentence
+  std::string hint;   // what to try
+  double seconds = 0;
+};
+std::string to_string(SanityFinding::Verdict verdict);
+
+struct SanityOptions {
+  spec::Job job;                           // validated; autos are resolved here
+  const data::Dataset* dataset = nullptr;
+  std::function<std::unique_ptr<model::Model>()> make_model = nullptr;  // else job.model's; equal at every call
+  double seconds = 25;                     // for all checks; one that finds no time left is skipped
+  std::function<void(const SanityFinding&)> on_finding = nullptr;       // as each check ends
+};
+
+// Judges data, model and training by short trials; saves nothing. Throws Error where the job itself can not be resolved.
+std::vector<SanityFinding> check_sanity(const SanityOptions& options, Clock& clock);
+
+struct SanityCheckInfo {
+  std::string name, help;
+};
+std::vector<SanityCheckInfo> sanity_checks();
+
+std::string finding_text(const SanityFinding& finding);  // one line, three when there is something to do
+std::string findings_summary(const std::vector<SanityFinding>& findings, double seconds);  // the last line
+std::string findings_json(const std::string& job, const std::vector<SanityFinding>& findings);
+bool all_sane(const std::vector<SanityFinding>& findings);  // no check failed
+
 }  // namespace sinew::train

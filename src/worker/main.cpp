@@ -78,6 +78,38 @@ int run_train(const Words& words) {
   return train::run(options, system_disk(), system_clock()).exit_code;
 }
 
+// sinew-worker check JOB [--json] [--time=S] [key=value ...]
+int run_check(const std::vector<std::string>& words) {
+  bool json = false;
+  train::SanityOptions options;
+  std::vector<std::string> overrides;
+  for (size_t i = 1; i < words.size(); ++i) {
+    if (words[i] == "--json") {
+      json = true;
+    } else if (words[i].starts_with("--time=")) {
+      options.seconds = std::strtod(words[i].c_str() + 7, nullptr);
+    } else {
+      overrides.push_back(words[i]);
+    }
+  }
+  options.job = worker::read_job_file(words.at(0), overrides);
+  const auto data = data::open_dataset(options.job.data, options.job.trainer.seed);
+  options.dataset = data.get();
+  if (!json) {
+    std::printf("%s: %s on %lld training samples\n", options.job.name.c_str(), options.job.model.name.c_str(),
+                static_cast<long long>(data->info().train_size));
+    options.on_finding = [](const train::SanityFinding& finding) {
+      std::printf("%s\n", finding_text(finding).c_str());
+      std::fflush(stdout);
+    };
+  }
+  const double began = system_clock().monotonic_seconds();
+  const auto findings = train::check_sanity(options, system_clock());
+  if (json) std::fputs(findings_json(options.job.name, findings).c_str(), stdout);
+  if (!json) std::printf("%s\n", train::findings_summary(findings, system_clock().monotonic_seconds() - began).c_str());
+  return train::all_sane(findings) ? 0 : 4;
+}
+
 struct Task {
   const char* name;
   size_t words;  // at least so many must follow
@@ -101,6 +133,7 @@ int main(int argc, char** argv) {
     for (const Task& task : kTasks) {
       if (!words.empty() && words[0] == task.name && words.size() > task.words) return task.run({words.begin() + 1, words.end()});
     }
+    if (words.size() >= 2 && words[0] == "check") return run_check({words.begin() + 1, words.end()});
     std::fprintf(stderr, "sinew-worker: started without a task\n  try: sinew train JOB\n");
     return 2;
   } catch (const Error& error) {

@@ -1,0 +1,73 @@
+// `sinew check`: is this job sane? The worker judges; this file reads the words.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "cli/commands.h"
+
+namespace sinew::cli {
+namespace {
+
+constexpr const char* kHelp =
+    "usage: sinew check JOB [key=value ...] [options]\n\n"
+    "Tries the job for some seconds and judges it: the data, the untrained model, its gradients, one batch learned by\n"
+    "heart, the first steps, and that the same steps give the same bits. Each check passes or names the likely cause\n"
+    "and what to try. Nothing is saved.\n\n"
+    "  key=value     an override, for example optimizer.lr=3e-4; values are YAML\n\n"
+    "options:\n"
+    "  --json        one JSON object instead of lines\n"
+    "  --time S      seconds all checks together may take (default: 25); what finds no time left is skipped\n\n"
+    "Exit code 0: no check failed; 4: at least one did.\n";
+
+std::string seconds(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || !(value > 0) || value > 86400) {
+    throw UsageError("--time takes seconds, not '" + text + "'", "--time 60");
+  }
+  return text;
+}
+
+// Only returns by throwing.
+int become_worker(std::vector<std::string> words) {
+  words.insert(words.begin(), (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "sinew-worker").string());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  setenv("MKL_CBWR", "AUTO", 0);  // same kernels for same shapes; read when the worker's libraries load
+  std::fflush(stdout);
+  execv(argv[0], argv.data());
+  throw Error("cannot start " + words[0] + ": " + std::strerror(errno), "build it: ./dev build");
+}
+
+}  // namespace
+
+int run_check(const Arguments& arguments) {
+  if (print_help_if_asked(arguments, kHelp)) return kDone;
+  std::vector<std::string> positional, options;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (word == "--json") {
+      options.push_back(word);
+    } else if (word == "--time") {
+      if (i + 1 == arguments.size()) throw UsageError("--time needs a value", "--time 60");
+      options.push_back("--time=" + seconds(arguments[++i]));
+    } else if (word.starts_with("-")) {
+      throw UsageError("no option '" + word + "'", "sinew check --help");
+    } else {
+      positional.push_back(word);
+    }
+  }
+  if (positional.empty()) throw UsageError("check needs a job file", "sinew check job.yaml; sinew init DATA writes one");
+  if (!load_job(positional[0], {positional.begin() + 1, positional.end()})) return kUsage;
+  std::vector<std::string> words = {"check"};
+  words.insert(words.end(), positional.begin(), positional.end());
+  words.insert(words.end(), options.begin(), options.end());
+  return become_worker(words);
+}
+
+}  // namespace sinew::cli

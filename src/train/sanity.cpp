@@ -1,0 +1,153 @@
+// The checks of `sinew check`, in the order in which a cause comes before its consequences.
+#include "train/sanity.h"
+
+#include <nlohmann/json.hpp>
+
+#include "train/schedule.h"
+
+namespace sinew::train {
+namespace {
+
+using namespace sanity;
+
+constexpr int64_t kMostSamples = 100'000;  // looked at, of each part
+constexpr double kLookSeconds = 4;         // train and val each; only slow sources come near
+
+struct Entry {
+  const char* name;
+  Check run;
+  bool trains;  // says nothing new once the data is known to be broken
+  const char* help;
+};
+
+const Entry kChecks[] = {
+    {"data", check_data, false, "inputs and targets are finite, in range, and not all alike"},
+    {"classes", check_classes, false, "every class that is judged is also learned; none outweighs all others"},
+    {"duplicates", check_duplicates, false, "validation samples are not training samples"},
+    {"labels", check_labels, true, "inputs say something about labels, the same in train and val"},
+    {"initial_loss", check_initial_loss, true, "the untrained model's loss is that of knowing nothing"},
+    {"function", check_function, true, "the output depends on the input, and not just linearly when it should not"},
+    {"batch_leak", check_batch_leak, true, "a sample's output does not depend on its neighbours, nor on later tokens"},
+    {"eval_mode", check_eval_mode, true, "in evaluation mode the same input gives the same output"},
+    {"gradients", check_gradients, true, "every parameter gets a gradient, none dead, vanishing or exploding"},
+    {"one_batch", check_one_batch, true, "the model and its optimizer can learn one small batch by heart"},
+    {"first_steps", check_first_steps, true, "the job's own schedule does not make the loss worse"},
+    {"repeatable", check_repeatable, true, "the same steps twice, and on other numbers of lanes, give the same bits"},
+};
+
+Subject subject_of(const SanityOptions& options, Clock& clock) {
+  const data::DataInfo& info = options.dataset->info();
+  const Resolved resolved = resolve(options.job, info, this_machine());
+  const spec::Job& job = resolved.job;
+  lengths_of(job, info.train_size, info.tokens_per_sample);  // refuses a job without a step
+  auto make = options.make_model;
+  if (!make) make = [job, info] { return model::make_model(job.model, info, outputs_for(job.loss.name, info), job.trainer.seed); };
+  Subject subject{job, *options.dataset, std::move(make), clock, clock.monotonic_seconds() + options.seconds,
+                  Loss(job.loss.name, job.loss, info), {}, {}, {}, {}};
+  subject.train = look_at(subject.data, data::Part::train, kMostSamples, subject.until(kLookSeconds), clock);
+  subject.val = look_at(subject.data, data::Part::val, kMostSamples, subject.until(kLookSeconds), clock);
+  return subject;
+}
+
+SanityFinding run_one(const Entry& entry, Subject& subject) {
+  SanityFinding finding;
+  finding.check = entry.name;
+  const double began = subject.now();
+  if (entry.trains && !subject.no_training.empty()) {
+    finding.verdict = Verdict::skip;
+    finding.what = subject.no_training;
+  } else if (began >= subject.deadline) {
+    finding.verdict = Verdict::skip;
+    finding.what = "no time left";
+  } else {
+    try {
+      entry.run(subject, finding);
+    } catch (const std::exception& error) {
+      const std::string text = error.what();
+      finding.what = "could not be run: " + text.substr(0, text.find('\n'));
+      judge(finding, Verdict::fail, "error", "the model or the data can not be used as they are", "put right what the message names");
+    }
+  }
+  finding.seconds = subject.now() - began;
+  return finding;
+}
+
+const char* mark(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::pass: return "pass";
+    case Verdict::warn: return "WARN";
+    case Verdict::fail: return "FAIL";
+    case Verdict::skip: return "skip";
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::string to_string(SanityFinding::Verdict verdict) {
+  switch (verdict) {
+    case Verdict::pass: return "pass";
+    case Verdict::warn: return "warn";
+    case Verdict::fail: return "fail";
+    case Verdict::skip: return "skip";
+  }
+  return "?";
+}
+
+std::vector<SanityFinding> check_sanity(const SanityOptions& options, Clock& clock) {
+  Subject subject = subject_of(options, clock);
+  std::vector<SanityFinding> findings;
+  for (const Entry& entry : kChecks) {
+    findings.push_back(run_one(entry, subject));
+    if (options.on_finding) options.on_finding(findings.back());
+  }
+  return findings;
+}
+
+std::vector<SanityCheckInfo> sanity_checks() {
+  std::vector<SanityCheckInfo> list;
+  for (const Entry& entry : kChecks) list.push_back({entry.name, entry.help});
+  return list;
+}
+
+std::string finding_text(const SanityFinding& finding) {
+  std::string name = finding.check;
+  std::replace(name.begin(), name.end(), '_', ' ');
+  std::string text = say("  %s  %-13s ", mark(finding.verdict), name.c_str()) + finding.what;
+  if (!finding.likely.empty()) text += "\n        likely: " + finding.likely;
+  if (!finding.hint.empty()) text += "\n        try:    " + finding.hint;
+  return text;
+}
+
+std::string findings_summary(const std::vector<SanityFinding>& findings, double seconds) {
+  const auto count = [&](Verdict verdict) {
+    return std::count_if(findings.begin(), findings.end(), [&](const SanityFinding& finding) { return finding.verdict == verdict; });
+  };
+  std::string text = all_sane(findings) ? "sane: " : "not sane: ";
+  text += std::to_string(count(Verdict::pass)) + " checks passed";
+  for (const auto& [verdict, word] : {std::pair{Verdict::fail, " failed"}, std::pair{Verdict::warn, " warned"}, std::pair{Verdict::skip, " skipped"}}) {
+    if (count(verdict) > 0) text += ", " + std::to_string(count(verdict)) + word;
+  }
+  return text + say(" (%.0f s)", seconds);
+}
+
+std::string findings_json(const std::string& job, const std::vector<SanityFinding>& findings) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const SanityFinding& finding : findings) {
+    list.push_back({{"check", finding.check},
+                    {"verdict", to_string(finding.verdict)},
+                    {"what", finding.what},
+                    {"cause", finding.cause},
+                    {"likely", finding.likely},
+                    {"hint", finding.hint},
+                    {"seconds", finding.seconds}});
+  }
+  const nlohmann::json document = {{"job", job}, {"sane", all_sane(findings)}, {"checks", list}};
+  return document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+bool all_sane(const std::vector<SanityFinding>& findings) {
+  return std::none_of(findings.begin(), findings.end(), [](const SanityFinding& finding) { return finding.verdict == Verdict::fail; });
+}
+
+}  // namespace sinew::train

@@ -1,0 +1,209 @@
+// The model as a function, before any training: where it starts, what it depends on, whether it repeats itself.
+#include <algorithm>
+#include <cmath>
+
+#include "train/sanity.h"
+
+namespace sinew::train::sanity {
+namespace {
+
+constexpr int64_t kStartSamples = 256, kPieces = 64;
+constexpr double kStartFactor = 1.5, kStartSlack = 0.5;  // a default initialisation's own noise stays within
+constexpr int64_t kRows = 8;                             // samples side by side in the leak test
+constexpr double kSame = 1e-4;                           // relative; kernels may add in another order
+
+RandomKey forward_key(const Subject& subject) { return derive(random_key({subject.job.trainer.seed}), "check"); }
+
+torch::Tensor forward(const Subject& subject, model::Model& model, const torch::Tensor& input) {
+  const torch::NoGradGuard no_grad;
+  const model::RandomScope random(forward_key(subject));
+  return model.forward(input).to(torch::kFloat32);
+}
+
+bool has_parameter_like(model::Model& model, const char* word) {
+  for (const auto& buffer : model.buffers()) {
+    if (buffer.name.find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// Other values of the same kind: large numbers, or every token another one.
+torch::Tensor disturbed(const Subject& subject, const torch::Tensor& row) {
+  if (subject.reads_tokens()) return (row + 1).remainder(std::max<int64_t>(2, subject.info().classes));
+  return -3 * row + 5;
+}
+
+double largest_difference(const torch::Tensor& a, const torch::Tensor& b) {
+  if (!b.isfinite().all().item<bool>()) return INFINITY;
+  const double scale = std::max(1e-6, a.abs().max().item<double>());
+  return (a - b).abs().max().item<double>() / scale;
+}
+
+// The largest change in other samples' outputs when one sample's input changes.
+double leak(const Subject& subject, model::Model& model, const torch::Tensor& input) {
+  const torch::Tensor before = forward(subject, model, input);
+  double worst = 0;
+  for (const int64_t row : {int64_t{0}, input.size(0) - 1}) {
+    torch::Tensor changed = input.clone();
+    changed.select(0, row).copy_(disturbed(subject, input[row]));
+    const torch::Tensor after = forward(subject, model, changed);
+    std::vector<int64_t> others;
+    for (int64_t i = 0; i < input.size(0); ++i) {
+      if (i != row) others.push_back(i);
+    }
+    const torch::Tensor index = torch::tensor(others);
+    worst = std::max(worst, largest_difference(before.index_select(0, index), after.index_select(0, index)));
+  }
+  return worst;
+}
+
+// The largest change in outputs of earlier places when the second half of the tokens changes.
+double future_leak(const Subject& subject, model::Model& model, const torch::Tensor& input) {
+  const int64_t middle = input.size(1) / 2;
+  torch::Tensor changed = input.clone();
+  changed.slice(1, middle).copy_(disturbed(subject, input.slice(1, middle)));
+  const torch::Tensor before = forward(subject, model, input), after = forward(subject, model, changed);
+  return middle == 0 ? 0 : largest_difference(before.slice(1, 0, middle), after.slice(1, 0, middle));
+}
+
+int64_t weight_matrices(model::Model& model) {
+  int64_t count = 0;
+  for (const auto& parameter : model.parameters()) count += parameter.tensor.dim() >= 2 ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+void check_initial_loss(Subject& subject, SanityFinding& finding) {
+  if (!subject.job.model.init_from.empty()) {
+    finding.verdict = Verdict::skip;
+    finding.what = "the job starts from given weights";
+    return;
+  }
+  const auto model = subject.make_model();
+  model->set_training(true);
+  const auto chosen = subject.draw(subject.train, kStartSamples, 11);
+  double sum = 0, weight = 0, nothing = 0, seen = 0;
+  const torch::NoGradGuard no_grad;
+  for (size_t i = 0; i < chosen.size(); i += kPieces) {
+    const data::Batch batch = subject.load(data::Part::train, std::span(chosen).subspan(i, std::min<size_t>(kPieces, chosen.size() - i)));
+    const Loss::Value loss = subject.loss(forward(subject, *model, tensor_of(batch.input)), tensor_of(batch.target));
+    sum += loss.sum.item<double>();
+    weight += loss.weight;
+    nothing += loss_of_zeros(subject, batch) * loss.weight;
+    seen += static_cast<double>(batch.count());
+  }
+  if (weight <= 0) {
+    finding.verdict = Verdict::skip;
+    finding.what = "these samples weigh nothing (loss.class_weights)";
+    return;
+  }
+  const double start = sum / weight, expected = nothing / weight;
+  finding.what = say("%.4g, expected about %.4g (%s of a model that knows nothing)", start, expected, subject.loss.name().c_str());
+  if (!(start <= kStartFactor * expected + kStartSlack)) {
+    const bool large = subject.train.deviation > 5 || std::abs(subject.train.mean) > 5;
+    judge(finding, Verdict::fail, large ? "inputs_unnormalised" : "initialisation",
+          large ? "inputs are far from mean 0 and deviation 1" : "the initial weights are too large, or the last layer's are",
+          large ? "data.normalize=auto" : "start the last layer near zero");
+  } else if (start < 0.5 * expected - 0.05) {
+    judge(finding, Verdict::fail, "knows_too_much", "the answer is part of the input, or the model is not untrained", "leave the target out of the inputs");
+  }
+}
+
+void check_function(Subject& subject, SanityFinding& finding) {
+  const auto model = subject.make_model();
+  model->set_training(false);
+  const auto chosen = subject.draw(subject.train, kRows, 12);
+  const torch::Tensor x = tensor_of(subject.load(data::Part::train, chosen).input);
+  const torch::Tensor out = forward(subject, *model, x);
+  if (!out.isfinite().all().item<bool>()) {
+    finding.what = "outputs are not finite before any training";
+    judge(finding, Verdict::fail, "initialisation", "the initial weights overflow", "use smaller initial weights");
+    return;
+  }
+  const torch::Tensor other = forward(subject, *model, disturbed(subject, x));
+  finding.what = say("%lld parameters; outputs depend on inputs", static_cast<long long>(model::parameter_count(*model)));
+  if (largest_difference(out, other) < 1e-6) {
+    finding.what = "outputs are the same for every input";
+    judge(finding, Verdict::fail, "output_constant", "a dead layer, a layer of zeros, or an input that is never used", "look at the initial weights and at how forward uses its input");
+    return;
+  }
+  if (subject.reads_tokens() || x.size(0) < 2) return;
+  // A linear function keeps differences: f(x + y) - f(x) = f(y) - f(0).
+  const torch::Tensor y = 2 * x.roll(1, 0) + 1, zero = forward(subject, *model, torch::zeros_like(x));
+  const torch::Tensor left = forward(subject, *model, x + y) - out, right = forward(subject, *model, y) - zero;
+  const bool linear = largest_difference(right, left) < kSame;
+  const bool meant = subject.job.model.name == "linear" || subject.job.model.name == "svm" || weight_matrices(*model) < 2;
+  if (linear && !meant) {
+    finding.what = say("the model is a linear function though it has %lld layers", static_cast<long long>(weight_matrices(*model)));
+    judge(finding, Verdict::fail, "no_activation", "there is no activation between its layers", "put an activation after each hidden layer");
+  } else {
+    finding.what += linear ? " linearly, as meant" : "";
+  }
+}
+
+void check_batch_leak(Subject& subject, SanityFinding& finding) {
+  const auto model = subject.make_model();
+  const auto chosen = subject.draw(subject.train, kRows, 13);
+  if (chosen.size() < 2) {
+    finding.verdict = Verdict::skip;
+    finding.what = "there is only one sample";
+    return;
+  }
+  const torch::Tensor input = tensor_of(subject.load(data::Part::train, chosen).input);
+  model->set_training(false);
+  const double in_eval = leak(subject, *model, input);
+  finding.what = "changing one sample leaves the others' outputs as they are";
+  if (in_eval > kSame) {
+    finding.what = say("changing one sample changes others' outputs by %.2g in evaluation mode", in_eval);
+    judge(finding, Verdict::fail, "batch_leak", "an operation mixes samples: a view or transpose over the wrong dimension, or statistics over the batch",
+          "work along the feature dimensions only; dimension 0 is the sample");
+    return;
+  }
+  if (subject.info().task == data::Task::next_token && input.dim() == 2 && input.size(1) > 1) {
+    const double future = future_leak(subject, *model, input);
+    if (future > kSame) {
+      finding.what = say("changing later tokens changes earlier outputs by %.2g", future);
+      judge(finding, Verdict::fail, "future_leak", "the model sees the tokens it is to predict", "mask the future; no bidirectional layers");
+      return;
+    }
+    finding.what += ", and later tokens leave earlier ones";
+  }
+  if (has_parameter_like(*model, "running_mean")) {
+    finding.what += " (in evaluation; in training batch norm mixes them, as it should)";
+    return;
+  }
+  model->set_training(true);
+  const double in_training = leak(subject, *model, input);
+  if (in_training <= kSame) return;
+  finding.what = say("changing one sample changes others' outputs by %.2g in training mode, without batch norm", in_training);
+  judge(finding, Verdict::fail, "batch_leak", "an operation mixes samples while training", "work along the feature dimensions only; dimension 0 is the sample");
+}
+
+void check_eval_mode(Subject& subject, SanityFinding& finding) {
+  const auto model = subject.make_model();
+  const data::Batch batch = subject.load(data::Part::train, subject.draw(subject.train, 32, 14));
+  const torch::Tensor input = tensor_of(batch.input), targets = tensor_of(batch.target);
+  const auto run = [&](uint64_t draw) {
+    const torch::NoGradGuard no_grad;
+    const model::RandomScope random(random_key({draw}));
+    return model->forward(input);
+  };
+  const auto loss_of = [&](const torch::Tensor& outputs) {
+    const Loss::Value loss = subject.loss(outputs, targets);
+    return loss.sum.item<double>() / std::max(1e-12, loss.weight);
+  };
+  model->set_training(true);
+  const double training = loss_of(run(1));
+  model->set_training(false);
+  const torch::Tensor once = run(1), twice = run(2);
+  if (!torch::equal(once, twice)) {
+    finding.what = say("the same input gave outputs that differ by %.2g of their size", largest_difference(once, twice));
+    judge(finding, Verdict::fail, "random_in_eval", "dropout or noise stays on in evaluation mode (traced TorchScript does this), or forward keeps a state of its own",
+          "let forward depend on its input, weights and training mode only");
+    return;
+  }
+  finding.what = say("the same output twice; untrained loss %.4g, in training mode %.4g", loss_of(once), training);
+}
+
+}  // namespace sinew::train::sanity

@@ -1,0 +1,148 @@
+// Can the model learn one small batch by heart? Whoever can not do that will not learn the whole.
+//
+// The batch is small enough for the parameters there are; dropout, weight decay, augmentation, label smoothing, class
+// weights and averaging are off: they are there to hinder exactly this. The learning rate is the job's, constant. When
+// the loss does not halve, other learning rates are tried to tell a wrong rate from a model that can not learn.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "train/sanity.h"
+#include "train/schedule.h"
+
+namespace sinew::train::sanity {
+namespace {
+
+constexpr int64_t kMostSamples = 64, kFewestSamples = 4;
+constexpr int64_t kSteps = 200, kOtherSteps = 100;
+constexpr double kSeconds = 5, kOtherSeconds = 1.5;
+constexpr double kByHeart = 0.1, kLearns = 0.5;  // of the loss of knowing nothing
+constexpr int64_t kShortJob = 500;               // steps; shorter jobs are judged as if they had as many
+
+struct Outcome {
+  double lr = 0, lowest = INFINITY;
+  int64_t steps = 0;
+  int64_t half_after = 0;  // steps until the loss had halved; 0: never
+  bool diverged = false, out_of_time = false;
+};
+
+spec::Job job_of(const Subject& subject, int64_t samples) {
+  spec::Job job = subject.job;
+  job.trainer.batch_size = samples;
+  job.trainer.shards = data::default_shards(samples);
+  job.trainer.drop_last = false;
+  job.trainer.ema_decay = 0;
+  job.model.dropout = 0;
+  job.optimizer.weight_decay = 0;
+  job.loss.label_smoothing = 0;
+  job.loss.class_weights.clear();
+  return job;
+}
+
+// Different inputs, few enough for the number of parameters to tell apart.
+std::vector<int64_t> choose(const Subject& subject) {
+  const auto model = subject.make_model();
+  const int64_t outputs = std::max<int64_t>(1, outputs_for(subject.loss.name(), subject.info()));
+  const int64_t room = model::parameter_count(*model) / (4 * outputs * subject.info().tokens_per_sample);
+  const int64_t wanted = std::clamp(room, kFewestSamples, kMostSamples);
+  const auto known = static_cast<int64_t>(subject.train.samples.size());
+  const data::Permutation order(random_key({subject.job.trainer.seed, 41}), known);
+  std::set<Digest> seen;
+  std::vector<int64_t> chosen;
+  for (int64_t i = 0; i < known && static_cast<int64_t>(chosen.size()) < wanted; ++i) {
+    const auto at = static_cast<size_t>(order[i]);
+    if (seen.insert(subject.train.inputs[at]).second) chosen.push_back(subject.train.samples[at]);
+  }
+  return chosen;
+}
+
+Outcome train_on(const Subject& subject, const spec::Job& job, const data::Dataset& batch, double lr, int64_t most, double until, double nothing) {
+  Outcome outcome;
+  outcome.lr = lr;
+  Trial trial(subject, job, batch);
+  try {
+    while (outcome.steps < most && outcome.lowest > kByHeart * nothing) {
+      const double loss = trial.engine().step(lr, false).loss;
+      outcome.lowest = std::min(outcome.lowest, loss);
+      ++outcome.steps;
+      if (outcome.half_after == 0 && loss < kLearns * nothing) outcome.half_after = outcome.steps;
+      if (subject.now() > until) {
+        outcome.out_of_time = true;
+        break;
+      }
+    }
+  } catch (const Diverged&) {
+    outcome.diverged = true;
+  }
+  return outcome;
+}
+
+// A model whose dropout is off, when it is one a job can name.
+Subject without_dropout(const Subject& subject, const spec::Job& job) {
+  Subject copy = subject;
+  const bool named = subject.job.model.dropout > 0;
+  if (named) {
+    const data::DataInfo info = subject.info();
+    copy.make_model = [job, info] { return model::make_model(job.model, info, outputs_for(job.loss.name, info), job.trainer.seed); };
+  }
+  return copy;
+}
+
+}  // namespace
+
+void check_one_batch(Subject& subject, SanityFinding& finding) {
+  const auto chosen = choose(subject);
+  const spec::Job job = job_of(subject, static_cast<int64_t>(chosen.size()));
+  const Subject plain = without_dropout(subject, job);
+  const Excerpt batch(subject.data, data::Part::train, chosen);
+  const Lengths lengths = lengths_of(subject.job, subject.info().train_size, subject.info().tokens_per_sample);
+  const double nothing = loss_of_zeros(subject, subject.load(data::Part::train, chosen));
+  const double lr = job.optimizer.lr;
+  const Outcome own = train_on(plain, job, batch, lr, kSteps, subject.until(kSeconds), nothing);
+  finding.what = own.diverged ? say("loss is not finite after %lld steps on %zu samples at lr %.2g", static_cast<long long>(own.steps), chosen.size(), lr)
+                              : say("loss %.4g -> %.4g on %zu samples in %lld steps at lr %.2g", nothing, own.lowest, chosen.size(), static_cast<long long>(own.steps), lr);
+  if (own.half_after > 0) return;
+  if (own.out_of_time) {
+    finding.verdict = Verdict::skip;
+    finding.what += "; no time for more";
+    return;
+  }
+  // Down first where it blew up, else up: whichever halves the loss names the rate as the cause.
+  const bool blew_up = own.diverged || own.lowest > 0.95 * nothing;
+  std::vector<double> rates;
+  for (double factor = 10; factor <= 1e6 && (lr / factor >= 1e-5) && blew_up; factor *= 10) rates.push_back(lr / factor);
+  for (double factor = 10; lr * factor <= 1.0001 && !own.diverged; factor *= 10) rates.push_back(lr * factor);
+  if (lr < 1e-5) rates = {1e-3, 1e-2, 1e-1, 1.0};
+  double closest = INFINITY;
+  for (const double rate : rates) {
+    if (subject.now() >= subject.deadline) {
+      finding.verdict = Verdict::skip;
+      finding.what += "; no time to try other learning rates";
+      return;
+    }
+    const Outcome other = train_on(plain, job, batch, rate, kOtherSteps, subject.until(kOtherSeconds), nothing);
+    closest = std::min(closest, other.lowest);
+    if (other.half_after == 0) continue;
+    finding.what += say("; at %.1g it halves in %lld", rate, static_cast<long long>(other.half_after));
+    if (rate < lr) {
+      judge(finding, Verdict::fail, "learning_rate_too_large", say("a learning rate of %.2g is too large", lr), say("optimizer.lr=%.1g", rate));
+      return;
+    }
+    // A small rate needs as many times the steps as it is smaller; a job that has them is slow, not wrong.
+    const double needed = static_cast<double>(other.half_after) * rate / lr;
+    const auto has = static_cast<double>(std::max(kShortJob, lengths.total_steps.value_or(1'000'000)));
+    if (needed < has) {
+      finding.what += say("; the job has %.0f steps for the %.0f it needs", has, needed);
+      return;
+    }
+    judge(finding, needed > 10 * has ? Verdict::fail : Verdict::warn, "learning_rate_too_small",
+          say("a learning rate of %.2g is too small: halving the loss would take about %.2g steps, the job has %.0f", lr, needed, has),
+          say("optimizer.lr=%.1g", rate));
+    return;
+  }
+  finding.what += say("; at no other learning rate below %.3g", std::min(own.lowest, closest));
+  judge(finding, Verdict::fail, "cannot_learn", "the model can not tell these samples apart: gradients do not reach its parameters, or its inputs lose what matters",
+        "look at the checks above; try a larger model");
+}
+
+}  // namespace sinew::train::sanity

@@ -1,0 +1,48 @@
+// The promise of every run, tried on this job: the same steps give the same bits, whoever computes them.
+#include <cmath>
+
+#include "train/sanity.h"
+
+namespace sinew::train::sanity {
+namespace {
+
+constexpr int64_t kSteps = 5;
+constexpr double kSeconds = 2;  // for the first of three trials; slow models make fewer steps, all three the same number
+
+}  // namespace
+
+void check_repeatable(Subject& subject, SanityFinding& finding) {
+  int64_t steps = kSteps;  // the first trial may find that fewer must do
+  const auto digest_after = [&](int64_t lanes, double until) {
+    spec::Job job = subject.job;
+    job.trainer.lanes = lanes;
+    Trial trial(subject, job, subject.data);
+    for (int64_t i = 0; i < steps; ++i) {
+      trial.engine().step(job.optimizer.lr, false);
+      if (subject.now() > until) steps = i + 1;
+    }
+    return to_hex(digest(trial.engine().state()));
+  };
+  const int64_t lanes = std::max<int64_t>(2, *subject.job.trainer.lanes);
+  std::string one, again, wide;
+  try {
+    one = digest_after(1, subject.until(kSeconds));
+    again = digest_after(1, INFINITY);
+    wide = digest_after(lanes, INFINITY);
+  } catch (const Diverged& diverged) {
+    finding.verdict = Verdict::skip;
+    finding.what = "training diverges within " + std::to_string(kSteps) + " steps";
+    return;
+  }
+  finding.what = say("%lld steps twice, and on 1 and %lld lanes: digest ", static_cast<long long>(steps), static_cast<long long>(lanes)) + one.substr(0, 12);
+  if (one != again) {
+    finding.what = say("the same %lld steps gave two digests: ", static_cast<long long>(steps)) + one.substr(0, 12) + " and " + again.substr(0, 12);
+    judge(finding, Verdict::fail, "not_repeatable", "the model or the data keeps a state outside its weights, or draws its own random numbers",
+          "let forward and load depend on their arguments only");
+  } else if (one != wide) {
+    finding.what = say("1 and %lld lanes gave two digests: ", static_cast<long long>(lanes)) + one.substr(0, 12) + " and " + wide.substr(0, 12);
+    judge(finding, Verdict::fail, "lanes_differ", "replicas of the model share a state, or do not start alike", "give each replica its own state");
+  }
+}
+
+}  // namespace sinew::train::sanity

@@ -1,0 +1,171 @@
+// What checks stand on: a pass over the data, excerpts of it, and engines for short trials.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "train/sanity.h"
+
+namespace sinew::train::sanity {
+namespace {
+
+constexpr int64_t kChunk = 256;  // samples loaded at once
+
+Shape without_first(const Shape& shape) { return {shape.begin() + 1, shape.end()}; }
+
+// Running sums over one part.
+class Look {
+ public:
+  Look(const data::DataInfo& info, Facts& facts) : info_(info), facts_(facts) {
+    facts_.class_counts.assign(static_cast<size_t>(std::clamp<int64_t>(info.classes, 0, 1 << 20)), 0);
+    facts_.target_low = std::numeric_limits<double>::infinity();
+    facts_.target_high = -facts_.target_low;
+  }
+
+  void add(const data::Batch& batch) {
+    const int64_t n = batch.count(), features = element_count(without_first(batch.input.shape));
+    const int64_t targets = element_count(without_first(batch.target.shape));
+    const size_t bytes = static_cast<size_t>(features) * (info_.input_dtype == DType::f32 ? sizeof(float) : sizeof(int64_t));
+    for (int64_t row = 0; row < n; ++row) {
+      const int64_t sample = batch.samples[static_cast<size_t>(row)];
+      facts_.samples.push_back(sample);
+      facts_.inputs.push_back(digest_of(std::span(batch.input.bytes.data() + static_cast<size_t>(row) * bytes, bytes)));
+      if (info_.input_dtype == DType::f32) add_numbers(batch.input.as<float>() + row * features, features, sample);
+      for (int64_t t = 0; t < targets; ++t) add_target(batch, row * targets + t, sample);
+    }
+  }
+
+  void finish() {
+    if (values_ == 0) return;
+    facts_.mean = sum_ / static_cast<double>(values_);
+    facts_.deviation = std::sqrt(std::max(0.0, squares_ / static_cast<double>(values_) - facts_.mean * facts_.mean));
+  }
+
+ private:
+  static void note(Place& place, int64_t sample) {
+    if (place.count == 0 || place.sample != sample) ++place.count;
+    if (place.count == 1) place.sample = sample;
+  }
+
+  void add_numbers(const float* values, int64_t features, int64_t sample) {
+    if (facts_.low.empty()) {
+      facts_.low.assign(static_cast<size_t>(features), std::numeric_limits<float>::infinity());
+      facts_.high.assign(static_cast<size_t>(features), -std::numeric_limits<float>::infinity());
+    }
+    double sum = 0, squares = 0;
+    bool finite = true;
+    for (int64_t i = 0; i < features; ++i) {
+      const float value = values[i];
+      finite = finite && std::isfinite(value);
+      sum += value;
+      squares += static_cast<double>(value) * value;
+      float &low = facts_.low[static_cast<size_t>(i)], &high = facts_.high[static_cast<size_t>(i)];
+      low = value < low ? value : low;
+      high = value > high ? value : high;
+    }
+    if (!finite) {
+      ++facts_.not_finite.count;
+      if (facts_.not_finite.count == 1) facts_.not_finite.sample = sample;
+      return;
+    }
+    sum_ += sum;
+    squares_ += squares;
+    values_ += features;
+  }
+
+  void add_target(const data::Batch& batch, int64_t at, int64_t sample) {
+    if (batch.target.dtype == DType::f32) {
+      const float value = batch.target.as<float>()[at];
+      if (!std::isfinite(value)) return note(facts_.bad_target, sample);
+      facts_.target_low = std::min<double>(facts_.target_low, value);
+      facts_.target_high = std::max<double>(facts_.target_high, value);
+      return;
+    }
+    const int64_t label = batch.target.as<int64_t>()[at];
+    if (label < 0 || label >= static_cast<int64_t>(facts_.class_counts.size())) return note(facts_.bad_target, sample);
+    ++facts_.class_counts[static_cast<size_t>(label)];
+  }
+
+  const data::DataInfo& info_;
+  Facts& facts_;
+  double sum_ = 0, squares_ = 0;
+  int64_t values_ = 0;
+};
+
+}  // namespace
+
+Excerpt::Excerpt(const data::Dataset& whole, data::Part part, std::vector<int64_t> samples)
+    : whole_(whole), part_(part), samples_(std::move(samples)), info_(whole.info()) {
+  info_.train_size = static_cast<int64_t>(samples_.size());
+  info_.val_size = info_.test_size = 0;
+}
+
+data::Batch Excerpt::load(data::Part, std::span<const int64_t> samples, const data::SampleContext& context) const {
+  std::vector<int64_t> chosen;
+  for (const int64_t sample : samples) chosen.push_back(samples_.at(static_cast<size_t>(sample)));
+  return whole_.load(part_, chosen, {context.seed, 0, false});
+}
+
+std::string Excerpt::describe(data::Part, int64_t sample) const { return whole_.describe(part_, samples_.at(static_cast<size_t>(sample))); }
+
+data::Batch Subject::load(data::Part part, std::span<const int64_t> samples) const { return data.load(part, samples, {job.trainer.seed, 0, false}); }
+
+std::vector<int64_t> Subject::draw(const Facts& facts, int64_t count, uint64_t purpose) const {
+  const auto known = static_cast<int64_t>(facts.samples.size());
+  const data::Permutation order(random_key({job.trainer.seed, purpose}), std::max<int64_t>(1, known));
+  std::vector<int64_t> chosen;
+  for (int64_t i = 0; i < std::min(count, known); ++i) chosen.push_back(facts.samples[static_cast<size_t>(order[i])]);
+  return chosen;
+}
+
+Facts look_at(const data::Dataset& data, data::Part part, int64_t most, double until, Clock& clock) {
+  Facts facts;
+  facts.size = data.size(part);
+  if (facts.size == 0) return facts;
+  Look look(data.info(), facts);
+  // Everything in its own order where all of it will be seen; else a fair choice from everywhere.
+  const data::Permutation order(random_key({77}), facts.size);
+  const bool in_order = facts.size <= most && data.in_memory();
+  std::vector<int64_t> chunk;
+  for (int64_t i = 0; i < std::min(most, facts.size); i += kChunk) {
+    chunk.clear();
+    for (int64_t k = i; k < std::min({i + kChunk, most, facts.size}); ++k) chunk.push_back(in_order ? k : order[k]);
+    look.add(data.load(part, chunk, {0, 0, false}));
+    if (clock.monotonic_seconds() > until) break;
+  }
+  look.finish();
+  return facts;
+}
+
+torch::Tensor tensor_of(const Array& array) {
+  const auto type = array.dtype == DType::f32 ? torch::kFloat32 : torch::kInt64;
+  return torch::from_blob(const_cast<std::byte*>(array.bytes.data()), at::IntArrayRef(array.shape), torch::TensorOptions().dtype(type)).clone();
+}
+
+Trial::Trial(const Subject& subject, const spec::Job& job, const data::Dataset& data)
+    : prefetcher_(data, job.trainer.seed, *subject.job.data.prefetch_threads, job.data.prefetch_bytes),
+      reducer_(make_local_reducer()),
+      engine_(EngineOptions{job, &data, &prefetcher_, reducer_.get(), subject.make_model}) {}
+
+std::unique_ptr<model::Model> Trial::model(const Subject& subject) {
+  const torch::NoGradGuard no_grad;
+  auto model = subject.make_model();
+  const TrainingState& state = engine_.state();
+  for (size_t p = 0; p < state.parameters.size(); ++p) model->share(p, state.parameters[p].tensor.to(torch::kCPU).clone());
+  auto buffers = model->buffers();
+  for (size_t b = 0; b < buffers.size(); ++b) buffers[b].tensor.copy_(state.buffers[b].tensor);
+  return model;
+}
+
+double loss_of_zeros(const Subject& subject, const data::Batch& batch) {
+  const torch::Tensor targets = tensor_of(batch.target);
+  std::vector<int64_t> shape(batch.target.shape.begin(), batch.target.shape.end());
+  if (subject.info().task == data::Task::regression) {
+    shape = {batch.count(), outputs_for(subject.loss.name(), subject.info())};
+  } else {
+    shape.push_back(outputs_for(subject.loss.name(), subject.info()));
+  }
+  const Loss::Value loss = subject.loss(torch::zeros(shape), targets);
+  return loss.weight > 0 ? loss.sum.item<double>() / loss.weight : 0;
+}
+
+}  // namespace sinew::train::sanity

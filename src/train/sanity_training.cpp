@@ -1,0 +1,181 @@
+// The first steps of the job's own training: does the loss stay sane, and does every parameter take part?
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "train/sanity.h"
+#include "train/schedule.h"
+
+namespace sinew::train::sanity {
+namespace {
+
+constexpr int64_t kSteps = 60, kGradientSteps = 5;
+constexpr double kSeconds = 6;
+constexpr double kWorse = 1.3, kWorseSlack = 0.2;  // of a loss that did not fall; noise of small batches stays within
+constexpr double kVanished = 1e-6, kExploded = 1e5; // of the median layer's gradient
+constexpr double kMostSilent = 0.9;
+
+// Rows of weights are units; a row whose gradient was never anything but zero belongs to a unit that never spoke.
+void note_gradients(Engine& engine, FirstSteps& steps, std::vector<torch::Tensor>& spoke) {
+  const auto& gradients = engine.gradients();
+  steps.squares.resize(gradients.size(), 0.0);
+  spoke.resize(gradients.size());
+  for (size_t p = 0; p < gradients.size(); ++p) {
+    const torch::Tensor gradient = gradients[p].to(torch::kCPU, torch::kFloat64);
+    steps.squares[p] += gradient.square().sum().item<double>();
+    if (gradient.dim() < 2) continue;
+    const torch::Tensor active = gradient.flatten(1).abs().amax(1) > 0;
+    spoke[p] = spoke[p].defined() ? spoke[p].logical_or(active) : active;
+  }
+}
+
+double rms(const FirstSteps& steps, const std::vector<model::NamedTensor>& parameters, size_t p) {
+  return std::sqrt(steps.squares[p] / static_cast<double>(parameters[p].tensor.numel()));
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < 4; ++i) text += (i > 0 ? ", " : "") + names[i];
+  return names.size() > 4 ? text + " and " + std::to_string(names.size() - 4) + " more" : text;
+}
+
+// A layer whose bias learns and whose weight does not has inputs that are all zero: what is before it is dead.
+std::string dead_input_of(const FirstSteps& steps, const std::vector<model::NamedTensor>& parameters) {
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    const std::string& name = parameters[p].name;
+    if (steps.squares[p] > 0 || !name.ends_with("weight") || parameters[p].tensor.dim() < 2) continue;
+    const std::string bias = name.substr(0, name.size() - 6) + "bias";
+    for (size_t q = 0; q < parameters.size(); ++q) {
+      if (parameters[q].name == bias && steps.squares[q] > 0) return name.substr(0, name.size() - 7);
+    }
+  }
+  return "";
+}
+
+// True when it found something to say.
+bool unreached(const FirstSteps& steps, const std::vector<model::NamedTensor>& parameters, SanityFinding& finding) {
+  std::vector<std::string> silent;
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    if (steps.squares[p] == 0) silent.push_back(parameters[p].name);
+  }
+  if (silent.empty()) return false;
+  finding.what = say("%zu of %zu parameters get no gradient: ", silent.size(), parameters.size()) + listed(silent);
+  if (const std::string layer = dead_input_of(steps, parameters); !layer.empty()) {
+    judge(finding, Verdict::fail, "dead_activation", "the inputs of " + layer + " are all zero: the activation before it is dead",
+          "use smaller biases or a lower learning rate, normalised inputs, or model.activation=gelu");
+  } else {
+    judge(finding, Verdict::fail, "no_gradient", "they are frozen, detached from the loss, or never used", "check the path from the loss to them");
+  }
+  return true;
+}
+
+void judge_sizes(const Subject& subject, const FirstSteps& steps, const std::vector<model::NamedTensor>& parameters, SanityFinding& finding) {
+  std::vector<double> sizes;
+  size_t smallest = 0, largest = 0;
+  bool any = false;
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    if (parameters[p].tensor.dim() < 2) continue;  // a bias before a norm rightly gets next to nothing
+    const double size = rms(steps, parameters, p);
+    sizes.push_back(size);
+    if (!any || size < rms(steps, parameters, smallest)) smallest = p;
+    if (!any || size > rms(steps, parameters, largest)) largest = p;
+    any = true;
+  }
+  if (!any) return;
+  std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2), sizes.end());
+  const double median = sizes[sizes.size() / 2], low = rms(steps, parameters, smallest), high = rms(steps, parameters, largest);
+  finding.what += say("; smallest %.1e (%s), largest %.1e (%s)", low, parameters[smallest].name.c_str(), high, parameters[largest].name.c_str());
+  if (low < kVanished * high) {
+    judge(finding, Verdict::fail, "vanishing_gradient", "the gradient is lost on the way to " + parameters[smallest].name,
+          "fewer layers, model.norm=batch, or model.activation=relu");
+  } else if (high > kExploded * median) {
+    judge(finding, Verdict::fail, "exploding_gradient", "the gradient grows on the way to " + parameters[largest].name, "trainer.grad_clip_norm=1, or smaller initial weights");
+  }
+  const int64_t outputs = outputs_for(subject.loss.name(), subject.info());
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    const bool units = steps.silent_rows[p] >= 0 && parameters[p].tensor.size(0) != outputs && parameters[p].name.find("embedding") == std::string::npos;
+    if (!units || steps.silent_rows[p] <= kMostSilent || finding.verdict != Verdict::pass) continue;
+    finding.what += say("; %.0f %% of the units of %s never speak", 100 * steps.silent_rows[p], parameters[p].name.c_str());
+    judge(finding, Verdict::fail, "dead_activation", "their activation is zero for every sample", "use smaller biases or normalised inputs, or model.activation=gelu");
+  }
+}
+
+}  // namespace
+
+FirstSteps& first_steps(Subject& subject) {
+  if (subject.first_steps) return *subject.first_steps;
+  FirstSteps& steps = subject.first_steps.emplace();
+  const spec::Job& job = subject.job;
+  const Lengths lengths = lengths_of(job, subject.info().train_size, subject.info().tokens_per_sample);
+  const Schedule schedule(job.scheduler, lengths);
+  steps.planned = lengths.total_steps.value_or(1'000'000);
+  steps.knows_nothing = loss_of_zeros(subject, subject.load(data::Part::train, subject.draw(subject.train, 256, 21)));
+  Trial trial(subject, job, subject.data);
+  std::vector<torch::Tensor> spoke;
+  const double until = subject.until(kSeconds);
+  try {
+    for (int64_t i = 0; i < std::min(kSteps, steps.planned); ++i) {
+      steps.rates.push_back(job.optimizer.lr * schedule.factor(i));
+      steps.losses.push_back(trial.engine().step(steps.rates.back(), false).loss);
+      if (i < kGradientSteps) note_gradients(trial.engine(), steps, spoke);
+      steps.out_of_time = subject.now() > until;
+      if (steps.out_of_time) break;
+    }
+  } catch (const Diverged& diverged) {
+    steps.diverged = diverged.what();
+  }
+  for (const torch::Tensor& rows : spoke) {
+    steps.silent_rows.push_back(rows.defined() ? 1.0 - rows.to(torch::kFloat64).mean().item<double>() : -1.0);
+  }
+  return steps;
+}
+
+void check_gradients(Subject& subject, SanityFinding& finding) {
+  const auto model = subject.make_model();
+  std::vector<model::NamedTensor> parameters = model->parameters();
+  std::vector<std::string> frozen;
+  for (const auto& parameter : parameters) {
+    if (!parameter.tensor.requires_grad()) frozen.push_back(parameter.name);
+  }
+  if (!frozen.empty()) {
+    finding.what = say("%zu of %zu parameters are frozen: ", frozen.size(), parameters.size()) + listed(frozen);
+    subject.no_training = "some parameters are frozen";
+    judge(finding, Verdict::fail, "no_gradient", "they do not require a gradient", "make them require one, or register them as buffers");
+    return;
+  }
+  const FirstSteps& steps = first_steps(subject);
+  if (steps.squares.empty()) {
+    finding.verdict = Verdict::skip;
+    finding.what = "no step could be made: " + steps.diverged.substr(0, steps.diverged.find('\n'));
+    return;
+  }
+  if (unreached(steps, parameters, finding)) return;
+  finding.what = say("all %zu parameters get one", parameters.size());
+  judge_sizes(subject, steps, parameters, finding);
+}
+
+void check_first_steps(Subject& subject, SanityFinding& finding) {
+  const FirstSteps& steps = first_steps(subject);
+  if (!steps.diverged.empty()) {
+    finding.what = say("step %zu: ", steps.losses.size()) + steps.diverged.substr(0, steps.diverged.find('\n'));
+    judge(finding, Verdict::fail, "diverged", "the learning rate is too large, or inputs are not normalised",
+          say("optimizer.lr=%.1g, or scheduler.warmup=100st, or trainer.grad_clip_norm=1", subject.job.optimizer.lr / 10));
+    return;
+  }
+  const size_t n = steps.losses.size();
+  if (n < 5) {
+    finding.verdict = Verdict::skip;
+    finding.what = say("only %zu steps in the time there was", n);
+    return;
+  }
+  const size_t tail = std::max<size_t>(2, n / 5);
+  const double end = std::accumulate(steps.losses.end() - static_cast<std::ptrdiff_t>(tail), steps.losses.end(), 0.0) / static_cast<double>(tail);
+  const double start = steps.losses[0];
+  finding.what = say("loss %.4g -> %.4g in %zu steps of %lld", start, end, n, static_cast<long long>(steps.planned));
+  if (end > kWorse * std::max(start, steps.knows_nothing) + kWorseSlack) {
+    judge(finding, Verdict::fail, "learning_rate_too_large", say("a learning rate of %.1g throws the weights about", subject.job.optimizer.lr),
+          say("optimizer.lr=%.1g, or a longer scheduler.warmup", subject.job.optimizer.lr / 10));
+  }
+}
+
+}  // namespace sinew::train::sanity
