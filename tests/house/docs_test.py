@@ -1,0 +1,93 @@
+"""Pages agree with the code and with each other: links, paths, the room table, commands, exit codes."""
+import re
+import unittest
+
+from house import ROOT, project_files, text_of
+from layers_test import MAY_INCLUDE
+
+PAGES = [path for path in project_files() if path.suffix == ".md"]
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+CODE = re.compile(r"`([^`\n]+)`")
+# A path in code marks: begins with a folder of the repository and has no placeholder.
+PATH = re.compile(r"^(?:src|docs|tests|cmake|examples|bench)/[\w./-]*$")
+# A path within src/: "train/engine.cpp", "base/".
+IN_SOURCE = re.compile(r"^(?:base|spec|checkpoint|report|data|model|train|cli|worker)/(?:[\w-]+\.(?:h|cpp))?$")
+
+
+def fenced_removed(text):
+    return re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(text):
+    """Headings as the anchors a renderer gives them."""
+    titles = re.findall(r"^#+ (.*)$", fenced_removed(text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+class Docs(unittest.TestCase):
+    def test_every_link_resolves(self):
+        found = []
+        for page in PAGES:
+            for target in LINK.findall(fenced_removed(text_of(page))):
+                if re.match(r"https?://", target):
+                    continue
+                name, _, anchor = target.partition("#")
+                where = (ROOT / page).parent / name if name else ROOT / page
+                if not where.exists():
+                    found.append(f"{page}: {target} is not there")
+                elif anchor and anchor not in anchors(where.read_text()):
+                    found.append(f"{page}: {target} has no such heading")
+        self.assertEqual(found, [])
+
+    def test_every_path_named_exists(self):
+        found = []
+        for page in PAGES:
+            for word in CODE.findall(fenced_removed(text_of(page))):
+                if PATH.match(word) and not (ROOT / word).exists():
+                    found.append(f"{page}: {word}")
+                if IN_SOURCE.match(word) and not (ROOT / "src" / word).exists() and word not in ("model/", "data/"):
+                    found.append(f"{page}: src/{word}")
+        self.assertEqual(found, [])
+
+    def test_the_room_table_is_the_source_tree(self):
+        rooms = re.findall(r"^\| `(\w+)/` \|", text_of("README.md"), re.MULTILINE)
+        self.assertEqual(set(rooms), {path.name for path in (ROOT / "src").iterdir() if path.is_dir()})
+        self.assertEqual(len(rooms), len(set(rooms)))
+
+    def test_the_room_table_stands_in_the_order_of_includes(self):
+        rooms = re.findall(r"^\| `(\w+)/` \|", text_of("README.md"), re.MULTILINE)
+        for room in rooms:
+            for other in MAY_INCLUDE[room]:
+                self.assertLess(rooms.index(other), rooms.index(room), f"{room} includes {other}, which stands below it")
+
+    def test_every_command_is_documented(self):
+        array = re.search(r"kCommands\[\] = \{(.*?)\n\};", text_of("src/cli/main.cpp"), re.DOTALL).group(1)
+        commands = set(re.findall(r'^\s*\{"([\w-]+)",', array, re.MULTILINE))
+        self.assertTrue(commands)
+        page = set(re.findall(r"^## `sinew ([\w-]+)", text_of("docs/reference/commands.md"), re.MULTILINE))
+        self.assertEqual(page, commands)
+
+    def test_exit_codes_are_those_of_the_code(self):
+        body = re.search(r"enum ExitCode \{(.*?)\};", text_of("src/cli/commands.h"), re.DOTALL).group(1)
+        codes = set(re.findall(r"= (\d+)", body))
+        page = set(re.findall(r"^\| `(\d+)` \|", text_of("docs/reference/exit-codes.md"), re.MULTILINE))
+        self.assertLessEqual(codes, page)
+        self.assertEqual(page - codes, {"130", "143"})  # given by signals
+
+    def test_the_two_commands_stand_in_the_readme(self):
+        readme = text_of("README.md")
+        self.assertIn("\n./dev train examples/fashion-mnist.yaml\n", readme)
+        self.assertIn("\n./dev test\n", readme)
+
+    def test_pages_that_must_be_there(self):
+        for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "docs/glossary.md"):
+            self.assertTrue((ROOT / name).is_file(), name)
+        self.assertRegex(text_of("CHANGELOG.md"), r"(?m)^## ")
+
+    def test_a_change_log_has_the_version_of_the_build(self):
+        version = re.search(r"project\(sinew VERSION ([\d.]+)", text_of("CMakeLists.txt")).group(1)
+        self.assertRegex(text_of("CHANGELOG.md"), rf"(?m)^## {re.escape(version)}\b")
+
+
+if __name__ == "__main__":
+    unittest.main()

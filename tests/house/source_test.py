@@ -1,0 +1,78 @@
+"""Forms of source files, headers nobody includes, and one list of packages."""
+import re
+import unittest
+
+from house import ROOT, project_files, source_files, text_of
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+class Source(unittest.TestCase):
+    def test_every_header_says_what_it_is_and_is_included_once(self):
+        found = []
+        for path in source_files():
+            if path.suffix == ".h":
+                text = text_of(path)
+                if not text.startswith("// "):
+                    found.append(f"{path}: begins without a comment that says why it is there")
+                if not re.search(r"^#pragma once$", text, re.MULTILINE):
+                    found.append(f"{path}: no #pragma once")
+        self.assertEqual(found, [])
+
+    def test_every_source_begins_with_a_comment_or_an_include(self):
+        found = [str(path) for path in source_files()
+                 if path.suffix == ".cpp" and not re.match(r"// |#include ", text_of(path))]
+        self.assertEqual(found, [])
+
+    def test_every_header_is_included_somewhere(self):
+        included = {name for path in source_files() for name in INCLUDE.findall(text_of(path))}
+        dead = [str(path) for path in source_files()
+                if path.suffix == ".h" and str(path.relative_to("src")) not in included]
+        self.assertEqual(dead, [])
+
+    def test_file_names_are_snake_case(self):
+        found = [str(path) for path in source_files() if not re.fullmatch(r"[a-z][a-z0-9_]*\.(h|cpp)", path.name)]
+        self.assertEqual(found, [])
+
+    def test_no_house_of_helpers(self):
+        found = [str(path) for path in source_files() if re.search(r"(util|helper|common|manager|misc)", path.name)]
+        self.assertEqual(found, [])
+
+    def test_text_files_end_with_one_newline_and_no_blanks(self):
+        found = []
+        for path in project_files():
+            if path.suffix in (".h", ".cpp", ".py", ".md", ".sh", ".cmake", ".yaml") or path.name in ("dev", "Dockerfile"):
+                text = text_of(path)
+                if text and (not text.endswith("\n") or text.endswith("\n\n")):
+                    found.append(f"{path}: must end with one newline")
+                found += [f"{path}:{n}: blanks at the end" for n, line in enumerate(text.split("\n"), 1)
+                          if line != line.rstrip()]
+        self.assertEqual(found, [])
+
+
+class Packages(unittest.TestCase):
+    def packages(self, text, name):
+        return set(re.search(rf"^{name}=\(([^)]*)\)", text, re.MULTILINE).group(1).split())
+
+    def test_the_image_installs_what_dev_installs(self):
+        dockerfile, dev = text_of("Dockerfile"), text_of("dev")
+        build, runtime = re.split(r"^FROM ", dockerfile, flags=re.MULTILINE)[1:]
+        self.assertRegex(build, r"\./dev build")  # one list: dev's
+        known = self.packages(dev, "PACKAGES")
+        for stage in (build, runtime):
+            for words in re.findall(r"apt-get install -y --no-install-recommends ([^&;]*)", stage.replace("\\\n", " ")):
+                for package in words.split():
+                    library = re.sub(r"[\d.]*(-\d+)?$", "", package)
+                    self.assertTrue(package in known or any(name.startswith(library) for name in known),
+                                    f"{package} is not in PACKAGES of ./dev")
+
+    def test_the_image_runs_as_nobody_special(self):
+        dockerfile = text_of("Dockerfile")
+        self.assertRegex(dockerfile, r'(?m)^ENTRYPOINT \["sinew"\]$')
+        runtime = dockerfile.rsplit("\nFROM ", 1)[1]
+        self.assertLess(runtime.index("\nUSER "), runtime.index("\nENTRYPOINT"))
+        self.assertNotRegex(runtime, r"(?m)^USER (root|0)\b")
+
+
+if __name__ == "__main__":
+    unittest.main()
