@@ -20,7 +20,7 @@ constexpr double kByHeart = 0.1, kLearns = 0.5;  // of the loss of knowing nothi
 constexpr int64_t kShortJob = 500;               // steps; shorter jobs are judged as if they had as many
 
 struct Outcome {
-  double lr = 0, lowest = INFINITY;
+  double lr = 0, start = 0, lowest = INFINITY;
   int64_t steps = 0;
   int64_t half_after = 0;  // steps until the loss had halved; 0: never
   bool diverged = false, out_of_time = false;
@@ -63,9 +63,10 @@ Outcome train_on(const Subject& subject, const spec::Job& job, const data::Datas
   try {
     while (outcome.steps < most && outcome.lowest > kByHeart * nothing) {
       const double loss = trial.engine().step(lr, false).loss;
+      if (outcome.steps == 0) outcome.start = std::max(loss, nothing);
       outcome.lowest = std::min(outcome.lowest, loss);
       ++outcome.steps;
-      if (outcome.half_after == 0 && loss < kLearns * nothing) outcome.half_after = outcome.steps;
+      if (outcome.half_after == 0 && loss < kLearns * outcome.start) outcome.half_after = outcome.steps;
       if (subject.now() > until) {
         outcome.out_of_time = true;
         break;
@@ -100,7 +101,7 @@ void check_one_batch(Subject& subject, SanityFinding& finding) {
   const double lr = job.optimizer.lr;
   const Outcome own = train_on(plain, job, batch, lr, kSteps, subject.until(kSeconds), nothing);
   finding.what = own.diverged ? say("loss is not finite after %lld steps on %zu samples at lr %.2g", static_cast<long long>(own.steps), chosen.size(), lr)
-                              : say("loss %.4g -> %.4g on %zu samples in %lld steps at lr %.2g", nothing, own.lowest, chosen.size(), static_cast<long long>(own.steps), lr);
+                              : say("loss %.4g -> %.4g on %zu samples in %lld steps at lr %.2g", own.start, own.lowest, chosen.size(), static_cast<long long>(own.steps), lr);
   if (own.half_after > 0) return;
   if (own.out_of_time) {
     finding.verdict = Verdict::skip;
@@ -108,7 +109,7 @@ void check_one_batch(Subject& subject, SanityFinding& finding) {
     return;
   }
   // Down first where it blew up, else up: whichever halves the loss names the rate as the cause.
-  const bool blew_up = own.diverged || own.lowest > 0.95 * nothing;
+  const bool blew_up = own.diverged || own.lowest > 0.95 * own.start;
   std::vector<double> rates;
   for (double factor = 10; factor <= 1e6 && (lr / factor >= 1e-5) && blew_up; factor *= 10) rates.push_back(lr / factor);
   for (double factor = 10; lr * factor <= 1.0001 && !own.diverged; factor *= 10) rates.push_back(lr * factor);

@@ -102,7 +102,14 @@ Excerpt::Excerpt(const data::Dataset& whole, data::Part part, std::vector<int64_
 data::Batch Excerpt::load(data::Part, std::span<const int64_t> samples, const data::SampleContext& context) const {
   std::vector<int64_t> chosen;
   for (const int64_t sample : samples) chosen.push_back(samples_.at(static_cast<size_t>(sample)));
-  return whole_.load(part_, chosen, {context.seed, 0, false});
+  data::Batch batch = whole_.load(part_, chosen, {context.seed, 0, false});
+  // Rows come in the order asked for, corrupt ones left out: back to this data set's own indices.
+  size_t at = 0;
+  for (int64_t& sample : batch.samples) {
+    while (chosen.at(at) != sample) ++at;
+    sample = samples[at++];
+  }
+  return batch;
 }
 
 std::string Excerpt::describe(data::Part, int64_t sample) const { return whole_.describe(part_, samples_.at(static_cast<size_t>(sample))); }
