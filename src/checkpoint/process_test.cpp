@@ -140,10 +140,10 @@ TEST(RealDisk, AWriterWorksOnIt) {
     Writer writer(system_disk(), {root, mirror, 2, 1});
     for (const int64_t step : {1, 2, 3, 4}) {
       ASSERT_TRUE(writer.submit(Sample(step, 3'000'000).owned()));
-      ASSERT_TRUE(writer.wait(60));
+      ASSERT_TRUE(writer.wait(300));
       EXPECT_EQ(writer.status().trouble, "");
       if (step == 1) writer.set_best({Step(1)});
-      ASSERT_TRUE(writer.wait(60));
+      ASSERT_TRUE(writer.wait(300));
     }
   }
   EXPECT_EQ(list(system_disk(), root).size(), 3U);

@@ -14,7 +14,7 @@ namespace sinew::checkpoint {
 namespace {
 
 const std::string kRoot = "checkpoints";
-constexpr double kLong = 60;  // seconds no test reaches unless something hangs
+constexpr double kLong = 300;  // seconds no test reaches unless something hangs
 
 class SetClock final : public Clock {
  public:
