@@ -2,7 +2,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -14,12 +13,40 @@
 namespace sinew::cli {
 namespace {
 
+constexpr const char* kHelp =
+    "usage: sinew runs [list | show RUN | compare RUN RUN ...] [options]\n\n"
+    "Runs and how they went. RUN is a run directory, the end of a run's id, or 'last'.\n\n"
+    "  list                 all runs, newest first (the default)\n"
+    "  show RUN             one run\n"
+    "  compare RUN RUN ...  options that differ, and metrics side by side\n\n"
+    "options:\n"
+    "  --root DIR           directory of the runs (default: runs)\n"
+    "  --format FORMAT      table (default) or json";
+
 struct Wishes {
   std::string root = "runs", format = "table";
-  std::string run;
-  std::vector<std::string> compared;
+  std::vector<std::string> words;  // the verb and its runs
   bool json() const { return format == "json"; }
 };
+
+Wishes parse(const Arguments& arguments) {
+  Wishes wishes;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (word == "--root" || word == "--format") {
+      if (i + 1 == arguments.size()) throw UsageError(word + " needs a value", "sinew runs --help");
+      (word == "--root" ? wishes.root : wishes.format) = arguments[++i];
+    } else if (word.starts_with("-")) {
+      throw UsageError("no option '" + word + "'", "sinew runs --help");
+    } else {
+      wishes.words.push_back(word);
+    }
+  }
+  if (wishes.format != "table" && wishes.format != "json") {
+    throw UsageError("--format is table or json, not '" + wishes.format + "'", "sinew runs --help");
+  }
+  return wishes;
+}
 
 int terminal_columns() {  // 0: not a terminal
   winsize size{};
@@ -49,14 +76,14 @@ int list(const Wishes& wishes) {
 }
 
 int show(const Wishes& wishes) {
-  const report::RunSummary run = report::pick_run(wishes.root, wishes.run);
+  const report::RunSummary run = report::pick_run(wishes.root, wishes.words[1]);
   print(wishes.json() ? report::run_json(run) : report::run_details(run));
   return kDone;
 }
 
 int compare(const Wishes& wishes) {
   std::vector<report::RunSummary> runs;
-  for (const std::string& name : wishes.compared) runs.push_back(report::pick_run(wishes.root, name));
+  for (size_t i = 1; i < wishes.words.size(); ++i) runs.push_back(report::pick_run(wishes.root, wishes.words[i]));
   print(wishes.json() ? report::compare_json(runs) : report::compare_table(runs, terminal_columns()));
   return kDone;
 }
@@ -64,29 +91,15 @@ int compare(const Wishes& wishes) {
 }  // namespace
 
 int run_runs(const Arguments& arguments) {
-  Wishes wishes;
-  CLI::App app("Runs and how they went. RUN is a run directory, the end of a run's id, or 'last'.", "sinew runs");
-  app.add_option("--root", wishes.root, "directory of the runs")->capture_default_str();
-  app.add_option("--format", wishes.format, "table or json")
-      ->check(CLI::IsMember({"table", "json"}))
-      ->capture_default_str();
-  app.fallthrough();
-  app.require_subcommand(0, 1);
-  app.add_subcommand("list", "all runs, newest first (the default)")->fallthrough();
-  CLI::App* show_command = app.add_subcommand("show", "one run")->fallthrough();
-  show_command->add_option("RUN", wishes.run)->required();
-  CLI::App* compare_command =
-      app.add_subcommand("compare", "options that differ, and metrics side by side")->fallthrough();
-  compare_command->add_option("RUN", wishes.compared)->required()->expected(2, 20);
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error), kDone;  // --help
-    std::fprintf(stderr, "sinew runs: %s\n  try: sinew runs --help\n", error.what());
-    return kUsage;
-  }
-  if (show_command->parsed()) return show(wishes);
-  return compare_command->parsed() ? compare(wishes) : list(wishes);
+  if (print_help_if_asked(arguments, kHelp)) return kDone;
+  const Wishes wishes = parse(arguments);
+  const std::string verb = wishes.words.empty() ? "list" : wishes.words[0];
+  const size_t runs = wishes.words.empty() ? 0 : wishes.words.size() - 1;
+  if (verb == "list" && runs == 0) return list(wishes);
+  if (verb == "show" && runs == 1) return show(wishes);
+  if (verb == "compare" && runs >= 2) return compare(wishes);
+  throw UsageError("'" + verb + "' with " + std::to_string(runs) + " runs is not something to do with runs",
+                   "sinew runs list, sinew runs show RUN, or sinew runs compare RUN RUN");
 }
 
 }  // namespace sinew::cli
