@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/check.h"
 #include "base/error.h"
+#include "train/artifact.h"
 #include "train/engine.h"
 #include "train/judge.h"
 #include "train/resolve.h"
@@ -23,6 +25,16 @@ constexpr int kTrainingError = 1, kBudget = 3, kResumable = 75;
 
 void write_text(Disk& disk, const std::string& path, const std::string& text) {
   write_durably(disk, path, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+std::string listed(const report::Metrics& metrics) {
+  std::string line;
+  for (const auto& [name, value] : metrics) {
+    char text[64];
+    std::snprintf(text, sizeof text, "  %s %.4f", name.c_str(), value);
+    line += text;
+  }
+  return line;
 }
 
 int terminal_columns() {
@@ -71,8 +83,10 @@ class Run {
   void finish_saving();
   void log_window(bool evaluated);
   void show();
-  void write_artifact();
-  void write_report(const std::string& status, const std::string& error, const std::string& hint);
+  void finish();
+  void test(report::Outcome& outcome);
+  void fail(const Error& error);
+  void write_report(report::Outcome& outcome);
   StateFacts facts() const { return {data_->info().digest, resolved_yaml_, window_.sums}; }
   bool due(const std::optional<int64_t>& every) const {
     return every && *every > 0 && state().step.value % *every == 0;
@@ -107,6 +121,7 @@ class Run {
   std::string stop_status_, stop_reason_;
   std::string told_trouble_;
   int exit_code_ = 0;
+  RunResult result_;
 };
 
 void Run::open() {
@@ -218,17 +233,12 @@ RunResult Run::train() {
   try {
     start_state();
     loop();
-    finish_saving();
-    write_artifact();
-    write_report(stop_status_, "", "");
+    finish();
   } catch (const Error& error) {
-    reporter_->flush();
-    write_report("failed", error.what(), error.hint);
-    reporter_->finish(false);
+    fail(error);
     throw;
   }
-  reporter_->finish(stop_status_ == "done");
-  return {exit_code_, state().step, digest(state()), state().evaluation.last};
+  return result_;
 }
 
 void Run::loop() {
@@ -332,13 +342,7 @@ bool Run::evaluate() {
   const Verdict verdict = judge(state().evaluation, state().step, metrics, resolved_.job);
   state().evaluation = verdict.state;
   log_window(true);
-  std::string line = "step " + std::to_string(state().step.value) + ":";
-  for (const auto& [name, value] : metrics) {
-    char text[64];
-    std::snprintf(text, sizeof text, "  %s %.4f", name.c_str(), value);
-    line += text;
-  }
-  reporter_->say(report::Level::info, "evaluation", line + (verdict.improved ? "  (best)" : ""));
+  reporter_->say(report::Level::info, "evaluation", "step " + std::to_string(state().step.value) + ":" + listed(metrics) + (verdict.improved ? "  (best)" : ""));
   if (!verdict.state.stop.empty()) reporter_->say(report::Level::info, "stop", verdict.state.stop);
   return verdict.improved && resolved_.job.checkpoint.keep_best > 0;
 }
@@ -426,80 +430,55 @@ void Run::finish_saving() {
   if (evaluation.best && disk_.exists(best)) checkpoint::point(disk_, options_.run_directory + "/checkpoints", "best", evaluation.best_step);
 }
 
-void Run::write_artifact() {
-  const bool wants_best = !resolved_.job.early_stopping.monitor.empty() && resolved_.job.early_stopping.restore_best;
-  const Step final_step = state().step;
-  const std::string best = options_.run_directory + "/checkpoints/best";
-  if (wants_best && state().evaluation.best && state().evaluation.best_step != final_step && disk_.exists(best)) {
-    const auto loaded = checkpoint::load(disk_, best);
-    if (!loaded) throw Error("the best checkpoint is damaged: " + loaded.error().file + ": " + loaded.error().what);
-    const EvaluationState kept = state().evaluation;
-    StateFacts ignored;
-    TrainingState at_best = state();  // tensors are handles: restore() writes into copies
-    for (auto* list : {&at_best.parameters, &at_best.buffers, &at_best.ema}) {
-      for (auto& item : *list) item.tensor = item.tensor.clone();
-    }
-    for (auto& [name, tensors] : at_best.optimizer) {
-      for (auto& tensor : tensors) tensor = tensor.clone();
-    }
-    restore(at_best, ignored, *loaded);
-    disk_.make_directories(options_.run_directory + "/model");
-    write_model(at_best, options_.run_directory + "/model/model.safetensors", {{"format", "pt"}}, disk_);
-    reporter_->say(report::Level::info, "best_restored", "the model is that of step " + std::to_string(at_best.step.value) + ", the best");
-  } else {
-    disk_.make_directories(options_.run_directory + "/model");
-    write_model(state(), options_.run_directory + "/model/model.safetensors", {{"format", "pt"}}, disk_);
-  }
-  const data::DataInfo& info = data_->info();
-  const nlohmann::json about = {{"format", 1},
-                                {"job", resolved_yaml_},
-                                {"loss", resolved_.job.loss.name},
-                                {"data", nlohmann::json::parse(data::info_json(info))},
-                                {"input_shape", info.input_shape},
-                                {"classes", info.classes},
-                                {"class_names", info.class_names},
-                                {"input_names", info.input_names},
-                                {"target_mean", info.target_mean},
-                                {"target_std", info.target_std}};
-  write_text(disk_, options_.run_directory + "/model/model.json", about.dump(1) + "\n");
+// The last word on the model: its metrics on data that took no part in any decision.
+void Run::test(report::Outcome& outcome) {
+  if (data_->info().test_size == 0) return;
+  report::Metrics metrics;
+  for (const auto& [name, value] : engine_->evaluate(data::Part::test).metrics) metrics["test/" + name] = value;
+  reporter_->metrics(state().step, state().samples, metrics);
+  reporter_->say(report::Level::info, "test", "test:" + listed(metrics));
+  outcome.last.insert(metrics.begin(), metrics.end());
 }
 
-void Run::write_report(const std::string& status, const std::string& error, const std::string& hint) {
-  report::Outcome outcome;
-  outcome.status = status;
-  outcome.exit_code = status == "failed" ? kTrainingError : exit_code_;
-  outcome.job = resolved_.job.name;
+void Run::finish() {
+  finish_saving();
+  report::Outcome outcome = outcome_of(state(), resolved_.job, data_->info());
+  const std::string restored = restore_best(*engine_, resolved_.job, options_.run_directory, disk_);
+  if (!restored.empty()) reporter_->say(report::Level::info, "best_restored", restored);
+  write_artifact(state(), resolved_.job, resolved_yaml_, data_->info(), options_.run_directory, disk_);
+  if (stop_status_ != "stopped") test(outcome);  // who is told to leave does not start anything
+  outcome.status = stop_status_;
+  outcome.exit_code = exit_code_;
+  write_report(outcome);
+  std::string text = stop_reason_ + "; " + std::to_string(outcome.steps) + " steps, " + std::to_string(outcome.samples) + " samples in " +
+                     std::to_string(static_cast<int64_t>(elapsed())) + " s";
+  if (outcome.objective && !outcome.objective->met) text += "; objective not met (" + outcome.objective->text + ")";
+  reporter_->finish(stop_status_ == "done");
+  reporter_->say(report::Level::info, "end", text + "; digest " + outcome.digest);
+  reporter_->flush();
+  result_ = {exit_code_, Step(outcome.steps), {}, outcome.last};
+  SINEW_CHECK(from_hex(outcome.digest, result_.digest), outcome.digest);
+}
+
+void Run::fail(const Error& error) {
+  report::Outcome outcome = outcome_of(state(), resolved_.job, data_->info());
+  outcome.status = "failed";
+  outcome.exit_code = kTrainingError;
+  outcome.error = error.what();
+  outcome.hint = error.hint;
+  reporter_->flush();
+  write_report(outcome);
+  reporter_->finish(false);
+}
+
+void Run::write_report(report::Outcome& outcome) {
   outcome.started_wall_seconds = started_;
   outcome.seconds = elapsed();
-  outcome.steps = state().step.value;
-  outcome.samples = state().samples;
-  outcome.epochs = static_cast<double>(state().samples) / static_cast<double>(std::max<int64_t>(1, data_->info().train_size));
-  outcome.digest = to_hex(digest(state()));
-  const EvaluationState& evaluation = state().evaluation;
-  const auto& job = resolved_.job;
-  if (evaluation.best) {
-    outcome.best = {job.early_stopping.monitor.empty() ? job.checkpoint.monitor : job.early_stopping.monitor, *evaluation.best,
-                    evaluation.best_step.value};
-  }
-  if (job.objective) {
-    const auto found = evaluation.last.find(job.objective->metric);
-    char text[160];
-    std::snprintf(text, sizeof text, "%s %s %g", job.objective->metric.c_str(), job.objective->at_least ? ">=" : "<=", job.objective->value);
-    outcome.objective = {text, evaluation.objective_met, found == evaluation.last.end() ? std::nan("") : found->second};
-  }
-  outcome.last = evaluation.last;
-  outcome.error = error;
-  outcome.hint = hint;
   try {
     write_text(disk_, options_.run_directory + "/report.json", report::outcome_json(outcome));
   } catch (const DiskError& trouble) {
     reporter_->say(report::Level::error, "report_failed", trouble.what());
   }
-  if (status == "failed") return;
-  std::string text = stop_reason_ + "; " + std::to_string(outcome.steps) + " steps, " + std::to_string(outcome.samples) + " samples in " +
-                     std::to_string(static_cast<int64_t>(outcome.seconds)) + " s";
-  if (outcome.objective && !outcome.objective->met) text += "; objective not met (" + outcome.objective->text + ")";
-  reporter_->say(report::Level::info, "end", text + "; digest " + outcome.digest);
 }
 
 void Run::show() {

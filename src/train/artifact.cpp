@@ -1,0 +1,69 @@
+#include "train/artifact.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "train/state.h"
+
+namespace sinew::train {
+
+std::string restore_best(Engine& engine, const spec::Job& job, const std::string& run_directory, Disk& disk) {
+  const EvaluationState evaluation = engine.state().evaluation;
+  const std::string best = run_directory + "/checkpoints/best";
+  const bool wanted = !job.early_stopping.monitor.empty() && job.early_stopping.restore_best;
+  if (!wanted || !evaluation.best || evaluation.best_step == engine.state().step || !disk.exists(best)) return "";
+  const auto loaded = checkpoint::load(disk, best);
+  if (!loaded) {
+    throw Error("the best checkpoint is damaged: " + loaded.error().file + ": " + loaded.error().what,
+                "the last one is in " + run_directory + "/checkpoints/last");
+  }
+  StateFacts ignored;
+  restore(engine.state(), ignored, *loaded);
+  engine.state_replaced();
+  return "the model is that of step " + std::to_string(loaded->step.value) + ", the best";
+}
+
+void write_artifact(const TrainingState& state, const spec::Job& job, const std::string& resolved_yaml,
+                    const data::DataInfo& info, const std::string& run_directory, Disk& disk) {
+  const std::string directory = run_directory + "/model";
+  disk.make_directories(directory);
+  write_model(state, directory + "/model.safetensors", {{"format", "pt"}}, disk);
+  const nlohmann::json about = {{"format", 1},
+                                {"job", resolved_yaml},
+                                {"loss", job.loss.name},
+                                {"data", nlohmann::json::parse(data::info_json(info))},
+                                {"input_shape", info.input_shape},
+                                {"classes", info.classes},
+                                {"class_names", info.class_names},
+                                {"input_names", info.input_names},
+                                {"target_mean", info.target_mean},
+                                {"target_std", info.target_std}};
+  const std::string text = about.dump(1) + "\n";
+  write_durably(disk, directory + "/model.json", std::as_bytes(std::span(text.data(), text.size())));
+}
+
+report::Outcome outcome_of(const TrainingState& state, const spec::Job& job, const data::DataInfo& info) {
+  report::Outcome outcome;
+  outcome.job = job.name;
+  outcome.steps = state.step.value;
+  outcome.samples = state.samples;
+  outcome.epochs = static_cast<double>(state.samples) / static_cast<double>(std::max<int64_t>(1, info.train_size));
+  outcome.digest = to_hex(digest(state));
+  outcome.last = state.evaluation.last;
+  if (state.evaluation.best) {
+    outcome.best = {job.early_stopping.monitor.empty() ? job.checkpoint.monitor : job.early_stopping.monitor,
+                    *state.evaluation.best, state.evaluation.best_step.value};
+  }
+  if (job.objective) {
+    const auto found = state.evaluation.last.find(job.objective->metric);
+    char text[160];
+    std::snprintf(text, sizeof text, "%s %s %g", job.objective->metric.c_str(), job.objective->at_least ? ">=" : "<=",
+                  job.objective->value);
+    outcome.objective = {text, state.evaluation.objective_met,
+                         found == state.evaluation.last.end() ? std::nan("") : found->second};
+  }
+  return outcome;
+}
+
+}  // namespace sinew::train

@@ -1,0 +1,20 @@
+// Inside train/: what a run leaves behind when it ends: the model for serving, and how it went.
+#pragma once
+
+#include "train/engine.h"
+#include "train/train.h"
+
+namespace sinew::train {
+
+// Puts the weights of the best checkpoint into the engine, where early stopping wants them and they are not there
+// already. Returns what was done as a sentence; "" for nothing. Throws Error when that checkpoint is damaged.
+std::string restore_best(Engine& engine, const spec::Job& job, const std::string& run_directory, Disk& disk);
+
+// <run>/model/: model.safetensors (averaged weights where there are any) and model.json, which is all that serving needs.
+void write_artifact(const TrainingState& state, const spec::Job& job, const std::string& resolved_yaml,
+                    const data::DataInfo& info, const std::string& run_directory, Disk& disk);
+
+// The part of report.json that is a function of the state.
+report::Outcome outcome_of(const TrainingState& state, const spec::Job& job, const data::DataInfo& info);
+
+}  // namespace sinew::train
