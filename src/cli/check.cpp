@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/worker_process.h"
 
 namespace sinew::cli {
 namespace {
@@ -30,18 +31,6 @@ std::string seconds(const std::string& text) {
     throw UsageError("--time takes seconds, not '" + text + "'", "--time 60");
   }
   return text;
-}
-
-// Only returns by throwing.
-int become_worker(std::vector<std::string> words) {
-  words.insert(words.begin(), (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "sinew-worker").string());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  setenv("MKL_CBWR", "AUTO", 0);  // same kernels for same shapes; read when the worker's libraries load
-  std::fflush(stdout);
-  execv(argv[0], argv.data());
-  throw Error("cannot start " + words[0] + ": " + std::strerror(errno), "build it: ./dev build");
 }
 
 }  // namespace

@@ -46,7 +46,5 @@ int run_eval(const Arguments& arguments);
 int run_predict(const Arguments& arguments);
 int run_init(const Arguments& arguments);
 int run_checkpoint(const Arguments& arguments);  // checkpoint.cpp
-int run_init(const Arguments& arguments);
-int run_runs(const Arguments& arguments);
 
 }  // namespace sinew::cli

@@ -25,10 +25,8 @@ constexpr Command kCommands[] = {
     {"runs", "runs so far: list, show, compare", run_runs},
     {"validate", "check a job file and report every problem at once", run_validate},
     {"schema", "print the JSON Schema or the reference page of the job file", run_schema},
-    {"init", "write a job file for a data set", run_init},
     {"checkpoint", "list, verify or show checkpoints", run_checkpoint},
     {"init", "write a job file for a data set", run_init},
-    {"runs", "runs so far: list, show, compare", run_runs},
 };
 
 int print_help() {

@@ -69,7 +69,9 @@ void put(Node& root, const std::string& key, Node value, const std::vector<std::
     return;
   }
   for (Entry& entry : section->entries) {
-    if (entry.key == leaf) entry = {leaf, place, std::move(value)};
+    if (entry.key != leaf) continue;
+    entry = {leaf, place, std::move(value)};
+    return;
   }
 }
 

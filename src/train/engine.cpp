@@ -212,16 +212,18 @@ void Engine::expect_next(const data::StepRange& range) {
   const auto& trainer = options_.job.trainer;
   data::StepRange ahead = range;
   for (int64_t step = state_.step.value; step <= state_.step.value + 2; ++step) {
+    const int64_t batch_size = state_.control.batch_size(Step(step), trainer.batch_size);
     if (step > expected_step_) {
       std::vector<data::ShardRequest> requests;
-      for (const auto& [first, last] : data::split_into_shards(ahead.count, trainer.batch_size, shards())) {
+      for (const auto& [first, last] : data::split_into_shards(ahead.count, batch_size, shards())) {
         if (first < last) requests.push_back({data::Part::train, ahead.epoch, ahead.first + first, last - first});
       }
       options_.prefetcher->expect(requests);
       expected_step_ = step;
     }
-    ahead = data::step_range(data::after(ahead, info_.train_size, trainer.batch_size, trainer.drop_last), info_.train_size,
-                             trainer.batch_size, trainer.drop_last);
+    const int64_t next_batch_size = state_.control.batch_size(Step(step + 1), trainer.batch_size);
+    ahead = data::step_range(data::after(ahead, info_.train_size, batch_size, trainer.drop_last), info_.train_size,
+                             next_batch_size, trainer.drop_last);
   }
 }
 

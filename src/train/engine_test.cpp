@@ -195,6 +195,32 @@ TEST(StepContract, BuffersTakeTheWeightedMeanOfTheShardsDeltas) {
   }
 }
 
+TEST(StepContract, LiveControlIsPartOfTheStory) {
+  for (Case& test : contract_jobs()) {
+    const auto story = [&](int64_t lanes, bool prefetched, bool controlled) {
+      test.job.trainer.lanes = lanes;
+      if (prefetched) test.data.pretend_on_disk();
+      TestEngine engine(test.job, test.data);
+      std::vector<std::string> list;
+      ControlLog& control = engine.engine.state().control;
+      if (controlled) {
+        control.append({Step(2), ControlEntry::Kind::learning_rate, 0.5, "asked for"});
+        control.append({Step(3), ControlEntry::Kind::batch_size, 56, "asked for"});
+        control.append({Step(4), ControlEntry::Kind::checkpoint, 0, "asked for"});
+      }
+      for (int i = 0; i < 6; ++i) {
+        engine.engine.step(0.01 * control.learning_rate_factor(Step(i)), false);
+        list.push_back(to_hex(digest(engine.engine.state())));
+      }
+      return list;
+    };
+    const auto calm = story(1, false, false), controlled = story(1, false, true);
+    EXPECT_TRUE(std::equal(calm.begin(), calm.begin() + 2, controlled.begin())) << test.name;  // not before its step
+    EXPECT_NE(calm[2], controlled[2]) << test.name;
+    EXPECT_EQ(story(2, true, true), controlled) << test.name;
+  }
+}
+
 TEST(Engine, ATrainedModelLearns) {
   for (Case& test : contract_jobs()) {
     test.job.optimizer.lr = 0.01;

@@ -23,9 +23,9 @@ using worker::Words;
 
 std::atomic<int> stop_signals{0}, checkpoint_signals{0};
 
-void on_stop(int) {
+void on_stop(int signal) {
   // The first asks for a checkpoint and an orderly end; the second means now.
-  if (stop_signals.fetch_add(1) >= 1) _exit(130);
+  if (stop_signals.fetch_add(1) >= 1) _exit(128 + signal);
 }
 void on_checkpoint(int) { checkpoint_signals.fetch_add(1); }
 
