@@ -108,7 +108,7 @@ class CsvReader final : public RowReader {
   const char* find_field_end(const char* from) {
 #ifdef __SSE2__
     while (true) {
-      if (from >= block_ && from < block_ + 64 && block_ != nullptr) {
+      if (block_ != nullptr && from >= block_ && from < block_ + 64) {
         const uint64_t ahead = ends_ & (~uint64_t{0} << (from - block_));
         if (ahead != 0) return block_ + std::countr_zero(ahead);
         from = block_ + 64;

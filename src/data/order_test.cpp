@@ -33,7 +33,7 @@ TEST(Permutation, IsABijectionForEverySizeUpToTwoThousand) {
   }
 }
 
-// A map that is not one-to-one on 10^8 or more points would map some of 300,000 of them to one: the birthday bound
+// A map that is not one-to-one on 10^8 or more points would map some of 200,000 of them to one: the birthday bound
 // expects hundreds of such pairs up to 10^8, and neighbours would show a weak network at any size.
 TEST(Permutation, LargeSizesAreOneToOneWhereLooked) {
   RandomStream draws(random_key({5}));
@@ -41,7 +41,7 @@ TEST(Permutation, LargeSizesAreOneToOneWhereLooked) {
                              (int64_t{1} << 31) + 7, int64_t{1} << 40, (int64_t{1} << 61) + 12345}) {
     const Permutation order(random_key({draws.bits64()}), size);
     std::unordered_set<int64_t> positions, values;
-    for (int64_t i = 0; i < 150000; ++i) {
+    for (int64_t i = 0; i < 100000; ++i) {
       positions.insert(static_cast<int64_t>(draws.below(static_cast<uint64_t>(size))));
       positions.insert(i % size);
     }
@@ -78,7 +78,7 @@ TEST(Permutation, KeysAndEpochsGiveUnrelatedOrders) {
 
 // Where a sample comes, over many keys: every place equally often.
 TEST(Permutation, PlacesAreUniformOverKeys) {
-  constexpr int kKeys = 20000;
+  constexpr int kKeys = 6000;
   for (const int64_t size : {2, 3, 5, 8, 16, 17, 30, 64, 100}) {
     std::vector<std::vector<int>> counts(static_cast<size_t>(size), std::vector<int>(static_cast<size_t>(size)));
     for (uint64_t key = 0; key < kKeys; ++key) {
@@ -97,7 +97,7 @@ TEST(Permutation, PlacesAreUniformOverKeys) {
 }
 
 TEST(Permutation, AllOrdersOfFourAreEquallyLikely) {
-  constexpr int kKeys = 48000;
+  constexpr int kKeys = 24000;
   std::map<std::vector<int64_t>, int> counts;
   for (uint64_t key = 0; key < kKeys; ++key) ++counts[whole({random_key({key, 3}), 4}, 4)];
   ASSERT_EQ(counts.size(), 24U);

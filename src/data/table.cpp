@@ -158,7 +158,7 @@ Table read_table(std::string_view text, const std::string& name, const std::stri
                                                                                                 : wanted;
   };
   // A short look first: it finds most columns of words, so that the whole file is rarely read twice.
-  size_t likely_rows = kGuessRows;
+  size_t likely_rows = std::min<size_t>(kGuessRows, text.size() / 16);
   for (int64_t limit = kGuessRows;;) {
     const auto reader = reader_of(text, name, format);
     Builder builder(name, known, likely_rows, kFreeCells + text.size());
