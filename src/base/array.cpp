@@ -36,7 +36,9 @@ Buffer::Buffer(size_t size) : size_(size) {
   bytes_.reset(bytes);
 }
 
-void Buffer::Free::operator()(std::byte* bytes) const { std::free(bytes); }
+void Buffer::Free::operator()(std::byte* bytes) const {
+  std::free(bytes);
+}
 
 int64_t element_count(std::span<const int64_t> shape) {
   int64_t count = 1;

@@ -12,8 +12,8 @@ namespace sinew {
 
 enum class DType : uint8_t { boolean, u8, i8, i16, i32, i64, f16, bf16, f32, f64 };
 
-size_t size_of(DType dtype);                // bytes of one element
-std::string_view name_of(DType dtype);      // "f32"
+size_t size_of(DType dtype);            // bytes of one element
+std::string_view name_of(DType dtype);  // "f32"
 
 // Bytes on a 64-byte boundary (vector loads, and equal kernels for equal data: alignment can change which code path a
 // library takes). Contents start undefined. Move-only.

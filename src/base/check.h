@@ -18,8 +18,8 @@ template <typename... Values>
 
 }  // namespace sinew
 
-#define SINEW_CHECK(condition, ...)                                                                        \
-  do {                                                                                                     \
-    if (!(condition)) [[unlikely]]                                                                         \
-      ::sinew::check_failed_with(__FILE__, __LINE__, #condition __VA_OPT__(, ) __VA_ARGS__);               \
+#define SINEW_CHECK(condition, ...)                                                          \
+  do {                                                                                       \
+    if (!(condition)) [[unlikely]]                                                           \
+      ::sinew::check_failed_with(__FILE__, __LINE__, #condition __VA_OPT__(, ) __VA_ARGS__); \
   } while (false)

@@ -67,7 +67,9 @@ RandomKey derive(RandomKey parent, std::string_view name) {
   return random_key({parent.value, hash, name.size()});
 }
 
-RandomKey derive(RandomKey parent, uint64_t number) { return random_key({parent.value, number}); }
+RandomKey derive(RandomKey parent, uint64_t number) {
+  return random_key({parent.value, number});
+}
 
 std::array<uint32_t, 4> philox(RandomKey key, uint64_t counter_low, uint64_t counter_high) {
   std::array<uint32_t, 4> x = {static_cast<uint32_t>(counter_low), static_cast<uint32_t>(counter_low >> 32),
@@ -113,9 +115,13 @@ uint64_t RandomStream::bits64() {
   return (high << 32) | bits32();
 }
 
-double RandomStream::uniform() { return static_cast<double>(bits64() >> 11) * 0x1.0p-53; }
+double RandomStream::uniform() {
+  return static_cast<double>(bits64() >> 11) * 0x1.0p-53;
+}
 
-double RandomStream::uniform(double low, double high) { return low + (high - low) * uniform(); }
+double RandomStream::uniform(double low, double high) {
+  return low + (high - low) * uniform();
+}
 
 double RandomStream::normal() {
   if (has_spare_normal_) {

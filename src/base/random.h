@@ -37,10 +37,10 @@ class RandomStream {
   explicit RandomStream(RandomKey key) : key_(key) {}
   uint32_t bits32();
   uint64_t bits64();
-  double uniform();                      // [0, 1), 53 bits
+  double uniform();  // [0, 1), 53 bits
   double uniform(double low, double high);
-  double normal();                       // mean 0, deviation 1 (Box-Muller, both values used)
-  uint64_t below(uint64_t bound);        // [0, bound), unbiased (Lemire 2019); bound > 0
+  double normal();                 // mean 0, deviation 1 (Box-Muller, both values used)
+  uint64_t below(uint64_t bound);  // [0, bound), unbiased (Lemire 2019); bound > 0
 
  private:
   RandomKey key_;

@@ -102,8 +102,8 @@ struct Summary {
 // Writes `<root>/step-00001000/`: into a hidden temporary directory, fsync of each file and of the directory, rename,
 // fsync of root. An existing intact directory of that step is kept (the bits are the same whoever wrote them), unless
 // its digest is another one: that throws, two states never claim one step. A damaged one is replaced. What dead writers
-// left is removed first. Returns its path; throws Error on ENOSPC, EIO and the like, leaving root as it was (or, if only
-// the very last sync failed, with the new one, whole but perhaps not durable).
+// left is removed first. Returns its path; throws Error on ENOSPC, EIO and the like, leaving root as it was (or, if
+// only the very last sync failed, with the new one, whole but perhaps not durable).
 std::string save(Disk& disk, const std::string& root, const Snapshot& snapshot, double wall_seconds);
 
 // Reads everything and checks every byte against the manifest: the bytes checked are the bytes returned. A directory

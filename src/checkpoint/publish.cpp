@@ -66,7 +66,8 @@ void copy_file(Disk& disk, const std::string& from, const std::string& to) {
 std::string publish(Disk& disk, const std::string& root, Step step, Digest digest,
                     const std::function<void(const std::string& directory)>& fill) {
   const std::string path = join(root, step_name(step));
-  if (list(disk, root).empty()) make_directories_durably(disk, root);  // with a step in it, it was done before that step
+  if (list(disk, root).empty())
+    make_directories_durably(disk, root);  // with a step in it, it was done before that step
   clear_left_behind(disk, root);
   const Present present = what_is_there(disk, path, digest);
   if (present == Present::intact) {

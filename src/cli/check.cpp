@@ -51,7 +51,8 @@ int run_check(const Arguments& arguments) {
       positional.push_back(word);
     }
   }
-  if (positional.empty()) throw UsageError("check needs a job file", "sinew check job.yaml; sinew init DATA writes one");
+  if (positional.empty())
+    throw UsageError("check needs a job file", "sinew check job.yaml; sinew init DATA writes one");
   if (!load_job(positional[0], {positional.begin() + 1, positional.end()})) return kUsage;
   std::vector<std::string> words = {"check"};
   words.insert(words.end(), positional.begin(), positional.end());

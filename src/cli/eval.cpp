@@ -37,7 +37,8 @@ int run_eval(const Arguments& arguments) {
     in_data = false;
     if (word == "--part") {
       part = value();
-      if (part != "test" && part != "val" && part != "train") throw UsageError("--part is test, val or train, not '" + part + "'");
+      if (part != "test" && part != "val" && part != "train")
+        throw UsageError("--part is test, val or train, not '" + part + "'");
     } else if (word == "--data") {
       passed_on.push_back(data_override(value()));
       in_data = true;
@@ -56,7 +57,8 @@ int run_eval(const Arguments& arguments) {
       throw UsageError("eval takes one model, and '" + word + "' is a second", "sinew eval --help");
     }
   }
-  if (what.empty()) throw UsageError("eval needs a run, a model directory or a checkpoint", "sinew eval last; sinew runs lists them");
+  if (what.empty())
+    throw UsageError("eval needs a run, a model directory or a checkpoint", "sinew eval last; sinew runs lists them");
   std::vector<std::string> words = {"eval", path_of_model(root, what), part};
   words.insert(words.end(), passed_on.begin(), passed_on.end());
   return become_worker(words);

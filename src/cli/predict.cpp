@@ -47,7 +47,8 @@ int run_predict(const Arguments& arguments) {
       positional.push_back(word);
     }
   }
-  if (positional.size() != 2) throw UsageError("predict needs a model and its data", "sinew predict last new.csv -o predictions.csv");
+  if (positional.size() != 2)
+    throw UsageError("predict needs a model and its data", "sinew predict last new.csv -o predictions.csv");
   if (format.empty()) format = out.ends_with(".jsonl") ? "jsonl" : "csv";
   if (!system_disk().exists(positional[1])) throw UsageError("there is no " + positional[1], "check the path");
   return become_worker({"predict", path_of_model(root, positional[0]), positional[1], out, format});

@@ -57,7 +57,8 @@ Words parse(const Arguments& arguments, const std::string& command) {
       words.passed_on.push_back(word);
     } else if (word == "--log-format") {
       const std::string format = value();
-      if (format != "human" && format != "json") throw UsageError("--log-format is human or json, not '" + format + "'");
+      if (format != "human" && format != "json")
+        throw UsageError("--log-format is human or json, not '" + format + "'");
       if (format == "json") words.passed_on.push_back("--json");
     } else if (word.starts_with("-")) {
       throw UsageError("no option '" + word + "'", "sinew " + command + " --help");
@@ -88,12 +89,14 @@ void keep_job_file(const std::string& run_directory, const std::string& text, bo
   const std::string kept = run_directory + "/job.yaml";
   if (disk.exists(kept)) {
     if (!resume) {
-      throw UsageError(run_directory + " already holds a run", "go on with it: sinew resume " + run_directory + "; or name another --run-dir");
+      throw UsageError(run_directory + " already holds a run",
+                       "go on with it: sinew resume " + run_directory + "; or name another --run-dir");
     }
     const std::vector<std::byte> before = disk.read(kept);
     if (std::string_view(reinterpret_cast<const char*>(before.data()), before.size()) != text) {
-      throw UsageError("the job file or its overrides changed since the run in " + run_directory + " began",
-                       "go on with the job as it was: sinew resume " + run_directory + "; or start anew in another --run-dir");
+      throw UsageError(
+          "the job file or its overrides changed since the run in " + run_directory + " began",
+          "go on with the job as it was: sinew resume " + run_directory + "; or start anew in another --run-dir");
     }
     return;
   }
@@ -115,7 +118,8 @@ int start_worker(const std::string& job, const std::string& run_directory, bool 
 int run_train(const Arguments& arguments) {
   if (print_help_if_asked(arguments, kTrainHelp)) return kDone;
   const Words words = parse(arguments, "train");
-  if (words.positional.empty()) throw UsageError("train needs a job file", "sinew train job.yaml; sinew init DATA writes one");
+  if (words.positional.empty())
+    throw UsageError("train needs a job file", "sinew train job.yaml; sinew init DATA writes one");
   if (words.resume && words.run_directory.empty()) {
     throw UsageError("--resume needs --run-dir", "name the run's directory, or use: sinew resume last");
   }
@@ -135,7 +139,8 @@ int run_train(const Arguments& arguments) {
 int run_resume(const Arguments& arguments) {
   if (print_help_if_asked(arguments, kResumeHelp)) return kDone;
   const Words words = parse(arguments, "resume");
-  if (words.positional.size() != 1) throw UsageError("resume needs one run", "sinew resume last; sinew runs lists them");
+  if (words.positional.size() != 1)
+    throw UsageError("resume needs one run", "sinew resume last; sinew runs lists them");
   const report::RunSummary run = report::pick_run(words.root, words.positional[0]);
   return start_worker(run.directory + "/resolved.yaml", run.directory, true, words, {});
 }

@@ -39,7 +39,9 @@ std::string data_override(const std::string& word) {
   std::vector<std::string> sections;
   for (const spec::OptionInfo& option : spec::options()) sections.push_back(option.key.substr(0, option.key.find('.')));
   const bool other = std::find(sections.begin(), sections.end(), section) != sections.end();
-  if (other) throw UsageError("'" + word + "' is not about the data", "a trained model keeps its other options: only data.* can change");
+  if (other)
+    throw UsageError("'" + word + "' is not about the data",
+                     "a trained model keeps its other options: only data.* can change");
   return "data." + word;
 }
 

@@ -31,19 +31,19 @@ enum class Task { classification, regression, next_token };
 // What a model needs to know of the data to be built, and a person to trust it.
 struct DataInfo {
   Task task = Task::classification;
-  std::string format;                      // resolved: "idx", "csv", ...
-  Shape input_shape;                       // of one sample: image [channels, height, width], table [columns], text [window]
-  DType input_dtype = DType::f32;          // f32, or i64 for tokens
-  Shape target_shape;                      // of one sample: [] class or number, [window] for text
-  int64_t classes = 0;                     // classification: number of classes; text: size of the vocabulary; else 0
-  std::vector<std::string> class_names;    // may be empty
-  std::vector<std::string> input_names;    // table: one name a column after encoding ("cut=Ideal")
+  std::string format;              // resolved: "idx", "csv", ...
+  Shape input_shape;               // of one sample: image [channels, height, width], table [columns], text [window]
+  DType input_dtype = DType::f32;  // f32, or i64 for tokens
+  Shape target_shape;              // of one sample: [] class or number, [window] for text
+  int64_t classes = 0;             // classification: number of classes; text: size of the vocabulary; else 0
+  std::vector<std::string> class_names;                 // may be empty
+  std::vector<std::string> input_names;                 // table: one name a column after encoding ("cut=Ideal")
   int64_t train_size = 0, val_size = 0, test_size = 0;  // samples
-  int64_t tokens_per_sample = 1;           // text: window; else 1
-  double target_mean = 0, target_std = 1;  // regression: of train; targets stay in their own units
-  Digest digest;                           // of the decoded train part's identity: files' sizes and content digests
-  spec::Reasons reasons;                   // why each auto became what it is (data.format, data.task, data.normalize)
-  std::string preparation;                 // JSON: how samples are made ready, as learned from train; for open_inputs
+  int64_t tokens_per_sample = 1;                        // text: window; else 1
+  double target_mean = 0, target_std = 1;               // regression: of train; targets stay in their own units
+  Digest digest;            // of the decoded train part's identity: files' sizes and content digests
+  spec::Reasons reasons;    // why each auto became what it is (data.format, data.task, data.normalize)
+  std::string preparation;  // JSON: how samples are made ready, as learned from train; for open_inputs
 };
 
 // A sample whose bytes were read and did not decode (on_corrupt: skip).

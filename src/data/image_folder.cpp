@@ -1,6 +1,5 @@
 // Images on disk, decoded at each load: a folder for each class, or a list of paths and labels.
 #include "data/image_folder.h"
-#include "data/inputs.h"
 
 #include <algorithm>
 #include <charconv>
@@ -11,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "data/inputs.h"
 
 namespace sinew::data {
 namespace {

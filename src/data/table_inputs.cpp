@@ -165,8 +165,8 @@ std::unique_ptr<Dataset> open_table_inputs(InputsRequest request) {
   if (targets.rows.empty()) throw Error(table.name + ": has no rows below its header", "check the file");
   if (const int64_t skipped = table.skipped + targets.skipped; skipped > 0) {
     request.info.reasons["data.on_corrupt"] =
-        with_commas(skipped) + " rows of " + file_name(table.name) + " are left out, the first: " +
-        (table.skipped > 0 ? table.first_skipped : targets.first_skipped);
+        with_commas(skipped) + " rows of " + file_name(table.name) +
+        " are left out, the first: " + (table.skipped > 0 ? table.first_skipped : targets.first_skipped);
   }
   request.info.test_size = static_cast<int64_t>(targets.rows.size());
   const std::vector<int64_t> rows = std::move(targets.rows);

@@ -16,7 +16,8 @@ const std::vector<Architecture>& architectures() {
       {"resnet18", make_resnet18, "He et al. 2016, basic blocks; Kaiming normal (fan out), batch norm at 1 and 0"},
       {"resnet34", make_resnet34, "He et al. 2016, basic blocks; as resnet18"},
       {"resnet50", make_resnet50, "He et al. 2016, bottlenecks with the stride in the 3x3; as resnet18"},
-      {"lstm", make_lstm, "text: embedding, LSTM, a prediction a place; else a classifier over rows; PyTorch's defaults"},
+      {"lstm", make_lstm,
+       "text: embedding, LSTM, a prediction a place; else a classifier over rows; PyTorch's defaults"},
   };
   return list;
 }

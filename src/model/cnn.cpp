@@ -16,8 +16,8 @@ struct CnnNet : torch::nn::Module {
                         std::to_string(image[2]) + " image can be halved",
                     "list fewer channels");
       }
-      convolutions->push_back(torch::nn::Conv2d(
-          torch::nn::Conv2dOptions(channels, size, 3).padding(1).bias(options.norm != "batch")));
+      convolutions->push_back(
+          torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, size, 3).padding(1).bias(options.norm != "batch")));
       if (options.norm == "batch") norms->push_back(torch::nn::BatchNorm2d(size));
       channels = size;
       height /= 2;

@@ -44,7 +44,9 @@ void in_pieces(int64_t elements, int words_per_element, Fill fill) {
 }
 
 // [0, 1) with 24 bits, exact in float32.
-float unit(uint32_t word) { return static_cast<float>(word >> 8) * 0x1.0p-24F; }
+float unit(uint32_t word) {
+  return static_cast<float>(word >> 8) * 0x1.0p-24F;
+}
 double unit(uint32_t high, uint32_t low) {
   return static_cast<double>(((static_cast<uint64_t>(high) << 32) | low) >> 11) * 0x1.0p-53;
 }
@@ -57,7 +59,8 @@ at::Tensor& fill_floats(at::Tensor& self, Fill fill) {
     fill(self.mutable_data_ptr<float>());
     return self;
   }
-  const at::Tensor dense = at::empty(self.sizes(), self.options().dtype(at::kFloat).memory_format(at::MemoryFormat::Contiguous));
+  const at::Tensor dense =
+      at::empty(self.sizes(), self.options().dtype(at::kFloat).memory_format(at::MemoryFormat::Contiguous));
   fill(dense.mutable_data_ptr<float>());
   return self.copy_(dense);
 }
@@ -117,7 +120,8 @@ at::Tensor& keyed_exponential(at::Tensor& self, double lambda, std::optional<at:
 // Integers in [from, to); the bias of the multiply-shift is below 2^-32 for ranges below 2^32 and tolerated above.
 at::Tensor& fill_integers(at::Tensor& self, int64_t from, uint64_t range) {
   if (self.numel() == 0) return self;
-  const at::Tensor wide = at::empty(self.sizes(), self.options().dtype(at::kLong).memory_format(at::MemoryFormat::Contiguous));
+  const at::Tensor wide =
+      at::empty(self.sizes(), self.options().dtype(at::kLong).memory_format(at::MemoryFormat::Contiguous));
   auto* out = wide.mutable_data_ptr<int64_t>();
   in_pieces(self.numel(), 2, [&](const uint32_t* words, int64_t first, int64_t count) {
     for (int64_t i = 0; i < count; ++i) {

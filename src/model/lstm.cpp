@@ -21,7 +21,8 @@ struct LstmNet : torch::nn::Module {
                                                        .batch_first(true)
                                                        .dropout(options.layers > 1 ? options.dropout : 0.0)
                                                        .bidirectional(options.bidirectional)));
-    output = register_module("output", torch::nn::Linear(options.hidden_size * (options.bidirectional ? 2 : 1), outputs));
+    output =
+        register_module("output", torch::nn::Linear(options.hidden_size * (options.bidirectional ? 2 : 1), outputs));
   }
 
   // Features of one time step: an image's row over all channels; a table's columns one by one.

@@ -5,6 +5,8 @@
 // their parameters (Model::share).
 #pragma once
 
+#include <torch/torch.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,8 +14,6 @@
 #include "base/random.h"
 #include "data/data.h"
 #include "spec/spec.h"
-
-#include <torch/torch.h>
 
 namespace sinew::model {
 

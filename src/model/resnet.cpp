@@ -10,8 +10,7 @@ namespace sinew::model {
 namespace {
 
 torch::nn::Conv2d convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride) {
-  return torch::nn::Conv2d(
-      torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false));
+  return torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false));
 }
 
 struct Block : torch::nn::Module {
@@ -29,8 +28,8 @@ struct Block : torch::nn::Module {
     bn1 = register_module("bn1", torch::nn::BatchNorm2d(middle));
     bn2 = register_module("bn2", torch::nn::BatchNorm2d(bottleneck ? middle : out));
     if (stride != 1 || in != out) {
-      downsample = register_module(
-          "downsample", torch::nn::Sequential(convolution(in, out, 1, stride), torch::nn::BatchNorm2d(out)));
+      downsample = register_module("downsample",
+                                   torch::nn::Sequential(convolution(in, out, 1, stride), torch::nn::BatchNorm2d(out)));
     }
   }
 
@@ -53,7 +52,8 @@ struct ResNet : torch::nn::Module {
          bool bottleneck) {
     const int64_t width = options.width, expansion = bottleneck ? 4 : 1;
     small_stem = options.stem == "cifar" || (options.stem == "auto" && image[1] <= 64 && image[2] <= 64);
-    conv1 = register_module("conv1", small_stem ? convolution(image[0], width, 3, 1) : convolution(image[0], width, 7, 2));
+    conv1 =
+        register_module("conv1", small_stem ? convolution(image[0], width, 3, 1) : convolution(image[0], width, 7, 2));
     bn1 = register_module("bn1", torch::nn::BatchNorm2d(width));
     int64_t in = width;
     for (int stage = 0; stage < 4; ++stage) {

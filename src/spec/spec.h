@@ -87,29 +87,30 @@ struct TextOptions {
   bool operator==(const TextOptions&) const = default;
 };
 
-struct AugmentOptions {      // each a pure function of (seed, epoch, sample); in this order
-  int64_t crop_padding = 0;  // pixels of zero padding around before a random crop back to size
-  double flip = 0.0;         // probability of a left-right flip
-  double rotate = 0.0;       // up to this many degrees either way
-  double translate = 0.0;    // up to this fraction of the size either way, both axes
-  std::vector<double> scale; // [low, high] factor; empty: none
-  double noise = 0.0;        // deviation of added Gaussian noise, in units of the [0,1] pixel range
+struct AugmentOptions {       // each a pure function of (seed, epoch, sample); in this order
+  int64_t crop_padding = 0;   // pixels of zero padding around before a random crop back to size
+  double flip = 0.0;          // probability of a left-right flip
+  double rotate = 0.0;        // up to this many degrees either way
+  double translate = 0.0;     // up to this fraction of the size either way, both axes
+  std::vector<double> scale;  // [low, high] factor; empty: none
+  double noise = 0.0;         // deviation of added Gaussian noise, in units of the [0,1] pixel range
   bool any() const;
   bool operator==(const AugmentOptions&) const = default;
 };
 
 struct DataOptions {
-  std::string format = "auto";  // auto | idx | cifar10 | cifar100 | csv | tsv | jsonl | npy | npz | image_folder | image_list | text
-  DataSource train;             // required
-  DataSource val;               // empty: split.val of train
-  DataSource test;              // empty: split.test of train
-  double split_val = 0.0;       // key data.split.val, [0, 1)
-  double split_test = 0.0;      // key data.split.test
-  std::string task = "auto";    // auto | classification | regression
+  std::string format =
+      "auto";  // auto | idx | cifar10 | cifar100 | csv | tsv | jsonl | npy | npz | image_folder | image_list | text
+  DataSource train;           // required
+  DataSource val;             // empty: split.val of train
+  DataSource test;            // empty: split.test of train
+  double split_val = 0.0;     // key data.split.val, [0, 1)
+  double split_test = 0.0;    // key data.split.test
+  std::string task = "auto";  // auto | classification | regression
   ColumnOptions columns;
   ImageOptions image;
   TextOptions text;
-  std::string normalize = "auto";   // auto | none: per-channel (images) or per-column mean and deviation of train
+  std::string normalize = "auto";  // auto | none: per-channel (images) or per-column mean and deviation of train
   AugmentOptions augment;
   std::string on_corrupt = "fail";  // fail | skip: bytes that were read and do not decode; a read error always fails
   Auto<int64_t> prefetch_threads;   // key data.prefetch.threads
@@ -130,7 +131,7 @@ struct TrainerOptions {
   bool drop_last = false;              // leave out an epoch's ragged last batch
   uint64_t seed = 0;
   Duration eval_interval = {1, Duration::Unit::epochs};
-  int64_t eval_batch_size = 0;         // 0: batch_size
+  int64_t eval_batch_size = 0;  // 0: batch_size
   bool operator==(const TrainerOptions&) const = default;
 };
 
@@ -138,30 +139,30 @@ struct OptimizerOptions {
   std::string name = "adamw";  // sgd | adam | adamw | rmsprop
   double lr = 1e-3;
   double weight_decay = 0.0;
-  double momentum = 0.0;              // sgd, rmsprop
-  bool nesterov = false;              // sgd
+  double momentum = 0.0;                     // sgd, rmsprop
+  bool nesterov = false;                     // sgd
   std::vector<double> betas = {0.9, 0.999};  // adam, adamw
-  double eps = 1e-8;                  // adam, adamw, rmsprop
-  double alpha = 0.99;                // rmsprop
+  double eps = 1e-8;                         // adam, adamw, rmsprop
+  double alpha = 0.99;                       // rmsprop
   bool operator==(const OptimizerOptions&) const = default;
 };
 
 struct SchedulerOptions {
-  std::string name = "constant";  // constant | step | cosine | linear | one_cycle
-  Duration warmup = {0, Duration::Unit::steps};     // linear from 0 to lr; any name
-  Duration step_size = {1, Duration::Unit::epochs}; // step: interval
-  double gamma = 0.1;             // step: factor at each interval
-  double final_factor = 0.0;      // cosine, linear: lr at the end as a fraction of lr
+  std::string name = "constant";                     // constant | step | cosine | linear | one_cycle
+  Duration warmup = {0, Duration::Unit::steps};      // linear from 0 to lr; any name
+  Duration step_size = {1, Duration::Unit::epochs};  // step: interval
+  double gamma = 0.1;                                // step: factor at each interval
+  double final_factor = 0.0;                         // cosine, linear: lr at the end as a fraction of lr
   bool operator==(const SchedulerOptions&) const = default;
 };
 
 struct CheckpointOptions {
-  std::string interval = "1ep";   // a duration, or "never" (the last state is still saved)
-  int64_t keep = 2;               // newest ones kept
-  int64_t keep_best = 1;          // best ones by monitor kept besides
-  std::string monitor = "auto";   // a metric name; auto: the objective's, else early stopping's, else val/loss
-  std::string mode = "auto";      // auto | min | max
-  std::string mirror;             // a second directory that gets a copy; empty: none
+  std::string interval = "1ep";  // a duration, or "never" (the last state is still saved)
+  int64_t keep = 2;              // newest ones kept
+  int64_t keep_best = 1;         // best ones by monitor kept besides
+  std::string monitor = "auto";  // a metric name; auto: the objective's, else early stopping's, else val/loss
+  std::string mode = "auto";     // auto | min | max
+  std::string mirror;            // a second directory that gets a copy; empty: none
   bool operator==(const CheckpointOptions&) const = default;
 };
 
@@ -170,7 +171,7 @@ struct EarlyStoppingOptions {
   std::string mode = "auto";  // auto | min | max
   int64_t patience = 3;       // evaluations without improvement
   double min_delta = 0.0;
-  bool restore_best = true;   // the model artifact holds the best weights
+  bool restore_best = true;  // the model artifact holds the best weights
   bool operator==(const EarlyStoppingOptions&) const = default;
 };
 
@@ -211,7 +212,7 @@ struct Job {
 // ---- reading -------------------------------------------------------------------------------------------------------
 
 struct Problem {
-  std::string file;  // file name, or "override" for one given on the command line
+  std::string file;          // file name, or "override" for one given on the command line
   int line = 0, column = 0;  // 1-based; 0 where there is none
   std::string what, hint;
 };
@@ -252,8 +253,8 @@ std::vector<OptionInfo> options();
 
 // ---- shared by every reader of user text ---------------------------------------------------------------------------
 
-std::optional<Duration> parse_duration(std::string_view text);       // nullopt: not a duration
-std::optional<int64_t> parse_bytes(std::string_view text);           // "4GiB" "512MB" "100"
+std::optional<Duration> parse_duration(std::string_view text);  // nullopt: not a duration
+std::optional<int64_t> parse_bytes(std::string_view text);      // "4GiB" "512MB" "100"
 std::optional<Objective> parse_objective(std::string_view text);
 // The closest of `known` if it is close enough to be a slip of the hand; else "".
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);

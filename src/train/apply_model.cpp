@@ -21,7 +21,8 @@ json read_json(Disk& disk, const std::string& path) {
 
 std::string job_of(const json& document, const std::string& path) {
   const auto found = document.find("job");
-  if (found == document.end() || !found->is_string()) throw Error(path + " names no job", "take the file as it was written");
+  if (found == document.end() || !found->is_string())
+    throw Error(path + " names no job", "take the file as it was written");
   return *found;
 }
 
@@ -40,7 +41,8 @@ Trained from_model_directory(const std::string& directory, Disk& disk) {
   Trained trained;
   trained.weights = directory + "/model.safetensors";
   const json document = read_json(disk, directory + "/model.json");
-  if (!disk.exists(trained.weights)) throw Error(directory + " has a model.json and no model.safetensors", "copy both files");
+  if (!disk.exists(trained.weights))
+    throw Error(directory + " has a model.json and no model.safetensors", "copy both files");
   trained.job_yaml = job_of(document, directory + "/model.json");
   trained.data = data_of(document);
   if (disk.exists(parent_of(directory) + "/resolved.yaml")) trained.run_directory = parent_of(directory);
@@ -70,7 +72,8 @@ Trained from_run(const std::string& directory, Disk& disk) {
   } else {
     const checkpoint::Newest newest = checkpoint::load_newest(disk, directory + "/checkpoints");
     if (!newest.loaded) {
-      throw Error(directory + " has no model yet and no intact checkpoint", "wait for one, or finish the run: sinew resume " + directory);
+      throw Error(directory + " has no model yet and no intact checkpoint",
+                  "wait for one, or finish the run: sinew resume " + directory);
     }
     trained = from_checkpoint(newest.loaded->directory, disk);
     trained.said += " (the run has not ended)";
@@ -106,19 +109,24 @@ void load_weights(const Trained& trained, TrainingState& state, Disk& disk) {
   if (!file) throw Error(file.error(), "copy the file again, or take a checkpoint of the run");
   for (const auto& buffer : state.buffers) {  // a warm start may do without them, an answer may not
     if (file->tensors.contains(buffer.name)) continue;
-    throw Error(trained.weights + " does not fit this job's model: it has no " + buffer.name, "use the model.json it was written with");
+    throw Error(trained.weights + " does not fit this job's model: it has no " + buffer.name,
+                "use the model.json it was written with");
   }
   warm_start(state, trained.weights, disk);
 }
 
-std::string normal_form(const data::DataInfo& info) { return data::info_json(data::info_from_json(data::info_json(info))); }
+std::string normal_form(const data::DataInfo& info) {
+  return data::info_json(data::info_from_json(data::info_json(info)));
+}
 
 // The job's own data, refused where it would be made ready otherwise than the model was trained to see it.
 std::unique_ptr<data::Dataset> open_as_trained(const Trained& trained, const spec::Job& job) {
   auto dataset = data::open_dataset(job.data, job.trainer.seed);
   if (trained.data && normal_form(dataset->info()) != normal_form(*trained.data)) {
-    throw Error("the training data is not what it was when this model was trained: its classes, columns or normalisation differ",
-                "restore it, or name files for the part: --data test.path=FILE needs no training data");
+    throw Error(
+        "the training data is not what it was when this model was trained: its classes, columns or normalisation "
+        "differ",
+        "restore it, or name files for the part: --data test.path=FILE needs no training data");
   }
   return dataset;
 }
@@ -128,13 +136,15 @@ std::unique_ptr<data::Dataset> open_as_trained(const Trained& trained, const spe
 Trained find_trained(const std::string& given, Disk& disk) {
   std::string path = given;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  if (!disk.exists(path)) throw Error("there is no " + path, "name a run, a model directory or a checkpoint; sinew runs lists runs");
+  if (!disk.exists(path))
+    throw Error("there is no " + path, "name a run, a model directory or a checkpoint; sinew runs lists runs");
   if (path.ends_with("/model.safetensors")) path = parent_of(path);
   if (disk.exists(path + "/manifest.json")) return from_checkpoint(path, disk);
   if (disk.exists(path + "/model.json")) return from_model_directory(path, disk);
   if (disk.exists(path + "/resolved.yaml")) return from_run(path, disk);
-  throw Error(path + " is no run, model directory or checkpoint",
-              "a run holds resolved.yaml, a model directory model.json and model.safetensors, a checkpoint manifest.json");
+  throw Error(
+      path + " is no run, model directory or checkpoint",
+      "a run holds resolved.yaml, a model directory model.json and model.safetensors, a checkpoint manifest.json");
 }
 
 data::DataInfo training_data(const Trained& trained, const spec::Job& job) {
@@ -145,12 +155,13 @@ data::DataInfo training_data(const Trained& trained, const spec::Job& job) {
   return data::open_dataset(original.data, original.trainer.seed)->info();
 }
 
-AppliedModel apply_model(const Trained& trained, const spec::Job& job, std::unique_ptr<data::Dataset> dataset, Disk& disk) {
+AppliedModel apply_model(const Trained& trained, const spec::Job& job, std::unique_ptr<data::Dataset> dataset,
+                         Disk& disk) {
   AppliedModel applied;
   applied.job = resolve(without_training(job), dataset->info(), this_machine()).job;
   applied.dataset = std::move(dataset);
-  applied.prefetcher = std::make_unique<data::Prefetcher>(*applied.dataset, applied.job.trainer.seed,
-                                                          *applied.job.data.prefetch_threads, applied.job.data.prefetch_bytes);
+  applied.prefetcher = std::make_unique<data::Prefetcher>(
+      *applied.dataset, applied.job.trainer.seed, *applied.job.data.prefetch_threads, applied.job.data.prefetch_bytes);
   applied.reducer = make_local_reducer();
   EngineOptions options;
   options.job = applied.job;
@@ -167,14 +178,19 @@ Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Part par
   const spec::DataSource& named = part == data::Part::val ? job.data.val : job.data.test;
   const double share = part == data::Part::val ? job.data.split_val : job.data.split_test;
   if (part != data::Part::train && !named.given() && share == 0) {
-    const std::string name = data::to_string(part), other = job.data.val.given() || job.data.split_val > 0 ? "val" : "train";
+    const std::string name = data::to_string(part),
+                      other = job.data.val.given() || job.data.split_val > 0 ? "val" : "train";
     throw Error("the job has no " + name + " data", "give some: --data " + name + ".path=FILE (idx and npy: " + name +
-                                                        ".images=FILE " + name + ".labels=FILE), or choose another part: --part " + other);
+                                                        ".images=FILE " + name +
+                                                        ".labels=FILE), or choose another part: --part " + other);
   }
   const bool alone = part != data::Part::train && named.given();
-  auto dataset = alone ? data::open_inputs(job.data, training_data(trained, job), named, /*labelled=*/true) : open_as_trained(trained, job);
+  auto dataset = alone ? data::open_inputs(job.data, training_data(trained, job), named, /*labelled=*/true)
+                       : open_as_trained(trained, job);
   const data::Part served = alone ? data::Part::test : part;
-  if (dataset->size(served) == 0) throw Error("the " + data::to_string(part) + " part of the job's data is empty", "give more data, or a larger share");
+  if (dataset->size(served) == 0)
+    throw Error("the " + data::to_string(part) + " part of the job's data is empty",
+                "give more data, or a larger share");
   AppliedModel applied = apply_model(trained, job, std::move(dataset), disk);
   EvaluationResult result = applied.engine->evaluate(served);
   const data::DataInfo& info = applied.dataset->info();

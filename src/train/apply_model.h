@@ -14,7 +14,8 @@ struct AppliedModel {
 };
 
 // Weights must fit the job's model name by name. What only training needs (optimizer state) is left out.
-AppliedModel apply_model(const Trained& trained, const spec::Job& job, std::unique_ptr<data::Dataset> dataset, Disk& disk);
+AppliedModel apply_model(const Trained& trained, const spec::Job& job, std::unique_ptr<data::Dataset> dataset,
+                         Disk& disk);
 
 // The data the model remembers, or that of the job.
 data::DataInfo training_data(const Trained& trained, const spec::Job& job);

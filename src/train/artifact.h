@@ -10,7 +10,8 @@ namespace sinew::train {
 // already. Returns what was done as a sentence; "" for nothing. Throws Error when that checkpoint is damaged.
 std::string restore_best(Engine& engine, const spec::Job& job, const std::string& run_directory, Disk& disk);
 
-// <run>/model/: model.safetensors (averaged weights where there are any) and model.json, which is all that serving needs.
+// <run>/model/: model.safetensors (averaged weights where there are any) and model.json, which is all that serving
+// needs.
 void write_artifact(const TrainingState& state, const spec::Job& job, const std::string& resolved_yaml,
                     const data::DataInfo& info, const std::string& run_directory, Disk& disk);
 

@@ -4,10 +4,10 @@
 // lanes there are.
 #pragma once
 
+#include <torch/torch.h>
+
 #include <cstdint>
 #include <vector>
-
-#include <torch/torch.h>
 
 namespace sinew::train {
 

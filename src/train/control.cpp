@@ -17,7 +17,9 @@ std::string to_string(ControlEntry::Kind kind) {
   return "";
 }
 
-void ControlLog::append(ControlEntry entry) { entries_.push_back(std::move(entry)); }
+void ControlLog::append(ControlEntry entry) {
+  entries_.push_back(std::move(entry));
+}
 
 std::vector<ControlEntry> ControlLog::effective_at(Step step) const {
   std::vector<ControlEntry> found;
@@ -43,7 +45,8 @@ double ControlLog::learning_rate_factor(Step step) const {
 int64_t ControlLog::batch_size(Step step, int64_t from_job) const {
   int64_t size = from_job;
   for (const ControlEntry& entry : entries_) {
-    if (entry.kind == ControlEntry::Kind::batch_size && entry.effective <= step) size = static_cast<int64_t>(entry.value);
+    if (entry.kind == ControlEntry::Kind::batch_size && entry.effective <= step)
+      size = static_cast<int64_t>(entry.value);
   }
   return size;
 }

@@ -24,10 +24,11 @@ class FirstBadOperator {
   template <typename Work>
   std::string find(Work work) {
     current = this;
-    const auto handle = at::addThreadLocalCallback(at::RecordFunctionCallback(&FirstBadOperator::on_start, &FirstBadOperator::on_end)
-                                                       .needsInputs(true)
-                                                       .needsOutputs(true)
-                                                       .scopes({at::RecordScope::FUNCTION}));
+    const auto handle =
+        at::addThreadLocalCallback(at::RecordFunctionCallback(&FirstBadOperator::on_start, &FirstBadOperator::on_end)
+                                       .needsInputs(true)
+                                       .needsOutputs(true)
+                                       .scopes({at::RecordScope::FUNCTION}));
     work();
     at::removeCallback(handle);
     current = nullptr;
@@ -93,11 +94,13 @@ void Engine::explain_divergence(const data::StepRange& range, double loss) {
     if (bad_parameter.empty() && !finite(parameter.tensor)) bad_parameter = parameter.name;
   }
   int64_t bad = 0;
-  const auto parts = data::split_into_shards(range.count, state_.control.batch_size(state_.step, options_.job.trainer.batch_size), shards());
+  const auto parts = data::split_into_shards(
+      range.count, state_.control.batch_size(state_.step, options_.job.trainer.batch_size), shards());
   for (size_t shard = 0; shard < parts.size(); ++shard) {
     const auto [first, last] = parts[shard];
     if (first == last) continue;
-    const data::Batch batch = options_.prefetcher->take({data::Part::train, range.epoch, range.first + first, last - first});
+    const data::Batch batch =
+        options_.prefetcher->take({data::Part::train, range.epoch, range.first + first, last - first});
     if (batch.count() == 0) continue;
     start_buffers(0);
     replicas_[0]->set_training(true);
@@ -111,15 +114,19 @@ void Engine::explain_divergence(const data::StepRange& range, double loss) {
     if (bad_operator.empty() && !found.empty()) bad_operator = "first at " + found;
     for (int64_t i = 0; i < batch.count(); ++i) {
       if (std::isfinite(losses[i].item<float>())) continue;
-      if (++bad <= 5) bad_samples += (bad_samples.empty() ? "" : ", ") + options_.dataset->describe(data::Part::train, batch.samples[static_cast<size_t>(i)]);
+      if (++bad <= 5)
+        bad_samples += (bad_samples.empty() ? "" : ", ") +
+                       options_.dataset->describe(data::Part::train, batch.samples[static_cast<size_t>(i)]);
     }
   }
   if (!bad_parameter.empty()) text << "; parameter " << bad_parameter << " is not finite";
   if (!bad_operator.empty()) text << "; " << bad_operator;
-  if (bad > 0) text << "; " << bad << " of " << range.count << " samples (" << bad_samples << (bad > 5 ? ", ..." : "") << ")";
+  if (bad > 0)
+    text << "; " << bad << " of " << range.count << " samples (" << bad_samples << (bad > 5 ? ", ..." : "") << ")";
   if (bad == 0 && bad_parameter.empty()) text << "; the outputs are finite, a gradient is not";
-  throw Diverged(text.str(), "lower optimizer.lr, add scheduler.warmup or trainer.grad_clip_norm, and look at the samples named; "
-                             "the last checkpoint is from before this step");
+  throw Diverged(text.str(),
+                 "lower optimizer.lr, add scheduler.warmup or trainer.grad_clip_norm, and look at the samples named; "
+                 "the last checkpoint is from before this step");
 }
 
 }  // namespace sinew::train

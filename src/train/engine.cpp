@@ -11,7 +11,9 @@
 namespace sinew::train {
 namespace {
 
-torch::Device device_of(const std::string& name) { return name == "cuda" ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU); }
+torch::Device device_of(const std::string& name) {
+  return name == "cuda" ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
+}
 
 // bfloat16 where autocast says so, for the calling thread only, without autocast's cache: the cache is one for the
 // process and lanes would fight over it; weights have one shared shadow instead.
@@ -39,17 +41,20 @@ class AutocastScope {
 };
 
 RandomKey shard_key(const TrainingState& state, ShardIndex shard) {
-  return derive(random_key({state.seed, static_cast<uint64_t>(state.step.value), static_cast<uint64_t>(shard.value)}), "forward");
+  return derive(random_key({state.seed, static_cast<uint64_t>(state.step.value), static_cast<uint64_t>(shard.value)}),
+                "forward");
 }
 
 torch::Tensor wrap(const Array& array) {
   const auto type = array.dtype == DType::f32 ? torch::kFloat32 : torch::kInt64;
   SINEW_CHECK(array.dtype == DType::f32 || array.dtype == DType::i64, name_of(array.dtype));
-  return torch::from_blob(const_cast<std::byte*>(array.bytes.data()), at::IntArrayRef(array.shape), torch::TensorOptions().dtype(type));
+  return torch::from_blob(const_cast<std::byte*>(array.bytes.data()), at::IntArrayRef(array.shape),
+                          torch::TensorOptions().dtype(type));
 }
 
 // Sum of squares in an order that depends on n alone: sixteen running sums, added at the end.
-__attribute__((target_clones("avx2", "default"), optimize("O3"))) double divide_and_square(float* values, int64_t n, float weight) {
+__attribute__((target_clones("avx2", "default"), optimize("O3"))) double divide_and_square(float* values, int64_t n,
+                                                                                           float weight) {
   double sums[16] = {};
   int64_t i = 0;
   for (; i + 16 <= n; i += 16) {
@@ -84,8 +89,9 @@ Engine::Engine(const EngineOptions& options)
       evaluation_metrics_(options.job.loss.name, info_, true) {
   const spec::Job& job = options_.job;
   for (int lane = 0; lane < lanes_.count(); ++lane) {
-    replicas_.push_back(options_.make_model ? options_.make_model()
-                                            : model::make_model(job.model, info_, outputs_for(job.loss.name, info_), job.trainer.seed));
+    replicas_.push_back(options_.make_model
+                            ? options_.make_model()
+                            : model::make_model(job.model, info_, outputs_for(job.loss.name, info_), job.trainer.seed));
     if (lane == 0) state_ = initial_state(job, *replicas_[0], memory_format_);
     for (auto& buffer : replicas_.back()->buffers()) buffer.tensor.set_data(buffer.tensor.to(device_));
     replica_parameters_.push_back(replicas_.back()->parameters());
@@ -97,7 +103,8 @@ Engine::Engine(const EngineOptions& options)
   for (size_t p = 0; p < state_.parameters.size(); ++p) {
     const torch::Tensor& parameter = state_.parameters[p].tensor;
     gradients_.push_back(torch::zeros_like(parameter));
-    for (const std::string& name : optimizer_state_names(job.optimizer)) state_.optimizer[name].push_back(torch::zeros_like(parameter));
+    for (const std::string& name : optimizer_state_names(job.optimizer))
+      state_.optimizer[name].push_back(torch::zeros_like(parameter));
     const bool shadow = low_precision_ && replicas_[0]->wants_shadow(p);
     shadows_.push_back(shadow ? torch::empty_like(parameter, torch::kBFloat16) : torch::Tensor());
   }
@@ -129,7 +136,8 @@ void Engine::bind_replicas(bool averaged) {
 void Engine::refresh_shadow(const Block& block) {
   const torch::Tensor& shadow = shadows_[block.parameter];
   if (!shadow.defined()) return;
-  flat(shadow).slice(0, block.begin, block.end)
+  flat(shadow)
+      .slice(0, block.begin, block.end)
       .copy_(flat(state_.parameters[block.parameter].tensor).slice(0, block.begin, block.end));
 }
 
@@ -165,7 +173,9 @@ std::vector<torch::Tensor> Engine::buffer_deltas(int lane, int64_t samples) {
   for (size_t b = 0; b < buffers.size(); ++b) {
     const torch::Tensor &now = buffers[b].tensor, &before = state_.buffers[b].tensor;
     if (torch::equal(now, before)) continue;
-    deltas[b] = now.is_floating_point() ? (now.to(torch::kFloat64) - before.to(torch::kFloat64)) * static_cast<double>(samples) : now - before;
+    deltas[b] = now.is_floating_point()
+                    ? (now.to(torch::kFloat64) - before.to(torch::kFloat64)) * static_cast<double>(samples)
+                    : now - before;
   }
   return deltas;
 }
@@ -176,9 +186,11 @@ torch::Tensor Engine::as_leaf_gradient(const torch::Tensor& gradient, const torc
   return torch::empty_like(parameter).copy_(gradient);
 }
 
-std::optional<Contribution> Engine::train_shard(int lane, const data::StepRange& range, int64_t first, int64_t last, ShardIndex shard) {
+std::optional<Contribution> Engine::train_shard(int lane, const data::StepRange& range, int64_t first, int64_t last,
+                                                ShardIndex shard) {
   if (first == last) return std::nullopt;
-  const data::Batch batch = options_.prefetcher->take({data::Part::train, range.epoch, range.first + first, last - first});
+  const data::Batch batch =
+      options_.prefetcher->take({data::Part::train, range.epoch, range.first + first, last - first});
   skipped_ += static_cast<int64_t>(batch.skipped.size());
   if (batch.count() == 0) return std::nullopt;
   start_buffers(lane);
@@ -189,11 +201,13 @@ std::optional<Contribution> Engine::train_shard(int lane, const data::StepRange&
 
   torch::autograd::variable_list leaves;
   for (const auto& parameter : replica_parameters_[static_cast<size_t>(lane)]) leaves.push_back(parameter.tensor);
-  const auto gradients = torch::autograd::grad({loss.sum}, leaves, {}, /*retain_graph=*/false, /*create_graph=*/false, /*allow_unused=*/true);
+  const auto gradients = torch::autograd::grad({loss.sum}, leaves, {}, /*retain_graph=*/false, /*create_graph=*/false,
+                                               /*allow_unused=*/true);
 
   Contribution leaf;
   training_metrics_.count(outputs.detach(), targets, leaf);
-  for (size_t p = 0; p < gradients.size(); ++p) leaf.gradients.push_back(as_leaf_gradient(gradients[p], state_.parameters[p].tensor));
+  for (size_t p = 0; p < gradients.size(); ++p)
+    leaf.gradients.push_back(as_leaf_gradient(gradients[p], state_.parameters[p].tensor));
   leaf.buffers = buffer_deltas(lane, batch.count());
   leaf.loss = loss.sum.item<double>();
   leaf.weight = loss.weight;
@@ -203,7 +217,8 @@ std::optional<Contribution> Engine::train_shard(int lane, const data::StepRange&
 
 data::StepRange Engine::next_range() const {
   const auto& trainer = options_.job.trainer;
-  return data::step_range(state_.cursor, info_.train_size, state_.control.batch_size(state_.step, trainer.batch_size), trainer.drop_last);
+  return data::step_range(state_.cursor, info_.train_size, state_.control.batch_size(state_.step, trainer.batch_size),
+                          trainer.drop_last);
 }
 
 // Tells the prefetcher of this step's and the next step's shards, each once.
@@ -375,7 +390,8 @@ EvaluationResult Engine::evaluate(data::Part part) {
   lanes_.run([&](int lane) {
     replicas_[static_cast<size_t>(lane)]->set_training(false);
     start_buffers(lane);
-    while (const auto shard = options_.reducer->next_shard()) options_.reducer->deliver(*shard, evaluate_shard(lane, request(shard->value)));
+    while (const auto shard = options_.reducer->next_shard())
+      options_.reducer->deliver(*shard, evaluate_shard(lane, request(shard->value)));
   });
   const Reducer::Root root = options_.reducer->root();
   return {evaluation_metrics_.finish(root.sums), evaluation_metrics_.confusion(root.sums), root.sums.samples};

@@ -18,10 +18,10 @@ namespace sinew::train {
 
 // Everything the engine needs, every auto resolved.
 struct EngineOptions {
-  spec::Job job;               // trainer.shards, lanes, precision, memory_format, device, loss.name are concrete
+  spec::Job job;  // trainer.shards, lanes, precision, memory_format, device, loss.name are concrete
   const data::Dataset* dataset = nullptr;
   data::Prefetcher* prefetcher = nullptr;
-  Reducer* reducer = nullptr;  // of training steps; evaluation uses it too
+  Reducer* reducer = nullptr;                                           // of training steps; evaluation uses it too
   std::function<std::unique_ptr<model::Model>()> make_model = nullptr;  // instead of job.model's; equal at every call
 };
 
@@ -58,8 +58,8 @@ class Engine {
   // Commits one step at this learning rate. `want_norm`: compute the gradient norm even if nothing clips.
   StepResult step(double lr, bool want_norm);
   EvaluationResult evaluate(data::Part part);
-  // What the model says to every sample of a part, in evaluation's pieces and with its weights. `take` is called by every
-  // lane side by side, once a piece.
+  // What the model says to every sample of a part, in evaluation's pieces and with its weights. `take` is called by
+  // every lane side by side, once a piece.
   using Take = std::function<void(const data::ShardRequest&, const data::Batch&, const torch::Tensor& outputs)>;
   void outputs(data::Part part, const Take& take);
 
@@ -72,7 +72,8 @@ class Engine {
   torch::Tensor to_target(const data::Batch& batch) const;
 
  private:
-  std::optional<Contribution> train_shard(int lane, const data::StepRange& range, int64_t first, int64_t last, ShardIndex shard);
+  std::optional<Contribution> train_shard(int lane, const data::StepRange& range, int64_t first, int64_t last,
+                                          ShardIndex shard);
   std::optional<Contribution> evaluate_shard(int lane, const data::ShardRequest& request);
   torch::Tensor forward(int lane, const torch::Tensor& input);
   torch::Tensor as_leaf_gradient(const torch::Tensor& gradient, const torch::Tensor& parameter) const;

@@ -34,14 +34,16 @@ std::vector<Case> contract_jobs() {
   cnn.trainer.grad_clip_norm = 0.5;
   cnn.trainer.ema_decay = 0.9;
   cnn.data.augment.flip = 0.5;
-  cases.push_back({"cnn with dropout, clipping and averaged weights", cnn, SyntheticData(data::Task::classification, {1, 8, 8}, 5, 107, 31)});
+  cases.push_back({"cnn with dropout, clipping and averaged weights", cnn,
+                   SyntheticData(data::Task::classification, {1, 8, 8}, 5, 107, 31)});
 
   spec::Job resnet = test_job("resnet18");
   resnet.model.width = 4;
   resnet.model.stem = "cifar";
   resnet.trainer.precision = "bf16";
   resnet.trainer.memory_format = "channels_last";
-  cases.push_back({"narrow resnet in bfloat16, channels last", resnet, SyntheticData(data::Task::classification, {3, 8, 8}, 3, 107, 31)});
+  cases.push_back({"narrow resnet in bfloat16, channels last", resnet,
+                   SyntheticData(data::Task::classification, {3, 8, 8}, 3, 107, 31)});
 
   spec::Job lstm = test_job("lstm");
   lstm.model.hidden_size = 12;
@@ -55,7 +57,8 @@ std::vector<Case> contract_jobs() {
 }
 
 // Digests after each of some steps, with an evaluation in between: it must not leave a trace.
-std::vector<std::string> digests(const spec::Job& job, const data::Dataset& data, int steps, std::string* metrics = nullptr) {
+std::vector<std::string> digests(const spec::Job& job, const data::Dataset& data, int steps,
+                                 std::string* metrics = nullptr) {
   TestEngine test(job, data);
   std::vector<std::string> list;
   for (int i = 0; i < steps; ++i) {
@@ -84,7 +87,8 @@ TEST(StepContract, LanesAndOpenMpThreadsDoNotChangeABit) {
           omp_set_num_threads(threads);
           test.job.trainer.lanes = lanes;
           std::string other_metrics;
-          EXPECT_EQ(digests(test.job, test.data, 6, &other_metrics), expected) << test.name << ", S " << shards << ", lanes " << lanes;
+          EXPECT_EQ(digests(test.job, test.data, 6, &other_metrics), expected)
+              << test.name << ", S " << shards << ", lanes " << lanes;
           EXPECT_EQ(other_metrics, metrics) << test.name;
         }
       }
@@ -154,7 +158,8 @@ TEST(StepContract, GradientsEqualPlainAutogradOverTheWholeBatch) {
       for (int64_t i = 0; i < range.count; ++i) samples.push_back(order[range.first + i]);
       const data::Batch batch = data.load(data::Part::train, samples, {job.trainer.seed, range.epoch, true});
       model::Model& model = test.engine.replica(0);
-      const Loss::Value loss = test.engine.loss()(model.forward(test.engine.to_input(batch)), test.engine.to_target(batch));
+      const Loss::Value loss =
+          test.engine.loss()(model.forward(test.engine.to_input(batch)), test.engine.to_target(batch));
       std::vector<torch::Tensor> leaves;
       for (const auto& parameter : model.parameters()) leaves.push_back(parameter.tensor);
       const auto expected = torch::autograd::grad({loss.sum / loss.weight}, leaves);
@@ -185,11 +190,13 @@ TEST(StepContract, BuffersTakeTheWeightedMeanOfTheShardsDeltas) {
       const data::Batch batch = data.load(data::Part::train, samples, {job.trainer.seed, 0, true});
       const torch::NoGradGuard no_grad;
       const auto& weight = test.engine.state().parameters[0].tensor;
-      mean += torch::linear(test.engine.to_input(batch), weight).mean(0).to(torch::kFloat64) * static_cast<double>(last - first);
+      mean += torch::linear(test.engine.to_input(batch), weight).mean(0).to(torch::kFloat64) *
+              static_cast<double>(last - first);
     }
     test.engine.step(0.01, false);
     for (const auto& buffer : test.engine.state().buffers) {
-      if (buffer.name.ends_with("running_mean")) EXPECT_TRUE(torch::allclose(buffer.tensor, (0.1 * mean / 40).to(torch::kFloat32), 1e-4, 1e-5));
+      if (buffer.name.ends_with("running_mean"))
+        EXPECT_TRUE(torch::allclose(buffer.tensor, (0.1 * mean / 40).to(torch::kFloat32), 1e-4, 1e-5));
       if (buffer.name.ends_with("num_batches_tracked")) EXPECT_EQ(buffer.tensor.item<int64_t>(), 1);
     }
   }
@@ -243,7 +250,8 @@ class Poisoned final : public data::Dataset {
   int64_t size(data::Part part) const override { return data_.size(part); }
   std::string describe(data::Part part, int64_t sample) const override { return data_.describe(part, sample); }
   bool in_memory() const override { return true; }
-  data::Batch load(data::Part part, std::span<const int64_t> samples, const data::SampleContext& context) const override {
+  data::Batch load(data::Part part, std::span<const int64_t> samples,
+                   const data::SampleContext& context) const override {
     data::Batch batch = data_.load(part, samples, context);
     for (size_t i = 0; i < samples.size(); ++i) {
       if (samples[i] == 17) batch.input.as<float>()[i * 10] = INFINITY;
@@ -339,7 +347,9 @@ TEST(State, RefusesWhatDoesNotFitByName) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("missing output.bias [4]"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("hidden.0.weight is Float[256,10], the model has Float[300,10]"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("hidden.0.weight is Float[256,10], the model has Float[300,10]"),
+              std::string::npos)
+        << error.what();
   }
 }
 

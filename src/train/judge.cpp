@@ -38,10 +38,11 @@ Verdict judge(const EvaluationState& before, Step step, const report::Metrics& m
     }
   }
   if (job.objective) {
-    if (const auto found = metrics.find(job.objective->metric); found != metrics.end() && meets(*job.objective, found->second)) {
+    if (const auto found = metrics.find(job.objective->metric);
+        found != metrics.end() && meets(*job.objective, found->second)) {
       std::ostringstream why;
-      why << "objective met: " << job.objective->metric << " is " << found->second << (job.objective->at_least ? ", at least " : ", at most ")
-          << job.objective->value;
+      why << "objective met: " << job.objective->metric << " is " << found->second
+          << (job.objective->at_least ? ", at least " : ", at most ") << job.objective->value;
       verdict.state.objective_met = true;
       verdict.state.stop = why.str();
     }

@@ -24,7 +24,9 @@ bool look_for(bool own_core, Done done) {
   return false;
 }
 
-bool own_cores(int lanes) { return static_cast<unsigned>(lanes) <= std::thread::hardware_concurrency(); }
+bool own_cores(int lanes) {
+  return static_cast<unsigned>(lanes) <= std::thread::hardware_concurrency();
+}
 
 }  // namespace
 

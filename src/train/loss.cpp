@@ -11,7 +11,9 @@ namespace {
 constexpr int64_t kSum = at::Reduction::Sum, kNone = at::Reduction::None;
 
 // Tokens: every place is a sample of its own. [batch, time, classes] -> [batch * time, classes]
-torch::Tensor rows(const torch::Tensor& outputs) { return outputs.dim() == 3 ? outputs.flatten(0, 1) : outputs; }
+torch::Tensor rows(const torch::Tensor& outputs) {
+  return outputs.dim() == 3 ? outputs.flatten(0, 1) : outputs;
+}
 
 }  // namespace
 
@@ -65,8 +67,8 @@ torch::Tensor Loss::sum_of(const torch::Tensor& outputs, const torch::Tensor& ta
   }
   if (name_ == "hinge") return at::multi_margin_loss(x, targets.flatten(), 1, 1, {}, reduction);
   if (name_ == "bce") {
-    const torch::Tensor wanted =
-        x.size(1) == 1 ? targets.to(torch::kFloat32).unsqueeze(1) : torch::one_hot(targets, classes_).to(torch::kFloat32);
+    const torch::Tensor wanted = x.size(1) == 1 ? targets.to(torch::kFloat32).unsqueeze(1)
+                                                : torch::one_hot(targets, classes_).to(torch::kFloat32);
     return at::binary_cross_entropy_with_logits(x, wanted, {}, {}, reduction);
   }
   // Targets are standardised inside the loss, so that a learning rate suits prices and probabilities alike.

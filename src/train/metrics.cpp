@@ -17,7 +17,9 @@ enum Count { kSeen, kCorrect, kInTop, kConfusion };
 // Places in Contribution::sums.
 enum Sum { kSquared, kAbsolute, kTarget, kTargetSquared };
 
-double ratio(double part, double whole) { return whole == 0 ? 0.0 : part / whole; }
+double ratio(double part, double whole) {
+  return whole == 0 ? 0.0 : part / whole;
+}
 
 // Mean over the classes that occur or were predicted of 2 tp / (2 tp + fp + fn).
 double macro_f1(const std::vector<int64_t>& confusion, int64_t classes) {
@@ -30,7 +32,8 @@ double macro_f1(const std::vector<int64_t>& confusion, int64_t classes) {
       predicted += confusion[static_cast<size_t>(other * classes + c)];
     }
     if (truth + predicted == 0) continue;
-    sum += 2.0 * static_cast<double>(confusion[static_cast<size_t>(c * classes + c)]) / static_cast<double>(truth + predicted);
+    sum += 2.0 * static_cast<double>(confusion[static_cast<size_t>(c * classes + c)]) /
+           static_cast<double>(truth + predicted);
     ++used;
   }
   return ratio(sum, static_cast<double>(used));
@@ -81,8 +84,10 @@ void MetricCounter::count(const torch::Tensor& outputs, const torch::Tensor& tar
   }
 }
 
-void MetricCounter::count_classes(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const {
-  const torch::Tensor x = (outputs.dim() == 3 ? outputs.flatten(0, 1) : outputs).to(torch::kCPU, torch::kFloat32).contiguous();
+void MetricCounter::count_classes(const torch::Tensor& outputs, const torch::Tensor& targets,
+                                  Contribution& leaf) const {
+  const torch::Tensor x =
+      (outputs.dim() == 3 ? outputs.flatten(0, 1) : outputs).to(torch::kCPU, torch::kFloat32).contiguous();
   const torch::Tensor y = targets.flatten().to(torch::kCPU, torch::kInt64).contiguous();
   leaf.counts.assign(static_cast<size_t>(kConfusion + (confusion_ ? classes_ * classes_ : 0)), 0);
   const int64_t n = x.size(0), width = x.size(1);
@@ -104,7 +109,8 @@ void MetricCounter::count_classes(const torch::Tensor& outputs, const torch::Ten
   }
 }
 
-void MetricCounter::count_numbers(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const {
+void MetricCounter::count_numbers(const torch::Tensor& outputs, const torch::Tensor& targets,
+                                  Contribution& leaf) const {
   const torch::Tensor x = outputs.to(torch::kCPU, torch::kFloat32).flatten().contiguous();
   const torch::Tensor y = targets.to(torch::kCPU, torch::kFloat32).flatten().contiguous();
   leaf.counts = {x.numel()};

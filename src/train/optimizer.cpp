@@ -14,7 +14,8 @@ namespace {
 std::vector<torch::Tensor> views_of(const std::vector<torch::Tensor>& tensors, const Blocks& blocks) {
   std::vector<torch::Tensor> views;
   views.reserve(blocks.blocks.size());
-  for (const Block& block : blocks.blocks) views.push_back(flat(tensors[block.parameter]).slice(0, block.begin, block.end));
+  for (const Block& block : blocks.blocks)
+    views.push_back(flat(tensors[block.parameter]).slice(0, block.begin, block.end));
   return views;
 }
 
@@ -106,9 +107,8 @@ void Optimizer::rmsprop(Lists& lists, double lr) {
   const auto alpha = options_.alpha;
   for (size_t i = 0; i < lists.parameters.size(); ++i) {
     torch::Tensor& parameter = lists.parameters[i];
-    const torch::Tensor gradient = options_.weight_decay != 0
-                                       ? lists.gradients[i].add(parameter, options_.weight_decay)
-                                       : lists.gradients[i];
+    const torch::Tensor gradient =
+        options_.weight_decay != 0 ? lists.gradients[i].add(parameter, options_.weight_decay) : lists.gradients[i];
     torch::Tensor& squares = lists.state["square_avg"][i];
     squares.mul_(alpha).addcmul_(gradient, gradient, 1 - alpha);
     const torch::Tensor root = squares.sqrt().add_(options_.eps);

@@ -38,7 +38,7 @@ class Optimizer {
   TrainingState& state_;
   const Blocks& blocks_;
   std::vector<bool> present_;
-  std::vector<torch::Tensor> steps_;                      // by parameter, a float scalar each
+  std::vector<torch::Tensor> steps_;                             // by parameter, a float scalar each
   std::vector<torch::Tensor> parameter_views_, gradient_views_;  // by block
   std::map<std::string, std::vector<torch::Tensor>> state_views_;
 };

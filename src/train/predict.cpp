@@ -27,7 +27,8 @@ void Engine::outputs(data::Part part, const Take& take) {
   const int64_t batch_size = trainer.eval_batch_size > 0 ? trainer.eval_batch_size : trainer.batch_size;
   const int64_t piece = std::max<int64_t>(1, (batch_size + shards() - 1) / shards());
   std::vector<data::ShardRequest> requests;
-  for (int64_t first = 0; first < size; first += piece) requests.push_back({part, 0, first, std::min(piece, size - first)});
+  for (int64_t first = 0; first < size; first += piece)
+    requests.push_back({part, 0, first, std::min(piece, size - first)});
   options_.prefetcher->forget();
   if (!options_.dataset->in_memory()) options_.prefetcher->expect(requests);
   expected_step_ = -1;
@@ -48,7 +49,8 @@ Predictions predict(const Trained& trained, const spec::Job& job, const std::str
   const data::DataInfo known = training_data(trained, job);
   spec::DataSource source;
   (known.format == "idx" || known.format == "npy" ? source.images : source.path) = path;
-  AppliedModel applied = apply_model(trained, job, data::open_inputs(job.data, known, source, /*labelled=*/false), disk);
+  AppliedModel applied =
+      apply_model(trained, job, data::open_inputs(job.data, known, source, /*labelled=*/false), disk);
   const data::DataInfo& info = applied.dataset->info();
   const bool numbers = info.task == data::Task::regression, sigmoid = applied.job.loss.name == "bce";
   const auto count = static_cast<size_t>(applied.dataset->size(data::Part::test));
@@ -59,29 +61,31 @@ Predictions predict(const Trained& trained, const spec::Job& job, const std::str
   predictions.probabilities.resize(numbers ? 0 : count);
   std::vector<char> made(count, 0);  // bytes: lanes write side by side
   std::mutex mutex;
-  applied.engine->outputs(data::Part::test, [&](const data::ShardRequest&, const data::Batch& batch, const torch::Tensor& outputs) {
-    for (const data::Skipped& skipped : batch.skipped) {
-      const std::lock_guard lock(mutex);
-      if (predictions.first_skipped.empty()) predictions.first_skipped = skipped.what;
-    }
-    if (batch.count() == 0) return;
-    // [batch, outputs]; of tokens what stands behind the window.
-    const torch::Tensor last = outputs.dim() == 3 ? outputs.select(1, outputs.size(1) - 1) : outputs;
-    const torch::Tensor values = last.to(torch::kCPU, torch::kFloat32).reshape({batch.count(), -1}).contiguous();
-    const int64_t width = values.size(1);
-    SINEW_CHECK(!numbers || width == predictions.width, width, predictions.width);
-    for (int64_t i = 0; i < batch.count(); ++i) {
-      const float* row = values.const_data_ptr<float>() + i * width;
-      const auto sample = static_cast<size_t>(batch.samples[static_cast<size_t>(i)]);
-      made[sample] = 1;
-      for (int64_t j = 0; numbers && j < width; ++j) {
-        predictions.numbers[sample * static_cast<size_t>(width) + static_cast<size_t>(j)] = row[j] * info.target_std + info.target_mean;
-      }
-      if (numbers) continue;
-      std::tie(predictions.classes[sample], predictions.probabilities[sample]) =
-          most_likely(row, width, width == 1 && info.classes == 2, sigmoid);
-    }
-  });
+  applied.engine->outputs(
+      data::Part::test, [&](const data::ShardRequest&, const data::Batch& batch, const torch::Tensor& outputs) {
+        for (const data::Skipped& skipped : batch.skipped) {
+          const std::lock_guard lock(mutex);
+          if (predictions.first_skipped.empty()) predictions.first_skipped = skipped.what;
+        }
+        if (batch.count() == 0) return;
+        // [batch, outputs]; of tokens what stands behind the window.
+        const torch::Tensor last = outputs.dim() == 3 ? outputs.select(1, outputs.size(1) - 1) : outputs;
+        const torch::Tensor values = last.to(torch::kCPU, torch::kFloat32).reshape({batch.count(), -1}).contiguous();
+        const int64_t width = values.size(1);
+        SINEW_CHECK(!numbers || width == predictions.width, width, predictions.width);
+        for (int64_t i = 0; i < batch.count(); ++i) {
+          const float* row = values.const_data_ptr<float>() + i * width;
+          const auto sample = static_cast<size_t>(batch.samples[static_cast<size_t>(i)]);
+          made[sample] = 1;
+          for (int64_t j = 0; numbers && j < width; ++j) {
+            predictions.numbers[sample * static_cast<size_t>(width) + static_cast<size_t>(j)] =
+                row[j] * info.target_std + info.target_mean;
+          }
+          if (numbers) continue;
+          std::tie(predictions.classes[sample], predictions.probabilities[sample]) =
+              most_likely(row, width, width == 1 && info.classes == 2, sigmoid);
+        }
+      });
   predictions.made.assign(made.begin(), made.end());
   predictions.samples = std::move(applied.dataset);
   return predictions;

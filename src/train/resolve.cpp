@@ -35,7 +35,9 @@ std::string cpu_model() {
   return "unknown";
 }
 
-bool is_convolutional(const spec::Job& job) { return job.model.name == "cnn" || job.model.name.starts_with("resnet"); }
+bool is_convolutional(const spec::Job& job) {
+  return job.model.name == "cnn" || job.model.name.starts_with("resnet");
+}
 
 void resolve_trainer(Resolved& resolved, const Machine& machine) {
   auto& trainer = resolved.job.trainer;
@@ -48,7 +50,8 @@ void resolve_trainer(Resolved& resolved, const Machine& machine) {
     trainer.device = machine.cuda ? "cuda" : "cpu";
     reasons["trainer.device"] = machine.cuda ? "a CUDA device is present" : "no CUDA device is present";
   } else if (trainer.device == "cuda" && !machine.cuda) {
-    throw Error("trainer.device: cuda, but libtorch sees no CUDA device", "use trainer.device: auto, or a CUDA build of libtorch");
+    throw Error("trainer.device: cuda, but libtorch sees no CUDA device",
+                "use trainer.device: auto, or a CUDA build of libtorch");
   }
   const bool cuda = trainer.device == "cuda";
   if (trainer.precision == "auto") {
@@ -59,7 +62,8 @@ void resolve_trainer(Resolved& resolved, const Machine& machine) {
   if (trainer.memory_format == "auto") {
     const bool last = is_convolutional(resolved.job) && (cuda || resolved.job.model.name.starts_with("resnet"));
     trainer.memory_format = last ? "channels_last" : "contiguous";
-    reasons["trainer.memory_format"] = last ? "residual networks convolve faster with channels last" : "faster for this model";
+    reasons["trainer.memory_format"] =
+        last ? "residual networks convolve faster with channels last" : "faster for this model";
   }
 }
 
@@ -115,7 +119,8 @@ Machine this_machine() {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {
     if (line.starts_with("flags")) {
-      machine.fast_bfloat16 = line.find("avx512_bf16") != std::string::npos || line.find("amx_bf16") != std::string::npos;
+      machine.fast_bfloat16 =
+          line.find("avx512_bf16") != std::string::npos || line.find("amx_bf16") != std::string::npos;
       break;
     }
   }
@@ -143,7 +148,8 @@ Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine
   }
   resolved.written = resolved.job;
   const bool cuda = resolved.job.trainer.device == "cuda";
-  if (!resolved.job.trainer.lanes) resolved.job.trainer.lanes = cuda ? 1 : std::min(machine.cores, *resolved.job.trainer.shards);
+  if (!resolved.job.trainer.lanes)
+    resolved.job.trainer.lanes = cuda ? 1 : std::min(machine.cores, *resolved.job.trainer.shards);
   if (!resolved.job.data.prefetch_threads) resolved.job.data.prefetch_threads = std::max<int64_t>(1, machine.cores);
   resolved.reasons["trainer.lanes"] = "one a core, wherever it runs; never changes the result";
   resolved.reasons["data.prefetch.threads"] = "one a core, wherever it runs; never changes the result";

@@ -7,15 +7,15 @@ namespace sinew::train {
 
 // What of the machine may decide an auto.
 struct Machine {
-  int64_t cores = 1;          // this process may use (affinity and cgroup)
+  int64_t cores = 1;  // this process may use (affinity and cgroup)
   bool cuda = false;
-  bool fast_bfloat16 = false; // the CPU multiplies bfloat16 in hardware
+  bool fast_bfloat16 = false;  // the CPU multiplies bfloat16 in hardware
 };
 Machine this_machine();
 
 struct Resolved {
-  spec::Job job;           // trainer.lanes and data.prefetch.threads are concrete here …
-  spec::Job written;       // … and still auto here: they are the machine's matter, never the result's
+  spec::Job job;      // trainer.lanes and data.prefetch.threads are concrete here …
+  spec::Job written;  // … and still auto here: they are the machine's matter, never the result's
   spec::Reasons reasons;
 };
 Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine& machine);

@@ -64,7 +64,11 @@ struct Window {
 class Run {
  public:
   Run(const RunOptions& options, Disk& disk, Clock& clock)
-      : options_(options), disk_(disk), clock_(clock), started_(clock.wall_seconds()), began_(clock.monotonic_seconds()) {}
+      : options_(options),
+        disk_(disk),
+        clock_(clock),
+        started_(clock.wall_seconds()),
+        began_(clock.monotonic_seconds()) {}
 
   RunResult train();
 
@@ -143,7 +147,8 @@ void Run::open() {
   log_every_ = steps_of(job.logging.interval, lengths_);
   if (const auto interval = spec::parse_duration(job.checkpoint.interval)) save_every_ = steps_of(*interval, lengths_);
 
-  prefetcher_ = std::make_unique<data::Prefetcher>(*data_, job.trainer.seed, *job.data.prefetch_threads, job.data.prefetch_bytes);
+  prefetcher_ =
+      std::make_unique<data::Prefetcher>(*data_, job.trainer.seed, *job.data.prefetch_threads, job.data.prefetch_bytes);
   reducer_ = make_local_reducer();
   engine_ = std::make_unique<Engine>(EngineOptions{job, data_.get(), prefetcher_.get(), reducer_.get()});
 }
@@ -161,7 +166,8 @@ void Run::start_state() {
   checkpoint::Newest newest = checkpoint::load_newest(disk_, root);
   for (const checkpoint::Damage& damage : newest.damaged) {
     reporter_->say(report::Level::warning, "damaged_checkpoint",
-                   "checkpoint " + damage.directory + " is damaged (" + damage.file + ": " + damage.what + "); taking an older one");
+                   "checkpoint " + damage.directory + " is damaged (" + damage.file + ": " + damage.what +
+                       "); taking an older one");
   }
   if (!newest.loaded) {
     if (!newest.damaged.empty()) {
@@ -173,18 +179,20 @@ void Run::start_state() {
   StateFacts saved;
   restore(state(), saved, *newest.loaded);
   if (saved.data_digest != data_->info().digest) {
-    throw Error("the training data is not what it was when this run began (digest " + to_hex(data_->info().digest) + ", was " +
-                    to_hex(saved.data_digest) + ")",
+    throw Error("the training data is not what it was when this run began (digest " + to_hex(data_->info().digest) +
+                    ", was " + to_hex(saved.data_digest) + ")",
                 "restore the data, or start a new run with model.init_from: " + newest.loaded->directory);
   }
   window_.sums = saved.window;
   state().control.resume_at(state().step);
   engine_->state_replaced();
   if (digest(state()) != newest.loaded->digest) {
-    throw Error(newest.loaded->directory + ": the state does not have the digest it was saved with", "report this; it should be impossible");
+    throw Error(newest.loaded->directory + ": the state does not have the digest it was saved with",
+                "report this; it should be impossible");
   }
   last_saved_ = state().step;
-  reporter_->say(report::Level::info, "resume", "resumed at step " + std::to_string(state().step.value) + " from " + newest.loaded->directory);
+  reporter_->say(report::Level::info, "resume",
+                 "resumed at step " + std::to_string(state().step.value) + " from " + newest.loaded->directory);
 }
 
 void Run::start_reporting() {
@@ -209,12 +217,11 @@ void Run::start_reporting() {
   options.ledger = options_.ledger;
   options.resumed_at = resumed_at_;
   reporter_ = std::make_unique<report::Reporter>(options, clock_);
-  std::map<std::string, std::string> values = {
-      {"model", resolved_.job.model.name},
-      {"optimizer", resolved_.job.optimizer.name},
-      {"lr", nlohmann::json(resolved_.job.optimizer.lr).dump()},
-      {"batch_size", std::to_string(resolved_.job.trainer.batch_size)},
-      {"seed", std::to_string(resolved_.job.trainer.seed)}};
+  std::map<std::string, std::string> values = {{"model", resolved_.job.model.name},
+                                               {"optimizer", resolved_.job.optimizer.name},
+                                               {"lr", nlohmann::json(resolved_.job.optimizer.lr).dump()},
+                                               {"batch_size", std::to_string(resolved_.job.trainer.batch_size)},
+                                               {"seed", std::to_string(resolved_.job.trainer.seed)}};
   reporter_->hparams(values);
 }
 
@@ -223,13 +230,15 @@ RunResult Run::train() {
   start_reporting();
   const spec::Job& job = resolved_.job;
   reporter_->say(report::Level::info, "start",
-                 job.name + ": " + job.model.name + ", " + std::to_string(model::parameter_count(engine_->replica(0))) + " parameters; " +
-                     std::to_string(data_->info().train_size) + " training samples, batch " + std::to_string(job.trainer.batch_size) +
-                     " in " + std::to_string(engine_->shards()) + " shards on " + std::to_string(engine_->lanes().count()) + " lanes; " +
-                     job.trainer.precision + " on " + job.trainer.device);
+                 job.name + ": " + job.model.name + ", " + std::to_string(model::parameter_count(engine_->replica(0))) +
+                     " parameters; " + std::to_string(data_->info().train_size) + " training samples, batch " +
+                     std::to_string(job.trainer.batch_size) + " in " + std::to_string(engine_->shards()) +
+                     " shards on " + std::to_string(engine_->lanes().count()) + " lanes; " + job.trainer.precision +
+                     " on " + job.trainer.device);
   reporter_->say(report::Level::info, "run_directory", "run directory: " + options_.run_directory);
   writer_ = std::make_unique<checkpoint::Writer>(
-      disk_, checkpoint::WriterOptions{options_.run_directory + "/checkpoints", job.checkpoint.mirror, job.checkpoint.keep, job.checkpoint.keep_best});
+      disk_, checkpoint::WriterOptions{options_.run_directory + "/checkpoints", job.checkpoint.mirror,
+                                       job.checkpoint.keep, job.checkpoint.keep_best});
   try {
     start_state();
     loop();
@@ -260,14 +269,16 @@ void Run::loop() {
 
 void Run::one_step() {
   const Step step = state().step;
-  const double lr = resolved_.job.optimizer.lr * schedule_->factor(step.value) * state().control.learning_rate_factor(step);
+  const double lr =
+      resolved_.job.optimizer.lr * schedule_->factor(step.value) * state().control.learning_rate_factor(step);
   const bool log_next = log_every_ && (step.value + 1) % *log_every_ == 0;
   const StepResult result = engine_->step(lr, log_next);
   window_.add(result);
   if (result.skipped > 0) {
     skipped_ += result.skipped;
-    reporter_->say(report::Level::warning, "skipped_samples", std::to_string(result.skipped) + " corrupt samples skipped in step " +
-                                                                  std::to_string(step.value) + ", " + std::to_string(skipped_) + " so far");
+    reporter_->say(report::Level::warning, "skipped_samples",
+                   std::to_string(result.skipped) + " corrupt samples skipped in step " + std::to_string(step.value) +
+                       ", " + std::to_string(skipped_) + " so far");
   }
   const bool last = lengths_.total_steps && state().step.value >= *lengths_.total_steps;
   const bool evaluates = due(evaluate_every_) || last;
@@ -303,7 +314,8 @@ void Run::poll() {
   } else if (job.budget.seconds > 0 && now >= job.budget.seconds) {
     request(ControlEntry::Kind::stop, kBudget, "budget.time is used up");
   }
-  if (job.trainer.eval_interval.unit == Unit::seconds && now - next_timed_evaluation_ >= job.trainer.eval_interval.amount) {
+  if (job.trainer.eval_interval.unit == Unit::seconds &&
+      now - next_timed_evaluation_ >= job.trainer.eval_interval.amount) {
     next_timed_evaluation_ = now;
     request(ControlEntry::Kind::evaluate, 0, "trainer.eval_interval is over");
   }
@@ -342,7 +354,9 @@ bool Run::evaluate() {
   const Verdict verdict = judge(state().evaluation, state().step, metrics, resolved_.job);
   state().evaluation = verdict.state;
   log_window(true);
-  reporter_->say(report::Level::info, "evaluation", "step " + std::to_string(state().step.value) + ":" + listed(metrics) + (verdict.improved ? "  (best)" : ""));
+  reporter_->say(
+      report::Level::info, "evaluation",
+      "step " + std::to_string(state().step.value) + ":" + listed(metrics) + (verdict.improved ? "  (best)" : ""));
   if (!verdict.state.stop.empty()) reporter_->say(report::Level::info, "stop", verdict.state.stop);
   return verdict.improved && resolved_.job.checkpoint.keep_best > 0;
 }
@@ -373,9 +387,11 @@ void Run::save(bool best) {
   if (!best && !writer_->ready()) {
     const checkpoint::WriterStatus status = writer_->status();
     if (++told_skipped_saves_ <= 3) {
-      reporter_->say(report::Level::warning, "checkpoint_skipped",
-                     "the disk is behind: checkpoint of step " + std::to_string(state().step.value) + " skipped; the newest durable one is " +
-                         (status.durable ? "of step " + std::to_string(status.durable->value) : std::string("not there yet")));
+      reporter_->say(
+          report::Level::warning, "checkpoint_skipped",
+          "the disk is behind: checkpoint of step " + std::to_string(state().step.value) +
+              " skipped; the newest durable one is " +
+              (status.durable ? "of step " + std::to_string(status.durable->value) : std::string("not there yet")));
     }
     return;
   }
@@ -399,15 +415,18 @@ void Run::submit_pending() {
   }
   const std::string trouble = writer_->status().trouble;
   if (trouble != told_trouble_ && !trouble.empty()) {
-    reporter_->say(report::Level::warning, "checkpoint_failed", "checkpoint not saved: " + trouble + "; training goes on");
+    reporter_->say(report::Level::warning, "checkpoint_failed",
+                   "checkpoint not saved: " + trouble + "; training goes on");
   }
   told_trouble_ = trouble;
 }
 
 void Run::finish_saving() {
-  if (!writer_->wait(kFinalSaveSeconds)) throw Error("the disk did not finish a checkpoint in 600 s", "look at the disk");
+  if (!writer_->wait(kFinalSaveSeconds))
+    throw Error("the disk did not finish a checkpoint in 600 s", "look at the disk");
   submit_pending();
-  if (!writer_->wait(kFinalSaveSeconds)) throw Error("the disk did not finish a checkpoint in 600 s", "look at the disk");
+  if (!writer_->wait(kFinalSaveSeconds))
+    throw Error("the disk did not finish a checkpoint in 600 s", "look at the disk");
   if (last_saved_ != state().step || writer_->status().durable != state().step) {
     last_saved_.reset();
     save(false);
@@ -416,9 +435,10 @@ void Run::finish_saving() {
   submit_pending();
   const checkpoint::WriterStatus status = writer_->status();
   if (status.durable != state().step) {
-    throw Error("the last checkpoint (step " + std::to_string(state().step.value) + ") could not be saved: " + status.trouble,
-                "free space and run again with --resume; the newest durable one is of step " +
-                    (status.durable ? std::to_string(status.durable->value) : std::string("none")));
+    throw Error(
+        "the last checkpoint (step " + std::to_string(state().step.value) + ") could not be saved: " + status.trouble,
+        "free space and run again with --resume; the newest durable one is of step " +
+            (status.durable ? std::to_string(status.durable->value) : std::string("none")));
   }
   checkpoint::point(disk_, options_.run_directory + "/checkpoints", "last", state().step);
   const auto& evaluation = state().evaluation;
@@ -427,7 +447,8 @@ void Run::finish_saving() {
     std::snprintf(text, sizeof text, "%08lld", static_cast<long long>(evaluation.best_step.value));
     return std::string(text);
   }();
-  if (evaluation.best && disk_.exists(best)) checkpoint::point(disk_, options_.run_directory + "/checkpoints", "best", evaluation.best_step);
+  if (evaluation.best && disk_.exists(best))
+    checkpoint::point(disk_, options_.run_directory + "/checkpoints", "best", evaluation.best_step);
 }
 
 // The last word on the model: its metrics on data that took no part in any decision.
@@ -450,7 +471,8 @@ void Run::finish() {
   outcome.status = stop_status_;
   outcome.exit_code = exit_code_;
   write_report(outcome);
-  std::string text = stop_reason_ + "; " + std::to_string(outcome.steps) + " steps, " + std::to_string(outcome.samples) + " samples in " +
+  std::string text = stop_reason_ + "; " + std::to_string(outcome.steps) + " steps, " +
+                     std::to_string(outcome.samples) + " samples in " +
                      std::to_string(static_cast<int64_t>(elapsed())) + " s";
   if (outcome.objective && !outcome.objective->met) text += "; objective not met (" + outcome.objective->text + ")";
   reporter_->finish(stop_status_ == "done");
@@ -488,14 +510,19 @@ void Run::show() {
   report::Progress progress;
   progress.step = state().step;
   progress.total_steps = lengths_.total_steps.value_or(0);
-  progress.epoch = static_cast<double>(state().cursor.epoch) +
-                   static_cast<double>(state().cursor.offset) / static_cast<double>(std::max<int64_t>(1, data_->info().train_size));
-  if (lengths_.total_steps) progress.total_epochs = static_cast<double>(*lengths_.total_steps) / static_cast<double>(lengths_.steps_per_epoch);
+  progress.epoch =
+      static_cast<double>(state().cursor.epoch) +
+      static_cast<double>(state().cursor.offset) / static_cast<double>(std::max<int64_t>(1, data_->info().train_size));
+  if (lengths_.total_steps)
+    progress.total_epochs = static_cast<double>(*lengths_.total_steps) / static_cast<double>(lengths_.steps_per_epoch);
   progress.samples = state().samples;
-  const double rate = now > rate_began_ + 0.2 ? static_cast<double>(state().samples - rate_samples_) / (now - rate_began_) : samples_per_second_;
+  const double rate = now > rate_began_ + 0.2
+                          ? static_cast<double>(state().samples - rate_samples_) / (now - rate_began_)
+                          : samples_per_second_;
   progress.samples_per_second = rate;
   if (lengths_.total_steps && rate > 0) {
-    progress.eta_seconds = static_cast<double>((*lengths_.total_steps - state().step.value) * lengths_.batch_size) / rate;
+    progress.eta_seconds =
+        static_cast<double>((*lengths_.total_steps - state().step.value) * lengths_.batch_size) / rate;
   }
   progress.shown = window_.means(data_->info().task != data::Task::regression);
   for (const auto& [name, value] : state().evaluation.last) {
@@ -506,6 +533,8 @@ void Run::show() {
 
 }  // namespace
 
-RunResult run(const RunOptions& options, Disk& disk, Clock& clock) { return Run(options, disk, clock).train(); }
+RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
+  return Run(options, disk, clock).train();
+}
 
 }  // namespace sinew::train

@@ -41,9 +41,20 @@ Subject subject_of(const SanityOptions& options, Clock& clock) {
   const spec::Job& job = resolved.job;
   lengths_of(job, info.train_size, info.tokens_per_sample);  // refuses a job without a step
   auto make = options.make_model;
-  if (!make) make = [job, info] { return model::make_model(job.model, info, outputs_for(job.loss.name, info), job.trainer.seed); };
-  Subject subject{job, *options.dataset, std::move(make), clock, clock.monotonic_seconds() + options.seconds,
-                  Loss(job.loss.name, job.loss, info), {}, {}, {}, {}};
+  if (!make)
+    make = [job, info] {
+      return model::make_model(job.model, info, outputs_for(job.loss.name, info), job.trainer.seed);
+    };
+  Subject subject{job,
+                  *options.dataset,
+                  std::move(make),
+                  clock,
+                  clock.monotonic_seconds() + options.seconds,
+                  Loss(job.loss.name, job.loss, info),
+                  {},
+                  {},
+                  {},
+                  {}};
   subject.train = look_at(subject.data, data::Part::train, kMostSamples, subject.until(kLookSeconds), clock);
   subject.val = look_at(subject.data, data::Part::val, kMostSamples, subject.until(kLookSeconds), clock);
   return subject;
@@ -65,7 +76,8 @@ SanityFinding run_one(const Entry& entry, Subject& subject) {
     } catch (const std::exception& error) {
       const std::string text = error.what();
       finding.what = "could not be run: " + text.substr(0, text.find('\n'));
-      judge(finding, Verdict::fail, "error", "the model or the data can not be used as they are", "put right what the message names");
+      judge(finding, Verdict::fail, "error", "the model or the data can not be used as they are",
+            "put right what the message names");
     }
   }
   finding.seconds = subject.now() - began;
@@ -121,11 +133,13 @@ std::string finding_text(const SanityFinding& finding) {
 
 std::string findings_summary(const std::vector<SanityFinding>& findings, double seconds) {
   const auto count = [&](Verdict verdict) {
-    return std::count_if(findings.begin(), findings.end(), [&](const SanityFinding& finding) { return finding.verdict == verdict; });
+    return std::count_if(findings.begin(), findings.end(),
+                         [&](const SanityFinding& finding) { return finding.verdict == verdict; });
   };
   std::string text = all_sane(findings) ? "sane: " : "not sane: ";
   text += std::to_string(count(Verdict::pass)) + " checks passed";
-  for (const auto& [verdict, word] : {std::pair{Verdict::fail, " failed"}, std::pair{Verdict::warn, " warned"}, std::pair{Verdict::skip, " skipped"}}) {
+  for (const auto& [verdict, word] : {std::pair{Verdict::fail, " failed"}, std::pair{Verdict::warn, " warned"},
+                                      std::pair{Verdict::skip, " skipped"}}) {
     if (count(verdict) > 0) text += ", " + std::to_string(count(verdict)) + word;
   }
   return text + say(" (%.0f s)", seconds);
@@ -147,7 +161,8 @@ std::string findings_json(const std::string& job, const std::vector<SanityFindin
 }
 
 bool all_sane(const std::vector<SanityFinding>& findings) {
-  return std::none_of(findings.begin(), findings.end(), [](const SanityFinding& finding) { return finding.verdict == Verdict::fail; });
+  return std::none_of(findings.begin(), findings.end(),
+                      [](const SanityFinding& finding) { return finding.verdict == Verdict::fail; });
 }
 
 }  // namespace sinew::train

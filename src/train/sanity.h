@@ -29,7 +29,8 @@ class Excerpt final : public data::Dataset {
   Excerpt(const data::Dataset& whole, data::Part part, std::vector<int64_t> samples);
   const data::DataInfo& info() const override { return info_; }
   int64_t size(data::Part part) const override { return part == data::Part::train ? info_.train_size : 0; }
-  data::Batch load(data::Part part, std::span<const int64_t> samples, const data::SampleContext& context) const override;
+  data::Batch load(data::Part part, std::span<const int64_t> samples,
+                   const data::SampleContext& context) const override;
   std::string describe(data::Part part, int64_t sample) const override;
   bool in_memory() const override { return whole_.in_memory(); }
 
@@ -48,11 +49,11 @@ struct Place {
 // What one pass over (a bounded number of) a part's samples learned.
 struct Facts {
   int64_t size = 0;
-  std::vector<int64_t> samples;     // looked at, in this order
-  std::vector<Digest> inputs;       // one a sample
-  std::vector<float> low, high;     // by feature; numbers only
-  double mean = 0, deviation = 0;   // of all finite input values
-  Place not_finite, bad_target;     // count 0: none
+  std::vector<int64_t> samples;    // looked at, in this order
+  std::vector<Digest> inputs;      // one a sample
+  std::vector<float> low, high;    // by feature; numbers only
+  double mean = 0, deviation = 0;  // of all finite input values
+  Place not_finite, bad_target;    // count 0: none
   std::vector<int64_t> class_counts;
   double target_low = 0, target_high = 0;
   bool complete() const { return static_cast<int64_t>(samples.size()) == size; }
@@ -62,10 +63,10 @@ struct Facts {
 struct FirstSteps {
   int64_t planned = 0;
   std::vector<double> losses, rates;
-  double knows_nothing = 0;           // the loss of all-zero outputs, mean over some training samples
-  std::vector<double> squares;        // by parameter: sum over early steps of the squared gradient
-  std::vector<double> silent_rows;    // by parameter: share of rows that never had a gradient; -1 where it has no rows
-  std::string diverged;               // why they ended early
+  double knows_nothing = 0;         // the loss of all-zero outputs, mean over some training samples
+  std::vector<double> squares;      // by parameter: sum over early steps of the squared gradient
+  std::vector<double> silent_rows;  // by parameter: share of rows that never had a gradient; -1 where it has no rows
+  std::string diverged;             // why they ended early
   bool out_of_time = false;
 };
 
@@ -115,8 +116,8 @@ double loss_of_zeros(const Subject& subject, const data::Batch& batch);
 
 // How surely scores know labels, as deviations from what a random pairing of them gives: exact mean and variance over
 // all permutations (Hoeffding 1951), so that whatever made the scores can not fool it.
-double pairing_z(const torch::Tensor& scores, const torch::Tensor& labels);   // [n, classes], [n]
-double ranking_z(const torch::Tensor& guesses, const torch::Tensor& targets); // [n], [n]: Spearman
+double pairing_z(const torch::Tensor& scores, const torch::Tensor& labels);    // [n, classes], [n]
+double ranking_z(const torch::Tensor& guesses, const torch::Tensor& targets);  // [n], [n]: Spearman
 
 // ---- the checks: each fills its finding's verdict, what, cause, likely and hint
 

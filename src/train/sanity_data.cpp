@@ -9,9 +9,9 @@
 namespace sinew::train::sanity {
 namespace {
 
-constexpr double kMajority = 0.95;      // one class beyond this: a constant answer looks good
-constexpr double kRepeated = 0.01;      // of val; natural sets of images and texts stay well below
-constexpr double kLargeInputs = 50;     // mean or deviation beyond this is no input a default initialisation is made for
+constexpr double kMajority = 0.95;   // one class beyond this: a constant answer looks good
+constexpr double kRepeated = 0.01;   // of val; natural sets of images and texts stay well below
+constexpr double kLargeInputs = 50;  // mean or deviation beyond this is no input a default initialisation is made for
 
 struct DigestHash {
   size_t operator()(const Digest& digest) const { return digest.low; }
@@ -29,27 +29,34 @@ std::string looked_at(const Facts& facts) {
 
 // Something that makes every trial meaningless; true when there is.
 bool broken(Subject& subject, SanityFinding& finding) {
-  for (const auto& [facts, part] : {std::pair{&subject.train, data::Part::train}, std::pair{&subject.val, data::Part::val}}) {
+  for (const auto& [facts, part] :
+       {std::pair{&subject.train, data::Part::train}, std::pair{&subject.val, data::Part::val}}) {
     if (facts->not_finite.count > 0) {
-      finding.what = say("%lld samples of %s have inputs that are not finite, first: ", static_cast<long long>(facts->not_finite.count),
-                         to_string(part).c_str()) + subject.data.describe(part, facts->not_finite.sample);
+      finding.what = say("%lld samples of %s have inputs that are not finite, first: ",
+                         static_cast<long long>(facts->not_finite.count), to_string(part).c_str()) +
+                     subject.data.describe(part, facts->not_finite.sample);
       judge(finding, Verdict::fail, "input_not_finite", "a missing value, a division by zero or a damaged file",
             "repair or remove these samples");
       return true;
     }
     if (facts->bad_target.count > 0) {
       const bool number = subject.info().task == data::Task::regression;
-      finding.what = say("%lld samples of %s have a target that is %s, first: ", static_cast<long long>(facts->bad_target.count),
-                         to_string(part).c_str(), number ? "not finite" : "no class") + subject.data.describe(part, facts->bad_target.sample);
+      finding.what =
+          say("%lld samples of %s have a target that is %s, first: ", static_cast<long long>(facts->bad_target.count),
+              to_string(part).c_str(), number ? "not finite" : "no class") +
+          subject.data.describe(part, facts->bad_target.sample);
       judge(finding, Verdict::fail, "target_out_of_range",
-            number ? "a missing value" : say("labels must be 0..%lld", static_cast<long long>(subject.info().classes - 1)), "repair or remove these samples");
+            number ? "a missing value"
+                   : say("labels must be 0..%lld", static_cast<long long>(subject.info().classes - 1)),
+            "repair or remove these samples");
       return true;
     }
   }
   const Facts& train = subject.train;
   if (std::set<Digest>(train.inputs.begin(), train.inputs.end()).size() == 1 && train.samples.size() > 1) {
     finding.what = "all " + looked_at(train) + " of train have the same input";
-    judge(finding, Verdict::fail, "inputs_constant", "the wrong columns or files are read, or normalisation wiped them out",
+    judge(finding, Verdict::fail, "inputs_constant",
+          "the wrong columns or files are read, or normalisation wiped them out",
           "look at data.train and data.columns");
     return true;
   }
@@ -87,12 +94,13 @@ void check_data(Subject& subject, SanityFinding& finding) {
   }
   const Facts& train = subject.train;
   finding.what = looked_at(train) + ", all finite";
-  if (subject.info().task == data::Task::regression) finding.what += say("; target %g to %g", train.target_low, train.target_high);
+  if (subject.info().task == data::Task::regression)
+    finding.what += say("; target %g to %g", train.target_low, train.target_high);
   if (train.low.empty()) return;
   finding.what += say("; inputs %.3g +- %.3g", train.mean, train.deviation);
   if (std::abs(train.mean) > kLargeInputs || train.deviation > kLargeInputs) {
-    judge(finding, Verdict::fail, "inputs_unnormalised", "inputs are not normalised, or one column's values are enormous",
-          "data.normalize=auto");
+    judge(finding, Verdict::fail, "inputs_unnormalised",
+          "inputs are not normalised, or one column's values are enormous", "data.normalize=auto");
     return;
   }
   count_constant(subject, finding);
@@ -111,27 +119,35 @@ void check_classes(Subject& subject, SanityFinding& finding) {
     sum += train[c];
     if (train[c] > train[static_cast<size_t>(largest)]) largest = static_cast<int64_t>(c);
     present += train[c] > 0 ? 1 : 0;
-    if (train[c] > 0 && (smallest < 0 || train[c] < train[static_cast<size_t>(smallest)])) smallest = static_cast<int64_t>(c);
-    if (train[c] == 0 && c < val.size() && val[c] > 0) unlearned += (unlearned.empty() ? "" : ", ") + class_name(subject.info(), static_cast<int64_t>(c));
+    if (train[c] > 0 && (smallest < 0 || train[c] < train[static_cast<size_t>(smallest)]))
+      smallest = static_cast<int64_t>(c);
+    if (train[c] == 0 && c < val.size() && val[c] > 0)
+      unlearned += (unlearned.empty() ? "" : ", ") + class_name(subject.info(), static_cast<int64_t>(c));
   }
-  const auto share = [&](int64_t c) { return sum > 0 ? static_cast<double>(train[static_cast<size_t>(c)]) / static_cast<double>(sum) : 0.0; };
+  const auto share = [&](int64_t c) {
+    return sum > 0 ? static_cast<double>(train[static_cast<size_t>(c)]) / static_cast<double>(sum) : 0.0;
+  };
   if (present <= 1) {
     finding.what = "every training sample looked at is of class " + class_name(subject.info(), largest);
     if (subject.train.complete()) {
       subject.no_training = "there is only one class";
-      judge(finding, Verdict::fail, "one_class", "labels were lost, the wrong column is the target, or the data was cut while sorted by class",
+      judge(finding, Verdict::fail, "one_class",
+            "labels were lost, the wrong column is the target, or the data was cut while sorted by class",
             "look at the labels of data.train");
     }
     return;
   }
-  finding.what = say("%lld of %zu classes, from %.1f %% (%s) to %.1f %% (%s)", static_cast<long long>(present), train.size(),
-                     100 * share(smallest), class_name(subject.info(), smallest).c_str(), 100 * share(largest), class_name(subject.info(), largest).c_str());
+  finding.what = say("%lld of %zu classes, from %.1f %% (%s) to %.1f %% (%s)", static_cast<long long>(present),
+                     train.size(), 100 * share(smallest), class_name(subject.info(), smallest).c_str(),
+                     100 * share(largest), class_name(subject.info(), largest).c_str());
   if (!unlearned.empty() && subject.train.complete()) {
     finding.what += "; in val but never in train: " + unlearned;
-    judge(finding, Verdict::fail, "class_missing_in_train", "the split was made along the classes, or a file is missing",
+    judge(finding, Verdict::fail, "class_missing_in_train",
+          "the split was made along the classes, or a file is missing",
           "split at random: data.split.val; or add samples of the class");
   } else if (share(largest) > kMajority) {
-    judge(finding, Verdict::warn, "imbalance", say("always answering one class would already be right %.1f %% of the time", 100 * share(largest)),
+    judge(finding, Verdict::warn, "imbalance",
+          say("always answering one class would already be right %.1f %% of the time", 100 * share(largest)),
           "set loss.class_weights, and monitor val/f1 or val/auc instead of accuracy");
   }
 }
@@ -145,16 +161,20 @@ void check_duplicates(Subject& subject, SanityFinding& finding) {
   }
   std::unordered_map<Digest, int64_t, DigestHash> first;
   int64_t repeated_in_train = 0, repeated = 0;
-  for (size_t i = 0; i < train.inputs.size(); ++i) repeated_in_train += first.emplace(train.inputs[i], train.samples[i]).second ? 0 : 1;
+  for (size_t i = 0; i < train.inputs.size(); ++i)
+    repeated_in_train += first.emplace(train.inputs[i], train.samples[i]).second ? 0 : 1;
   std::string example;
   for (size_t i = 0; i < val.inputs.size(); ++i) {
     const auto found = first.find(val.inputs[i]);
     if (found == first.end()) continue;
-    if (++repeated == 1) example = subject.data.describe(data::Part::val, val.samples[i]) + " = " + subject.data.describe(data::Part::train, found->second);
+    if (++repeated == 1)
+      example = subject.data.describe(data::Part::val, val.samples[i]) + " = " +
+                subject.data.describe(data::Part::train, found->second);
   }
   const double share = static_cast<double>(repeated) / static_cast<double>(val.inputs.size());
   const double natural = static_cast<double>(repeated_in_train) / static_cast<double>(train.inputs.size());
-  finding.what = say("%lld of %zu validation inputs (%.1f %%) are also in train", static_cast<long long>(repeated), val.inputs.size(), 100 * share);
+  finding.what = say("%lld of %zu validation inputs (%.1f %%) are also in train", static_cast<long long>(repeated),
+                     val.inputs.size(), 100 * share);
   if (!train.complete()) finding.what += " (" + looked_at(train) + " looked at)";
   if (repeated <= 1 || share <= kRepeated) return;
   finding.what += ", first: " + example;

@@ -10,7 +10,7 @@ namespace sinew::train::sanity {
 namespace {
 
 constexpr int64_t kMostLearned = 2048, kMostHeld = 1024, kFewestHeld = 50, kEnoughHeld = 200;
-constexpr double kSure = 3.5;         // deviations; by chance 1 in 4000
+constexpr double kSure = 3.5;  // deviations; by chance 1 in 4000
 constexpr int64_t kMostFeatures = 1024;
 constexpr int64_t kNeighbours = 10;
 constexpr double kTrainSeconds = 5;
@@ -24,9 +24,11 @@ struct Samples {
 Samples samples_of(const Subject& subject, data::Part part, const std::vector<int64_t>& chosen) {
   std::vector<torch::Tensor> inputs, labels;
   for (size_t i = 0; i < chosen.size(); i += 256) {
-    const data::Batch batch = subject.load(part, std::span(chosen).subspan(i, std::min<size_t>(256, chosen.size() - i)));
+    const data::Batch batch =
+        subject.load(part, std::span(chosen).subspan(i, std::min<size_t>(256, chosen.size() - i)));
     torch::Tensor x = tensor_of(batch.input);
-    if (x.dim() == 4 && (x.size(2) > 16 || x.size(3) > 16)) x = torch::adaptive_avg_pool2d(x, {std::min<int64_t>(16, x.size(2)), std::min<int64_t>(16, x.size(3))});
+    if (x.dim() == 4 && (x.size(2) > 16 || x.size(3) > 16))
+      x = torch::adaptive_avg_pool2d(x, {std::min<int64_t>(16, x.size(2)), std::min<int64_t>(16, x.size(3))});
     x = x.flatten(1);
     if (x.size(1) > kMostFeatures) x = x.slice(1, 0, x.size(1), (x.size(1) + kMostFeatures - 1) / kMostFeatures);
     inputs.push_back(x);
@@ -44,7 +46,10 @@ struct Learner {
 class Probes {
  public:
   Probes(const Subject& subject, Samples learned, Samples held, std::optional<Samples> val)
-      : regression_(subject.info().task == data::Task::regression), learned_(std::move(learned)), held_(std::move(held)), val_(std::move(val)) {
+      : regression_(subject.info().task == data::Task::regression),
+        learned_(std::move(learned)),
+        held_(std::move(held)),
+        val_(std::move(val)) {
     const torch::Tensor mean = learned_.inputs.mean(0), deviation = learned_.inputs.std(0).clamp_min(1e-6);
     const auto standard = [&](torch::Tensor& x) { x = ((x - mean) / deviation).clamp(-10, 10); };
     standard(learned_.inputs);
@@ -94,7 +99,8 @@ class Probes {
 };
 
 // The job's own model after a short training, for relations neither probe sees.
-torch::Tensor trained_scores(const Subject& subject, const std::vector<int64_t>& learned, const std::vector<int64_t>& held) {
+torch::Tensor trained_scores(const Subject& subject, const std::vector<int64_t>& learned,
+                             const std::vector<int64_t>& held) {
   const Excerpt excerpt(subject.data, data::Part::train, learned);
   spec::Job job = subject.job;
   job.trainer.batch_size = std::min<int64_t>(job.trainer.batch_size, excerpt.info().train_size);
@@ -109,7 +115,8 @@ torch::Tensor trained_scores(const Subject& subject, const std::vector<int64_t>&
   const torch::NoGradGuard no_grad;
   const auto model = trial.model(subject);
   model->set_training(false);
-  torch::Tensor out = model->forward(tensor_of(subject.load(data::Part::train, held).input)).reshape({static_cast<int64_t>(held.size()), -1});
+  torch::Tensor out = model->forward(tensor_of(subject.load(data::Part::train, held).input))
+                          .reshape({static_cast<int64_t>(held.size()), -1});
   if (subject.info().task == data::Task::regression) return out.slice(1, 0, 1);
   return out.size(1) == 1 ? torch::cat({-out, out}, 1) : out.log_softmax(1);
 }
@@ -118,7 +125,8 @@ torch::Tensor trained_scores(const Subject& subject, const std::vector<int64_t>&
 std::string swapped_classes(const Subject& subject, const Probes& probes, const Learner& learner) {
   const int64_t classes = subject.info().classes;
   const auto shares = [&](const torch::Tensor& scores, const torch::Tensor& labels) {
-    const torch::Tensor pairs = torch::zeros({classes * classes}).index_add(0, labels * classes + scores.argmax(1), torch::ones(labels.size(0)));
+    const torch::Tensor pairs = torch::zeros({classes * classes})
+                                    .index_add(0, labels * classes + scores.argmax(1), torch::ones(labels.size(0)));
     return pairs.view({classes, classes});
   };
   const torch::Tensor held = shares(learner.held, probes.held().labels), val = shares(learner.val, probes.val().labels);
@@ -129,27 +137,34 @@ std::string swapped_classes(const Subject& subject, const Probes& probes, const 
   };
   for (int64_t c = 0; c < classes; ++c) {
     const double here = held[c].sum().item<double>(), there = val[c].sum().item<double>();
-    if (here < 10 || there < 10 || held[c][c].item<double>() < 0.5 * here || val[c][c].item<double>() > 0.25 * there) continue;
+    if (here < 10 || there < 10 || held[c][c].item<double>() < 0.5 * here || val[c][c].item<double>() > 0.25 * there)
+      continue;
     const int64_t seen = val[c].argmax().item<int64_t>();
     if (val[c][seen].item<double>() < 0.5 * there) continue;
-    if (text.size() < 80) text += (text.empty() ? "" : ", ") + name(c) + " in val looks like " + name(seen) + " in train";
+    if (text.size() < 80)
+      text += (text.empty() ? "" : ", ") + name(c) + " in val looks like " + name(seen) + " in train";
   }
   return text;
 }
 
-void judge_val(const Subject& subject, const Probes& probes, const Learner& best, double z_held, SanityFinding& finding) {
+void judge_val(const Subject& subject, const Probes& probes, const Learner& best, double z_held,
+               SanityFinding& finding) {
   if (!probes.has_val()) return;
   const double z_val = probes.z(best.val, probes.val());
   // What the same relation would give with as many samples as val has.
-  const double expected = z_held * std::sqrt(static_cast<double>(probes.val().labels.size(0)) / static_cast<double>(probes.held().labels.size(0)));
+  const double expected = z_held * std::sqrt(static_cast<double>(probes.val().labels.size(0)) /
+                                             static_cast<double>(probes.held().labels.size(0)));
   finding.what += say(", in val %.1f", z_val);
-  const std::string swapped = subject.info().task == data::Task::classification ? swapped_classes(subject, probes, best) : "";
+  const std::string swapped =
+      subject.info().task == data::Task::classification ? swapped_classes(subject, probes, best) : "";
   if (!swapped.empty()) {
     finding.what += "; " + swapped;
-    judge(finding, Verdict::fail, "val_labels_differ", "the classes of val are numbered in another order than those of train",
+    judge(finding, Verdict::fail, "val_labels_differ",
+          "the classes of val are numbered in another order than those of train",
           "number the classes of both parts alike, or split one set: data.split.val");
   } else if (expected > 8 && z_val < 2) {
-    judge(finding, Verdict::fail, "val_labels_differ", "labels of val are shuffled, shifted by a row, or mean something else than those of train",
+    judge(finding, Verdict::fail, "val_labels_differ",
+          "labels of val are shuffled, shifted by a row, or mean something else than those of train",
           "look at some validation samples and their labels");
   }
 }
@@ -169,20 +184,30 @@ void check_tokens(Subject& subject, SanityFinding& finding) {
   };
   const auto [x, y] = tokens(0, half);
   const auto [u, v] = tokens(half, learned.size());
-  const torch::Tensor pairs = torch::zeros({classes * classes}).index_add(0, (x * classes + y).flatten(), torch::ones(x.numel())).view({classes, classes});
+  const torch::Tensor pairs = torch::zeros({classes * classes})
+                                  .index_add(0, (x * classes + y).flatten(), torch::ones(x.numel()))
+                                  .view({classes, classes});
   const torch::Tensor alone = (pairs.sum(0) + 1) / (pairs.sum() + static_cast<double>(classes));
   const torch::Tensor after = (pairs + 5 * alone) / (pairs.sum(1, true) + 5);
-  const torch::Tensor gain = (after.log().flatten().index_select(0, (u * classes + v).flatten()) - alone.log().index_select(0, v.flatten())).view_as(u).mean(1);
-  const double z = gain.mean().item<double>() / std::max(1e-12, gain.std().item<double>() / std::sqrt(static_cast<double>(gain.size(0))));
-  finding.what = say("knowing the token before saves %.2f of the loss (%.1f deviations from chance)", gain.mean().item<double>(), z);
-  if (z < kSure) judge(finding, Verdict::warn, "labels_unrelated", "the tokens follow no order that shows in pairs", "look at the text: is it encrypted, compressed or shuffled?");
+  const torch::Tensor gain =
+      (after.log().flatten().index_select(0, (u * classes + v).flatten()) - alone.log().index_select(0, v.flatten()))
+          .view_as(u)
+          .mean(1);
+  const double z = gain.mean().item<double>() /
+                   std::max(1e-12, gain.std().item<double>() / std::sqrt(static_cast<double>(gain.size(0))));
+  finding.what = say("knowing the token before saves %.2f of the loss (%.1f deviations from chance)",
+                     gain.mean().item<double>(), z);
+  if (z < kSure)
+    judge(finding, Verdict::warn, "labels_unrelated", "the tokens follow no order that shows in pairs",
+          "look at the text: is it encrypted, compressed or shuffled?");
 }
 
 }  // namespace
 
 double pairing_z(const torch::Tensor& scores, const torch::Tensor& labels) {
   const int64_t n = labels.size(0);
-  const torch::Tensor pairs = scores.to(torch::kFloat64).index_select(1, labels);  // [i, j]: score of sample i for the label of j
+  const torch::Tensor pairs =
+      scores.to(torch::kFloat64).index_select(1, labels);  // [i, j]: score of sample i for the label of j
   const torch::Tensor centred = pairs - pairs.mean(0, true) - pairs.mean(1, true) + pairs.mean();
   const double variance = centred.square().sum().item<double>() / static_cast<double>(n - 1);
   return variance > 0 ? centred.diagonal().sum().item<double>() / std::sqrt(variance) : 0;
@@ -205,10 +230,13 @@ void check_labels(Subject& subject, SanityFinding& finding) {
     return;
   }
   const auto chosen = subject.draw(subject.train, held_count + learned_count, 32);
-  const std::vector<int64_t> held(chosen.begin(), chosen.begin() + held_count), learned(chosen.begin() + held_count, chosen.end());
+  const std::vector<int64_t> held(chosen.begin(), chosen.begin() + held_count),
+      learned(chosen.begin() + held_count, chosen.end());
   std::optional<Samples> val;
-  if (!subject.val.samples.empty()) val = samples_of(subject, data::Part::val, subject.draw(subject.val, kMostHeld, 33));
-  const Probes probes(subject, samples_of(subject, data::Part::train, learned), samples_of(subject, data::Part::train, held), val);
+  if (!subject.val.samples.empty())
+    val = samples_of(subject, data::Part::val, subject.draw(subject.val, kMostHeld, 33));
+  const Probes probes(subject, samples_of(subject, data::Part::train, learned),
+                      samples_of(subject, data::Part::train, held), val);
   double best_z = -1e9;
   Learner best;
   for (const Learner& learner : {probes.linear(), probes.neighbours()}) {
@@ -216,7 +244,8 @@ void check_labels(Subject& subject, SanityFinding& finding) {
     if (z > best_z) best = learner, best_z = z;
   }
   if (best_z >= kSure) {
-    finding.what = say("%s on %lld samples knows labels it did not see: %.1f deviations above chance", best.name, static_cast<long long>(learned_count), best_z);
+    finding.what = say("%s on %lld samples knows labels it did not see: %.1f deviations above chance", best.name,
+                       static_cast<long long>(learned_count), best_z);
     return judge_val(subject, probes, best, best_z, finding);
   }
   const torch::Tensor scores = trained_scores(subject, learned, held);
@@ -225,10 +254,13 @@ void check_labels(Subject& subject, SanityFinding& finding) {
     finding.what = say("after a short training the model knows labels it did not see: %.1f deviations above chance", z);
     return;
   }
-  finding.what = say("nothing learned from %lld samples holds on %lld others: linear or neighbours %.1f, the model %.1f deviations from chance",
-                     static_cast<long long>(learned_count), static_cast<long long>(held_count), best_z, z);
+  finding.what =
+      say("nothing learned from %lld samples holds on %lld others: linear or neighbours %.1f, the model %.1f "
+          "deviations from chance",
+          static_cast<long long>(learned_count), static_cast<long long>(held_count), best_z, z);
   judge(finding, held_count >= kEnoughHeld ? Verdict::fail : Verdict::warn, "labels_unrelated",
-        "labels are shuffled, or shifted against the inputs; or the inputs say (nearly) nothing about them", "look at some samples and their labels; keep order when joining files");
+        "labels are shuffled, or shifted against the inputs; or the inputs say (nearly) nothing about them",
+        "look at some samples and their labels; keep order when joining files");
 }
 
 }  // namespace sinew::train::sanity

@@ -9,11 +9,13 @@ namespace {
 
 constexpr int64_t kStartSamples = 256, kPieces = 64;
 constexpr double kStartFactor = 1.5, kStartSlack = 0.5;  // a default initialisation's own noise stays within
-constexpr double kStartFactorOfNumbers = 3;  // squares of outputs add to those of targets
+constexpr double kStartFactorOfNumbers = 3;              // squares of outputs add to those of targets
 constexpr int64_t kRows = 8;                             // samples side by side in the leak test
 constexpr double kSame = 1e-4;                           // relative; kernels may add in another order
 
-RandomKey forward_key(const Subject& subject) { return derive(random_key({subject.job.trainer.seed}), "check"); }
+RandomKey forward_key(const Subject& subject) {
+  return derive(random_key({subject.job.trainer.seed}), "check");
+}
 
 torch::Tensor forward(const Subject& subject, model::Model& model, const torch::Tensor& input) {
   const torch::NoGradGuard no_grad;
@@ -87,7 +89,8 @@ void check_initial_loss(Subject& subject, SanityFinding& finding) {
   double sum = 0, weight = 0, nothing = 0, seen = 0;
   const torch::NoGradGuard no_grad;
   for (size_t i = 0; i < chosen.size(); i += kPieces) {
-    const data::Batch batch = subject.load(data::Part::train, std::span(chosen).subspan(i, std::min<size_t>(kPieces, chosen.size() - i)));
+    const data::Batch batch =
+        subject.load(data::Part::train, std::span(chosen).subspan(i, std::min<size_t>(kPieces, chosen.size() - i)));
     const Loss::Value loss = subject.loss(forward(subject, *model, tensor_of(batch.input)), tensor_of(batch.target));
     sum += loss.sum.item<double>();
     weight += loss.weight;
@@ -100,15 +103,18 @@ void check_initial_loss(Subject& subject, SanityFinding& finding) {
     return;
   }
   const double start = sum / weight, expected = nothing / weight;
-  finding.what = say("%.4g, expected about %.4g (%s of a model that knows nothing)", start, expected, subject.loss.name().c_str());
+  finding.what =
+      say("%.4g, expected about %.4g (%s of a model that knows nothing)", start, expected, subject.loss.name().c_str());
   const double factor = subject.info().task == data::Task::regression ? kStartFactorOfNumbers : kStartFactor;
   if (!(start <= factor * expected + kStartSlack)) {
     const bool large = subject.train.deviation > 5 || std::abs(subject.train.mean) > 5;
     judge(finding, Verdict::fail, large ? "inputs_unnormalised" : "initialisation",
-          large ? "inputs are far from mean 0 and deviation 1" : "the initial weights are too large, or the last layer's are",
+          large ? "inputs are far from mean 0 and deviation 1"
+                : "the initial weights are too large, or the last layer's are",
           large ? "data.normalize=auto" : "start the last layer near zero");
   } else if (start < 0.5 * expected - 0.05) {
-    judge(finding, Verdict::fail, "knows_too_much", "the answer is part of the input, or the model is not untrained", "leave the target out of the inputs");
+    judge(finding, Verdict::fail, "knows_too_much", "the answer is part of the input, or the model is not untrained",
+          "leave the target out of the inputs");
   }
 }
 
@@ -124,10 +130,12 @@ void check_function(Subject& subject, SanityFinding& finding) {
     return;
   }
   const torch::Tensor other = forward(subject, *model, disturbed(subject, x));
-  finding.what = say("%lld parameters; outputs depend on inputs", static_cast<long long>(model::parameter_count(*model)));
+  finding.what =
+      say("%lld parameters; outputs depend on inputs", static_cast<long long>(model::parameter_count(*model)));
   if (largest_difference(out, other) == 0) {
     finding.what = "outputs are the same for every input";
-    judge(finding, Verdict::fail, "output_constant", "a dead layer, a layer of zeros, or an input that is never used", "look at the initial weights and at how forward uses its input");
+    judge(finding, Verdict::fail, "output_constant", "a dead layer, a layer of zeros, or an input that is never used",
+          "look at the initial weights and at how forward uses its input");
     return;
   }
   if (subject.reads_tokens() || x.size(0) < 2) return;
@@ -137,10 +145,13 @@ void check_function(Subject& subject, SanityFinding& finding) {
   // Where the input hardly shows, rounding would pass for linearity.
   const bool shows = right.abs().max().item<double>() > 1e-3 * out.abs().max().item<double>();
   const bool linear = shows && largest_difference(right, left) < kSame;
-  const bool meant = subject.job.model.name == "linear" || subject.job.model.name == "svm" || weight_matrices(*model) < 2;
+  const bool meant =
+      subject.job.model.name == "linear" || subject.job.model.name == "svm" || weight_matrices(*model) < 2;
   if (linear && !meant) {
-    finding.what = say("the model is a linear function though it has %lld layers", static_cast<long long>(weight_matrices(*model)));
-    judge(finding, Verdict::fail, "no_activation", "there is no activation between its layers", "put an activation after each hidden layer");
+    finding.what = say("the model is a linear function though it has %lld layers",
+                       static_cast<long long>(weight_matrices(*model)));
+    judge(finding, Verdict::fail, "no_activation", "there is no activation between its layers",
+          "put an activation after each hidden layer");
   } else {
     finding.what += linear ? " linearly, as meant" : "";
   }
@@ -160,7 +171,8 @@ void check_batch_leak(Subject& subject, SanityFinding& finding) {
   finding.what = "changing one sample leaves the others' outputs as they are";
   if (in_eval > kSame) {
     finding.what = say("changing one sample changes others' outputs by %.2g in evaluation mode", in_eval);
-    judge(finding, Verdict::fail, "batch_leak", "an operation mixes samples: a view or transpose over the wrong dimension, or statistics over the batch",
+    judge(finding, Verdict::fail, "batch_leak",
+          "an operation mixes samples: a view or transpose over the wrong dimension, or statistics over the batch",
           "work along the feature dimensions only; dimension 0 is the sample");
     return;
   }
@@ -168,7 +180,8 @@ void check_batch_leak(Subject& subject, SanityFinding& finding) {
     const double future = future_leak(subject, *model, input);
     if (future > kSame) {
       finding.what = say("changing later tokens changes earlier outputs by %.2g", future);
-      judge(finding, Verdict::fail, "future_leak", "the model sees the tokens it is to predict", "mask the future; no bidirectional layers");
+      judge(finding, Verdict::fail, "future_leak", "the model sees the tokens it is to predict",
+            "mask the future; no bidirectional layers");
       return;
     }
     finding.what += ", and later tokens leave earlier ones";
@@ -180,8 +193,10 @@ void check_batch_leak(Subject& subject, SanityFinding& finding) {
   model->set_training(true);
   const double in_training = leak(subject, *model, input);
   if (in_training <= kSame) return;
-  finding.what = say("changing one sample changes others' outputs by %.2g in training mode, without batch norm", in_training);
-  judge(finding, Verdict::fail, "batch_leak", "an operation mixes samples while training", "work along the feature dimensions only; dimension 0 is the sample");
+  finding.what =
+      say("changing one sample changes others' outputs by %.2g in training mode, without batch norm", in_training);
+  judge(finding, Verdict::fail, "batch_leak", "an operation mixes samples while training",
+        "work along the feature dimensions only; dimension 0 is the sample");
 }
 
 void check_eval_mode(Subject& subject, SanityFinding& finding) {
@@ -202,8 +217,11 @@ void check_eval_mode(Subject& subject, SanityFinding& finding) {
   model->set_training(false);
   const torch::Tensor once = run(1), twice = run(2);
   if (!torch::equal(once, twice)) {
-    finding.what = say("the same input gave outputs that differ by %.2g of their size", largest_difference(once, twice));
-    judge(finding, Verdict::fail, "random_in_eval", "dropout or noise stays on in evaluation mode (traced TorchScript does this), or forward keeps a state of its own",
+    finding.what =
+        say("the same input gave outputs that differ by %.2g of their size", largest_difference(once, twice));
+    judge(finding, Verdict::fail, "random_in_eval",
+          "dropout or noise stays on in evaluation mode (traced TorchScript does this), or forward keeps a state of "
+          "its own",
           "let forward depend on its input, weights and training mode only");
     return;
   }

@@ -56,7 +56,8 @@ std::vector<int64_t> choose(const Subject& subject) {
   return chosen;
 }
 
-Outcome train_on(const Subject& subject, const spec::Job& job, const data::Dataset& batch, double lr, int64_t most, double until, double nothing) {
+Outcome train_on(const Subject& subject, const spec::Job& job, const data::Dataset& batch, double lr, int64_t most,
+                 double until, double nothing) {
   Outcome outcome;
   outcome.lr = lr;
   Trial trial(subject, job, batch);
@@ -84,7 +85,9 @@ Subject without_dropout(const Subject& subject, const spec::Job& job) {
   const bool named = subject.job.model.dropout > 0;
   if (named) {
     const data::DataInfo info = subject.info();
-    copy.make_model = [job, info] { return model::make_model(job.model, info, outputs_for(job.loss.name, info), job.trainer.seed); };
+    copy.make_model = [job, info] {
+      return model::make_model(job.model, info, outputs_for(job.loss.name, info), job.trainer.seed);
+    };
   }
   return copy;
 }
@@ -100,8 +103,10 @@ void check_one_batch(Subject& subject, SanityFinding& finding) {
   const double nothing = loss_of_zeros(subject, subject.load(data::Part::train, chosen));
   const double lr = job.optimizer.lr;
   const Outcome own = train_on(plain, job, batch, lr, kSteps, subject.until(kSeconds), nothing);
-  finding.what = own.diverged ? say("loss is not finite after %lld steps on %zu samples at lr %.2g", static_cast<long long>(own.steps), chosen.size(), lr)
-                              : say("loss %.4g -> %.4g on %zu samples in %lld steps at lr %.2g", own.start, own.lowest, chosen.size(), static_cast<long long>(own.steps), lr);
+  finding.what = own.diverged ? say("loss is not finite after %lld steps on %zu samples at lr %.2g",
+                                    static_cast<long long>(own.steps), chosen.size(), lr)
+                              : say("loss %.4g -> %.4g on %zu samples in %lld steps at lr %.2g", own.start, own.lowest,
+                                    chosen.size(), static_cast<long long>(own.steps), lr);
   if (own.half_after > 0) return;
   if (own.out_of_time) {
     finding.verdict = Verdict::skip;
@@ -111,7 +116,8 @@ void check_one_batch(Subject& subject, SanityFinding& finding) {
   // Down first where it blew up, else up: whichever halves the loss names the rate as the cause.
   const bool blew_up = own.diverged || own.lowest > 0.95 * own.start;
   std::vector<double> rates;
-  for (double factor = 10; factor <= 1e6 && (lr / factor >= 1e-5) && blew_up; factor *= 10) rates.push_back(lr / factor);
+  for (double factor = 10; factor <= 1e6 && (lr / factor >= 1e-5) && blew_up; factor *= 10)
+    rates.push_back(lr / factor);
   for (double factor = 10; lr * factor <= 1.0001 && !own.diverged; factor *= 10) rates.push_back(lr * factor);
   if (lr < 1e-5) rates = {1e-3, 1e-2, 1e-1, 1.0};
   double closest = INFINITY;
@@ -126,7 +132,8 @@ void check_one_batch(Subject& subject, SanityFinding& finding) {
     if (other.half_after == 0) continue;
     finding.what += say("; at %.1g it halves in %lld", rate, static_cast<long long>(other.half_after));
     if (rate < lr) {
-      judge(finding, Verdict::fail, "learning_rate_too_large", say("a learning rate of %.2g is too large", lr), say("optimizer.lr=%.1g", rate));
+      judge(finding, Verdict::fail, "learning_rate_too_large", say("a learning rate of %.2g is too large", lr),
+            say("optimizer.lr=%.1g", rate));
       return;
     }
     // A small rate needs as many times the steps as it is smaller; a job that has them is slow, not wrong.
@@ -137,12 +144,15 @@ void check_one_batch(Subject& subject, SanityFinding& finding) {
       return;
     }
     judge(finding, needed > 10 * has ? Verdict::fail : Verdict::warn, "learning_rate_too_small",
-          say("a learning rate of %.2g is too small: halving the loss would take about %.2g steps, the job has %.0f", lr, needed, has),
+          say("a learning rate of %.2g is too small: halving the loss would take about %.2g steps, the job has %.0f",
+              lr, needed, has),
           say("optimizer.lr=%.1g", rate));
     return;
   }
   finding.what += say("; at no other learning rate below %.3g", std::min(own.lowest, closest));
-  judge(finding, Verdict::fail, "cannot_learn", "the model can not tell these samples apart: gradients do not reach its parameters, or its inputs lose what matters",
+  judge(finding, Verdict::fail, "cannot_learn",
+        "the model can not tell these samples apart: gradients do not reach its parameters, or its inputs lose what "
+        "matters",
         "look at the checks above; try a larger model");
 }
 

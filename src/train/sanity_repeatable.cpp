@@ -7,7 +7,8 @@ namespace sinew::train::sanity {
 namespace {
 
 constexpr int64_t kSteps = 5;
-constexpr double kSeconds = 2;  // for the first of three trials; slow models make fewer steps, all three the same number
+constexpr double kSeconds =
+    2;  // for the first of three trials; slow models make fewer steps, all three the same number
 
 }  // namespace
 
@@ -34,14 +35,20 @@ void check_repeatable(Subject& subject, SanityFinding& finding) {
     finding.what = "training diverges within " + std::to_string(kSteps) + " steps";
     return;
   }
-  finding.what = say("%lld steps twice, and on 1 and %lld lanes: digest ", static_cast<long long>(steps), static_cast<long long>(lanes)) + one.substr(0, 12);
+  finding.what = say("%lld steps twice, and on 1 and %lld lanes: digest ", static_cast<long long>(steps),
+                     static_cast<long long>(lanes)) +
+                 one.substr(0, 12);
   if (one != again) {
-    finding.what = say("the same %lld steps gave two digests: ", static_cast<long long>(steps)) + one.substr(0, 12) + " and " + again.substr(0, 12);
-    judge(finding, Verdict::fail, "not_repeatable", "the model or the data keeps a state outside its weights, or draws its own random numbers",
+    finding.what = say("the same %lld steps gave two digests: ", static_cast<long long>(steps)) + one.substr(0, 12) +
+                   " and " + again.substr(0, 12);
+    judge(finding, Verdict::fail, "not_repeatable",
+          "the model or the data keeps a state outside its weights, or draws its own random numbers",
           "let forward and load depend on their arguments only");
   } else if (one != wide) {
-    finding.what = say("1 and %lld lanes gave two digests: ", static_cast<long long>(lanes)) + one.substr(0, 12) + " and " + wide.substr(0, 12);
-    judge(finding, Verdict::fail, "lanes_differ", "replicas of the model share a state, or do not start alike", "give each replica its own state");
+    finding.what = say("1 and %lld lanes gave two digests: ", static_cast<long long>(lanes)) + one.substr(0, 12) +
+                   " and " + wide.substr(0, 12);
+    judge(finding, Verdict::fail, "lanes_differ", "replicas of the model share a state, or do not start alike",
+          "give each replica its own state");
   }
 }
 

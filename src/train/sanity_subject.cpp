@@ -10,7 +10,9 @@ namespace {
 
 constexpr int64_t kChunk = 256;  // samples loaded at once
 
-Shape without_first(const Shape& shape) { return {shape.begin() + 1, shape.end()}; }
+Shape without_first(const Shape& shape) {
+  return {shape.begin() + 1, shape.end()};
+}
 
 // Running sums over one part.
 class Look {
@@ -24,7 +26,8 @@ class Look {
   void add(const data::Batch& batch) {
     const int64_t n = batch.count(), features = element_count(without_first(batch.input.shape));
     const int64_t targets = element_count(without_first(batch.target.shape));
-    const size_t bytes = static_cast<size_t>(features) * (info_.input_dtype == DType::f32 ? sizeof(float) : sizeof(int64_t));
+    const size_t bytes =
+        static_cast<size_t>(features) * (info_.input_dtype == DType::f32 ? sizeof(float) : sizeof(int64_t));
     for (int64_t row = 0; row < n; ++row) {
       const int64_t sample = batch.samples[static_cast<size_t>(row)];
       facts_.samples.push_back(sample);
@@ -112,9 +115,13 @@ data::Batch Excerpt::load(data::Part, std::span<const int64_t> samples, const da
   return batch;
 }
 
-std::string Excerpt::describe(data::Part, int64_t sample) const { return whole_.describe(part_, samples_.at(static_cast<size_t>(sample))); }
+std::string Excerpt::describe(data::Part, int64_t sample) const {
+  return whole_.describe(part_, samples_.at(static_cast<size_t>(sample)));
+}
 
-data::Batch Subject::load(data::Part part, std::span<const int64_t> samples) const { return data.load(part, samples, {job.trainer.seed, 0, false}); }
+data::Batch Subject::load(data::Part part, std::span<const int64_t> samples) const {
+  return data.load(part, samples, {job.trainer.seed, 0, false});
+}
 
 std::vector<int64_t> Subject::draw(const Facts& facts, int64_t count, uint64_t purpose) const {
   const auto known = static_cast<int64_t>(facts.samples.size());
@@ -145,7 +152,9 @@ Facts look_at(const data::Dataset& data, data::Part part, int64_t most, double u
 
 torch::Tensor tensor_of(const Array& array) {
   const auto type = array.dtype == DType::f32 ? torch::kFloat32 : torch::kInt64;
-  return torch::from_blob(const_cast<std::byte*>(array.bytes.data()), at::IntArrayRef(array.shape), torch::TensorOptions().dtype(type)).clone();
+  return torch::from_blob(const_cast<std::byte*>(array.bytes.data()), at::IntArrayRef(array.shape),
+                          torch::TensorOptions().dtype(type))
+      .clone();
 }
 
 Trial::Trial(const Subject& subject, const spec::Job& job, const data::Dataset& data)
@@ -157,7 +166,8 @@ std::unique_ptr<model::Model> Trial::model(const Subject& subject) {
   const torch::NoGradGuard no_grad;
   auto model = subject.make_model();
   const TrainingState& state = engine_.state();
-  for (size_t p = 0; p < state.parameters.size(); ++p) model->share(p, state.parameters[p].tensor.to(torch::kCPU).clone());
+  for (size_t p = 0; p < state.parameters.size(); ++p)
+    model->share(p, state.parameters[p].tensor.to(torch::kCPU).clone());
   auto buffers = model->buffers();
   for (size_t b = 0; b < buffers.size(); ++b) buffers[b].tensor.copy_(state.buffers[b].tensor);
   return model;

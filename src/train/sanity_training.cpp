@@ -11,8 +11,8 @@ namespace {
 
 constexpr int64_t kSteps = 60, kGradientSteps = 5;
 constexpr double kSeconds = 6;
-constexpr double kWorse = 1.3, kWorseSlack = 0.2;  // of a loss that did not fall; noise of small batches stays within
-constexpr double kVanished = 1e-6, kExploded = 1e5; // of the median layer's gradient
+constexpr double kWorse = 1.3, kWorseSlack = 0.2;    // of a loss that did not fall; noise of small batches stays within
+constexpr double kVanished = 1e-6, kExploded = 1e5;  // of the median layer's gradient
 constexpr double kMostSilent = 0.9;
 
 // Rows of weights are units; a row whose gradient was never anything but zero belongs to a unit that never spoke.
@@ -61,15 +61,18 @@ bool unreached(const FirstSteps& steps, const std::vector<model::NamedTensor>& p
   if (silent.empty()) return false;
   finding.what = say("%zu of %zu parameters get no gradient: ", silent.size(), parameters.size()) + listed(silent);
   if (const std::string layer = dead_input_of(steps, parameters); !layer.empty()) {
-    judge(finding, Verdict::fail, "dead_activation", "the inputs of " + layer + " are all zero: the activation before it is dead",
+    judge(finding, Verdict::fail, "dead_activation",
+          "the inputs of " + layer + " are all zero: the activation before it is dead",
           "use smaller biases or a lower learning rate, normalised inputs, or model.activation=gelu");
   } else {
-    judge(finding, Verdict::fail, "no_gradient", "they are frozen, detached from the loss, or never used", "check the path from the loss to them");
+    judge(finding, Verdict::fail, "no_gradient", "they are frozen, detached from the loss, or never used",
+          "check the path from the loss to them");
   }
   return true;
 }
 
-void judge_sizes(const Subject& subject, const FirstSteps& steps, const std::vector<model::NamedTensor>& parameters, SanityFinding& finding) {
+void judge_sizes(const Subject& subject, const FirstSteps& steps, const std::vector<model::NamedTensor>& parameters,
+                 SanityFinding& finding) {
   std::vector<double> sizes;
   size_t smallest = 0, largest = 0;
   bool any = false;
@@ -83,20 +86,27 @@ void judge_sizes(const Subject& subject, const FirstSteps& steps, const std::vec
   }
   if (!any) return;
   std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2), sizes.end());
-  const double median = sizes[sizes.size() / 2], low = rms(steps, parameters, smallest), high = rms(steps, parameters, largest);
-  finding.what += say("; smallest %.1e (%s), largest %.1e (%s)", low, parameters[smallest].name.c_str(), high, parameters[largest].name.c_str());
+  const double median = sizes[sizes.size() / 2], low = rms(steps, parameters, smallest),
+               high = rms(steps, parameters, largest);
+  finding.what += say("; smallest %.1e (%s), largest %.1e (%s)", low, parameters[smallest].name.c_str(), high,
+                      parameters[largest].name.c_str());
   if (low < kVanished * high) {
-    judge(finding, Verdict::fail, "vanishing_gradient", "the gradient is lost on the way to " + parameters[smallest].name,
+    judge(finding, Verdict::fail, "vanishing_gradient",
+          "the gradient is lost on the way to " + parameters[smallest].name,
           "fewer layers, model.norm=batch, or model.activation=relu");
   } else if (high > kExploded * median) {
-    judge(finding, Verdict::fail, "exploding_gradient", "the gradient grows on the way to " + parameters[largest].name, "trainer.grad_clip_norm=1, or smaller initial weights");
+    judge(finding, Verdict::fail, "exploding_gradient", "the gradient grows on the way to " + parameters[largest].name,
+          "trainer.grad_clip_norm=1, or smaller initial weights");
   }
   const int64_t outputs = outputs_for(subject.loss.name(), subject.info());
   for (size_t p = 0; p < parameters.size(); ++p) {
-    const bool units = steps.silent_rows[p] >= 0 && parameters[p].tensor.size(0) != outputs && parameters[p].name.find("embedding") == std::string::npos;
+    const bool units = steps.silent_rows[p] >= 0 && parameters[p].tensor.size(0) != outputs &&
+                       parameters[p].name.find("embedding") == std::string::npos;
     if (!units || steps.silent_rows[p] <= kMostSilent || finding.verdict != Verdict::pass) continue;
-    finding.what += say("; %.0f %% of the units of %s never speak", 100 * steps.silent_rows[p], parameters[p].name.c_str());
-    judge(finding, Verdict::fail, "dead_activation", "their activation is zero for every sample", "use smaller biases or normalised inputs, or model.activation=gelu");
+    finding.what +=
+        say("; %.0f %% of the units of %s never speak", 100 * steps.silent_rows[p], parameters[p].name.c_str());
+    judge(finding, Verdict::fail, "dead_activation", "their activation is zero for every sample",
+          "use smaller biases or normalised inputs, or model.activation=gelu");
   }
 }
 
@@ -140,7 +150,8 @@ void check_gradients(Subject& subject, SanityFinding& finding) {
   if (!frozen.empty()) {
     finding.what = say("%zu of %zu parameters are frozen: ", frozen.size(), parameters.size()) + listed(frozen);
     subject.no_training = "some parameters are frozen";
-    judge(finding, Verdict::fail, "no_gradient", "they do not require a gradient", "make them require one, or register them as buffers");
+    judge(finding, Verdict::fail, "no_gradient", "they do not require a gradient",
+          "make them require one, or register them as buffers");
     return;
   }
   const FirstSteps& steps = first_steps(subject);
@@ -159,7 +170,8 @@ void check_first_steps(Subject& subject, SanityFinding& finding) {
   if (!steps.diverged.empty()) {
     finding.what = say("step %zu: ", steps.losses.size()) + steps.diverged.substr(0, steps.diverged.find('\n'));
     judge(finding, Verdict::fail, "diverged", "the learning rate is too large, or inputs are not normalised",
-          say("optimizer.lr=%.1g, or scheduler.warmup=100st, or trainer.grad_clip_norm=1", subject.job.optimizer.lr / 10));
+          say("optimizer.lr=%.1g, or scheduler.warmup=100st, or trainer.grad_clip_norm=1",
+              subject.job.optimizer.lr / 10));
     return;
   }
   const size_t n = steps.losses.size();
@@ -169,11 +181,13 @@ void check_first_steps(Subject& subject, SanityFinding& finding) {
     return;
   }
   const size_t tail = std::max<size_t>(2, n / 5);
-  const double end = std::accumulate(steps.losses.end() - static_cast<std::ptrdiff_t>(tail), steps.losses.end(), 0.0) / static_cast<double>(tail);
+  const double end = std::accumulate(steps.losses.end() - static_cast<std::ptrdiff_t>(tail), steps.losses.end(), 0.0) /
+                     static_cast<double>(tail);
   const double start = steps.losses[0];
   finding.what = say("loss %.4g -> %.4g in %zu steps of %lld", start, end, n, static_cast<long long>(steps.planned));
   if (end > kWorse * std::max(start, steps.knows_nothing) + kWorseSlack) {
-    judge(finding, Verdict::fail, "learning_rate_too_large", say("a learning rate of %.1g throws the weights about", subject.job.optimizer.lr),
+    judge(finding, Verdict::fail, "learning_rate_too_large",
+          say("a learning rate of %.1g throws the weights about", subject.job.optimizer.lr),
           say("optimizer.lr=%.1g, or a longer scheduler.warmup", subject.job.optimizer.lr / 10));
   }
 }

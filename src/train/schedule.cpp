@@ -40,8 +40,11 @@ std::optional<int64_t> steps_of(const spec::Duration& duration, const Lengths& l
 }
 
 Lengths lengths_of(const spec::Job& job, int64_t train_size, int64_t tokens_per_sample) {
-  Lengths lengths{train_size, job.trainer.batch_size,
-                  data::steps_per_epoch(train_size, job.trainer.batch_size, job.trainer.drop_last), tokens_per_sample, {}};
+  Lengths lengths{train_size,
+                  job.trainer.batch_size,
+                  data::steps_per_epoch(train_size, job.trainer.batch_size, job.trainer.drop_last),
+                  tokens_per_sample,
+                  {}};
   if (lengths.steps_per_epoch == 0) {
     throw Error("an epoch has no full batch: " + std::to_string(train_size) + " training samples, batch_size " +
                     std::to_string(job.trainer.batch_size),
@@ -55,8 +58,9 @@ Schedule::Schedule(const spec::SchedulerOptions& options, const Lengths& lengths
     : name_(options.name), gamma_(options.gamma), final_factor_(options.final_factor) {
   const bool needs_end = name_ == "cosine" || name_ == "linear" || name_ == "one_cycle";
   if (needs_end && !lengths.total_steps) {
-    throw Error("scheduler '" + name_ + "' needs to know its last step, but trainer.max_duration is a time",
-                "give trainer.max_duration in ep, st, sp or tok (and a time limit as budget.time), or use scheduler: constant");
+    throw Error(
+        "scheduler '" + name_ + "' needs to know its last step, but trainer.max_duration is a time",
+        "give trainer.max_duration in ep, st, sp or tok (and a time limit as budget.time), or use scheduler: constant");
   }
   total_ = lengths.total_steps.value_or(0);
   const auto warmup = steps_of(options.warmup, lengths), step_size = steps_of(options.step_size, lengths);

@@ -1,9 +1,8 @@
 #include "train/state.h"
 
-#include <nlohmann/json.hpp>
-
 #include <cstdio>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -19,9 +18,10 @@ struct TypePair {
   torch::ScalarType theirs;
 };
 constexpr TypePair kTypes[] = {
-    {DType::boolean, torch::kBool}, {DType::u8, torch::kUInt8},    {DType::i8, torch::kInt8},   {DType::i16, torch::kInt16},
-    {DType::i32, torch::kInt32},    {DType::i64, torch::kInt64},   {DType::f16, torch::kFloat16}, {DType::bf16, torch::kBFloat16},
-    {DType::f32, torch::kFloat32},  {DType::f64, torch::kFloat64},
+    {DType::boolean, torch::kBool}, {DType::u8, torch::kUInt8},      {DType::i8, torch::kInt8},
+    {DType::i16, torch::kInt16},    {DType::i32, torch::kInt32},     {DType::i64, torch::kInt64},
+    {DType::f16, torch::kFloat16},  {DType::bf16, torch::kBFloat16}, {DType::f32, torch::kFloat32},
+    {DType::f64, torch::kFloat64},
 };
 
 DType dtype_of(const torch::Tensor& tensor) {
@@ -71,7 +71,8 @@ std::string digest_text(const TrainingState& state) {
   return text;
 }
 
-void push(std::vector<std::pair<checkpoint::TensorEntry, Buffer>>& part, const std::string& name, const torch::Tensor& tensor) {
+void push(std::vector<std::pair<checkpoint::TensorEntry, Buffer>>& part, const std::string& name,
+          const torch::Tensor& tensor) {
   const torch::Tensor values = plain(tensor);
   checkpoint::TensorEntry entry{name, dtype_of(values), Shape(values.sizes().begin(), values.sizes().end()), 0, 0};
   Buffer bytes(values.nbytes());
@@ -106,8 +107,8 @@ struct Loader {
     ++used;
     const torch::Tensor values = tensor_of(found->second);
     if (values.sizes() != into.sizes() || values.scalar_type() != into.scalar_type()) {
-      problems.push_back(name + " is " + toString(values.scalar_type()) + shape_text(values.sizes()) + ", the model has " +
-                         toString(into.scalar_type()) + shape_text(into.sizes()));
+      problems.push_back(name + " is " + toString(values.scalar_type()) + shape_text(values.sizes()) +
+                         ", the model has " + toString(into.scalar_type()) + shape_text(into.sizes()));
       return;
     }
     const torch::NoGradGuard no_grad;
@@ -128,14 +129,18 @@ struct Loader {
 
 const checkpoint::TensorFile& part_of(const checkpoint::Loaded& loaded, const std::string& name) {
   const auto found = loaded.parts.find(name);
-  if (found == loaded.parts.end()) throw Error(loaded.directory + " has no " + name + ".safetensors", "choose another checkpoint");
+  if (found == loaded.parts.end())
+    throw Error(loaded.directory + " has no " + name + ".safetensors", "choose another checkpoint");
   return found->second;
 }
 
 json control_json(const ControlLog& log) {
   json list = json::array();
   for (const ControlEntry& entry : log.entries()) {
-    list.push_back({{"step", entry.effective.value}, {"kind", to_string(entry.kind)}, {"value", entry.value}, {"reason", entry.reason}});
+    list.push_back({{"step", entry.effective.value},
+                    {"kind", to_string(entry.kind)},
+                    {"value", entry.value},
+                    {"reason", entry.reason}});
   }
   return list;
 }
@@ -189,7 +194,8 @@ checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts&
   for (const auto& item : state.buffers) push(result.parts["model"], item.name, item.tensor);
   for (const auto& item : state.ema) push(result.parts["ema"], item.name, item.tensor);
   for (const auto& [name, tensors] : state.optimizer) {
-    for (size_t p = 0; p < tensors.size(); ++p) push(result.parts["optimizer"], name + "." + state.parameters[p].name, tensors[p]);
+    for (size_t p = 0; p < tensors.size(); ++p)
+      push(result.parts["optimizer"], name + "." + state.parameters[p].name, tensors[p]);
   }
   json evaluation = {{"best_step", state.evaluation.best_step.value},
                      {"without_improvement", state.evaluation.without_improvement},
@@ -233,18 +239,22 @@ void restore(TrainingState& state, StateFacts& facts, const checkpoint::Loaded& 
     state.evaluation.without_improvement = evaluation.at("without_improvement");
     state.evaluation.objective_met = evaluation.at("objective_met");
     state.evaluation.stop = evaluation.at("stop");
-    if (evaluation.contains("best")) state.evaluation.best = std::strtod(evaluation.at("best").get<std::string>().c_str(), nullptr);
+    if (evaluation.contains("best"))
+      state.evaluation.best = std::strtod(evaluation.at("best").get<std::string>().c_str(), nullptr);
     const auto numbers = [](const json& object) {
       report::Metrics metrics;
-      for (const auto& [name, text] : object.items()) metrics[name] = std::strtod(text.get<std::string>().c_str(), nullptr);
+      for (const auto& [name, text] : object.items())
+        metrics[name] = std::strtod(text.get<std::string>().c_str(), nullptr);
       return metrics;
     };
     state.evaluation.last = numbers(evaluation.at("last"));
     facts.window = numbers(document.at("window"));
     facts.resolved_job = document.at("job");
-    if (!from_hex(document.at("data_digest").get<std::string>(), facts.data_digest)) throw Error("data_digest is no digest");
+    if (!from_hex(document.at("data_digest").get<std::string>(), facts.data_digest))
+      throw Error("data_digest is no digest");
   } catch (const json::exception& error) {
-    throw Error(loaded.directory + "/state.json: " + error.what(), "it was written by another version; choose another checkpoint");
+    throw Error(loaded.directory + "/state.json: " + error.what(),
+                "it was written by another version; choose another checkpoint");
   }
   Loader model{part_of(loaded, "model"), loaded.directory + "/model.safetensors", {}, 0};
   for (const auto& item : state.parameters) model.load(item.name, item.tensor);
@@ -277,7 +287,8 @@ std::string warm_start(TrainingState& state, const std::string& path, Disk& disk
     file = directory + (disk.exists(directory + "/ema.safetensors") ? "/ema.safetensors" : "/model.safetensors");
   }
   const auto read = checkpoint::read_safetensors(disk, file);
-  if (!read) throw Error("model.init_from: " + read.error(), "give a checkpoint, a run directory or a .safetensors file");
+  if (!read)
+    throw Error("model.init_from: " + read.error(), "give a checkpoint, a run directory or a .safetensors file");
   Loader loader{*read, file, {}, 0};
   for (const auto& item : state.parameters) loader.load(item.name, item.tensor);
   for (const auto& item : state.buffers) loader.load(item.name, item.tensor, /*required=*/false);
@@ -286,7 +297,8 @@ std::string warm_start(TrainingState& state, const std::string& path, Disk& disk
   return "weights taken from " + file;
 }
 
-void write_model(const TrainingState& state, const std::string& path, const checkpoint::Metadata& metadata, Disk& disk) {
+void write_model(const TrainingState& state, const std::string& path, const checkpoint::Metadata& metadata,
+                 Disk& disk) {
   std::vector<torch::Tensor> held;
   std::vector<checkpoint::TensorBytes> tensors;
   const auto put = [&](const model::NamedTensor& item) {

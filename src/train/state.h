@@ -7,9 +7,9 @@ namespace sinew::train {
 
 // What else a checkpoint's state.json says, beside the state itself.
 struct StateFacts {
-  Digest data_digest;       // of the training data; another one at resume is refused
-  std::string resolved_job; // resolved.yaml
-  report::Metrics window;   // sums of the training metrics since the last line of metrics.jsonl
+  Digest data_digest;        // of the training data; another one at resume is refused
+  std::string resolved_job;  // resolved.yaml
+  report::Metrics window;    // sums of the training metrics since the last line of metrics.jsonl
 };
 
 // A zero state of the right shapes: parameters and buffers as the model was initialised.

@@ -11,7 +11,8 @@ namespace sinew::train {
 class SyntheticData final : public data::Dataset {
  public:
   // Images or tables: class c's samples are noise around a pattern of c. Text: tokens that follow a rule.
-  SyntheticData(data::Task task, Shape input, int64_t classes, int64_t train, int64_t val, double noise = 1.0) : noise_(noise) {
+  SyntheticData(data::Task task, Shape input, int64_t classes, int64_t train, int64_t val, double noise = 1.0)
+      : noise_(noise) {
     info_.task = task;
     info_.format = "synthetic";
     info_.input_shape = std::move(input);
@@ -27,18 +28,26 @@ class SyntheticData final : public data::Dataset {
   int64_t size(data::Part part) const override {
     return part == data::Part::train ? info_.train_size : part == data::Part::val ? info_.val_size : 0;
   }
-  std::string describe(data::Part part, int64_t sample) const override { return to_string(part) + "#" + std::to_string(sample); }
+  std::string describe(data::Part part, int64_t sample) const override {
+    return to_string(part) + "#" + std::to_string(sample);
+  }
   bool in_memory() const override { return in_memory_; }
   void pretend_on_disk() { in_memory_ = false; }  // so that the prefetcher's threads take part
 
-  data::Batch load(data::Part part, std::span<const int64_t> samples, const data::SampleContext& context) const override {
+  data::Batch load(data::Part part, std::span<const int64_t> samples,
+                   const data::SampleContext& context) const override {
     const auto n = static_cast<int64_t>(samples.size());
     Shape input = info_.input_shape, target = info_.target_shape;
     input.insert(input.begin(), n);
     target.insert(target.begin(), n);
     const bool regression = info_.task == data::Task::regression;
-    data::Batch batch{Array(info_.input_dtype, input), Array(regression ? DType::f32 : DType::i64, target), {samples.begin(), samples.end()}, {}};
-    for (int64_t i = 0; i < n; ++i) fill(batch, i, random_key({static_cast<uint64_t>(part), static_cast<uint64_t>(samples[static_cast<size_t>(i)])}), context);
+    data::Batch batch{Array(info_.input_dtype, input),
+                      Array(regression ? DType::f32 : DType::i64, target),
+                      {samples.begin(), samples.end()},
+                      {}};
+    for (int64_t i = 0; i < n; ++i)
+      fill(batch, i, random_key({static_cast<uint64_t>(part), static_cast<uint64_t>(samples[static_cast<size_t>(i)])}),
+           context);
     return batch;
   }
 

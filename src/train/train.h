@@ -35,9 +35,9 @@ struct Contribution {
   double loss = 0;                       // sum of weighted losses
   double weight = 0;                     // what the loss is divided by: samples, tokens or their class weights
   int64_t samples = 0;
-  std::vector<int64_t> counts;           // metrics that count
-  std::vector<double> sums;              // metrics that add
-  std::vector<float> scores;             // metrics that gather (AUC): one or more a sample, in shard order
+  std::vector<int64_t> counts;  // metrics that count
+  std::vector<double> sums;     // metrics that add
+  std::vector<float> scores;    // metrics that gather (AUC): one or more a sample, in shard order
 };
 
 // left + right over everything but gradients; the tree's only arithmetic on small things.
@@ -54,9 +54,9 @@ class Reducer {
   virtual ~Reducer() = default;
   // `gradients`: where the sums of the root are to be written; same memory for every step.
   virtual void begin(int64_t shards, const std::vector<torch::Tensor>& gradients) = 0;
-  virtual std::optional<ShardIndex> next_shard() = 0;                         // any thread
+  virtual std::optional<ShardIndex> next_shard() = 0;                            // any thread
   virtual void deliver(ShardIndex shard, std::optional<Contribution> leaf) = 0;  // any thread; nullopt: empty shard
-  virtual void reduce() = 0;                                                  // every lane, side by side
+  virtual void reduce() = 0;                                                     // every lane, side by side
   // Everything but gradients summed; `present[p]`: some shard had a gradient for parameter p.
   struct Root {
     Contribution sums;
@@ -84,7 +84,7 @@ class ControlLog {
   void append(ControlEntry entry);
   const std::vector<ControlEntry>& entries() const { return entries_; }
   std::vector<ControlEntry> effective_at(Step step) const;
-  double learning_rate_factor(Step step) const;                    // 1 when never changed
+  double learning_rate_factor(Step step) const;  // 1 when never changed
   int64_t batch_size(Step step, int64_t from_job) const;
   // A stop ends an attempt, not the run: those that took effect at or after the step we go on from are void.
   void resume_at(Step step);
@@ -103,9 +103,9 @@ struct EvaluationState {
   std::optional<double> best;  // of the monitored metric
   Step best_step;
   int64_t without_improvement = 0;
-  report::Metrics last;        // newest evaluation
+  report::Metrics last;  // newest evaluation
   bool objective_met = false;
-  std::string stop;            // why training is over; empty: it goes on
+  std::string stop;  // why training is over; empty: it goes on
 };
 
 // Everything a step is a function of. A checkpoint is this; so is what a joiner is given.
@@ -116,9 +116,9 @@ struct TrainingState {
   uint64_t seed = 0;
   std::vector<model::NamedTensor> parameters;  // float32
   std::vector<model::NamedTensor> buffers;
-  std::vector<model::NamedTensor> ema;         // empty without EMA; else one a parameter
+  std::vector<model::NamedTensor> ema;                          // empty without EMA; else one a parameter
   std::map<std::string, std::vector<torch::Tensor>> optimizer;  // "exp_avg" -> one a parameter
-  std::vector<int64_t> optimizer_steps;        // updates of each parameter
+  std::vector<int64_t> optimizer_steps;                         // updates of each parameter
   ControlLog control;
   EvaluationState evaluation;
 };
@@ -129,13 +129,13 @@ Digest digest(const TrainingState& state);
 // ---- a run ---------------------------------------------------------------------------------------------------------
 
 struct RunOptions {
-  spec::Job job;                     // validated
-  std::string run_directory;         // exists
-  bool resume = false;               // continue from the newest intact checkpoint
+  spec::Job job;              // validated
+  std::string run_directory;  // exists
+  bool resume = false;        // continue from the newest intact checkpoint
   bool ledger = false;
   report::LogFormat log_format = report::LogFormat::human;
-  std::atomic<int>* stop_signals = nullptr;       // number of SIGINT/SIGTERM so far
-  std::atomic<int>* checkpoint_signals = nullptr; // number of SIGUSR1 so far
+  std::atomic<int>* stop_signals = nullptr;        // number of SIGINT/SIGTERM so far
+  std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 so far
 };
 
 struct RunResult {
@@ -152,11 +152,11 @@ RunResult run(const RunOptions& options, Disk& disk, Clock& clock);
 
 // Weights on disk, with the job they were trained by.
 struct Trained {
-  std::string weights;        // model.safetensors, or the directory of a checkpoint
-  bool checkpoint = false;    // weights is one: averaged ones are taken where it has them
-  std::string run_directory;  // given or around it; empty: none
-  bool run_given = false;     // the user named the run itself
-  std::string job_yaml;       // as resolved when training began
+  std::string weights;                 // model.safetensors, or the directory of a checkpoint
+  bool checkpoint = false;             // weights is one: averaged ones are taken where it has them
+  std::string run_directory;           // given or around it; empty: none
+  bool run_given = false;              // the user named the run itself
+  std::string job_yaml;                // as resolved when training began
   std::optional<data::DataInfo> data;  // what the model remembers of its data; nullopt: only the data itself can tell
   std::string said;                    // a sentence on which weights these are
 };
@@ -189,29 +189,30 @@ Predictions predict(const Trained& trained, const spec::Job& job, const std::str
 
 // ---- is this job sane? ---------------------------------------------------------------------------------------------
 
-// What one check of `sinew check` found. `warn` is worth a look and no reason to stop; `skip` is not judged, `what` says
-// why: running out of time never fails a job.
+// What one check of `sinew check` found. `warn` is worth a look and no reason to stop; `skip` is not judged, `what`
+// says why: running out of time never fails a job.
 struct SanityFinding {
   enum class Verdict { pass, warn, fail, skip };
   std::string check;  // "one_batch"; the names are promised (sanity_checks)
   Verdict verdict = Verdict::pass;
-  std::string what;   // one line with figures
-  std::string cause;  // a word for programs, "learning_rate_too_large"; empty unless warn or fail
-  std::string likely; // the cause as a sentence
-  std::string hint;   // what to try
+  std::string what;    // one line with figures
+  std::string cause;   // a word for programs, "learning_rate_too_large"; empty unless warn or fail
+  std::string likely;  // the cause as a sentence
+  std::string hint;    // what to try
   double seconds = 0;
 };
 std::string to_string(SanityFinding::Verdict verdict);
 
 struct SanityOptions {
-  spec::Job job;                           // validated; autos are resolved here
+  spec::Job job;  // validated; autos are resolved here
   const data::Dataset* dataset = nullptr;
   std::function<std::unique_ptr<model::Model>()> make_model = nullptr;  // else job.model's; equal at every call
-  double seconds = 25;                     // for all checks; one that finds no time left is skipped
-  std::function<void(const SanityFinding&)> on_finding = nullptr;       // as each check ends
+  double seconds = 25;  // for all checks; one that finds no time left is skipped
+  std::function<void(const SanityFinding&)> on_finding = nullptr;  // as each check ends
 };
 
-// Judges data, model and training by short trials; saves nothing. Throws Error where the job itself can not be resolved.
+// Judges data, model and training by short trials; saves nothing. Throws Error where the job itself can not be
+// resolved.
 std::vector<SanityFinding> check_sanity(const SanityOptions& options, Clock& clock);
 
 struct SanityCheckInfo {

@@ -11,7 +11,7 @@ namespace sinew::train {
 namespace {
 
 constexpr int64_t kTile = 2048;  // elements: a tile of each partial sum stays in the first-level cache
-constexpr int kMaxLevels = 20;      // a million shards
+constexpr int kMaxLevels = 20;   // a million shards
 
 // A node of the tree, as far as it is known: a leaf's own memory, or a sum in a tile.
 struct Node {
@@ -126,7 +126,8 @@ class LocalReducer final : public Reducer {
       for (size_t b = blocks_.groups[group].first; b < blocks_.groups[group].last; ++b) {
         const Block& block = blocks_.blocks[b];
         for (size_t s = 0; s < leaves_.size(); ++s) pointers[s] = gradient_of(s, block);
-        tree_sum(pointers, block.end - block.begin, gradients_[block.parameter].mutable_data_ptr<float>() + block.begin);
+        tree_sum(pointers, block.end - block.begin,
+                 gradients_[block.parameter].mutable_data_ptr<float>() + block.begin);
       }
     }
   }
@@ -136,7 +137,8 @@ class LocalReducer final : public Reducer {
     root.present.assign(gradients_.size(), false);
     for (const auto& leaf : leaves_) {
       if (!leaf) continue;
-      for (size_t p = 0; p < leaf->gradients.size(); ++p) root.present[p] = root.present[p] || leaf->gradients[p].defined();
+      for (size_t p = 0; p < leaf->gradients.size(); ++p)
+        root.present[p] = root.present[p] || leaf->gradients[p].defined();
     }
     if (auto sums = sum_of(0, width())) root.sums = std::move(*sums);
     return root;
@@ -176,6 +178,8 @@ class LocalReducer final : public Reducer {
 
 }  // namespace
 
-std::unique_ptr<Reducer> make_local_reducer() { return std::make_unique<LocalReducer>(); }
+std::unique_ptr<Reducer> make_local_reducer() {
+  return std::make_unique<LocalReducer>();
+}
 
 }  // namespace sinew::train

@@ -27,7 +27,8 @@ TEST(Tree, EqualsItsDefinitionForEveryNumberOfShards) {
         bool any = false;
         for (size_t s = 0; s < shards; ++s) {
           if (random.uniform() < absent) continue;
-          for (int64_t i = 0; i < n; ++i) values[s].push_back(static_cast<float>(random.normal() * std::exp(5 * random.normal())));
+          for (int64_t i = 0; i < n; ++i)
+            values[s].push_back(static_cast<float>(random.normal() * std::exp(5 * random.normal())));
           pointers[s] = values[s].data();
           any = true;
         }

@@ -25,7 +25,8 @@ std::string class_name(const train::Evaluation& result, int64_t index) {
 }
 
 json document_of(const train::Trained& trained, const std::string& part, const train::Evaluation& result) {
-  json document = {{"part", part}, {"weights", trained.weights}, {"samples", result.samples}, {"metrics", result.metrics}};
+  json document = {
+      {"part", part}, {"weights", trained.weights}, {"samples", result.samples}, {"metrics", result.metrics}};
   if (!result.class_names.empty()) document["class_names"] = result.class_names;
   if (result.confusion.empty()) return document;
   json rows = json::array();
@@ -39,7 +40,8 @@ json document_of(const train::Trained& trained, const std::string& part, const t
 
 void print_confusion(const train::Evaluation& result) {
   size_t label = 5, width = 5;
-  for (int64_t c = 0; c < result.classes; ++c) label = std::max(label, std::min<size_t>(class_name(result, c).size(), 16));
+  for (int64_t c = 0; c < result.classes; ++c)
+    label = std::max(label, std::min<size_t>(class_name(result, c).size(), 16));
   for (const int64_t count : result.confusion) width = std::max(width, std::to_string(count).size());
   std::printf("\nconfusion (rows: truth; columns: predicted, in the same order)\n");
   for (int64_t truth = 0; truth < result.classes; ++truth) {
@@ -79,7 +81,8 @@ int run_eval(const Words& words) {
   const train::Trained trained = train::find_trained(words.at(0), system_disk());
   const spec::Job job = read_job_text(trained.job_yaml, trained.weights + ": job", overrides);
   const train::Evaluation result = train::evaluate(trained, job, part_named(part), system_disk());
-  const std::string text = document_of(trained, part, result).dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+  const std::string text =
+      document_of(trained, part, result).dump(1, ' ', false, json::error_handler_t::replace) + "\n";
   if (trained.run_given) {
     const std::string path = trained.run_directory + "/eval-" + part + ".json";
     write_durably(system_disk(), path, std::as_bytes(std::span(text.data(), text.size())));

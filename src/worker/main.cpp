@@ -1,4 +1,5 @@
 // `sinew-worker`: the half with libtorch. `sinew` starts it; a person rarely does.
+#include <malloc.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -8,8 +9,6 @@
 #include <exception>
 #include <string>
 #include <vector>
-
-#include <malloc.h>
 
 #include "base/error.h"
 #include "model/model.h"
@@ -27,10 +26,12 @@ void on_stop(int signal) {
   // The first asks for a checkpoint and an orderly end; the second means now.
   if (stop_signals.fetch_add(1) >= 1) _exit(128 + signal);
 }
-void on_checkpoint(int) { checkpoint_signals.fetch_add(1); }
+void on_checkpoint(int) {
+  checkpoint_signals.fetch_add(1);
+}
 
 void install_signals() {
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_flags = SA_RESTART;
   action.sa_handler = on_stop;
   sigaction(SIGINT, &action, nullptr);
@@ -131,7 +132,8 @@ int main(int argc, char** argv) {
   const Words words(argv + 1, argv + argc);
   try {
     for (const Task& task : kTasks) {
-      if (!words.empty() && words[0] == task.name && words.size() > task.words) return task.run({words.begin() + 1, words.end()});
+      if (!words.empty() && words[0] == task.name && words.size() > task.words)
+        return task.run({words.begin() + 1, words.end()});
     }
     if (words.size() >= 2 && words[0] == "check") return run_check({words.begin() + 1, words.end()});
     std::fprintf(stderr, "sinew-worker: started without a task\n  try: sinew train JOB\n");

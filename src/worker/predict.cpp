@@ -55,7 +55,8 @@ struct Rows {
     if (csv) {
       std::string line = csv_field(sample);
       for (size_t j = 0; numbers() && j < width; ++j) line += "," + shortest(values[j]);
-      if (!numbers()) line += "," + csv_field(name(predictions.classes[i])) + "," + shortest(predictions.probabilities[i]);
+      if (!numbers())
+        line += "," + csv_field(name(predictions.classes[i])) + "," + shortest(predictions.probabilities[i]);
       return line + "\n";
     }
     json object = {{"sample", sample}};
@@ -97,7 +98,8 @@ int run_predict(const Words& words) {
         throw Error("cannot write to standard output", "look at where it goes, or give -o FILE");
       }
     });
-    if (std::fflush(stdout) != 0) throw Error("cannot write to standard output", "look at where it goes, or give -o FILE");
+    if (std::fflush(stdout) != 0)
+      throw Error("cannot write to standard output", "look at where it goes, or give -o FILE");
   } else {
     write_durably(system_disk(), out, [&](Disk::File& file) {
       rows.write([&](const std::string& text) { file.write(std::as_bytes(std::span(text.data(), text.size()))); });
@@ -110,7 +112,9 @@ int run_predict(const Words& words) {
   }
   const auto left_out = predictions.samples->info().reasons.find("data.on_corrupt");
   if (left_out != predictions.samples->info().reasons.end()) std::fprintf(stderr, "%s\n", left_out->second.c_str());
-  if (out != "-") std::fprintf(stderr, "%lld predictions of %s in %s\n", static_cast<long long>(made), trained.said.c_str(), out.c_str());
+  if (out != "-")
+    std::fprintf(stderr, "%lld predictions of %s in %s\n", static_cast<long long>(made), trained.said.c_str(),
+                 out.c_str());
   return 0;
 }
 
