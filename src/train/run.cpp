@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -116,6 +117,7 @@ class Run {
   std::optional<int64_t> evaluate_every_, save_every_, log_every_;
   Window window_;
   std::optional<checkpoint::OwnedSnapshot> pending_best_;
+  checkpoint::Newest newest_;  // what a resume found, until the state is made of it
   std::optional<Step> resumed_at_, last_saved_;
   int64_t skipped_ = 0, told_skipped_saves_ = 0;
   int seen_stops_ = 0, seen_checkpoint_signals_ = 0;
@@ -163,7 +165,7 @@ void Run::start_state() {
     }
     return;
   }
-  checkpoint::Newest newest = checkpoint::load_newest(disk_, root);
+  const checkpoint::Newest newest = std::exchange(newest_, {});
   for (const checkpoint::Damage& damage : newest.damaged) {
     reporter_->say(report::Level::warning, "damaged_checkpoint",
                    "checkpoint " + damage.directory + " is damaged (" + damage.file + ": " + damage.what +
@@ -191,6 +193,7 @@ void Run::start_state() {
                 "report this; it should be impossible");
   }
   last_saved_ = state().step;
+  if (state().evaluation.best) writer_->set_best({state().evaluation.best_step});
   reporter_->say(report::Level::info, "resume",
                  "resumed at step " + std::to_string(state().step.value) + " from " + newest.loaded->directory);
 }
@@ -198,14 +201,8 @@ void Run::start_state() {
 void Run::start_reporting() {
   // The files are cut back to the step we resume at, so they must be opened after the checkpoint is known.
   if (options_.resume) {
-    const auto found = checkpoint::list(disk_, options_.run_directory + "/checkpoints");
-    resumed_at_ = Step(0);
-    for (auto it = found.rbegin(); it != found.rend(); ++it) {
-      if (const auto summary = checkpoint::verify(disk_, *it)) {
-        resumed_at_ = summary->step;
-        break;
-      }
-    }
+    newest_ = checkpoint::load_newest(disk_, options_.run_directory + "/checkpoints");
+    resumed_at_ = newest_.loaded ? newest_.loaded->step : Step(0);
   }
   report::ReporterOptions options;
   options.directory = options_.run_directory;
@@ -285,7 +282,7 @@ void Run::one_step() {
   window_.sums["lr"] = lr;
   if (result.grad_norm >= 0) window_.sums["grad_norm"] = result.grad_norm;
   const bool improved = evaluates && evaluate();
-  if (due(log_every_) || (evaluates && !log_every_)) log_window(false);
+  if (!evaluates && due(log_every_)) log_window(false);  // an evaluation logs by itself
   if (options_.ledger) reporter_->ledger(state().step, digest(state()));
   // Last: a saved step's records must all be written before it is.
   if (improved) save(true);
