@@ -11,13 +11,18 @@ MAY_INCLUDE = {
     "spec": ["base"],
     "checkpoint": ["base", "spec"],
     "report": ["base", "spec"],
+    "http": ["base"],
+    "link": ["base"],
+    "cluster": ["base", "spec", "http"],
+    "group": ["base", "checkpoint", "link", "cluster"],
     "data": ["base", "spec"],
     "model": ["base", "spec", "checkpoint", "report", "data"],
     "train": ["base", "spec", "checkpoint", "report", "data", "model"],
-    "cli": ["base", "spec", "checkpoint", "report", "data"],
-    "worker": ["base", "spec", "checkpoint", "report", "data", "model", "train"],
+    "distribute": ["base", "spec", "checkpoint", "link", "cluster", "group", "data", "model", "train"],
+    "cli": ["base", "spec", "http", "checkpoint", "report", "cluster", "data"],
+    "worker": ["base", "spec", "checkpoint", "report", "link", "cluster", "group", "data", "model", "train", "distribute"],
 }
-PLAIN = {"base", "spec", "checkpoint", "report", "data", "cli"}
+PLAIN = {"base", "spec", "http", "link", "checkpoint", "report", "cluster", "group", "data", "cli"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 
