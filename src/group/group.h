@@ -121,6 +121,8 @@ class Member {
   bool joining() const;  // a joining seat: take the state from receive_state()
   bool leased() const;   // see cluster::Client::leased
 
+  void check() const;    // throws PutOut when this life is over
+
   // A joiner: the donor's snapshot and the round it was taken before. Blocks (bounded); throws PutOut when the donor is
   // lost or the view forgets this member.
   struct Received {

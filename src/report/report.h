@@ -53,6 +53,7 @@ struct ReporterOptions {
   int columns = 80;                   // where stdout itself does not tell
   double plain_interval_seconds = 5;  // between progress lines when not a TTY
   std::optional<Step> resumed_at;     // files are cut back to this step first (records after it are dropped)
+  bool takes_over = false;            // goes on where another process stopped writing: what stands there is not repeated
   std::function<void(std::string_view)> output, errors;  // empty: stdout and stderr; tests and embedders listen here
 };
 

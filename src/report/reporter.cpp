@@ -62,6 +62,7 @@ struct Reporter::State {
   AppendFile metrics, log, ledger;
   std::optional<AppendFile> events;  // TensorBoard
   std::optional<Step> step;          // the newest anyone told
+  int64_t newest_metrics = -1, newest_ledger = -1;  // steps that another process wrote already
   bool has_hparams = false, finished = false;
   double flushed_at = 0;
   std::optional<double> shown_at;
@@ -81,8 +82,15 @@ void Reporter::State::cut_back() {
   };
   const Step step_kept =
       options.resumed_at.value_or(Step(std::numeric_limits<int64_t>::max()));  // else: torn ends only
-  attempt(metrics, [&] { cut_after(metrics.path(), step_kept, step_of_line); });
-  attempt(ledger, [&] { cut_after(ledger.path(), step_kept, step_of_line); });
+  const auto cut_noting = [&](AppendFile& file, int64_t& newest) {
+    cut_after(file.path(), step_kept, [&](std::string_view text) {
+      const auto line_step = step_of_line(text);
+      if (options.takes_over) newest = std::max(newest, line_step.value_or(-1));
+      return line_step;
+    });
+  };
+  attempt(metrics, [&] { cut_noting(metrics, newest_metrics); });
+  attempt(ledger, [&] { cut_noting(ledger, newest_ledger); });
   attempt(log, [&] {
     cut_after(log.path(), Step(std::numeric_limits<int64_t>::max()),
               [](std::string_view text) { return text.ends_with('}') ? std::optional<int64_t>(0) : std::nullopt; });
@@ -168,7 +176,7 @@ void Reporter::hparams(const std::map<std::string, std::string>& values) {
 void Reporter::metrics(Step step, int64_t samples, const Metrics& values) {
   State& state = *state_;
   state.step = step;
-  if (values.empty()) return;
+  if (values.empty() || step.value <= state.newest_metrics) return;
   const double now = state.clock.wall_seconds();
   state.line.clear();
   append_metrics_line(state.line, step.value, samples, now, values);
@@ -197,7 +205,7 @@ void Reporter::say(Level level, const std::string& event, const std::string& tex
 }
 
 void Reporter::ledger(Step step, Digest digest) {
-  if (!state_->options.ledger) return;
+  if (!state_->options.ledger || step.value <= state_->newest_ledger) return;
   state_->line.clear();
   append_ledger_line(state_->line, step.value, digest);
   state_->ledger.append(state_->line);

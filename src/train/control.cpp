@@ -1,7 +1,8 @@
-#include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/error.h"
 #include "train/train.h"
 
 namespace sinew::train {
@@ -17,14 +18,51 @@ std::string to_string(ControlEntry::Kind kind) {
   return "";
 }
 
+std::optional<ControlEntry::Kind> control_kind(std::string_view name) {
+  using Kind = ControlEntry::Kind;
+  for (const Kind kind : {Kind::stop, Kind::checkpoint, Kind::evaluate, Kind::learning_rate, Kind::batch_size}) {
+    if (to_string(kind) == name) return kind;
+  }
+  return std::nullopt;
+}
+
+std::string entries_json(const std::vector<ControlEntry>& entries) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const ControlEntry& entry : entries) {
+    list.push_back({{"step", entry.effective.value},
+                    {"kind", to_string(entry.kind)},
+                    {"value", entry.value},
+                    {"reason", entry.reason},
+                    {"done", entry.done}});
+  }
+  return list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::vector<ControlEntry> entries_of_json(const std::string& text) {
+  std::vector<ControlEntry> entries;
+  try {
+    for (const auto& item : nlohmann::json::parse(text)) {
+      const auto kind = control_kind(item.at("kind").get<std::string>());
+      if (!kind) throw Error("the control log has an entry of an unknown kind: " + item.dump());
+      entries.push_back({Step(item.at("step")), *kind, item.at("value"), item.at("reason"), item.value("done", false)});
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(std::string("the control log can not be read: ") + error.what(), "it was written by another version");
+  }
+  return entries;
+}
+
 void ControlLog::append(ControlEntry entry) {
   entries_.push_back(std::move(entry));
 }
 
-std::vector<ControlEntry> ControlLog::effective_at(Step step) const {
+std::vector<ControlEntry> ControlLog::obey(Step step) {
   std::vector<ControlEntry> found;
-  std::copy_if(entries_.begin(), entries_.end(), std::back_inserter(found),
-               [&](const ControlEntry& entry) { return entry.effective == step; });
+  for (ControlEntry& entry : entries_) {
+    if (entry.effective != step || entry.done) continue;
+    found.push_back(entry);
+    entry.done = true;
+  }
   return found;
 }
 

@@ -119,8 +119,18 @@ void Engine::state_replaced() {
   const torch::NoGradGuard no_grad;
   for (const Block& block : blocks_.blocks) refresh_shadow(block);
   bind_replicas(false);
+  forget_expected();
+}
+
+void Engine::set_reducer(Reducer& reducer) {
+  options_.reducer = &reducer;
+  forget_expected();
+}
+
+void Engine::forget_expected() {
   options_.prefetcher->forget();
   expected_step_ = -1;
+  expected_.clear();
 }
 
 void Engine::bind_replicas(bool averaged) {
@@ -230,8 +240,11 @@ void Engine::expect_next(const data::StepRange& range) {
     const int64_t batch_size = state_.control.batch_size(Step(step), trainer.batch_size);
     if (step > expected_step_) {
       std::vector<data::ShardRequest> requests;
+      std::vector<bool>& expected = expected_[step];
       for (const auto& [first, last] : data::split_into_shards(ahead.count, batch_size, shards())) {
-        if (first < last) requests.push_back({data::Part::train, ahead.epoch, ahead.first + first, last - first});
+        expected.push_back(options_.reducer->expects(ShardIndex(static_cast<int64_t>(expected.size())), shards()));
+        if (first < last && expected.back())
+          requests.push_back({data::Part::train, ahead.epoch, ahead.first + first, last - first});
       }
       options_.prefetcher->expect(requests);
       expected_step_ = step;
@@ -242,25 +255,59 @@ void Engine::expect_next(const data::StepRange& range) {
   }
 }
 
-StepResult Engine::step(double lr, bool want_norm) {
+// Every shard the reducer hands to this worker, on all lanes; then the tree.
+void Engine::compute(const data::StepRange& range, const std::vector<std::pair<int64_t, int64_t>>& parts) {
+  std::vector<std::atomic<bool>> computed(parts.size());
+  lanes_.run([&](int lane) {
+    replicas_[static_cast<size_t>(lane)]->set_training(true);
+    while (const auto shard = options_.reducer->next_shard()) {
+      const auto place = static_cast<size_t>(shard->value);
+      computed[place] = true;
+      options_.reducer->deliver(*shard, train_shard(lane, range, parts[place].first, parts[place].second, *shard));
+    }
+  });
+  lanes_.run([&](int) { options_.reducer->reduce(); });
+  // A shard that was loaded ahead and went to another worker after all would wait for ever.
+  const auto expected = expected_.find(state_.step.value);
+  if (expected == expected_.end()) return;
+  const bool left = !std::equal(computed.begin(), computed.end(), expected->second.begin(), expected->second.end());
+  expected_.erase(expected);
+  if (left) forget_expected();
+}
+
+Digest Engine::probe() {
+  const data::StepRange range = next_range();
+  const auto& trainer = options_.job.trainer;
+  const auto parts = data::split_into_shards(range.count, trainer.batch_size, shards());
+  std::vector<Digest> found;
+  lanes_.run([&](int lane) {
+    if (lane != 0) return;
+    replicas_[0]->set_training(true);
+    const auto leaf = train_shard(0, range, parts[0].first, parts[0].second, ShardIndex(0));
+    if (!leaf) return;
+    for (const torch::Tensor& gradient : leaf->gradients) {
+      if (!gradient.defined()) continue;
+      const torch::Tensor values = gradient.cpu();
+      found.push_back(digest_of(std::span(static_cast<const std::byte*>(values.const_data_ptr()), values.nbytes())));
+    }
+    found.push_back(digest_of(std::as_bytes(std::span(&leaf->loss, 1))));
+  });
+  return digest_of(found);
+}
+
+StepResult Engine::step(double lr, bool want_norm, std::string note) {
   if (bound_to_average_) bind_replicas(false);
   const data::StepRange range = next_range();
   const int64_t batch_size = state_.control.batch_size(state_.step, options_.job.trainer.batch_size);
   const auto parts = data::split_into_shards(range.count, batch_size, shards());
   expect_next(range);
   skipped_ = 0;
-  options_.reducer->begin(shards(), gradients_);
-  lanes_.run([&](int lane) {
-    replicas_[static_cast<size_t>(lane)]->set_training(true);
-    while (const auto shard = options_.reducer->next_shard()) {
-      const auto& [first, last] = parts[static_cast<size_t>(shard->value)];
-      options_.reducer->deliver(*shard, train_shard(lane, range, first, last, *shard));
-    }
-  });
-  lanes_.run([&](int) { options_.reducer->reduce(); });
+  options_.reducer->begin(shards(), gradients_, std::move(note));
+  compute(range, parts);
   Reducer::Root root = options_.reducer->root();
 
   StepResult result;
+  result.note = std::move(root.note);
   result.skipped = skipped_;
   result.loss_sum = root.sums.loss;
   result.weight = root.sums.weight;
@@ -380,13 +427,14 @@ EvaluationResult Engine::evaluate(data::Part part) {
   };
   if (!options_.dataset->in_memory()) {
     std::vector<data::ShardRequest> requests;
-    for (int64_t i = 0; i < pieces; ++i) requests.push_back(request(i));
-    options_.prefetcher->forget();
+    for (int64_t i = 0; i < pieces; ++i) {
+      if (options_.reducer->expects(ShardIndex(i), pieces)) requests.push_back(request(i));
+    }
+    forget_expected();
     options_.prefetcher->expect(requests);
-    expected_step_ = -1;
   }
   if (bound_to_average_ != !state_.ema.empty()) bind_replicas(!state_.ema.empty());
-  options_.reducer->begin(pieces, {});
+  options_.reducer->begin(pieces, {}, "");
   lanes_.run([&](int lane) {
     replicas_[static_cast<size_t>(lane)]->set_training(false);
     start_buffers(lane);
@@ -394,6 +442,7 @@ EvaluationResult Engine::evaluate(data::Part part) {
       options_.reducer->deliver(*shard, evaluate_shard(lane, request(shard->value)));
   });
   const Reducer::Root root = options_.reducer->root();
+  if (!options_.dataset->in_memory()) options_.prefetcher->forget();  // pieces that went to another worker
   return {evaluation_metrics_.finish(root.sums), evaluation_metrics_.confusion(root.sums), root.sums.samples};
 }
 

@@ -30,7 +30,8 @@ struct StepResult {
   double loss_sum = 0, weight = 0;
   int64_t samples = 0, seen = 0, correct = 0;
   double grad_norm = -1;  // before clipping; -1 when it was not needed
-  int64_t skipped = 0;    // corrupt samples left out
+  int64_t skipped = 0;    // corrupt samples left out, by this worker
+  std::string note;       // what whoever decides for the run said with this step
 };
 
 struct EvaluationResult {
@@ -55,8 +56,13 @@ class Engine {
 
   // The samples the next step is made of; count 0 never happens.
   data::StepRange next_range() const;
-  // Commits one step at this learning rate. `want_norm`: compute the gradient norm even if nothing clips.
-  StepResult step(double lr, bool want_norm);
+  // Commits one step at this learning rate. `want_norm`: compute the gradient norm even if nothing clips. `note`: see
+  // Reducer::begin.
+  StepResult step(double lr, bool want_norm, std::string note = "");
+  // Digest of the gradients and loss of the next step's first shard. Changes nothing.
+  Digest probe();
+  // Where sums are added from now on; between steps only.
+  void set_reducer(Reducer& reducer);
   EvaluationResult evaluate(data::Part part);
   // What the model says to every sample of a part, in evaluation's pieces and with its weights. `take` is called by
   // every lane side by side, once a piece.
@@ -75,6 +81,7 @@ class Engine {
   std::optional<Contribution> train_shard(int lane, const data::StepRange& range, int64_t first, int64_t last,
                                           ShardIndex shard);
   std::optional<Contribution> evaluate_shard(int lane, const data::ShardRequest& request);
+  void compute(const data::StepRange& range, const std::vector<std::pair<int64_t, int64_t>>& parts);
   torch::Tensor forward(int lane, const torch::Tensor& input);
   torch::Tensor as_leaf_gradient(const torch::Tensor& gradient, const torch::Tensor& parameter) const;
   void start_buffers(int lane);
@@ -105,7 +112,9 @@ class Engine {
   MetricCounter training_metrics_, evaluation_metrics_;
   std::atomic<int64_t> skipped_{0};
   bool bound_to_average_ = false;
+  void forget_expected();
   int64_t expected_step_ = -1;  // the prefetcher was told of steps up to here
+  std::map<int64_t, std::vector<bool>> expected_;  // by step of those: the shards it was told of
 };
 
 }  // namespace sinew::train

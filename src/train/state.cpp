@@ -134,26 +134,9 @@ const checkpoint::TensorFile& part_of(const checkpoint::Loaded& loaded, const st
   return found->second;
 }
 
-json control_json(const ControlLog& log) {
-  json list = json::array();
-  for (const ControlEntry& entry : log.entries()) {
-    list.push_back({{"step", entry.effective.value},
-                    {"kind", to_string(entry.kind)},
-                    {"value", entry.value},
-                    {"reason", entry.reason}});
-  }
-  return list;
-}
-
 ControlLog control_of(const json& list) {
-  using Kind = ControlEntry::Kind;
   ControlLog log;
-  for (const json& item : list) {
-    for (const Kind kind : {Kind::stop, Kind::checkpoint, Kind::evaluate, Kind::learning_rate, Kind::batch_size}) {
-      if (to_string(kind) != item.at("kind")) continue;
-      log.append({Step(item.at("step")), kind, item.at("value"), item.at("reason")});
-    }
-  }
+  for (ControlEntry& entry : entries_of_json(list.dump())) log.append(std::move(entry));
   return log;
 }
 
@@ -204,8 +187,11 @@ checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts&
                      {"last", json::object()}};
   if (state.evaluation.best) evaluation["best"] = exact(*state.evaluation.best);
   for (const auto& [name, value] : state.evaluation.last) evaluation["last"][name] = exact(value);
-  json window = json::object();
-  for (const auto& [name, value] : facts.window) window[name] = exact(value);
+  const auto sums = [](const report::Metrics& metrics) {
+    json object = json::object();
+    for (const auto& [name, value] : metrics) object[name] = exact(value);
+    return object;
+  };
   result.state_json = json({{"format", 1},
                             {"step", state.step.value},
                             {"cursor", {{"epoch", state.cursor.epoch}, {"offset", state.cursor.offset}}},
@@ -213,9 +199,11 @@ checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts&
                             {"tokens", state.tokens},
                             {"seed", state.seed},
                             {"optimizer_steps", state.optimizer_steps},
-                            {"control", control_json(state.control)},
+                            {"control", json::parse(entries_json(state.control.entries()))},
                             {"evaluation", evaluation},
-                            {"window", window},
+                            {"window", sums(facts.window)},
+                            {"evaluation_window", sums(facts.evaluation_window)},
+                            {"seconds", facts.seconds},
                             {"data_digest", to_hex(facts.data_digest)},
                             {"job", facts.resolved_job}})
                           .dump(1);
@@ -249,6 +237,8 @@ void restore(TrainingState& state, StateFacts& facts, const checkpoint::Loaded& 
     };
     state.evaluation.last = numbers(evaluation.at("last"));
     facts.window = numbers(document.at("window"));
+    facts.evaluation_window = numbers(document.value("evaluation_window", json::object()));
+    facts.seconds = document.value("seconds", 0.0);
     facts.resolved_job = document.at("job");
     if (!from_hex(document.at("data_digest").get<std::string>(), facts.data_digest))
       throw Error("data_digest is no digest");

@@ -10,6 +10,8 @@ struct StateFacts {
   Digest data_digest;        // of the training data; another one at resume is refused
   std::string resolved_job;  // resolved.yaml
   report::Metrics window;    // sums of the training metrics since the last line of metrics.jsonl
+  report::Metrics evaluation_window;  // … and since the last evaluation: what a monitored train/loss is the mean of
+  double seconds = 0;                 // the run has trained so long, over all its attempts
 };
 
 // A zero state of the right shapes: parameters and buffers as the model was initialised.

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -52,8 +53,9 @@ bool tree_sum(const std::vector<const float*>& leaves, int64_t n, float* out);
 class Reducer {
  public:
   virtual ~Reducer() = default;
-  // `gradients`: where the sums of the root are to be written; same memory for every step.
-  virtual void begin(int64_t shards, const std::vector<torch::Tensor>& gradients) = 0;
+  // `gradients`: where the sums of the root are to be written; same memory for every step. `note`: what whoever decides
+  // for the run says with this step (control entries); the root brings it to everyone.
+  virtual void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string note) = 0;
   virtual std::optional<ShardIndex> next_shard() = 0;                            // any thread
   virtual void deliver(ShardIndex shard, std::optional<Contribution> leaf) = 0;  // any thread; nullopt: empty shard
   virtual void reduce() = 0;                                                     // every lane, side by side
@@ -61,8 +63,11 @@ class Reducer {
   struct Root {
     Contribution sums;
     std::vector<bool> present;
+    std::string note;
   };
   virtual Root root() = 0;
+  // Will this shard of a coming step be computed here, as far as can be told? A hint for loading ahead.
+  virtual bool expects(ShardIndex, int64_t /*shards*/) const { return true; }
 };
 
 std::unique_ptr<Reducer> make_local_reducer();
@@ -76,14 +81,21 @@ struct ControlEntry {
   Kind kind = Kind::stop;
   double value = 0;    // learning_rate: factor on the schedule; batch_size: samples; stop: exit code
   std::string reason;  // a sentence
+  bool done = false;   // obeyed in this state: a resume does not do it again
 };
 std::string to_string(ControlEntry::Kind kind);
+std::optional<ControlEntry::Kind> control_kind(std::string_view name);
+
+// Entries as text (JSON): what a step's note carries, and checkpoints.
+std::string entries_json(const std::vector<ControlEntry>& entries);
+std::vector<ControlEntry> entries_of_json(const std::string& text);  // throws Error for what is none
 
 class ControlLog {
  public:
   void append(ControlEntry entry);
   const std::vector<ControlEntry>& entries() const { return entries_; }
-  std::vector<ControlEntry> effective_at(Step step) const;
+  // The entries of this step that were not obeyed yet; from now on they are.
+  std::vector<ControlEntry> obey(Step step);
   double learning_rate_factor(Step step) const;  // 1 when never changed
   int64_t batch_size(Step step, int64_t from_job) const;
   // A stop ends an attempt, not the run: those that took effect at or after the step we go on from are void.
@@ -126,7 +138,43 @@ struct TrainingState {
 // XXH3-128 over fixed blocks of every tensor in order and over a canonical text of the rest.
 Digest digest(const TrainingState& state);
 
+// ---- a run among others --------------------------------------------------------------------------------------------
+
+// What a worker must share with the others of its run to compute the same numbers.
+struct Identity {
+  std::string job;      // digest of the resolved job and of the data
+  std::string machine;  // CPU model and library versions, in words
+  std::string probe;    // digest of a shard computed from the initial state
+};
+
+// The others, as a run sees them. Calls belong to the step thread unless they say otherwise; each may throw what ends
+// this life of the worker (distribute/ says what).
+class Members {
+ public:
+  virtual ~Members() = default;
+  virtual Reducer& reducer() = 0;
+  // The one that writes the run's files and decides what goes into the control log. Changes only by a death.
+  virtual bool lead() const = 0;
+  virtual bool may_write() const = 0;  // any thread: this member is surely still the lead
+  // The state to begin from; nullopt: all begin alike, from the newest checkpoint or step 0. Blocks, bounded.
+  virtual std::optional<checkpoint::Loaded> take_state() = 0;
+  virtual void begin(Digest origin) = 0;  // the state stands and has this digest: rounds begin
+  // At each step boundary; `take` makes one copy of the state, if somebody who joins waits for one.
+  virtual void boundary(const TrainingState& state, const std::function<checkpoint::OwnedSnapshot()>& take) = 0;
+  virtual std::vector<ControlEntry> requests() = 0;  // of people, not yet taken; the lead's
+  virtual void tell(std::optional<Step> durable, const std::string& facts_json) = 0;  // the lead's, for those who watch
+  // This worker is to go: its work moves to the others. False: there are none, nothing was done.
+  virtual bool leave() = 0;
+  virtual void finished(int exit_code) = 0;  // the lead: all is written, the run is over for everyone
+  // Another member than the lead, at the end of training: the exit code once the lead said it; nullopt: the lead is
+  // gone and this member is it now. Blocks as long as the lead lives.
+  virtual std::optional<int> wait_for_end() = 0;
+};
+
 // ---- a run ---------------------------------------------------------------------------------------------------------
+
+// Exit codes of a worker (docs/reference/exit-codes.md). kAgain: this life among others is over, begin another.
+constexpr int kTrainingError = 1, kBudget = 3, kResumable = 75, kAgain = 76;
 
 struct RunOptions {
   spec::Job job;              // validated
@@ -136,6 +184,9 @@ struct RunOptions {
   report::LogFormat log_format = report::LogFormat::human;
   std::atomic<int>* stop_signals = nullptr;        // number of SIGINT/SIGTERM so far
   std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 so far
+  int64_t workers_here = 1;  // how many share this machine's cores
+  // Among others: called once, when this worker can compute. Null: alone.
+  std::function<std::unique_ptr<Members>(const Identity&)> join = nullptr;
 };
 
 struct RunResult {

@@ -101,7 +101,8 @@ namespace {
 
 class LocalReducer final : public Reducer {
  public:
-  void begin(int64_t shards, const std::vector<torch::Tensor>& gradients) override {
+  void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string note) override {
+    note_ = std::move(note);
     leaves_.clear();
     leaves_.resize(static_cast<size_t>(shards));
     if (gradients.size() != gradients_.size()) blocks_ = make_blocks(gradients);
@@ -141,6 +142,7 @@ class LocalReducer final : public Reducer {
         root.present[p] = root.present[p] || leaf->gradients[p].defined();
     }
     if (auto sums = sum_of(0, width())) root.sums = std::move(*sums);
+    root.note = std::move(note_);
     return root;
   }
 
@@ -172,6 +174,7 @@ class LocalReducer final : public Reducer {
   std::vector<std::optional<Contribution>> leaves_;
   std::vector<torch::Tensor> gradients_;
   Blocks blocks_;
+  std::string note_;
   std::atomic<int64_t> next_{0};
   std::atomic<size_t> next_group_{0};
 };

@@ -61,7 +61,7 @@ TEST(LocalReducer, SumsSmallThingsByTheSameTreeAndGathersInShardOrder) {
   const auto reducer = make_local_reducer();
   for (const int64_t shards : {1, 2, 3, 7, 8, 12}) {
     const torch::Tensor out = torch::zeros({3});
-    reducer->begin(shards, {out});
+    reducer->begin(shards, {out}, "");
     double total = 0;
     while (const auto shard = reducer->next_shard()) {
       if (shard->value == 1) {

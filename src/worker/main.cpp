@@ -15,12 +15,16 @@
 #include "train/train.h"
 #include "worker/tasks.h"
 
+namespace sinew::worker {
+std::atomic<int> stop_signals{0}, checkpoint_signals{0};
+}
+
 namespace {
 
 using namespace sinew;
+using worker::checkpoint_signals;
+using worker::stop_signals;
 using worker::Words;
-
-std::atomic<int> stop_signals{0}, checkpoint_signals{0};
 
 void on_stop(int signal) {
   // The first asks for a checkpoint and an orderly end; the second means now.
@@ -55,28 +59,6 @@ void pin_kernels(char** argv) {
   if (std::getenv("MKL_CBWR") != nullptr) return;
   setenv("MKL_CBWR", "AUTO", 1);
   execv("/proc/self/exe", argv);
-}
-
-// sinew-worker train JOB RUN_DIR [--resume] [--ledger] [--log-format F] [key=value ...]; `sinew` has checked the words.
-int run_train(const Words& words) {
-  train::RunOptions options;
-  std::vector<std::string> overrides;
-  for (size_t i = 2; i < words.size(); ++i) {
-    if (words[i] == "--resume") {
-      options.resume = true;
-    } else if (words[i] == "--ledger") {
-      options.ledger = true;
-    } else if (words[i] == "--json") {
-      options.log_format = report::LogFormat::json;
-    } else {
-      overrides.push_back(words[i]);
-    }
-  }
-  options.job = worker::read_job_file(words.at(0), overrides);
-  options.run_directory = words.at(1);
-  options.stop_signals = &stop_signals;
-  options.checkpoint_signals = &checkpoint_signals;
-  return train::run(options, system_disk(), system_clock()).exit_code;
 }
 
 // sinew-worker check JOB [--json] [--time=S] [key=value ...]
@@ -117,7 +99,7 @@ struct Task {
   int (*run)(const Words&);
 };
 constexpr Task kTasks[] = {
-    {"train", 2, run_train},
+    {"train", 2, worker::run_train},
     {"eval", 2, worker::run_eval},
     {"predict", 4, worker::run_predict},
 };

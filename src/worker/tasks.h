@@ -1,6 +1,7 @@
-// The tasks of `sinew-worker` beside training, and how all of them read a job. `sinew` has checked the words.
+// The tasks of `sinew-worker`, and how all of them read a job. `sinew` has checked the words.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,10 @@ using Words = std::vector<std::string>;
 spec::Job read_job_file(const std::string& path, const Words& overrides);
 spec::Job read_job_text(const std::string& yaml, const std::string& name, const Words& overrides);
 
+// Signals of this process so far: SIGINT and SIGTERM, SIGUSR1.
+extern std::atomic<int> stop_signals, checkpoint_signals;
+
+int run_train(const Words& words);    // JOB RUN_DIR [--resume] [--ledger] [--json] [--group] [key=value ...]
 int run_eval(const Words& words);     // WHAT PART [--json] [data.key=value ...]
 int run_predict(const Words& words);  // WHAT DATA OUT FORMAT [data.key=value ...]; OUT "-": standard output
 

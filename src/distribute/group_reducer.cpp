@@ -1,0 +1,85 @@
+#include "distribute/group_reducer.h"
+
+#include <algorithm>
+
+#include "distribute/small_sums.h"
+
+namespace sinew::distribute {
+namespace {
+
+constexpr double kNewest = 0.2;  // weight of the newest shard in the smoothed time
+
+thread_local double shard_began = 0;  // of the lane's shard
+
+}  // namespace
+
+GroupReducer::GroupReducer(group::Group& group, double pace, Clock& clock)
+    : group_(group), pace_(pace), clock_(clock) {}
+
+void GroupReducer::begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string note) {
+  gradients_ = gradients;
+  training_ = !gradients.empty();
+  std::vector<int64_t> lengths;
+  for (const torch::Tensor& gradient : gradients) lengths.push_back(gradient.numel());
+  group_.begin(shards, std::move(lengths), std::move(note));
+}
+
+std::optional<ShardIndex> GroupReducer::next_shard() {
+  const auto shard = group_.next_shard();
+  if (shard) {
+    const int busy = ++busy_;
+    if (busy > lanes_) lanes_ = busy;
+    shard_began = clock_.monotonic_seconds();
+  }
+  return shard;
+}
+
+void GroupReducer::deliver(ShardIndex shard, std::optional<train::Contribution> leaf) {
+  --busy_;
+  const double took = clock_.monotonic_seconds() - shard_began;
+  if (pace_ > 1) clock_.sleep_seconds(took * (pace_ - 1));
+  if (training_ && leaf) {
+    const double before = seconds_a_shard_;
+    seconds_a_shard_ = before == 0 ? took * pace_ : before + kNewest * (took * pace_ - before);
+  }
+  if (!leaf) return group_.deliver(shard, std::nullopt);
+  group_.deliver(shard, leaf_of(std::move(*leaf)));
+}
+
+group::Leaf GroupReducer::leaf_of(train::Contribution contribution) const {
+  group::Leaf leaf;
+  leaf.small = encoded(contribution);
+  const auto held = std::make_shared<std::vector<torch::Tensor>>(std::move(contribution.gradients));
+  for (torch::Tensor& gradient : *held) {
+    if (gradient.defined() && !gradient.is_cpu()) gradient = gradient.cpu();
+    leaf.rows.push_back(gradient.defined() ? gradient.const_data_ptr<float>() : nullptr);
+  }
+  leaf.keep = held;
+  return leaf;
+}
+
+train::Reducer::Root GroupReducer::root() {
+  std::vector<torch::Tensor> staged;  // where the gradients are not in this memory
+  std::vector<float*> out;
+  for (const torch::Tensor& gradient : gradients_) {
+    staged.push_back(gradient.is_cpu() ? gradient : torch::empty_like(gradient, torch::kCPU));
+    out.push_back(staged.back().mutable_data_ptr<float>());
+  }
+  const group::Root found = group_.finish(out);
+  Root root;
+  root.present = found.present;
+  root.present.resize(gradients_.size(), false);
+  for (size_t p = 0; p < gradients_.size(); ++p) {
+    if (root.present[p] && !gradients_[p].is_cpu()) gradients_[p].copy_(staged[p]);
+  }
+  if (found.any) root.sums = decoded(found.small);
+  root.note = found.note;
+  return root;
+}
+
+double GroupReducer::speed() const {
+  const double seconds = seconds_a_shard_;
+  return seconds > 0 ? lanes_ / seconds : 0;
+}
+
+}  // namespace sinew::distribute

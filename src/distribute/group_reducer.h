@@ -1,0 +1,38 @@
+// Inside distribute/: train's Reducer over a group. The same tree, so the same bits, wherever shards are computed.
+#pragma once
+
+#include <atomic>
+
+#include "group/group.h"
+#include "train/train.h"
+
+namespace sinew::distribute {
+
+class GroupReducer final : public train::Reducer {
+ public:
+  // `pace`: see JoinOptions. The group outlives it.
+  GroupReducer(group::Group& group, double pace, Clock& clock);
+
+  void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string note) override;
+  std::optional<ShardIndex> next_shard() override;
+  void deliver(ShardIndex shard, std::optional<train::Contribution> leaf) override;
+  void reduce() override {}  // next_shard says no only when the root is here
+  Root root() override;
+  bool expects(ShardIndex shard, int64_t shards) const override { return group_.expects(shard.value, shards); }
+
+  double speed() const;  // shards a second of computing, all lanes side by side; 0: not known yet
+
+ private:
+  group::Leaf leaf_of(train::Contribution contribution) const;
+
+  group::Group& group_;
+  double pace_;
+  Clock& clock_;
+  std::vector<torch::Tensor> gradients_;
+  bool training_ = false;                        // rounds with gradients: the ones whose speed is measured
+  std::atomic<double> seconds_a_shard_{0};       // smoothed, of one lane
+  std::atomic<int> lanes_{1};
+  std::atomic<int> busy_{0};
+};
+
+}  // namespace sinew::distribute

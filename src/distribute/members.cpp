@@ -1,0 +1,158 @@
+// A run's seat in the group.
+#include <unistd.h>
+
+#include <climits>
+#include <nlohmann/json.hpp>
+
+#include "base/disk.h"
+#include "base/error.h"
+#include "distribute/distribute.h"
+#include "distribute/group_reducer.h"
+#include "distribute/small_sums.h"
+
+namespace sinew::distribute {
+namespace {
+
+constexpr double kTellSeconds = 0.2;  // between words about step and speed
+constexpr double kLookSeconds = 0.005;
+
+using Phase = cluster::Member::Phase;
+
+struct Line {
+  std::string url, secret;
+};
+
+Line read_line(const std::string& path) {
+  const auto bytes = system_disk().read(path);
+  const auto* text = reinterpret_cast<const char*>(bytes.data());
+  const auto document = nlohmann::json::parse(text, text + bytes.size(), nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object() || !document.contains("url") || !document.contains("secret"))
+    throw Error(path + " does not say where the coordinator is", "is the run's supervisor (sinew train) alive?");
+  return {document["url"].get<std::string>(), document["secret"].get<std::string>()};
+}
+
+std::string host_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+group::MemberOptions member_options(const JoinOptions& options, const train::Identity& identity) {
+  const Line line = read_line(options.coordinator_file);
+  group::MemberOptions wanted;
+  wanted.client.url = [path = options.coordinator_file] { return read_line(path).url; };
+  wanted.client.secret = line.secret;
+  wanted.client.host = host_name();
+  wanted.client.pid = getpid();
+  wanted.client.identity = {identity.job, identity.machine, identity.probe};
+  wanted.link.listen = options.listen;
+  wanted.link.advertise = options.advertise;
+  wanted.link.job = identity.job;
+  wanted.link.secret = line.secret;
+  wanted.group.merge = merged;
+  wanted.group.patience_seconds = options.patience_seconds;
+  return wanted;
+}
+
+class GroupMembers final : public train::Members {
+ public:
+  GroupMembers(const JoinOptions& options, const train::Identity& identity, Clock& clock)
+      : ending_(options.ending),
+        clock_(clock),
+        member_(member_options(options, identity), clock),
+        reducer_(member_.group(), options.pace, clock) {}
+
+  ~GroupMembers() override {
+    if (ending_ == nullptr) return;
+    if (leaving_) ending_->exit_code = train::kResumable;
+    if (const auto code = member_.finished()) ending_->exit_code = static_cast<int>(*code);
+  }
+
+  train::Reducer& reducer() override { return reducer_; }
+  bool lead() const override { return member_.lead(); }
+  bool may_write() const override { return member_.leased(); }
+
+  std::optional<checkpoint::Loaded> take_state() override {
+    if (!member_.joining()) return std::nullopt;
+    group::Member::Received received = member_.receive_state();
+    round_ = received.round;
+    return std::move(received.state);
+  }
+
+  void begin(Digest origin) override { member_.group().start_at(round_, origin.high); }
+
+  void boundary(const train::TrainingState& state,
+                const std::function<checkpoint::OwnedSnapshot()>& take) override {
+    member_.boundary(take);
+    member_.maybe_caught_up();
+    const double now = clock_.monotonic_seconds();
+    if (now - told_ < kTellSeconds) return;
+    told_ = now;
+    member_.client().tell([&](cluster::Told& told) {
+      told.step = state.step.value;
+      told.speed = reducer_.speed();
+    });
+  }
+
+  // A request is taken when the step whose note it went with is committed: that is, when the next are asked for.
+  std::vector<train::ControlEntry> requests() override {
+    if (given_ > 0) member_.taken(std::exchange(given_, 0));
+    std::vector<train::ControlEntry> entries;
+    for (const cluster::ControlRequest& request : member_.requests()) {
+      given_ = std::max(given_, request.number);
+      if (const auto kind = train::control_kind(request.kind))
+        entries.push_back({Step(0), *kind, request.value, request.reason, false});
+    }
+    return entries;
+  }
+
+  void tell(std::optional<Step> durable, const std::string& facts_json) override {
+    member_.client().tell([&](cluster::Told& told) {
+      if (durable) told.durable_step = durable->value;
+      told.facts = facts_json;
+    });
+  }
+
+  bool leave() override {
+    if (member_.group().view().computing().size() < 2) return false;
+    leaving_ = true;
+    member_.client().tell([](cluster::Told& told) { told.phase = Phase::leaving; });
+    return true;
+  }
+
+  void finished(int exit_code) override {
+    member_.client().tell([&](cluster::Told& told) {
+      told.finished = exit_code;
+      told.phase = Phase::finished;
+    });
+    // The others are waiting for this word; give it time to arrive before the line closes.
+    const double end = clock_.monotonic_seconds() + 10;
+    while (!member_.finished() && clock_.monotonic_seconds() < end) clock_.sleep_seconds(kLookSeconds);
+  }
+
+  std::optional<int> wait_for_end() override {
+    while (true) {
+      if (const auto code = member_.finished()) return static_cast<int>(*code);
+      member_.check();
+      if (member_.lead()) return std::nullopt;
+      clock_.sleep_seconds(kLookSeconds);
+    }
+  }
+
+ private:
+  Ending* ending_;
+  Clock& clock_;
+  group::Member member_;
+  GroupReducer reducer_;
+  int64_t round_ = 0, given_ = 0;
+  double told_ = 0;
+  bool leaving_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<train::Members> join(const JoinOptions& options, const train::Identity& identity, Clock& clock) {
+  return std::make_unique<GroupMembers>(options, identity, clock);
+}
+
+}  // namespace sinew::distribute

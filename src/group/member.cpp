@@ -1,0 +1,301 @@
+// A member: what comes from the coordinator and from the links goes where it belongs.
+//
+// Threads: the client's (views, requests), the links' (frames, losses), the step thread (boundary, receive_state) and one
+// that sends snapshots. One mutex guards what they share; it is never held while another room is called.
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "group/group.h"
+#include "group/state_transfer.h"
+
+namespace sinew::group {
+namespace {
+
+constexpr size_t kQueuedBytes = size_t{8} << 20;  // of a snapshot, handed to the network and not yet taken
+
+}  // namespace
+
+struct Member::State {
+  State(MemberOptions given, Clock& the_clock) : options(std::move(given)), clock(the_clock) {}
+
+  struct Parcel {
+    std::shared_ptr<const checkpoint::OwnedSnapshot> snapshot;
+    int64_t round = 0;
+    std::vector<MemberId> joiners;
+  };
+
+  void join();
+  void on_view(const cluster::View& view);
+  void act_on(const cluster::View& view);
+  void on_out(const std::string& why);
+  void on_frame(MemberId from, link::Frame frame);
+  void on_lost(MemberId peer, const std::string& why);
+  void send_parcels();
+  void send(const Parcel& parcel, MemberId joiner);
+  bool still_joins(MemberId joiner);
+
+  MemberOptions options;
+  Clock& clock;
+  std::unique_ptr<link::Links> links;
+  std::unique_ptr<Group> group;
+  std::unique_ptr<cluster::Client> client;
+  cluster::Client* line = nullptr;  // the client, also while it is being destroyed
+  MemberId me;
+
+  std::mutex adopting;  // views are acted on one at a time
+  std::mutex telling;   // of losses; held by the links' threads while they use the line
+  bool may_tell = false;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool ready = false;  // group and client stand
+  std::optional<cluster::View> view;
+  std::string out;
+  std::optional<int64_t> finished;
+  std::vector<cluster::ControlRequest> requests;
+  std::set<MemberId> wants_state;  // joiners whose donor this member is, not served yet
+  std::set<MemberId> served;
+  StateReceiver received;
+  std::deque<Parcel> parcels;
+  bool closing = false, told_caught_up = false;
+  std::atomic<bool> lead{false}, joining{false}, state_wanted{false};
+  std::thread sender;
+};
+
+void Member::State::join() {
+  links = link::tcp_links(options.link, {[this](MemberId from, link::Frame frame) { on_frame(from, std::move(frame)); },
+                                         [this](MemberId peer, const std::string& why) { on_lost(peer, why); }});
+  cluster::ClientOptions wanted = options.client;
+  wanted.address = links->address();
+  cluster::ClientEvents events;
+  events.on_view = [this](const cluster::View& newer) { on_view(newer); };
+  events.on_out = [this](const std::string& why) { on_out(why); };
+  events.on_requests = [this](const std::vector<cluster::ControlRequest>& list) {
+    const std::lock_guard lock(mutex);
+    requests = list;
+  };
+  events.on_finished = [this](int64_t code) {
+    {
+      const std::lock_guard lock(mutex);
+      finished = code;
+    }
+    on_out("the run is over");
+  };
+  auto made = std::make_unique<cluster::Client>(wanted, std::move(events), clock);
+  me = made->id();
+  links->set_identity(me);
+  const std::lock_guard one_at_a_time(adopting);
+  group = std::make_unique<Group>(me, *links, options.group, clock);
+  client = std::move(made);
+  line = client.get();
+  {
+    const std::lock_guard lock(telling);
+    may_tell = true;
+  }
+  std::optional<cluster::View> first;
+  std::string already_out;
+  {
+    const std::lock_guard lock(mutex);
+    ready = true;
+    first = view;
+    already_out = out;
+  }
+  if (first) act_on(*first);
+  if (!already_out.empty()) group->put_out(already_out);
+  sender = std::thread([this] { send_parcels(); });
+}
+
+void Member::State::on_view(const cluster::View& newer) {
+  const std::lock_guard one_at_a_time(adopting);
+  {
+    const std::lock_guard lock(mutex);
+    if (view && view->generation >= newer.generation) return;
+    view = newer;
+    if (!ready) return;  // join() acts on it
+  }
+  act_on(newer);
+}
+
+// Only with `adopting` held.
+void Member::State::act_on(const cluster::View& newer) {
+  group->adopt(newer);
+  const cluster::Seat* seat = newer.find(me);
+  {
+    const std::lock_guard lock(mutex);
+    lead = newer.lead() == me;
+    joining = seat != nullptr && seat->joining;
+    std::set<MemberId> wants;
+    for (const cluster::Seat& other : newer.seats) {
+      if (other.joining && other.donor == me && !served.contains(other.id)) wants.insert(other.id);
+    }
+    wants_state = std::move(wants);
+    state_wanted = !wants_state.empty();
+  }
+  changed.notify_all();
+  line->tell([&](cluster::Told& told) {
+    using Phase = cluster::Member::Phase;
+    told.view = newer;
+    std::erase_if(told.lost, [&](const auto& lost) { return newer.find(lost.first) == nullptr; });
+    if (seat == nullptr || told.phase == Phase::leaving || told.phase == Phase::finished) return;
+    if (!seat->joining) told.phase = Phase::computing;
+    if (seat->joining && told.phase == Phase::waiting) told.phase = Phase::joining;
+  });
+}
+
+void Member::State::on_out(const std::string& why) {
+  bool tell_group = false;
+  {
+    const std::lock_guard lock(mutex);
+    if (out.empty()) out = why;
+    tell_group = ready;
+  }
+  if (tell_group) group->put_out(why);
+  changed.notify_all();
+}
+
+void Member::State::on_frame(MemberId from, link::Frame frame) {
+  if (frame.kind < kStateBegin) return group->on_frame(from, std::move(frame));
+  std::string trouble;
+  {
+    const std::lock_guard lock(mutex);
+    trouble = received.take(frame);
+  }
+  if (!trouble.empty()) on_out("member " + std::to_string(from.value) + " sent " + trouble);
+  changed.notify_all();
+}
+
+void Member::State::on_lost(MemberId peer, const std::string& why) {
+  const std::lock_guard lock(telling);
+  if (may_tell) line->tell([&](cluster::Told& told) { told.lost.emplace_back(peer, why); });
+}
+
+bool Member::State::still_joins(MemberId joiner) {
+  const std::lock_guard lock(mutex);
+  const cluster::Seat* seat = closing || !view ? nullptr : view->find(joiner);
+  return seat != nullptr && seat->joining;
+}
+
+void Member::State::send(const Parcel& parcel, MemberId joiner) {
+  StateSender frames(*parcel.snapshot, parcel.round);
+  while (auto frame = frames.next()) {
+    while (links->queued_bytes(joiner) > kQueuedBytes) {
+      if (!still_joins(joiner)) return;
+      clock.sleep_seconds(0.001);
+    }
+    if (!still_joins(joiner)) return;
+    links->send(joiner, std::move(*frame));
+  }
+}
+
+void Member::State::send_parcels() {
+  std::unique_lock lock(mutex);
+  while (true) {
+    changed.wait(lock, [&] { return closing || !parcels.empty(); });
+    if (closing) return;
+    const Parcel parcel = std::move(parcels.front());
+    parcels.pop_front();
+    lock.unlock();
+    for (const MemberId joiner : parcel.joiners) send(parcel, joiner);
+    lock.lock();
+  }
+}
+
+Member::Member(MemberOptions options, Clock& clock, double wait_seconds)
+    : state_(std::make_unique<State>(std::move(options), clock)) {
+  state_->join();
+  std::unique_lock lock(state_->mutex);
+  const bool seated = state_->changed.wait_for(lock, std::chrono::duration<double>(wait_seconds), [&] {
+    return !state_->out.empty() || (state_->view && state_->view->find(state_->me) != nullptr);
+  });
+  if (!state_->out.empty()) throw PutOut(state_->out);
+  if (!seated) throw PutOut("no place in the group within " + std::to_string(static_cast<int>(wait_seconds)) + " s");
+}
+
+Member::~Member() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->closing = true;
+  }
+  state_->changed.notify_all();
+  if (state_->sender.joinable()) state_->sender.join();
+  {
+    const std::lock_guard lock(state_->telling);
+    state_->may_tell = false;
+  }
+  // Whoever calls into others ends before them: the client's views reach the group and, through it, the links.
+  state_->client.reset();
+  state_->links.reset();
+}
+
+Group& Member::group() {
+  return *state_->group;
+}
+cluster::Client& Member::client() {
+  return *state_->client;
+}
+bool Member::lead() const {
+  return state_->lead;
+}
+bool Member::joining() const {
+  return state_->joining;
+}
+bool Member::leased() const {
+  return state_->lead && state_->client->leased();
+}
+
+void Member::check() const {
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->out.empty()) throw PutOut(state_->out);
+}
+
+Member::Received Member::receive_state(double wait_seconds) {
+  std::unique_lock lock(state_->mutex);
+  const bool there = state_->changed.wait_for(lock, std::chrono::duration<double>(wait_seconds),
+                                              [&] { return !state_->out.empty() || state_->received.complete(); });
+  if (!state_->out.empty()) throw PutOut(state_->out);
+  if (!there) throw PutOut("no state came within " + std::to_string(static_cast<int>(wait_seconds)) + " s");
+  return {state_->received.result(), state_->received.round()};
+}
+
+void Member::boundary(const std::function<checkpoint::OwnedSnapshot()>& take) {
+  if (!state_->state_wanted) return;
+  State::Parcel parcel{std::make_shared<checkpoint::OwnedSnapshot>(take()), state_->group->round(), {}};
+  {
+    const std::lock_guard lock(state_->mutex);
+    parcel.joiners.assign(state_->wants_state.begin(), state_->wants_state.end());
+    state_->served.insert(state_->wants_state.begin(), state_->wants_state.end());
+    state_->wants_state.clear();
+    state_->state_wanted = false;
+    state_->parcels.push_back(std::move(parcel));
+  }
+  state_->changed.notify_all();
+}
+
+void Member::maybe_caught_up() {
+  if (!state_->joining || state_->told_caught_up || state_->group->ahead()) return;
+  state_->told_caught_up = true;
+  state_->client->tell([](cluster::Told& told) { told.phase = cluster::Member::Phase::caught_up; });
+}
+
+std::vector<cluster::ControlRequest> Member::requests() {
+  const std::lock_guard lock(state_->mutex);
+  return state_->requests;
+}
+
+void Member::taken(int64_t number) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    std::erase_if(state_->requests, [&](const auto& request) { return request.number <= number; });
+  }
+  state_->client->tell([&](cluster::Told& told) { told.taken_requests = std::max(told.taken_requests, number); });
+}
+
+std::optional<int64_t> Member::finished() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->finished;
+}
+
+}  // namespace sinew::group

@@ -1,0 +1,147 @@
+// How a run begins: data, model and state; from step 0, from a checkpoint, from weights or from another member.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "train/one_run.h"
+
+namespace sinew::train {
+namespace {
+
+int terminal_columns() {
+  const char* columns = std::getenv("COLUMNS");
+  return columns != nullptr && std::atoi(columns) > 20 ? std::atoi(columns) : 100;
+}
+
+}  // namespace
+
+void write_text(Disk& disk, const std::string& path, const std::string& text) {
+  write_durably(disk, path, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+void Run::open() {
+  if (!options_.join) {  // of many workers their supervisor holds the directory
+    auto lock = checkpoint::RunLock::take(options_.run_directory);
+    if (!lock) throw Error(lock.error(), "wait for it to end, stop it, or use another --run-dir");
+    lock_ = std::move(*lock);
+  }
+  data_ = data::open_dataset(options_.job.data, options_.job.trainer.seed);
+  Machine machine = this_machine();
+  machine.cores = std::max<int64_t>(1, machine.cores / std::max<int64_t>(1, options_.workers_here));
+  resolved_ = resolve(options_.job, data_->info(), machine);
+  resolved_yaml_ = spec::to_yaml(resolved_.written, resolved_.reasons);
+  write_text(disk_, options_.run_directory + "/resolved.yaml", resolved_yaml_);
+  write_text(disk_, options_.run_directory + "/environment.json", environment_json(machine));
+  disk_.remove_file(options_.run_directory + "/report.json");
+
+  const spec::Job& job = resolved_.job;
+  lengths_ = lengths_of(job, data_->info().train_size, data_->info().tokens_per_sample);
+  schedule_.emplace(job.scheduler, lengths_);
+  evaluate_every_ = steps_of(job.trainer.eval_interval, lengths_);
+  log_every_ = steps_of(job.logging.interval, lengths_);
+  if (const auto interval = spec::parse_duration(job.checkpoint.interval)) save_every_ = steps_of(*interval, lengths_);
+
+  prefetcher_ =
+      std::make_unique<data::Prefetcher>(*data_, job.trainer.seed, *job.data.prefetch_threads, job.data.prefetch_bytes);
+  own_reducer_ = make_local_reducer();
+  engine_ = std::make_unique<Engine>(EngineOptions{job, data_.get(), prefetcher_.get(), own_reducer_.get()});
+}
+
+void Run::join() {
+  const Digest parts[] = {digest_of(resolved_yaml_), data_->info().digest};
+  const auto machine = nlohmann::json::parse(environment_json(this_machine()));
+  members_ = options_.join({to_hex(digest_of(std::span(parts))), machine.dump(), to_hex(engine_->probe())});
+  engine_->set_reducer(members_->reducer());
+}
+
+// Another member's state; else the newest checkpoint, where this run is told to resume or is one of many, all of whom may
+// have died; else none.
+std::optional<checkpoint::Loaded> Run::state_to_begin_with() {
+  if (members_) {
+    if (auto given = members_->take_state()) {
+      from_member_ = true;
+      return given;
+    }
+  }
+  if (!options_.resume && !members_) return std::nullopt;
+  const std::string root = options_.run_directory + "/checkpoints";
+  checkpoint::Newest newest = checkpoint::load_newest(disk_, root);
+  damaged_ = std::move(newest.damaged);
+  if (!newest.loaded && !damaged_.empty()) {
+    throw Error("every checkpoint in " + root + " is damaged", "look at them with: sinew checkpoint verify " + root);
+  }
+  return std::move(newest.loaded);
+}
+
+// The files are cut back to the step we begin at, so they are opened after the checkpoint is known and before it is used.
+void Run::start_reporting(Step begins_at) {
+  report::ReporterOptions options;
+  options.directory = options_.run_directory;
+  options.format = options_.log_format;
+  options.terminal = isatty(STDOUT_FILENO) == 1 && options_.log_format == report::LogFormat::human;
+  options.color = options.terminal && std::getenv("NO_COLOR") == nullptr;
+  options.columns = terminal_columns();
+  options.tensorboard = resolved_.job.logging.tensorboard;
+  options.ledger = options_.ledger;
+  if (options_.resume || members_) options.resumed_at = begins_at;
+  const std::map<std::string, std::string> hparams = {
+      {"model", resolved_.job.model.name},
+      {"optimizer", resolved_.job.optimizer.name},
+      {"lr", nlohmann::json(resolved_.job.optimizer.lr).dump()},
+      {"batch_size", std::to_string(resolved_.job.trainer.batch_size)},
+      {"seed", std::to_string(resolved_.job.trainer.seed)}};
+  voice_ = std::make_unique<Voice>(options, hparams, members_.get(), clock_);
+}
+
+void Run::say_start() {
+  const spec::Job& job = resolved_.job;
+  voice_->say(report::Level::info, "start",
+              job.name + ": " + job.model.name + ", " + std::to_string(model::parameter_count(engine_->replica(0))) +
+                  " parameters; " + std::to_string(data_->info().train_size) + " training samples, batch " +
+                  std::to_string(job.trainer.batch_size) + " in " + std::to_string(engine_->shards()) + " shards on " +
+                  std::to_string(engine_->lanes().count()) + (members_ ? " lanes a worker; " : " lanes; ") +
+                  job.trainer.precision + " on " + job.trainer.device);
+  voice_->say(report::Level::info, "run_directory", "run directory: " + options_.run_directory);
+}
+
+void Run::start_state(const std::optional<checkpoint::Loaded>& loaded) {
+  for (const checkpoint::Damage& damage : damaged_) {
+    voice_->say(report::Level::warning, "damaged_checkpoint",
+                "checkpoint " + damage.directory + " is damaged (" + damage.file + ": " + damage.what +
+                    "); taking an older one");
+  }
+  if (loaded) return restore_from(*loaded);
+  if (options_.resume) voice_->say(report::Level::info, "resume", "no checkpoint yet: starting from step 0");
+  if (options_.resume || resolved_.job.model.init_from.empty()) return;
+  const std::string said = warm_start(state(), resolved_.job.model.init_from, disk_);
+  engine_->state_replaced();
+  voice_->say(report::Level::info, "warm_start", said);
+}
+
+void Run::restore_from(const checkpoint::Loaded& loaded) {
+  StateFacts saved;
+  restore(state(), saved, loaded);
+  if (saved.data_digest != data_->info().digest) {
+    throw Error("the training data is not what it was when this run began (digest " + to_hex(data_->info().digest) +
+                    ", was " + to_hex(saved.data_digest) + ")",
+                "restore the data, or start a new run with model.init_from: " + loaded.directory);
+  }
+  window_.sums = saved.window;
+  evaluation_window_.sums = saved.evaluation_window;
+  before_ = saved.seconds;
+  began_ = clock_.monotonic_seconds();
+  engine_->state_replaced();
+  if (digest(state()) != loaded.digest) {
+    throw Error(loaded.directory + ": the state does not have the digest it was saved with",
+                "report this; it should be impossible");
+  }
+  if (from_member_) return;  // what it is the middle of goes on
+  state().control.resume_at(state().step);
+  last_saved_ = state().step;
+  voice_->say(report::Level::info, "resume",
+              "resumed at step " + std::to_string(state().step.value) + " from " + loaded.directory);
+}
+
+}  // namespace sinew::train

@@ -1,0 +1,83 @@
+// How a run ends: everything saved, the model for serving, the last word on it, the report.
+#include "base/check.h"
+#include "base/error.h"
+#include "train/artifact.h"
+#include "train/one_run.h"
+
+namespace sinew::train {
+namespace {
+
+constexpr double kFailedSaveSeconds = 60;
+
+}  // namespace
+
+// All members leave the loop at the same step with the same state. One of them ends the run; the others stay until it
+// has, ready to take its place.
+bool Run::lead_at_end() {
+  while (members_ && !members_->lead()) {
+    if (const auto said = members_->wait_for_end()) {
+      exit_code_ = *said;
+      return false;
+    }
+  }
+  return true;
+}
+
+void Run::finish() {
+  engine_->set_reducer(*own_reducer_);
+  finish_saving();
+  report::Outcome outcome = outcome_of(state(), resolved_.job, data_->info());
+  const std::string restored = restore_best(*engine_, resolved_.job, options_.run_directory, disk_);
+  if (!restored.empty()) voice_->say(report::Level::info, "best_restored", restored);
+  write_artifact(state(), resolved_.job, resolved_yaml_, data_->info(), options_.run_directory, disk_);
+  if (stop_status_ != "stopped") test(outcome);  // who is told to leave does not start anything
+  outcome.status = stop_status_;
+  outcome.exit_code = exit_code_;
+  write_report(outcome);
+  std::string text = stop_reason_ + "; " + std::to_string(outcome.steps) + " steps, " +
+                     std::to_string(outcome.samples) + " samples in " +
+                     std::to_string(static_cast<int64_t>(elapsed())) + " s";
+  if (outcome.objective && !outcome.objective->met) text += "; objective not met (" + outcome.objective->text + ")";
+  voice_->finish(stop_status_ == "done");
+  voice_->say(report::Level::info, "end", text + "; digest " + outcome.digest);
+  voice_->flush();
+  result_ = {exit_code_, Step(outcome.steps), {}, outcome.last};
+  SINEW_CHECK(from_hex(outcome.digest, result_.digest), outcome.digest);
+  if (members_) members_->finished(exit_code_);
+}
+
+// The last word on the model: its metrics on data that took no part in any decision.
+void Run::test(report::Outcome& outcome) {
+  if (data_->info().test_size == 0) return;
+  report::Metrics metrics;
+  for (const auto& [name, value] : engine_->evaluate(data::Part::test).metrics) metrics["test/" + name] = value;
+  voice_->metrics(state().step, state().samples, metrics);
+  voice_->say(report::Level::info, "test", "test:" + listed(metrics));
+  outcome.last.insert(metrics.begin(), metrics.end());
+}
+
+void Run::fail(const Error& error) {
+  if (!decides()) return;
+  if (pending_best_ && writer_ && writer_->wait(kFailedSaveSeconds)) submit_pending();
+  report::Outcome outcome = outcome_of(state(), resolved_.job, data_->info());
+  outcome.status = "failed";
+  outcome.exit_code = kTrainingError;
+  outcome.error = error.what();
+  outcome.hint = error.hint;
+  voice_->flush();
+  write_report(outcome);
+  voice_->finish(false);
+  if (members_) members_->finished(kTrainingError);
+}
+
+void Run::write_report(report::Outcome& outcome) {
+  outcome.started_wall_seconds = started_;
+  outcome.seconds = elapsed();
+  try {
+    write_text(disk_, options_.run_directory + "/report.json", report::outcome_json(outcome));
+  } catch (const DiskError& trouble) {
+    voice_->say(report::Level::error, "report_failed", trouble.what());
+  }
+}
+
+}  // namespace sinew::train

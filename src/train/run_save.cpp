@@ -1,0 +1,85 @@
+// What a run saves while it trains, and that its last state is on disk before it ends.
+#include "base/error.h"
+#include "train/one_run.h"
+
+namespace sinew::train {
+namespace {
+
+constexpr double kFinalSaveSeconds = 600;  // how long the last checkpoint may take before the run gives up on it
+
+}  // namespace
+
+checkpoint::Writer& Run::writer() {
+  if (writer_) return *writer_;
+  const auto& options = resolved_.job.checkpoint;
+  checkpoint::WriterOptions wanted{options_.run_directory + "/checkpoints", options.mirror, options.keep,
+                                   options.keep_best};
+  if (members_) wanted.may_write = [this] { return members_->may_write(); };
+  writer_ = std::make_unique<checkpoint::Writer>(disk_, wanted);
+  if (state().evaluation.best) writer_->set_best({state().evaluation.best_step});
+  return *writer_;
+}
+
+void Run::save(bool best) {
+  if (!decides() || last_saved_ == state().step) return;
+  if (!best && !writer().ready()) {
+    const checkpoint::WriterStatus status = writer().status();
+    if (++told_skipped_saves_ <= 3) {
+      voice_->say(report::Level::warning, "checkpoint_skipped",
+                  "the disk is behind: checkpoint of step " + std::to_string(state().step.value) +
+                      " skipped; the newest durable one is " +
+                      (status.durable ? "of step " + std::to_string(status.durable->value) : "not there yet"));
+    }
+    return;
+  }
+  voice_->flush();
+  checkpoint::OwnedSnapshot taken = snapshot(state(), facts());
+  last_saved_ = state().step;
+  if (best) {
+    pending_best_ = std::move(taken);
+    writer().set_best({state().step});
+    submit_pending();
+  } else {
+    writer().submit(std::move(taken));
+  }
+}
+
+// The best state waits in memory for a busy disk: skipping it would lose it.
+void Run::submit_pending() {
+  if (!writer_) return;
+  if (pending_best_ && writer_->ready()) {
+    writer_->submit(std::move(*pending_best_));
+    pending_best_.reset();
+  }
+  const std::string trouble = writer_->status().trouble;
+  if (trouble != told_trouble_ && !trouble.empty()) {
+    voice_->say(report::Level::warning, "checkpoint_failed",
+                "checkpoint not saved: " + trouble + "; training goes on");
+  }
+  told_trouble_ = trouble;
+}
+
+void Run::finish_saving() {
+  const auto wait = [&] {
+    if (!writer().wait(kFinalSaveSeconds))
+      throw Error("the disk did not finish a checkpoint in 600 s", "look at the disk");
+  };
+  wait();
+  submit_pending();
+  wait();
+  if (writer().status().durable != state().step) {
+    last_saved_.reset();
+    save(false);
+    wait();
+  }
+  submit_pending();
+  const checkpoint::WriterStatus status = writer().status();
+  if (status.durable != state().step) {
+    throw Error(
+        "the last checkpoint (step " + std::to_string(state().step.value) + ") could not be saved: " + status.trouble,
+        "free space and run again with --resume; the newest durable one is of step " +
+            (status.durable ? std::to_string(status.durable->value) : std::string("none")));
+  }
+}
+
+}  // namespace sinew::train

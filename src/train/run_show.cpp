@@ -1,0 +1,81 @@
+// What a run shows of itself: lines of metrics, the live line, facts for those who watch.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "train/one_run.h"
+
+namespace sinew::train {
+
+std::string listed(const report::Metrics& metrics) {
+  std::string line;
+  for (const auto& [name, value] : metrics) {
+    char text[64];
+    std::snprintf(text, sizeof text, "  %s %.4f", name.c_str(), value);
+    line += text;
+  }
+  return line;
+}
+
+void Run::log_window(bool evaluated) {
+  report::Metrics metrics = window_.means(data_->info().task != data::Task::regression);
+  for (const auto& [from, to] : {std::pair{"lr", "train/learning_rate"}, std::pair{"grad_norm", "train/grad_norm"}}) {
+    if (window_.sums.contains(from)) metrics[to] = window_.sums.at(from);
+  }
+  if (evaluated) {
+    for (const auto& [name, value] : state().evaluation.last) {
+      if (name.starts_with("val/")) metrics[name] = value;
+    }
+  }
+  const double at = now();
+  if (at > rate_began_ && state().samples > rate_samples_) {
+    samples_per_second_ = static_cast<double>(state().samples - rate_samples_) / (at - rate_began_);
+    metrics["throughput/samples_per_sec"] = samples_per_second_;
+  }
+  rate_began_ = at;
+  rate_samples_ = state().samples;
+  voice_->metrics(state().step, state().samples, metrics);
+  window_.sums.clear();
+}
+
+void Run::show() {
+  const double at = now();
+  if (at < next_show_) return;
+  next_show_ = at + 0.1;
+  if (!voice_->heard()) return;
+  const auto of_data = [&](double samples) {
+    return samples / static_cast<double>(std::max<int64_t>(1, data_->info().train_size));
+  };
+  report::Progress progress;
+  progress.step = state().step;
+  progress.total_steps = lengths_.total_steps.value_or(0);
+  progress.epoch = static_cast<double>(state().cursor.epoch) + of_data(static_cast<double>(state().cursor.offset));
+  if (lengths_.total_steps)
+    progress.total_epochs = static_cast<double>(*lengths_.total_steps) / static_cast<double>(lengths_.steps_per_epoch);
+  progress.samples = state().samples;
+  progress.samples_per_second =
+      at > rate_began_ + 0.2 ? static_cast<double>(state().samples - rate_samples_) / (at - rate_began_)
+                             : samples_per_second_;
+  if (lengths_.total_steps && progress.samples_per_second > 0) {
+    progress.eta_seconds = static_cast<double>((*lengths_.total_steps - state().step.value) * lengths_.batch_size) /
+                           progress.samples_per_second;
+  }
+  progress.shown = window_.means(data_->info().task != data::Task::regression);
+  for (const auto& [name, value] : state().evaluation.last) {
+    if (name == "val/accuracy" || name == "val/loss" || name == "val/rmse") progress.shown[name] = value;
+  }
+  voice_->progress(progress);
+  if (members_ && members_->lead())
+    members_->tell(writer_ ? writer_->status().durable : std::nullopt, facts_json(progress));
+}
+
+std::string Run::facts_json(const report::Progress& progress) const {
+  nlohmann::json facts = {{"step", progress.step.value},
+                          {"total_steps", progress.total_steps},
+                          {"samples", progress.samples},
+                          {"samples_per_second", progress.samples_per_second},
+                          {"metrics", progress.shown}};
+  if (progress.eta_seconds >= 0) facts["eta_seconds"] = progress.eta_seconds;
+  return facts.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace sinew::train

@@ -1,0 +1,70 @@
+#include "train/voice.h"
+
+#include <utility>
+
+namespace sinew::train {
+namespace {
+
+constexpr int64_t kRememberedSteps = 64;
+
+}  // namespace
+
+Voice::Voice(report::ReporterOptions options, const std::map<std::string, std::string>& hparams, const Members* members,
+             Clock& clock)
+    : options_(std::move(options)), hparams_(hparams), members_(members), clock_(clock) {
+  if (members_ != nullptr) {
+    options_.may_write = [this] { return members_->may_write(); };
+    if (!members_->lead()) {
+      options_.resumed_at.reset();
+      options_.takes_over = true;
+    }
+  }
+  heard();
+}
+
+bool Voice::heard() {
+  if (reporter_) return true;
+  if (members_ != nullptr && !members_->lead()) return false;
+  reporter_ = std::make_unique<report::Reporter>(options_, clock_);
+  reporter_->hparams(hparams_);
+  for (const auto& [step, record] : std::exchange(remembered_, {})) record(*reporter_);
+  reporter_->flush();
+  return true;
+}
+
+void Voice::keep(Step step, Record record) {
+  remembered_.emplace_back(step, std::move(record));
+  while (remembered_.front().first.value + kRememberedSteps < step.value) remembered_.pop_front();
+}
+
+void Voice::metrics(Step step, int64_t samples, const report::Metrics& values) {
+  if (heard()) return reporter_->metrics(step, samples, values);
+  keep(step, [=](report::Reporter& reporter) { reporter.metrics(step, samples, values); });
+}
+
+void Voice::ledger(Step step, Digest digest) {
+  if (heard()) return reporter_->ledger(step, digest);
+  keep(step, [=](report::Reporter& reporter) { reporter.ledger(step, digest); });
+}
+
+void Voice::say(report::Level level, const std::string& event, const std::string& text) {
+  if (heard()) reporter_->say(level, event, text);
+}
+
+void Voice::progress(const report::Progress& progress) {
+  if (heard()) reporter_->progress(progress);
+}
+
+void Voice::end_step() {
+  if (members_ != nullptr && heard()) reporter_->flush();
+}
+
+void Voice::finish(bool success) {
+  if (heard()) reporter_->finish(success);
+}
+
+void Voice::flush() {
+  if (heard()) reporter_->flush();
+}
+
+}  // namespace sinew::train

@@ -1,0 +1,43 @@
+// Inside train/: what a run tells the world, told once however many compute it.
+//
+// Alone, or as the lead, everything goes to the Reporter. The other members stay silent and remember the records of the
+// last steps: when the lead dies, the next one finds in the files what was written and adds what is missing.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "train/train.h"
+
+namespace sinew::train {
+
+class Voice {
+ public:
+  // `members` null: alone.
+  Voice(report::ReporterOptions options, const std::map<std::string, std::string>& hparams, const Members* members,
+        Clock& clock);
+
+  bool heard();  // does this process speak? Becoming the lead is noticed here
+  void metrics(Step step, int64_t samples, const report::Metrics& values);
+  void ledger(Step step, Digest digest);
+  void say(report::Level level, const std::string& event, const std::string& text);
+  void progress(const report::Progress& progress);
+  // Among others a step's records reach the kernel at once: only the last steps are remembered elsewhere.
+  void end_step();
+  void finish(bool success);
+  void flush();
+
+ private:
+  using Record = std::function<void(report::Reporter&)>;
+  void keep(Step step, Record record);
+
+  report::ReporterOptions options_;
+  std::map<std::string, std::string> hparams_;
+  const Members* members_;
+  Clock& clock_;
+  std::unique_ptr<report::Reporter> reporter_;
+  std::deque<std::pair<Step, Record>> remembered_;
+};
+
+}  // namespace sinew::train

@@ -1,0 +1,78 @@
+// Training, alone or as one of many.
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "distribute/distribute.h"
+#include "worker/tasks.h"
+
+namespace sinew::worker {
+namespace {
+
+// A number from the environment, at least `least`; `otherwise` where it is not set. Throws Error for what is none.
+double number_from(const char* name, double least, double otherwise) {
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return otherwise;
+  char* end = nullptr;
+  const double value = std::strtod(text, &end);
+  if (*end != '\0' || !std::isfinite(value) || value < least)
+    throw Error(std::string(name) + "=" + text + " is no number of at least " + std::to_string(least),
+                std::string("unset ") + name);
+  return value;
+}
+
+std::string text_from(const char* name, const std::string& otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr || *text == '\0' ? otherwise : text;
+}
+
+distribute::JoinOptions join_options(const std::string& run_directory, distribute::Ending& ending) {
+  distribute::JoinOptions options;
+  options.coordinator_file = text_from("SINEW_COORDINATOR_FILE", run_directory + "/coordinator.json");
+  options.listen = text_from("SINEW_LINK_LISTEN", options.listen);
+  options.advertise = text_from("SINEW_LINK_ADVERTISE", "");
+  options.pace = number_from("SINEW_PACE", 1, 1);
+  options.ending = &ending;
+  return options;
+}
+
+}  // namespace
+
+// JOB RUN_DIR [--resume] [--ledger] [--json] [--group] [key=value ...]
+int run_train(const Words& words) {
+  train::RunOptions options;
+  Words overrides;
+  bool group = false;
+  for (size_t i = 2; i < words.size(); ++i) {
+    if (words[i] == "--resume") {
+      options.resume = true;
+    } else if (words[i] == "--ledger") {
+      options.ledger = true;
+    } else if (words[i] == "--json") {
+      options.log_format = report::LogFormat::json;
+    } else if (words[i] == "--group") {
+      group = true;
+    } else {
+      overrides.push_back(words[i]);
+    }
+  }
+  options.job = read_job_file(words.at(0), overrides);
+  options.run_directory = words.at(1);
+  options.stop_signals = &stop_signals;
+  options.checkpoint_signals = &checkpoint_signals;
+  if (!group) return train::run(options, system_disk(), system_clock()).exit_code;
+
+  distribute::Ending ending;
+  const distribute::JoinOptions joining = join_options(options.run_directory, ending);
+  options.workers_here = static_cast<int64_t>(number_from("SINEW_LOCAL_WORKERS", 1, 1));
+  options.join = [&](const train::Identity& identity) { return distribute::join(joining, identity, system_clock()); };
+  try {
+    return train::run(options, system_disk(), system_clock()).exit_code;
+  } catch (const group::PutOut& out) {
+    if (ending.exit_code == train::kAgain) std::fprintf(stderr, "sinew-worker: %s; joining anew\n", out.what());
+    return ending.exit_code;
+  }
+}
+
+}  // namespace sinew::worker
