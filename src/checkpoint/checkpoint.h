@@ -150,7 +150,7 @@ struct WriterOptions {
 struct WriterStatus {
   std::optional<Step> durable;  // newest verified on disk
   double durable_wall_seconds = 0;
-  std::optional<Step> writing;
+  std::optional<Step> writing;   // given and not yet durable; while there is one, another is refused
   std::optional<Step> mirrored;  // newest verified in the mirror
   int64_t skipped = 0;           // submissions refused because one was still being written
   std::string trouble;           // what went wrong with the last one: save, links, mirror or deletion; else empty
@@ -158,9 +158,9 @@ struct WriterStatus {
 
 // One background thread at low priority: saves, reads back past the page cache, points `last` and `best`, mirrors, and
 // only then deletes what is no longer kept. Steps it did not write itself are verified once before they count. `submit`
-// never blocks on the disk: while one snapshot is being written another is refused
-// (skipped and counted), so memory is bounded by one extra copy of the state. Errors do not throw: they show in
-// status() and training goes on.
+// never blocks on the disk: while one snapshot waits or is being written another is refused (skipped and counted), so
+// memory is bounded by one extra copy of the state; what the thread does without one, pointing, mirroring and deleting,
+// refuses nothing. Errors do not throw: they show in status() and training goes on.
 class Writer {
  public:
   explicit Writer(Disk& disk, WriterOptions options, Clock& clock = system_clock());

@@ -37,7 +37,9 @@ class FaultyDisk final : public Disk {
   void stop_world_at(int64_t call, When when) { stop_at_ = count_ + call, stop_when_ = when; }
   void fail_at(int64_t call, int code) { fail_at_ = count_ + call, fail_code_ = code; }
   void flip_media_bit_at_file_sync(int64_t sync) { lie_in_ = sync; }
-  std::function<void()> before_write;  // runs without the lock held: a slow disk waits in here
+  // Run without the lock held: a slow disk waits in here. A rename's is told the path that appears or goes over.
+  std::function<void()> before_write;
+  std::function<void(const std::string& to)> before_rename;
   int64_t calls() const { return count_; }
 
   // The machine comes up again. With no key everything that was done is there; with none_survives nothing unsynced is.
@@ -117,6 +119,7 @@ class FaultyDisk final : public Disk {
     });
   }
   void rename(const std::string& from, const std::string& to) override {
+    if (before_rename) before_rename(to);
     call([&] {
       const auto [from_parent, from_name] = parent_of(from);
       const auto [to_parent, to_name] = parent_of(to);

@@ -94,7 +94,8 @@ struct Writer::State {
   mutable std::mutex mutex;
   std::condition_variable changed;
   std::optional<OwnedSnapshot> waiting;
-  bool busy = false, stopping = false, best_changed = false;
+  bool busy = false;  // with anything: only a snapshot waiting or being written, status.writing, refuses another
+  bool stopping = false, best_changed = false;
   std::vector<Step> best;
   WriterStatus status;
   std::thread thread;
@@ -151,19 +152,26 @@ struct Writer::State {
     const Step step = owned.step;
     const double wall_seconds = clock.wall_seconds();
     std::string trouble, directory;
-    if (attempt("", trouble, [&] { directory = save_and_verify(std::move(owned), wall_seconds); })) {
-      here.vouch(step);
-      {
-        const std::lock_guard lock(mutex);
+    const bool saved = attempt("", trouble, [&] { directory = save_and_verify(std::move(owned), wall_seconds); });
+    {
+      const std::lock_guard lock(mutex);
+      status.writing.reset();  // its memory is free: the next may come and wait while this one is mirrored
+      if (saved) {
         status.durable = step;
         status.durable_wall_seconds = wall_seconds;
       }
-      attempt("saved, but not pointed at by 'last'", trouble, [&] { point(disk, options.root, "last", step); });
-      attempt("saved, but not pointed at by 'best'", trouble, [&] { point_best(); });
-      attempt("saved, but not to the mirror", trouble, [&] { copy_to_mirror(directory, step); });
-      attempt("saved, but old ones were not deleted", trouble, [&] { here.tidy(kept_best(), options.keep, step); });
     }
+    if (saved) settle(directory, step, trouble);
     set_trouble(std::move(trouble));
+  }
+
+  // What a saved step brings with it. Each is tried, whatever became of the others.
+  void settle(const std::string& directory, Step step, std::string& trouble) {
+    here.vouch(step);
+    attempt("saved, but not pointed at by 'last'", trouble, [&] { point(disk, options.root, "last", step); });
+    attempt("saved, but not pointed at by 'best'", trouble, [&] { point_best(); });
+    attempt("saved, but not to the mirror", trouble, [&] { copy_to_mirror(directory, step); });
+    attempt("saved, but old ones were not deleted", trouble, [&] { here.tidy(kept_best(), options.keep, step); });
   }
 
   void copy_to_mirror(const std::string& directory, Step step) {
@@ -186,17 +194,14 @@ struct Writer::State {
       busy = true;
       best_changed = false;
       std::optional<OwnedSnapshot> owned = std::exchange(waiting, std::nullopt);
-      if (owned) status.writing = owned->step;
       lock.unlock();
       if (owned) {
         write(std::move(*owned));
       } else if (std::string trouble; !attempt("'best' was not pointed", trouble, [&] { point_best(); })) {
         set_trouble(std::move(trouble));
       }
-      owned.reset();
       lock.lock();
       busy = false;
-      status.writing.reset();
       changed.notify_all();
     }
   }
@@ -218,13 +223,13 @@ Writer::~Writer() {
 
 bool Writer::ready() const {
   const std::lock_guard lock(state_->mutex);
-  return !state_->busy && !state_->waiting;
+  return !state_->status.writing;
 }
 
 bool Writer::submit(OwnedSnapshot snapshot) {
   {
     const std::lock_guard lock(state_->mutex);
-    if (state_->busy || state_->waiting) {
+    if (state_->status.writing) {
       ++state_->status.skipped;
       return false;
     }

@@ -118,6 +118,60 @@ TEST(Writer, NeverBlocksTheStepThreadOnASlowDisk) {
   EXPECT_EQ(writer.status().skipped, 5);
 }
 
+// Pointing, mirroring and deleting need no snapshot, so one that is given meanwhile is taken, and one only.
+TEST(Writer, OnlyASnapshotRefusesAnother) {
+  const std::map<std::string, std::string> stuck_at = {{"pointing last", kRoot + "/last"},
+                                                       {"pointing best", kRoot + "/best"},
+                                                       {"mirroring", "mirror/step-00000020"},
+                                                       {"deleting", kRoot + "/.removed-step-00000010"}};
+  for (const auto& [doing, path] : stuck_at) {
+    FaultyDisk disk;
+    Gate gate;
+    Writer writer(disk, {kRoot, "mirror", 1, 1});
+    save_and_wait(writer, 10);
+    disk.before_rename = [&, &path = path](const std::string& to) {
+      if (to.starts_with(path)) gate.pass();
+    };
+    writer.set_best({Step(20)});
+    ASSERT_TRUE(writer.wait(kLong));
+    gate.set(false);
+    ASSERT_TRUE(writer.submit(Sample(20).owned()));
+    gate.await_arrival();
+    EXPECT_EQ(writer.status().durable, Step(20)) << doing;
+    EXPECT_FALSE(writer.status().writing) << doing;
+    EXPECT_TRUE(writer.ready()) << doing;
+    EXPECT_TRUE(writer.submit(Sample(30).owned())) << doing;
+    EXPECT_EQ(writer.status().writing, Step(30)) << doing;
+    EXPECT_FALSE(writer.ready()) << doing;
+    EXPECT_FALSE(writer.submit(Sample(40).owned())) << doing;
+    EXPECT_FALSE(writer.wait(0));
+    gate.set(true);
+    ASSERT_TRUE(writer.wait(kLong));
+    EXPECT_EQ(writer.status().durable, Step(30)) << doing;
+    EXPECT_EQ(writer.status().skipped, 1) << doing;
+    EXPECT_EQ(writer.status().trouble, "") << doing;
+  }
+}
+
+TEST(Writer, RepointingBestRefusesNoSnapshot) {
+  FaultyDisk disk;
+  Gate gate;
+  Writer writer(disk, {kRoot, "", 2, 1});
+  save_and_wait(writer, 10);
+  disk.before_rename = [&](const std::string&) { gate.pass(); };
+  gate.set(false);
+  writer.set_best({Step(10)});
+  gate.await_arrival();
+  EXPECT_TRUE(writer.ready());
+  EXPECT_FALSE(writer.wait(0)) << "it is not idle all the same";
+  EXPECT_TRUE(writer.submit(Sample(20).owned()));
+  gate.set(true);
+  ASSERT_TRUE(writer.wait(kLong));
+  EXPECT_EQ(writer.status().durable, Step(20));
+  EXPECT_EQ(writer.status().skipped, 0);
+  EXPECT_FALSE(writer.status().writing);
+}
+
 TEST(Writer, HoldsAtMostOneSnapshot) {
   const auto in_use = [] {
     const struct mallinfo2 info = ::mallinfo2();
