@@ -19,6 +19,7 @@
 #include "base/disk.h"
 #include "base/hash.h"
 #include "base/ids.h"
+#include "base/tree.h"
 #include "checkpoint/checkpoint.h"
 #include "data/data.h"
 #include "model/model.h"
@@ -41,12 +42,9 @@ struct Contribution {
   std::vector<float> scores;    // metrics that gather (AUC): one or more a sample, in shard order
 };
 
-// left + right over everything but gradients; the tree's only arithmetic on small things.
+// left + right over everything but gradients (those: tree_sum of base/tree.h); the tree's only arithmetic on small
+// things.
 void add(Contribution& left, Contribution&& right);
-
-// Adds the leaves as the fixed binary tree does: node (level, i) covers leaves [i * 2^level, (i+1) * 2^level); an
-// absent leaf (null) is not a zero. Writes n numbers to out; returns false (out untouched) when all are absent.
-bool tree_sum(const std::vector<const float*>& leaves, int64_t n, float* out);
 
 // How one step's contributions become one, wherever they were computed. One object a run; a step is
 // begin, then from every lane next_shard/deliver until it says no, then from every lane reduce, then root.

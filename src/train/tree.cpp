@@ -1,79 +1,11 @@
-// The fixed binary tree over shard indices, and the reducer of a single process.
-#include <algorithm>
+// The reducer of a single process: the fixed tree (base/tree.h) over what its lanes computed.
 #include <atomic>
 
-#include "base/check.h"
 #include "base/error.h"
 #include "train/blocks.h"
 #include "train/train.h"
 
 namespace sinew::train {
-namespace {
-
-constexpr int64_t kTile = 2048;  // elements: a tile of each partial sum stays in the first-level cache
-constexpr int kMaxLevels = 20;   // a million shards
-
-// A node of the tree, as far as it is known: a leaf's own memory, or a sum in a tile.
-struct Node {
-  const float* values = nullptr;  // null: every leaf below is absent
-  bool leaf = true;               // a leaf's own memory, not a tile
-};
-
-// `out` may be one of the inputs.
-__attribute__((target_clones("avx2", "default"), optimize("O3"))) void add_floats(const float* left, const float* right,
-                                                                                  float* out, int64_t n) {
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = left[i] + right[i];
-}
-
-Node join(const Node& left, const Node& right, float* tile, int64_t n) {
-  if (left.values != nullptr && right.values != nullptr) {
-    add_floats(left.values, right.values, tile, n);
-    return {tile, false};
-  }
-  const Node& present = left.values != nullptr ? left : right;
-  if (present.values == nullptr || present.leaf || present.values == tile) return present;
-  std::copy_n(present.values, n, tile);  // it moves up a level: the tile it is in will be used again
-  return {tile, false};
-}
-
-// A left child waits in its tile while its right sibling is summed in the other.
-struct Tiles {
-  alignas(64) float sums[kMaxLevels][2][kTile];
-  alignas(64) float last[kTile];
-};
-
-// The tree over one tile of every leaf.
-Node sum_tile(const std::vector<const float*>& leaves, int64_t first, int64_t n, Tiles& tiles) {
-  Node waiting[kMaxLevels];  // a binary counter: the finished node of each level that waits for its right sibling
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    Node node = {leaves[i] == nullptr ? nullptr : leaves[i] + first, true};
-    int level = 0;
-    for (size_t index = i; (index & 1) != 0; index >>= 1, ++level) {
-      node = join(waiting[level], node, tiles.sums[level + 1][(index >> 1) & 1], n);
-    }
-    waiting[level] = node;
-  }
-  // What is left waits for siblings that do not exist: join from the rightmost, the lowest, up.
-  Node node;
-  for (int level = 0; level < kMaxLevels; ++level) {
-    if (((leaves.size() >> level) & 1) != 0) node = join(waiting[level], node, tiles.last, n);
-  }
-  return node;
-}
-
-}  // namespace
-
-bool tree_sum(const std::vector<const float*>& leaves, int64_t n, float* out) {
-  SINEW_CHECK(leaves.size() < (1U << (kMaxLevels - 1)), leaves.size());
-  if (std::all_of(leaves.begin(), leaves.end(), [](const float* leaf) { return leaf == nullptr; })) return false;
-  thread_local Tiles tiles;
-  for (int64_t first = 0; first < n; first += kTile) {
-    const int64_t count = std::min(kTile, n - first);
-    std::copy_n(sum_tile(leaves, first, count, tiles).values, count, out + first);
-  }
-  return true;
-}
 
 void add(Contribution& left, Contribution&& right) {
   left.loss += right.loss;
