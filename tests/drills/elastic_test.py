@@ -1,0 +1,159 @@
+"""Many workers, killed, stopped, joined at any moment: the ledger is that of one worker nobody disturbed."""
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import sinew_process as sp
+
+LONG = bool(os.environ.get("SINEW_LONG"))
+STEPS = 300
+PATIENCE = 240  # seconds that a run of a few seconds may take on a crowded machine
+
+
+def status(directory):
+    """What `sinew ps` says of a run, or None while there is nothing to say."""
+    done = sp.run("ps", directory, "--json", timeout=60)
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def step_of(directory):
+    """The newest step in the ledger; 0 before there is one."""
+    path = pathlib.Path(directory) / "ledger.jsonl"
+    return max(sp.digests(directory), default=0) if path.exists() else 0
+
+
+class Elastic(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.path = pathlib.Path(cls.folder.name)
+        cls.job = sp.write_job(cls.path, STEPS)
+        sp.run("train", cls.job, "--run-dir", cls.path / "calm", "--ledger", check=0)
+        cls.calm = sp.digests(cls.path / "calm")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def start(self, name, workers, *words, pace=None):
+        directory = self.path / name
+        environment = {**os.environ, **({"SINEW_PACE": str(pace)} if pace else {})}
+        log = open(self.path / f"{name}.log", "ab")
+        process = subprocess.Popen(sp.command("train", self.job, "--run-dir", directory, "--ledger", "--workers", workers, *words),
+                                   stdout=log, stderr=subprocess.STDOUT, env=environment)
+        log.close()
+        self.addCleanup(lambda: (process.poll() is None and process.kill(), process.wait(60)))
+        return process, directory
+
+    def said(self, directory):
+        return (self.path / f"{directory.name}.log").read_text()[-4000:]
+
+    def end(self, process, directory, code=0):
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.fail(f"did not end:\n{self.said(directory)}\n{status(directory)}")
+        self.assertEqual(process.returncode, code, self.said(directory))
+
+    def assert_same_story(self, directory):
+        self.assertEqual(sp.report(directory)["digest"], sp.report(self.path / "calm")["digest"])
+        lines = [json.loads(line) for line in (directory / "ledger.jsonl").read_text().splitlines()]
+        for line in lines:  # also where a step stands twice
+            self.assertEqual(line["digest"], self.calm[line["step"]], f"step {line['step']}")
+        self.assertEqual(sorted({line["step"] for line in lines}), sorted(self.calm))
+
+    def reach(self, process, directory, step):
+        self.assertTrue(sp.wait_for(lambda: process.poll() is not None or step_of(directory) >= step, PATIENCE),
+                        f"step {step} was not reached:\n{self.said(directory)}")
+
+    def workers_of(self, directory):
+        return [member["pid"] for member in (status(directory) or {}).get("members", [])]
+
+    def test_any_number_of_workers_is_one_worker(self):
+        for workers in (1, 3, 8):
+            process, directory = self.start(f"calm-{workers}", workers)
+            self.end(process, directory)
+            self.assert_same_story(directory)
+
+    def test_workers_killed_at_random_instants(self):
+        rng = random.Random(5)
+        process, directory = self.start("killed", 3, pace=3)
+        kills = 0
+        for step in sorted(rng.sample(range(5, STEPS - 40), 6)):
+            self.reach(process, directory, step)
+            for pid in rng.sample(self.workers_of(directory), 1) if process.poll() is None and self.workers_of(directory) else []:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                    kills += 1
+                except ProcessLookupError:
+                    pass
+        self.end(process, directory)
+        self.assertGreater(kills, 0)
+        self.assert_same_story(directory)
+
+    def test_the_coordinator_dies_with_a_worker(self):
+        process, directory = self.start("headless", 3, pace=3)
+        self.reach(process, directory, 20)
+        coordinator = json.loads((directory / "coordinator.json").read_text())["pid"]
+        victim = self.workers_of(directory)[-1]
+        os.kill(coordinator, signal.SIGKILL)
+        os.kill(victim, signal.SIGKILL)
+        self.end(process, directory)
+        self.assert_same_story(directory)
+
+    def test_a_stopped_worker_is_put_out_and_comes_back(self):
+        process, directory = self.start("stopped", 3, pace=3)
+        self.reach(process, directory, 20)
+        victim = self.workers_of(directory)[0]  # the lead
+        os.kill(victim, signal.SIGSTOP)
+        at = step_of(directory)
+        self.reach(process, directory, at + 15)
+        os.kill(victim, signal.SIGCONT)
+        self.end(process, directory)
+        self.assert_same_story(directory)
+
+    def test_scaled_while_it_runs(self):
+        process, directory = self.start("scaled", 1, pace=3)
+        self.reach(process, directory, 10)
+        sp.run("scale", directory, 3, check=0, timeout=60)
+        computing = lambda: sum(member["phase"] == "computing" for member in (status(directory) or {}).get("members", []))
+        self.assertTrue(sp.wait_for(lambda: process.poll() is not None or computing() == 3, PATIENCE), self.said(directory))
+        if process.poll() is None:
+            sp.run("scale", directory, 2, timeout=60)
+        self.end(process, directory)
+        self.assert_same_story(directory)
+
+    def test_all_dead_then_resumed_by_another_number(self):
+        process, directory = self.start("dead", 3, pace=3)
+        self.reach(process, directory, 60)
+        children = self.workers_of(directory) + [json.loads((directory / "coordinator.json").read_text())["pid"]]
+        for pid in [process.pid, *children]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        process.wait(60)
+        process, directory = self.start("dead", 2, "--resume")
+        self.end(process, directory)
+        self.assert_same_story(directory)
+
+    def test_stopped_by_a_signal_then_resumed_alone(self):
+        process, directory = self.start("paused", 3, pace=3)
+        self.reach(process, directory, 30)
+        process.send_signal(signal.SIGINT)
+        self.end(process, directory, 75)
+        self.assertEqual(sp.report(directory)["status"], "stopped")
+        sp.run("train", self.job, "--run-dir", directory, "--resume", "--ledger", check=0)
+        self.assert_same_story(directory)
+
+
+if __name__ == "__main__":
+    unittest.main()
