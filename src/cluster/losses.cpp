@@ -80,9 +80,11 @@ bool most_say(MemberId id, const std::vector<Break>& breaks, const ClusterState&
   return others >= 2 && 2 * reporters_of(id, breaks, true) > others;
 }
 
-// Whether a report waited long enough for others' to come in. One who joins has less to lose: its word waits longer.
-bool ripe(const Break& one, double now, const ClusterOptions& options) {
-  return now - one.at >= options.report_seconds * (one.by_joining ? 10 : 1);
+// Whether a report waited long enough for others' to come in. The word of one who joins is not worth a member that
+// has the state: it counts once that member spoke again and so lives; if it never does, its silence tells.
+bool ripe(const Break& one, double now, const ClusterState& state, const ClusterOptions& options) {
+  if (one.by_joining) return state.members.at(one.reported).heard > one.at + options.report_seconds;
+  return now - one.at >= options.report_seconds;
 }
 
 std::optional<MemberId> first_to_go(double now, const std::vector<Break>& breaks, const ClusterState& state,
@@ -90,7 +92,7 @@ std::optional<MemberId> first_to_go(double now, const std::vector<Break>& breaks
   std::set<MemberId> agreed, ends;
   for (const Break& one : breaks) {
     if (most_say(one.reported, breaks, state, gone)) agreed.insert(one.reported);
-    if (ripe(one, now, options)) ends.insert({one.reporter, one.reported});
+    if (ripe(one, now, state, options)) ends.insert({one.reporter, one.reported});
   }
   const auto& candidates = agreed.empty() ? ends : agreed;
   const auto weight = [&](MemberId id) {
