@@ -1,0 +1,120 @@
+// For tests: a member that writes down what happens to it, and networks to put it in.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "link/link.h"
+
+namespace sinew::link {
+
+constexpr auto kLong = std::chrono::seconds(60);  // no test waits so long unless something hangs
+
+inline Frame frame_of(int64_t round, int64_t part = 0, size_t bytes = 0) {
+  Frame frame{7, Generation(3), round, part, nullptr};
+  if (bytes == 0) return frame;
+  auto payload = std::make_shared<Bytes>(bytes);
+  for (size_t i = 0; i < bytes; ++i) {
+    (*payload)[i] = static_cast<std::byte>((i * 2654435761U + static_cast<size_t>(round)) >> 13);
+  }
+  frame.payload = std::move(payload);
+  return frame;
+}
+
+inline bool same(const Frame& a, const Frame& b) {
+  const Bytes none;
+  return a.kind == b.kind && a.generation == b.generation && a.round == b.round && a.part == b.part &&
+         (a.payload ? *a.payload : none) == (b.payload ? *b.payload : none);
+}
+
+// Everything a member's events said, and its links. `answer` runs inside the events.
+class Member {
+ public:
+  using Answer = std::function<void(Links& links, MemberId from, const Frame& frame)>;
+  using Make = std::function<std::unique_ptr<Links>(Events)>;
+
+  Member(int64_t id, const Make& make, Answer answer = nullptr) : id_(id), answer_(std::move(answer)) {
+    links_ = make({[this](MemberId from, Frame frame) { arrived(from, std::move(frame)); },
+                   [this](MemberId peer, std::string why) { lost(peer, std::move(why)); }});
+    links_->set_identity(id_);
+  }
+  ~Member() { close(); }
+  void close() { links_.reset(); }
+
+  MemberId id() const { return id_; }
+  Peer peer() const { return {id_, links_->address()}; }
+  Links& links() { return *links_; }
+  void connect(const std::vector<const Member*>& members) {
+    std::vector<Peer> peers;
+    for (const Member* member : members) {
+      if (member != this) peers.push_back(member->peer());
+    }
+    links_->connect(peers);
+  }
+
+  std::vector<Frame> frames(MemberId from) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = frames_.find(from);
+    return found == frames_.end() ? std::vector<Frame>{} : found->second;
+  }
+  std::vector<std::string> losses(MemberId peer) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = losses_.find(peer);
+    return found == losses_.end() ? std::vector<std::string>{} : found->second;
+  }
+  bool late_frame() const {  // one that came after its sender was lost
+    const std::lock_guard lock(mutex_);
+    return late_frame_;
+  }
+  bool overlapped() const {  // two events at one time
+    const std::lock_guard lock(mutex_);
+    return overlapped_;
+  }
+  bool await_frames(const Member& from, size_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kLong, [&] { return frames_[from.id()].size() >= count; });
+  }
+  bool await_loss(MemberId peer) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kLong, [&] { return !losses_[peer].empty(); });
+  }
+
+ private:
+  void arrived(MemberId from, Frame frame) {
+    std::unique_lock lock(mutex_);
+    overlapped_ |= std::exchange(inside_, true);
+    late_frame_ |= losses_.contains(from) && !losses_.at(from).empty();
+    frames_[from].push_back(frame);
+    changed_.notify_all();
+    lock.unlock();
+    if (answer_) answer_(*links_, from, frame);
+    lock.lock();
+    inside_ = false;
+  }
+  void lost(MemberId peer, std::string why) {
+    const std::lock_guard lock(mutex_);
+    overlapped_ |= inside_;
+    losses_[peer].push_back(std::move(why));
+    changed_.notify_all();
+  }
+
+  const MemberId id_;
+  const Answer answer_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<MemberId, std::vector<Frame>> frames_;
+  std::map<MemberId, std::vector<std::string>> losses_;
+  bool late_frame_ = false, overlapped_ = false, inside_ = false;
+  std::unique_ptr<Links> links_;
+};
+
+}  // namespace sinew::link
