@@ -55,6 +55,10 @@ struct GroupOptions {
   std::function<std::string(std::string_view left, std::string_view right)> merge = nullptr;
   // No frame, no view, no result for so long while a round waits: the member gives up with an Error.
   double patience_seconds = 120;
+  int64_t piece_floats = int64_t{1} << 18;    // slices travel and are summed in pieces of so many; equal on all members
+  size_t joiner_bytes = size_t{2} << 30;      // roots a joiner may have waiting before it gives this life up
+  size_t early_bytes = size_t{256} << 20;     // frames kept of views that this member has not heard of yet
+  size_t handover_bytes = size_t{256} << 20;  // older roots kept for joiners besides the last two
 };
 
 struct Counts {               // of this member, since it began
@@ -77,8 +81,10 @@ class Group {
 
   // -- from the step thread and its lanes
   // Round 0 is the first of a fresh view; a joiner begins at the round its snapshot was taken before. `origin`: a
-  // digest of the state there; members of a fresh view with different ones stop with an Error.
-  void start_at(int64_t round, uint64_t origin);
+  // digest of the state there; members of a fresh view with different ones stop with an Error. `history`, of a joiner:
+  // the donor's, of the boundary its snapshot was taken at: a joiner whose donor had followed a round that the group
+  // made anew with another note finds out by it and is put out.
+  void start_at(int64_t round, uint64_t origin, std::optional<uint64_t> history = std::nullopt);
   // Opens the next round. `lengths`: floats of each row, may be empty. `note`: used if this member is the lead.
   void begin(int64_t shards, std::vector<int64_t> lengths, std::string note);
   // A shard to compute; nullopt: the round's root is here. In between it works on sums and waits. Every lane calls it
@@ -92,6 +98,8 @@ class Group {
   bool expects(int64_t shard, int64_t shards) const;
   bool ahead() const;     // the root of the next round is already here: a joiner that replays
   int64_t round() const;  // the next to begin
+  // A digest of the notes of all rounds before round(): what a snapshot taken now must be sent with.
+  uint64_t history() const;
   cluster::View view() const;
   Counts counts() const;
 

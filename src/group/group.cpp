@@ -1,0 +1,255 @@
+// The public face: the life of a round as the step thread and its lanes see it.
+#include "group/group.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "base/check.h"
+#include "group/group_state.h"
+
+namespace sinew::group {
+
+// ---- the end of a life ---------------------------------------------------------------------------------------------
+
+void Group::State::check_alive() const {
+  if (failure) std::rethrow_exception(failure);
+  if (out) throw PutOut(*out);
+}
+
+void Group::State::end_life(const std::string& why) {
+  if (!ended()) out = why;
+  changed.notify_all();
+}
+
+void Group::State::fail(const std::string& what, const std::string& hint) {
+  if (!ended()) failure = std::make_exception_ptr(Error(what, hint));
+  changed.notify_all();
+}
+
+// ---- frames --------------------------------------------------------------------------------------------------------
+
+link::Frame Group::State::frame(Kind kind, int64_t of_round, int64_t part, Payload payload) const {
+  return {static_cast<uint16_t>(kind), view->generation, of_round, part, std::move(payload)};
+}
+
+void Group::State::send_to_others(Kind kind, int64_t of_round, int64_t part, Payload payload, bool joiners,
+                                  Outbox& outbox) const {
+  for (const cluster::Seat& seat : view->seats) {
+    if (seat.id != me && (joiners || !seat.joining)) outbox.emplace_back(seat.id, frame(kind, of_round, part, payload));
+  }
+}
+
+void Group::State::send(Outbox& outbox) {
+  for (auto& [to, one] : outbox) links.send(to, std::move(one));
+  outbox.clear();
+}
+
+// ---- from outside --------------------------------------------------------------------------------------------------
+
+Group::Group(MemberId me, link::Links& links, GroupOptions options, Clock& clock)
+    : state_(std::make_unique<State>(me, links, std::move(options), clock)) {
+  SINEW_CHECK(state_->options.piece_floats > 0, state_->options.piece_floats);
+}
+
+Group::~Group() = default;
+
+void Group::put_out(const std::string& why) {
+  const std::lock_guard lock(state_->mutex);
+  state_->end_life(why);
+}
+
+void Group::on_frame(MemberId from, link::Frame frame) {
+  State& state = *state_;
+  Outbox outbox;
+  {
+    const std::lock_guard lock(state.mutex);
+    if (state.ended()) return;
+    state.moved = state.clock.monotonic_seconds();
+    if (!state.view || frame.generation > state.view->generation) {
+      state.keep_early(from, std::move(frame));
+    } else if (frame.generation == state.view->generation) {
+      state.take(from, frame, outbox);
+    }  // else of a view that is over: what it would have made is made anew, or handed over
+    state.changed.notify_all();
+  }
+  state.send(outbox);
+}
+
+// ---- rounds --------------------------------------------------------------------------------------------------------
+
+void Group::start_at(int64_t round, uint64_t origin, std::optional<uint64_t> history) {
+  State& state = *state_;
+  Outbox outbox;
+  {
+    const std::lock_guard lock(state.mutex);
+    state.check_alive();
+    SINEW_CHECK(!state.started && round >= 0, round);
+    state.started = true;
+    state.origin = origin;
+    if (state.born) history = 0;
+    state.begin_at(round, history);
+    if (state.view && state.computing) state.tell_where_i_am(outbox);
+    state.settle(outbox);
+  }
+  state.send(outbox);
+  const std::lock_guard lock(state.mutex);
+  state.check_alive();
+}
+
+void Group::begin(int64_t shards, std::vector<int64_t> lengths, std::string note) {
+  State& state = *state_;
+  auto shape = std::make_shared<const Shape>(shards, std::move(lengths));
+  const std::lock_guard lock(state.mutex);
+  state.check_alive();
+  SINEW_CHECK(state.started && !state.open, state.started, state.round);
+  state.open.emplace();
+  state.open->round = state.round++;
+  state.open->shape = std::move(shape);
+  state.open->note = std::move(note);
+  state.open->leaves.resize(static_cast<size_t>(shards));
+  state.moved = state.clock.monotonic_seconds();
+  state.make_plan();
+}
+
+std::optional<ShardIndex> Group::next_shard() {
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  while (true) {
+    state.check_alive();
+    SINEW_CHECK(state.open, state.round);
+    Open& open = *state.open;
+    if (state.records.contains(open.round)) return std::nullopt;
+    if (open.plan && !open.plan->todo.empty()) {
+      const int64_t shard = open.plan->todo.front();
+      open.plan->todo.pop_front();
+      open.leaves[static_cast<size_t>(shard)].state = LeafSlot::State::in_hand;
+      if (open.first_mine && !(*open.first_mine)[static_cast<size_t>(shard)]) ++state.counts.healed;
+      return ShardIndex(shard);
+    }
+    if (auto work = state.claim()) {
+      state.do_work(*work, lock);
+    } else {
+      state.wait(lock);
+    }
+  }
+}
+
+// The result counts if nobody came or went meanwhile.
+void Group::State::do_work(const Work& work, std::unique_lock<std::mutex>& lock) {
+  const Generation generation = view->generation;
+  lock.unlock();
+  Commit commit;
+  std::exception_ptr trouble;
+  try {
+    commit = work();
+  } catch (...) {
+    trouble = std::current_exception();
+  }
+  lock.lock();
+  if (ended() || view->generation != generation) return;
+  if (trouble) {
+    failure = trouble;
+    changed.notify_all();
+    return;
+  }
+  Outbox outbox;
+  commit(outbox);
+  changed.notify_all();
+  lock.unlock();
+  send(outbox);
+  lock.lock();
+}
+
+void Group::State::wait(std::unique_lock<std::mutex>& lock) {
+  const double began = clock.monotonic_seconds();
+  if (began - moved > options.patience_seconds) {
+    throw Error("round " + std::to_string(open->round) + " has not moved for " +
+                    std::to_string(std::llround(options.patience_seconds)) + " s; " + waiting_for(),
+                "look at the log of the member it waits for, and at the coordinator's");
+  }
+  changed.wait_for(lock, std::chrono::milliseconds(200));
+  counts.waited_seconds += clock.monotonic_seconds() - began;
+}
+
+void Group::deliver(ShardIndex shard, std::optional<Leaf> leaf) {
+  State& state = *state_;
+  const std::lock_guard lock(state.mutex);
+  state.check_alive();
+  SINEW_CHECK(state.open && shard.value >= 0 && shard.value < state.open->shape->shards, shard);
+  Open& open = *state.open;
+  LeafSlot& slot = open.leaves[static_cast<size_t>(shard.value)];
+  SINEW_CHECK(slot.state == LeafSlot::State::in_hand, shard);
+  SINEW_CHECK(!leaf || leaf->rows.empty() || leaf->rows.size() == open.shape->lengths.size(), leaf->rows.size());
+  slot.state = LeafSlot::State::delivered;
+  slot.leaf = std::move(leaf);
+  ++state.counts.computed;
+  state.moved = state.clock.monotonic_seconds();
+  if (open.plan && open.plan->owners[static_cast<size_t>(shard.value)] == state.me) --open.plan->missing;
+  state.changed.notify_all();
+}
+
+Root Group::finish(const std::vector<float*>& out) {
+  State& state = *state_;
+  std::shared_ptr<const Record> record;
+  std::shared_ptr<const Shape> shape;
+  {
+    const std::lock_guard lock(state.mutex);
+    state.check_alive();
+    SINEW_CHECK(state.open && state.records.contains(state.open->round), state.round);
+    record = state.records.at(state.open->round);
+    shape = state.open->shape;
+  }
+  SINEW_CHECK(out.size() == shape->lengths.size(), out.size(), shape->lengths.size());
+  const auto written = write_rows(*record, *shape, out);
+  const std::lock_guard lock(state.mutex);
+  if (!written)
+    state.fail("round " + std::to_string(state.open->round) + ": " + written.error(),
+               "all members must run the same job, data and program");
+  state.check_alive();
+  state.open.reset();
+  state.round_history = record->after();
+  ++state.counts.rounds;
+  state.forget();
+  return record->small.root;
+}
+
+// ---- what one may ask ----------------------------------------------------------------------------------------------
+
+bool Group::expects(int64_t shard, int64_t shards) const {
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->view || !state_->computing || state_->ended() || shard < 0 || shard >= shards) return false;
+  auto& guess = state_->guess;
+  if (guess.generation != state_->view->generation || static_cast<int64_t>(guess.owners.size()) != shards) {
+    guess = {state_->view->generation, cluster::plan_shards(*state_->view, shards)};
+  }
+  return guess.owners[static_cast<size_t>(shard)] == state_->me;
+}
+
+bool Group::ahead() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->records.contains(state_->round);
+}
+
+int64_t Group::round() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->round;
+}
+
+uint64_t Group::history() const {
+  const std::lock_guard lock(state_->mutex);
+  SINEW_CHECK(state_->started && !state_->open, state_->round);
+  return state_->round_history.value_or(0);
+}
+
+cluster::View Group::view() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->view.value_or(cluster::View{});
+}
+
+Counts Group::counts() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->counts;
+}
+
+}  // namespace sinew::group

@@ -1,0 +1,233 @@
+#include "group/group_frames.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+#include "base/hash.h"
+#include "group/bytes.h"
+
+namespace sinew::group {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "payloads are read where they lie");
+
+constexpr int64_t kMostShards = int64_t{1} << (kTreeLevels - 1);
+constexpr int64_t kMostRows = int64_t{1} << 32;
+constexpr int64_t kMostFloats = int64_t{1} << 50;
+constexpr size_t kAlignment = 64;
+
+std::unexpected<std::string> bad(const char* what) {
+  return std::unexpected(std::string(what));
+}
+
+void write(ByteWriter& writer, const std::optional<uint64_t>& number) {
+  writer.byte(number ? 1 : 0);
+  if (number) writer.number(*number);
+}
+
+std::optional<uint64_t> read_optional(ByteReader& reader) {
+  if (!reader.truth()) return std::nullopt;
+  return reader.number();
+}
+
+size_t aligned(size_t size) {
+  return (size + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+}  // namespace
+
+Shape::Shape(int64_t shards_given, std::vector<int64_t> lengths_given)
+    : shards(shards_given), lengths(std::move(lengths_given)) {
+  SINEW_CHECK(shards >= 1 && shards < kMostShards, shards);
+  offsets.push_back(0);
+  ByteWriter writer;
+  writer.number(shards);
+  for (const int64_t length : lengths) {
+    SINEW_CHECK(length >= 0, length);
+    offsets.push_back(offsets.back() + length);
+    writer.number(length);
+  }
+  digest = digest_of(writer.take()).low;
+}
+
+std::vector<RowPart> row_parts(const Shape& shape, int64_t begin, int64_t end) {
+  std::vector<RowPart> parts;
+  const auto after = std::upper_bound(shape.offsets.begin(), shape.offsets.end(), begin);
+  const size_t rows = shape.lengths.size();
+  for (auto row = static_cast<size_t>(after - shape.offsets.begin()) - 1; row < rows && shape.offsets[row] < end;
+       ++row) {
+    const int64_t first = std::max(begin, shape.offsets[row]), last = std::min(end, shape.offsets[row + 1]);
+    if (first < last) parts.push_back({static_cast<int64_t>(row), first - shape.offsets[row], last - first});
+  }
+  return parts;
+}
+
+// ---- here
+
+link::Bytes encode(const Here& here) {
+  ByteWriter writer;
+  writer.number(here.round);
+  write(writer, here.history);
+  writer.byte(here.joining ? 1 : 0);
+  writer.byte(here.computed_before ? 1 : 0);
+  write(writer, here.origin);
+  writer.number(static_cast<uint64_t>(here.held.size()));
+  writer.bits(here.held);
+  return writer.take();
+}
+
+Decoded<Here> decode_here(const link::Bytes& bytes) {
+  ByteReader reader(bytes);
+  Here here;
+  here.round = reader.whole(-1, INT64_MAX - 1);
+  here.history = read_optional(reader);
+  here.joining = reader.truth();
+  here.computed_before = reader.truth();
+  here.origin = read_optional(reader);
+  here.held = reader.bits(static_cast<size_t>(reader.whole(0, kMostShards)));
+  if (!reader.ended()) return bad("a report of where it stands that does not read");
+  if (here.round < 0 && !here.joining) return bad("that it computes without a state");
+  return here;
+}
+
+// ---- blocks
+
+namespace {
+
+void write(ByteWriter& writer, const BlockHead& head) {
+  writer.number(head.shape);
+  writer.number(head.begin);
+  writer.number(head.end);
+  writer.number(head.nodes);
+  writer.number(head.pieces);
+}
+
+BlockHead read_head(ByteReader& reader) {
+  BlockHead head;
+  head.shape = reader.number();
+  head.begin = reader.whole(0, kMostFloats);
+  head.end = reader.whole(0, kMostFloats);
+  head.nodes = reader.whole(1, kMostShards);
+  head.pieces = reader.whole(1, kMostFloats);
+  return head;
+}
+
+}  // namespace
+
+Decoded<BlockHead> decode_head(const link::Bytes& bytes) {
+  ByteReader reader(bytes);
+  const BlockHead head = read_head(reader);
+  if (!reader.good() || head.begin >= head.end) return bad("numbers whose place does not read");
+  return head;
+}
+
+BlockDraft draft_block(const BlockHead& head, const std::vector<RowPart>& parts, const std::vector<bool>& present) {
+  SINEW_CHECK(present.size() == parts.size() * static_cast<size_t>(head.nodes), present.size(), parts.size());
+  ByteWriter writer;
+  write(writer, head);
+  writer.bits(present);
+  BlockDraft draft{std::make_shared<link::Bytes>(writer.take()), std::vector<float*>(present.size(), nullptr)};
+  const size_t begin = aligned(draft.bytes->size());
+  size_t floats = 0;
+  for (size_t i = 0; i < present.size(); ++i) {
+    if (present[i]) floats += static_cast<size_t>(parts[i % parts.size()].count);
+  }
+  draft.bytes->resize(begin + floats * sizeof(float));
+  auto* at = reinterpret_cast<float*>(draft.bytes->data() + begin);
+  for (size_t i = 0; i < present.size(); ++i) {
+    if (!present[i]) continue;
+    draft.values[i] = at;
+    at += parts[i % parts.size()].count;
+  }
+  return draft;
+}
+
+Decoded<std::vector<const float*>> read_block(const link::Bytes& bytes, const BlockHead& expected,
+                                              const std::vector<RowPart>& parts) {
+  ByteReader reader(bytes);
+  const BlockHead head = read_head(reader);
+  if (!reader.good() || head != expected) return bad("numbers of another place than asked for");
+  const size_t count = parts.size() * static_cast<size_t>(head.nodes);
+  const auto present = reader.bits(count);
+  const size_t begin = aligned(reader.at());
+  if (!reader.good()) return bad("numbers cut short");
+  size_t floats = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (present[i]) floats += static_cast<size_t>(parts[i % parts.size()].count);
+  }
+  if (bytes.size() != begin + floats * sizeof(float)) return bad("more or fewer numbers than it says");
+  std::vector<const float*> values(count, nullptr);
+  const auto* at = reinterpret_cast<const float*>(bytes.data() + begin);
+  for (size_t i = 0; i < count; ++i) {
+    if (!present[i]) continue;
+    values[i] = at;
+    at += parts[i % parts.size()].count;
+  }
+  return values;
+}
+
+// ---- small bytes
+
+link::Bytes encode(const SmallSums& sums) {
+  ByteWriter writer;
+  writer.number(sums.shape);
+  writer.number(static_cast<uint64_t>(sums.rows.size()));
+  writer.bits(sums.rows);
+  writer.number(static_cast<uint64_t>(sums.nodes.size()));
+  for (const auto& node : sums.nodes) {
+    writer.byte(node ? 1 : 0);
+    if (node) writer.text(*node);
+  }
+  return writer.take();
+}
+
+Decoded<SmallSums> decode_small_sums(const link::Bytes& bytes) {
+  ByteReader reader(bytes);
+  SmallSums sums;
+  sums.shape = reader.number();
+  sums.rows = reader.bits(static_cast<size_t>(reader.whole(0, kMostRows)));
+  const int64_t nodes = reader.whole(0, kMostShards);
+  for (int64_t i = 0; i < nodes && reader.good(); ++i) {
+    sums.nodes.emplace_back();
+    if (reader.truth()) sums.nodes.back() = reader.text();
+  }
+  if (!reader.ended()) return bad("small sums that do not read");
+  return sums;
+}
+
+link::Bytes encode(const SmallRoot& small) {
+  ByteWriter writer;
+  writer.number(small.shape);
+  writer.number(small.pieces);
+  writer.number(small.before);
+  writer.number(static_cast<uint64_t>(small.root.present.size()));
+  writer.bits(small.root.present);
+  writer.byte(small.root.any ? 1 : 0);
+  writer.text(small.root.small);
+  writer.text(small.root.note);
+  return writer.take();
+}
+
+Decoded<SmallRoot> decode_small_root(const link::Bytes& bytes) {
+  ByteReader reader(bytes);
+  SmallRoot small;
+  small.shape = reader.number();
+  small.pieces = reader.whole(0, kMostFloats);
+  small.before = reader.number();
+  small.root.present = reader.bits(static_cast<size_t>(reader.whole(0, kMostRows)));
+  small.root.any = reader.truth();
+  small.root.small = reader.text();
+  small.root.note = reader.text();
+  if (!reader.ended()) return bad("the end of a round that does not read");
+  return small;
+}
+
+uint64_t history_after(uint64_t before, const std::string& note) {
+  ByteWriter writer;
+  writer.number(before);
+  writer.text(note);
+  return digest_of(writer.take()).low;
+}
+
+}  // namespace sinew::group

@@ -1,0 +1,164 @@
+// Roots: how they come in, how long they are kept, and that they belong together.
+//
+// A root is taken from frames of one view only, and views are dropped whole, so its pieces and its note fit. Each tells
+// a digest of the notes of all rounds before it: who finds that it followed another note than the group (a joiner whose
+// round was made anew after it had got it) leaves, before it has done anything with a wrong state.
+#include <algorithm>
+
+#include "base/check.h"
+#include "group/group_state.h"
+
+namespace sinew::group {
+namespace {
+
+constexpr int64_t kKept = 2;             // roots that are always kept
+constexpr int64_t kKeptForJoiners = 16;  // at most, if there are joining seats
+
+std::string name(MemberId id) {
+  return "member " + std::to_string(id.value);
+}
+
+}  // namespace
+
+size_t Record::bytes() const {
+  size_t sum = small_bytes->size();
+  for (const Payload& piece : pieces) sum += piece->size();
+  return sum;
+}
+
+void Group::State::begin_at(int64_t first, std::optional<uint64_t> history_there) {
+  round = first;
+  round_history = history_there;
+  const bool roots_here = have && first < *have;
+  if (roots_here && !records.contains(first)) {
+    return end_life("the state " + name(me) + " was sent is older than the roots it has");
+  }
+  records.erase(records.begin(), records.lower_bound(first));
+  gatherings.erase(gatherings.begin(), gatherings.lower_bound(first));
+  if (!roots_here) {
+    have = first;
+    history = history_there;
+  } else if (history_there && records.at(first)->small.before != *history_there) {
+    end_life("the state " + name(me) + " was sent followed a round that the group made anew");
+  }
+  if (settled && *have < settled->round && heres.at(me).round < 0) {
+    end_life("the state " + name(me) + " was sent is older than the roots it can have");
+  }
+  complete();
+}
+
+// ---- coming in -----------------------------------------------------------------------------------------------------
+
+void Group::State::take_root(MemberId from, const link::Frame& one) {
+  if (!one.payload) return end_life(name(from) + " sent an empty root");
+  if (have && one.round < *have) return;  // it is here
+  if (static_cast<Kind>(one.kind) == Kind::root_piece) {
+    gather_piece(from, one.round, one.part, one.payload);
+  } else {
+    gather_small(from, one.round, one.payload);
+  }
+  complete();
+}
+
+void Group::State::gather_piece(MemberId from, int64_t of, int64_t part, Payload payload) {
+  const auto head = decode_head(*payload);
+  if (!head) return end_life(name(from) + " sent " + head.error());
+  Gathering& gathering = gatherings[of];
+  const bool fits =
+      head->nodes == 1 && part >= 0 && part < head->pieces &&
+      (!gathering.head || (gathering.head->shape == head->shape && gathering.head->pieces == head->pieces));
+  if (!fits)
+    return end_life(name(from) + " sent a piece of round " + std::to_string(of) + " that does not fit the others");
+  gathering.head = *head;
+  gathering.bytes += payload->size();
+  gathering.pieces.emplace(part, std::move(payload));
+}
+
+void Group::State::gather_small(MemberId from, int64_t of, Payload payload) {
+  auto small = decode_small_root(*payload);
+  if (!small) return end_life(name(from) + " sent " + small.error());
+  Gathering& gathering = gatherings[of];
+  if (gathering.small) return;
+  gathering.bytes += payload->size();
+  gathering.small = std::move(*small);
+  gathering.small_bytes = std::move(payload);
+}
+
+void Group::State::complete() {
+  while (have && !ended()) {
+    const auto found = gatherings.find(*have);
+    if (found == gatherings.end()) break;
+    Gathering& gathering = found->second;
+    if (!gathering.small || gathering.small->pieces != static_cast<int64_t>(gathering.pieces.size())) break;
+    if (gathering.head &&
+        (gathering.head->shape != gathering.small->shape || gathering.head->pieces != gathering.small->pieces)) {
+      return end_life("the parts of the root of round " + std::to_string(*have) + " do not fit");
+    }
+    if (history && gathering.small->before != *history) {
+      return end_life(name(me) + " followed a round that the group made anew");
+    }
+    auto record = std::make_shared<Record>();
+    record->small = std::move(*gathering.small);
+    record->small_bytes = std::move(gathering.small_bytes);
+    for (auto& [part, payload] : gathering.pieces) record->pieces.push_back(std::move(payload));
+    history = record->after();
+    inboxes.erase(*have);
+    records[*have] = std::move(record);
+    gatherings.erase(found);
+    have = *have + 1;
+    forget();
+    changed.notify_all();
+  }
+  if (computing) return;
+  size_t bytes = 0;
+  for (const auto& [of, record] : records) bytes += record->bytes();
+  for (const auto& [of, gathering] : gatherings) bytes += gathering.bytes;
+  if (bytes > options.joiner_bytes)
+    end_life(name(me) + " is too slow: the roots it waits to replay do not fit any more");
+}
+
+// ---- going ---------------------------------------------------------------------------------------------------------
+
+void Group::State::forget() {
+  if (!have || !started) return;
+  const bool joiners =
+      view && std::any_of(view->seats.begin(), view->seats.end(), [](const auto& seat) { return seat.joining; });
+  const int64_t in_use = open ? open->round : round;
+  size_t bytes = 0;
+  while (!records.empty()) {
+    const int64_t oldest = records.begin()->first;
+    if (oldest >= in_use || oldest >= *have - kKept) return;
+    if (joiners && oldest >= *have - kKeptForJoiners) {
+      if (bytes == 0) {
+        for (const auto& [of, record] : records) bytes += record->bytes();
+      }
+      if (bytes <= options.handover_bytes) return;
+      bytes -= records.begin()->second->bytes();
+    }
+    records.erase(records.begin());
+  }
+}
+
+std::expected<void, std::string> write_rows(const Record& record, const Shape& shape, const std::vector<float*>& out) {
+  const std::string other = "the root is not of the round this member computes";
+  if (record.small.shape != shape.digest || record.small.root.present.size() != shape.lengths.size())
+    return std::unexpected(other);
+  int64_t covered = 0;
+  for (const Payload& piece : record.pieces) {
+    const auto head = decode_head(*piece);
+    if (!head || head->begin != covered || head->end > shape.floats() || head->nodes != 1)
+      return std::unexpected(other);
+    covered = head->end;
+    const auto parts = row_parts(shape, head->begin, head->end);
+    const auto values = read_block(*piece, *head, parts);
+    if (!values) return std::unexpected(values.error());
+    for (size_t i = 0; i < parts.size(); ++i) {
+      float* row = out[static_cast<size_t>(parts[i].row)];
+      if ((*values)[i] != nullptr && row != nullptr) std::copy_n((*values)[i], parts[i].count, row + parts[i].offset);
+    }
+  }
+  if (covered != shape.floats()) return std::unexpected(other);
+  return {};
+}
+
+}  // namespace sinew::group

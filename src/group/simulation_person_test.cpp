@@ -1,0 +1,201 @@
+// A member of the simulation: what distribute/ will do, without tensors.
+#include <gtest/gtest.h>
+
+#include "group/simulation.h"
+
+namespace sinew::group::simulation {
+namespace {
+
+void pause(RandomStream& random) {
+  const uint64_t kind = random.below(20);
+  if (kind == 0) std::this_thread::sleep_for(std::chrono::microseconds(random.below(400)));
+  if (kind < 6) std::this_thread::yield();
+}
+
+}  // namespace
+
+Person::Person(Town& town, MemberId id_given, uint64_t seed, int lanes)
+    : id(id_given), town_(town), random_(random_key({seed, static_cast<uint64_t>(id.value), 3})), lanes_(lanes) {
+  link::Events events;
+  events.on_frame = [this](MemberId from, link::Frame frame) { group_->on_frame(from, std::move(frame)); };
+  events.on_lost = [](MemberId, const std::string&) {};
+  links_ = town.world_.join(std::move(events));
+  address_ = links_->address();
+  GroupOptions options;
+  options.merge = merge;
+  options.patience_seconds = 60;
+  options.piece_floats = 2048;
+  group_ = std::make_unique<Group>(id, *links_, options, system_clock());
+  links_->set_identity(id);
+}
+
+Person::~Person() {
+  end("the test is over");
+  if (views_.joinable()) views_.join();
+  if (life_.joinable()) life_.join();
+  links_.reset();
+}
+
+void Person::adopt_from_now_on() {
+  views_ = std::thread([this] { follow_views(); });
+  life_ = std::thread([this] { live(); });
+}
+
+void Person::end(const std::string& why) {
+  asked_to_end = true;
+  group_->put_out(why);
+  town_.changed_.notify_all();
+}
+
+std::string Person::why() const {
+  const std::lock_guard lock(mutex_);
+  return why_;
+}
+
+int64_t Person::delivered(int64_t from_round) const {
+  const std::lock_guard lock(mutex_);
+  int64_t sum = 0;
+  for (const auto& [round, count] : delivered_) sum += round >= from_round ? count : 0;
+  return sum;
+}
+
+std::map<int64_t, std::string> Person::notes() const {
+  const std::lock_guard lock(mutex_);
+  return notes_;
+}
+
+std::optional<int64_t> Person::last_round() const {
+  const std::lock_guard lock(mutex_);
+  if (delivered_.empty()) return std::nullopt;
+  return delivered_.rbegin()->first;
+}
+
+// Hears of views when it likes to, and may miss some.
+void Person::follow_views() {
+  RandomStream random(random_key({town_.script_.seed, static_cast<uint64_t>(id.value), 4}));
+  Generation known;
+  while (!town_.stopping_ && !over_) {
+    cluster::View view;
+    {
+      std::unique_lock lock(town_.mutex_);
+      town_.changed_.wait_for(lock, std::chrono::milliseconds(5), [&] { return town_.view_.generation > known; });
+      if (town_.view_.generation <= known) continue;
+    }
+    if (town_.script_.slow_views && random.below(2) == 0)
+      std::this_thread::sleep_for(std::chrono::microseconds(random.below(2000)));
+    {
+      const std::lock_guard lock(town_.mutex_);
+      view = town_.view_;
+    }
+    known = view.generation;
+    group_->adopt(view);
+  }
+}
+
+void Person::live() {
+  try {
+    if (!start()) return;
+    rounds();
+    while (!town_.stopping_) {  // the others may need what it has
+      serve_joiners();
+      std::this_thread::sleep_for(std::chrono::microseconds(300));
+    }
+    return;
+  } catch (const PutOut& ended) {
+    const std::lock_guard lock(mutex_);
+    why_ = ended.what();
+  } catch (const Error& error) {
+    const std::lock_guard lock(mutex_);
+    why_ = std::string("Error: ") + error.what();
+  }
+  over_ = true;
+}
+
+// With the first view there is; a joiner with what its donor gave it.
+bool Person::start() {
+  while (!town_.stopping_) {
+    group_->ahead();
+    const cluster::View view = group_->view();
+    const cluster::Seat* seat = view.find(id);
+    if (asked_to_end) throw PutOut("asked to end");
+    if (seat != nullptr && !seat->joining) {
+      state_ = town_.job_.state(0);
+      group_->start_at(0, state_);
+      return true;
+    }
+    if (seat != nullptr) {
+      const std::lock_guard lock(town_.mutex_);
+      if (const auto& snapshot = town_.asked_.at(id)) {
+        state_ = snapshot->state;
+        reached = snapshot->round;
+        group_->start_at(snapshot->round, state_, snapshot->history);
+        return true;
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  return false;
+}
+
+void Person::serve_joiners() {
+  const cluster::View view = group_->view();
+  const std::lock_guard lock(town_.mutex_);
+  for (auto& [joiner, snapshot] : town_.asked_) {
+    const cluster::Seat* seat = view.find(joiner);
+    if (snapshot || seat == nullptr || !seat->joining || seat->donor != id) continue;
+    snapshot = Snapshot{group_->round(), state_, group_->history()};
+  }
+}
+
+void Person::rounds() {
+  while (reached < town_.job_.rounds() && !town_.stopping_) {
+    serve_joiners();
+    const int64_t round = group_->round();
+    const RoundShape& shape = town_.job_.shape(round);
+    const cluster::View view = group_->view();
+    const cluster::Seat* seat = view.find(id);
+    const bool computes = seat != nullptr && !seat->joining;
+    if (!computes && !group_->ahead()) caught_up = true;
+    group_->begin(shape.shards, shape.lengths, "round " + std::to_string(round) + " by " + std::to_string(id.value));
+    std::vector<std::thread> lanes;
+    for (int lane_index = 1; lane_index < lanes_; ++lane_index) {
+      lanes.emplace_back(
+          [this, round, random = RandomStream(RandomKey{random_.bits64()})] { lane(round, state_, random); });
+    }
+    lane(round, state_, RandomStream(RandomKey{random_.bits64()}));
+    for (auto& one : lanes) one.join();
+    auto rows = blank(shape.lengths);
+    std::vector<float*> out;
+    for (auto& row : rows) out.push_back(row.data());
+    const Root root = group_->finish(out);
+    const auto difference = town_.job_.difference(round, rows, root);
+    EXPECT_EQ(difference, "") << "seed " << town_.script_.seed << ", round " << round << ", member " << id;
+    state_ = Job::next_state(state_, rows, root);
+    {
+      const std::lock_guard lock(mutex_);
+      notes_[round] = root.note;
+    }
+    if (computes) established = true;
+    reached = round + 1;
+    pause(random_);
+  }
+}
+
+// An exception of one lane reaches all: the step thread's own call throws it again.
+void Person::lane(int64_t round, uint64_t state, RandomStream random) {
+  const bool first = std::this_thread::get_id() == life_.get_id();
+  try {
+    while (const auto shard = group_->next_shard()) {
+      auto leaf = town_.job_.leaf(round, shard->value, state);
+      pause(random);
+      group_->deliver(*shard, std::move(leaf));
+      ++town_.delivered_;
+      const std::lock_guard lock(mutex_);
+      ++delivered_[round];
+    }
+  } catch (const std::exception&) {
+    if (first) throw;
+  }
+}
+
+}  // namespace sinew::group::simulation

@@ -1,0 +1,241 @@
+// The scripted coordinator of the simulation, and what must hold at the end.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "group/simulation.h"
+
+namespace sinew::group::simulation {
+
+Town::Town(const Script& script, World world)
+    : script_(script),
+      job_(script.seed, script.rounds),
+      world_(std::move(world)),
+      random_(random_key({script.seed, 5})) {
+  const auto add = [&](int count, void (Town::*action)()) {
+    for (int i = 0; i < count; ++i) actions_.emplace_back([this, action] { (this->*action)(); });
+  };
+  add(script.kills, &Town::kill_some);
+  add(script.joins, &Town::add_joiner);
+  add(script.shares, &Town::change_shares);
+  add(script.leaves, &Town::let_one_go);
+  for (size_t i = actions_.size(); i > 1; --i) std::swap(actions_[i - 1], actions_[random_.below(i)]);
+  int64_t shards = 0;
+  for (int64_t round = 0; round < job_.rounds(); ++round) shards += job_.shape(round).shards;
+  while (moments_.size() < actions_.size()) {
+    moments_.push_back(static_cast<int64_t>(random_.below(static_cast<uint64_t>(shards))));
+    if (moments_.size() < actions_.size() && random_.below(2) == 0)  // close upon another
+      moments_.push_back(moments_.back() + static_cast<int64_t>(random_.below(3)));
+  }
+  std::sort(moments_.begin(), moments_.end());
+  std::reverse(moments_.begin(), moments_.end());
+}
+
+Town::~Town() {
+  stopping_ = true;
+  for (const auto& person : people_) person->end("the test is over");
+  people_.clear();
+}
+
+void Town::publish(const std::string& why) {
+  view_.generation = view_.generation.next();
+  view_.why = why;
+  changed_.notify_all();
+}
+
+void Town::run() {
+  for (int64_t i = 0; i < script_.members; ++i) {
+    const int lanes = static_cast<int>(1 + random_.below(3));
+    people_.push_back(std::make_unique<Person>(*this, MemberId(next_id_++), script_.seed, lanes));
+    view_.seats.push_back(
+        {.id = people_.back()->id, .address = people_.back()->address(), .share = 1, .joining = false, .donor = {}});
+  }
+  view_.fresh = true;
+  publish("all are here");
+  for (const auto& person : people_) person->adopt_from_now_on();
+  const double began = system_clock().monotonic_seconds();
+  while (!all_done()) {
+    if (system_clock().monotonic_seconds() - began > 60) {
+      ADD_FAILURE() << "seed " << script_.seed << " does not end";
+      for (const auto& person : people_) {
+        ADD_FAILURE() << "member " << person->id << " reached " << person->reached << " of " << job_.rounds()
+                      << " in view " << person->generation() << ' ' << person->why();
+      }
+      return;
+    }
+    if (!moments_.empty() && delivered_ >= moments_.back()) {
+      moments_.pop_back();
+      act();
+    }
+    if (random_.below(4) == 0) remove_the_dead();
+    if (random_.below(4) == 0) seat_those_who_caught_up();
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  check();
+}
+
+void Town::act() {
+  actions_.back()();
+  actions_.pop_back();
+}
+
+std::vector<Person*> Town::established_computing() {
+  std::vector<Person*> found;
+  for (const auto& person : people_) {
+    const cluster::Seat* seat = view_.find(person->id);
+    if (!person->over() && !person->asked_to_end && person->established && !leaving_.contains(person->id) &&
+        seat != nullptr && !seat->joining) {
+      found.push_back(person.get());
+    }
+  }
+  return found;
+}
+
+void Town::kill_some() {
+  const uint64_t wanted = 1 + random_.below(4) / 3;
+  for (uint64_t i = 0; i < wanted; ++i) {
+    std::vector<Person*> there;
+    for (const auto& person : people_) {
+      if (!person->over() && !person->asked_to_end) there.push_back(person.get());
+    }
+    Person* victim = there[random_.below(3) == 0 ? 0 : random_.below(there.size())];
+    const auto established = established_computing();
+    const auto others =
+        std::count_if(established.begin(), established.end(), [&](Person* one) { return one != victim; });
+    if (others == 0) continue;
+    if (world_.kill) world_.kill(victim->id);
+    victim->end("killed");
+  }
+}
+
+void Town::add_joiner() {
+  const auto donors = established_computing();
+  if (donors.empty()) return;
+  auto joiner =
+      std::make_unique<Person>(*this, MemberId(next_id_++), script_.seed, static_cast<int>(1 + random_.below(3)));
+  {
+    const std::lock_guard lock(mutex_);
+    asked_[joiner->id];
+    view_.seats.push_back({.id = joiner->id,
+                           .address = joiner->address(),
+                           .share = 1,
+                           .joining = true,
+                           .donor = donors[random_.below(donors.size())]->id});
+    view_.fresh = false;
+    publish("one joins");
+  }
+  joiner->adopt_from_now_on();
+  people_.push_back(std::move(joiner));
+}
+
+void Town::change_shares() {
+  const std::lock_guard lock(mutex_);
+  const double shares[] = {0, 0.3, 1, 1, 2.5};
+  for (cluster::Seat& seat : view_.seats) {
+    if (!leaving_.contains(seat.id)) seat.share = shares[random_.below(5)];
+  }
+  view_.fresh = false;
+  publish("other shares");
+}
+
+void Town::let_one_go() {
+  const auto there = established_computing();
+  if (there.size() < 2) return;
+  const MemberId who = there[random_.below(there.size())]->id;
+  const std::lock_guard lock(mutex_);
+  leaving_.insert(who);
+  for (cluster::Seat& seat : view_.seats) {
+    if (seat.id == who) seat.share = 0;
+  }
+  view_.fresh = false;
+  publish("one will leave");
+}
+
+// The dead, joiners whose donor died before it gave them the state, and those who leave.
+void Town::remove_the_dead() {
+  std::set<MemberId> gone;
+  const auto stay = established_computing();
+  for (const auto& person : people_) {
+    const cluster::Seat* seat = view_.find(person->id);
+    if (seat == nullptr) continue;
+    if (person->over() || person->asked_to_end) gone.insert(person->id);
+    if (leaving_.contains(person->id) && random_.below(8) == 0 && !stay.empty()) gone.insert(person->id);
+  }
+  std::vector<Person*> orphans;
+  for (const auto& person : people_) {
+    const cluster::Seat* seat = view_.find(person->id);
+    if (seat == nullptr || !seat->joining || (view_.find(seat->donor) != nullptr && !gone.contains(seat->donor)))
+      continue;
+    const std::lock_guard lock(mutex_);
+    if (!asked_.at(person->id)) orphans.push_back(person.get());
+  }
+  for (Person* orphan : orphans) gone.insert(orphan->id);
+  if (gone.empty()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(view_.seats, [&](const cluster::Seat& seat) { return gone.contains(seat.id); });
+    view_.fresh = false;
+    publish("some are gone");
+  }
+  for (const auto& person : people_) {
+    if (gone.contains(person->id)) person->asked_to_end = true;
+  }
+  for (Person* orphan : orphans) orphan->end("its donor died");
+}
+
+void Town::seat_those_who_caught_up() {
+  const std::lock_guard lock(mutex_);
+  bool changed = false;
+  for (const auto& person : people_) {
+    for (cluster::Seat& seat : view_.seats) {
+      if (seat.id != person->id || !seat.joining || !person->caught_up || person->over()) continue;
+      seat.joining = false;
+      seat.donor = {};
+      changed = true;
+    }
+  }
+  if (!changed) return;
+  view_.fresh = false;
+  publish("one has caught up");
+}
+
+bool Town::all_done() const {
+  for (const auto& person : people_) {
+    if (!person->over() && !person->asked_to_end && person->reached < job_.rounds()) return false;
+  }
+  return true;
+}
+
+void Town::check() {
+  int64_t shards = 0, computed = 0, lost = 0, alive = 0;
+  for (int64_t round = 0; round < job_.rounds(); ++round) shards += job_.shape(round).shards;
+  std::map<int64_t, std::string> notes;
+  std::optional<uint64_t> history;
+  for (const auto& person : people_) {
+    computed += person->delivered(0);
+    if (person->over() || person->asked_to_end) {
+      const auto why = person->why();
+      EXPECT_FALSE(why.starts_with("Error")) << "seed " << script_.seed << ", member " << person->id << ": " << why;
+      if (!person->asked_to_end) {  // it gave up by itself: only one who never computed may
+        EXPECT_FALSE(person->established) << "seed " << script_.seed << ", member " << person->id << ": " << why;
+        ++put_out_joiners_;
+      }
+      lost += person->delivered(person->last_round().value_or(0) - 1);
+      continue;
+    }
+    ++alive;
+    for (const auto& [round, note] : person->notes()) {
+      const auto& agreed = notes.emplace(round, note).first->second;
+      EXPECT_EQ(note, agreed) << "seed " << script_.seed << ", round " << round << ", member " << person->id;
+    }
+    if (!history) history = person->history();
+    EXPECT_EQ(person->history(), *history) << "seed " << script_.seed << ", member " << person->id;
+  }
+  EXPECT_GT(alive, 0) << "seed " << script_.seed;
+  EXPECT_GE(computed, shards);
+  EXPECT_LE(computed - shards, lost) << "seed " << script_.seed
+                                     << ": shards were computed twice while their results lived";
+}
+
+}  // namespace sinew::group::simulation
