@@ -351,6 +351,16 @@ std::vector<Option> run_options() {
       {"logging.tensorboard", at<&Job::logging, &LoggingOptions::tensorboard>(), flag(), "write TensorBoard events"},
       {"budget.time", at<&Job::budget, &BudgetOptions::seconds>(), time(),
        "stop with a checkpoint and exit code 3 after this time", "no limit"},
+      {"workers.min", at<&Job::workers, &WorkersOptions::min>(), whole(1, 4096),
+       "processes needed to begin; the others join when they come"},
+      {"workers.max",
+       at<&Job::workers, &WorkersOptions::max>(),
+       whole(1, 4096),
+       "processes that train side by side, started anew when they die; never changes the result",
+       "",
+       {},
+       "count processes num_workers world_size",
+       true},
   };
 }
 
@@ -383,32 +393,6 @@ std::vector<Option> make_table() {
 
 const std::vector<Option>& option_table() {
   static const std::vector<Option> table = make_table();
-  return table;
-}
-
-const std::vector<Section>& section_table() {
-  static const std::vector<Section> table = {
-      {"model", "The architecture, with the options that it has"},
-      {"loss", "What training makes small"},
-      {"data", "Where the samples come from and what is done to them"},
-      {"data.train", "The data to learn from. Required"},
-      {"data.val", "The data that judges the model during training"},
-      {"data.test", "The data that judges the finished model, once"},
-      {"data.split", "Parts cut from train by a seeded draw, where val or test has no files of its own"},
-      {"data.columns", "Tables: which column is what"},
-      {"data.image", "Image files: what they become"},
-      {"data.text", "Text: how it is cut"},
-      {"data.augment",
-       "Random changes to training images, in this order; each depends on seed, epoch and sample alone"},
-      {"data.prefetch", "Loading ahead of the training; never changes the result"},
-      {"trainer", "The loop: how long, how large, with what numbers"},
-      {"optimizer", "How gradients become updates"},
-      {"scheduler", "How the learning rate moves"},
-      {"checkpoint", "What is saved, when, and what is kept"},
-      {"early_stopping", "Stop when a metric no longer improves"},
-      {"logging", "What is written while training"},
-      {"budget", "What the training may cost"},
-  };
   return table;
 }
 
