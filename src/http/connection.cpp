@@ -1,0 +1,247 @@
+#include "http/connection.h"
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/post.hpp>
+
+#include "base/error.h"
+
+namespace sinew::http {
+namespace {
+
+constexpr size_t kMostWaitingBytes = 64 << 10;  // of further requests, while one is being answered
+constexpr size_t kBytesPerDeadline = 64 << 10;  // of an answer, taken within read_seconds
+constexpr double kDrainSeconds = 2;
+
+// The one answer of one request, shared by all copies of an Answer.
+class Ticket {
+ public:
+  Ticket(std::shared_ptr<asio::io_context> context, const std::shared_ptr<Connection>& connection, uint64_t number)
+      : context_(std::move(context)), executor_(connection->executor()), connection_(connection), number_(number) {}
+  Ticket(const Ticket&) = delete;
+  Ticket& operator=(const Ticket&) = delete;
+  ~Ticket() {
+    if (given_) return;
+    try {
+      give(error_response(500, "the server dropped this request without an answer"));
+    } catch (const std::exception&) {
+      // No memory: the deadline of the answer comes to the same.
+    }
+  }
+
+  void give(Response response) {
+    if (given_.exchange(true)) return;
+    // The weak pointer: what is posted to a context that nobody runs any more must not hold a connection.
+    asio::post(executor_, [connection = connection_, number = number_, response = std::move(response)] {
+      if (const auto held = connection.lock()) held->answer(number, response);
+    });
+  }
+
+ private:
+  const std::shared_ptr<asio::io_context> context_;  // first: destroyed last
+  const asio::any_io_executor executor_;
+  const std::weak_ptr<Connection> connection_;
+  const uint64_t number_;
+  std::atomic<bool> given_ = false;
+};
+
+Response response_to(const std::exception& exception) {
+  const auto* error = dynamic_cast<const Error*>(&exception);
+  return error_response(500, exception.what(), error == nullptr ? "" : error->hint);
+}
+
+}  // namespace
+
+size_t Service::count() {
+  const std::lock_guard lock(mutex);
+  return connections.size();
+}
+
+std::vector<std::shared_ptr<Connection>> Service::all() {
+  const std::lock_guard lock(mutex);
+  std::vector<std::shared_ptr<Connection>> held;
+  for (Connection* connection : connections) {
+    if (auto strong = connection->weak_from_this().lock()) held.push_back(std::move(strong));
+  }
+  return held;
+}
+
+Connection::Connection(std::unique_ptr<Pipe> pipe, std::shared_ptr<Service> service)
+    : pipe_(std::move(pipe)), service_(std::move(service)), timer_(pipe_->socket().get_executor()) {
+  const std::lock_guard lock(service_->mutex);
+  service_->connections.insert(this);
+}
+
+Connection::~Connection() {
+  const std::lock_guard lock(service_->mutex);
+  service_->connections.erase(this);
+  service_->left.notify_all();
+}
+
+void Connection::start() {
+  set_deadline(service_->options.read_seconds);
+  pipe_->handshake([self = shared_from_this()](const error_code& error, size_t) {
+    if (self->phase_ == Phase::closed) return;
+    error ? self->close() : self->wait_for_request();
+  });
+}
+
+void Connection::wait_for_request() {
+  phase_ = Phase::idle;
+  reader_.emplace(service_->options.max_header_bytes, service_->options.max_body_bytes);
+  set_deadline(service_->options.idle_seconds);
+  advance();
+}
+
+// What was read goes into the request under way.
+void Connection::advance() {
+  if (!input_.empty()) {
+    if (phase_ == Phase::idle) {
+      phase_ = Phase::reading;
+      set_deadline(service_->options.read_seconds);  // for the whole of it: a trickle does not keep it open
+    }
+    const Reading reading = reader_->feed(input_);
+    if (reading == Reading::done) return hand_on();
+    if (reading == Reading::refused) {
+      keep_alive_ = head_only_ = false;
+      refused_ = true;
+      return respond(reader_->refusal());
+    }
+    if (reader_->wants_continue()) send("HTTP/1.1 100 Continue\r\n\r\n");
+  }
+  if (input_ended_) return close();
+  read_more();
+}
+
+void Connection::hand_on() {
+  phase_ = Phase::answering;
+  keep_alive_ = reader_->keep_alive();
+  head_only_ = reader_->head_only();
+  const Request request = reader_->take();
+  reader_.reset();
+  set_deadline(service_->options.answer_seconds);
+  {
+    const auto ticket = std::make_shared<Ticket>(service_->context, shared_from_this(), ++number_);
+    try {
+      service_->handler(request, [ticket](Response response) { ticket->give(std::move(response)); });
+    } catch (const std::exception& exception) {
+      ticket->give(response_to(exception));
+    } catch (...) {
+      ticket->give(error_response(500, "the server failed, and did not say why"));
+    }
+  }
+  // An answer given inside the handler is on its way already, before whatever is done from here on.
+  if (!input_ended_) return read_more();
+  asio::post(executor(), [self = shared_from_this(), number = number_] {
+    if (self->phase_ == Phase::answering && self->number_ == number) self->close();
+  });
+}
+
+void Connection::answer(uint64_t number, const Response& response) {
+  if (phase_ == Phase::answering && number_ == number) respond(response);
+}
+
+void Connection::respond(const Response& response) {
+  phase_ = Phase::responding;
+  set_deadline(service_->options.read_seconds);
+  since_deadline_ = 0;
+  send(response_text(response, keep_alive_, head_only_));
+}
+
+void Connection::finish() {
+  keep_alive_ = false;
+  if (phase_ != Phase::responding) close();
+}
+
+// A request was refused before its end. To close while its rest comes in would reset the connection, and the client
+// might never see why it was refused.
+void Connection::drain() {
+  if (input_ended_) return close();
+  phase_ = Phase::draining;
+  input_ = std::string();
+  error_code ignored;
+  pipe_->socket().shutdown(tcp::socket::shutdown_send, ignored);
+  set_deadline(std::min(service_->options.read_seconds, kDrainSeconds));
+  read_more();
+}
+
+void Connection::close() {
+  phase_ = Phase::closed;
+  timer_.cancel();
+  error_code ignored;
+  pipe_->socket().close(ignored);
+}
+
+void Connection::read_more() {
+  if (reading_ || input_ended_) return;
+  if (phase_ != Phase::draining && input_.size() >= kMostWaitingBytes) return;
+  reading_ = true;
+  pipe_->read_some(asio::buffer(chunk_), [self = shared_from_this()](const error_code& error, size_t size) {
+    self->reading_ = false;
+    if (self->phase_ != Phase::closed) self->on_read(error, size);
+  });
+}
+
+// A client that sends no more has left: whether it would still listen can not be told. Only an answer that is there
+// already is still sent.
+void Connection::on_read(const error_code& error, size_t size) {
+  if (error) {
+    input_ended_ = true;
+    if (phase_ != Phase::responding) close();
+    return;
+  }
+  if (phase_ == Phase::draining) return read_more();
+  input_.append(chunk_.data(), size);
+  if (phase_ == Phase::idle || phase_ == Phase::reading) return advance();
+  read_more();
+}
+
+void Connection::send(std::string_view text) {
+  output_ += text;
+  write_more();
+}
+
+void Connection::write_more() {
+  if (writing_) return;
+  writing_ = true;
+  const auto rest = asio::buffer(output_) + written_;
+  // A copy of the string's place would not do: send() may append, and so move, while this is under way.
+  const auto piece = std::make_shared<const std::string>(static_cast<const char*>(rest.data()),
+                                                         std::min(rest.size(), kBytesPerDeadline));
+  pipe_->write_some(asio::buffer(*piece), [self = shared_from_this(), piece](const error_code& error, size_t size) {
+    self->writing_ = false;
+    if (self->phase_ != Phase::closed) self->on_written(error, size);
+  });
+}
+
+void Connection::on_written(const error_code& error, size_t size) {
+  if (error) return close();
+  written_ += size;
+  since_deadline_ += size;
+  if (written_ < output_.size()) {
+    if (since_deadline_ >= kBytesPerDeadline) {
+      set_deadline(service_->options.read_seconds);
+      since_deadline_ = 0;
+    }
+    return write_more();
+  }
+  output_ = std::string();  // an idle connection keeps no memory
+  written_ = 0;
+  if (phase_ != Phase::responding) return;
+  if (keep_alive_) return wait_for_request();
+  refused_ ? drain() : close();
+}
+
+void Connection::set_deadline(double seconds) {
+  timer_.expires_after(wait_of(seconds));
+  timer_.async_wait([self = shared_from_this(), deadline = ++deadline_](const error_code& error) {
+    if (!error && self->deadline_ == deadline && self->phase_ != Phase::closed) self->on_deadline();
+  });
+}
+
+void Connection::on_deadline() {
+  if (phase_ != Phase::answering) return close();
+  respond(error_response(504, "the server had no answer in time", "try again"));
+}
+
+}  // namespace sinew::http
