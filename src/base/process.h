@@ -1,8 +1,9 @@
 // Child processes without a shell: started, watched, signalled, reaped, and never left behind.
 //
 // For cli/ (supervisor, chaos). A child has a process group of its own, so that a Ctrl-C at the terminal reaches its
-// parent alone, and reads from /dev/null. What it started and left in that group is killed when it ends. Whoever starts children does so from its main thread: a child's death signal
-// is sent when the *thread* that started it ends. Nothing here waits without a bound.
+// parent alone, and reads from /dev/null. What it started and left in that group is killed when it ends. Whoever starts
+// children does so from its main thread: a child's death signal is sent when the *thread* that started it ends. Nothing
+// here waits without a bound.
 #pragma once
 
 #include <sys/types.h>
@@ -26,8 +27,8 @@ std::string signal_name(int signal);           // "SIGKILL"; "signal 77" where t
 struct ProcessOptions {
   std::vector<std::string> command;                // the program's path, then its arguments
   std::map<std::string, std::string> environment;  // besides, or instead of, this process's own variables
-  std::string output;    // both outputs are appended to this file; empty: this process's own
-  int death_signal = 0;  // the kernel sends it to the child when its parent dies; 0: none
+  std::string output;                              // both outputs are appended to this file; empty: this process's own
+  int death_signal = 0;                            // the kernel sends it to the child when its parent dies; 0: none
 };
 
 class Process {

@@ -93,8 +93,8 @@ TEST_F(ProcessTest, WordsAndVariablesArriveAsTheyAre) {
   ::setenv("PROCESS_TEST_KEPT", "kept", 1);
   ::setenv("PROCESS_TEST_CHANGED", "before", 1);
   ProcessOptions options;
-  options.command = {"/bin/sh", "-c", "echo \"$1|$2|$PROCESS_TEST_KEPT|$PROCESS_TEST_CHANGED|$NEW\"; cat",
-                     "sh",      "a b",  "$HOME;'\""};
+  options.command = {"/bin/sh", "-c",  "echo \"$1|$2|$PROCESS_TEST_KEPT|$PROCESS_TEST_CHANGED|$NEW\"; cat",
+                     "sh",      "a b", "$HOME;'\""};
   options.environment = {{"PROCESS_TEST_CHANGED", "after"}, {"NEW", "x=y z"}};
   options.output = folder + "/out";
   Process process(options);

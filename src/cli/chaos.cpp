@@ -87,12 +87,15 @@ Wishes parse(const Arguments& arguments) {
 
 ProcessOptions training(const Wishes& wishes, const std::string& run_directory, int64_t workers) {
   ProcessOptions process;
-  process.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "train", wishes.job, "--run-dir",
-                     run_directory, "--ledger"};
+  process.command = {std::filesystem::read_symlink("/proc/self/exe").string(),
+                     "train",
+                     wishes.job,
+                     "--run-dir",
+                     run_directory,
+                     "--ledger"};
   process.command.insert(process.command.end(), wishes.overrides.begin(), wishes.overrides.end());
-  const std::vector<std::string> how = workers > 0
-                                           ? std::vector<std::string>{"--workers", std::to_string(workers)}
-                                           : std::vector<std::string>{"workers.min=1", "workers.max=1"};
+  const std::vector<std::string> how = workers > 0 ? std::vector<std::string>{"--workers", std::to_string(workers)}
+                                                   : std::vector<std::string>{"workers.min=1", "workers.max=1"};
   process.command.insert(process.command.end(), how.begin(), how.end());
   process.output = run_directory + ".log";
   process.death_signal = SIGTERM;
@@ -133,9 +136,7 @@ class Disturbed {
         const bool first = ::kill(picked(0), SIGKILL) == 0;
         return (pids.size() < 2 || ::kill(picked(1), SIGKILL) == 0) && first;
       }
-      case ChaosEvent::Kind::pause_worker:
-        paused_.insert(picked(0));
-        return ::kill(picked(0), SIGSTOP) == 0;
+      case ChaosEvent::Kind::pause_worker: paused_.insert(picked(0)); return ::kill(picked(0), SIGSTOP) == 0;
       case ChaosEvent::Kind::kill_coordinator: {
         const auto file = read_group_file(directory_);
         return file && file->pid > 1 && ::kill(static_cast<pid_t>(file->pid), SIGKILL) == 0;

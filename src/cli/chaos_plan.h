@@ -24,10 +24,10 @@ std::vector<ChaosEvent> chaos_plan(uint64_t seed, int64_t workers, int64_t event
 
 // Two ledgers (ledger.jsonl, a line a step) of the same job.
 struct LedgerVerdict {
-  int64_t steps = 0;     // of the undisturbed run
-  int64_t equal = 0;     // of them: there in both, with the same digest
-  int64_t missing = 0;   // of them: not there in the disturbed one
-  int64_t surplus = 0;   // steps only the disturbed one has
+  int64_t steps = 0;    // of the undisturbed run
+  int64_t equal = 0;    // of them: there in both, with the same digest
+  int64_t missing = 0;  // of them: not there in the disturbed one
+  int64_t surplus = 0;  // steps only the disturbed one has
   int64_t differing = 0;
   int64_t first_difference = -1;
   bool same() const { return steps > 0 && equal == steps && surplus == 0 && differing == 0; }

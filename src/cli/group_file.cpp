@@ -50,8 +50,7 @@ std::optional<GroupFile> read_group_file(const std::string& run_directory) {
 }
 
 void write_group_file(const std::string& run_directory, const GroupFile& file) {
-  nlohmann::ordered_json json = {
-      {"url", file.url}, {"secret", file.secret}, {"pid", file.pid}, {"life", file.life}};
+  nlohmann::ordered_json json = {{"url", file.url}, {"secret", file.secret}, {"pid", file.pid}, {"life", file.life}};
   if (file.over) json["over"] = *file.over;
   const std::string text = json.dump() + "\n";
   const PrivateFiles only_ours;

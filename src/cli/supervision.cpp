@@ -33,8 +33,8 @@ std::string at_step(const Supervision& state) {
 void count_failure(double now, Supervision& state, const ProcessEnd& end, bool young,
                    const SupervisionOptions& options) {
   if (++state.failures < options.most_failures) return;
-  const std::string last = std::to_string(state.failures) + " workers in a row died at " + at_step(state) +
-                           ", the last " + to_string(end);
+  const std::string last =
+      std::to_string(state.failures) + " workers in a row died at " + at_step(state) + ", the last " + to_string(end);
   end_run(now, state, kTrainingError, false,
           young ? last + ", within " + std::to_string(static_cast<int>(options.young_seconds)) +
                       " s of its start: the run is stopped"
@@ -72,9 +72,7 @@ std::string ended_by_code(double now, Supervision& state, const WorkerState& wor
       return state.stop_since ? "" : who + " left";
     case kAnotherLife: return who + " was put out of the group and begins another life";
     case kTrainingError: return count_error(now, state, who);
-    default:
-      count_failure(now, state, {code, 0}, young, options);
-      return who + " " + to_string(ProcessEnd{code, 0});
+    default: count_failure(now, state, {code, 0}, young, options); return who + " " + to_string(ProcessEnd{code, 0});
   }
 }
 

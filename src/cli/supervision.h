@@ -15,16 +15,16 @@
 namespace sinew::cli {
 
 struct SupervisionOptions {
-  double young_seconds = 5;    // a worker that dies sooner after its start died young
-  int64_t most_failures = 3;   // in a row, by the workers' own doing, without a step in between
-  int64_t most_kills = 30;     // the same by SIGKILL: the kernel short of memory, if nobody else did it
-  double deaf_seconds = 15;    // a coordinator that answers nothing for so long is replaced
-  double leave_seconds = 60;   // for a worker that was asked to leave; then it is killed
-  double stop_seconds = 300;   // for an orderly stop: the step, a checkpoint; then the workers are asked one by one
-  double end_seconds = 60;     // for workers to end by themselves once the run is over
-  double linger_seconds = 3;   // for the coordinator to tell the others that it is over
-  double kill_seconds = 5;     // between SIGTERM and SIGKILL
-  double longest_delay = 10;   // between two starts, when workers die young again and again
+  double young_seconds = 5;   // a worker that dies sooner after its start died young
+  int64_t most_failures = 3;  // in a row, by the workers' own doing, without a step in between
+  int64_t most_kills = 30;    // the same by SIGKILL: the kernel short of memory, if nobody else did it
+  double deaf_seconds = 15;   // a coordinator that answers nothing for so long is replaced
+  double leave_seconds = 60;  // for a worker that was asked to leave; then it is killed
+  double stop_seconds = 300;  // for an orderly stop: the step, a checkpoint; then the workers are asked one by one
+  double end_seconds = 60;    // for workers to end by themselves once the run is over
+  double linger_seconds = 3;  // for the coordinator to tell the others that it is over
+  double kill_seconds = 5;    // between SIGTERM and SIGKILL
+  double longest_delay = 10;  // between two starts, when workers die young again and again
   double first_delay = 0.25;
 };
 
@@ -61,16 +61,17 @@ struct Supervision {
   int64_t step = 0;    // newest a member told
   // Since that step: deaths by the workers' own doing, those of them with exit code 1, and deaths by SIGKILL.
   int64_t failures = 0, errors = 0, kills = 0;
-  int64_t quick_deaths = 0;           // young ones in a row, not by somebody's signal
-  double next_start = 0;              // no worker is started before
-  std::optional<double> hold;         // none either until the coordinator was heard after this instant
-  std::optional<double> stop_since;   // a person asked for the end
+  int64_t quick_deaths = 0;          // young ones in a row, not by somebody's signal
+  double next_start = 0;             // no worker is started before
+  std::optional<double> hold;        // none either until the coordinator was heard after this instant
+  std::optional<double> stop_since;  // a person asked for the end
   int stop_signal = 0, stop_signals = 0;
   bool stop_told = false;  // the coordinator took the request
   std::optional<RunOver> over;
 };
 
-// ---- what happened; each returns a sentence for people, or nothing ---------------------------------------------------
+// ---- what happened; each returns a sentence for people, or nothing
+// ---------------------------------------------------
 
 void worker_started(double now, Supervision& state, int64_t number, pid_t pid);
 std::string worker_ended(double now, Supervision& state, pid_t pid, const ProcessEnd& end,
@@ -83,7 +84,8 @@ std::string coordinator_told(double now, Supervision& state, int64_t wanted, int
                              std::optional<int64_t> finished);
 void stop_asked(double now, Supervision& state, int signal);
 
-// ---- what to do ------------------------------------------------------------------------------------------------------
+// ---- what to do
+// ------------------------------------------------------------------------------------------------------
 
 struct Action {
   enum class Kind { start_coordinator, start_worker, send, tell_stop, finish };

@@ -24,9 +24,9 @@
 namespace sinew::cli {
 namespace {
 
-constexpr double kPollSeconds = 0.2;     // between two questions to the coordinator
-constexpr double kLoopSeconds = 0.05;    // the longest sleep
-constexpr double kAnswerSeconds = 1;     // for an answer; a coordinator that is well needs a millisecond
+constexpr double kPollSeconds = 0.2;      // between two questions to the coordinator
+constexpr double kLoopSeconds = 0.05;     // the longest sleep
+constexpr double kAnswerSeconds = 1;      // for an answer; a coordinator that is well needs a millisecond
 constexpr double kLostIsNewsSeconds = 5;  // later the group knows by itself
 
 // Signals as something to look at. SIGCHLD is not among them: each child has a descriptor.
@@ -133,8 +133,7 @@ class Supervisor {
   void talk() {
     if (!find_line()) return;
     while (!lost_.empty()) {
-      if (now() - lost_.front().since < kLostIsNewsSeconds && !line_->lost(lost_.front().pid, lost_.front().why))
-        break;
+      if (now() - lost_.front().since < kLostIsNewsSeconds && !line_->lost(lost_.front().pid, lost_.front().why)) break;
       lost_.pop_front();
     }
     if (checkpoint_asked_ && line_->control("checkpoint", 0, "SIGUSR1")) checkpoint_asked_ = false;
