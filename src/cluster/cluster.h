@@ -94,7 +94,14 @@ struct Member {
   double speed = 0;   // shards a second of pure computing, smoothed; 0: not measured yet
   std::string facts;  // a JSON object the lead fills for `sinew ps`: progress and the like; may be empty
   double heard = 0;   // monotonic seconds of the coordinator
+  double since = 0;   // when this coordinator first heard it
   std::string lost;   // why it is known to be gone; empty: it is not
+  // Who says that its link to this member broke. Of two that report each other only one goes.
+  struct Report {
+    double at = 0;
+    std::string why;
+  };
+  std::map<MemberId, Report> reports;
 };
 
 struct ClusterOptions {
@@ -104,7 +111,9 @@ struct ClusterOptions {
   double gather_seconds = 3.0;   // how long a first view waits for `wanted` before it begins with `minimum`
   double settle_seconds = 1.2;   // how long a coordinator that began anew listens before it decides
   double share_seconds = 2.0;    // shares change at most so often ...
-  double share_change = 0.15;    // ... and only if some share of the work moves by more than this
+  double share_change = 0.15;    // ... and only if somebody's part of the work moves by more than this part of itself
+  // How long the report of a broken link waits for others', unless most of those who compute say the same.
+  double report_seconds = 0.015;
 };
 
 struct ClusterState {
@@ -113,6 +122,9 @@ struct ClusterState {
   std::optional<View> view;            // newest known: its own, or the newest that a member told
   std::optional<int64_t> finished;     // exit code of the run, once the lead said it
   double shares_changed = 0;
+  double listens_until = 0;  // a coordinator that began anew decides nothing before
+  double awake = 0;          // it was itself not running until then: nobody's silence counts from before
+  Generation at_least;       // no generation at or below this is given
 };
 
 struct Decision {

@@ -1,0 +1,127 @@
+#include "cluster/json.h"
+
+#include <cstdio>
+
+namespace sinew::cluster {
+
+std::optional<Json> parse_json(const std::string& text) {
+  constexpr int kDeepest = 32;
+  bool too_deep = false;
+  const auto watch = [&](int depth, Json::parse_event_t, Json&) {
+    if (depth > kDeepest) too_deep = true;
+    return !too_deep;
+  };
+  Json value = Json::parse(text, watch, /*allow_exceptions=*/false);
+  if (too_deep || value.is_discarded()) return std::nullopt;
+  return value;
+}
+
+std::string dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+const Json* member_of(const Json& object, const char* key) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return nullptr;
+  return &*found;
+}
+
+std::optional<int64_t> whole_of(const Json& object, const char* key, int64_t least, int64_t most) {
+  const Json* value = member_of(object, key);
+  if (value == nullptr || !value->is_number_integer()) return std::nullopt;
+  if (value->is_number_unsigned() && value->get<uint64_t>() > static_cast<uint64_t>(kMostWhole)) return std::nullopt;
+  const auto number = value->get<int64_t>();
+  if (number < least || number > most) return std::nullopt;
+  return number;
+}
+
+std::optional<double> number_of(const Json& object, const char* key, double least, double most) {
+  const Json* value = member_of(object, key);
+  if (value == nullptr || !value->is_number()) return std::nullopt;
+  const auto number = value->get<double>();
+  if (!(number >= least && number <= most)) return std::nullopt;  // NaN can not stand in JSON, infinity is out of range
+  return number;
+}
+
+std::optional<bool> truth_of(const Json& object, const char* key) {
+  const Json* value = member_of(object, key);
+  if (value == nullptr || !value->is_boolean()) return std::nullopt;
+  return value->get<bool>();
+}
+
+std::optional<std::string> text_of(const Json& object, const char* key, size_t most_bytes) {
+  const Json* value = member_of(object, key);
+  if (value == nullptr || !value->is_string()) return std::nullopt;
+  const auto& text = value->get_ref<const std::string&>();
+  if (text.size() > most_bytes) return std::nullopt;
+  return text;
+}
+
+namespace {
+
+std::string quoted(const char* key) {
+  return "\"" + std::string(key) + "\"";
+}
+
+std::string number_text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
+}
+
+}  // namespace
+
+int64_t Fields::whole(const char* key, int64_t least, std::optional<int64_t> otherwise, int64_t most) {
+  if (otherwise && !has(key)) return *otherwise;
+  const auto value = whole_of(object_, key, least, most);
+  if (!value) {
+    const std::string range = most == kMostWhole ? std::to_string(least) + " or more"
+                                                 : "from " + std::to_string(least) + " to " + std::to_string(most);
+    blame(quoted(key) + (has(key) ? " must be" : " is missing:") + " a whole number, " + range);
+  }
+  return value.value_or(least);
+}
+
+double Fields::number(const char* key, double least, double most, std::optional<double> otherwise) {
+  if (otherwise && !has(key)) return *otherwise;
+  const auto value = number_of(object_, key, least, most);
+  if (!value) {
+    blame(quoted(key) + (has(key) ? " must be" : " is missing:") + " a number from " + number_text(least) + " to " +
+          number_text(most));
+  }
+  return value.value_or(least);
+}
+
+bool Fields::truth(const char* key, bool otherwise) {
+  if (!has(key)) return otherwise;
+  const auto value = truth_of(object_, key);
+  if (!value) blame(quoted(key) + " must be true or false");
+  return value.value_or(otherwise);
+}
+
+std::string Fields::text(const char* key, size_t most_bytes, const char* otherwise) {
+  if (otherwise != nullptr && !has(key)) return otherwise;
+  const auto value = text_of(object_, key, most_bytes);
+  if (!value) {
+    blame(quoted(key) + (has(key) ? " must be" : " is missing:") + " a text of at most " + std::to_string(most_bytes) +
+          " bytes");
+  }
+  return value.value_or("");
+}
+
+const Json* Fields::list(const char* key, size_t most) {
+  const Json* value = member_of(object_, key);
+  if (value == nullptr || (value->is_array() && value->size() <= most)) return value;
+  blame(quoted(key) + " must be a list of at most " + std::to_string(most));
+  return nullptr;
+}
+
+const Json* Fields::object(const char* key) {
+  const Json* value = member_of(object_, key);
+  if (value == nullptr || value->is_object()) return value;
+  blame(quoted(key) + " must be an object");
+  return nullptr;
+}
+
+}  // namespace sinew::cluster

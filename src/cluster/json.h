@@ -1,0 +1,52 @@
+// JSON from elsewhere, read with suspicion: each reader says nothing when the value is absent, of another kind or out
+// of range. Nothing here throws for what stands in a text.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+namespace sinew::cluster {
+
+using Json = nlohmann::ordered_json;
+
+// Whole numbers up to here survive every JSON reader there is.
+constexpr int64_t kMostWhole = int64_t{1} << 53;
+
+std::optional<Json> parse_json(const std::string& text);  // nullopt: not JSON, or nested absurdly deep
+std::string dump(const Json& value);                      // bytes that are not UTF-8 become U+FFFD
+
+const Json* member_of(const Json& object, const char* key);  // null: no object, or nothing there, or null
+std::optional<int64_t> whole_of(const Json& object, const char* key, int64_t least = 0, int64_t most = kMostWhole);
+std::optional<double> number_of(const Json& object, const char* key, double least, double most);
+std::optional<bool> truth_of(const Json& object, const char* key);
+std::optional<std::string> text_of(const Json& object, const char* key, size_t most_bytes);
+
+// Reads an object's fields and keeps the first thing that is wrong, as a sentence: `"pid" must be a whole number ...`.
+// A field with an `otherwise` may be absent.
+class Fields {
+ public:
+  explicit Fields(const Json& object) : object_(object) {
+    if (!object.is_object()) problem_ = "a JSON object is expected";
+  }
+  int64_t whole(const char* key, int64_t least, std::optional<int64_t> otherwise = std::nullopt,
+                int64_t most = kMostWhole);
+  double number(const char* key, double least, double most, std::optional<double> otherwise = std::nullopt);
+  bool truth(const char* key, bool otherwise);
+  std::string text(const char* key, size_t most_bytes, const char* otherwise = nullptr);
+  const Json* list(const char* key, size_t most);  // null: absent
+  const Json* object(const char* key);             // null: absent
+  bool has(const char* key) const { return member_of(object_, key) != nullptr; }
+  void blame(const std::string& problem) {
+    if (problem_.empty()) problem_ = problem;
+  }
+  const std::string& problem() const { return problem_; }
+
+ private:
+  const Json& object_;
+  std::string problem_;
+};
+
+}  // namespace sinew::cluster

@@ -1,0 +1,319 @@
+// The next view: a pure function, so that a test can live through thousands of histories of a group in a second.
+//
+// What is known at one instant goes into one view. Each change is a sentence; the sentences are the view's reason.
+#include "cluster/membership.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "cluster/view_json.h"
+
+namespace sinew::cluster {
+
+std::string list_of(const std::vector<MemberId>& ids) {
+  std::string text;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (i > 0) text += i + 1 == ids.size() ? " and " : ", ";
+    text += std::to_string(ids[i].value);
+  }
+  return text;
+}
+
+std::string seconds_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f s", seconds);
+  return text;
+}
+
+namespace {
+
+using Phase = Member::Phase;
+
+// A view in the making.
+struct Draft {
+  double now;
+  const ClusterState& state;
+  const ClusterOptions& options;
+  std::map<MemberId, std::string> gone;
+  std::vector<Seat> seats;
+  std::vector<std::string> sentences;
+  std::vector<std::pair<MemberId, std::string>> out;
+
+  const Member* member(MemberId id) const {
+    const auto found = state.members.find(id);
+    return found == state.members.end() ? nullptr : &found->second;
+  }
+  bool stays(const Seat& seat) const {  // computes, and means to go on
+    const Member* known = member(seat.id);
+    return !seat.joining && known != nullptr && known->phase != Phase::leaving && known->phase != Phase::finished;
+  }
+  std::vector<MemberId> computing() const { return View{.generation = {}, .seats = seats, .why = {}}.computing(); }
+  std::vector<MemberId> staying_but(MemberId one) const {
+    std::vector<MemberId> ids;
+    for (const Seat& seat : seats) {
+      if (seat.id != one && stays(seat)) ids.push_back(seat.id);
+    }
+    return ids;
+  }
+  void put_out(MemberId id, const std::string& why) { out.emplace_back(id, why); }
+};
+
+std::string named(MemberId id) {
+  return "member " + std::to_string(id.value);
+}
+
+std::string work_moves(const Draft& draft, const Seat& from) {
+  if (from.joining || from.share <= 0) return "";
+  const auto takers = draft.staying_but(from.id);
+  return takers.empty() ? "" : "; its work moves to " + list_of(takers);
+}
+
+// ---- who goes ------------------------------------------------------------------------------------------------------
+
+std::string loss_sentence(const Draft& draft, const Seat& seat, const std::string& why) {
+  const Member* member = draft.member(seat.id);
+  std::string text = named(seat.id);
+  if (member != nullptr && member->phase == Phase::finished) return text + " finished and is gone: " + why;
+  text += " lost";
+  if (seat.joining)
+    text += " while it joined";
+  else if (member != nullptr && member->step > 0)
+    text += " at step " + std::to_string(member->step);
+  return text + ": " + why + work_moves(draft, seat);
+}
+
+void take_out_the_gone(Draft& draft) {
+  for (const auto& [id, why] : draft.gone) draft.put_out(id, why);
+  const auto before = draft.seats;
+  std::erase_if(draft.seats, [&](const Seat& seat) { return draft.gone.contains(seat.id); });
+  for (const Seat& seat : before) {
+    const auto found = draft.gone.find(seat.id);
+    if (found != draft.gone.end()) draft.sentences.push_back(loss_sentence(draft, seat, found->second));
+  }
+}
+
+// A member that leaves hands its work over first (share 0); once it acts by that view it goes.
+void let_leavers_go(Draft& draft) {
+  std::vector<MemberId> left;
+  for (Seat& seat : draft.seats) {
+    const Member* member = draft.member(seat.id);
+    if (member == nullptr || member->phase != Phase::leaving) continue;
+    const bool nobody_else = draft.staying_but(seat.id).empty();
+    if (!seat.joining && nobody_else) continue;  // it ends the run by itself, or another comes
+    if (!seat.joining && seat.share > 0) {
+      draft.sentences.push_back(named(seat.id) + " leaves" + work_moves(draft, seat));
+      seat.share = 0;
+    } else if (seat.joining || member->view >= draft.state.view->generation) {
+      left.push_back(seat.id);
+      draft.sentences.push_back(named(seat.id) + (seat.joining ? " leaves before it computed" : " has left"));
+      draft.put_out(seat.id, seat.joining ? "it left before it computed" : "it left: others have its work");
+    }
+  }
+  std::erase_if(draft.seats,
+                [&](const Seat& seat) { return std::find(left.begin(), left.end(), seat.id) != left.end(); });
+}
+
+// Joiners whose state would have come from one that is gone begin another life.
+void take_out_orphans(Draft& draft) {
+  const auto computing = draft.computing();
+  std::erase_if(draft.seats, [&](const Seat& seat) {
+    if (!seat.joining || std::binary_search(computing.begin(), computing.end(), seat.donor)) return false;
+    const std::string why = "its state was to come from " + std::to_string(seat.donor.value) + ", which is gone";
+    draft.sentences.push_back(named(seat.id) + " begins again: " + why);
+    draft.put_out(seat.id, why);
+    return true;
+  });
+}
+
+// Whoever acted by a view once and is in none now: a member stopped for so long that the group went on without it.
+void turn_away_strangers(Draft& draft) {
+  for (const auto& [id, member] : draft.state.members) {
+    if (draft.gone.contains(id) || (draft.state.view && draft.state.view->find(id) != nullptr)) continue;
+    if (member.phase == Phase::leaving) {
+      draft.put_out(id, "it left before it computed");
+    } else if (member.phase != Phase::waiting || member.view.value > 0) {
+      draft.put_out(id, "it is not in the newest view: the group went on without it");
+    }
+  }
+}
+
+// ---- who comes -----------------------------------------------------------------------------------------------------
+
+void let_compute(Draft& draft) {
+  double sum = 0;
+  int64_t sharing = 0;
+  for (const Seat& seat : draft.seats) {
+    if (seat.joining || seat.share <= 0) continue;
+    sum += seat.share;
+    ++sharing;
+  }
+  for (Seat& seat : draft.seats) {
+    const Member* member = draft.member(seat.id);
+    if (!seat.joining || member == nullptr || member->phase != Phase::caught_up) continue;
+    seat.joining = false;
+    seat.donor = MemberId();
+    seat.share = sharing > 0 ? sum / static_cast<double>(sharing) : 1;
+    draft.sentences.push_back(named(seat.id) + " computes from here on");
+  }
+}
+
+// Who has the least to do beside: not the lead, which writes the files, nor one about to leave, if there is another.
+MemberId donor_in(const Draft& draft) {
+  const auto computing = draft.computing();
+  const auto burden = [&](MemberId id) {
+    const Seat* seat = nullptr;
+    int64_t joiners = 0;
+    for (const Seat& one : draft.seats) {
+      if (one.id == id) seat = &one;
+      if (one.joining && one.donor == id) ++joiners;
+    }
+    return std::tuple(!draft.stays(*seat), id == computing.front(), joiners, id);
+  };
+  return *std::min_element(computing.begin(), computing.end(),
+                           [&](MemberId a, MemberId b) { return burden(a) < burden(b); });
+}
+
+bool waits(const Draft& draft, const Member& member) {
+  return member.phase == Phase::waiting && member.view.value == 0 && !draft.gone.contains(member.id) &&
+         (!draft.state.view || draft.state.view->find(member.id) == nullptr);
+}
+
+void seat_those_who_wait(Draft& draft) {
+  for (const auto& [id, member] : draft.state.members) {
+    if (!waits(draft, member) || draft.seats.size() >= kMostMembers) continue;
+    const MemberId donor = donor_in(draft);
+    const auto place =
+        std::find_if(draft.seats.begin(), draft.seats.end(), [&, me = id](const Seat& seat) { return me < seat.id; });
+    draft.seats.insert(place, Seat{id, member.address, 1, true, donor});
+    draft.sentences.push_back(named(id) + " joins; its state comes from " + std::to_string(donor.value));
+  }
+}
+
+void let_shares_follow(Draft& draft) {
+  if (draft.now - draft.state.shares_changed < draft.options.share_seconds) return;
+  const Shares shares = shares_by_speed(draft.seats, draft.state, draft.options);
+  if (shares.why.empty()) return;
+  for (Seat& seat : draft.seats) {
+    if (const auto found = shares.by_id.find(seat.id); found != shares.by_id.end()) seat.share = found->second;
+  }
+  draft.sentences.push_back(shares.why);
+}
+
+// ---- the result ----------------------------------------------------------------------------------------------------
+
+std::string joined(const std::vector<std::string>& sentences) {
+  std::string text;
+  for (const std::string& sentence : sentences) text += (text.empty() ? "" : "; ") + sentence;
+  constexpr size_t kEnough = 2000;
+  if (text.size() > kEnough) text = text.substr(0, kEnough) + " ...";
+  return text;
+}
+
+Generation next_generation(const ClusterState& state) {
+  Generation highest = state.at_least;
+  if (state.view) highest = std::max(highest, state.view->generation);
+  for (const auto& [id, member] : state.members) highest = std::max(highest, member.view);
+  return highest.next();
+}
+
+Decision with_view(Draft& draft, bool fresh) {
+  const std::string why = joined(draft.sentences);
+  View view{next_generation(draft.state), std::move(draft.seats), fresh, why};
+  return {.view = std::move(view), .out = std::move(draft.out), .why = why};
+}
+
+// Nobody who has the state is left. Those who wait begin together.
+Decision begin_afresh(Draft& draft) {
+  for (const Seat& seat : draft.seats) draft.put_out(seat.id, "nobody is left who could give it the state");
+  draft.seats.clear();
+  double waited = 0;
+  std::vector<MemberId> ids;
+  for (const auto& [id, member] : draft.state.members) {
+    if (!waits(draft, member) || draft.seats.size() >= kMostMembers) continue;
+    draft.seats.push_back({id, member.address, 1, false, MemberId()});
+    ids.push_back(id);
+    waited = std::max(waited, draft.now - member.since);
+  }
+  const auto& options = draft.options;
+  const auto here = static_cast<int64_t>(ids.size());
+  const auto wanted = std::max(options.wanted, options.minimum);
+  const bool in_time = waited >= options.gather_seconds;
+  if (here == 0 || (here < wanted && !(in_time && here >= options.minimum))) {
+    std::string why = std::to_string(here) + " of " + std::to_string(wanted) + " members are here";
+    if (here >= options.minimum && here > 0) {
+      why += "; the others are waited for, " + seconds_text(options.gather_seconds - waited) + " more";
+    } else {
+      why += "; at least " + std::to_string(options.minimum) + " are needed to begin";
+    }
+    draft.sentences.push_back(why);
+    return {.view = std::nullopt, .out = std::move(draft.out), .why = joined(draft.sentences)};
+  }
+  draft.sentences.push_back((here == 1 ? "member " : "members ") + list_of(ids) + (here == 1 ? " begins" : " begin") +
+                            (here < wanted ? ": the others did not come in " + seconds_text(waited) : ""));
+  return with_view(draft, true);
+}
+
+}  // namespace
+
+Decision next_view(double now, const ClusterState& state, const ClusterOptions& options) {
+  if (state.finished) return {.view = std::nullopt, .out = {}, .why = "the run is over"};
+  if (now < state.listens_until) {
+    const std::string why = "a new coordinator listens for " + seconds_text(state.listens_until - now) + " more";
+    return {.view = std::nullopt, .out = {}, .why = why};
+  }
+  Draft draft{now, state, options, gone_members(now, state, options), {}, {}, {}};
+  if (state.view) draft.seats = state.view->seats;
+  take_out_the_gone(draft);
+  turn_away_strangers(draft);
+  let_compute(draft);  // before the others are counted: who caught up has the state, whatever became of its donor
+  if (draft.computing().empty()) return begin_afresh(draft);
+  let_leavers_go(draft);
+  take_out_orphans(draft);
+  seat_those_who_wait(draft);
+  let_shares_follow(draft);
+  if (draft.sentences.empty()) return {.view = std::nullopt, .out = std::move(draft.out), .why = "nothing changed"};
+  return with_view(draft, false);
+}
+
+void apply(const Decision& decision, double now, ClusterState& state) {
+  for (const auto& [id, why] : decision.out) state.members.erase(id);
+  if (decision.view) {
+    for (const Seat& seat : decision.view->seats) {
+      const Seat* before = state.view ? state.view->find(seat.id) : nullptr;
+      if (before != nullptr && !before->joining && before->share != seat.share) state.shares_changed = now;
+    }
+    state.view = decision.view;
+  } else if (state.view) {
+    const auto computing = state.view->computing();
+    const bool buried =
+        std::none_of(computing.begin(), computing.end(), [&](MemberId id) { return state.members.contains(id); });
+    if (!buried) return;
+    state.at_least = std::max(state.at_least, state.view->generation);
+    state.view.reset();
+  }
+}
+
+std::string refusal(const Member& joiner, const ClusterState& state) {
+  const Member* here = nullptr;
+  for (const auto& [id, member] : state.members) {
+    if (here == nullptr && member.lost.empty() && id != joiner.id) here = &member;
+  }
+  if (here == nullptr) return "";
+  const Identity& mine = joiner.identity;
+  const Identity& ours = here->identity;
+  const std::string whose = "member " + std::to_string(here->id.value);
+  if (mine.job != ours.job) {
+    return "another job or other data: its digest is " + mine.job + ", that of " + whose + " is " + ours.job;
+  }
+  if (mine.machine != ours.machine) {
+    return "another machine or other libraries, which give other bits: it has " + mine.machine + ", " + whose +
+           " has " + ours.machine;
+  }
+  if (mine.probe != ours.probe) {
+    return "it computes other numbers: its gradients of the probe shard have digest " + mine.probe + ", those of " +
+           whose + " have " + ours.probe;
+  }
+  return "";
+}
+
+}  // namespace sinew::cluster
