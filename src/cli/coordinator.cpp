@@ -118,7 +118,7 @@ cluster::CoordinatorOptions options_of(const Wishes& wishes, const GroupFile& fi
   options.listen = wishes.listen;
   options.port = static_cast<uint16_t>(wishes.port);
   options.at_least = Generation(file.life * kNumbersOfALife);
-  options.first_id = MemberId(file.life * kNumbersOfALife + 1);
+  options.first_id = MemberId(file.life * kNumbersOfALife);
   options.log = [&log](const std::string& line) { log.write(line); };
   return options;
 }

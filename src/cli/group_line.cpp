@@ -32,31 +32,37 @@ T value_of(const Json& object, const char* key, T otherwise) {
 
 GroupMember member_of(const Json& json) {
   GroupMember member;
-  member.id = value_of<int64_t>(json, "id", 0);
+  member.id = json.at("id").get<int64_t>();
   member.pid = value_of<int64_t>(json, "pid", 0);
   member.host = printable(value_of<std::string>(json, "host", ""));
   member.phase = printable(value_of<std::string>(json, "phase", "?"));
   member.step = value_of<int64_t>(json, "step", 0);
-  member.durable_step = value_of<int64_t>(json, "durable_step", -1);
   member.speed = value_of<double>(json, "speed", 0);
+  member.part = value_of<double>(json, "part", 0);
   return member;
 }
 
-// The view says who has a seat and how much of the work.
-void read_view(const Json& view, GroupStatus& status) {
-  status.generation = value_of<int64_t>(view, "generation", 0);
-  status.why = printable(value_of<std::string>(view, "why", ""));
-  bool led = false;
-  for (const Json& seat : value_of<Json>(view, "seats", Json::array())) {
-    const bool computes = !value_of<bool>(seat, "joining", false);
-    for (GroupMember& member : status.members) {
-      if (member.id != value_of<int64_t>(seat, "id", -1)) continue;
-      member.seated = true;
-      member.share = value_of<double>(seat, "share", 0);
-      member.lead = computes && !led;
-    }
-    led = led || computes;
+std::string seconds_text(double seconds) {
+  char text[64];
+  std::snprintf(text, sizeof text, seconds < 1 ? "%.3f s" : "%.1f s", seconds);
+  return text;
+}
+
+std::string recovery_of(const Json& json) {
+  const std::string took =
+      json.contains("seconds") ? "took " + seconds_text(json["seconds"].get<double>()) : std::string("is under way");
+  return took + ", " + seconds_text(value_of<double>(json, "seconds_ago", 0)) +
+         " ago: " + printable(value_of<std::string>(json, "why", ""));
+}
+
+// {"loss": 0.3, "epoch": 2} becomes "loss 0.3, epoch 2"; what is no plain value is left to --json.
+std::string facts_of(const Json& json) {
+  std::string text;
+  for (const auto& [key, value] : json.items()) {
+    if (!value.is_primitive() || value.is_null()) continue;
+    text += (text.empty() ? "" : ", ") + key + " " + (value.is_string() ? value.get<std::string>() : value.dump());
   }
+  return printable(text);
 }
 
 }  // namespace
@@ -65,18 +71,21 @@ GroupStatus parse_status(const std::string& text) {
   try {
     const Json json = Json::parse(text);
     GroupStatus status;
-    status.job = printable(value_of<std::string>(json, "job", ""));
     status.wanted = json.at("wanted").get<int64_t>();
-    status.minimum = value_of<int64_t>(json, "minimum", 1);
-    if (json.contains("finished") && !json["finished"].is_null()) status.finished = json["finished"].get<int64_t>();
-    for (const Json& member : json.at("members")) status.members.push_back(member_of(member));
-    if (json.contains("view") && !json["view"].is_null()) read_view(json["view"], status);
-    for (const Json& line : value_of<Json>(json, "decisions", Json::array()))
-      status.decisions.push_back(printable(line.get<std::string>()));
-    for (const GroupMember& member : status.members) {
-      status.step = std::max(status.step, member.step);
-      status.durable_step = std::max(status.durable_step, member.durable_step);
+    status.lead = value_of<int64_t>(json, "lead", 0);
+    status.why = printable(value_of<std::string>(json, "why", ""));
+    if (json.contains("finished")) status.finished = json["finished"].get<int64_t>();
+    for (const Json& member : json.at("members")) {
+      status.members.push_back(member_of(member));
+      status.step = std::max(status.step, status.members.back().step);
+      status.durable_step = std::max(status.durable_step, value_of<int64_t>(member, "durable_step", -1));
     }
+    if (json.contains("view")) status.generation = json["view"].at("generation").get<int64_t>();
+    if (json.contains("last_recovery")) status.recovery = recovery_of(json["last_recovery"]);
+    if (json.contains("facts")) status.facts = facts_of(json["facts"]);
+    for (const Json& line : value_of<Json>(json, "decisions", Json::array()))
+      status.decisions.push_back(
+          printable(line.at("at").get<std::string>() + " " + line.at("text").get<std::string>()));
     return status;
   } catch (const nlohmann::json::exception& error) {
     throw Error(std::string("the coordinator's status can not be understood: ") + error.what(),
@@ -85,27 +94,31 @@ GroupStatus parse_status(const std::string& text) {
 }
 
 std::string status_text(const std::string& run_directory, const GroupStatus& status) {
-  double shares = 0;
-  for (const GroupMember& member : status.members) shares += member.share;
+  constexpr size_t kLastDecisions = 5;
   char line[512];
   std::string text = run_directory + ": " + std::to_string(status.members.size()) + " of " +
-                     std::to_string(status.wanted) + " workers, step " + std::to_string(status.step) +
-                     (status.durable_step >= 0 ? ", checkpoint at " + std::to_string(status.durable_step) : "") + "\n";
+                     std::to_string(status.wanted) + " workers, step " + std::to_string(status.step);
+  if (status.durable_step >= 0) text += ", newest checkpoint at step " + std::to_string(status.durable_step);
+  text += "\n";
+  if (!status.facts.empty()) text += status.facts + "\n";
   if (status.finished) text += "the run ends with exit code " + std::to_string(*status.finished) + "\n";
   std::snprintf(line, sizeof line, "\n%8s  %8s  %-16s %-10s %6s  %9s  %8s\n", "id", "pid", "host", "phase", "share",
                 "shards/s", "step");
   text += line;
   for (const GroupMember& member : status.members) {
-    const std::string phase = member.phase + (member.lead ? "*" : "");
+    const std::string phase = member.phase + (member.id == status.lead ? "*" : "");
     std::snprintf(line, sizeof line, "%8lld  %8lld  %-16.64s %-10s %5.0f%%  %9.1f  %8lld\n",
                   static_cast<long long>(member.id), static_cast<long long>(member.pid), member.host.c_str(),
-                  phase.c_str(), shares > 0 ? 100 * member.share / shares : 0.0, member.speed,
-                  static_cast<long long>(member.step));
+                  phase.c_str(), 100 * member.part, member.speed, static_cast<long long>(member.step));
     text += line;
   }
-  if (status.generation > 0) text += "\ngeneration " + std::to_string(status.generation) + ": " + status.why + "\n";
+  text += "\n" + (status.generation > 0 ? "generation " + std::to_string(status.generation) : "no view yet") +
+          (status.why.empty() ? "" : ": " + status.why) + "\n";
+  if (!status.recovery.empty()) text += "last recovery " + status.recovery + "\n";
   if (!status.decisions.empty()) text += "\nlast decisions:\n";
-  for (const std::string& decision : status.decisions) text += "  " + decision + "\n";
+  for (size_t i = status.decisions.size() - std::min(kLastDecisions, status.decisions.size());
+       i < status.decisions.size(); ++i)
+    text += "  " + status.decisions[i] + "\n";
   return text;
 }
 
@@ -114,7 +127,7 @@ std::string control_text(const std::string& kind, double value, const std::strin
 }
 
 std::string scale_text(int64_t wanted) {
-  return dump({{"wanted", wanted}});
+  return dump({{"workers", wanted}});
 }
 
 GroupLine::GroupLine(std::string url, std::string secret, double timeout_seconds)

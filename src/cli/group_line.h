@@ -14,19 +14,21 @@
 namespace sinew::cli {
 
 struct GroupMember {
-  int64_t id = 0, pid = 0, step = 0, durable_step = -1;
+  int64_t id = 0, pid = 0, step = 0;
   std::string host, phase;
-  double share = 0, speed = 0;
-  bool seated = false;  // in the newest view
-  bool lead = false;
+  double part = 0;   // of the work, 0 to 1
+  double speed = 0;  // shards a second
 };
 
 struct GroupStatus {
-  int64_t wanted = 0, minimum = 0, step = 0, durable_step = -1, generation = 0;
-  std::string job, why;  // of the newest view
+  int64_t wanted = 0, step = 0, durable_step = -1;
+  int64_t generation = 0, lead = 0;  // 0: there is no view yet
+  std::string why;                   // the newest decision's reason
   std::optional<int64_t> finished;
   std::vector<GroupMember> members;
-  std::vector<std::string> decisions;  // the last ones, oldest first
+  std::string recovery;                // the last one in words; empty: there was none
+  std::string facts;                   // of the lead, in words
+  std::vector<std::string> decisions;  // oldest first
 };
 // Throws Error when the text is no status.
 GroupStatus parse_status(const std::string& text);

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <deque>
 #include <filesystem>
 #include <map>
 
@@ -86,6 +85,7 @@ class Supervisor {
     pid_t pid;
     std::string why;
     double since;
+    bool tried = false;
   };
 
   double now() const { return clock_.monotonic_seconds(); }
@@ -129,15 +129,17 @@ class Supervisor {
     }
   }
 
-  // All that is said to the coordinator and heard from it. What fails is tried again in the next round.
+  // All that is said to the coordinator and heard from it. What fails is tried again at the next poll.
   void talk() {
     if (!find_line()) return;
-    while (!lost_.empty()) {
-      if (now() - lost_.front().since < kLostIsNewsSeconds && !line_->lost(lost_.front().pid, lost_.front().why)) break;
-      lost_.pop_front();
-    }
+    const bool poll = now() >= next_poll_;
+    std::erase_if(lost_, [&](Lost& lost) {
+      const bool now_or_never = poll || !lost.tried;
+      lost.tried = true;
+      return now() - lost.since > kLostIsNewsSeconds || (now_or_never && line_->lost(lost.pid, lost.why));
+    });
+    if (!poll) return;
     if (checkpoint_asked_ && line_->control("checkpoint", 0, "SIGUSR1")) checkpoint_asked_ = false;
-    if (now() < next_poll_) return;
     const auto status = line_->status();
     next_poll_ = now() + kPollSeconds;
     if (status) say(coordinator_told(now(), state_, status->wanted, status->step, status->finished));
@@ -232,7 +234,7 @@ class Supervisor {
   std::map<pid_t, Process> workers_;
   std::optional<Process> coordinator_;
   std::optional<GroupLine> line_;
-  std::deque<Lost> lost_;
+  std::vector<Lost> lost_;  // dead workers the coordinator does not know of yet
   int64_t started_ = 0;
   double next_poll_ = 0;
   bool checkpoint_asked_ = false;
