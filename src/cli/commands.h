@@ -42,6 +42,11 @@ int run_schema(const Arguments& arguments);
 int run_runs(const Arguments& arguments);
 int run_train(const Arguments& arguments);
 int run_resume(const Arguments& arguments);
+int run_ps(const Arguments& arguments);
+int run_scale(const Arguments& arguments);    // control.cpp
+int run_control(const Arguments& arguments);  // control.cpp
+int run_chaos(const Arguments& arguments);
+int run_coordinator(const Arguments& arguments);
 int run_eval(const Arguments& arguments);
 int run_predict(const Arguments& arguments);
 int run_init(const Arguments& arguments);

@@ -12,13 +12,18 @@ namespace {
 
 struct Command {
   const char* name;
-  const char* help;
+  const char* help;  // null: works, and is not among the everyday commands
   int (*run)(const Arguments&);
 };
 
 constexpr Command kCommands[] = {
     {"train", "train a model from a job file", run_train},
     {"resume", "go on with a run that was stopped or killed", run_resume},
+    {"ps", "the workers of a run that trains", run_ps},
+    {"scale", "more or fewer workers for a run that trains", run_scale},
+    {"control", "stop, checkpoint, learning rate ... of a run that trains", run_control},
+    {"chaos", "kill workers of a run by a seed, and compare it with an undisturbed one", run_chaos},
+    {"coordinator", nullptr, run_coordinator},
     {"eval", "metrics of a trained model on a part of the data", run_eval},
     {"predict", "what a trained model says of new samples", run_predict},
     {"check", "try a job for some seconds and say whether it is sane", run_check},
@@ -32,7 +37,7 @@ constexpr Command kCommands[] = {
 int print_help() {
   std::puts("usage: sinew COMMAND ...\n\nElastic model training.\n\ncommands:");
   for (const Command& command : kCommands) {
-    std::printf("  %-12s %s\n", command.name, command.help);
+    if (command.help != nullptr) std::printf("  %-12s %s\n", command.name, command.help);
   }
   std::puts("\n'sinew COMMAND --help' says more.");
   return kDone;

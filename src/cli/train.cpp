@@ -1,12 +1,15 @@
 // `sinew train` and `sinew resume`: check the job file, make the run directory, become the worker.
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/random.h"
 #include "cli/commands.h"
+#include "cli/supervisor.h"
+#include "cli/whole_number.h"
 #include "cli/worker_process.h"
 #include "report/report.h"
 
@@ -19,6 +22,8 @@ constexpr const char* kTrainHelp =
     "  sinew train job.yaml optimizer.lr=3e-4 trainer.max_duration=5ep\n\n"
     "options:\n"
     "  --run-dir DIR         where the run is kept (default: runs/<job>/<utc>-<id>)\n"
+    "  --workers N           train with N processes, started anew when they die; the model is the same for every N\n"
+    "  --listen ADDRESS      with --workers: where workers of other machines reach the run (default: 127.0.0.1)\n"
     "  --resume              with --run-dir: go on from its newest intact checkpoint, or start if there is none\n"
     "  --ledger              write ledger.jsonl: the digest of the training state after every step\n"
     "  --log-format FORMAT   human (default) or json: one object a line\n\n"
@@ -29,12 +34,14 @@ constexpr const char* kResumeHelp =
     "Goes on with a run from its newest intact checkpoint. RUN: a run directory, the end of its name, or 'last'.\n\n"
     "options:\n"
     "  --root DIR            where runs are looked for (default: runs)\n"
+    "  --workers N           with N processes; --listen ADDRESS as for train\n"
     "  --ledger              write ledger.jsonl\n"
     "  --log-format FORMAT   human (default) or json";
 
 struct Words {
   std::vector<std::string> positional;  // JOB and overrides, or RUN
-  std::string run_directory, root = "runs";
+  std::string run_directory, root = "runs", listen = "127.0.0.1";
+  int64_t workers = 0;  // 0: as the job file says
   bool resume = false;
   std::vector<std::string> passed_on;  // for the worker as they are
 };
@@ -53,6 +60,10 @@ Words parse(const Arguments& arguments, const std::string& command) {
       words.root = value();
     } else if (word == "--resume" && command == "train") {
       words.resume = true;
+    } else if (word == "--workers") {
+      words.workers = whole_number(word, value(), 1, kMostWorkers);
+    } else if (word == "--listen") {
+      words.listen = value();
     } else if (word == "--ledger") {
       words.passed_on.push_back(word);
     } else if (word == "--log-format") {
@@ -104,8 +115,22 @@ void keep_job_file(const std::string& run_directory, const std::string& text, bo
   write_durably(disk, kept, std::as_bytes(std::span(text.data(), text.size())));
 }
 
-int start_worker(const std::string& job, const std::string& run_directory, bool resume, const Words& words,
-                 const std::vector<std::string>& overrides) {
+// Several processes under a supervisor if they were asked for, else this process becomes the worker.
+int start(const spec::Job& about, const std::string& job, const std::string& run_directory, bool resume,
+          const Words& words, const std::vector<std::string>& overrides) {
+  if (words.workers > 0 || about.workers.max > 1) {
+    SupervisorOptions options;
+    options.run_directory = run_directory;
+    options.job_name = about.name;
+    options.workers = words.workers > 0 ? words.workers : about.workers.max;
+    options.minimum = std::min(about.workers.min, options.workers);
+    options.listen = words.listen;
+    options.job = job;
+    options.overrides = overrides;
+    options.flags = words.passed_on;
+    options.resume = resume;
+    return supervise(options, system_clock());
+  }
   std::vector<std::string> all = {"train", job, run_directory};
   if (resume) all.push_back("--resume");
   all.insert(all.end(), words.passed_on.begin(), words.passed_on.end());
@@ -131,9 +156,9 @@ int run_train(const Arguments& arguments) {
   keep_job_file(directory, as_given(path, overrides), words.resume);
   // The job as it was resolved when the run began, where it came that far.
   if (words.resume && system_disk().exists(directory + "/resolved.yaml")) {
-    return start_worker(directory + "/resolved.yaml", directory, true, words, {});
+    return start(*job, directory + "/resolved.yaml", directory, true, words, {});
   }
-  return start_worker(path, directory, words.resume, words, overrides);
+  return start(*job, path, directory, words.resume, words, overrides);
 }
 
 int run_resume(const Arguments& arguments) {
@@ -142,7 +167,9 @@ int run_resume(const Arguments& arguments) {
   if (words.positional.size() != 1)
     throw UsageError("resume needs one run", "sinew resume last; sinew runs lists them");
   const report::RunSummary run = report::pick_run(words.root, words.positional[0]);
-  return start_worker(run.directory + "/resolved.yaml", run.directory, true, words, {});
+  const auto job = load_job(run.directory + "/resolved.yaml", {});
+  if (!job) return kUsage;
+  return start(*job, run.directory + "/resolved.yaml", run.directory, true, words, {});
 }
 
 }  // namespace sinew::cli

@@ -14,8 +14,14 @@
 
 namespace sinew::cli {
 
+std::string worker_program() {
+  const char* other = std::getenv("SINEW_WORKER");
+  if (other != nullptr && *other != '\0') return other;
+  return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "sinew-worker").string();
+}
+
 int become_worker(std::vector<std::string> words) {
-  const std::string worker = (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "sinew-worker").string();
+  const std::string worker = worker_program();
   words.insert(words.begin(), worker);
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

@@ -6,6 +6,9 @@
 
 namespace sinew::cli {
 
+// The program beside this one; SINEW_WORKER names another (tests do).
+std::string worker_program();
+
 // Replaces this process by the worker that stands beside it, with these words. Only returns by throwing.
 int become_worker(std::vector<std::string> words);
 

@@ -68,6 +68,10 @@ const BadFile kFiles[] = {
      std::string(kData) + "loss: {name: mse, class_weights: [1]}\n",
      {"job:2:19: loss.class_weights has no effect with loss.name: mse / delete it, or choose loss.name: auto or "
       "cross_entropy"}},
+    {"more_to_begin_than_there_are",
+     std::string(kData) + "workers: {min: 3}\n",
+     {"job:2:16: workers.min is 3, more than workers.max: 1 (the default) / max is how many there are; min is how many "
+      "of them it takes to begin"}},
     {"patience_alone",
      std::string(kData) + "early_stopping: {patience: 3}\n",
      {"job:2:18: early_stopping.patience has no effect without early_stopping.monitor / give early_stopping.monitor, "

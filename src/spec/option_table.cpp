@@ -282,78 +282,6 @@ std::vector<Option> optimizer_options() {
   };
 }
 
-std::vector<Option> run_options() {
-  using C = CheckpointOptions;
-  using E = EarlyStoppingOptions;
-  constexpr auto checkpoint = &Job::checkpoint;
-  constexpr auto early = &Job::early_stopping;
-  const Type mode = choice({"auto", "min", "max"});
-  return {
-      {"checkpoint.interval",
-       at<checkpoint, &C::interval>(),
-       interval(),
-       "save this often; never: only the last state is saved",
-       "",
-       {},
-       "every save_interval"},
-      {"checkpoint.keep",
-       at<checkpoint, &C::keep>(),
-       whole(1, 1e6),
-       "newest checkpoints kept",
-       "",
-       {},
-       "save_total_limit"},
-      {"checkpoint.keep_best",
-       at<checkpoint, &C::keep_best>(),
-       whole(0, 1e6),
-       "best checkpoints kept besides",
-       "",
-       {},
-       "save_top_k"},
-      {"checkpoint.monitor",
-       at<checkpoint, &C::monitor>(),
-       metric(true),
-       "the metric that says which is best; auto: the objective's, else early stopping's, else val/loss",
-       "",
-       {},
-       "metric"},
-      {"checkpoint.mode", at<checkpoint, &C::mode>(), mode, "whether a small or a large value is better"},
-      {"checkpoint.mirror", at<checkpoint, &C::mirror>(), path(), "a second directory that gets a copy", "no copy"},
-      {"early_stopping.monitor",
-       at<early, &E::monitor>(),
-       metric(false),
-       "the metric that must improve",
-       "training never stops early",
-       {},
-       "metric",
-       true},
-      {"early_stopping.mode", at<early, &E::mode>(), mode, "whether a small or a large value is better", "", kEarly},
-      {"early_stopping.patience", at<early, &E::patience>(), whole(1, 1e6),
-       "evaluations without improvement before training stops", "", kEarly},
-      {"early_stopping.min_delta", at<early, &E::min_delta>(), number(kFromZero), "a smaller change is no improvement",
-       "", kEarly},
-      {"early_stopping.restore_best", at<early, &E::restore_best>(), flag(),
-       "the model artifact holds the best weights", "", kEarly},
-      {"objective",
-       at<&Job::objective>(),
-       objective(),
-       "stop as soon as a metric is good enough; the report says met or not",
-       "none",
-       {},
-       "goal target"},
-      {"logging.interval",
-       at<&Job::logging, &LoggingOptions::interval>(),
-       duration(kAny),
-       "write training metrics this often",
-       "",
-       {},
-       "log_interval log_every"},
-      {"logging.tensorboard", at<&Job::logging, &LoggingOptions::tensorboard>(), flag(), "write TensorBoard events"},
-      {"budget.time", at<&Job::budget, &BudgetOptions::seconds>(), time(),
-       "stop with a checkpoint and exit code 3 after this time", "no limit"},
-  };
-}
-
 void append(std::vector<Option>& table, std::vector<Option> more) {
   for (Option& option : more) table.push_back(std::move(option));
 }
@@ -376,6 +304,7 @@ std::vector<Option> make_table() {
   append(table, trainer_options());
   append(table, optimizer_options());
   append(table, run_options());
+  append(table, workers_options());
   return table;
 }
 
@@ -383,32 +312,6 @@ std::vector<Option> make_table() {
 
 const std::vector<Option>& option_table() {
   static const std::vector<Option> table = make_table();
-  return table;
-}
-
-const std::vector<Section>& section_table() {
-  static const std::vector<Section> table = {
-      {"model", "The architecture, with the options that it has"},
-      {"loss", "What training makes small"},
-      {"data", "Where the samples come from and what is done to them"},
-      {"data.train", "The data to learn from. Required"},
-      {"data.val", "The data that judges the model during training"},
-      {"data.test", "The data that judges the finished model, once"},
-      {"data.split", "Parts cut from train by a seeded draw, where val or test has no files of its own"},
-      {"data.columns", "Tables: which column is what"},
-      {"data.image", "Image files: what they become"},
-      {"data.text", "Text: how it is cut"},
-      {"data.augment",
-       "Random changes to training images, in this order; each depends on seed, epoch and sample alone"},
-      {"data.prefetch", "Loading ahead of the training; never changes the result"},
-      {"trainer", "The loop: how long, how large, with what numbers"},
-      {"optimizer", "How gradients become updates"},
-      {"scheduler", "How the learning rate moves"},
-      {"checkpoint", "What is saved, when, and what is kept"},
-      {"early_stopping", "Stop when a metric no longer improves"},
-      {"logging", "What is written while training"},
-      {"budget", "What the training may cost"},
-  };
   return table;
 }
 

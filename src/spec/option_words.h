@@ -114,3 +114,10 @@ inline constexpr const char* kAny = "ep st sp tok s m h d dur";
 inline constexpr const char* kWholeTraining = "ep st sp tok s m h d";
 
 }  // namespace sinew::spec::words
+
+namespace sinew::spec {
+
+std::vector<Option> run_options();  // option_table_run.cpp
+std::vector<Option> workers_options();
+
+}  // namespace sinew::spec

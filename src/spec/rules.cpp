@@ -40,6 +40,7 @@ struct Rules {
   void split(const std::string& part, const DataSource& source, double share);
   void data();
   void optimizer();
+  void workers();
 };
 
 // An override of one key keeps the file's other keys of the section: say how to drop them.
@@ -137,6 +138,16 @@ void Rules::optimizer() {
   }
 }
 
+void Rules::workers() {
+  const WorkersOptions& workers = job.workers;
+  if (workers.min > workers.max && good({"workers", "workers.min", "workers.max"})) {
+    say(value_of("workers.min"),
+        "workers.min is " + std::to_string(workers.min) + ", more than workers.max: " + std::to_string(workers.max) +
+            (has("workers.max") ? "" : " (the default)"),
+        "max is how many there are; min is how many of them it takes to begin");
+  }
+}
+
 }  // namespace
 
 std::vector<Finding> check_rules(const Job& job, const GivenKeys& given) {
@@ -144,6 +155,7 @@ std::vector<Finding> check_rules(const Job& job, const GivenKeys& given) {
   rules.no_effect();
   rules.data();
   rules.optimizer();
+  rules.workers();
   return std::move(rules.findings);
 }
 

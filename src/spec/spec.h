@@ -193,6 +193,11 @@ struct BudgetOptions {
   bool operator==(const BudgetOptions&) const = default;
 };
 
+struct WorkersOptions {  // processes of one run; never part of the result
+  int64_t min = 1, max = 1;
+  bool operator==(const WorkersOptions&) const = default;
+};
+
 struct Job {
   std::string name = "job";
   ModelOptions model;
@@ -206,6 +211,7 @@ struct Job {
   std::optional<Objective> objective;
   LoggingOptions logging;
   BudgetOptions budget;
+  WorkersOptions workers;
   bool operator==(const Job&) const = default;
 };
 

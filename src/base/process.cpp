@@ -1,0 +1,182 @@
+#include "base/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/error.h"
+
+extern char** environ;
+
+namespace sinew {
+namespace {
+
+constexpr double kReapSeconds = 10;  // a killed process may still have to finish a write to a slow disk
+
+// Rows of words as execve takes them, made before the fork: after it nothing may allocate.
+struct Row {
+  std::vector<std::string> words;
+  std::vector<char*> pointers;
+  explicit Row(std::vector<std::string> given) : words(std::move(given)) {
+    for (std::string& word : words) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+  }
+};
+
+Row environment_row(const std::map<std::string, std::string>& more) {
+  std::vector<std::string> words;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (!more.contains(std::string(text.substr(0, text.find('='))))) words.emplace_back(text);
+  }
+  for (const auto& [name, value] : more) words.push_back(name + "=" + value);
+  return Row(std::move(words));
+}
+
+struct Pipe {
+  int read = -1, write = -1;
+  Pipe() {
+    int both[2];
+    if (::pipe2(both, O_CLOEXEC) != 0) throw Error(std::string("cannot make a pipe: ") + std::strerror(errno));
+    read = both[0];
+    write = both[1];
+  }
+  ~Pipe() {
+    ::close(read);
+    if (write >= 0) ::close(write);
+  }
+};
+
+// In the child between fork and exec: only calls that are safe there. Comes back with errno when something failed.
+void become(const Row& command, const Row& environment, const ProcessOptions& options, pid_t parent) {
+  ::setpgid(0, 0);
+  if (options.death_signal != 0 && ::prctl(PR_SET_PDEATHSIG, options.death_signal) != 0) return;
+  if (::getppid() != parent) ::_exit(1);  // it died before it could be watched
+  for (int signal = 1; signal < NSIG; ++signal) {
+    struct sigaction action {};
+    action.sa_handler = SIG_DFL;
+    ::sigaction(signal, &action, nullptr);
+  }
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  const int nothing = ::open("/dev/null", O_RDONLY);
+  if (nothing < 0 || ::dup2(nothing, STDIN_FILENO) < 0) return;
+  if (!options.output.empty()) {
+    const int file = ::open(options.output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+    if (file < 0 || ::dup2(file, STDOUT_FILENO) < 0 || ::dup2(file, STDERR_FILENO) < 0) return;
+  }
+  ::execve(command.pointers[0], command.pointers.data(), environment.pointers.data());
+}
+
+ProcessEnd end_of(int status) {
+  if (WIFSIGNALED(status)) return {0, WTERMSIG(status)};
+  return {WEXITSTATUS(status), 0};
+}
+
+// True once the descriptor is readable; false after `seconds`.
+bool readable(int descriptor, double seconds) {
+  const double end = system_clock().monotonic_seconds() + seconds;
+  for (double left = seconds; left >= 0; left = end - system_clock().monotonic_seconds()) {
+    pollfd one{descriptor, POLLIN, 0};
+    const int found = ::poll(&one, 1, static_cast<int>(std::ceil(std::min(left, 1e6) * 1000)));
+    if (found > 0) return true;
+    if (found < 0 && errno != EINTR) return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string signal_name(int signal) {
+  const char* abbreviation = ::sigabbrev_np(signal);
+  return abbreviation != nullptr ? std::string("SIG") + abbreviation : "signal " + std::to_string(signal);
+}
+
+std::string to_string(const ProcessEnd& end) {
+  return end.signal != 0 ? "killed by " + signal_name(end.signal) : "ended with exit code " + std::to_string(end.code);
+}
+
+Process::Process(const ProcessOptions& options) {
+  SINEW_CHECK(!options.command.empty(), "a process needs a program");
+  const Row command(options.command), environment = environment_row(options.environment);
+  Pipe failure;  // closed by a successful exec, else carries errno
+  const pid_t parent = ::getpid();
+  pid_ = ::fork();
+  if (pid_ < 0) throw Error(std::string("cannot start a process: ") + std::strerror(errno), "too many processes?");
+  if (pid_ == 0) {
+    become(command, environment, options, parent);
+    const int code = errno;
+    [[maybe_unused]] const ssize_t told = ::write(failure.write, &code, sizeof code);
+    ::_exit(127);
+  }
+  ::setpgid(pid_, pid_);  // both sides do it: whoever is first
+  ::close(std::exchange(failure.write, -1));
+  int code = 0;
+  ssize_t got = 0;
+  do got = ::read(failure.read, &code, sizeof code);
+  while (got < 0 && errno == EINTR);
+  descriptor_ = got == 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)) : -1;
+  if (descriptor_ >= 0) return;
+  if (got == 0) {
+    code = errno;
+    ::kill(pid_, SIGKILL);
+  }
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  throw Error("cannot start " + options.command[0] + ": " + std::strerror(code), "check that it is there and may run");
+}
+
+Process::~Process() {
+  if (pid_ > 0) {
+    send_group(SIGKILL);
+    wait(kReapSeconds);
+  }
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Process::Process(Process&& other) noexcept
+    : pid_(std::exchange(other.pid_, 0)), descriptor_(std::exchange(other.descriptor_, -1)), end_(other.end_) {}
+
+Process& Process::operator=(Process&& other) noexcept {
+  std::swap(pid_, other.pid_);
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(end_, other.end_);
+  return *this;
+}
+
+std::optional<ProcessEnd> Process::wait(double seconds) {
+  if (end_ || pid_ <= 0) return end_;
+  if (!readable(descriptor_, seconds)) return std::nullopt;
+  ::kill(-pid_, SIGKILL);  // until it is reaped the number is its own
+  int status = 0;
+  pid_t reaped = 0;
+  do reaped = ::waitpid(pid_, &status, WNOHANG);
+  while (reaped < 0 && errno == EINTR);
+  if (reaped == pid_) end_ = end_of(status);
+  return end_;
+}
+
+void Process::send(int signal) {
+  if (pid_ > 0 && !end_) ::kill(pid_, signal);  // not reaped yet, so the number is still its own
+}
+
+void Process::send_group(int signal) {
+  if (pid_ > 0 && !end_) ::kill(-pid_, signal);
+}
+
+}  // namespace sinew

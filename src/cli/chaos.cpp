@@ -1,0 +1,263 @@
+// `sinew chaos`: proof on one's own job and machine that nothing that happens to workers changes the model.
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "base/clock.h"
+#include "base/disk.h"
+#include "base/process.h"
+#include "cli/chaos_plan.h"
+#include "cli/commands.h"
+#include "cli/group_file.h"
+#include "cli/group_line.h"
+#include "cli/whole_number.h"
+
+namespace sinew::cli {
+namespace {
+
+constexpr const char* kHelp =
+    "usage: sinew chaos JOB --seed N [key=value ...] [options]\n\n"
+    "Trains the job undisturbed with one process, then with several, while they are killed, stopped and continued,\n"
+    "scaled, and their coordinator is killed, by a plan the seed makes. Then compares the state after every step.\n\n"
+    "options:\n"
+    "  --seed N         which plan\n"
+    "  --workers W      processes at the start of the disturbed run (default: 3)\n"
+    "  --events E       things that happen (default: 10)\n"
+    "  --kill-every D   seconds between them, on average (default: 5)\n"
+    "  --run-dir DIR    where both runs are kept (default: runs/<job>/chaos-<utc>)\n"
+    "  --dry-run        print the plan and do nothing\n\n"
+    "Exit code 0: every step has the same digest in both; 1: it has not, or a run failed.";
+
+constexpr double kLookSeconds = 0.05;
+constexpr double kAnswerSeconds = 2;
+
+struct Wishes {
+  std::string job, run_directory;
+  std::vector<std::string> overrides;
+  std::optional<int64_t> seed;
+  int64_t workers = 3, events = 10;
+  double every = 5;
+  bool dry_run = false;
+};
+
+double seconds_of(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || !(value > 0) || value > 86400)
+    throw UsageError("--kill-every takes seconds, not '" + text + "'", "--kill-every 5");
+  return value;
+}
+
+Wishes parse(const Arguments& arguments) {
+  Wishes wishes;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    const auto value = [&] {
+      if (i + 1 == arguments.size()) throw UsageError(word + " needs a value", "sinew chaos --help");
+      return arguments[++i];
+    };
+    if (word == "--seed") {
+      wishes.seed = whole_number(word, value(), 0, INT64_MAX);
+    } else if (word == "--workers") {
+      wishes.workers = whole_number(word, value(), 1, kMostWorkers);
+    } else if (word == "--events") {
+      wishes.events = whole_number(word, value(), 1, 100000);
+    } else if (word == "--kill-every") {
+      wishes.every = seconds_of(value());
+    } else if (word == "--run-dir") {
+      wishes.run_directory = value();
+    } else if (word == "--dry-run") {
+      wishes.dry_run = true;
+    } else if (word.starts_with("-")) {
+      throw UsageError("no option '" + word + "'", "sinew chaos --help");
+    } else if (wishes.job.empty()) {
+      wishes.job = word;
+    } else {
+      wishes.overrides.push_back(word);
+    }
+  }
+  if (wishes.job.empty()) throw UsageError("chaos needs a job file", "sinew chaos job.yaml --seed 1");
+  if (!wishes.seed) throw UsageError("chaos needs --seed N, so that it can be repeated", "--seed 1");
+  return wishes;
+}
+
+ProcessOptions training(const Wishes& wishes, const std::string& run_directory, int64_t workers) {
+  ProcessOptions process;
+  process.command = {std::filesystem::read_symlink("/proc/self/exe").string(),
+                     "train",
+                     wishes.job,
+                     "--run-dir",
+                     run_directory,
+                     "--ledger"};
+  process.command.insert(process.command.end(), wishes.overrides.begin(), wishes.overrides.end());
+  const std::vector<std::string> how = workers > 0 ? std::vector<std::string>{"--workers", std::to_string(workers)}
+                                                   : std::vector<std::string>{"workers.min=1", "workers.max=1"};
+  process.command.insert(process.command.end(), how.begin(), how.end());
+  process.output = run_directory + ".log";
+  process.death_signal = SIGTERM;
+  return process;
+}
+
+// Looked at everywhere it waits: what was started is killed on the way out.
+volatile std::sig_atomic_t interrupted = 0;
+void on_interrupt(int signal) {
+  interrupted = signal;
+}
+
+void throw_if_interrupted() {
+  if (interrupted != 0) throw Error("interrupted by " + signal_name(interrupted));
+}
+
+// The disturbed run while it goes on.
+class Disturbed {
+ public:
+  Disturbed(const Wishes& wishes, const std::string& directory)
+      : directory_(directory), process_(training(wishes, directory, wishes.workers)) {}
+
+  std::optional<ProcessEnd> ended() { return process_.wait(); }
+  std::optional<GroupStatus> status() const {
+    const auto file = read_group_file(directory_);
+    if (!file || file->url.empty()) return std::nullopt;
+    return GroupLine(file->url, file->secret, kAnswerSeconds).status();
+  }
+
+  // False: it could not be done now.
+  bool apply(const ChaosEvent& event, const GroupStatus& status) {
+    const std::vector<pid_t> pids = workers_of(status);
+    const auto picked = [&](size_t offset) { return pids[(event.pick + offset) % pids.size()]; };
+    if (pids.empty() && event.kind != ChaosEvent::Kind::kill_coordinator) return false;
+    switch (event.kind) {
+      case ChaosEvent::Kind::kill_worker: return ::kill(picked(0), SIGKILL) == 0;
+      case ChaosEvent::Kind::kill_two: {
+        const bool first = ::kill(picked(0), SIGKILL) == 0;
+        return (pids.size() < 2 || ::kill(picked(1), SIGKILL) == 0) && first;
+      }
+      case ChaosEvent::Kind::pause_worker: paused_.insert(picked(0)); return ::kill(picked(0), SIGSTOP) == 0;
+      case ChaosEvent::Kind::kill_coordinator: {
+        const auto file = read_group_file(directory_);
+        return file && file->pid > 1 && ::kill(static_cast<pid_t>(file->pid), SIGKILL) == 0;
+      }
+      case ChaosEvent::Kind::scale: {
+        const auto file = read_group_file(directory_);
+        return file && GroupLine(file->url, file->secret, kAnswerSeconds).scale(event.workers);
+      }
+    }
+    return false;
+  }
+  void go_on() {
+    for (const pid_t pid : paused_) ::kill(pid, SIGCONT);
+    paused_.clear();
+  }
+
+ private:
+  // Only processes that belong to this run and live on this machine: children of its supervisor.
+  std::vector<pid_t> workers_of(const GroupStatus& status) const {
+    std::vector<pid_t> pids;
+    for (const GroupMember& member : status.members) {
+      const auto pid = static_cast<pid_t>(member.pid);
+      if (pid > 1 && parent_of(pid) == process_.pid()) pids.push_back(pid);
+    }
+    return pids;
+  }
+  static pid_t parent_of(pid_t pid) {
+    std::FILE* file = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "r");
+    if (file == nullptr) return 0;
+    char text[512] = {};
+    const size_t got = std::fread(text, 1, sizeof text - 1, file);
+    std::fclose(file);
+    const std::string line(text, got);
+    const size_t name_end = line.rfind(')');  // "pid (name) state parent ..."
+    return name_end == std::string::npos || name_end + 4 > got ? 0 : std::atoi(text + name_end + 4);
+  }
+
+  std::string directory_;
+  Process process_;
+  std::set<pid_t> paused_;
+};
+
+// Returns how many events took place.
+int64_t disturb(const Wishes& wishes, const std::vector<ChaosEvent>& plan, const std::string& directory) {
+  Clock& clock = system_clock();
+  Disturbed run(wishes, directory);
+  size_t next = 0;
+  int64_t done = 0;
+  double began = -1, goes_on = -1;
+  std::optional<ProcessEnd> end;
+  while (!(end = run.ended())) {
+    throw_if_interrupted();
+    clock.sleep_seconds(kLookSeconds);
+    const double now = clock.monotonic_seconds();
+    if (goes_on >= 0 && now >= goes_on) {
+      run.go_on();
+      goes_on = -1;
+      std::printf("         the stopped worker goes on\n");
+    }
+    const bool due = began >= 0 && next < plan.size() && now - began >= plan[next].at;
+    if (began >= 0 && !due) continue;
+    const auto status = run.status();
+    if (!status) continue;
+    if (began < 0 && status->step > 0) began = now;
+    if (!due || !run.apply(plan[next], *status)) continue;
+    std::printf("step %4lld: %s\n", static_cast<long long>(status->step), to_string(plan[next]).c_str());
+    std::fflush(stdout);
+    if (plan[next].kind == ChaosEvent::Kind::pause_worker) goes_on = now + plan[next].seconds;
+    ++next;
+    ++done;
+  }
+  if (*end != ProcessEnd{0, 0})
+    throw Error("the disturbed run " + to_string(*end), "its words are in " + directory + ".log");
+  return done;
+}
+
+void calm_run(const Wishes& wishes, const std::string& directory) {
+  Process process(training(wishes, directory, 0));
+  std::optional<ProcessEnd> end;
+  while (!(end = process.wait(kLookSeconds))) throw_if_interrupted();
+  if (*end != ProcessEnd{0, 0})
+    throw Error("the undisturbed run " + to_string(*end), "its words are in " + directory + ".log");
+}
+
+std::string text_of(const std::string& path) {
+  if (!system_disk().exists(path)) return "";
+  const auto bytes = system_disk().read(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+int run_chaos(const Arguments& arguments) {
+  if (print_help_if_asked(arguments, kHelp)) return kDone;
+  Wishes wishes = parse(arguments);
+  const auto job = load_job(wishes.job, wishes.overrides);
+  if (!job) return kUsage;
+  const auto plan = chaos_plan(static_cast<uint64_t>(*wishes.seed), wishes.workers, wishes.events, wishes.every);
+  if (wishes.dry_run) {
+    for (const ChaosEvent& event : plan) std::printf("%8.2f s  %s\n", event.at, to_string(event).c_str());
+    return kDone;
+  }
+  if (wishes.run_directory.empty())
+    wishes.run_directory = "runs/" + job->name + "/chaos-" + utc_compact(system_clock().wall_seconds());
+  const std::string calm = wishes.run_directory + "/undisturbed", wild = wishes.run_directory + "/disturbed";
+  if (system_disk().exists(calm) || system_disk().exists(wild))
+    throw UsageError(wishes.run_directory + " already holds runs", "name another --run-dir");
+  system_disk().make_directories(wishes.run_directory);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_interrupt);
+  std::printf("%s: undisturbed, one process\n", calm.c_str());
+  std::fflush(stdout);
+  calm_run(wishes, calm);
+  std::printf("%s: %lld workers, seed %lld\n", wild.c_str(), static_cast<long long>(wishes.workers),
+              static_cast<long long>(*wishes.seed));
+  std::fflush(stdout);
+  const int64_t done = disturb(wishes, plan, wild);
+  const LedgerVerdict verdict = compare_ledgers(text_of(calm + "/ledger.jsonl"), text_of(wild + "/ledger.jsonl"));
+  std::printf("%lld of %zu events took place before the run ended\n%s\n", static_cast<long long>(done), plan.size(),
+              to_string(verdict).c_str());
+  if (done == 0) std::printf("nothing was shown: train longer, or say --kill-every with fewer seconds\n");
+  return verdict.same() && done > 0 ? kDone : kTrainingError;
+}
+
+}  // namespace sinew::cli

@@ -1,0 +1,158 @@
+// `sinew coordinator RUN_DIR`: the process members of a run talk to. `sinew train --workers N` starts it, and another
+// when it dies: it has soft state only.
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include "base/clock.h"
+#include "base/disk.h"
+#include "base/process.h"
+#include "cli/commands.h"
+#include "cli/group_file.h"
+#include "cli/group_log.h"
+#include "cli/whole_number.h"
+#include "cluster/cluster.h"
+
+namespace sinew::cli {
+namespace {
+
+constexpr const char* kHelp =
+    "usage: sinew coordinator RUN_DIR --workers N [options]\n\n"
+    "Says who is in a run and who computes what. 'sinew train --workers N' starts one by itself; by hand it is for\n"
+    "members that something else starts. It ends with the run, with the run's exit code.\n\n"
+    "options:\n"
+    "  --workers N       workers the run is to have\n"
+    "  --min M           workers needed to begin (default: 1)\n"
+    "  --listen ADDRESS  where members reach it (default: 127.0.0.1); address:port for a fixed port\n"
+    "  --job NAME        the job's name, for those who ask\n\n"
+    "Writes RUN_DIR/coordinator.json (where it is, and the secret: readable by its owner alone) and\n"
+    "RUN_DIR/coordinator.log (what it decided and why).";
+
+// Numbers of one coordinator's life; the next one begins where they end, so nothing is given twice.
+constexpr int64_t kNumbersOfALife = 1'000'000;
+constexpr double kTickSeconds = 0.05;
+
+struct Wishes {
+  std::string run_directory, listen = "127.0.0.1", job;
+  int64_t workers = 0, minimum = 1, port = 0;
+};
+
+Wishes parse(const Arguments& arguments) {
+  Wishes wishes;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    const auto value = [&] {
+      if (i + 1 == arguments.size()) throw UsageError(word + " needs a value", "sinew coordinator --help");
+      return arguments[++i];
+    };
+    if (word == "--workers") {
+      wishes.workers = whole_number(word, value(), 1, kMostWorkers);
+    } else if (word == "--min") {
+      wishes.minimum = whole_number(word, value(), 1, kMostWorkers);
+    } else if (word == "--listen") {
+      wishes.listen = value();
+    } else if (word == "--job") {
+      wishes.job = value();
+    } else if (word.starts_with("-")) {
+      throw UsageError("no option '" + word + "'", "sinew coordinator --help");
+    } else if (wishes.run_directory.empty()) {
+      wishes.run_directory = word;
+    } else {
+      throw UsageError("coordinator takes one run directory, and '" + word + "' is a second");
+    }
+  }
+  if (wishes.run_directory.empty() || wishes.workers == 0)
+    throw UsageError("coordinator needs a run directory and --workers N", "sinew coordinator --help");
+  const size_t colon = wishes.listen.rfind(':');
+  if (colon != std::string::npos && wishes.listen.find(':') == colon) {
+    wishes.port = whole_number("the port of --listen", wishes.listen.substr(colon + 1), 0, 65535);
+    wishes.listen.resize(colon);
+  }
+  return wishes;
+}
+
+// SIGINT and SIGTERM as something to look at; blocked before any thread begins, so that no thread is interrupted.
+class AskedToEnd {
+ public:
+  AskedToEnd() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    descriptor_ = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+  }
+  ~AskedToEnd() { close(descriptor_); }
+  int signal() const {  // 0: none
+    signalfd_siginfo info{};
+    return read(descriptor_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+  }
+
+ private:
+  int descriptor_ = -1;
+};
+
+// This life's numbers are taken on disk before any is given. Where it listens, and that it is this process, stands
+// there only once it does; until then members knock at the predecessor's door and come again.
+GroupFile begin_life(const std::string& run_directory) {
+  GroupFile file;
+  if (const auto before = read_group_file(run_directory)) {
+    file = *before;
+    file.life = before->life + 1;
+    file.over.reset();
+  } else {
+    file.secret = new_secret();
+  }
+  write_group_file(run_directory, file);
+  return file;
+}
+
+cluster::CoordinatorOptions options_of(const Wishes& wishes, const GroupFile& file, GroupLog& log) {
+  cluster::CoordinatorOptions options;
+  options.cluster.minimum = wishes.minimum;
+  options.cluster.wanted = wishes.workers;
+  options.secret = file.secret;
+  options.run_directory = wishes.run_directory;
+  options.job = wishes.job;
+  options.listen = wishes.listen;
+  options.port = static_cast<uint16_t>(wishes.port);
+  options.at_least = Generation(file.life * kNumbersOfALife);
+  options.first_id = MemberId(file.life * kNumbersOfALife);
+  options.log = [&log](const std::string& line) { log.write(line); };
+  return options;
+}
+
+}  // namespace
+
+int run_coordinator(const Arguments& arguments) {
+  if (print_help_if_asked(arguments, kHelp)) return kDone;
+  const Wishes wishes = parse(arguments);
+  const AskedToEnd asked;
+  std::signal(SIGPIPE, SIG_IGN);
+  Clock& clock = system_clock();
+  if (!system_disk().exists(wishes.run_directory))
+    throw UsageError("there is no " + wishes.run_directory, "make it, or check the path");
+  GroupLog log(wishes.run_directory, "coordinator", clock);
+  GroupFile file = begin_life(wishes.run_directory);
+  cluster::Coordinator coordinator(options_of(wishes, file, log), clock);
+  file.url = coordinator.url();
+  file.pid = getpid();
+  write_group_file(wishes.run_directory, file);
+  log.write("listens at " + file.url + ", pid " + std::to_string(file.pid));
+  while (true) {
+    coordinator.tick();
+    if (const auto code = coordinator.over()) {
+      note_end(wishes.run_directory, file.pid, *code);
+      log.write("the run is over with exit code " + std::to_string(*code));
+      return static_cast<int>(*code);
+    }
+    if (const int signal = asked.signal()) {
+      log.write("ends by " + signal_name(signal));
+      return 128 + signal;
+    }
+    clock.sleep_seconds(kTickSeconds);
+  }
+}
+
+}  // namespace sinew::cli

@@ -1,0 +1,48 @@
+// `sinew ps`: who is in a run that trains, and what was decided last.
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/group_file.h"
+#include "cli/group_line.h"
+
+namespace sinew::cli {
+namespace {
+
+constexpr const char* kHelp =
+    "usage: sinew ps [RUN] [options]\n\n"
+    "The workers of a run that trains with several: who computes what, how fast, and what was decided last.\n"
+    "RUN: a run directory, the end of its name, or 'last' (the default).\n\n"
+    "options:\n"
+    "  --json       the coordinator's whole answer\n"
+    "  --root DIR   where runs are looked for (default: runs)";
+
+}  // namespace
+
+int run_ps(const Arguments& arguments) {
+  if (print_help_if_asked(arguments, kHelp)) return kDone;
+  std::string run, root = "runs";
+  bool json = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (word == "--json") {
+      json = true;
+    } else if (word == "--root") {
+      if (i + 1 == arguments.size()) throw UsageError("--root needs a value", "sinew ps --help");
+      root = arguments[++i];
+    } else if (word.starts_with("-")) {
+      throw UsageError("no option '" + word + "'", "sinew ps --help");
+    } else if (run.empty()) {
+      run = word;
+    } else {
+      throw UsageError("ps takes one run, and '" + word + "' is a second", "sinew runs lists all of them");
+    }
+  }
+  std::string directory;
+  const GroupFile file = running_group(root, run.empty() ? "last" : run, &directory);
+  const std::string answer = ask_running(file, directory, "GET", "/v1/status");
+  const std::string text = json ? answer + "\n" : status_text(directory, parse_status(answer));
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return kDone;
+}
+
+}  // namespace sinew::cli

@@ -1,0 +1,249 @@
+#include "cli/supervision.h"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+
+#include "cli/commands.h"
+
+namespace sinew::cli {
+namespace {
+
+using Kind = Action::Kind;
+
+void end_run(double now, Supervision& state, int code, bool orderly, std::string why) {
+  if (!state.over) state.over = RunOver{code, now, orderly, std::move(why)};
+}
+
+// Signals a program brings upon itself. The others somebody sent.
+bool is_crash(int signal) {
+  return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
+         signal == SIGTRAP || signal == SIGSYS;
+}
+
+std::string name_of(const WorkerState& worker) {
+  return "worker " + std::to_string(worker.number) + " (pid " + std::to_string(worker.pid) + ")";
+}
+
+std::string at_step(const Supervision& state) {
+  return "step " + std::to_string(state.step);
+}
+
+// It died by its own doing, and no step was made since others did.
+void count_failure(double now, Supervision& state, const ProcessEnd& end, bool young,
+                   const SupervisionOptions& options) {
+  if (++state.failures < options.most_failures) return;
+  const std::string last =
+      std::to_string(state.failures) + " workers in a row died at " + at_step(state) + ", the last " + to_string(end);
+  end_run(now, state, kTrainingError, false,
+          young ? last + ", within " + std::to_string(static_cast<int>(options.young_seconds)) +
+                      " s of its start: the run is stopped"
+                : last + ": that step brings down whoever computes it; the run is stopped");
+}
+
+void count_kill(double now, Supervision& state, const SupervisionOptions& options) {
+  if (++state.kills < options.most_kills) return;
+  end_run(now, state, kTrainingError, false,
+          std::to_string(state.kills) + " workers were killed by SIGKILL at " + at_step(state) +
+              " without a step made: the machine may be out of memory; the run is stopped");
+}
+
+// The worker found an error it can not help. One alone may be its own trouble; two at one step, or the only worker,
+// are the job's.
+std::string count_error(double now, Supervision& state, const std::string& who) {
+  ++state.errors;
+  if (state.errors > 1 || state.workers.empty()) {
+    end_run(now, state, kTrainingError, false, "");
+    return who + " ended with an error";
+  }
+  return who + " ended with an error; the others go on, and the run ends if another does at " + at_step(state);
+}
+
+std::string ended_by_code(double now, Supervision& state, const WorkerState& worker, int code, bool young,
+                          const SupervisionOptions& options) {
+  const std::string who = name_of(worker);
+  switch (code) {
+    case kDone:
+    case kBudget: end_run(now, state, code, true, ""); return "";
+    case kUsage: end_run(now, state, code, false, ""); return who + " did not understand its job";
+    case kResumable:
+      if (state.stop_since) end_run(now, state, code, true, "");
+      state.hold = now;  // either it left, or the run was stopped: the coordinator knows
+      return state.stop_since ? "" : who + " left";
+    case kAnotherLife: return who + " was put out of the group and begins another life";
+    case kTrainingError: return count_error(now, state, who);
+    default: count_failure(now, state, {code, 0}, young, options); return who + " " + to_string(ProcessEnd{code, 0});
+  }
+}
+
+void delay_start(double now, Supervision& state, bool quick, const SupervisionOptions& options) {
+  state.quick_deaths = quick ? state.quick_deaths + 1 : 0;
+  if (state.quick_deaths < 2) return;
+  const double doublings = static_cast<double>(std::min<int64_t>(state.quick_deaths - 2, 20));
+  state.next_start = now + std::min(options.longest_delay, options.first_delay * std::exp2(doublings));
+}
+
+}  // namespace
+
+void worker_started(double now, Supervision& state, int64_t number, pid_t pid) {
+  state.workers.push_back({number, pid, now, {}, {}});
+}
+
+std::string worker_ended(double now, Supervision& state, pid_t pid, const ProcessEnd& end,
+                         const SupervisionOptions& options) {
+  const auto found =
+      std::find_if(state.workers.begin(), state.workers.end(), [&](const auto& worker) { return worker.pid == pid; });
+  if (found == state.workers.end()) return "";
+  const WorkerState worker = *found;
+  state.workers.erase(found);
+  if (state.over) return "";
+  if (worker.asked || worker.killed) {
+    if (state.stop_since && end == ProcessEnd{kResumable, 0}) end_run(now, state, kResumable, true, "");
+    return name_of(worker) + " left";
+  }
+  const bool young = now - worker.started < options.young_seconds;
+  const bool by_others = end.signal != 0 && !is_crash(end.signal);
+  delay_start(now, state, young && !by_others, options);
+  if (end.signal == 0) return ended_by_code(now, state, worker, end.code, young, options);
+  if (end.signal == SIGKILL) count_kill(now, state, options);
+  if (!by_others) count_failure(now, state, end, young, options);
+  return name_of(worker) + " was " + to_string(end) + " at " + at_step(state);
+}
+
+void coordinator_started(double now, Supervision& state, pid_t pid) {
+  state.coordinator = {pid, now, {}, {}, {}, state.coordinator.mute_lives};
+}
+
+std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& end, std::optional<int64_t> finished,
+                              const SupervisionOptions& options) {
+  CoordinatorState& coordinator = state.coordinator;
+  const pid_t pid = coordinator.pid;
+  coordinator.pid = 0;
+  coordinator.mute_lives = coordinator.heard ? 0 : coordinator.mute_lives + 1;
+  if (finished) end_run(now, state, static_cast<int>(*finished), true, "");
+  if (state.over) return "";
+  if (coordinator.mute_lives >= options.most_failures) {
+    end_run(now, state, kTrainingError, false,
+            "the coordinator does not start; coordinator.log in the run directory may say why");
+  }
+  return "the coordinator (pid " + std::to_string(pid) + ") " + (end.signal != 0 ? "was " : "") + to_string(end);
+}
+
+std::string coordinator_told(double now, Supervision& state, int64_t wanted, int64_t step,
+                             std::optional<int64_t> finished) {
+  state.begun = true;
+  state.coordinator.heard = now;
+  state.coordinator.mute_lives = 0;
+  if (state.hold && now > *state.hold) state.hold.reset();
+  if (step > state.step) {
+    state.step = step;
+    state.failures = state.errors = state.kills = 0;
+  }
+  if (finished) end_run(now, state, static_cast<int>(*finished), true, "");
+  if (wanted == state.wanted || state.over) return "";
+  const std::string why =
+      std::to_string(wanted) + " workers wanted instead of " + std::to_string(state.wanted) + " at " + at_step(state);
+  state.wanted = wanted;
+  return why;
+}
+
+void stop_asked(double now, Supervision& state, int signal) {
+  if (!state.stop_since) state.stop_since = now;
+  state.stop_signal = signal;
+  ++state.stop_signals;
+}
+
+namespace {
+
+// SIGTERM once, SIGKILL `seconds` later, and again while it stands.
+template <typename State>
+void ask_to_leave(double now, State& child, double seconds, const SupervisionOptions& options,
+                  std::vector<Action>& actions, const std::string& why = "") {
+  if (!child.asked) {
+    child.asked = now;
+    actions.push_back({Kind::send, child.pid, SIGTERM, 0, why});
+  } else if (now - *child.asked >= seconds && (!child.killed || now - *child.killed >= options.kill_seconds)) {
+    child.killed = now;
+    actions.push_back({Kind::send, child.pid, SIGKILL, 0, ""});
+  }
+}
+
+std::vector<Action> kill_all(Supervision& state) {
+  std::vector<Action> actions;
+  for (const WorkerState& worker : state.workers) actions.push_back({Kind::send, worker.pid, SIGKILL, 0, ""});
+  if (state.coordinator.pid > 0) actions.push_back({Kind::send, state.coordinator.pid, SIGKILL, 0, ""});
+  actions.push_back({Kind::finish, 0, 0, 128 + state.stop_signal, "stopped without waiting"});
+  return actions;
+}
+
+void keep_coordinator(double now, Supervision& state, const SupervisionOptions& options, std::vector<Action>& actions) {
+  CoordinatorState& coordinator = state.coordinator;
+  if (coordinator.pid == 0) {
+    actions.push_back({Kind::start_coordinator, 0, 0, 0, ""});
+  } else if (now - coordinator.heard.value_or(coordinator.started) >= options.deaf_seconds &&
+             (!coordinator.killed || now - *coordinator.killed >= options.kill_seconds)) {
+    coordinator.killed = now;
+    actions.push_back({Kind::send, coordinator.pid, SIGKILL, 0, "the coordinator does not answer: it is replaced"});
+  }
+}
+
+std::vector<Action> wind_up(double now, Supervision& state, const SupervisionOptions& options) {
+  std::vector<Action> actions;
+  const RunOver& over = *state.over;
+  for (WorkerState& worker : state.workers) {
+    if (!over.orderly || now - over.since >= options.end_seconds)
+      ask_to_leave(now, worker, options.kill_seconds, options, actions);
+  }
+  if (!state.workers.empty()) {
+    if (over.orderly) keep_coordinator(now, state, options, actions);  // who does not know yet has to hear it
+    return actions;
+  }
+  if (state.coordinator.pid == 0) {
+    actions.push_back({Kind::finish, 0, 0, over.code, over.why});
+  } else if (!over.orderly || now - over.since >= options.linger_seconds) {
+    ask_to_leave(now, state.coordinator, options.kill_seconds, options, actions);
+  }
+  return actions;
+}
+
+void stop_orderly(double now, Supervision& state, const SupervisionOptions& options, std::vector<Action>& actions) {
+  if (!state.begun || state.workers.empty()) {
+    end_run(now, state, 128 + state.stop_signal, false,
+            "no worker was there to save a checkpoint; the newest one stands");
+  } else if (now - *state.stop_since >= options.stop_seconds) {
+    for (WorkerState& worker : state.workers)
+      ask_to_leave(now, worker, options.leave_seconds, options, actions, "the stop takes too long");
+  } else if (!state.stop_told) {
+    actions.push_back({Kind::tell_stop, 0, 0, 0, ""});
+  }
+}
+
+void keep_workers(double now, Supervision& state, const SupervisionOptions& options, std::vector<Action>& actions) {
+  int64_t staying = 0;
+  for (WorkerState& worker : state.workers) {  // oldest first: the newest are too many
+    if (worker.asked) {
+      ask_to_leave(now, worker, options.leave_seconds, options, actions);
+    } else if (++staying > state.wanted) {
+      ask_to_leave(now, worker, options.leave_seconds, options, actions, name_of(worker) + " is asked to leave");
+    }
+  }
+  if (!state.begun || state.hold || now < state.next_start) return;
+  for (; staying < state.wanted; ++staying) actions.push_back({Kind::start_worker, 0, 0, 0, ""});
+}
+
+}  // namespace
+
+std::vector<Action> next_actions(double now, Supervision& state, const SupervisionOptions& options) {
+  if (state.stop_signals >= 2) return kill_all(state);
+  if (state.over) return wind_up(now, state, options);
+  std::vector<Action> actions;
+  keep_coordinator(now, state, options, actions);
+  if (state.stop_since) {
+    stop_orderly(now, state, options, actions);
+  } else {
+    keep_workers(now, state, options, actions);
+  }
+  return actions;
+}
+
+}  // namespace sinew::cli

@@ -1,0 +1,103 @@
+// What the supervisor of a run decides: which processes to start, to ask to leave, to kill, and when the run is over.
+//
+// Pure: functions of (now, what is known, options); nothing here starts, asks or waits for anything (supervisor.cpp
+// does). Whatever is decided says why, in the words a person is shown. Every state but "training goes on" ends by
+// itself after a bounded time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/process.h"
+
+namespace sinew::cli {
+
+struct SupervisionOptions {
+  double young_seconds = 5;   // a worker that dies sooner after its start died young
+  int64_t most_failures = 3;  // in a row, by the workers' own doing, without a step in between
+  int64_t most_kills = 30;    // the same by SIGKILL: the kernel short of memory, if nobody else did it
+  double deaf_seconds = 15;   // a coordinator that answers nothing for so long is replaced
+  double leave_seconds = 60;  // for a worker that was asked to leave; then it is killed
+  double stop_seconds = 300;  // for an orderly stop: the step, a checkpoint; then the workers are asked one by one
+  double end_seconds = 60;    // for workers to end by themselves once the run is over
+  double linger_seconds = 3;  // for the coordinator to tell the others that it is over
+  double kill_seconds = 5;    // between SIGTERM and SIGKILL
+  double longest_delay = 10;  // between two starts, when workers die young again and again
+  double first_delay = 0.25;
+};
+
+// The worker program's word by its exit code (docs/reference/exit-codes.md).
+constexpr int kAnotherLife = 76;
+
+struct WorkerState {
+  int64_t number = 0;  // 1, 2, 3 ... in the order they were started
+  pid_t pid = 0;
+  double started = 0;
+  std::optional<double> asked, killed;  // when SIGTERM and SIGKILL were sent
+};
+
+struct CoordinatorState {
+  pid_t pid = 0;  // 0: none runs
+  double started = 0;
+  std::optional<double> heard;          // its last answer
+  std::optional<double> asked, killed;  // when SIGTERM and SIGKILL were sent
+  int64_t mute_lives = 0;               // in a row that ended without one answer
+};
+
+struct RunOver {
+  int code = 0;
+  double since = 0;
+  bool orderly = true;  // the workers know and end by themselves; else they are stopped
+  std::string why;      // empty: nothing to add to what the worker printed
+};
+
+struct Supervision {
+  int64_t wanted = 1;
+  std::vector<WorkerState> workers;  // that live; oldest first
+  CoordinatorState coordinator;
+  bool begun = false;  // a coordinator answered once
+  int64_t step = 0;    // newest a member told
+  // Since that step: deaths by the workers' own doing, those of them with exit code 1, and deaths by SIGKILL.
+  int64_t failures = 0, errors = 0, kills = 0;
+  int64_t quick_deaths = 0;          // young ones in a row, not by somebody's signal
+  double next_start = 0;             // no worker is started before
+  std::optional<double> hold;        // none either until the coordinator was heard after this instant
+  std::optional<double> stop_since;  // a person asked for the end
+  int stop_signal = 0, stop_signals = 0;
+  bool stop_told = false;  // the coordinator took the request
+  std::optional<RunOver> over;
+};
+
+// ---- what happened; each returns a sentence for people, or nothing
+// ---------------------------------------------------
+
+void worker_started(double now, Supervision& state, int64_t number, pid_t pid);
+std::string worker_ended(double now, Supervision& state, pid_t pid, const ProcessEnd& end,
+                         const SupervisionOptions& options = {});
+void coordinator_started(double now, Supervision& state, pid_t pid);
+std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& end, std::optional<int64_t> finished,
+                              const SupervisionOptions& options = {});
+// The coordinator answered: how many are wanted, the newest step, and the run's exit code once it has ended.
+std::string coordinator_told(double now, Supervision& state, int64_t wanted, int64_t step,
+                             std::optional<int64_t> finished);
+void stop_asked(double now, Supervision& state, int signal);
+
+// ---- what to do
+// ------------------------------------------------------------------------------------------------------
+
+struct Action {
+  enum class Kind { start_coordinator, start_worker, send, tell_stop, finish };
+  Kind kind = Kind::finish;
+  pid_t pid = 0;    // send: to whom
+  int signal = 0;   // send
+  int code = 0;     // finish: the exit code
+  std::string why;  // for people; empty: it needs no word
+  bool operator==(const Action&) const = default;
+};
+
+// What is to be done now. The state notes what it asked for, so that it is asked once.
+std::vector<Action> next_actions(double now, Supervision& state, const SupervisionOptions& options = {});
+
+}  // namespace sinew::cli

@@ -1,0 +1,171 @@
+// The coordinator dies; the run is stopped, ends, and always does.
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "base/random.h"
+#include "cli/supervision_world.h"
+
+namespace sinew::cli {
+namespace {
+
+TEST(SupervisionEnd, TheRunsEndIsItsExitCode) {
+  for (const int code : {0, 3}) {
+    World world(2);
+    world.begin(90);
+    world.end_worker(0, {code, 0});
+    EXPECT_EQ(world.state.workers.size(), 1u) << "nobody is started after the end";
+    EXPECT_TRUE(world.sent.empty()) << "the other ends by itself";
+    world.end_worker(0, {code, 0});
+    world.end_coordinator({code, 0}, code);
+    ASSERT_TRUE(world.finished);
+    EXPECT_EQ(world.finished->code, code);
+  }
+}
+
+TEST(SupervisionEnd, WhoDoesNotEndAfterTheEndIsAskedThenKilled) {
+  World world(2);
+  world.begin(90);
+  world.tell(90, 0);
+  world.pass(world.options.end_seconds, 90);
+  ASSERT_EQ(world.sent.size(), 2u);
+  EXPECT_EQ(world.sent[0].signal, SIGTERM);
+  world.sent.clear();
+  world.pass(world.options.kill_seconds, 90);
+  ASSERT_EQ(world.sent.size(), 2u);
+  EXPECT_EQ(world.sent[0].signal, SIGKILL);
+  world.obey();
+  world.pass(world.options.linger_seconds, 90);
+  world.obey();
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->code, 0);
+}
+
+TEST(SupervisionEnd, ADeadCoordinatorIsReplacedAndTheWorkersStay) {
+  World world(3);
+  world.begin(10);
+  const auto pids = world.pids();
+  for (int i = 0; i < 10; ++i) {
+    const pid_t before = world.state.coordinator.pid;
+    world.end_coordinator({0, SIGKILL});
+    EXPECT_NE(world.state.coordinator.pid, before);
+    EXPECT_GT(world.state.coordinator.pid, 0);
+    world.pass(0.1, 10);
+    EXPECT_EQ(world.pids(), pids);
+  }
+}
+
+TEST(SupervisionEnd, ACoordinatorThatIsDeafIsKilled) {
+  World world(1);
+  world.begin(10);
+  world.now += world.options.deaf_seconds - 1;
+  world.settle();
+  EXPECT_TRUE(world.sent.empty());
+  world.now += 2;
+  world.settle();
+  ASSERT_EQ(world.sent.size(), 1u);
+  EXPECT_EQ(world.sent[0], (Action{Action::Kind::send, world.state.coordinator.pid, SIGKILL, 0,
+                                   "the coordinator does not answer: it is replaced"}));
+}
+
+TEST(SupervisionEnd, ACoordinatorThatNeverStartsEndsTheRun) {
+  World world(1);
+  world.settle();
+  for (int i = 0; i < 3; ++i) world.end_coordinator({1, 0});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->code, 1);
+  EXPECT_NE(world.finished->why.find("does not start"), std::string::npos);
+}
+
+TEST(SupervisionEnd, AStopIsToldOnceAndEndsResumable) {
+  World world(2);
+  world.begin(10);
+  stop_asked(world.now, world.state, SIGINT);
+  world.settle();
+  world.pass(1, 11);
+  EXPECT_EQ(world.stops_told, 1);
+  EXPECT_TRUE(world.sent.empty());
+  world.end_worker(0, {75, 0});
+  world.end_worker(0, {75, 0});
+  world.end_coordinator({75, 0}, 75);
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->code, 75);
+}
+
+TEST(SupervisionEnd, ASecondSignalKillsAll) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    World world(2);
+    world.begin(10);
+    stop_asked(world.now, world.state, signal);
+    stop_asked(world.now, world.state, signal);
+    world.settle();
+    ASSERT_TRUE(world.finished);
+    EXPECT_EQ(world.finished->code, 128 + signal);
+    EXPECT_EQ(world.sent.size(), 3u);
+    for (const Action& action : world.sent) EXPECT_EQ(action.signal, SIGKILL);
+  }
+}
+
+TEST(SupervisionEnd, AStopWithNobodyToSaveIsNotCalledResumable) {
+  World world(2);
+  world.settle();
+  stop_asked(world.now, world.state, SIGTERM);
+  world.settle();
+  world.settle();
+  world.obey();
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->code, 143);
+}
+
+TEST(SupervisionEnd, AStopThatTakesTooLongIsForced) {
+  World world(2);
+  world.begin(10);
+  stop_asked(world.now, world.state, SIGINT);
+  for (double waited = 0; waited < 2000 && !world.finished; waited += 1) {
+    world.pass(1, 10);
+    if (!world.sent.empty() && world.sent.back().signal == SIGKILL) world.obey();
+  }
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->code, 130);
+}
+
+// Whatever happens in whatever order: once the run is over or was stopped it ends in bounded time, everybody living is
+// accounted for, and never are there more workers than wanted and leaving together.
+TEST(SupervisionEnd, EndsWhateverHappens) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    RandomStream random(random_key({seed, 77}));
+    World world(1 + static_cast<int64_t>(random.below(4)));
+    int64_t step = 0;
+    world.begin();
+    const std::vector<ProcessEnd> ends = {{0, SIGKILL}, {0, SIGTERM}, {0, SIGSEGV}, {76, 0}, {75, 0}, {1, 0}};
+    for (int i = 0; i < 60 && !world.finished; ++i) {
+      world.now += random.uniform(0, 3);
+      const uint64_t what = random.below(10);
+      if (what < 4 && !world.state.workers.empty()) {
+        world.end_worker(random.below(world.state.workers.size()), ends[random.below(ends.size())]);
+      } else if (what == 4 && world.state.coordinator.pid > 0) {
+        world.end_coordinator({0, SIGKILL});
+      } else if (what == 5) {
+        coordinator_told(world.now, world.state, 1 + static_cast<int64_t>(random.below(5)), step, {});
+      } else {
+        world.tell(step += static_cast<int64_t>(random.below(2)));
+      }
+      world.settle();
+      int64_t staying = 0;
+      for (const auto& worker : world.state.workers) staying += worker.asked ? 0 : 1;
+      ASSERT_TRUE(world.state.over || staying <= world.state.wanted) << seed;
+    }
+    if (!world.finished) stop_asked(world.now, world.state, SIGTERM);
+    for (double waited = 0; waited < 3000 && !world.finished; waited += 1) {
+      world.pass(1, step);
+      // SIGTERM is not heard by anybody; only SIGKILL is.
+      std::erase_if(world.sent, [](const Action& action) { return action.signal != SIGKILL; });
+      world.obey();
+    }
+    ASSERT_TRUE(world.finished) << seed;
+    ASSERT_TRUE(world.state.workers.empty() || world.state.stop_signals >= 2) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace sinew::cli

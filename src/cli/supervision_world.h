@@ -1,0 +1,80 @@
+// For tests of the supervisor's decisions: a world in which processes are numbers and time passes only when told.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/supervision.h"
+
+namespace sinew::cli {
+
+struct World {
+  Supervision state;
+  SupervisionOptions options;
+  double now = 100;
+  pid_t next_pid = 1000;
+  int64_t number = 0;
+  std::optional<Action> finished;
+  std::vector<Action> sent;
+  std::string last;  // what was said of the last event
+  int stops_told = 0;
+
+  explicit World(int64_t wanted) { state.wanted = wanted; }
+
+  // Does what is decided until nothing is left to do at this instant.
+  void settle() {
+    for (int round = 0; round < 10 && !finished; ++round) {
+      const auto actions = next_actions(now, state, options);
+      bool changed = false;
+      for (const Action& action : actions) {
+        changed = changed || action.kind != Action::Kind::tell_stop;
+        if (action.kind == Action::Kind::start_coordinator) coordinator_started(now, state, next_pid++);
+        if (action.kind == Action::Kind::start_worker) worker_started(now, state, ++number, next_pid++);
+        if (action.kind == Action::Kind::send) sent.push_back(action);
+        if (action.kind == Action::Kind::tell_stop) state.stop_told = ++stops_told > 0;
+        if (action.kind == Action::Kind::finish) finished = action;
+      }
+      if (!changed) return;
+    }
+  }
+  void tell(int64_t step, std::optional<int64_t> over = {}) {
+    last = coordinator_told(now, state, state.wanted, step, over);
+    settle();
+  }
+  void begin(int64_t step = 0) {
+    settle();
+    tell(step);
+  }
+  void pass(double seconds, int64_t step) {
+    now += seconds;
+    tell(step);
+  }
+  void end_worker(size_t index, ProcessEnd end) {
+    last = worker_ended(now, state, state.workers.at(index).pid, end, options);
+    settle();
+  }
+  void end_coordinator(ProcessEnd end, std::optional<int64_t> over = {}) {
+    last = coordinator_ended(now, state, end, over, options);
+    settle();
+  }
+  std::vector<pid_t> pids() const {
+    std::vector<pid_t> found;
+    for (const auto& worker : state.workers) found.push_back(worker.pid);
+    return found;
+  }
+  // Everybody who is told to go goes.
+  void obey() {
+    for (size_t done = 0; done < sent.size(); ++done) {
+      const Action action = sent[done];
+      if (action.pid == state.coordinator.pid) end_coordinator({0, action.signal});
+      const auto all = pids();
+      const auto found = std::find(all.begin(), all.end(), action.pid);
+      if (found != all.end()) end_worker(static_cast<size_t>(found - all.begin()), {0, action.signal});
+    }
+    sent.clear();
+  }
+};
+
+}  // namespace sinew::cli

@@ -1,0 +1,249 @@
+#include "cli/supervisor.h"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+
+#include "base/disk.h"
+#include "base/error.h"
+#include "base/process.h"
+#include "cli/group_file.h"
+#include "cli/group_line.h"
+#include "cli/group_log.h"
+#include "cli/supervision.h"
+#include "cli/worker_process.h"
+
+namespace sinew::cli {
+namespace {
+
+constexpr double kPollSeconds = 0.2;      // between two questions to the coordinator
+constexpr double kLoopSeconds = 0.05;     // the longest sleep
+constexpr double kAnswerSeconds = 1;      // for an answer; a coordinator that is well needs a millisecond
+constexpr double kLostIsNewsSeconds = 5;  // later the group knows by itself
+
+// Signals as something to look at. SIGCHLD is not among them: each child has a descriptor.
+class Signals {
+ public:
+  Signals() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&signals, signal);
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    descriptor_ = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+    std::signal(SIGPIPE, SIG_IGN);
+  }
+  ~Signals() { close(descriptor_); }
+  int descriptor() const { return descriptor_; }
+  int next() const {  // 0: none
+    signalfd_siginfo info{};
+    return read(descriptor_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+  }
+
+ private:
+  int descriptor_ = -1;
+};
+
+// A worker that is not of the first ones goes on with what the run has become.
+std::vector<std::string> worker_words(const SupervisorOptions& options, bool later) {
+  const std::string resolved = options.run_directory + "/resolved.yaml";
+  const bool goes_on = later && system_disk().exists(resolved);
+  std::vector<std::string> words = {"train", goes_on ? resolved : options.job, options.run_directory, "--group"};
+  if (options.resume || later) words.push_back("--resume");
+  words.insert(words.end(), options.flags.begin(), options.flags.end());
+  if (!goes_on) words.insert(words.end(), options.overrides.begin(), options.overrides.end());
+  return words;
+}
+
+class Supervisor {
+ public:
+  Supervisor(const SupervisorOptions& options, Clock& clock)
+      : options_(options), clock_(clock), log_(options.run_directory, "supervisor", clock) {
+    state_.wanted = options.workers;
+  }
+
+  int run() {
+    while (true) {
+      take_signals();
+      reap();
+      talk();
+      for (const Action& action : next_actions(now(), state_)) {
+        if (const auto code = act(action)) return *code;
+      }
+      wait();
+    }
+  }
+
+ private:
+  struct Lost {
+    pid_t pid;
+    std::string why;
+    double since;
+    bool tried = false;
+  };
+
+  double now() const { return clock_.monotonic_seconds(); }
+
+  void say(const std::string& sentence) {
+    if (sentence.empty()) return;
+    log_.write(sentence);
+    std::fprintf(stderr, "sinew: %s\n", sentence.c_str());
+  }
+
+  void take_signals() {
+    while (const int signal = signals_.next()) {
+      if (signal == SIGUSR1) {
+        checkpoint_asked_ = true;
+        continue;
+      }
+      stop_asked(now(), state_, signal);
+      if (state_.stop_signals == 1) say("stopping after this step; once more stops at once");
+    }
+  }
+
+  void reap() {
+    for (auto worker = workers_.begin(); worker != workers_.end();) {
+      const auto end = worker->second.wait();
+      if (!end) {
+        ++worker;
+        continue;
+      }
+      const pid_t pid = worker->first;
+      worker = workers_.erase(worker);
+      lost_.push_back({pid, to_string(*end), now()});
+      say(worker_ended(now(), state_, pid, *end));
+    }
+    if (!coordinator_) return;
+    if (const auto end = coordinator_->wait()) {
+      const auto file = read_group_file(options_.run_directory);
+      const bool its_own = file && file->pid == coordinator_->pid();
+      coordinator_.reset();
+      line_.reset();
+      say(coordinator_ended(now(), state_, *end, its_own ? file->over : std::nullopt));
+    }
+  }
+
+  // All that is said to the coordinator and heard from it. What fails is tried again at the next poll.
+  void talk() {
+    if (!find_line()) return;
+    const bool poll = now() >= next_poll_;
+    std::erase_if(lost_, [&](Lost& lost) {
+      const bool now_or_never = poll || !lost.tried;
+      lost.tried = true;
+      return now() - lost.since > kLostIsNewsSeconds || (now_or_never && line_->lost(lost.pid, lost.why));
+    });
+    if (!poll) return;
+    if (checkpoint_asked_ && line_->control("checkpoint", 0, "SIGUSR1")) checkpoint_asked_ = false;
+    const auto status = line_->status();
+    next_poll_ = now() + kPollSeconds;
+    if (status) say(coordinator_told(now(), state_, status->wanted, status->step, status->finished));
+  }
+
+  // Where the coordinator is, once it has written that down.
+  bool find_line() {
+    if (!coordinator_) return false;
+    if (line_) return true;
+    const auto file = read_group_file(options_.run_directory);
+    if (!file || file->pid != coordinator_->pid()) return false;
+    line_.emplace(file->url, file->secret, kAnswerSeconds);
+    return true;
+  }
+
+  std::optional<int> act(const Action& action) {
+    if (action.kind != Action::Kind::finish) say(action.why);
+    switch (action.kind) {
+      case Action::Kind::start_coordinator: start_coordinator(); break;
+      case Action::Kind::start_worker: start_worker(); break;
+      case Action::Kind::send: send(action.pid, action.signal); break;
+      case Action::Kind::tell_stop:
+        state_.stop_told = line_ && line_->control("stop", 75, signal_name(state_.stop_signal));
+        break;
+      case Action::Kind::finish: return finish(action);
+    }
+    return std::nullopt;
+  }
+
+  int finish(const Action& action) {
+    say(action.why);
+    workers_.clear();
+    coordinator_.reset();
+    if (const auto file = read_group_file(options_.run_directory))
+      note_end(options_.run_directory, file->pid, action.code);
+    log_.write("the run is over with exit code " + std::to_string(action.code));
+    return action.code;
+  }
+
+  void start_coordinator() {
+    ProcessOptions process;
+    process.command = {std::filesystem::read_symlink("/proc/self/exe").string(),
+                       "coordinator",
+                       options_.run_directory,
+                       "--workers",
+                       std::to_string(state_.wanted),
+                       "--min",
+                       std::to_string(std::min(options_.minimum, state_.wanted)),
+                       "--listen",
+                       options_.listen,
+                       "--job",
+                       options_.job_name};
+    process.death_signal = SIGTERM;
+    coordinator_.emplace(process);
+    coordinator_started(now(), state_, coordinator_->pid());
+    next_poll_ = 0;
+  }
+
+  void start_worker() {
+    ProcessOptions process;
+    process.command = {worker_program()};
+    const auto words = worker_words(options_, started_ >= options_.workers);
+    process.command.insert(process.command.end(), words.begin(), words.end());
+    process.environment = {{"SINEW_COORDINATOR_FILE", group_file_path(options_.run_directory)}};
+    if (std::getenv("MKL_CBWR") == nullptr) process.environment["MKL_CBWR"] = "AUTO";
+    process.death_signal = SIGKILL;  // the run's end; the newest checkpoint stands
+    Process worker(process);
+    const pid_t pid = worker.pid();
+    workers_.emplace(pid, std::move(worker));
+    worker_started(now(), state_, ++started_, pid);
+    log_.write("started worker " + std::to_string(started_) + " (pid " + std::to_string(pid) + ")");
+  }
+
+  void send(pid_t pid, int signal) {
+    if (coordinator_ && coordinator_->pid() == pid) coordinator_->send(signal);
+    if (const auto worker = workers_.find(pid); worker != workers_.end()) worker->second.send(signal);
+  }
+
+  // Until something ends, a signal comes, or a little time has passed.
+  void wait() {
+    std::vector<pollfd> all = {{signals_.descriptor(), POLLIN, 0}};
+    for (const auto& [pid, worker] : workers_) all.push_back({worker.descriptor(), POLLIN, 0});
+    if (coordinator_) all.push_back({coordinator_->descriptor(), POLLIN, 0});
+    ::poll(all.data(), all.size(), static_cast<int>(kLoopSeconds * 1000));
+  }
+
+  const SupervisorOptions& options_;
+  Clock& clock_;
+  Signals signals_;  // before anything that may start a thread
+  GroupLog log_;
+  Supervision state_;
+  std::map<pid_t, Process> workers_;
+  std::optional<Process> coordinator_;
+  std::optional<GroupLine> line_;
+  std::vector<Lost> lost_;  // dead workers the coordinator does not know of yet
+  int64_t started_ = 0;
+  double next_poll_ = 0;
+  bool checkpoint_asked_ = false;
+};
+
+}  // namespace
+
+int supervise(const SupervisorOptions& options, Clock& clock) {
+  return Supervisor(options, clock).run();
+}
+
+}  // namespace sinew::cli

@@ -1,0 +1,95 @@
+// Options of a run that are not part of the training itself: what is saved and written, when it ends, who computes.
+#include "spec/option_words.h"
+
+namespace sinew::spec {
+
+using namespace words;
+
+std::vector<Option> run_options() {
+  using C = CheckpointOptions;
+  using E = EarlyStoppingOptions;
+  constexpr auto checkpoint = &Job::checkpoint;
+  constexpr auto early = &Job::early_stopping;
+  const Type mode = choice({"auto", "min", "max"});
+  return {
+      {"checkpoint.interval",
+       at<checkpoint, &C::interval>(),
+       interval(),
+       "save this often; never: only the last state is saved",
+       "",
+       {},
+       "every save_interval"},
+      {"checkpoint.keep",
+       at<checkpoint, &C::keep>(),
+       whole(1, 1e6),
+       "newest checkpoints kept",
+       "",
+       {},
+       "save_total_limit"},
+      {"checkpoint.keep_best",
+       at<checkpoint, &C::keep_best>(),
+       whole(0, 1e6),
+       "best checkpoints kept besides",
+       "",
+       {},
+       "save_top_k"},
+      {"checkpoint.monitor",
+       at<checkpoint, &C::monitor>(),
+       metric(true),
+       "the metric that says which is best; auto: the objective's, else early stopping's, else val/loss",
+       "",
+       {},
+       "metric"},
+      {"checkpoint.mode", at<checkpoint, &C::mode>(), mode, "whether a small or a large value is better"},
+      {"checkpoint.mirror", at<checkpoint, &C::mirror>(), path(), "a second directory that gets a copy", "no copy"},
+      {"early_stopping.monitor",
+       at<early, &E::monitor>(),
+       metric(false),
+       "the metric that must improve",
+       "training never stops early",
+       {},
+       "metric",
+       true},
+      {"early_stopping.mode", at<early, &E::mode>(), mode, "whether a small or a large value is better", "", kEarly},
+      {"early_stopping.patience", at<early, &E::patience>(), whole(1, 1e6),
+       "evaluations without improvement before training stops", "", kEarly},
+      {"early_stopping.min_delta", at<early, &E::min_delta>(), number(kFromZero), "a smaller change is no improvement",
+       "", kEarly},
+      {"early_stopping.restore_best", at<early, &E::restore_best>(), flag(),
+       "the model artifact holds the best weights", "", kEarly},
+      {"objective",
+       at<&Job::objective>(),
+       objective(),
+       "stop as soon as a metric is good enough; the report says met or not",
+       "none",
+       {},
+       "goal target"},
+      {"logging.interval",
+       at<&Job::logging, &LoggingOptions::interval>(),
+       duration(kAny),
+       "write training metrics this often",
+       "",
+       {},
+       "log_interval log_every"},
+      {"logging.tensorboard", at<&Job::logging, &LoggingOptions::tensorboard>(), flag(), "write TensorBoard events"},
+      {"budget.time", at<&Job::budget, &BudgetOptions::seconds>(), time(),
+       "stop with a checkpoint and exit code 3 after this time", "no limit"},
+  };
+}
+
+std::vector<Option> workers_options() {
+  return {
+      {"workers.min", at<&Job::workers, &WorkersOptions::min>(), whole(1, 4096),
+       "processes needed to begin; the others join when they come"},
+      {"workers.max",
+       at<&Job::workers, &WorkersOptions::max>(),
+       whole(1, 4096),
+       "processes that train side by side, started anew when they die; never changes the result",
+       "",
+       {},
+       "count processes num_workers world_size",
+       true},
+  };
+}
+
+}  // namespace sinew::spec

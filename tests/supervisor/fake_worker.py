@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""A worker that joins the group, says it makes steps, and trains nothing: `sinew-worker train ... --group` for tests of
+what stands around it. Ten "steps" a second. FAKE_* variables and files in the run directory tell it how to misbehave."""
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import sys
+import time
+import urllib.parse
+import uuid
+
+PULSE_SECONDS = 0.1
+PATIENCE_SECONDS = 60
+leaving = False
+
+
+def on_term(number, frame):
+    global leaving
+    leaving = True
+
+
+class Refused(Exception):
+    pass
+
+
+class Worker:
+    def __init__(self, job, directory):
+        self.directory = pathlib.Path(directory)
+        self.life = uuid.uuid4().hex
+        self.view, self.requests, self.key, self.knows_end = None, [], "", False
+        self.finished, self.taken, self.introduce = None, 0, False
+        self.phase = "waiting"
+        resolved = self.directory / "resolved.yaml"
+        if not resolved.exists():
+            shutil.copyfile(job, self.directory / f"resolved.{os.getpid()}")
+            os.replace(self.directory / f"resolved.{os.getpid()}", resolved)
+        begun = self.directory / "begun"
+        if not begun.exists():
+            begun.write_text("")
+        self.began = begun.stat().st_mtime
+
+    def step(self):
+        return max(0, int(10 * (time.time() - self.began)))
+
+    def introduction(self):
+        return {"address": f"fake:{os.getpid()}", "host": socket.gethostname(), "pid": os.getpid(),
+                "identity": {"job": "job", "machine": "machine", "probe": "probe"}}
+
+    def call(self, path, body):
+        """The answer; tried again, wherever the coordinator is by then, until patience ends."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < end:
+            try:
+                where = json.loads(pathlib.Path(os.environ["SINEW_COORDINATOR_FILE"]).read_text())
+                address = urllib.parse.urlsplit(where["url"])
+                connection = http.client.HTTPConnection(address.hostname, address.port, timeout=10)
+                try:
+                    connection.request("POST", path, json.dumps(body), {"Authorization": "Bearer " + where["secret"]})
+                    answer = connection.getresponse()
+                    text = answer.read()
+                finally:
+                    connection.close()
+                if answer.status == 200:
+                    return json.loads(text)
+                if answer.status < 500:
+                    raise Refused(text)
+            except (OSError, ValueError, http.client.HTTPException):
+                pass
+            time.sleep(0.02)
+        sys.exit(76)
+
+    def seat(self):
+        return next((seat for seat in (self.view or {}).get("seats", []) if seat["id"] == self.id), None)
+
+    def lead(self):
+        computing = [seat["id"] for seat in (self.view or {}).get("seats", []) if not seat.get("joining")]
+        return bool(computing) and computing[0] == self.id
+
+    def word(self):
+        generation = (self.view or {}).get("generation", 0)
+        said = {"id": self.id, "life": self.life, "have": generation, "acts": generation, "key": self.key,
+                "phase": self.phase, "step": self.step(), "durable_step": 0, "speed": 10.0, "knows_end": self.knows_end,
+                "taken_requests": self.taken}
+        if self.finished is not None:
+            said["finished"] = self.finished
+        if self.introduce:
+            said["introduction"] = self.introduction()
+            if self.view:
+                said["view"] = self.view
+            self.introduce = False
+        return said
+
+    def hear(self, news):
+        if news.get("who"):
+            self.introduce = True
+            return
+        self.view = news.get("view", self.view)
+        if "requests" in news:
+            self.requests = news["requests"]
+        self.key = news.get("key", self.key)
+        if "out" in news:
+            sys.exit(75 if leaving else 76)
+        if "finished" in news and not self.knows_end:
+            self.knows_end, self.finished = True, self.finished if self.finished is not None else None
+            self.code = news["finished"]
+
+    def decide(self):
+        seat = self.seat()
+        if seat and seat.get("joining"):
+            self.phase = "caught_up"
+        elif seat:
+            self.phase = "leaving" if leaving else "computing"
+        elif leaving:
+            sys.exit(75)
+        if not self.lead():
+            return
+        for request in self.requests:
+            self.taken = max(self.taken, request["number"])
+            if request["kind"] == "stop":
+                self.finished = 75
+            with open(self.directory / "requests", "a") as file:
+                file.write(json.dumps(request) + "\n")
+        self.requests = []
+        last = int(os.environ.get("FAKE_STEPS", "0"))
+        if (last and self.step() >= last) or (self.directory / "finish").exists():
+            self.finished = 0
+
+    def run(self):
+        self.id = self.call("/v1/join", {**self.introduction(), "life": self.life})["id"]
+        while True:
+            self.hear(self.call("/v1/word", self.word()))
+            if self.knows_end:
+                self.call("/v1/word", self.word())
+                sys.exit(self.code)
+            self.decide()
+            order = self.directory / f"exit-{os.getpid()}"
+            if order.exists():
+                os._exit(int(order.read_text()))
+            time.sleep(PULSE_SECONDS)
+
+
+def main():
+    signal.signal(signal.SIGTERM, on_term)
+    task, job, directory = sys.argv[1:4]
+    assert task == "train" and "--group" in sys.argv, sys.argv
+    with open(pathlib.Path(directory) / "started", "a") as file:
+        file.write(json.dumps({"pid": os.getpid(), "words": sys.argv[1:]}) + "\n")
+    fate = os.environ.get("FAKE_FATE", "")
+    if fate.startswith("exit "):
+        sys.exit(int(fate.split()[1]))
+    if fate.startswith("signal "):
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), int(fate.split()[1]))
+        time.sleep(60)
+    try:
+        Worker(job, directory).run()
+    except Refused as error:
+        print(f"refused: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

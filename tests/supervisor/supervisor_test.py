@@ -1,0 +1,288 @@
+"""`sinew train --workers N` with its real supervisor and coordinator, and workers that only pretend to train."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SINEW = os.environ.get("SINEW", str(ROOT / "build/plain/bin/sinew"))
+FAKE = str(pathlib.Path(__file__).parent / "fake_worker.py")
+LONG = 120  # a bound, never a measure
+
+
+def wait_for(condition, seconds=LONG):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.02)
+    return None
+
+
+def processes_of(directory):
+    """Living processes whose words or variables name this run directory."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if entry.joinpath("stat").read_text().rsplit(")", 1)[1].split()[0] == "Z" or int(entry.name) == os.getpid():
+                continue
+            if str(directory).encode() in entry.joinpath("cmdline").read_bytes() + entry.joinpath("environ").read_bytes():
+                found.append(int(entry.name))
+        except (OSError, IndexError):
+            continue
+    return found
+
+
+class Run:
+    """One supervised run in a directory of its own."""
+
+    def __init__(self, test, workers, *words, **variables):
+        self.test = test
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = pathlib.Path(self.folder.name)
+        self.directory = self.path / "run"
+        (self.path / "job.yaml").write_text("name: pretend\ndata: {train: x.csv}\n")
+        self.errors = self.path / "errors"
+        with open(self.errors, "wb") as errors:
+            self.process = subprocess.Popen(
+                [SINEW, "train", str(self.path / "job.yaml"), "--run-dir", str(self.directory), "--workers", str(workers),
+                 *words], stdout=subprocess.DEVNULL, stderr=errors, cwd=self.path,
+                env={**os.environ, "SINEW_WORKER": FAKE, **variables})
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *rest):
+        self.process.kill()
+        self.process.wait(LONG)
+        left = wait_for(lambda: not processes_of(self.directory))
+        self.test.assertTrue(left, f"left behind: {processes_of(self.directory)}")
+        self.folder.cleanup()
+
+    def sinew(self, *words):
+        return subprocess.run([SINEW, *words], capture_output=True, text=True, timeout=LONG, cwd=self.path)
+
+    def file(self):
+        try:
+            return json.loads((self.directory / "coordinator.json").read_text())
+        except (OSError, ValueError):
+            return {}
+
+    def status(self):
+        done = self.sinew("ps", str(self.directory), "--json")
+        return json.loads(done.stdout) if done.returncode == 0 else {"members": []}
+
+    def pids(self):
+        """Of the members that compute."""
+        return {member["pid"] for member in self.status()["members"] if member["phase"] == "computing" and member["seated"]}
+
+    def wait_computing(self, count, without=()):
+        def there():
+            pids = self.pids()
+            return pids if len(pids) == count and not pids & set(without) else None
+        pids = wait_for(there)
+        self.test.assertIsNotNone(pids, self.said())
+        return pids
+
+    def ends(self, code):
+        try:
+            self.process.wait(LONG)
+        except subprocess.TimeoutExpired:
+            self.test.fail("did not end: " + self.said())
+        self.test.assertEqual(self.process.returncode, code, self.said())
+        self.test.assertTrue(wait_for(lambda: not processes_of(self.directory)), processes_of(self.directory))
+
+    def started(self):
+        return [json.loads(line) for line in (self.directory / "started").read_text().splitlines()]
+
+    def said(self):
+        log = self.directory / "coordinator.log"
+        return self.errors.read_text() + (log.read_text() if log.exists() else "")
+
+
+class Supervisor(unittest.TestCase):
+    def test_a_run_ends_with_its_code_and_leaves_nobody(self):
+        with Run(self, 3) as run:
+            run.wait_computing(3)
+            self.assertEqual(oct(run.directory.joinpath("coordinator.json").stat().st_mode & 0o777), "0o600")
+            (run.directory / "finish").touch()
+            run.ends(0)
+            self.assertEqual(run.file()["over"], 0)
+            self.assertEqual(len(run.started()), 3, "nobody is started anew at the end")
+            ps = run.sinew("ps", str(run.directory))
+            self.assertEqual(ps.returncode, 1)
+            self.assertIn("is not running: it ended with exit code 0", ps.stderr)
+
+    def test_a_killed_worker_is_replaced_and_the_others_stay(self):
+        with Run(self, 3) as run:
+            before = run.wait_computing(3)
+            victim = sorted(before)[1]
+            os.kill(victim, signal.SIGKILL)
+            after = run.wait_computing(3, without=[victim])
+            self.assertEqual(len(after & before), 2, run.said())
+            self.assertIn(f"(pid {victim}) was killed by SIGKILL at step", run.errors.read_text())
+            self.assertIn("--resume", run.started()[3]["words"])
+            self.assertNotIn("--resume", run.started()[0]["words"])
+
+    def test_another_life_is_begun(self):
+        with Run(self, 2) as run:
+            before = run.wait_computing(2)
+            victim = min(before)
+            (run.directory / f"exit-{victim}").write_text("76")
+            after = run.wait_computing(2, without=[victim])
+            self.assertEqual(len(after & before), 1)
+            self.assertIn("begins another life", run.errors.read_text())
+
+    def test_a_killed_coordinator_is_replaced_and_the_workers_stay(self):
+        with Run(self, 2) as run:
+            before = run.wait_computing(2)
+            first = run.file()
+            os.kill(first["pid"], signal.SIGKILL)
+            self.assertTrue(wait_for(lambda: run.file()["pid"] != first["pid"]), run.said())
+            second = run.file()
+            self.assertEqual((second["life"], second["secret"]), (first["life"] + 1, first["secret"]))
+            self.assertEqual(run.wait_computing(2), before, run.said())
+            (run.directory / "finish").touch()
+            run.ends(0)
+
+    def test_scale_and_ps(self):
+        with Run(self, 1) as run:
+            first = run.wait_computing(1)
+            done = run.sinew("scale", str(run.directory), "3")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            three = run.wait_computing(3)
+            self.assertTrue(first < three)
+            shown = run.sinew("ps", "--root", str(run.path), "last")
+            self.assertEqual(shown.returncode, 0, shown.stderr)
+            self.assertIn("3 of 3 workers, step ", shown.stdout)
+            for pid in three:
+                self.assertIn(f" {pid} ", shown.stdout)
+            self.assertIn("\ngeneration ", shown.stdout)
+            self.assertIn("computing*", shown.stdout)
+            run.sinew("scale", str(run.directory), "1")
+            self.assertEqual(run.wait_computing(1), first, "the newest leave")
+            self.assertTrue(wait_for(lambda: len(run.status()["members"]) == 1))
+            (run.directory / "finish").touch()
+            run.ends(0)
+
+    def test_control_reaches_the_lead(self):
+        with Run(self, 2) as run:
+            run.wait_computing(2)
+            for wish, kind, value in (("lr=0.5", "learning_rate", 0.5), ("checkpoint", "checkpoint", 0),
+                                      ("batch-size=128", "batch_size", 128)):
+                done = run.sinew("control", str(run.directory), wish, "--reason", "a test")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                taken = wait_for(lambda: [json.loads(line) for line in self.requests(run) if f'"{kind}"' in line])
+                self.assertTrue(taken, run.said())
+                self.assertEqual((taken[0]["value"], taken[0]["reason"]), (value, "a test"))
+            run.sinew("control", str(run.directory), "stop")
+            run.ends(75)
+            self.assertEqual(run.file()["over"], 75)
+
+    @staticmethod
+    def requests(run):
+        path = run.directory / "requests"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def test_the_first_signal_stops_orderly(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with Run(self, 2) as run:
+                run.wait_computing(2)
+                run.process.send_signal(number)
+                run.ends(75)
+                self.assertEqual(len(run.started()), 2)
+
+    def test_the_second_signal_stops_at_once(self):
+        with Run(self, 2) as run:
+            pids = run.wait_computing(2)
+            for pid in pids:
+                os.kill(pid, signal.SIGSTOP)  # nobody takes the request
+            run.process.send_signal(signal.SIGINT)
+            self.assertTrue(wait_for(lambda: "once more stops at once" in run.errors.read_text()))
+            run.process.send_signal(signal.SIGINT)
+            run.ends(130)
+
+    def test_nobody_outlives_the_supervisor(self):
+        with Run(self, 3) as run:
+            run.wait_computing(3)
+            run.process.kill()
+            run.ends(-signal.SIGKILL)
+
+    def test_workers_that_crash_at_once_stop_the_run(self):
+        with Run(self, 1, FAKE_FATE=f"signal {int(signal.SIGSEGV)}") as run:
+            run.ends(1)
+            self.assertIn("3 workers in a row died at step 0, the last killed by SIGSEGV", run.errors.read_text())
+            self.assertEqual(len(run.started()), 3)
+
+    def test_a_job_that_is_not_understood_ends_with_2(self):
+        with Run(self, 3, FAKE_FATE="exit 2") as run:
+            run.ends(2)
+
+    def test_an_error_ends_with_1(self):
+        with Run(self, 1, FAKE_FATE="exit 1") as run:
+            run.ends(1)
+            self.assertEqual(len(run.started()), 1)
+
+    def test_a_run_goes_on_with_numbers_never_given_before(self):
+        with Run(self, 1) as run:
+            run.wait_computing(1)
+            first = run.status()
+            run.process.kill()
+            run.ends(-signal.SIGKILL)
+            with open(run.errors, "ab") as errors:
+                run.process = subprocess.Popen(
+                    [SINEW, "resume", str(run.directory), "--workers", "2"], stdout=subprocess.DEVNULL, stderr=errors,
+                    cwd=run.path, env={**os.environ, "SINEW_WORKER": FAKE})
+            run.wait_computing(2)
+            second = run.status()
+            self.assertGreater(second["view"]["generation"], first["view"]["generation"])
+            self.assertGreater(min(m["id"] for m in second["members"]), max(m["id"] for m in first["members"]))
+            (run.directory / "finish").touch()
+            run.ends(0)
+
+
+class Refusals(unittest.TestCase):
+    def refused(self, code, words, *command):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "none").mkdir()
+            done = subprocess.run([SINEW, *command], capture_output=True, text=True, timeout=LONG, cwd=folder)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(words, done.stderr)
+        self.assertIn("  try: ", done.stderr)
+        self.assertNotIn("fault of sinew", done.stderr)
+
+    def test_what_can_not_be_meant(self):
+        self.refused(2, "--workers is a whole number from 1 to 4096, not '0'", "train", "job.yaml", "--workers", "0")
+        self.refused(2, "not 'many'", "train", "job.yaml", "--workers", "many")
+        self.refused(2, "the number of workers", "scale", "last", "-3x"[1:])
+        self.refused(2, "is nothing a run can be asked for", "control", "last", "dance")
+        self.refused(2, "lr takes a factor above 0", "control", "last", "lr=nan")
+        self.refused(2, "batch-size is a whole number", "control", "last", "batch-size=1.5")
+        self.refused(2, "needs --seed", "chaos", "job.yaml")
+        self.refused(2, "--kill-every takes seconds", "chaos", "job.yaml", "--kill-every", "inf")
+        self.refused(2, "coordinator needs a run directory", "coordinator")
+        self.refused(2, "there is no nowhere", "coordinator", "nowhere", "--workers", "2")
+        self.refused(1, "", "ps", "none")
+
+    def test_a_chaos_plan_is_its_seeds(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "job.yaml").write_text("data: {train: x.csv}\n")
+
+            def plan(seed):
+                done = subprocess.run([SINEW, "chaos", "job.yaml", "--seed", seed, "--dry-run"], capture_output=True,
+                                      text=True, timeout=LONG, cwd=folder)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(len(done.stdout.splitlines()), 10)
+                return done.stdout
+            self.assertEqual(plan("1"), plan("1"))
+            self.assertNotEqual(plan("1"), plan("2"))
+            self.assertEqual(os.listdir(folder), ["job.yaml"])
+
+
+if __name__ == "__main__":
+    unittest.main()
