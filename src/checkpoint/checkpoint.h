@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -145,6 +146,10 @@ struct WriterOptions {
   std::string root;
   std::string mirror;  // root of a second copy, on another device or machine; empty: none
   int64_t keep = 2, keep_best = 1;
+  // Asked, by the writer's thread, before each effect on disk that others see: a step directory appears, `last` or
+  // `best` moves, a checkpoint is deleted, here or in the mirror. False: that attempt is not made and not repeated; the
+  // next snapshot brings its own. Empty: always this process's turn.
+  std::function<bool()> may_write = nullptr;
 };
 
 struct WriterStatus {
@@ -187,7 +192,10 @@ void point(Disk& disk, const std::string& root, const std::string& name, Step st
 // process dies, however it dies (an advisory lock of the kernel, not a file's existence).
 class RunLock {
  public:
-  static std::expected<RunLock, std::string> take(const std::string& directory);  // error: who holds it
+  // Error: who holds it. Tried for kPatienceSeconds: whoever only looks whether a run is alive (`sinew runs`) holds the
+  // lock for an instant.
+  static constexpr double kPatienceSeconds = 0.2;
+  static std::expected<RunLock, std::string> take(const std::string& directory, Clock& clock = system_clock());
   RunLock(RunLock&&) noexcept;
   RunLock& operator=(RunLock&&) noexcept;
   ~RunLock();

@@ -76,10 +76,11 @@ class GroupMembers final : public train::Members {
     if (!member_.joining()) return std::nullopt;
     group::Member::Received received = member_.receive_state();
     round_ = received.round;
+    history_ = received.history;
     return std::move(received.state);
   }
 
-  void begin(Digest origin) override { member_.group().start_at(round_, origin.high); }
+  void begin(Digest origin) override { member_.group().start_at(round_, origin.high, history_); }
 
   void boundary(const train::TrainingState& state,
                 const std::function<checkpoint::OwnedSnapshot()>& take) override {
@@ -145,6 +146,7 @@ class GroupMembers final : public train::Members {
   group::Member member_;
   GroupReducer reducer_;
   int64_t round_ = 0, given_ = 0;
+  std::optional<uint64_t> history_;
   double told_ = 0;
   bool leaving_ = false;
 };

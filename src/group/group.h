@@ -136,6 +136,7 @@ class Member {
   struct Received {
     checkpoint::Loaded state;
     int64_t round = 0;
+    uint64_t history = 0;  // both for Group::start_at
   };
   Received receive_state(double wait_seconds = 300);
 

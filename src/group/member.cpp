@@ -25,6 +25,7 @@ struct Member::State {
   struct Parcel {
     std::shared_ptr<const checkpoint::OwnedSnapshot> snapshot;
     int64_t round = 0;
+    uint64_t history = 0;
     std::vector<MemberId> joiners;
   };
 
@@ -179,7 +180,7 @@ bool Member::State::still_joins(MemberId joiner) {
 }
 
 void Member::State::send(const Parcel& parcel, MemberId joiner) {
-  StateSender frames(*parcel.snapshot, parcel.round);
+  StateSender frames(*parcel.snapshot, parcel.round, parcel.history);
   while (auto frame = frames.next()) {
     while (links->queued_bytes(joiner) > kQueuedBytes) {
       if (!still_joins(joiner)) return;
@@ -257,12 +258,13 @@ Member::Received Member::receive_state(double wait_seconds) {
                                               [&] { return !state_->out.empty() || state_->received.complete(); });
   if (!state_->out.empty()) throw PutOut(state_->out);
   if (!there) throw PutOut("no state came within " + std::to_string(static_cast<int>(wait_seconds)) + " s");
-  return {state_->received.result(), state_->received.round()};
+  return {state_->received.result(), state_->received.round(), state_->received.history()};
 }
 
 void Member::boundary(const std::function<checkpoint::OwnedSnapshot()>& take) {
   if (!state_->state_wanted) return;
-  State::Parcel parcel{std::make_shared<checkpoint::OwnedSnapshot>(take()), state_->group->round(), {}};
+  State::Parcel parcel{std::make_shared<checkpoint::OwnedSnapshot>(take()), state_->group->round(),
+                       state_->group->history(), {}};
   {
     const std::lock_guard lock(state_->mutex);
     parcel.joiners.assign(state_->wants_state.begin(), state_->wants_state.end());

@@ -30,8 +30,8 @@ link::Frame frame_of(uint16_t kind, int64_t round, int64_t part, link::Bytes byt
 
 }  // namespace
 
-StateSender::StateSender(const checkpoint::OwnedSnapshot& snapshot, int64_t round)
-    : snapshot_(snapshot), round_(round) {
+StateSender::StateSender(const checkpoint::OwnedSnapshot& snapshot, int64_t round, uint64_t history)
+    : snapshot_(snapshot), round_(round), history_(history) {
   for (const auto& [name, tensors] : snapshot.parts) {
     for (const auto& tensor : tensors) tensors_.push_back(&tensor);
   }
@@ -50,6 +50,7 @@ std::optional<link::Frame> StateSender::next() {
     }
     const std::string text = json({{"step", snapshot_.step.value},
                                    {"digest", to_hex(snapshot_.digest)},
+                                   {"history", history_},
                                    {"state", snapshot_.state_json},
                                    {"parts", parts}})
                                  .dump(-1, ' ', false, json::error_handler_t::replace);
@@ -83,6 +84,7 @@ std::string StateReceiver::begin(const link::Frame& frame) {
     loaded_.step = Step(document.at("step"));
     loaded_.directory = "the state another worker sent";
     loaded_.state_json = document.at("state");
+    history_ = document.at("history");
     if (!from_hex(document.at("digest").get<std::string>(), loaded_.digest)) return "a state without a digest";
     for (const auto& [name, list] : document.at("parts").items()) {
       checkpoint::TensorFile& file = loaded_.parts[name];

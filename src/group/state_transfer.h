@@ -20,12 +20,13 @@ constexpr size_t kStateChunkBytes = size_t{1} << 20;
 // The frames of a snapshot, made one by one so that only those under way take memory.
 class StateSender {
  public:
-  StateSender(const checkpoint::OwnedSnapshot& snapshot, int64_t round);
+  StateSender(const checkpoint::OwnedSnapshot& snapshot, int64_t round, uint64_t history);
   std::optional<link::Frame> next();  // nullopt: that was all
 
  private:
   const checkpoint::OwnedSnapshot& snapshot_;
   int64_t round_;
+  uint64_t history_;
   bool begun_ = false;
   std::vector<const std::pair<checkpoint::TensorEntry, Buffer>*> tensors_;
   size_t tensor_ = 0, offset_ = 0;
@@ -39,6 +40,7 @@ class StateReceiver {
   std::string take(const link::Frame& frame);
   bool complete() const { return begun_ && tensor_ == tensors_.size(); }
   int64_t round() const { return round_; }
+  uint64_t history() const { return history_; }
   checkpoint::Loaded result();  // once, when complete
 
  private:
@@ -48,6 +50,7 @@ class StateReceiver {
 
   bool begun_ = false;
   int64_t round_ = 0, chunk_ = 0;
+  uint64_t history_ = 0;
   checkpoint::Loaded loaded_;
   std::vector<Array*> tensors_;  // of loaded_, in the order of the bytes
   size_t tensor_ = 0, offset_ = 0;
