@@ -137,6 +137,7 @@ struct RequestReader::State {
 RequestReader::RequestReader(size_t max_header_bytes, size_t max_body_bytes)
     : state_(std::make_unique<State>(max_header_bytes, max_body_bytes)) {}
 RequestReader::~RequestReader() = default;
+RequestReader& RequestReader::operator=(RequestReader&&) noexcept = default;
 
 Reading RequestReader::feed(std::string& bytes) {
   State& state = *state_;

@@ -17,6 +17,7 @@ class RequestReader {
  public:
   RequestReader(size_t max_header_bytes, size_t max_body_bytes);
   ~RequestReader();
+  RequestReader& operator=(RequestReader&&) noexcept;
   // Takes from the front of `bytes` what belongs to this request. Not to be called after done or refused.
   Reading feed(std::string& bytes);
   bool wants_continue();            // true once: the client waits for "100 Continue" before it sends the body

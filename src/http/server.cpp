@@ -9,7 +9,7 @@
 namespace sinew::http {
 namespace {
 
-constexpr auto kFarewell = std::chrono::seconds(1);           // for answers on their way when the server ends
+constexpr auto kFarewell = std::chrono::seconds(2);           // for answers on their way when the server ends
 constexpr auto kAcceptAgain = std::chrono::milliseconds(50);  // after the kernel had no descriptor left
 
 void judge(const ServerOptions& options) {

@@ -1,0 +1,110 @@
+// What has to hold for any bytes given to http/'s readers; for tests and fuzzing.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+#include "http/message.h"
+#include "http/url.h"
+
+namespace sinew::http {
+
+inline void judge_url(std::string_view text) {
+  const auto url = parse_url(text);
+  if (!url) {
+    SINEW_CHECK(!url.error().empty());
+    return;
+  }
+  const auto again = parse_url((url->tls ? "https://" : "http://") + authority(url->host, url->port));
+  SINEW_CHECK(again && again->tls == url->tls && again->host == url->host && again->port == url->port, text);
+}
+
+// Everything encoded, so it must come back as it is.
+inline std::string percent_encode(std::string_view text) {
+  std::string encoded;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    encoded += {'%', "0123456789abcdef"[byte / 16], "0123456789ABCDEF"[byte % 16]};
+  }
+  return encoded;
+}
+
+inline void judge_target(std::string_view text) {
+  SINEW_CHECK(percent_decode(percent_encode(text), true) == text, text);
+  const auto target = parse_target(text);
+  if (!target) {
+    SINEW_CHECK(!target.error().empty());
+    return;
+  }
+  SINEW_CHECK(target->path == "*" || target->path.starts_with('/'), text);
+  SINEW_CHECK(target->path.find('\0') == std::string::npos, text);
+  if (target->path == "*") return;
+  std::string again = "/" + percent_encode(std::string_view(target->path).substr(1)) + "?";
+  for (const auto& [name, value] : target->query) again += percent_encode(name) + "=" + percent_encode(value) + "&";
+  const auto back = parse_target(again);
+  SINEW_CHECK(back && back->path == target->path, text);
+  SINEW_CHECK(back->query == target->query, text);
+}
+
+constexpr size_t kJudgedHeaderBytes = 2000, kJudgedBodyBytes = 300;
+
+// All requests in the bytes, given in pieces of at most `piece`, and what was left when no further one came.
+inline std::pair<std::string, Reading> requests_in(std::string_view bytes, size_t piece) {
+  std::string found, waiting;
+  RequestReader reader(kJudgedHeaderBytes, kJudgedBodyBytes);
+  Reading reading = Reading::more;
+  while (true) {
+    if (!waiting.empty()) reading = reader.feed(waiting);
+    if (reading == Reading::done) {
+      const bool keep_alive = reader.keep_alive();
+      const Request request = reader.take();
+      SINEW_CHECK(request.body.size() <= kJudgedBodyBytes && !request.method.empty());
+      found += request.method + " " + request.target + (keep_alive ? " keep " : " close ");
+      for (const auto& [name, value] : request.headers) found += name + "=" + value + ";";
+      found += request.body + "\n";
+      reader = RequestReader(kJudgedHeaderBytes, kJudgedBodyBytes);
+      reading = Reading::more;
+      if (!waiting.empty()) continue;
+    }
+    if (reading == Reading::refused) {
+      const int status = reader.refusal().status;
+      SINEW_CHECK(status == 400 || status == 413 || status == 431, status);
+      return {found, reading};
+    }
+    reader.wants_continue();
+    if (bytes.empty()) return {found, reading};
+    waiting += bytes.substr(0, piece);
+    bytes.remove_prefix(std::min(piece, bytes.size()));
+  }
+}
+
+// In what pieces the bytes come must not matter. (When a wrong request is noticed may: that can be before its end.)
+inline void judge_requests(std::string_view bytes) {
+  const auto whole = requests_in(bytes, bytes.size() + 1);
+  for (const size_t piece : {1, 2, 7, 100}) {
+    const auto pieces = requests_in(bytes, piece);
+    SINEW_CHECK(pieces.first == whole.first, piece, bytes);
+  }
+}
+
+inline void judge_response(std::string_view bytes, bool to_head) {
+  constexpr size_t kMost = 1000;
+  for (const size_t piece : {bytes.size() + 1, size_t{1}, size_t{5}}) {
+    ResponseReader reader(kMost, to_head);
+    std::string waiting;
+    Reading reading = Reading::more;
+    for (size_t at = 0; at < bytes.size() && reading == Reading::more; at += piece) {
+      waiting += bytes.substr(at, piece);
+      reading = reader.feed(waiting);
+    }
+    if (reading == Reading::more) reading = reader.end();
+    SINEW_CHECK(reading != Reading::more || bytes.empty(), bytes);
+    if (reading == Reading::done) SINEW_CHECK(reader.take().body.size() <= kMost);
+    if (reading == Reading::refused) SINEW_CHECK(!reader.refusal().what.empty());
+  }
+}
+
+}  // namespace sinew::http

@@ -1,0 +1,224 @@
+// What a server promises about those who do not behave: each of them is answered or closed, and nobody else notices.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/random.h"
+#include "http/held_answers.h"
+#include "http/mutations.h"
+#include "http/raw_socket.h"
+
+namespace sinew::http {
+namespace {
+
+// The status, and that the body says what is wrong and what to do.
+std::string refusal(const std::string& answer) {
+  const std::string body = body_of(answer);
+  EXPECT_TRUE(body.starts_with("{\"error\":\"")) << answer;
+  EXPECT_NE(body.find("\"hint\":\""), std::string::npos) << answer;
+  return answer.substr(0, 12);
+}
+
+TEST(Limits, BodiesAndHeaders) {
+  HeldAnswers answers;
+  ServerOptions options;
+  options.max_body_bytes = 100'000;
+  options.max_header_bytes = 4096;
+  Server server(options, answers.handler());
+  const auto post = [](const std::string& length, const std::string& body) {
+    return "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " + length + "\r\n\r\n" + body;
+  };
+  RawClient client(server.port());
+  client.send(post("100000", std::string(100'000, 'b')));
+  EXPECT_EQ(body_of(client.message()), "POST / " + std::string(100'000, 'b'));
+  client.send("GET / HTTP/1.1\r\nHost: x\r\nX: " + std::string(3900, 'h') + "\r\n\r\n");
+  EXPECT_EQ(body_of(client.message()), "GET / ");
+
+  const std::string chunk = "ea60\r\n" + std::string(60'000, 'c') + "\r\n";
+  const std::string chunked = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const auto& [request, status] : std::vector<std::pair<std::string, std::string>>{
+           {post("100001", ""), "HTTP/1.1 413"},
+           {post("100001", std::string(100'001, 'b')), "HTTP/1.1 413"},
+           {post("18446744073709551615", "x"), "HTTP/1.1 413"},
+           {chunked + chunk + chunk + chunk + chunk, "HTTP/1.1 413"},
+           {chunked + "ffffffffffffffff\r\n", "HTTP/1.1 413"},
+           {chunked + "5;" + std::string(20'000, 'e'), "HTTP/1.1 431"},
+           {"GET / HTTP/1.1\r\nHost: x\r\nX: " + std::string(5000, 'h'), "HTTP/1.1 431"},
+           {"GET /" + std::string(5000, 't'), "HTTP/1.1 431"}}) {
+    RawClient wrong(server.port());
+    wrong.send(request);
+    EXPECT_EQ(refusal(wrong.rest()), status) << request.substr(0, 80);
+  }
+}
+
+TEST(Limits, WhatIsNoRequestIsRefused) {
+  HeldAnswers answers;
+  Server server({}, answers.handler());
+  const std::string host = "\r\nHost: x\r\n";
+  for (const std::string& request : {
+           std::string("hello\r\n\r\n"),
+           std::string("GET / HTTP/2.0\r\n\r\n"),
+           std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 15),
+           std::string("GET / HTTP/1.1\r\n\r\n"),
+           "GET x HTTP/1.1" + host + "\r\n",
+           "GET /%zz HTTP/1.1" + host + "\r\n",
+           "GET /%00 HTTP/1.1" + host + "\r\n",
+           "GET /?a=1&a=2 HTTP/1.1" + host + "\r\n",
+           "GET / HTTP/1.1" + host + "Host: y\r\n\r\n",
+           "GET / HTTP/1.1" + host + "X : 1\r\n\r\n",
+           "POST / HTTP/1.1" + host + "Content-Length: -1\r\n\r\n",
+           "POST / HTTP/1.1" + host + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+           "POST / HTTP/1.1" + host + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+           "POST / HTTP/1.1" + host + "Transfer-Encoding: gzip\r\n\r\n",
+           "POST / HTTP/1.1" + host + "Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n",
+           "POST / HTTP/1.1" + host + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+           "POST / HTTP/1.1" + host + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+           "POST / HTTP/1.1" + host + "Transfer-Encoding: chunked\r\n\r\nx\r\n\r\n",
+       }) {
+    RawClient client(server.port());
+    client.send(request + get("/after"));  // where the next request begins is not known any more
+    EXPECT_EQ(refusal(client.rest()), "HTTP/1.1 400") << request;
+  }
+}
+
+TEST(Limits, AnyBytesAtAll) {
+  HeldAnswers answers;
+  ServerOptions options;
+  options.max_body_bytes = 300;
+  options.read_seconds = kPatience;
+  Server server(options, answers.handler());
+  RawClient neighbour(server.port());
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    RandomStream random(random_key({seed, 1}));
+    const std::string bytes = mutated_request(random);
+    RawClient client(server.port());
+    client.send(bytes);
+    client.half_close();
+    const std::string all = client.rest();
+    ASSERT_TRUE(all.empty() || all.starts_with("HTTP/1.1 ")) << "seed " << seed << ": " << all;
+    if (seed % 50 != 0) continue;
+    neighbour.send(get("/" + std::to_string(seed)));
+    ASSERT_EQ(body_of(neighbour.message()), "GET /" + std::to_string(seed) + " ");
+  }
+}
+
+TEST(Limits, AClientThatTricklesIsClosed) {
+  HeldAnswers answers;
+  ServerOptions options;
+  options.read_seconds = 0.3;
+  Server server(options, answers.handler());
+  for (const std::string& start :
+       {std::string("GET / HTTP/1.1\r\nHost: "),
+        std::string("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 999\r\n\r\n"),
+        std::string("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n"), std::string("G")}) {
+    RawClient client(server.port());
+    client.send(start);
+    EXPECT_TRUE(eventually([&] {
+      ::usleep(20'000);
+      return !client.send("x");
+    })) << start;
+  }
+}
+
+TEST(Limits, AClientThatAsksNothingIsClosed) {
+  HeldAnswers answers;
+  ServerOptions options;
+  options.idle_seconds = 0.2;
+  Server server(options, answers.handler());
+  RawClient silent(server.port());
+  EXPECT_EQ(silent.rest(), "");
+  RawClient once(server.port());
+  once.send(get("/once"));
+  EXPECT_EQ(body_of(once.rest()), "GET /once ");
+}
+
+TEST(Limits, AClientThatDoesNotReadIsClosed) {
+  std::atomic<int> asked = 0;
+  ServerOptions options;
+  options.read_seconds = 0.3;
+  options.max_connections = 1;
+  Server server(options, [&](const Request& request, Answer answer) {
+    ++asked;
+    answer({200, std::string(request.path == "/big" ? 64 << 20 : 5, 'x'), "text/plain", {}});
+  });
+  RawClient lazy(server.port());
+  lazy.send(get("/big"));
+  ASSERT_TRUE(eventually([&] { return asked == 1; }));
+  EXPECT_TRUE(eventually([&] {  // there is only place for one
+    RawClient other(server.port());
+    other.send(get("/"));
+    return body_of(other.message()) == "xxxxx";
+  }));
+}
+
+TEST(Limits, AnAnswerThatComesTooLate) {
+  HeldAnswers answers;
+  ServerOptions options;
+  options.answer_seconds = 0.1;
+  Server server(options, answers.handler());
+  RawClient client(server.port());
+  client.send(get("/hold"));
+  const std::string answer = client.message();
+  EXPECT_EQ(refusal(answer), "HTTP/1.1 504");
+  client.send(get("/hold"));
+  ASSERT_TRUE(eventually([&] { return answers.count() == 2; }));
+  const auto held = answers.take();
+  held.front().second({200, "of the first", "text/plain", {}});
+  EXPECT_EQ(refusal(client.message()), "HTTP/1.1 504") << "the second request got the first one's answer";
+}
+
+TEST(Limits, OneConnectionTooMany) {
+  HeldAnswers answers;
+  ServerOptions options;
+  options.max_connections = 2;
+  Server server(options, answers.handler());
+  {
+    RawClient first(server.port()), second(server.port());
+    first.send(get("/1"));
+    second.send(get("/2"));
+    EXPECT_EQ(body_of(first.message()), "GET /1 ");
+    EXPECT_EQ(body_of(second.message()), "GET /2 ");
+    RawClient third(server.port());
+    third.send(get("/3"));
+    EXPECT_EQ(third.rest(), "");
+    first.send(get("/4"));
+    EXPECT_EQ(body_of(first.message()), "GET /4 ");
+  }
+  EXPECT_TRUE(eventually([&] {
+    RawClient client(server.port());
+    client.send(get("/5"));
+    return body_of(client.message()) == "GET /5 ";
+  }));
+}
+
+TEST(Limits, RequestsWaitingBehindALongPollAreBounded) {
+  HeldAnswers answers;
+  Server server({}, answers.handler());
+  RawClient client(server.port());
+  client.send(get("/hold"));
+  ASSERT_TRUE(eventually([&] { return answers.count() == 1; }));
+  constexpr int kMany = 20'000;  // several times what the server reads ahead, and what sockets hold
+  std::thread writer([&] {
+    std::string all;
+    for (int i = 0; i < kMany; ++i) all += get("/" + std::to_string(i) + "?" + std::string(400, 'q'));
+    EXPECT_TRUE(client.send(all));
+  });
+  answers.take().front().second({200, "held", "text/plain", {}});
+  EXPECT_EQ(body_of(client.message()), "held");
+  for (int i = 0; i < kMany; ++i) ASSERT_TRUE(body_of(client.message()).starts_with("GET /" + std::to_string(i) + "?"));
+  writer.join();
+}
+
+TEST(Limits, AClientMayWaitForLeaveToSend) {
+  HeldAnswers answers;
+  Server server({}, answers.handler());
+  RawClient client(server.port());
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
+  EXPECT_EQ(client.message(), "HTTP/1.1 100 Continue\r\n\r\n");
+  client.send("abc");
+  EXPECT_EQ(body_of(client.message()), "POST / abc");
+}
+
+}  // namespace
+}  // namespace sinew::http

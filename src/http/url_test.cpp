@@ -1,0 +1,107 @@
+#include "http/url.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "http/judge.h"
+#include "http/mutations.h"
+
+namespace sinew::http {
+namespace {
+
+TEST(Url, WhatIsOne) {
+  struct Case {
+    std::string text, host;
+    bool tls;
+    int port;
+  };
+  for (const Case& expected :
+       {Case{"http://127.0.0.1:4711", "127.0.0.1", false, 4711},
+        Case{"https://coordinator.example:1/", "coordinator.example", true, 1},
+        Case{"http://[::1]:65535", "::1", false, 65535}, Case{"http://[fe80::1:2]", "fe80::1:2", false, 80},
+        Case{"https://my_host-2", "my_host-2", true, 443}}) {
+    const auto url = parse_url(expected.text);
+    ASSERT_TRUE(url) << expected.text << " " << url.error();
+    EXPECT_EQ(url->host, expected.host);
+    EXPECT_EQ(url->tls, expected.tls);
+    EXPECT_EQ(url->port, expected.port);
+  }
+  EXPECT_EQ(authority("::1", 80), "[::1]:80");
+  EXPECT_EQ(authority("x", 80), "x:80");
+}
+
+TEST(Url, WhatIsNone) {
+  for (const std::string text : {"",
+                                 "x",
+                                 "http:",
+                                 "http:/",
+                                 "http://",
+                                 "http:///",
+                                 "http://:80",
+                                 "HTTP://x",
+                                 "ftp://x",
+                                 "http://x:",
+                                 "http://x:0",
+                                 "http://x:65536",
+                                 "http://x:-1",
+                                 "http://x:+1",
+                                 "http://x: 1",
+                                 "http://x:1a",
+                                 "http://x:000001",
+                                 "http://x/y",
+                                 "http://x?y",
+                                 "http://x#y",
+                                 "http://x//",
+                                 "http://u@x",
+                                 "http://u:p@x:1",
+                                 "http://a b",
+                                 "http://a\nb:1",
+                                 "http://[::1",
+                                 "http://[::1]x:1",
+                                 "http://[::1]1",
+                                 "http://[]",
+                                 "http://[1.2.3.4]",
+                                 "http://::1:80",
+                                 "http://[::1%lo]",
+                                 "http://1",
+                                 "http://127.1",
+                                 "http://1.2.3.400",
+                                 "http://.x",
+                                 "http://a..b",
+                                 "http://-x",
+                                 "http://x\xff"}) {
+    const auto url = parse_url(text);
+    EXPECT_FALSE(url) << text;
+    if (!url) EXPECT_FALSE(url.error().empty());
+  }
+  EXPECT_FALSE(parse_url(std::string("http://x\0y:1", 12)));
+  EXPECT_FALSE(parse_url(std::string("http://[::1\0]:1", 15)));
+  EXPECT_FALSE(parse_url("http://" + std::string(300, 'x')));
+}
+
+TEST(Target, PathsAndQueries) {
+  const auto target = parse_target("/a%2Fb+c/?x=%3D&=y&z&&last=a=b+%2B");
+  ASSERT_TRUE(target) << target.error();
+  EXPECT_EQ(target->path, "/a/b+c/");
+  EXPECT_EQ(target->query, (std::map<std::string, std::string>{{"x", "="}, {"", "y"}, {"z", ""}, {"last", "a=b +"}}));
+  EXPECT_EQ(parse_target("http://x:1/a?b")->path, "/a");
+  EXPECT_EQ(parse_target("*")->path, "*");
+  for (const std::string text :
+       {"", "a", "**", "http://x", "/%", "/%1", "/%g0", "/%00", "/?%", "/?a=%4", "/#a", "/?a&a", "/?a=1&%61=2"}) {
+    EXPECT_FALSE(parse_target(text)) << text;
+  }
+}
+
+TEST(AnyText, IsReadOrRefused) {
+  const std::string samples[] = {"http://127.0.0.1:80/", "https://[::1]:4711", "http://host.name",
+                                 "/a/b?c=d&e=%20f+g",    "http://x/y?z",       "*"};
+  for (uint64_t seed = 0; seed < 20'000; ++seed) {
+    RandomStream random(random_key({seed, 3}));
+    const std::string text = mutated(samples[random.below(std::size(samples))], random);
+    judge_url(text);
+    judge_target(text);
+  }
+}
+
+}  // namespace
+}  // namespace sinew::http
