@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <iostream>
 
 #include "group/simulation.h"
 
@@ -13,19 +14,15 @@ using simulation::Script;
 using simulation::Town;
 using simulation::World;
 
-// One script over members in memory; how many joiners gave up.
-int64_t play(const Script& script) {
+// One script over members in memory.
+Town::Told play(const Script& script) {
   link::MemoryNetwork network;
   World world;
   world.join = [&](link::Events events) { return network.join(std::move(events)); };
   world.kill = [&](MemberId id) { network.kill(id); };
   Town town(script, world);
   town.run();
-  return town.put_out_joiners();
-}
-
-uint64_t seeds(uint64_t count) {
-  return std::getenv("SINEW_LONG") != nullptr ? count * 10 : count;
+  return town.told();
 }
 
 Script random_script(uint64_t seed) {
@@ -54,13 +51,30 @@ TEST(Group, MoreMembersThanShards) {
   for (uint64_t seed = 0; seed < 3; ++seed) play({.seed = 200 + seed, .members = 20, .rounds = 4});
 }
 
-TEST(Group, ARandomlyTroubledGroupGetsTheRootsOfOneProcess) {
-  int64_t gave_up = 0;
-  for (uint64_t seed = 0; seed < 150; ++seed) {
-    gave_up += play(random_script(1000 + seed));
-    ASSERT_FALSE(HasFailure()) << "seed " << 1000 + seed;
+// Plays random scripts and tells what happened in them.
+Town::Told play_random(uint64_t first, uint64_t count) {
+  Town::Told told;
+  for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
+    told += play(random_script(seed));
+    EXPECT_FALSE(testing::Test::HasFailure()) << "seed " << seed;
   }
-  RecordProperty("joiners_that_gave_up", std::to_string(gave_up));
+  std::cout << "killed " << told.killed << ", joined " << told.joined << " (" << told.seated << " seated, "
+            << told.gave_up << " gave up), views " << told.views << ", shards healed " << told.healed
+            << ", computed twice " << told.recomputed << '\n';
+  return told;
+}
+
+TEST(Group, ARandomlyTroubledGroupGetsTheRootsOfOneProcess) {
+  const auto told = play_random(1000, 150);
+  // Enough must have happened for the test to say something.
+  EXPECT_GT(told.killed, 50);
+  EXPECT_GT(told.joined, 30);
+  EXPECT_GT(told.healed, 30);
+}
+
+TEST(LongGroup, ARandomlyTroubledGroupGetsTheRootsOfOneProcess) {
+  if (std::getenv("SINEW_LONG") == nullptr) GTEST_SKIP();
+  play_random(100000, 5000);
 }
 
 }  // namespace

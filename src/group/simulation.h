@@ -130,8 +130,12 @@ class Town {
  public:
   Town(const Script& script, World world);
   ~Town();
-  void run();  // to the end of the job, then checks what must hold; failures are gtest's
-  int64_t put_out_joiners() const { return put_out_joiners_; }
+  void run();    // to the end of the job, then checks what must hold; failures are gtest's
+  struct Told {  // what happened, so that a test can ask for enough of it
+    int64_t killed = 0, joined = 0, seated = 0, gave_up = 0, healed = 0, recomputed = 0, views = 0;
+    void operator+=(const Told& other);
+  };
+  const Told& told() const { return told_; }
 
  private:
   friend class Person;
@@ -162,7 +166,8 @@ class Town {
   std::vector<std::function<void()>> actions_;
   std::vector<int64_t> moments_;  // in shards delivered by all
   std::set<MemberId> leaving_;
-  int64_t next_id_ = 1, put_out_joiners_ = 0;
+  int64_t next_id_ = 1;
+  Told told_;
 };
 
 }  // namespace sinew::group::simulation

@@ -114,7 +114,6 @@ void Person::live() {
 // With the first view there is; a joiner with what its donor gave it.
 bool Person::start() {
   while (!town_.stopping_) {
-    group_->ahead();
     const cluster::View view = group_->view();
     const cluster::Seat* seat = view.find(id);
     if (asked_to_end) throw PutOut("asked to end");
@@ -157,13 +156,13 @@ void Person::rounds() {
     const bool computes = seat != nullptr && !seat->joining;
     if (!computes && !group_->ahead()) caught_up = true;
     group_->begin(shape.shards, shape.lengths, "round " + std::to_string(round) + " by " + std::to_string(id.value));
-    std::vector<std::thread> lanes;
+    std::vector<std::jthread> lanes;  // joined whatever is thrown
     for (int lane_index = 1; lane_index < lanes_; ++lane_index) {
       lanes.emplace_back(
           [this, round, random = RandomStream(RandomKey{random_.bits64()})] { lane(round, state_, random); });
     }
     lane(round, state_, RandomStream(RandomKey{random_.bits64()}));
-    for (auto& one : lanes) one.join();
+    lanes.clear();
     auto rows = blank(shape.lengths);
     std::vector<float*> out;
     for (auto& row : rows) out.push_back(row.data());

@@ -32,6 +32,16 @@ Town::Town(const Script& script, World world)
   std::reverse(moments_.begin(), moments_.end());
 }
 
+void Town::Told::operator+=(const Told& other) {
+  killed += other.killed;
+  joined += other.joined;
+  seated += other.seated;
+  gave_up += other.gave_up;
+  healed += other.healed;
+  recomputed += other.recomputed;
+  views += other.views;
+}
+
 Town::~Town() {
   stopping_ = true;
   for (const auto& person : people_) person->end("the test is over");
@@ -106,6 +116,7 @@ void Town::kill_some() {
     if (others == 0) continue;
     if (world_.kill) world_.kill(victim->id);
     victim->end("killed");
+    ++told_.killed;
   }
 }
 
@@ -126,6 +137,7 @@ void Town::add_joiner() {
     publish("one joins");
   }
   joiner->adopt_from_now_on();
+  ++told_.joined;
   people_.push_back(std::move(joiner));
 }
 
@@ -193,6 +205,7 @@ void Town::seat_those_who_caught_up() {
       seat.joining = false;
       seat.donor = {};
       changed = true;
+      ++told_.seated;
     }
   }
   if (!changed) return;
@@ -214,12 +227,13 @@ void Town::check() {
   std::optional<uint64_t> history;
   for (const auto& person : people_) {
     computed += person->delivered(0);
+    told_.healed += person->counts().healed;
     if (person->over() || person->asked_to_end) {
       const auto why = person->why();
       EXPECT_FALSE(why.starts_with("Error")) << "seed " << script_.seed << ", member " << person->id << ": " << why;
       if (!person->asked_to_end) {  // it gave up by itself: only one who never computed may
         EXPECT_FALSE(person->established) << "seed " << script_.seed << ", member " << person->id << ": " << why;
-        ++put_out_joiners_;
+        ++told_.gave_up;
       }
       lost += person->delivered(person->last_round().value_or(0) - 1);
       continue;
@@ -232,6 +246,8 @@ void Town::check() {
     if (!history) history = person->history();
     EXPECT_EQ(person->history(), *history) << "seed " << script_.seed << ", member " << person->id;
   }
+  told_.recomputed = computed - shards;
+  told_.views = view_.generation.value;
   EXPECT_GT(alive, 0) << "seed " << script_.seed;
   EXPECT_GE(computed, shards);
   EXPECT_LE(computed - shards, lost) << "seed " << script_.seed
