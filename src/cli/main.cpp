@@ -22,6 +22,7 @@ constexpr Command kCommands[] = {
     {"ps", "the workers of a run that trains", run_ps},
     {"scale", "more or fewer workers for a run that trains", run_scale},
     {"control", "stop, checkpoint, learning rate ... of a run that trains", run_control},
+    {"join", "one more worker for a run, from this machine", run_join},
     {"chaos", "kill workers of a run by a seed, and compare it with an undisturbed one", run_chaos},
     {"coordinator", nullptr, run_coordinator},
     {"eval", "metrics of a trained model on a part of the data", run_eval},

@@ -66,6 +66,10 @@ class Supervisor {
   Supervisor(const SupervisorOptions& options, Clock& clock)
       : options_(options), clock_(clock), log_(options.run_directory, "supervisor", clock) {
     state_.wanted = options.workers;
+    if (!log_.take_run()) {
+      throw Error(options.run_directory + " is being trained by another sinew train",
+                  "sinew ps " + options.run_directory + " shows its workers");
+    }
   }
 
   int run() {

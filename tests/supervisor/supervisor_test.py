@@ -170,6 +170,14 @@ class Supervisor(unittest.TestCase):
             (run.directory / "finish").touch()
             run.ends(0)
 
+    def test_a_second_supervisor_is_refused(self):
+        with Run(self, 2) as run:
+            before = run.wait_computing(2)
+            done = run.sinew("resume", str(run.directory), "--workers", "2")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("is being trained by another sinew train", done.stderr)
+            self.assertEqual(run.pids(), before)
+
     def test_control_reaches_the_lead(self):
         with Run(self, 2) as run:
             run.wait_computing(2)
