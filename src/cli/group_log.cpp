@@ -1,10 +1,7 @@
 #include "cli/group_log.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
-
-#include <cerrno>
 
 namespace sinew::cli {
 
@@ -16,10 +13,6 @@ GroupLog::GroupLog(const std::string& run_directory, std::string who, Clock& clo
 
 GroupLog::~GroupLog() {
   if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-bool GroupLog::take_run() {
-  return descriptor_ < 0 || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
 void GroupLog::write(const std::string& sentence) {

@@ -14,8 +14,6 @@ class GroupLog {
   ~GroupLog();
   GroupLog(const GroupLog&) = delete;
   GroupLog& operator=(const GroupLog&) = delete;
-  // One process at a time has it, until it ends: the run's supervisor. False: another has it.
-  bool take_run();
   void write(const std::string& sentence);  // any thread
 
  private:

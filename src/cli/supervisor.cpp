@@ -14,6 +14,7 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/process.h"
+#include "checkpoint/checkpoint.h"
 #include "cli/group_file.h"
 #include "cli/group_line.h"
 #include "cli/group_log.h"
@@ -66,10 +67,9 @@ class Supervisor {
   Supervisor(const SupervisorOptions& options, Clock& clock)
       : options_(options), clock_(clock), log_(options.run_directory, "supervisor", clock) {
     state_.wanted = options.workers;
-    if (!log_.take_run()) {
-      throw Error(options.run_directory + " is being trained by another sinew train",
-                  "sinew ps " + options.run_directory + " shows its workers");
-    }
+    auto lock = checkpoint::RunLock::take(options.run_directory);
+    if (!lock) throw Error(lock.error(), "sinew ps " + options.run_directory + " shows its workers");
+    lock_ = std::move(*lock);
   }
 
   int run() {
@@ -207,7 +207,8 @@ class Supervisor {
     process.command = {worker_program()};
     const auto words = worker_words(options_, started_ >= options_.workers);
     process.command.insert(process.command.end(), words.begin(), words.end());
-    process.environment = {{"SINEW_COORDINATOR_FILE", group_file_path(options_.run_directory)}};
+    process.environment = {{"SINEW_COORDINATOR_FILE", group_file_path(options_.run_directory)},
+                           {"SINEW_LOCAL_WORKERS", std::to_string(options_.workers)}};
     if (std::getenv("MKL_CBWR") == nullptr) process.environment["MKL_CBWR"] = "AUTO";
     process.death_signal = SIGKILL;  // the run's end; the newest checkpoint stands
     Process worker(process);
@@ -232,6 +233,7 @@ class Supervisor {
 
   const SupervisorOptions& options_;
   Clock& clock_;
+  std::optional<checkpoint::RunLock> lock_;
   Signals signals_;  // before anything that may start a thread
   GroupLog log_;
   Supervision state_;

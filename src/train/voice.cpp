@@ -24,7 +24,8 @@ Voice::Voice(report::ReporterOptions options, const std::map<std::string, std::s
 
 bool Voice::heard() {
   if (reporter_) return true;
-  if (members_ != nullptr && !members_->lead()) return false;
+  // Not before this process may write: then the files hold all that the lead before it wrote.
+  if (members_ != nullptr && !(members_->lead() && members_->may_write())) return false;
   reporter_ = std::make_unique<report::Reporter>(options_, clock_);
   reporter_->hparams(hparams_);
   for (const auto& [step, record] : std::exchange(remembered_, {})) record(*reporter_);
@@ -48,7 +49,10 @@ void Voice::ledger(Step step, Digest digest) {
 }
 
 void Voice::say(report::Level level, const std::string& event, const std::string& text) {
-  if (heard()) reporter_->say(level, event, text);
+  if (heard()) return reporter_->say(level, event, text);
+  if (!members_->lead()) return;
+  const Step step = remembered_.empty() ? Step(0) : remembered_.back().first;
+  keep(step, [=](report::Reporter& reporter) { reporter.say(level, event, text); });
 }
 
 void Voice::progress(const report::Progress& progress) {

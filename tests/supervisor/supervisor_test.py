@@ -175,7 +175,7 @@ class Supervisor(unittest.TestCase):
             before = run.wait_computing(2)
             done = run.sinew("resume", str(run.directory), "--workers", "2")
             self.assertEqual(done.returncode, 1)
-            self.assertIn("is being trained by another sinew train", done.stderr)
+            self.assertIn("sinew ps", done.stderr)
             self.assertEqual(run.pids(), before)
 
     def test_control_reaches_the_lead(self):
