@@ -228,9 +228,10 @@ TEST_P(LinksTest, EventsMaySend) {
 
 TEST_P(LinksTest, QueuedBytesFallToNothingOnceThePeerTakesThem) {
   const auto a = member(1), b = member(2);
+  const Frame big = frame_of(1, 0, 1 << 20);
   EXPECT_EQ(a->links().queued_bytes(b->id()), 0U);
   a->links().connect({b->peer()});
-  for (int i = 0; i < 50; ++i) a->links().send(b->id(), frame_of(i, 0, 1 << 20));
+  for (int i = 0; i < 50; ++i) a->links().send(b->id(), big);
   EXPECT_GE(a->links().queued_bytes(b->id()), size_t{50} << 20);
   b->links().connect({a->peer()});
   ASSERT_TRUE(b->await_frames(*a, 50));
