@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -145,6 +146,10 @@ struct WriterOptions {
   std::string root;
   std::string mirror;  // root of a second copy, on another device or machine; empty: none
   int64_t keep = 2, keep_best = 1;
+  // Asked, by the writer's thread, before each effect on disk that others see: a step directory appears, `last` or
+  // `best` moves, a checkpoint is deleted, here or in the mirror. False: that attempt is not made and not repeated; the
+  // next snapshot brings its own. Empty: always this process's turn.
+  std::function<bool()> may_write = nullptr;
 };
 
 struct WriterStatus {

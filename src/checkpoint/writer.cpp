@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "checkpoint/names.h"
 #include "checkpoint/publish.h"
+#include "checkpoint/turn_disk.h"
 
 namespace sinew::checkpoint {
 namespace {
@@ -80,14 +81,14 @@ Snapshot borrowed(const OwnedSnapshot& owned) {
 
 struct Writer::State {
   State(Disk& disk_, WriterOptions options_, Clock& clock_)
-      : disk(disk_),
-        options(std::move(options_)),
+      : options(std::move(options_)),
+        disk(disk_, options.may_write),
         clock(clock_),
         here(disk, options.root),
         there(disk, options.mirror) {}
 
-  Disk& disk;
   const WriterOptions options;
+  TurnDisk disk;
   Clock& clock;
   Shelf here, there;  // the writer thread's own
 
@@ -115,11 +116,13 @@ struct Writer::State {
     status.trouble = std::move(text);
   }
 
-  // Runs one piece of work; its trouble is remembered unless an earlier piece already has one.
+  // Runs one piece of work, if it is this process's turn; its trouble is remembered unless an earlier piece already has
+  // one.
   template <typename Work>
   bool attempt(const char* what, std::string& trouble, Work work) {
     std::string text;
     try {
+      disk.ask();
       work();
       return true;
     } catch (const Error& error) {
@@ -170,12 +173,12 @@ struct Writer::State {
     here.vouch(step);
     attempt("saved, but not pointed at by 'last'", trouble, [&] { point(disk, options.root, "last", step); });
     attempt("saved, but not pointed at by 'best'", trouble, [&] { point_best(); });
-    attempt("saved, but not to the mirror", trouble, [&] { copy_to_mirror(directory, step); });
+    if (!options.mirror.empty())
+      attempt("saved, but not to the mirror", trouble, [&] { copy_to_mirror(directory, step); });
     attempt("saved, but old ones were not deleted", trouble, [&] { here.tidy(kept_best(), options.keep, step); });
   }
 
   void copy_to_mirror(const std::string& directory, Step step) {
-    if (options.mirror.empty()) return;
     mirror(disk, directory, options.mirror);
     there.vouch(step);
     {

@@ -14,7 +14,6 @@ constexpr size_t kMostWaiting = 8 << 20;
 }  // namespace
 
 AppendFile::~AppendFile() {
-  flush();
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
@@ -22,7 +21,7 @@ void AppendFile::append(std::string_view record) {
   if (waiting_.size() + record.size() > kMostWaiting) flush();
   if (waiting_.size() + record.size() > kMostWaiting) {
     ++dropped_;
-    last_code_ = code_;
+    why_dropped_ = refused_ ? "not this process's turn to write" : std::strerror(code_);
     return;
   }
   waiting_.append(record);
@@ -38,6 +37,8 @@ bool AppendFile::open() {
 
 void AppendFile::flush() noexcept {
   if (waiting_.empty()) return;
+  refused_ = may_write_ && !may_write_();
+  if (refused_) return;
   if (!open()) {
     code_ = errno;
     return;
@@ -63,7 +64,7 @@ std::string AppendFile::trouble() const {
     return text;
   }
   if (dropped_ > 0) {
-    return std::to_string(dropped_) + " records are missing from " + path_ + ": " + std::strerror(last_code_);
+    return std::to_string(dropped_) + " records are missing from " + path_ + ": " + why_dropped_;
   }
   return other_trouble_;
 }

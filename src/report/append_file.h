@@ -2,10 +2,11 @@
 //
 // A full disk, a lost directory or a read-only file system keeps records waiting in memory (up to a bound, then new
 // ones are dropped and counted); every flush tries again from the very byte where the last write stopped, so the file
-// is whole again when space returns.
+// is whole again when space returns. The same while it is not this process's turn to write.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -13,10 +14,12 @@ namespace sinew::report {
 
 class AppendFile {
  public:
-  explicit AppendFile(std::string path) : path_(std::move(path)) {}  // opened, and created, by the first flush
+  // Opened, and created, by the first flush. `may_write` is asked before each write and must not throw; empty: always.
+  explicit AppendFile(std::string path, std::function<bool()> may_write = nullptr)
+      : path_(std::move(path)), may_write_(std::move(may_write)) {}
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
-  ~AppendFile();
+  ~AppendFile();  // does not flush: whoever owns the file may be half gone already
 
   void append(std::string_view record);
   void flush() noexcept;  // what waits goes to the kernel, as far as it will take it
@@ -30,9 +33,11 @@ class AppendFile {
   bool open();
 
   std::string path_, waiting_, other_trouble_;
+  std::function<bool()> may_write_;
+  bool refused_ = false;  // the last attempt was not this process's turn
   int descriptor_ = -1;
-  int code_ = 0;       // errno of the last failed attempt; 0: none
-  int last_code_ = 0;  // of the trouble that made records drop
+  int code_ = 0;  // errno of the last failed attempt; 0: none
+  std::string why_dropped_;
   int64_t dropped_ = 0;
 };
 

@@ -72,6 +72,27 @@ TEST(AppendFile, memory_is_bounded_and_losses_are_counted) {
   EXPECT_EQ(file.trouble(), "cannot write " + (directory / "x") + ": No space left on device (12 records lost)");
 }
 
+TEST(AppendFile, out_of_turn_records_wait_and_nothing_is_touched) {
+  const TemporaryDirectory directory;
+  bool turn = false;
+  AppendFile file(directory / "x", [&] { return turn; });
+  file.append("one\n");
+  file.flush();
+  EXPECT_FALSE(std::filesystem::exists(directory / "x"));
+  EXPECT_EQ(file.trouble(), "");
+  turn = true;
+  file.flush();
+  EXPECT_EQ(read_file(directory / "x"), "one\n");
+  turn = false;
+  const std::string record(1 << 20, 'x');
+  for (int i = 0; i < 20; ++i) file.append(record);
+  EXPECT_EQ(read_file(directory / "x"), "one\n");
+  EXPECT_EQ(file.trouble(), "12 records are missing from " + (directory / "x") + ": not this process's turn to write");
+  turn = true;
+  file.flush();
+  EXPECT_EQ(read_file(directory / "x").size(), 4U + (8 << 20));
+}
+
 TEST(AppendFile, appears_late_when_its_directory_does) {
   const TemporaryDirectory directory;
   AppendFile file(directory / "later/x");

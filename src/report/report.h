@@ -54,12 +54,15 @@ struct ReporterOptions {
   double plain_interval_seconds = 5;  // between progress lines when not a TTY
   std::optional<Step> resumed_at;     // files are cut back to this step first (records after it are dropped)
   std::function<void(std::string_view)> output, errors;  // empty: stdout and stderr; tests and embedders listen here
+  // Is it this process's turn to write? While false no file is touched: records are kept (up to the same bound as on a
+  // full disk) and cutting back waits too. Asked before each write, on the caller's thread; must not throw. Empty:
+  // always.
+  std::function<bool()> may_write = nullptr;
 };
 
 // No call throws or waits because of the disk: what can not be written is kept (up to a bound), tried again every
 // second, told once as a warning and shown by trouble(). Lines reach the kernel within a second of the next call of any
 // kind; call flush() before a checkpoint is saved, so that a resume finds every record up to it.
-
 class Reporter {
  public:
   Reporter(ReporterOptions options, Clock& clock);

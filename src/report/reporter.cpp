@@ -41,10 +41,11 @@ struct Reporter::State {
       : options(std::move(given)),
         clock(the_clock),
         screen(options),
-        metrics(in(options.directory, "metrics.jsonl")),
-        log(in(options.directory, "log.jsonl")),
-        ledger(in(options.directory, "ledger.jsonl")) {}
+        metrics(in(options.directory, "metrics.jsonl"), [this] { return own_turn(); }),
+        log(in(options.directory, "log.jsonl"), [this] { return own_turn(); }),
+        ledger(in(options.directory, "ledger.jsonl"), [this] { return own_turn(); }) {}
 
+  bool own_turn();
   void cut_back();
   void open_events();
   void flush_files();
@@ -62,13 +63,20 @@ struct Reporter::State {
   AppendFile metrics, log, ledger;
   std::optional<AppendFile> events;  // TensorBoard
   std::optional<Step> step;          // the newest anyone told
-  bool has_hparams = false, finished = false;
+  bool has_hparams = false, finished = false, cut = false;
   double flushed_at = 0;
   std::optional<double> shown_at;
   std::optional<Progress> unshown;  // the newest progress, while the line is not due yet
   std::vector<std::string> told;    // paths whose trouble was told
   std::string line;                 // scratch
 };
+
+// May files be written now? The files of an earlier attempt are cut back before the first record follows them.
+bool Reporter::State::own_turn() {
+  if (options.may_write && !options.may_write()) return false;
+  if (!std::exchange(cut, true)) cut_back();
+  return true;
+}
 
 // Each file on its own: one that can not be cut does not keep the others from it.
 void Reporter::State::cut_back() {
@@ -93,12 +101,13 @@ void Reporter::State::cut_back() {
 void Reporter::State::open_events() {
   if (!options.tensorboard) return;
   const double now = clock.wall_seconds();
-  events.emplace(new_event_path(options.directory, now));
+  events.emplace(new_event_path(options.directory, now), [this] { return own_turn(); });
   events->append(version_record(now));
   events->append(session_start_record(now, options.resumed_at ? options.resumed_at->value + 1 : 0));
 }
 
 void Reporter::State::flush_files() {
+  own_turn();  // with nothing to write there may still be something to cut
   for (AppendFile* file : files()) file->flush();
   flushed_at = clock.monotonic_seconds();
   tell_troubles();
@@ -149,7 +158,6 @@ void Reporter::State::show(const Progress& progress, bool last) {
 
 Reporter::Reporter(ReporterOptions options, Clock& clock) : state_(std::make_unique<State>(std::move(options), clock)) {
   state_->open_events();
-  state_->cut_back();
   state_->flush_files();
 }
 

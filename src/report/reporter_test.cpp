@@ -316,6 +316,73 @@ TEST(Reporter, trouble_is_over_when_space_returns) {
   EXPECT_EQ(read_metrics(bench.directory / "metrics.jsonl").size(), 2U);
 }
 
+std::map<std::string, std::string> files_in(const std::string& directory) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    files[entry.path().filename().string()] = read_file(entry.path().string());
+  return files;
+}
+
+TEST(Reporter, out_of_turn_no_file_changes_and_no_record_is_lost) {
+  for (const bool tensorboard : {true, false}) {
+    Bench bench;
+    bench.options_.tensorboard = tensorboard;
+    {
+      Reporter reporter = bench.make();
+      for (int64_t step = 1; step <= 20; ++step) reporter.metrics(Step(step), step, {{"train/loss", 1}});
+      reporter.hparams({{"lr", "1"}});
+      reporter.finish(true);
+    }
+    std::ofstream(bench.directory / "metrics.jsonl", std::ios::app) << "{\"step\":21,\"tr";
+    const auto before = files_in(bench.directory.path);
+    bool turn = false;
+    bench.options_.resumed_at = Step(12);
+    ReporterOptions options = bench.options();
+    options.may_write = [&] { return turn; };
+    Reporter reporter(options, bench.clock);
+    const auto train_step = [&](int64_t step) {
+      reporter.metrics(Step(step), step, {{"train/loss", 2}});
+      reporter.ledger(Step(step), {1, static_cast<uint64_t>(step)});
+      reporter.say(Level::info, "x", "goes on");
+      bench.clock.now += 1;
+      reporter.flush();
+    };
+    for (int64_t step = 13; step <= 16; ++step) train_step(step);
+    EXPECT_EQ(files_in(bench.directory.path), before);
+    EXPECT_EQ(reporter.trouble(), "");
+    EXPECT_EQ(bench.errors, "");
+    EXPECT_EQ(bench.terminal.done.size(), 4U) << "the screen is nobody else's";
+    turn = true;
+    train_step(17);
+    const auto records = read_metrics(bench.directory / "metrics.jsonl");
+    ASSERT_EQ(records.size(), 17U);
+    for (size_t i = 0; i < records.size(); ++i) {
+      EXPECT_EQ(records[i].step, static_cast<int64_t>(i) + 1);
+      EXPECT_EQ(records[i].values.at("train/loss"), i < 12 ? 1 : 2);
+    }
+    EXPECT_EQ(bench.log().size(), 5U);
+    if (tensorboard) {
+      EXPECT_EQ(scalars_in(bench.directory.path).at("train/loss").size(), 17U);
+    }
+    turn = false;
+    const auto then = files_in(bench.directory.path);
+    train_step(18);
+    reporter.finish(true);
+    EXPECT_EQ(files_in(bench.directory.path), then);
+  }
+}
+
+TEST(Reporter, what_never_had_its_turn_is_lost_and_harms_nobody) {
+  Bench bench;
+  {
+    ReporterOptions options = bench.options();
+    options.may_write = [] { return false; };
+    Reporter reporter(options, bench.clock);
+    reporter.metrics(Step(1), 1, {{"a", 1}});
+  }
+  EXPECT_EQ(files_in(bench.directory.path).size(), 0U);
+}
+
 TEST(Reporter, without_tensorboard_no_event_file) {
   Bench bench;
   bench.options_.tensorboard = false;
