@@ -231,6 +231,15 @@ void write_durably(Disk& disk, const std::string& path, std::span<const std::byt
   write_durably(disk, path, [&](Disk::File& file) { file.write(bytes); });
 }
 
+void write_durably(Disk& disk, const std::string& path, std::string_view text) {
+  write_durably(disk, path, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+std::string read_text(Disk& disk, const std::string& path) {
+  const std::vector<std::byte> bytes = disk.read(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 void write_durably(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill) {
   static std::atomic<uint64_t> calls = 0;
   const fs::path target(path);

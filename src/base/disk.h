@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -63,7 +64,11 @@ Disk& system_disk();
 // Whole file, durable and atomic: temporary beside it, fsync, rename, fsync of the parent. The temporary's name is the
 // call's own, so that two writers of one path can not mix their bytes; it is removed when the call fails.
 void write_durably(Disk& disk, const std::string& path, std::span<const std::byte> bytes);
+void write_durably(Disk& disk, const std::string& path, std::string_view text);
 void write_durably(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill);
+
+// The whole file as text, whatever bytes it holds.
+std::string read_text(Disk& disk, const std::string& path);
 
 // Makes the directories that are missing, and makes the names of all on the path durable: one found there may have been
 // made by a process that died before it synced the parent.

@@ -58,6 +58,21 @@ int code_of(auto call) {
   return 0;
 }
 
+TEST(SystemDisk, TextIsItsBytesAndNothingElse) {
+  const Folder folder;
+  Disk& disk = system_disk();
+  std::string every;
+  for (int i = 0; i < 256; ++i) every.push_back(static_cast<char>(i));
+  for (const std::string& text : {std::string(), std::string("a line\r\n"), std::string("\0\0", 2), every}) {
+    write_durably(disk, folder / "a", text);
+    EXPECT_EQ(read_text(disk, folder / "a"), text);
+    EXPECT_EQ(disk.read(folder / "a"), bytes_of(text));
+  }
+  write_durably(disk, folder / "b", "a literal is text too");
+  EXPECT_EQ(read_text(disk, folder / "b"), "a literal is text too");
+  EXPECT_EQ(code_of([&] { read_text(disk, folder / "absent"); }), ENOENT);
+}
+
 TEST(SystemDisk, ReadsBackWhatItWroteWhateverTheSize) {
   const Folder folder;
   Disk& disk = system_disk();

@@ -28,9 +28,9 @@ class Reader {
       if (!disk_.exists(directory_)) found(kManifest, "is missing, with its whole directory");
       if (!disk_.exists(path)) found(kManifest, "is missing: nothing says what this directory should hold");
       if (disk_.size(path) > kMaxManifestBytes) found(kManifest, "is larger than 64 MiB");
-      const auto raw = disk_.read(path);
-      bytes_ += raw.size();
-      auto manifest = parse_manifest({reinterpret_cast<const char*>(raw.data()), raw.size()});
+      const std::string text = read_text(disk_, path);
+      bytes_ += text.size();
+      auto manifest = parse_manifest(text);
       if (!manifest) found(kManifest, manifest.error());
       manifest_ = std::move(*manifest);
       const auto named = parse_step_name(last_part(directory_));

@@ -68,7 +68,7 @@ int run_init(const Arguments& arguments) {
   }
   const data::Proposal proposal = data::propose_job(options.data);
   const std::string yaml = data::proposal_yaml(proposal);
-  write_durably(system_disk(), options.output, std::as_bytes(std::span(yaml)));
+  write_durably(system_disk(), options.output, yaml);
   for (const std::string& remark : proposal.remarks) std::printf("%s\n", remark.c_str());
   std::printf("wrote %s: %s\nnext: sinew train %s\n", options.output.c_str(), proposal.job.model.name.c_str(),
               options.output.c_str());

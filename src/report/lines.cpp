@@ -91,7 +91,7 @@ void rewrite(const std::string& path, const std::vector<Range>& kept) {
   if (file.value < 0) fail("read", path, errno);
   std::string text;
   for (const Range& range : kept) text += read_range(file.value, path, range);
-  write_durably(system_disk(), path, std::as_bytes(std::span(text.data(), text.size())));
+  write_durably(system_disk(), path, text);
 }
 
 void truncate(const std::string& path, uint64_t size) {

@@ -38,8 +38,7 @@ std::string read_text(const std::string& directory, const char* name, std::vecto
   try {
     if (!fs::is_regular_file(path)) throw Error("not a file");
     if (system_disk().size(path) > kMost) throw Error("too large");
-    const std::vector<std::byte> bytes = system_disk().read(path);
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+    return sinew::read_text(system_disk(), path);
   } catch (const std::exception& error) {
     problems.push_back(std::string(name) + ": " + error.what());
     return "";
