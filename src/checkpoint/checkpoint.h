@@ -192,7 +192,10 @@ void point(Disk& disk, const std::string& root, const std::string& name, Step st
 // process dies, however it dies (an advisory lock of the kernel, not a file's existence).
 class RunLock {
  public:
-  static std::expected<RunLock, std::string> take(const std::string& directory);  // error: who holds it
+  // Error: who holds it. Tried for kPatienceSeconds: whoever only looks whether a run is alive (`sinew runs`) holds the
+  // lock for an instant.
+  static constexpr double kPatienceSeconds = 0.2;
+  static std::expected<RunLock, std::string> take(const std::string& directory, Clock& clock = system_clock());
   RunLock(RunLock&&) noexcept;
   RunLock& operator=(RunLock&&) noexcept;
   ~RunLock();

@@ -18,6 +18,20 @@ std::string holder_line() {
   return "pid " + std::to_string(::getpid()) + " on " + host + "\n";
 }
 
+constexpr double kPauseSeconds = 0.01;
+
+// 0: locked; else errno. A holder of an instant is waited for.
+int lock_patiently(int descriptor, Clock& clock) {
+  for (double waited = 0;; waited += kPauseSeconds) {
+    int result = 0;
+    do result = ::flock(descriptor, LOCK_EX | LOCK_NB);
+    while (result < 0 && errno == EINTR);
+    if (result == 0) return 0;
+    if (errno != EWOULDBLOCK || waited >= RunLock::kPatienceSeconds) return errno;
+    clock.sleep_seconds(kPauseSeconds);
+  }
+}
+
 // What the holder wrote; it may be just about to.
 std::string holder_in(int descriptor) {
   char text[400] = {};
@@ -31,16 +45,14 @@ std::string holder_in(int descriptor) {
 
 // flock, not a record lock: it belongs to this opening of the file, so a second taker in the same process is refused
 // too, closing some other descriptor of the file does not let go, and the kernel frees it however the process dies.
-std::expected<RunLock, std::string> RunLock::take(const std::string& directory) {
+std::expected<RunLock, std::string> RunLock::take(const std::string& directory, Clock& clock) {
   const std::string path = join(directory, ".lock");
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (descriptor < 0) return std::unexpected("cannot open " + path + ": " + std::strerror(errno));
   RunLock lock(descriptor);
-  int result = 0;
-  do result = ::flock(descriptor, LOCK_EX | LOCK_NB);
-  while (result < 0 && errno == EINTR);
-  if (result < 0 && errno == EWOULDBLOCK) return std::unexpected(directory + " is in use by " + holder_in(descriptor));
-  if (result < 0) return std::unexpected("cannot lock " + path + ": " + std::strerror(errno));
+  const int code = lock_patiently(descriptor, clock);
+  if (code == EWOULDBLOCK) return std::unexpected(directory + " is in use by " + holder_in(descriptor));
+  if (code != 0) return std::unexpected("cannot lock " + path + ": " + std::strerror(code));
   const std::string line = holder_line();
   // For people only: if it can not be written (disk full) the lock holds all the same.
   if (::ftruncate(descriptor, 0) == 0 && ::pwrite(descriptor, line.data(), line.size(), 0) < 0) errno = 0;
