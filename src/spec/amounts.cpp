@@ -8,16 +8,6 @@
 namespace sinew::spec {
 namespace {
 
-bool is_digit(char letter) {
-  return letter >= '0' && letter <= '9';
-}
-
-size_t digits(std::string_view text, size_t from) {
-  size_t end = from;
-  while (end < text.size() && is_digit(text[end])) ++end;
-  return end - from;
-}
-
 // ---- units ---------------------------------------------------------------------------------------------------------
 
 struct DurationUnit {

@@ -24,6 +24,8 @@ struct Whole {
 };
 std::optional<Whole> parse_whole(std::string_view text);  // nullopt: no whole number, or larger than 2^64
 
+size_t digits(std::string_view text, size_t from);  // how many stand there, ASCII ones
+
 // The digits "whole.fraction" times 10^shift as an integer; nullopt when it has a fraction or does not fit.
 std::optional<uint64_t> scaled(std::string_view whole, std::string_view fraction, int64_t shift);
 

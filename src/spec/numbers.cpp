@@ -9,16 +9,6 @@
 namespace sinew::spec {
 namespace {
 
-bool is_digit(char letter) {
-  return letter >= '0' && letter <= '9';
-}
-
-size_t digits(std::string_view text, size_t from) {
-  size_t end = from;
-  while (end < text.size() && is_digit(text[end])) ++end;
-  return end - from;
-}
-
 // The parts of a decimal number; sizes are numbers of digits.
 struct Decimal {
   bool negative = false;
@@ -50,6 +40,12 @@ std::optional<Decimal> split_number(std::string_view text) {
 }
 
 }  // namespace
+
+size_t digits(std::string_view text, size_t from) {
+  size_t end = from;
+  while (end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
+  return end - from;
+}
 
 std::optional<uint64_t> scaled(std::string_view whole, std::string_view fraction, int64_t shift) {
   std::string all = std::string(whole) + std::string(fraction);
