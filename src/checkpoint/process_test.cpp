@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "base/clock.h"
 #include "checkpoint/checkpoint.h"
@@ -125,6 +126,41 @@ TEST(RunLock, IsFreeWhenItsHolderWasKilled) {
   EXPECT_TRUE(RunLock::take(folder.path()));
   ::close(ends[0]);
   ::close(ends[1]);
+}
+
+// Whoever only looks whether a run is alive holds the lock while it looks, and lets go while the taker sleeps.
+class LetsGoInSleep final : public Clock {
+ public:
+  LetsGoInSleep(std::optional<RunLock>& held, int at) : held_(held), at_(at) {}
+  double monotonic_seconds() const override { return slept; }
+  double wall_seconds() const override { return slept; }
+  void sleep_seconds(double seconds) override {
+    slept += seconds;
+    if (++sleeps_ == at_) held_.reset();
+  }
+  double slept = 0;
+
+ private:
+  std::optional<RunLock>& held_;
+  int at_, sleeps_ = 0;
+};
+
+TEST(RunLock, WaitsForSomeoneWhoOnlyLooks) {
+  const Folder folder;
+  for (const int at : {1, 2, 10}) {
+    std::optional<RunLock> held = std::move(*RunLock::take(folder.path()));
+    LetsGoInSleep clock(held, at);
+    EXPECT_TRUE(RunLock::take(folder.path(), clock)) << at;
+  }
+}
+
+TEST(RunLock, DoesNotWaitLongForSomeoneWhoStays) {
+  const Folder folder;
+  std::optional<RunLock> held = std::move(*RunLock::take(folder.path()));
+  LetsGoInSleep clock(held, 1000);
+  EXPECT_FALSE(RunLock::take(folder.path(), clock));
+  EXPECT_GT(clock.slept, 0);
+  EXPECT_LT(clock.slept, 2 * RunLock::kPatienceSeconds);
 }
 
 TEST(RunLock, AMissingDirectoryIsAnErrorNotACrash) {

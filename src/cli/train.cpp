@@ -89,8 +89,7 @@ std::string new_run_directory(const std::string& job_name) {
 }
 
 std::string as_given(const std::string& path, const std::vector<std::string>& overrides) {
-  const std::vector<std::byte> bytes = system_disk().read(path);
-  std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::string text = read_text(system_disk(), path);
   for (const std::string& override_text : overrides) text += "# override: " + override_text + "\n";
   return text;
 }
@@ -103,8 +102,7 @@ void keep_job_file(const std::string& run_directory, const std::string& text, bo
       throw UsageError(run_directory + " already holds a run",
                        "go on with it: sinew resume " + run_directory + "; or name another --run-dir");
     }
-    const std::vector<std::byte> before = disk.read(kept);
-    if (std::string_view(reinterpret_cast<const char*>(before.data()), before.size()) != text) {
+    if (read_text(disk, kept) != text) {
       throw UsageError(
           "the job file or its overrides changed since the run in " + run_directory + " began",
           "go on with the job as it was: sinew resume " + run_directory + "; or start anew in another --run-dir");
@@ -112,7 +110,7 @@ void keep_job_file(const std::string& run_directory, const std::string& text, bo
     return;
   }
   disk.make_directories(run_directory);
-  write_durably(disk, kept, std::as_bytes(std::span(text.data(), text.size())));
+  write_durably(disk, kept, text);
 }
 
 // Several processes under a supervisor if they were asked for, else this process becomes the worker.

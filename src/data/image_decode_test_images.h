@@ -5,7 +5,6 @@
 #include <turbojpeg.h>
 
 #include <cmath>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -118,11 +117,6 @@ inline Bytes png_of(const Pixels& pixels, bool interlaced = false) {
   }
   return png_of(rows, pixels.width,
                 {pixels.channels == 1 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB, 8, interlaced, false});
-}
-
-inline void write_file(const std::string& path, const Bytes& bytes) {
-  std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
 }  // namespace sinew::data

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +13,7 @@
 
 #include "base/error.h"
 #include "data/image_decode_test_images.h"
+#include "data/scratch_folder.h"
 
 namespace sinew::data {
 namespace {
@@ -24,21 +24,11 @@ using testing::HasSubstr;
 
 class Images : public testing::Test {
  protected:
-  Images() : root_(fs::path(testing::TempDir()) / ("sinew_images_" + std::to_string(getpid()))) {
-    fs::remove_all(root_);
-    fs::create_directories(root_);
-  }
-  ~Images() override { fs::remove_all(root_); }
-
-  std::string path(const std::string& name) const { return (root_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_.path(name); }
   void put(const std::string& name, const Bytes& bytes) const {
-    fs::create_directories((root_ / name).parent_path());
-    write_file(path(name), bytes);
+    folder_.write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
-  void put(const std::string& name, const std::string& text) const {
-    const auto bytes = std::as_bytes(std::span(text));
-    put(name, Bytes(bytes.begin(), bytes.end()));
-  }
+  void put(const std::string& name, const std::string& text) const { folder_.write(name, text); }
   // Classes ant, bee, cat with `each` PNG files of height 6 and width 8.
   void put_classes(int each) const {
     for (const std::string name : {"ant", "bee", "cat"}) {
@@ -62,7 +52,7 @@ class Images : public testing::Test {
   }
 
   mutable uint64_t next_ = 1;
-  fs::path root_;
+  Folder folder_;
 };
 
 std::vector<int64_t> everything(const Dataset& dataset, Part part) {

@@ -2,14 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "base/error.h"
 #include "data/image_decode_test_images.h"
+#include "data/scratch_folder.h"
 
 namespace sinew::data {
 namespace {
@@ -21,18 +20,8 @@ using testing::HasSubstr;
 
 class Propose : public testing::Test {
  protected:
-  Propose() : root_(fs::path(testing::TempDir()) / ("sinew_propose_" + std::to_string(getpid()))) {
-    fs::remove_all(root_);
-    fs::create_directories(root_);
-  }
-  ~Propose() override { fs::remove_all(root_); }
-
-  std::string path(const std::string& name) const { return (root_ / name).string(); }
-  std::string put(const std::string& name, const std::string& text) const {
-    fs::create_directories((root_ / name).parent_path());
-    std::ofstream(root_ / name, std::ios::binary) << text;
-    return path(name);
-  }
+  std::string path(const std::string& name) const { return folder_.path(name); }
+  std::string put(const std::string& name, const std::string& text) const { return folder_.write(name, text); }
   void put_image(const std::string& name, int64_t height, int64_t width, int64_t channels = 3) const {
     const Bytes bytes = png_of(noisy_pixels(std::hash<std::string>()(name), height, width, channels));
     put(name, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
@@ -45,7 +34,7 @@ class Propose : public testing::Test {
     return put("goods.csv", text);
   }
 
-  fs::path root_;
+  Folder folder_;
 };
 
 template <typename Do>
@@ -97,7 +86,7 @@ TEST_F(Propose, ImageFolderWithItsParts) {
   for (const std::string part : {"train", "valid", "test"}) {
     for (const std::string name : {"a/1.png", "a/2.png", "b/1.png"}) put_image(part + "/" + name, 40, 48);
   }
-  const Proposal proposal = propose_job(root_.string());
+  const Proposal proposal = propose_job(folder_.path());
   const spec::DataOptions& data = proposal.job.data;
   EXPECT_EQ(data.format, "image_folder");
   EXPECT_EQ(data.train.path, path("train"));

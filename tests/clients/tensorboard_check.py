@@ -2,8 +2,9 @@
 
 usage: tensorboard_check.py RUN_DIRECTORY [--hparam NAME=VALUE ...] [--status SUCCESS|FAILURE]
 
-Needs `pip install tensorboard` (no TensorFlow). Three readers are asked: the accumulator scripts use, the one the
-server uses, and the server's hparams plugin. Exit code 0: all agree with the file to float precision.
+Needs the package tensorboard (no TensorFlow). Three readers are asked: the accumulator scripts use, the one the server
+uses, and the server's hparams plugin. Exit code 0: all agree with the file to float precision. Driven by report_test
+when SINEW_PYTHON names a Python that has the package.
 """
 import argparse
 import json

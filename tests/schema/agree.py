@@ -118,7 +118,7 @@ def as_yaml(instance):
 
 def ask_program(sinew, instance):
     """(accepted, refused only by rules between options, output)"""
-    done = subprocess.run([sinew, "validate", "-"], input=as_yaml(instance).encode(), capture_output=True, env={}, timeout=10)
+    done = subprocess.run([sinew, "validate", "-"], input=as_yaml(instance).encode(), capture_output=True, env={}, timeout=60)
     text = done.stderr.decode()
     if done.returncode not in (0, 2):
         sys.exit(f"exit code {done.returncode} for {as_yaml(instance)}: {text}")

@@ -1,0 +1,77 @@
+// The Writer when it is not, or no longer, this process's turn to write.
+#include <gtest/gtest.h>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/faulty_disk.h"
+#include "checkpoint/samples.h"
+
+namespace sinew::checkpoint {
+namespace {
+
+const std::string kRoot = "checkpoints";
+constexpr double kLong = 300;  // seconds no test reaches unless something hangs
+
+void save_and_wait(Writer& writer, int64_t step) {
+  ASSERT_TRUE(writer.submit(Sample(step).owned()));
+  ASSERT_TRUE(writer.wait(kLong));
+}
+
+TEST(WriterTurn, OutOfTurnNothingOnDiskChanges) {
+  FaultyDisk disk;
+  bool turn = false;  // read by the writer's thread only between submit and wait
+  Writer writer(disk, {kRoot, "mirror", 1, 1, [&] { return turn; }});
+  save_and_wait(writer, 10);
+  EXPECT_EQ(disk.calls(), 0);
+  EXPECT_EQ(writer.status().trouble, "not this process's turn to write");
+  EXPECT_FALSE(writer.status().durable);
+  EXPECT_TRUE(writer.ready());
+  turn = true;
+  save_and_wait(writer, 20);
+  EXPECT_EQ(writer.status().trouble, "");
+  EXPECT_EQ(writer.status().durable, Step(20));
+  EXPECT_EQ(writer.status().mirrored, Step(20));
+  turn = false;
+  writer.set_best({Step(20)});
+  ASSERT_TRUE(writer.wait(kLong));
+  EXPECT_EQ(writer.status().trouble, "'best' was not pointed: not this process's turn to write");
+  EXPECT_FALSE(disk.exists(kRoot + "/best"));
+}
+
+// A turn may end at any question: after it not one name changes, and what is there is whole.
+TEST(WriterTurn, NothingOthersSeeHappensAfterTheTurnEnds) {
+  constexpr int kNever = 1000;
+  int asked = 0, most = 0;
+  for (int turn_ends = 0; turn_ends <= most; ++turn_ends) {
+    FaultyDisk disk;
+    for (const std::string& root : {kRoot, std::string("mirror")}) save(disk, root, Sample(10).snapshot(), 1.0);
+    const int ends = turn_ends == 0 ? kNever : turn_ends;  // the first pass counts the questions
+    asked = 0;
+    std::vector<std::string> too_late;
+    disk.before_rename = [&](const std::string& to) {
+      if (asked >= ends) too_late.push_back(to);
+    };
+    {
+      Writer writer(disk, {kRoot, "mirror", 1, 1, [&] { return ++asked < ends; }});
+      writer.set_best({Step(20)});
+      ASSERT_TRUE(writer.wait(kLong));
+      save_and_wait(writer, 20);
+      if (turn_ends == 0) {
+        EXPECT_EQ(writer.status().trouble, "");
+      } else {
+        EXPECT_TRUE(writer.status().trouble.ends_with("not this process's turn to write")) << writer.status().trouble;
+      }
+    }
+    if (turn_ends == 0) most = asked;
+    EXPECT_EQ(too_late, std::vector<std::string>()) << "question " << turn_ends;
+    for (const std::string& root : {kRoot, std::string("mirror")}) {
+      const Newest newest = load_newest(disk, root);
+      ASSERT_TRUE(newest.loaded);
+      EXPECT_TRUE(newest.damaged.empty());
+      EXPECT_TRUE(Sample(newest.loaded->step.value).equals(*newest.loaded));
+    }
+  }
+  EXPECT_GE(most, 10);  // two publications, two links, two deletions, and before each piece of work
+}
+
+}  // namespace
+}  // namespace sinew::checkpoint
