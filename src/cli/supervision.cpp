@@ -111,7 +111,11 @@ std::string worker_ended(double now, Supervision& state, pid_t pid, const Proces
 }
 
 void coordinator_started(double now, Supervision& state, pid_t pid) {
-  state.coordinator = {pid, now, {}, {}, {}, state.coordinator.mute_lives};
+  CoordinatorState begun;
+  begun.pid = pid;
+  begun.started = now;
+  begun.mute_lives = state.coordinator.mute_lives;
+  state.coordinator = begun;
 }
 
 std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& end, std::optional<int64_t> finished,
@@ -120,6 +124,7 @@ std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& 
   const pid_t pid = coordinator.pid;
   coordinator.pid = 0;
   coordinator.mute_lives = coordinator.heard ? 0 : coordinator.mute_lives + 1;
+  coordinator.done = finished.has_value();
   if (finished) end_run(now, state, static_cast<int>(*finished), true, "");
   if (state.over) return "";
   if (coordinator.mute_lives >= options.most_failures) {
@@ -195,7 +200,8 @@ std::vector<Action> wind_up(double now, Supervision& state, const SupervisionOpt
       ask_to_leave(now, worker, options.kill_seconds, options, actions);
   }
   if (!state.workers.empty()) {
-    if (over.orderly) keep_coordinator(now, state, options, actions);  // who does not know yet has to hear it
+    if (over.orderly && !state.coordinator.done)
+      keep_coordinator(now, state, options, actions);  // who does not know yet has to hear it
     return actions;
   }
   if (state.coordinator.pid == 0) {

@@ -43,6 +43,7 @@ struct CoordinatorState {
   double started = 0;
   std::optional<double> heard;          // its last answer
   std::optional<double> asked, killed;  // when SIGTERM and SIGKILL were sent
+  bool done = false;                    // the last one ended because all were told that the run is over
   int64_t mute_lives = 0;               // in a row that ended without one answer
 };
 

@@ -92,6 +92,19 @@ TEST(SupervisionEnd, AStopIsToldOnceAndEndsResumable) {
   EXPECT_EQ(world.finished->code, 75);
 }
 
+TEST(SupervisionEnd, ACoordinatorIsKeptUntilAllKnowThatItIsOver) {
+  World world(2);
+  world.begin(10);
+  world.end_worker(0, {0, 0});
+  world.end_coordinator({0, SIGKILL});
+  EXPECT_GT(world.state.coordinator.pid, 0) << "the other does not know yet";
+  world.end_coordinator({0, 0}, 0);
+  EXPECT_EQ(world.state.coordinator.pid, 0);
+  world.end_worker(0, {0, 0});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->code, 0);
+}
+
 TEST(SupervisionEnd, ASecondSignalKillsAll) {
   for (const int signal : {SIGINT, SIGTERM}) {
     World world(2);
