@@ -28,6 +28,11 @@ class MemoryWorld final : public World {
   MemoryNetwork network_;
 };
 
+class TcpWorld final : public World {
+ public:
+  std::unique_ptr<Links> join(Events events) override { return tcp_links(patient(), std::move(events)); }
+};
+
 struct Kind {
   const char* name;
   std::unique_ptr<World> (*make)();
@@ -176,6 +181,8 @@ TEST_P(LinksTest, ALostPeerStaysLostWhileItIsNamed) {
   const auto a = member(1), b = member(2), c = member(3);
   join_all({a.get(), b.get(), c.get()});
   const Peer dead = b->peer();
+  b->links().send(a->id(), frame_of(0));
+  ASSERT_TRUE(a->await_frames(*b, 1));  // else a waits for it to dial as long as it may
   b->close();
   ASSERT_TRUE(a->await_loss(dead.id));
   const auto again = member(4);
@@ -221,9 +228,10 @@ TEST_P(LinksTest, EventsMaySend) {
 
 TEST_P(LinksTest, QueuedBytesFallToNothingOnceThePeerTakesThem) {
   const auto a = member(1), b = member(2);
+  const Frame big = frame_of(1, 0, 1 << 20);
   EXPECT_EQ(a->links().queued_bytes(b->id()), 0U);
   a->links().connect({b->peer()});
-  for (int i = 0; i < 50; ++i) a->links().send(b->id(), frame_of(i, 0, 1 << 20));
+  for (int i = 0; i < 50; ++i) a->links().send(b->id(), big);
   EXPECT_GE(a->links().queued_bytes(b->id()), size_t{50} << 20);
   b->links().connect({a->peer()});
   ASSERT_TRUE(b->await_frames(*a, 50));
@@ -264,9 +272,13 @@ TEST_P(LinksTest, MembersComeAndGoUnderTraffic) {
   EXPECT_TRUE(a->losses(b->id()).empty() && b->losses(a->id()).empty());
 }
 
+template <typename Made>
+std::unique_ptr<World> make_world() {
+  return std::make_unique<Made>();
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, LinksTest,
-                         testing::Values(Kind{"Memory",
-                                              [] { return std::unique_ptr<World>(std::make_unique<MemoryWorld>()); }}),
+                         testing::Values(Kind{"Memory", make_world<MemoryWorld>}, Kind{"Tcp", make_world<TcpWorld>}),
                          [](const auto& tested) { return tested.param.name; });
 
 }  // namespace

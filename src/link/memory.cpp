@@ -21,7 +21,7 @@ namespace sinew::link {
 namespace {
 
 using Time = std::chrono::steady_clock::time_point;
-constexpr auto kPatience = std::chrono::seconds(10);  // for a peer that is there and does not want this member (yet)
+constexpr auto kPatience = std::chrono::seconds(30);  // for a peer that is there and does not want this member (yet)
 constexpr size_t kFrameBytes = 48;                    // what a frame without payload counts for in queued_bytes
 
 size_t bytes_of(const Frame& frame) {

@@ -19,6 +19,16 @@ namespace sinew::link {
 
 constexpr auto kLong = std::chrono::seconds(60);  // no test waits so long unless something hangs
 
+// Bounds that no crowded machine reaches.
+inline TcpOptions patient() {
+  TcpOptions options;
+  options.job = "digits";
+  options.secret = "a secret of the tests";
+  options.connect_seconds = 60;
+  options.silence_seconds = 60;
+  return options;
+}
+
 inline Frame frame_of(int64_t round, int64_t part = 0, size_t bytes = 0) {
   Frame frame{7, Generation(3), round, part, nullptr};
   if (bytes == 0) return frame;
@@ -45,7 +55,8 @@ class Member {
   Member(int64_t id, const Make& make, Answer answer = nullptr) : id_(id), answer_(std::move(answer)) {
     links_ = make({[this](MemberId from, Frame frame) { arrived(from, std::move(frame)); },
                    [this](MemberId peer, std::string why) { lost(peer, std::move(why)); }});
-    links_->set_identity(id_);
+    open_ = links_.get();
+    open_->set_identity(id_);
   }
   ~Member() { close(); }
   void close() { links_.reset(); }
@@ -96,7 +107,7 @@ class Member {
     frames_[from].push_back(frame);
     changed_.notify_all();
     lock.unlock();
-    if (answer_) answer_(*links_, from, frame);
+    if (answer_) answer_(*open_, from, frame);
     lock.lock();
     inside_ = false;
   }
@@ -115,6 +126,7 @@ class Member {
   std::map<MemberId, std::vector<std::string>> losses_;
   bool late_frame_ = false, overlapped_ = false, inside_ = false;
   std::unique_ptr<Links> links_;
+  Links* open_ = nullptr;  // what events use: reset() clears the owning pointer before the last event is over
 };
 
 }  // namespace sinew::link

@@ -1,0 +1,104 @@
+#include "link/handshake.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+
+#include <bit>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace sinew::link {
+namespace {
+
+constexpr std::array<char, 4> kMagic = {'S', 'N', 'W', 'L'};
+constexpr uint16_t kVersion = 1;
+constexpr std::string_view kLabel = "sinew-link-1";
+static_assert(std::endian::native == std::endian::little);
+
+template <typename Value>
+void append(std::string& bytes, const Value& value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+}  // namespace
+
+Hello make_hello(Role role, MemberId from, MemberId to, std::string_view job) {
+  Hello hello{.role = role, .from = from, .to = to};
+  size_t length = 0;
+  SINEW_CHECK(EVP_Q_digest(nullptr, "SHA256", nullptr, job.data(), job.size(),
+                           reinterpret_cast<unsigned char*>(hello.job.data()), &length) == 1);
+  SINEW_CHECK(length == hello.job.size(), length);
+  SINEW_CHECK(RAND_bytes(reinterpret_cast<unsigned char*>(hello.nonce.data()), hello.nonce.size()) == 1);
+  return hello;
+}
+
+std::array<std::byte, kHelloBytes> encode(const Hello& hello) {
+  std::string bytes;
+  append(bytes, kMagic);
+  append(bytes, kVersion);
+  append(bytes, hello.role);
+  append(bytes, uint8_t{0});
+  append(bytes, hello.from.value);
+  append(bytes, hello.to.value);
+  append(bytes, hello.job);
+  append(bytes, hello.nonce);
+  std::array<std::byte, kHelloBytes> encoded;
+  SINEW_CHECK(bytes.size() == encoded.size());
+  std::memcpy(encoded.data(), bytes.data(), bytes.size());
+  return encoded;
+}
+
+std::optional<PrefixTrouble> prefix_trouble(std::span<const std::byte, kPrefixBytes> prefix) {
+  if (std::memcmp(prefix.data(), kMagic.data(), kMagic.size()) != 0) return PrefixTrouble{true, "is no link"};
+  uint16_t version = 0;
+  std::memcpy(&version, prefix.data() + 4, sizeof(version));
+  if (version == kVersion) return std::nullopt;
+  return PrefixTrouble{false, "speaks version " + std::to_string(version) + " of the link, this member version " +
+                                  std::to_string(kVersion)};
+}
+
+Hello decode(std::span<const std::byte, kHelloBytes> bytes) {
+  Hello hello;
+  hello.role = static_cast<Role>(bytes[6]);
+  std::memcpy(&hello.from.value, bytes.data() + 8, 8);
+  std::memcpy(&hello.to.value, bytes.data() + 16, 8);
+  std::memcpy(hello.job.data(), bytes.data() + 24, 32);
+  std::memcpy(hello.nonce.data(), bytes.data() + 56, 32);
+  return hello;
+}
+
+Proof prove(std::string_view secret, Role who, const Hello& dialler, const Hello& listener) {
+  std::string message(kLabel);
+  append(message, who);
+  append(message, dialler.from.value);
+  append(message, listener.from.value);
+  append(message, dialler.nonce);
+  append(message, listener.nonce);
+  append(message, dialler.job);
+  Proof proof{};
+  unsigned length = 0;
+  const auto* const done = HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
+                                reinterpret_cast<const unsigned char*>(message.data()), message.size(),
+                                reinterpret_cast<unsigned char*>(proof.data()), &length);
+  SINEW_CHECK(done != nullptr && length == proof.size(), length);
+  return proof;
+}
+
+bool equal(std::span<const std::byte, kProofBytes> a, std::span<const std::byte, kProofBytes> b) {
+  return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+std::string meaning(uint8_t verdict) {
+  switch (static_cast<Verdict>(verdict)) {
+    case Verdict::welcome: return "welcome";
+    case Verdict::wrong_secret: return "refused this member: the two have different secrets";
+    case Verdict::wrong_member: return "refused this member: it is not the one that was meant";
+    case Verdict::given_up: return "refused this member: it has counted it as lost";
+  }
+  return "refused this member for an unknown reason (" + std::to_string(verdict) + ")";
+}
+
+}  // namespace sinew::link

@@ -1,0 +1,49 @@
+// Who is at the other end: the handshake's messages (docs/formats/link.md), without a socket.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/ids.h"
+
+namespace sinew::link {
+
+inline constexpr size_t kPrefixBytes = 8, kHelloBytes = 88, kProofBytes = 32, kVerdictBytes = 1 + kProofBytes;
+using Proof = std::array<std::byte, kProofBytes>;
+
+enum class Role : uint8_t { dialler = 1, listener = 2 };
+
+enum class Verdict : uint8_t { welcome = 0, wrong_secret = 1, wrong_member = 2, given_up = 3 };
+
+struct Hello {
+  Role role = Role::dialler;
+  MemberId from, to;
+  std::array<std::byte, 32> job{};  // SHA-256 of its name
+  std::array<std::byte, 32> nonce{};
+};
+
+// With a nonce of its own, from the system's source of secrets.
+Hello make_hello(Role role, MemberId from, MemberId to, std::string_view job);
+std::array<std::byte, kHelloBytes> encode(const Hello& hello);
+
+// What is wrong with the first bytes of a hello; nullopt: nothing.
+struct PrefixTrouble {
+  bool stranger = false;  // not a link at all
+  std::string why;        // "speaks version 2 of the link; this is version 1"
+};
+std::optional<PrefixTrouble> prefix_trouble(std::span<const std::byte, kPrefixBytes> prefix);
+Hello decode(std::span<const std::byte, kHelloBytes> hello);
+
+// What the end of that role shows to prove that it knows the secret.
+Proof prove(std::string_view secret, Role who, const Hello& dialler, const Hello& listener);
+bool equal(std::span<const std::byte, kProofBytes> a, std::span<const std::byte, kProofBytes> b);  // constant time
+
+// As the dialler tells it: "refused: ...".
+std::string meaning(uint8_t verdict);
+
+}  // namespace sinew::link

@@ -1,0 +1,117 @@
+#include "link/tcp_connection.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/write.hpp>
+#include <utility>
+
+namespace sinew::link {
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+std::string broken_by(const error_code& code, const std::string& where) {
+  if (code == asio::error::eof) return "connection closed by " + where;
+  if (code == asio::error::connection_reset || code == asio::error::broken_pipe) return "connection reset by " + where;
+  if (code == asio::error::connection_refused) return "connection refused by " + where;
+  return "connection with " + where + ": " + code.message();
+}
+
+Connection::Connection(asio::ip::tcp::socket socket, MemberId peer, int64_t life, std::string where,
+                       size_t max_payload_bytes, ConnectionOwner& owner)
+    : socket_(std::move(socket)),
+      peer_(peer),
+      life_(life),
+      where_(std::move(where)),
+      owner_(owner),
+      reader_(max_payload_bytes) {}
+
+void Connection::start() {
+  reading_ = true;
+  silent_ = 0;
+  read();
+  write();
+}
+
+void Connection::read() {
+  const std::span<std::byte> room = reader_.room();
+  socket_.async_read_some(asio::buffer(room.data(), room.size()),
+                          [self = shared_from_this()](const error_code& code, size_t count) {
+                            if (self->closed_) return;
+                            if (code) return self->break_off(broken_by(code, self->where_));
+                            self->silent_ = 0;
+                            std::vector<Frame> frames;
+                            const auto taken = self->reader_.took(count, frames);
+                            for (Frame& frame : frames) {
+                              if (!self->owner_.arrived(*self, std::move(frame)) || self->closed_) return;
+                            }
+                            if (!taken) return self->break_off(taken.error() + " from " + self->where_);
+                            self->read();
+                          });
+}
+
+void Connection::write() {
+  if (busy_ || mute_ || closed_) return;
+  std::vector<Outgoing> batch;
+  if (reading_) batch = owner_.take(*this);
+  size_t owned_bytes = 0;
+  for (const Outgoing& frame : batch) owned_bytes += frame.bytes();
+  if (!batch.empty()) write_now(std::move(batch), owned_bytes);
+}
+
+// Headers and payloads are gathered from where they are.
+void Connection::write_now(std::vector<Outgoing> batch, size_t owned_bytes) {
+  busy_ = true;
+  unpulsed_ = 0;
+  writing_ = std::move(batch);
+  std::vector<asio::const_buffer> buffers;
+  buffers.reserve(2 * writing_.size());
+  for (const Outgoing& frame : writing_) {
+    buffers.emplace_back(frame.header.data(), frame.header.size());
+    if (frame.payload) buffers.emplace_back(frame.payload->data(), frame.payload->size());
+  }
+  asio::async_write(
+      socket_, std::move(buffers), [self = shared_from_this(), owned_bytes](const error_code& code, size_t) {
+        self->busy_ = false;
+        self->writing_.clear();
+        if (self->closed_) return;
+        if (code == asio::error::connection_reset || code == asio::error::broken_pipe) {
+          self->mute_ = true;  // what the peer sent before may still be here: the reader comes to the end by itself
+        } else if (code) {
+          self->break_off(broken_by(code, self->where_));
+        } else {
+          if (owned_bytes > 0) self->owner_.wrote(*self, owned_bytes);
+          self->write();
+        }
+      });
+}
+
+void Connection::tick(double elapsed, double pulse_seconds, double silence_seconds) {
+  if (closed_) return;
+  unpulsed_ += elapsed;
+  if (unpulsed_ >= pulse_seconds && !busy_ && !mute_) write_now({seal_pulse()}, 0);
+  if (!reading_) return;
+  silent_ += elapsed;
+  if (silent_ >= silence_seconds) break_off("no sign of life from " + where_);
+}
+
+void Connection::break_off(std::string why) {
+  const auto self = shared_from_this();
+  close();
+  owner_.broke(*this, std::move(why));
+}
+
+// A socket closed with unread bytes resets the connection, and with it what is still on its way out: read them first.
+void Connection::close() {
+  if (std::exchange(closed_, true)) return;
+  error_code ignored;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  socket_.non_blocking(true, ignored);
+  std::array<std::byte, 4096> rest;
+  for (int i = 0; i < 256; ++i) {
+    error_code code;
+    socket_.read_some(asio::buffer(rest), code);
+    if (code) break;
+  }
+  socket_.close(ignored);
+}
+
+}  // namespace sinew::link

@@ -1,0 +1,66 @@
+// One connection after its handshake: frames out, frames in, pulses, silence. Lives on its links' thread.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "link/wire.h"
+
+namespace sinew::link {
+
+class Connection;
+
+// What a connection asks of the links it belongs to.
+class ConnectionOwner {
+ public:
+  virtual ~ConnectionOwner() = default;
+  virtual std::vector<Outgoing> take(const Connection& connection) = 0;  // what to write next; empty: nothing
+  virtual void wrote(const Connection& connection, size_t bytes) = 0;    // of frames that take() gave
+  virtual bool arrived(const Connection& connection, Frame frame) = 0;   // false: read no further
+  virtual void broke(const Connection& connection, std::string why) = 0;
+};
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  // `life` tells connections to one peer apart. `where`: the other end, for messages.
+  Connection(boost::asio::ip::tcp::socket socket, MemberId peer, int64_t life, std::string where,
+             size_t max_payload_bytes, ConnectionOwner& owner);
+
+  MemberId peer() const { return peer_; }
+  int64_t life() const { return life_; }
+  // A caller turned out to be this one; before start().
+  void belong_to(int64_t life, std::string where) {
+    life_ = life;
+    where_ = std::move(where);
+  }
+
+  void start();  // from now on it reads; until then only pulses go out
+  void write();  // there may be something to take
+  // Called about ten times a second with the seconds since the last call.
+  void tick(double elapsed, double pulse_seconds, double silence_seconds);
+  // What was given to the network before still goes out if it can. Nothing is told to the owner afterwards.
+  void close();
+
+ private:
+  void read();
+  void write_now(std::vector<Outgoing> batch, size_t owned_bytes);
+  void break_off(std::string why);
+
+  boost::asio::ip::tcp::socket socket_;
+  const MemberId peer_;
+  int64_t life_;
+  std::string where_;
+  ConnectionOwner& owner_;
+  FrameReader reader_;
+  std::vector<Outgoing> writing_;
+  double unpulsed_ = 0, silent_ = 0;  // seconds
+  bool reading_ = false, busy_ = false, mute_ = false, closed_ = false;
+};
+
+// "connection reset by 127.0.0.1:4711"
+std::string broken_by(const boost::system::error_code& code, const std::string& where);
+
+}  // namespace sinew::link

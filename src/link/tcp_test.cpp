@@ -1,0 +1,297 @@
+// What only a network can do to links: strangers, other jobs, broken bytes, silence.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/error.h"
+#include "link/handshake.h"
+#include "link/sockets.h"
+#include "link/testing.h"
+
+namespace sinew::link {
+namespace {
+
+constexpr size_t kDiallerShakes = kHelloBytes + kProofBytes;  // what a dialler sends before its frames
+
+std::unique_ptr<Member> member(int64_t id, const TcpOptions& options = patient()) {
+  return std::make_unique<Member>(id, [&](Events events) { return tcp_links(options, std::move(events)); });
+}
+
+std::span<const std::byte> as_bytes(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+void expect_loss(Member& here, MemberId peer, const std::string& words) {
+  ASSERT_TRUE(here.await_loss(peer));
+  ASSERT_EQ(here.losses(peer).size(), 1U);
+  EXPECT_NE(here.losses(peer)[0].find(words), std::string::npos) << here.losses(peer)[0];
+}
+
+// Links still serve a real pair.
+void expect_service(Member& a, int64_t id) {
+  const auto b = member(id);
+  a.links().connect({b->peer()});
+  b->links().connect({a.peer()});
+  a.links().send(b->id(), frame_of(1, 2, 5000));
+  b->links().send(a.id(), frame_of(2, 3, 5000));
+  ASSERT_TRUE(b->await_frames(a, 1) && a.await_frames(*b, 1));
+  EXPECT_TRUE(same(b->frames(a.id())[0], frame_of(1, 2, 5000)));
+  EXPECT_TRUE(a.losses(b->id()).empty());
+}
+
+TEST(Tcp, OtherSecretsAndJobsAreRefusedWithTheReason) {
+  for (const bool other_job : {false, true}) {
+    TcpOptions options = patient();
+    (other_job ? options.job : options.secret) += "!";
+    const auto a = member(1), b = member(2, options);
+    a->links().connect({b->peer()});
+    b->links().connect({a->peer()});
+    b->links().send(a->id(), frame_of(1));
+    expect_loss(*b, a->id(), other_job ? "another job" : "different secrets");
+    EXPECT_EQ(b->losses(a->id())[0].find(options.secret), std::string::npos);
+    EXPECT_TRUE(a->frames(b->id()).empty());
+    expect_service(*a, 3);
+  }
+}
+
+TEST(Tcp, PeersThatDoNotComeInTimeAreLost) {
+  const Listener silent;  // connects, as the system does it, and says nothing
+  TcpOptions options = patient();
+  options.connect_seconds = 0.3;
+  const auto a = member(5, options);
+  a->links().connect({{MemberId(9), "127.0.0.1:1"}, {MemberId(1), silent.address()}});
+  expect_loss(*a, MemberId(9), "member 9 (127.0.0.1:1) did not connect in time");
+  expect_loss(*a, MemberId(1), "no connection with " + silent.address() + " in time");
+}
+
+TEST(Tcp, AStrangerThatListensIsNoPeer) {
+  const Listener listener;
+  const auto b = member(2);
+  b->links().connect({{MemberId(1), listener.address()}});
+  const Socket peer = listener.accept();
+  ASSERT_TRUE(peer.write(as_bytes("HTTP/1.1 400 Bad Request\r\n\r\n")));
+  expect_loss(*b, MemberId(1), "is no link");
+}
+
+TEST(Tcp, AnotherVersionIsNamed) {
+  const Listener listener;
+  const auto b = member(2);
+  b->links().connect({{MemberId(1), listener.address()}});
+  const Socket peer = listener.accept();
+  auto hello = encode(make_hello(Role::listener, MemberId(1), MemberId(2), "digits"));
+  hello[4] = std::byte{9};
+  ASSERT_TRUE(peer.write(std::span(hello).first(kPrefixBytes)));
+  expect_loss(*b, MemberId(1), "version 9");
+}
+
+TEST(Tcp, WhoDoesNotKnowTheSecretCanNotListenInItsName) {
+  const Listener listener;
+  const auto b = member(2);
+  b->links().connect({{MemberId(1), listener.address()}});
+  const Socket peer = listener.accept();
+  ASSERT_TRUE(peer.write(encode(make_hello(Role::listener, MemberId(1), MemberId(2), patient().job))));
+  std::array<std::byte, kDiallerShakes> said{};
+  for (size_t have = 0; have < said.size();) {
+    const size_t count = peer.read_some(std::span(said).subspan(have));
+    ASSERT_GT(count, 0U);
+    have += count;
+  }
+  std::array<std::byte, kVerdictBytes> verdict{};  // welcome, with the dialler's own proof sent back
+  std::copy_n(said.begin() + kHelloBytes, kProofBytes, verdict.begin() + 1);
+  ASSERT_TRUE(peer.write(verdict));
+  expect_loss(*b, MemberId(1), "does not know the secret");
+}
+
+TEST(Tcp, GarbageAndHalfOpenHandshakesHinderNobody) {
+  const auto a = member(1);
+  std::vector<Socket> strangers;
+  for (int i = 0; i < 400; ++i) {  // more than unfinished handshakes are kept
+    strangers.push_back(dial(a->links().address()));
+    const auto hello = encode(make_hello(Role::dialler, MemberId(9), MemberId(1), patient().job));
+    switch (i % 4) {
+      case 0: break;  // says nothing
+      case 1: strangers.back().write(as_bytes("GET / HTTP/1.1\r\n\r\n")); break;
+      case 2: strangers.back().write(std::span(hello).first(kPrefixBytes + 5)); break;
+      default: strangers.back().write(hello); break;  // and no proof
+    }
+  }
+  expect_service(*a, 2);
+  EXPECT_TRUE(a->losses(MemberId(9)).empty());
+}
+
+TEST(Tcp, UnfinishedHandshakesEndInTime) {
+  TcpOptions options = patient();
+  options.connect_seconds = 0.3;
+  const auto a = member(1, options);
+  const Socket idle = dial(a->links().address());
+  std::array<std::byte, 10> bytes;
+  EXPECT_EQ(idle.read_some(bytes), 0U);  // waits for the end; hangs if it does not come
+}
+
+TEST(Tcp, AMemberThatIsNeverWantedIsSentAway) {
+  TcpOptions options = patient();
+  options.connect_seconds = 0.3;
+  const auto a = member(1, options), b = member(2);
+  b->links().connect({a->peer()});
+  b->links().send(a->id(), frame_of(1));
+  expect_loss(*b, a->id(), "by " + a->links().address());
+  EXPECT_TRUE(a->frames(b->id()).empty() && a->losses(b->id()).empty());
+}
+
+// b dials a through a proxy that meddles; three frames are sent.
+void through_proxy(const TcpOptions& options, size_t piece, Proxy::Meddle meddle,
+                   const std::function<void(Member& a, Member& b)>& expect) {
+  const auto a = member(1, options), b = member(2);
+  Proxy proxy(a->links().address(), piece, std::move(meddle));
+  a->links().connect({b->peer()});
+  b->links().connect({{a->id(), proxy.address()}});
+  for (int i = 0; i < 3; ++i) b->links().send(a->id(), frame_of(i, 0, 1000));
+  proxy.open();  // now they go out together, without a pulse between them
+  expect(*a, *b);
+  EXPECT_FALSE(a->late_frame());
+}
+
+TEST(Tcp, AFlippedBitAnywhereIsALossWithAReason) {
+  constexpr size_t kFrame = 1048;
+  for (const size_t at : {size_t{0}, size_t{9}, size_t{20}, size_t{41}, size_t{46}, size_t{48}, size_t{1047}}) {
+    const size_t target = kDiallerShakes + kFrame + at;
+    through_proxy(
+        patient(), 1 << 16,
+        [target](std::vector<std::byte>& bytes, size_t before) {
+          if (before <= target && target < before + bytes.size()) bytes[target - before] ^= std::byte{4};
+          return true;
+        },
+        [&](Member& a, Member& b) {
+          expect_loss(a, b.id(), at == 0 ? "no frame" : "checksum");
+          ASSERT_EQ(a.frames(b.id()).size(), 1U);
+          EXPECT_TRUE(same(a.frames(b.id())[0], frame_of(0, 0, 1000)));
+          ASSERT_TRUE(b.await_loss(a.id()));
+        });
+  }
+}
+
+TEST(Tcp, ACutFrameIsNotDelivered) {
+  for (const size_t kept : {size_t{1}, size_t{47}, size_t{48}, size_t{500}, size_t{1047}}) {
+    const size_t end = kDiallerShakes + 2 * 1048 + kept;
+    through_proxy(
+        patient(), 1 << 16,
+        [end](std::vector<std::byte>& bytes, size_t before) {
+          const bool last = before + bytes.size() >= end;
+          if (last) bytes.resize(end - before);
+          return !last;
+        },
+        [](Member& a, Member& b) {
+          expect_loss(a, b.id(), "connection ");
+          EXPECT_EQ(a.frames(b.id()).size(), 2U);
+          ASSERT_TRUE(b.await_loss(a.id()));
+        });
+  }
+}
+
+TEST(Tcp, TrickledBytesStillWork) {
+  through_proxy(
+      patient(), 7, [](std::vector<std::byte>&, size_t) { return true; },
+      [](Member& a, Member& b) {
+        ASSERT_TRUE(a.await_frames(b, 3));
+        for (int i = 0; i < 3; ++i) EXPECT_TRUE(same(a.frames(b.id())[static_cast<size_t>(i)], frame_of(i, 0, 1000)));
+      });
+}
+
+TEST(Tcp, OversizedPayloadsAreRefused) {
+  TcpOptions options = patient();
+  options.max_payload_bytes = 999;
+  through_proxy(
+      options, 1 << 16, [](std::vector<std::byte>&, size_t) { return true; },
+      [](Member& a, Member& b) {
+        expect_loss(a, b.id(), "1000 bytes, more than the 999 allowed");
+        EXPECT_TRUE(a.frames(b.id()).empty());
+        ASSERT_TRUE(b.await_loss(a.id()));
+      });
+}
+
+TEST(Tcp, ASilentPeerIsLost) {
+  TcpOptions options = patient();
+  options.silence_seconds = 1;
+  through_proxy(
+      options, 1 << 16,
+      [](std::vector<std::byte>& bytes, size_t before) {  // after the first frame nothing is passed on
+        const size_t end = kDiallerShakes + 1048;
+        bytes.resize(std::min(bytes.size(), end - std::min(end, before)));
+        return true;
+      },
+      [](Member& a, Member& b) {
+        expect_loss(a, b.id(), "no sign of life");
+        EXPECT_LE(a.frames(b.id()).size(), 1U);
+      });
+}
+
+TEST(Tcp, PulsesKeepAnIdleConnection) {
+  TcpOptions options = patient();
+  options.silence_seconds = 5;
+  std::atomic<size_t> passed = 0;
+  through_proxy(
+      options, 1 << 16,
+      [&](std::vector<std::byte>& bytes, size_t) {
+        passed += bytes.size();
+        return true;
+      },
+      [&](Member& a, Member& b) {
+        const size_t silence = kDiallerShakes + 3 * 1048 + size_t{7} * 48;  // seven pulses, one a second
+        const auto limit = std::chrono::steady_clock::now() + kLong;
+        while (passed < silence && std::chrono::steady_clock::now() < limit) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+        EXPECT_GE(passed, silence);
+        b.links().send(a.id(), frame_of(3));
+        EXPECT_TRUE(a.await_frames(b, 4));
+        EXPECT_TRUE(a.losses(b.id()).empty());
+      });
+}
+
+TEST(Tcp, WhatWasTakenByTheNetworkArrivesThoughTheSenderCloses) {
+  for (int i = 0; i < 20; ++i) {
+    const auto a = member(1), b = member(2);
+    a->links().connect({b->peer()});
+    b->links().connect({a->peer()});
+    for (int k = 0; k < 40; ++k) a->links().send(b->id(), frame_of(k, 0, 1000));
+    const auto limit = std::chrono::steady_clock::now() + kLong;
+    while (a->links().queued_bytes(b->id()) > 0) {
+      ASSERT_LT(std::chrono::steady_clock::now(), limit);
+      std::this_thread::yield();
+    }
+    a->close();
+    ASSERT_TRUE(b->await_loss(a->id()));
+    EXPECT_EQ(b->frames(a->id()).size(), 40U);
+  }
+}
+
+TEST(Tcp, BadAddressesAreLostAndBadOptionsSaid) {
+  const auto a = member(5);
+  a->links().connect({{MemberId(1), "nonsense"}, {MemberId(2), "127.0.0.1:0"}, {MemberId(3), "127.0.0.1:99999"}});
+  expect_loss(*a, MemberId(1), "no address");
+  expect_loss(*a, MemberId(2), "no address");
+  expect_loss(*a, MemberId(3), "no address");
+  const auto refused = [](auto change) {
+    TcpOptions options = patient();
+    change(options);
+    EXPECT_THROW(tcp_links(options, {[](MemberId, Frame) {}, [](MemberId, std::string) {}}), Error);
+  };
+  refused([](TcpOptions& options) { options.secret = ""; });
+  refused([](TcpOptions& options) { options.listen = "no.such.address.of.mine"; });
+  refused([](TcpOptions& options) { options.listen = "203.0.113.1"; });
+  refused([](TcpOptions& options) { options.listen = "0.0.0.0"; });
+  refused([](TcpOptions& options) { options.connect_seconds = 0; });
+}
+
+TEST(Tcp, AdvertisedNamesAreCalled) {
+  TcpOptions options = patient();
+  options.listen = "0.0.0.0";
+  options.advertise = "localhost";
+  const auto a = member(1, options);
+  EXPECT_EQ(a->links().address().substr(0, 10), "localhost:");
+  expect_service(*a, 2);
+}
+
+}  // namespace
+}  // namespace sinew::link
