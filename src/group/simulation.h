@@ -64,7 +64,7 @@ std::vector<std::vector<float>> blank(const std::vector<int64_t>& lengths);
 // How links are made and broken: in memory or TCP.
 struct World {
   std::function<std::unique_ptr<link::Links>(link::Events)> join = nullptr;
-  std::function<void(MemberId)> kill = nullptr;  // may be null
+  std::function<void(MemberId)> kill = nullptr;  // null: its links are closed
 };
 
 struct Snapshot {
@@ -80,6 +80,7 @@ class Person {
   ~Person();
   void adopt_from_now_on();          // starts its threads
   void end(const std::string& why);  // and no word from it any more
+  void close();                      // after end: its threads and links are gone too
 
   const MemberId id;
   const std::string& address() const { return address_; }
@@ -99,7 +100,7 @@ class Person {
   void live();
   void rounds();
   bool start();
-  void lane(int64_t round, uint64_t state, RandomStream random);
+  void lane(int64_t round, uint64_t state, RandomStream random, bool steps);  // steps: on the step thread
   void serve_joiners();
 
   Town& town_;

@@ -31,6 +31,10 @@ Person::Person(Town& town, MemberId id_given, uint64_t seed, int lanes)
 
 Person::~Person() {
   end("the test is over");
+  close();
+}
+
+void Person::close() {
   if (views_.joinable()) views_.join();
   if (life_.joinable()) life_.join();
   links_.reset();
@@ -159,9 +163,9 @@ void Person::rounds() {
     std::vector<std::jthread> lanes;  // joined whatever is thrown
     for (int lane_index = 1; lane_index < lanes_; ++lane_index) {
       lanes.emplace_back(
-          [this, round, random = RandomStream(RandomKey{random_.bits64()})] { lane(round, state_, random); });
+          [this, round, random = RandomStream(RandomKey{random_.bits64()})] { lane(round, state_, random, false); });
     }
-    lane(round, state_, RandomStream(RandomKey{random_.bits64()}));
+    lane(round, state_, RandomStream(RandomKey{random_.bits64()}), true);
     lanes.clear();
     auto rows = blank(shape.lengths);
     std::vector<float*> out;
@@ -181,8 +185,7 @@ void Person::rounds() {
 }
 
 // An exception of one lane reaches all: the step thread's own call throws it again.
-void Person::lane(int64_t round, uint64_t state, RandomStream random) {
-  const bool first = std::this_thread::get_id() == life_.get_id();
+void Person::lane(int64_t round, uint64_t state, RandomStream random, bool steps) {
   try {
     while (const auto shard = group_->next_shard()) {
       auto leaf = town_.job_.leaf(round, shard->value, state);
@@ -193,7 +196,7 @@ void Person::lane(int64_t round, uint64_t state, RandomStream random) {
       ++delivered_[round];
     }
   } catch (const std::exception&) {
-    if (first) throw;
+    if (steps) throw;
   }
 }
 

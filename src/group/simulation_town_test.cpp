@@ -116,6 +116,7 @@ void Town::kill_some() {
     if (others == 0) continue;
     if (world_.kill) world_.kill(victim->id);
     victim->end("killed");
+    if (!world_.kill) victim->close();
     ++told_.killed;
   }
 }

@@ -1,0 +1,51 @@
+// What must hold for any bytes a peer may send: shared by the fuzzer and by the tests. Test only.
+#pragma once
+
+#include <span>
+
+#include "base/check.h"
+#include "group/group_frames.h"
+
+namespace sinew::group {
+
+// Decodes the bytes as everything: no crash; what is accepted comes back the same; what is not has a reason. `rows` and
+// `nodes`: of the round a block is read for.
+inline void judge(const link::Bytes& bytes, int64_t rows, int64_t nodes) {
+  if (const auto here = decode_here(bytes)) {
+    SINEW_CHECK(encode(*here) == bytes);
+  } else {
+    SINEW_CHECK(!here.error().empty());
+  }
+  if (const auto sums = decode_small_sums(bytes)) {
+    SINEW_CHECK(encode(*sums) == bytes);
+  } else {
+    SINEW_CHECK(!sums.error().empty());
+  }
+  if (const auto small = decode_small_root(bytes)) {
+    SINEW_CHECK(encode(*small) == bytes);
+  } else {
+    SINEW_CHECK(!small.error().empty());
+  }
+  const auto head = decode_head(bytes);
+  SINEW_CHECK(head || !head.error().empty());
+  if (!head) return;
+  const Shape shape(3, std::vector<int64_t>(static_cast<size_t>(rows), 5));
+  BlockHead expected = *head;  // of this round: its own place if that lies in the round
+  expected.nodes = nodes;
+  expected.end = std::min(expected.end, shape.floats());
+  if (expected.begin >= expected.end) return;
+  const auto parts = row_parts(shape, expected.begin, expected.end);
+  const auto values = read_block(bytes, expected, parts);
+  SINEW_CHECK(values || !values.error().empty());
+  if (!values) return;
+  SINEW_CHECK(values->size() == parts.size() * static_cast<size_t>(nodes));
+  for (size_t i = 0; i < values->size(); ++i) {
+    const float* at = (*values)[i];
+    if (at == nullptr) continue;
+    const auto* begin = reinterpret_cast<const std::byte*>(at);
+    const auto* end = reinterpret_cast<const std::byte*>(at + parts[i % parts.size()].count);
+    SINEW_CHECK(begin >= bytes.data() && end <= bytes.data() + bytes.size());
+  }
+}
+
+}  // namespace sinew::group
