@@ -166,8 +166,9 @@ struct CoordinatorOptions {
   std::function<void(const std::string& line)> log = nullptr;  // each decision as a sentence
 };
 
-// Serves until destroyed. Routes: POST /v1/join, /v1/word (long poll), /v1/lost, /v1/scale, /v1/control;
-// GET /v1/status, /healthz.
+// Serves until destroyed. Routes: POST /v1/join, /v1/word, /v1/lost, /v1/scale, /v1/control; GET /v1/news (long poll),
+// /v1/status, /healthz. A successor must be given at_least and first_id (any number beyond what its predecessors can
+// have given, say a million for each): by them it also knows that there are members to listen to first.
 class Coordinator {
  public:
   Coordinator(const CoordinatorOptions& options, Clock& clock);
@@ -215,7 +216,9 @@ struct ClientOptions {
 };
 
 // A member's line to the coordinator, on threads of its own: words go out at every change and every pulse, views come
-// in by long poll. A coordinator that is gone is tried again (its successor is told everything).
+// in by long poll. A coordinator that is gone is tried again (its successor is told everything). Events may come before
+// the constructor returned, and may call tell(); none comes once the destructor returned, which says what is left to
+// say (bounded).
 class Client {
  public:
   // Joins: returns the id given. Throws Error when refused (by name, with what differs) or not reached in time.

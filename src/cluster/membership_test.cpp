@@ -1,0 +1,268 @@
+// Named cases of the next view and what each says about itself.
+#include "cluster/membership.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sinew::cluster {
+namespace {
+
+using Phase = Member::Phase;
+using ::testing::HasSubstr;
+
+constexpr double kNow = 1000;
+
+// A group that computes by view 10, all heard just now.
+struct Group {
+  ClusterState state;
+  ClusterOptions options;
+
+  explicit Group(const std::vector<int64_t>& ids) {
+    View view{.generation = Generation(10), .seats = {}, .why = "before"};
+    for (const int64_t id : ids) {
+      add(id, Phase::computing).view = Generation(10);
+      view.seats.push_back({MemberId(id), "a", 1, false, MemberId()});
+    }
+    if (!ids.empty()) state.view = view;
+    options.wanted = static_cast<int64_t>(ids.size());
+  }
+
+  Member& add(int64_t id, Phase phase = Phase::waiting) {
+    Member& member = state.members[MemberId(id)];
+    member.id = MemberId(id);
+    member.address = "a";
+    member.phase = phase;
+    member.step = phase == Phase::computing ? 412 : 0;
+    member.heard = member.since = kNow;
+    return member;
+  }
+  Member& operator[](int64_t id) { return state.members.at(MemberId(id)); }
+  void seat_joining(int64_t id, int64_t donor) {
+    add(id, Phase::joining).view = Generation(10);
+    state.view->seats.push_back({MemberId(id), "a", 1, true, MemberId(donor)});
+  }
+  void report(int64_t reporter, int64_t reported, double at) {
+    (*this)[reported].reports[MemberId(reporter)] = {at, "connection reset"};
+  }
+  Decision decide(double now = kNow) const { return next_view(now, state, options); }
+  std::vector<int64_t> out(double now = kNow) const {
+    std::vector<int64_t> ids;
+    for (const auto& [id, why] : decide(now).out) ids.push_back(id.value);
+    return ids;
+  }
+};
+
+using Ids = std::vector<int64_t>;
+
+TEST(NextView, NothingChangesWithoutAReason) {
+  const Group group({1, 2, 3});
+  EXPECT_FALSE(group.decide().view);
+  EXPECT_EQ(group.decide().why, "nothing changed");
+}
+
+TEST(NextView, ALossSaysWhereTheWorkGoes) {
+  Group group({1, 3, 4});
+  group[3].lost = "connection reset by 127.0.0.1:4711";
+  const Decision decision = group.decide();
+  ASSERT_TRUE(decision.view);
+  EXPECT_EQ(decision.why, "member 3 lost at step 412: connection reset by 127.0.0.1:4711; its work moves to 1 and 4");
+  EXPECT_EQ(decision.view->generation, Generation(11));
+  EXPECT_EQ(group.out(), Ids{3});
+}
+
+TEST(NextView, WhatIsKnownAtOneInstantGoesIntoOneView) {
+  Group group({1, 2, 3, 4});
+  group[2].lost = group[3].lost = "killed";
+  group.add(7);
+  group.add(8);
+  const Decision decision = group.decide();
+  EXPECT_EQ(decision.why,
+            "member 2 lost at step 412: killed; its work moves to 1 and 4; "
+            "member 3 lost at step 412: killed; its work moves to 1 and 4; "
+            "member 7 joins; its state comes from 4; member 8 joins; its state comes from 4");
+  EXPECT_EQ(decision.view->seats.size(), 4u);
+}
+
+TEST(NextView, DonorsShareTheBurdenAndSpareTheLead) {
+  Group group({1, 2, 3});
+  for (const int64_t id : {5, 6, 7}) group.add(id);
+  const View view = *group.decide().view;
+  EXPECT_EQ(view.find(MemberId(5))->donor, MemberId(2));
+  EXPECT_EQ(view.find(MemberId(6))->donor, MemberId(3));
+  EXPECT_EQ(view.find(MemberId(7))->donor, MemberId(2));
+}
+
+TEST(NextView, AJoinerComputesOnceItAsks) {
+  Group group({1, 2});
+  group.seat_joining(5, 2);
+  EXPECT_FALSE(group.decide().view);
+  group[5].phase = Phase::caught_up;
+  EXPECT_EQ(group.decide().why, "member 5 computes from here on");
+  EXPECT_EQ(group.decide().view->computing().size(), 3u);
+}
+
+TEST(NextView, AJoinerWithoutItsDonorBeginsAgain) {
+  Group group({1, 2});
+  group.seat_joining(5, 2);
+  group[2].lost = "killed";
+  EXPECT_EQ(group.out(), (Ids{2, 5}));
+  EXPECT_THAT(group.decide().why, HasSubstr("member 5 begins again: its state was to come from 2, which is gone"));
+}
+
+TEST(NextView, WhoCaughtUpSavesTheStateWhenAllOthersDie) {
+  Group group({1, 2});
+  group.seat_joining(5, 2);
+  group[1].lost = group[2].lost = "killed";
+  EXPECT_FALSE(group.decide().view);
+  EXPECT_EQ(group.out(), (Ids{1, 2, 5}));
+  group[5].phase = Phase::caught_up;
+  ASSERT_TRUE(group.decide().view);
+  EXPECT_EQ(group.decide().view->lead(), MemberId(5));
+  EXPECT_FALSE(group.decide().view->fresh);
+  EXPECT_EQ(group.out(), (Ids{1, 2}));
+}
+
+TEST(NextView, WithNobodyLeftThoseWhoWaitBeginAfresh) {
+  Group group({1, 2});
+  group[1].lost = group[2].lost = "killed";
+  const Decision end = group.decide();
+  EXPECT_FALSE(end.view);
+  apply(end, kNow, group.state);
+  EXPECT_FALSE(group.state.view);
+  group.add(5);
+  EXPECT_EQ(group.decide().why, "1 of 2 members are here; the others are waited for, 3.0 s more");
+  group.add(6);
+  ASSERT_TRUE(group.decide().view);
+  EXPECT_TRUE(group.decide().view->fresh);
+  EXPECT_EQ(group.decide().view->generation, Generation(11));
+  EXPECT_EQ(group.decide().why, "members 5 and 6 begin");
+}
+
+TEST(NextView, TheFirstViewWaitsForTheWantedAndThenBeginsWithTheMinimum) {
+  Group group({});
+  group.options.wanted = 4;
+  group.options.minimum = 2;
+  group.add(1);
+  EXPECT_EQ(group.decide(kNow + 0.9).why, "1 of 4 members are here; at least 2 are needed to begin");
+  EXPECT_FALSE(group.decide(kNow + 0.9).view);
+  group.add(2);
+  EXPECT_FALSE(group.decide(kNow + 0.9).view);
+  group[1].heard = group[2].heard = kNow + 3;
+  EXPECT_EQ(group.decide(kNow + 3).why, "members 1 and 2 begin: the others did not come in 3.0 s");
+  group[2].heard = kNow;  // silent by now: not counted
+  EXPECT_FALSE(group.decide(kNow + 3).view);
+  EXPECT_EQ(group.out(kNow + 3), Ids{2});
+}
+
+TEST(NextView, SilenceCountsFromWhenTheCoordinatorRan) {
+  Group group({1, 2, 3});
+  group[1].heard = group[3].heard = kNow + 1.2;
+  EXPECT_EQ(group.out(kNow + 1.2), Ids{2});
+  EXPECT_THAT(group.decide(kNow + 1.2).why, HasSubstr("member 2 lost at step 412: silent for 1.2 s"));
+  group.state.awake = kNow + 0.5;
+  EXPECT_EQ(group.out(kNow + 1.2), Ids{});
+  EXPECT_EQ(group.out(kNow + 1.6), Ids{2});
+}
+
+TEST(NextView, TheLastWithTheStateAreWaitedForLonger) {
+  Group group({1, 2});
+  group.add(5).heard = kNow + 30;
+  group[1].phase = group[2].phase = Phase::computing;
+  EXPECT_EQ(group.out(kNow + 5), Ids{}) << "both are silent, and nobody else has the state";
+  EXPECT_EQ(group.out(kNow + 11), (Ids{1, 2}));
+  group[2].heard = kNow + 4.5;
+  EXPECT_EQ(group.out(kNow + 5), Ids{1});
+}
+
+TEST(NextView, ALeaverHandsItsWorkOverThenGoes) {
+  Group group({1, 2, 3});
+  group[2].phase = Phase::leaving;
+  Decision decision = group.decide();
+  EXPECT_EQ(decision.why, "member 2 leaves; its work moves to 1 and 3");
+  EXPECT_EQ(decision.view->find(MemberId(2))->share, 0);
+  apply(decision, kNow, group.state);
+  EXPECT_FALSE(group.decide().view) << "it does not act by that view yet";
+  group[2].view = Generation(11);
+  EXPECT_EQ(group.decide().why, "member 2 has left");
+  EXPECT_EQ(group.out(), Ids{2});
+}
+
+TEST(NextView, ALeaverStaysWhileNobodyElseComputes) {
+  Group group({1, 2});
+  group[1].phase = group[2].phase = Phase::leaving;
+  EXPECT_FALSE(group.decide().view);
+  group.add(5);
+  EXPECT_EQ(group.decide().why, "member 5 joins; its state comes from 2");
+  Group alone({1});
+  alone[1].phase = Phase::leaving;
+  EXPECT_FALSE(alone.decide().view);
+}
+
+TEST(NextView, SharesFollowSpeedNotTooOftenAndNotForTrifles) {
+  Group group({1, 2, 3});
+  for (const int64_t id : {1, 2, 3}) group[id].speed = 10;
+  EXPECT_FALSE(group.decide().view);
+  group[3].speed = 9;
+  EXPECT_FALSE(group.decide().view) << "a trifle";
+  group[3].speed = 1.8;
+  const Decision decision = group.decide();
+  EXPECT_EQ(decision.why, "shares follow speed: 3 goes from 33% to 8%, 1 goes from 33% to 46%, 2 goes from 33% to 46%");
+  apply(decision, kNow, group.state);
+  group[3].speed = 10;
+  EXPECT_FALSE(group.decide(kNow + 0.9).view);
+  group.options.silence_seconds = 100;
+  EXPECT_THAT(group.decide(kNow + 2).why, HasSubstr("3 goes from 8% to 33%"));
+  group[3].speed = 0;  // not measured: like the others
+  EXPECT_THAT(group.decide(kNow + 2).why, HasSubstr("3 goes from 8% to 33%"));
+}
+
+TEST(BrokenLinks, MostOfTheOthersAreBelievedAtOnce) {
+  Group group({1, 2, 3, 4});
+  group.report(1, 3, kNow);
+  EXPECT_EQ(group.out(), Ids{}) << "one of three: the others may say more";
+  group.report(4, 3, kNow);
+  EXPECT_EQ(group.out(), Ids{3});
+  EXPECT_THAT(group.decide().why, HasSubstr("member 3 lost at step 412: connection reset (told by 1 and 4)"));
+}
+
+TEST(BrokenLinks, ALoneReportWaitsALittle) {
+  Group group({1, 2, 3, 4});
+  group.report(1, 3, kNow);
+  EXPECT_EQ(group.out(kNow + 0.014), Ids{});
+  EXPECT_EQ(group.out(kNow + 0.016), Ids{3});
+}
+
+TEST(BrokenLinks, WhoLostAllItsLinksGoesAndNotTheOthers) {
+  Group group({1, 2, 3, 4});
+  for (const int64_t other : {1, 3, 4}) group.report(2, other, kNow);  // its own reports come first
+  EXPECT_EQ(group.out(kNow), Ids{});
+  for (const int64_t other : {1, 3, 4}) group.report(other, 2, kNow + 0.005);
+  EXPECT_EQ(group.out(kNow + 0.006), Ids{2});
+  EXPECT_EQ(group.out(kNow + 0.5), Ids{2});
+}
+
+TEST(BrokenLinks, OfTwoThatReportEachOtherTheHigherIdGoes) {
+  Group group({1, 2, 3, 4});
+  group.report(2, 3, kNow);
+  group.report(3, 2, kNow);
+  EXPECT_EQ(group.out(kNow + 0.1), Ids{3});
+}
+
+TEST(BrokenLinks, TheWordOfTheDeadDoesNotCount) {
+  Group group({1, 2, 3});
+  group.report(2, 1, kNow);
+  group[2].lost = "killed by signal 9";
+  EXPECT_EQ(group.out(kNow + 0.1), Ids{2});
+}
+
+TEST(BrokenLinks, AJoinersWordIsNotWorthTheLastState) {
+  Group group({1});
+  group.seat_joining(5, 1);
+  group.report(5, 1, kNow);
+  EXPECT_EQ(group.out(kNow + 0.5), Ids{}) << "member 1 may be dead: its silence will tell";
+  group[1].heard = kNow + 0.4;
+  EXPECT_EQ(group.out(kNow + 0.5), Ids{5});
+}
+
+}  // namespace
+}  // namespace sinew::cluster

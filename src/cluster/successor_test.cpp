@@ -1,0 +1,102 @@
+// Coordinators that die, successors that listen, members that do not speak.
+#include "cluster/testing.h"
+
+namespace sinew::cluster::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Coordinator, ASuccessorKnowsWhatTheMembersTell) {
+  Place place;
+  auto first = std::make_unique<Running>(options_for(3));
+  place.set(first->url());
+  Workers workers = start(place, 3);
+  ASSERT_TRUE(settle(workers));
+  first->post("/v1/control", R"({"kind":"evaluate","reason":"curious"})");
+  for (const auto& worker : workers) ASSERT_TRUE(wait_for([&] { return worker->requests().size() == 1; }));
+  const View before = *workers[0]->view();
+  first.reset();
+  CoordinatorOptions options = options_for(3);
+  options.at_least = Generation(5);
+  Running second(options);
+  place.set(second.url());
+  ASSERT_TRUE(wait_for([&] { return second.status()["members"].size() == 3 && !second.status()["listening"]; }));
+  EXPECT_EQ(second.status()["view"]["generation"], before.generation.value) << "nothing changed, so nothing moved";
+  EXPECT_EQ(second.status()["requests"].size(), 1u);
+  for (const auto& worker : workers) {
+    EXPECT_EQ(worker->view(), before);
+    EXPECT_TRUE(wait_for([&] { return worker->client->leased(kBound); }));
+  }
+  second.post("/v1/lost", R"({"id":2,"why":"killed"})");
+  ASSERT_TRUE(wait_for([&] { return workers[1]->out().has_value(); }));
+  workers.erase(workers.begin() + 1);
+  ASSERT_TRUE(settle(workers));
+  EXPECT_GE(workers[0]->view()->generation.value, before.generation.value + 1000);
+  workers.push_back(std::make_unique<Worker>(place));
+  EXPECT_GE(workers.back()->id().value, 1000) << "an id the first may have given";
+  ASSERT_TRUE(settle(workers));
+}
+
+TEST(Coordinator, ASuccessorPutsOutWhoDoesNotSpeak) {
+  Place place, nowhere;
+  auto first = std::make_unique<Running>(options_for(2));
+  place.set(first->url());
+  nowhere.set(first->url());
+  Workers workers;
+  workers.push_back(std::make_unique<Worker>(place));
+  workers.push_back(std::make_unique<Worker>(nowhere));
+  ASSERT_TRUE(settle(workers));
+  first.reset();
+  CoordinatorOptions options = options_for(2);
+  options.first_id = MemberId(500);
+  Running second(options);
+  place.set(second.url());
+  const auto deaf = std::move(workers[1]);
+  workers.pop_back();
+  ASSERT_TRUE(settle(workers));
+  EXPECT_THAT(workers[0]->view()->why, HasSubstr("member 2 lost: has not spoken to the new coordinator"));
+  nowhere.set(second.url());  // the zombie finds the way back, and hears that the group went on
+  ASSERT_TRUE(wait_for([&] { return deaf->out().has_value(); }));
+  EXPECT_THAT(*deaf->out(), HasSubstr("the group went on without it"));
+}
+
+TEST(Coordinator, WhoIsSilentIsPutOut) {
+  CoordinatorOptions options = options_for(2);
+  options.cluster.silence_seconds = 5;
+  Running coordinator(options);
+  Place place;
+  place.set(coordinator.url());
+  Workers workers = start(place, 1);
+  const json mute = json::parse(coordinator.post(
+      "/v1/join", R"({"address":"a","host":"h","pid":1,"life":"mute",)"
+                  R"("identity":{"job":"job-digest","machine":"a CPU with libraries","probe":"probe-digest"}})"));
+  ASSERT_TRUE(wait_for([&] { return workers[0]->view().has_value(); }));
+  ASSERT_TRUE(settle(workers));
+  EXPECT_THAT(workers[0]->view()->why, HasSubstr("silent for"));
+  const json word = {{"id", mute["id"]}, {"life", "mute"},     {"have", 0},          {"key", ""}, {"acts", 0},
+                     {"step", 0},        {"phase", "waiting"}, {"durable_step", -1}, {"speed", 0}};
+  EXPECT_THAT(json::parse(coordinator.post("/v1/word", word.dump()))["out"].get<std::string>(),
+              HasSubstr("silent for"));
+}
+
+TEST(Client, WhoseCoordinatorStaysAwayGivesUp) {
+  Place place;
+  auto coordinator = std::make_unique<Running>(options_for(1));
+  place.set(coordinator->url());
+  Worker worker(place, [](ClientOptions& options) { options.patience_seconds = 5; });
+  ASSERT_TRUE(wait_for([&] { return worker.view().has_value(); }));
+  coordinator.reset();
+  ASSERT_TRUE(wait_for([&] { return worker.out().has_value(); }));
+  EXPECT_THAT(*worker.out(), HasSubstr("no coordinator for so long"));
+  EXPECT_FALSE(worker.client->leased(kBound));
+}
+
+TEST(Client, WithoutACoordinatorJoiningEnds) {
+  Place place;
+  place.set("http://127.0.0.1:1");
+  EXPECT_THAT(error_of([&] { Worker lonely(place, [](ClientOptions& options) { options.patience_seconds = 0.3; }); }),
+              HasSubstr("no coordinator to join: cannot connect to 127.0.0.1:1"));
+}
+
+}  // namespace
+}  // namespace sinew::cluster::testing
