@@ -15,6 +15,7 @@ import sinew_process as sp
 
 LONG = bool(os.environ.get("SINEW_LONG"))
 STEPS = 300
+SHARDS = "trainer.shards=7"
 PATIENCE = 240  # seconds that a run of a few seconds may take on a crowded machine
 
 
@@ -36,7 +37,7 @@ class Elastic(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.path = pathlib.Path(cls.folder.name)
         cls.job = sp.write_job(cls.path, STEPS)
-        sp.run("train", cls.job, "--run-dir", cls.path / "calm", "--ledger", check=0)
+        sp.run("train", cls.job, SHARDS, "--run-dir", cls.path / "calm", "--ledger", check=0)
         cls.calm = sp.digests(cls.path / "calm")
 
     @classmethod
@@ -47,7 +48,7 @@ class Elastic(unittest.TestCase):
         directory = self.path / name
         environment = {**os.environ, **({"SINEW_PACE": str(pace)} if pace else {})}
         log = open(self.path / f"{name}.log", "ab")
-        process = subprocess.Popen(sp.command("train", self.job, "--run-dir", directory, "--ledger", "--workers", workers, *words),
+        process = subprocess.Popen(sp.command("train", self.job, SHARDS, "--run-dir", directory, "--ledger", "--workers", workers, *words),
                                    stdout=log, stderr=subprocess.STDOUT, env=environment)
         log.close()
         self.addCleanup(lambda: (process.poll() is None and process.kill(), process.wait(60)))
@@ -151,7 +152,7 @@ class Elastic(unittest.TestCase):
         process.send_signal(signal.SIGINT)
         self.end(process, directory, 75)
         self.assertEqual(sp.report(directory)["status"], "stopped")
-        sp.run("train", self.job, "--run-dir", directory, "--resume", "--ledger", check=0)
+        sp.run("train", self.job, SHARDS, "--run-dir", directory, "--resume", "--ledger", check=0)
         self.assert_same_story(directory)
 
 
