@@ -202,12 +202,13 @@ Root Group::finish(const std::vector<float*>& out) {
   }
   SINEW_CHECK(out.size() == shape->lengths.size(), out.size(), shape->lengths.size());
   const auto written = write_rows(*record, *shape, out);
+  std::optional<Open> over;  // its leaves are let go after the lock: their owner may do what it likes
   const std::lock_guard lock(state.mutex);
   if (!written)
     state.fail("round " + std::to_string(state.open->round) + ": " + written.error(),
                "all members must run the same job, data and program");
   state.check_alive();
-  state.open.reset();
+  over.swap(state.open);
   state.round_history = record->after();
   ++state.counts.rounds;
   state.forget();

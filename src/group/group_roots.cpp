@@ -11,7 +11,7 @@
 namespace sinew::group {
 namespace {
 
-constexpr int64_t kKept = 2;             // roots that are always kept
+constexpr int64_t kKept = 2;             // roots that are kept for others, if there are any
 constexpr int64_t kKeptForJoiners = 16;  // at most, if there are joining seats
 
 std::string name(MemberId id) {
@@ -19,12 +19,6 @@ std::string name(MemberId id) {
 }
 
 }  // namespace
-
-size_t Record::bytes() const {
-  size_t sum = small_bytes->size();
-  for (const Payload& piece : pieces) sum += piece->size();
-  return sum;
-}
 
 void Group::State::begin_at(int64_t first, std::optional<uint64_t> history_there) {
   round = first;
@@ -70,8 +64,8 @@ void Group::State::gather_piece(MemberId from, int64_t of, int64_t part, Payload
   if (!fits)
     return end_life(name(from) + " sent a piece of round " + std::to_string(of) + " that does not fit the others");
   gathering.head = *head;
-  gathering.bytes += payload->size();
-  gathering.pieces.emplace(part, std::move(payload));
+  const size_t size = payload->size();
+  if (gathering.pieces.emplace(part, std::move(payload)).second) gathering.bytes += size;
 }
 
 void Group::State::gather_small(MemberId from, int64_t of, Payload payload) {
@@ -101,6 +95,7 @@ void Group::State::complete() {
     record->small = std::move(*gathering.small);
     record->small_bytes = std::move(gathering.small_bytes);
     for (auto& [part, payload] : gathering.pieces) record->pieces.push_back(std::move(payload));
+    record->bytes = gathering.bytes;
     history = record->after();
     inboxes.erase(*have);
     records[*have] = std::move(record);
@@ -111,7 +106,7 @@ void Group::State::complete() {
   }
   if (computing) return;
   size_t bytes = 0;
-  for (const auto& [of, record] : records) bytes += record->bytes();
+  for (const auto& [of, record] : records) bytes += record->bytes;
   for (const auto& [of, gathering] : gatherings) bytes += gathering.bytes;
   if (bytes > options.joiner_bytes)
     end_life(name(me) + " is too slow: the roots it waits to replay do not fit any more");
@@ -123,17 +118,18 @@ void Group::State::forget() {
   if (!have || !started) return;
   const bool joiners =
       view && std::any_of(view->seats.begin(), view->seats.end(), [](const auto& seat) { return seat.joining; });
+  const bool others = view && view->seats.size() > 1;
   const int64_t in_use = open ? open->round : round;
   size_t bytes = 0;
   while (!records.empty()) {
     const int64_t oldest = records.begin()->first;
-    if (oldest >= in_use || oldest >= *have - kKept) return;
+    if (oldest >= in_use || (others && oldest >= *have - kKept)) return;
     if (joiners && oldest >= *have - kKeptForJoiners) {
       if (bytes == 0) {
-        for (const auto& [of, record] : records) bytes += record->bytes();
+        for (const auto& [of, record] : records) bytes += record->bytes;
       }
       if (bytes <= options.handover_bytes) return;
-      bytes -= records.begin()->second->bytes();
+      bytes -= records.begin()->second->bytes;
     }
     records.erase(records.begin());
   }

@@ -20,10 +20,10 @@
 #include "group/group.h"
 #include "group/group_frames.h"
 #include "group/settle.h"
+#include "group/summing.h"
 
 namespace sinew::group {
 
-using Payload = std::shared_ptr<const link::Bytes>;
 using Outbox = std::vector<std::pair<MemberId, link::Frame>>;
 using Commit = std::function<void(Outbox&)>;  // with the lock, if the view is still the same
 using Work = std::function<Commit()>;         // without
@@ -33,8 +33,8 @@ struct Record {
   SmallRoot small;
   Payload small_bytes;
   std::vector<Payload> pieces;
+  size_t bytes = 0;
   uint64_t after() const { return history_after(small.before, small.root.note); }
-  size_t bytes() const;
 };
 
 // A root that is coming in, all of it in one generation.
@@ -58,21 +58,16 @@ struct LeafSlot {
   std::optional<Leaf> leaf;
 };
 
-struct Piece {
-  MemberId owner;
-  int64_t begin = 0, end = 0;
-};
-
-struct Summing;
-
 // Who adds what in the open round, under one view.
 struct Plan {
   std::vector<MemberId> owners;                     // by shard
   std::map<MemberId, std::vector<TreeNode>> nodes;  // of each who has shards
   std::vector<Piece> pieces;
-  std::deque<int64_t> todo;                // shards for this member nobody has begun
-  int64_t missing = 0;                     // shards of this member not delivered
-  std::vector<size_t> to_send, to_finish;  // pieces nobody claimed, of others and of this member
+  std::deque<int64_t> todo;      // shards for this member nobody has begun
+  int64_t missing = 0;           // shards of this member not delivered
+  std::deque<size_t> to_send;    // pieces of others that nobody claimed
+  std::deque<size_t> to_finish;  // of this member, that nobody claimed and everything is here for
+  std::vector<int64_t> awaited;  // by piece of this member: how many have not sent their sums
   bool small_claimed = false, root_claimed = false;
   std::shared_ptr<const Summing> summing;  // once all shards of this member are delivered
 };
@@ -154,6 +149,7 @@ struct Group::State {
   void make_plan();
   std::optional<Work> claim();
   std::shared_ptr<const Summing> summing() const;
+  void count_in(int64_t piece, MemberId from);
   Work small_work();
   Work send_work(size_t piece);
   Work finish_work(size_t piece);

@@ -1,0 +1,183 @@
+#include "group/summing.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace sinew::group {
+
+namespace {
+
+std::string name(MemberId id) {
+  return "member " + std::to_string(id.value);
+}
+
+const float* row_of(const Leaf* leaf, const RowPart& part) {
+  if (leaf == nullptr || leaf->rows.empty()) return nullptr;
+  const float* row = leaf->rows[static_cast<size_t>(part.row)];
+  return row == nullptr ? nullptr : row + part.offset;
+}
+
+std::vector<const float*> rows_of(const Summing& summing, const TreeNode& node, const RowPart& part) {
+  std::vector<const float*> rows;
+  for (int64_t s = node.begin(); s < node.end(summing.shape->shards); ++s) {
+    rows.push_back(row_of(summing.leaves[static_cast<size_t>(s)], part));
+  }
+  return rows;
+}
+
+bool any(const std::vector<const float*>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const float* row) { return row != nullptr; });
+}
+
+}  // namespace
+
+Payload sum_piece(const Summing& summing, const Piece& piece) {
+  const auto parts = row_parts(*summing.shape, piece.begin, piece.end);
+  std::vector<bool> present;
+  for (const TreeNode& node : summing.nodes) {
+    for (const RowPart& part : parts) present.push_back(any(rows_of(summing, node, part)));
+  }
+  const auto nodes = static_cast<int64_t>(summing.nodes.size());
+  BlockDraft draft =
+      draft_block({summing.shape->digest, piece.begin, piece.end, nodes, summing.pieces}, parts, present);
+  for (size_t i = 0; i < present.size(); ++i) {
+    const RowPart& part = parts[i % parts.size()];
+    if (present[i]) tree_sum(rows_of(summing, summing.nodes[i / parts.size()], part), part.count, draft.values[i]);
+  }
+  return std::move(draft.bytes);
+}
+
+namespace {
+
+// A node of the root's tree in a piece: of this member a leaf, of others a node as it came.
+struct Input {
+  TreeNode node;
+  const Leaf* leaf = nullptr;
+  std::vector<const float*> sums;  // by row part, if it is another's
+};
+
+// A member that takes the round for another can not be in one group with this one, whoever is right.
+Error disagreement(const Summing& summing, MemberId other) {
+  return Error(
+      name(other) + " takes round " + std::to_string(summing.round) + " to have other rows or shards than this member",
+      "all members must run the same job, data and program");
+}
+
+PutOut bad(const Summing& summing, MemberId from, const std::string& what) {
+  return PutOut(name(from) + " sent, for round " + std::to_string(summing.round) + ", " + what);
+}
+
+// Throws PutOut for a peer's block that is not what its nodes make.
+std::vector<Input> inputs_of(const Summing& summing, const Piece& piece, const std::vector<RowPart>& parts,
+                             const std::vector<Sent>& sent) {
+  std::vector<Input> inputs;
+  for (int64_t s = 0; s < summing.shape->shards; ++s) {
+    if (summing.mine[static_cast<size_t>(s)]) inputs.push_back({{0, s}, summing.leaves[static_cast<size_t>(s)], {}});
+  }
+  for (const Sent& one : sent) {
+    const auto nodes = static_cast<int64_t>(one.nodes.size());
+    const BlockHead head{summing.shape->digest, piece.begin, piece.end, nodes, summing.pieces};
+    const auto sent_head = decode_head(*one.payload);
+    if (sent_head && sent_head->shape != head.shape) throw disagreement(summing, one.from);
+    const auto values = read_block(*one.payload, head, parts);
+    if (!values) throw bad(summing, one.from, values.error());
+    for (size_t n = 0; n < one.nodes.size(); ++n) {
+      const auto begin = values->begin() + static_cast<std::ptrdiff_t>(n * parts.size());
+      inputs.push_back({one.nodes[n], nullptr, {begin, begin + static_cast<std::ptrdiff_t>(parts.size())}});
+    }
+  }
+  std::sort(inputs.begin(), inputs.end(),
+            [](const Input& a, const Input& b) { return a.node.begin() < b.node.begin(); });
+  return inputs;
+}
+
+}  // namespace
+
+Payload finish_piece(const Summing& summing, const Piece& piece, const std::vector<Sent>& sent) {
+  const auto parts = row_parts(*summing.shape, piece.begin, piece.end);
+  const auto inputs = inputs_of(summing, piece, parts, sent);
+  std::vector<TreeNode> nodes;
+  for (const Input& input : inputs) nodes.push_back(input.node);
+  SINEW_CHECK(cover_exactly(nodes, summing.shape->shards), nodes.size(), summing.shape->shards);
+  std::vector<std::vector<const float*>> sums(parts.size());
+  std::vector<bool> present(parts.size());
+  for (size_t p = 0; p < parts.size(); ++p) {
+    for (const Input& input : inputs) {
+      sums[p].push_back(input.sums.empty() ? row_of(input.leaf, parts[p]) : input.sums[p]);
+    }
+    present[p] = any(sums[p]);
+  }
+  BlockDraft draft = draft_block({summing.shape->digest, piece.begin, piece.end, 1, summing.pieces}, parts, present);
+  for (size_t p = 0; p < parts.size(); ++p) {
+    if (present[p]) tree_sum(nodes, sums[p], parts[p].count, draft.values[p]);
+  }
+  return std::move(draft.bytes);
+}
+
+namespace {
+
+using Smalls = std::vector<std::optional<std::string>>;
+
+std::optional<std::string> merge_small(const std::vector<TreeNode>& nodes, Smalls values, const Merge& merge) {
+  return tree_merge(nodes, std::move(values), [&](std::string left, std::string right) {
+    if (!merge) {
+      SINEW_CHECK(left.empty() && right.empty(), "small bytes and no merge");
+      return std::string();
+    }
+    return merge(left, right);
+  });
+}
+
+}  // namespace
+
+SmallSums small_sums(const Summing& summing, const Merge& merge) {
+  SmallSums sums{summing.shape->digest, std::vector<bool>(summing.shape->lengths.size()), {}};
+  for (const TreeNode& node : summing.nodes) {
+    std::vector<TreeNode> places;
+    Smalls values;
+    for (int64_t s = node.begin(); s < node.end(summing.shape->shards); ++s) {
+      const Leaf* leaf = summing.leaves[static_cast<size_t>(s)];
+      places.push_back({0, s - node.begin()});
+      values.push_back(leaf == nullptr ? std::nullopt : std::optional(leaf->small));
+      if (leaf == nullptr) continue;
+      for (size_t row = 0; row < leaf->rows.size(); ++row) {
+        if (leaf->rows[row] != nullptr) sums.rows[row] = true;
+      }
+    }
+    sums.nodes.push_back(merge_small(places, std::move(values), merge));
+  }
+  return sums;
+}
+
+SmallRoot small_root(const Summing& summing, const std::vector<Sent>& sent, const Merge& merge) {
+  std::vector<std::pair<TreeNode, std::optional<std::string>>> all;
+  SmallRoot small;
+  small.shape = summing.shape->digest;
+  small.pieces = summing.pieces;
+  small.root.present.resize(summing.shape->lengths.size());
+  for (const Sent& one : sent) {
+    auto sums = decode_small_sums(*one.payload);
+    if (!sums) throw bad(summing, one.from, sums.error());
+    if (sums->shape != small.shape) throw disagreement(summing, one.from);
+    if (sums->nodes.size() != one.nodes.size() || sums->rows.size() != small.root.present.size())
+      throw bad(summing, one.from, "sums of other shards or rows than the plan gave it");
+    for (size_t row = 0; row < sums->rows.size(); ++row) {
+      if (sums->rows[row]) small.root.present[row] = true;
+    }
+    for (size_t n = 0; n < one.nodes.size(); ++n) all.emplace_back(one.nodes[n], std::move(sums->nodes[n]));
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first.begin() < b.first.begin(); });
+  std::vector<TreeNode> nodes;
+  Smalls values;
+  for (auto& [node, value] : all) {
+    nodes.push_back(node);
+    values.push_back(std::move(value));
+  }
+  auto merged = merge_small(nodes, std::move(values), merge);
+  small.root.any = merged.has_value();
+  small.root.small = std::move(merged).value_or("");
+  return small;
+}
+
+}  // namespace sinew::group
