@@ -1,6 +1,7 @@
 // Whole numbers on the command line.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <string>
@@ -17,7 +18,8 @@ inline int64_t whole_number(const std::string& what, const std::string& text, in
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
     throw UsageError(what + " is a whole number from " + std::to_string(least) + " to " + std::to_string(most) +
-                     ", not '" + text + "'");
+                         ", not '" + text + "'",
+                     "for example " + std::to_string(std::clamp<int64_t>(2, least, most)));
   }
   return value;
 }
