@@ -1,6 +1,14 @@
 #!/usr/bin/env bash
-# What `./dev bench` runs: every contestant in one go, figures into docs/benchmarks.md. `quick` takes a few minutes.
+# What `./dev bench` runs: contestants side by side, figures into docs/benchmarks.md. All rows take more than an hour,
+# `quick` half of that; names of rows measure only these.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-export SINEW_PYTHON="${SINEW_PYTHON:-$PWD/build/reference/bin/python}"
+if [ -z "${SINEW_PYTHON:-}" ]; then
+  export SINEW_PYTHON=$PWD/build/reference/bin/python
+  if ! cmp -s bench/requirements.txt build/reference/bench-ready; then
+    build/reference/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt
+    cp bench/requirements.txt build/reference/bench-ready
+  fi
+fi
+cmake --build build/release --target bare_loop -- --quiet
 exec "$SINEW_PYTHON" bench/compare.py "$@"

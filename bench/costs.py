@@ -1,0 +1,86 @@
+"""What starting costs, and what a checkpoint costs the training that goes on beside it."""
+import json
+import pathlib
+import resource
+import statistics
+import subprocess
+import tempfile
+import time
+
+import contestants
+import jobs
+from figures import figure
+
+
+def cpu_ms(*words):
+    """CPU time of a command, the least of five."""
+    least = 1e9
+    for _ in range(5):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([contestants.SINEW, *words], stdout=subprocess.DEVNULL, check=True, timeout=60)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        least = min(least, (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3)
+    return least
+
+
+def first_step_seconds(job):
+    """From `sinew train` to the first line of metrics, the least of three."""
+    least = 1e9
+    for _ in range(3):
+        with tempfile.TemporaryDirectory() as scratch:
+            run = pathlib.Path(scratch) / "run"
+            began = time.time()
+            contestants.train(job, "--run-dir", run, "trainer.max_duration=1st", "logging.interval=1st", seconds=60, expect=0)
+            first = json.loads((run / "metrics.jsonl").read_text().splitlines()[0])
+            least = min(least, first["time"] - began)
+    return least
+
+
+def startup(folder, quick):
+    job = jobs.write_job(folder, "mlp")
+    return [figure("first step after `sinew train` (Fashion-MNIST from .gz), s", first_step_seconds(job), 1.0, low=True),
+            figure("CPU time of `sinew --help`, ms", cpu_ms("--help"), 20, low=True),
+            figure("CPU time of `sinew validate`, ms", cpu_ms("validate", str(job)), 20, low=True)]
+
+
+def heavy_run(folder, seconds, interval):
+    """Steps a second, and the steps whose checkpoints were published while it ran."""
+    with tempfile.TemporaryDirectory() as scratch:
+        run, durable = pathlib.Path(scratch) / "run", set()
+        words = [contestants.SINEW, "train", jobs.write_job(folder, "heavy"), "--run-dir", run, f"budget.time={seconds}s",
+                 f"trainer.lanes={contestants.LANES}", f"checkpoint.interval={interval}"]
+        process = subprocess.Popen(list(map(str, words)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + seconds + contestants.PATIENCE
+        try:
+            while process.poll() is None:
+                if time.monotonic() > deadline:
+                    raise RuntimeError("sinew train did not end in time")
+                # A checkpoint carries its step's name only once it is whole and on the device.
+                durable |= {int(path.name[5:]) for path in (run / "checkpoints").glob("step-" + "[0-9]" * 8)}
+                time.sleep(0.1)
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait(60)
+        if process.returncode != 3:
+            raise RuntimeError(f"sinew train ended with {process.returncode}")
+        rate = contestants.rate_of(run / "metrics.jsonl", seconds) / jobs.JOBS["heavy"].batch
+        return rate, durable, json.loads((run / "report.json").read_text())["steps"]
+
+
+def checkpoint(folder, quick):
+    rounds, seconds = (3, 15) if quick else (5, 30)
+    ratios, parts, milliseconds = [], [], []
+    for turn in range(rounds):
+        runs = {}
+        for interval in ("never", "10st") if turn % 2 == 0 else ("10st", "never"):
+            runs[interval] = heavy_run(folder, seconds, interval)
+        rate, durable, steps = runs["10st"]
+        due = set(range(10, steps - 9, 10))  # the last may not have had its time
+        ratios.append(rate / runs["never"][0])
+        parts.append(len(due & durable) / max(1, len(due)))
+        milliseconds.append(1e3 / runs["never"][0])
+    detail = f"{jobs.JOBS['heavy'].title}: steps of {statistics.median(milliseconds):.0f} ms, 49 MB; {rounds} rounds of {seconds} s"
+    return [figure("step rate with a checkpoint every 10 steps against never", statistics.median(ratios), 0.98, detail=detail),
+            figure("part of those checkpoints that became durable", min(parts), 1.0,
+                   detail="least of the rounds; seen whole under their names while the run went on")]

@@ -1,0 +1,160 @@
+"""Workers that die, join, and race against PyTorch's ways to do the same."""
+import os
+import pathlib
+import random
+import signal
+import statistics
+import subprocess
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import contestants
+import group
+import jobs
+from figures import figure, percentile
+
+WORKERS = 4
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def deaths(folder, quick):
+    """Random workers killed a second apart; each time, how long until the group computes again."""
+    kills, rng = 20 if quick else 500, random.Random(7)
+    times, never, lost_survivors, usual = [], 0, 0, []
+    with group.Group(folder, "mlp64", WORKERS) as run:
+        run.wait_until_computing(WORKERS)
+        while len(times) + never < kills:
+            run.wait_for(lambda: len(run.members("computing")) >= 2, "two workers that compute")
+            before = run.members("computing")
+            if len(before) < 2:
+                continue
+            victim = rng.choice(before)
+            usual.append(run.watch.usual_gap())
+            killed = group.kill(victim)
+            if killed is None:
+                continue
+            took = group.seconds_until_computing(run.watch, killed, usual[-1])
+            times.append(took) if took is not None else None
+            never += took is None
+            time.sleep(max(0.0, killed + 1 - time.monotonic()))
+            lost_survivors += sum(not group.alive(pid) for pid in before if pid != victim)
+    if not times:
+        raise RuntimeError("the group computed no further after any kill")
+    detail = (f"{kills} kills of {WORKERS} workers, a second apart; a normal step ({1e3 * statistics.median(usual):.0f} ms) "
+              "taken off")
+    return [figure("from a SIGKILL to the group computing again, p50, ms", 1e3 * percentile(times, 0.5), 50, low=True, detail=detail),
+            figure("the same, p99, ms", 1e3 * percentile(times, 0.99), 300, low=True, detail=f"worst {1e3 * max(times):.0f} ms"),
+            figure("kills after which it did not compute within 60 s", never, 0, low=True),
+            figure("survivors that had to start anew", lost_survivors, 0, low=True, detail="by their PIDs")]
+
+
+def end(process):
+    """Ends a torchrun and the workers it started, a process group of their own."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            pass
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait(20)
+
+
+def torchrun(workers, script_words, *options):
+    words = [contestants.PYTHON, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={workers}", *options,
+             contestants.ROOT / "bench/ddp.py", *script_words]
+    return subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=ENVIRONMENT,
+                            start_new_session=True)
+
+
+def torchrun_death(folder, quick):
+    """One of torchrun's workers killed: all are started anew; seconds until there are further steps."""
+    with tempfile.TemporaryDirectory() as scratch:
+        progress, times = pathlib.Path(scratch), []
+        for turn in range(1 if quick else 3):
+            here = progress / str(turn)
+            here.mkdir()
+            process = torchrun(WORKERS, ["mlp", 64, 4, 600, here], "--max-restarts=3", "--monitor-interval=0.1")
+            watch = group.Watch(here / "steps")
+            try:
+                if len(watch.after(0, 50, 120)) < 50:
+                    raise RuntimeError("torchrun's workers made no steps")
+                killed = group.kill(int((here / "pid-2").read_text()))
+                time.sleep(0.5)  # what was under way at the kill is written by then
+                further = watch.after(killed + 0.5, 1, 59.5)
+                if not further:
+                    raise RuntimeError("no further steps within 60 s of the kill")
+                times.append(further[0] - killed)
+            finally:
+                watch.close()
+                end(process)
+    return [figure("torchrun, 4 Gloo workers, one SIGKILL: seconds to further steps", statistics.median(times), 60, low=True,
+                   detail="from the steps at which the workers began: without a checkpoint of the script's own all is lost")]
+
+
+def ddp_rate(name, seconds):
+    """Two processes of one thread each, the micro-batches of Sinew's shards, gradients all-reduced once a step."""
+    job = jobs.JOBS[name]
+    process = torchrun(2, [job.kind, job.batch, 8, seconds, "-"])
+    try:
+        said, _ = process.communicate(timeout=seconds + contestants.PATIENCE)
+        if process.returncode != 0:
+            raise RuntimeError(f"torchrun ended with {process.returncode}")
+        return float(said.split()[-1])
+    finally:
+        end(process)
+
+
+def ddp(folder, quick):
+    rounds, seconds = (3, 8) if quick else (5, 15)
+    figures = []
+    for name in ("mlp", "cnn"):
+        ratios, ours, theirs = [], [], []
+        for turn in range(rounds):
+            runners = [lambda: ours.append(contestants.sinew_rate(folder, name, seconds, lanes=1, workers=2)),
+                       lambda: theirs.append(ddp_rate(name, seconds))]
+            for runner in runners if turn % 2 == 0 else reversed(runners):
+                runner()
+            ratios.append(ours[-1] / theirs[-1])
+        detail = f"{statistics.median(ours):,.0f} against {statistics.median(theirs):,.0f} samples/s"
+        figures.append(figure(f"{jobs.JOBS[name].title}: 2 one-lane workers against DistributedDataParallel over Gloo, 2 processes",
+                              statistics.median(ratios), 0.95, detail=detail))
+    return figures
+
+
+def strangers(folder, quick):
+    """Two workers that share a job against two that know nothing of each other."""
+    rounds, seconds = (3, 8) if quick else (5, 15)
+    together, apart = [], []
+    for turn in range(rounds):
+        def as_group():
+            together.append(contestants.sinew_rate(folder, "cnn", seconds, lanes=1, workers=2))
+
+        def side_by_side():
+            with ThreadPoolExecutor(2) as pool:
+                one = lambda _: contestants.sinew_rate(folder, "cnn", seconds, lanes=1)
+                apart.append(sum(pool.map(one, range(2))))
+
+        for runner in (as_group, side_by_side) if turn % 2 == 0 else (side_by_side, as_group):
+            runner()
+    ratio = statistics.median(a / b for a, b in zip(together, apart))
+    detail = f"{statistics.median(together):,.0f} against {statistics.median(apart):,.0f} samples/s"
+    return [figure(f"{jobs.JOBS['cnn'].title}: a group of 2 one-lane workers against 2 runs side by side", ratio, 0.9, detail=detail)]
+
+
+def join(folder, quick):
+    """From `sinew scale` to the new worker computing."""
+    times = []
+    for _ in range(3 if quick else 10):
+        with group.Group(folder, "mlp64", 1) as run:
+            run.wait_until_computing(1)
+            began = time.monotonic()
+            run.scale(2)
+            run.wait_for(lambda: len(run.members("computing")) == 2, "the new worker")
+            times.append(time.monotonic() - began)
+    return [figure("from `sinew scale` to the new worker computing, s", statistics.median(times),
+                   detail=f"median of {len(times)}; most {max(times):.2f} s")]

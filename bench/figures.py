@@ -1,0 +1,22 @@
+"""A figure: one measured number beside what it should be. Figures are plain dictionaries, kept in docs/benchmarks.json."""
+
+
+def figure(what, value, target=None, low=False, detail=""):
+    """low: the target is the most it may be, not the least."""
+    return {"what": what, "value": value, "target": target, "low": low, "detail": detail}
+
+
+def verdict(fig):
+    if fig["target"] is None:
+        return ""
+    return "met" if (fig["value"] <= fig["target"] if fig["low"] else fig["value"] >= fig["target"]) else "missed"
+
+
+def written(value):
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def percentile(values, part):
+    """The smallest value that at least this part of the values does not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, max(0, -(-int(part * 1000) * len(ordered) // 1000) - 1))]

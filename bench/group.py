@@ -1,0 +1,147 @@
+"""A Sinew run of several workers, watched from outside: its ledger, its members, its end."""
+import collections
+import json
+import os
+import pathlib
+import signal
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+
+import contestants
+import jobs
+
+
+class Watch:
+    """Notes when a file grew, looked at every millisecond. A ledger grows with every step that is committed."""
+
+    def __init__(self, path):
+        self.path, self.grown, self.over = path, collections.deque(maxlen=200_000), False
+        self.thread = threading.Thread(target=self.look, daemon=True)
+        self.thread.start()
+
+    def look(self):
+        size = 0
+        while not self.over:
+            try:
+                now = os.stat(self.path).st_size
+            except FileNotFoundError:
+                now = 0
+            if now > size:
+                self.grown.append(time.monotonic())
+            size = now  # smaller: a new lead cut off a torn line
+            time.sleep(0.001)
+
+    def close(self):
+        self.over = True
+        self.thread.join(10)
+
+    def after(self, moment, count, patience):
+        """The first `count` times of growth after a moment; fewer if they did not come within `patience` seconds."""
+        end = time.monotonic() + patience
+        while True:
+            found = [at for at in list(self.grown) if at > moment]
+            if len(found) >= count or time.monotonic() > end:
+                return found[:count]
+            time.sleep(0.005)
+
+    def usual_gap(self, last=200):
+        times = list(self.grown)[-last:]
+        return statistics.median(b - a for a, b in zip(times, times[1:]))
+
+
+def seconds_until_computing(watch, killed, usual, patience=60):
+    """From a kill to the group computing again; None: it did not.
+
+    The loss of a worker hits the step under way or, where it had delivered its part of that, the next: one of the next
+    three steps comes late, by more than half a step. When that step is there, the group computes again. A normal step's
+    time is taken off.
+    """
+    steps = watch.after(killed, 3, patience)
+    if len(steps) < 3:
+        return None
+    before = max((at for at in list(watch.grown) if at <= killed), default=killed)
+    late = next((at for last, at in zip([before, *steps], steps) if at - last > 1.5 * usual), steps[0])
+    return max(0.0, late - killed - usual)
+
+
+class Group:
+    """`sinew train --workers N` of a small job, in a directory of its own. Use as a context."""
+
+    def __init__(self, folder, name, workers, *overrides):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.run = pathlib.Path(self.scratch.name) / "run"
+        words = [contestants.SINEW, "train", jobs.write_job(folder, name), "--run-dir", self.run, "--ledger", "--workers", workers,
+                 "trainer.lanes=1", *overrides]
+        self.log = open(pathlib.Path(self.scratch.name) / "log", "w+", encoding="utf-8")
+        self.process = subprocess.Popen(list(map(str, words)), stdout=self.log, stderr=subprocess.STDOUT)
+        self.watch = Watch(self.run / "ledger.jsonl")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pids = [*self.members(), self.coordinator()]
+        self.watch.close()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait(30)
+                for pid in filter(None, pids):  # nobody is left to end them
+                    kill(pid)
+        self.log.close()
+        self.scratch.cleanup()
+
+    def status(self):
+        done = subprocess.run([contestants.SINEW, "ps", self.run, "--json"], capture_output=True, text=True, timeout=30)
+        return json.loads(done.stdout) if done.returncode == 0 else {}
+
+    def members(self, phase=None):
+        """PID of every member (in that phase)."""
+        return [m["pid"] for m in self.status().get("members", []) if phase in (None, m["phase"])]
+
+    def coordinator(self):
+        try:
+            return json.loads((self.run / "coordinator.json").read_text())["pid"]
+        except (OSError, ValueError, KeyError):
+            return None
+
+    def scale(self, workers):
+        subprocess.run([contestants.SINEW, "scale", self.run, str(workers)], check=True, capture_output=True, timeout=60)
+
+    def wait_for(self, condition, what, seconds=120):
+        end = time.monotonic() + seconds
+        while not condition():
+            if self.process.poll() is not None or time.monotonic() > end:
+                self.log.flush()
+                said = pathlib.Path(self.log.name).read_text()[-2000:]
+                raise RuntimeError(f"waited for {what}; the run ended with {self.process.poll()} or took too long:\n{said}")
+            time.sleep(0.01)
+
+    def wait_until_computing(self, workers):
+        """That many members compute, and have for some steps."""
+        self.wait_for(lambda: len(self.members("computing")) == workers, f"{workers} workers that compute")
+        seen = len(self.watch.grown)
+        self.wait_for(lambda: len(self.watch.grown) > seen + 20, "steps")
+
+
+def kill(pid):
+    """SIGKILL; the moment, by this process's clock. None: there was no such process."""
+    try:
+        moment = time.monotonic()
+        os.kill(pid, signal.SIGKILL)
+        return moment
+    except ProcessLookupError:
+        return None
+
+
+def alive(pid):
+    try:
+        return "Z" not in pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
