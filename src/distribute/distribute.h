@@ -18,12 +18,12 @@ struct Ending {
 };
 
 struct JoinOptions {
-  std::string coordinator_file;        // JSON {"url", "secret"}; read anew at every connection: a successor rewrites it
-  std::string listen = "127.0.0.1";    // of this member's links
-  std::string advertise;               // host the others reach it by; empty: `listen`
-  double pace = 1;                     // a shard takes so many times as long as it needs: a slow machine, for tests
-  double patience_seconds = 120;       // see GroupOptions
-  Ending* ending = nullptr;            // outlives the Members
+  std::string coordinator_file;      // JSON {"url", "secret"}; read anew at every connection: a successor rewrites it
+  std::string listen = "127.0.0.1";  // of this member's links
+  std::string advertise;             // host the others reach it by; empty: `listen`
+  double pace = 1;                   // a shard takes so many times as long as it needs: a slow machine, for tests
+  double patience_seconds = 120;     // see GroupOptions
+  Ending* ending = nullptr;          // outlives the Members
 };
 
 // Joins the run's group: returns once this worker has a seat. Throws Error when refused, group::PutOut when this life

@@ -29,8 +29,8 @@ class GroupReducer final : public train::Reducer {
   double pace_;
   Clock& clock_;
   std::vector<torch::Tensor> gradients_;
-  bool training_ = false;                        // rounds with gradients: the ones whose speed is measured
-  std::atomic<double> seconds_a_shard_{0};       // smoothed, of one lane
+  bool training_ = false;                   // rounds with gradients: the ones whose speed is measured
+  std::atomic<double> seconds_a_shard_{0};  // smoothed, of one lane
   std::atomic<int> lanes_{1};
   std::atomic<int> busy_{0};
 };

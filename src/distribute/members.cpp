@@ -82,8 +82,7 @@ class GroupMembers final : public train::Members {
 
   void begin(Digest origin) override { member_.group().start_at(round_, origin.high, history_); }
 
-  void boundary(const train::TrainingState& state,
-                const std::function<checkpoint::OwnedSnapshot()>& take) override {
+  void boundary(const train::TrainingState& state, const std::function<checkpoint::OwnedSnapshot()>& take) override {
     member_.boundary(take);
     member_.maybe_caught_up();
     const double now = clock_.monotonic_seconds();

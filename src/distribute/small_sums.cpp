@@ -57,8 +57,8 @@ enum class Kind : uint8_t { absent, floating, integer };
 
 void put_buffer(Writer& out, const torch::Tensor& tensor) {
   if (!tensor.defined()) return out.put(Kind::absent);
-  const torch::Tensor values = tensor.to(torch::kCPU, tensor.is_floating_point() ? torch::kFloat64 : torch::kInt64)
-                                   .contiguous();
+  const torch::Tensor values =
+      tensor.to(torch::kCPU, tensor.is_floating_point() ? torch::kFloat64 : torch::kInt64).contiguous();
   const auto count = static_cast<size_t>(values.numel());
   out.put(tensor.is_floating_point() ? Kind::floating : Kind::integer);
   out.put(tensor.is_floating_point() ? torch::kFloat64 : tensor.scalar_type());

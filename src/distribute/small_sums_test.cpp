@@ -20,7 +20,7 @@ train::Contribution random_contribution(uint64_t seed) {
   for (uint64_t i = random.below(6); i > 0; --i) made.scores.push_back(static_cast<float>(random.uniform()));
   const auto values = torch::tensor({random.uniform(), -random.uniform(), random.uniform(), 0.0}, torch::kFloat64);
   made.buffers = {values.reshape({2, 2}), {}, torch::tensor(1, torch::kInt64), torch::tensor({3, 4}, torch::kInt32)};
-  if (random.below(2) == 0) made.buffers[0] = {};
+  if (random.below(2) == 0) made.buffers[0] = torch::Tensor();
   return made;
 }
 

@@ -1,7 +1,7 @@
 // A member: what comes from the coordinator and from the links goes where it belongs.
 //
-// Threads: the client's (views, requests), the links' (frames, losses), the step thread (boundary, receive_state) and one
-// that sends snapshots. One mutex guards what they share; it is never held while another room is called.
+// Threads: the client's (views, requests), the links' (frames, losses), the step thread (boundary, receive_state) and
+// one that sends snapshots. One mutex guards what they share; it is never held while another room is called.
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -263,8 +263,8 @@ Member::Received Member::receive_state(double wait_seconds) {
 
 void Member::boundary(const std::function<checkpoint::OwnedSnapshot()>& take) {
   if (!state_->state_wanted) return;
-  State::Parcel parcel{std::make_shared<checkpoint::OwnedSnapshot>(take()), state_->group->round(),
-                       state_->group->history(), {}};
+  State::Parcel parcel{
+      std::make_shared<checkpoint::OwnedSnapshot>(take()), state_->group->round(), state_->group->history(), {}};
   {
     const std::lock_guard lock(state_->mutex);
     parcel.joiners.assign(state_->wants_state.begin(), state_->wants_state.end());

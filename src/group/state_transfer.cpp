@@ -106,7 +106,8 @@ std::string StateReceiver::begin(const link::Frame& frame) {
 }
 
 std::string StateReceiver::chunk(const link::Frame& frame) {
-  if (!begun_ || frame.round != round_ || frame.part != chunk_ || !frame.payload) return "a piece of a state out of order";
+  if (!begun_ || frame.round != round_ || frame.part != chunk_ || !frame.payload)
+    return "a piece of a state out of order";
   ++chunk_;
   std::span<const std::byte> bytes(*frame.payload);
   while (!bytes.empty()) {

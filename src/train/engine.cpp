@@ -52,28 +52,6 @@ torch::Tensor wrap(const Array& array) {
                           torch::TensorOptions().dtype(type));
 }
 
-// Sum of squares in an order that depends on n alone: sixteen running sums, added at the end.
-__attribute__((target_clones("avx2", "default"), optimize("O3"))) double divide_and_square(float* values, int64_t n,
-                                                                                           float weight) {
-  double sums[16] = {};
-  int64_t i = 0;
-  for (; i + 16 <= n; i += 16) {
-    for (int k = 0; k < 16; ++k) {
-      const float value = values[i + k] / weight;
-      values[i + k] = value;
-      sums[k] += static_cast<double>(value) * static_cast<double>(value);
-    }
-  }
-  for (; i < n; ++i) {
-    values[i] /= weight;
-    sums[0] += static_cast<double>(values[i]) * static_cast<double>(values[i]);
-  }
-  for (int width = 8; width > 0; width /= 2) {
-    for (int k = 0; k < width; ++k) sums[k] += sums[k + width];
-  }
-  return sums[0];
-}
-
 }  // namespace
 
 Engine::Engine(const EngineOptions& options)
@@ -332,73 +310,6 @@ StepResult Engine::step(double lr, bool want_norm, std::string note) {
   state_.tokens += range.count * info_.tokens_per_sample;
   state_.step = state_.step.next();
   return result;
-}
-
-// Every step divides in this phase, so that the norm, wanted or not, never changes a bit.
-double Engine::divide_and_norm(double weight, bool want_norm, const std::vector<bool>& present) {
-  std::vector<double> squares(blocks_.blocks.size(), 0.0);
-  std::atomic<size_t> next{0};
-  lanes_.run([&](int) {
-    for (size_t group = next++; group < blocks_.groups.size(); group = next++) {
-      for (size_t b = blocks_.groups[group].first; b < blocks_.groups[group].last; ++b) {
-        const Block& block = blocks_.blocks[b];
-        if (!present[block.parameter]) continue;
-        if (device_.is_cpu()) {
-          squares[b] = divide_and_square(gradients_[block.parameter].mutable_data_ptr<float>() + block.begin,
-                                         block.end - block.begin, static_cast<float>(weight));
-        } else {
-          torch::Tensor part = flat(gradients_[block.parameter]).slice(0, block.begin, block.end).div_(weight);
-          if (want_norm) squares[b] = part.to(torch::kFloat64).square().sum().item<double>();
-        }
-      }
-    }
-  });
-  if (!want_norm) return -1;
-  double sum = 0;
-  for (const double square : squares) sum += square;
-  return std::sqrt(sum);
-}
-
-void Engine::apply(double lr, double scale, const std::vector<bool>& present) {
-  optimizer_->begin(present);
-  std::atomic<size_t> next{0};
-  lanes_.run([&](int) {
-    const torch::NoGradGuard no_grad;  // thread-local: each lane needs its own
-    for (size_t group = next++; group < blocks_.groups.size(); group = next++) apply_group(group, lr, scale);
-  });
-}
-
-void Engine::apply_group(size_t group, double lr, double scale) {
-  const auto [first, last] = blocks_.groups[group];
-  for (size_t b = first; b < last && scale != 1.0; ++b) {
-    const Block& block = blocks_.blocks[b];
-    flat(gradients_[block.parameter]).slice(0, block.begin, block.end).mul_(scale);
-  }
-  optimizer_->update(group, lr);
-  // Averaged weights follow with TensorFlow's warm-up, so that early averages are not mostly the initial weights.
-  const auto updates = static_cast<double>(state_.step.value);
-  const double decay = std::min(options_.job.trainer.ema_decay, (1.0 + updates) / (10.0 + updates));
-  for (size_t b = first; b < last; ++b) {
-    const Block& block = blocks_.blocks[b];
-    if (!state_.ema.empty()) {
-      const torch::Tensor now = flat(state_.parameters[block.parameter].tensor).slice(0, block.begin, block.end);
-      flat(state_.ema[block.parameter].tensor).slice(0, block.begin, block.end).lerp_(now, 1.0 - decay);
-    }
-    refresh_shadow(block);
-  }
-}
-
-void Engine::commit_buffers(const Contribution& sums) {
-  for (size_t b = 0; b < sums.buffers.size(); ++b) {
-    const torch::Tensor& delta = sums.buffers[b];
-    if (!delta.defined()) continue;
-    torch::Tensor& buffer = state_.buffers[b].tensor;
-    if (buffer.is_floating_point()) {
-      buffer.copy_(buffer.to(torch::kFloat64) + delta / static_cast<double>(sums.samples));
-    } else {
-      buffer.add_(delta);
-    }
-  }
 }
 
 std::optional<Contribution> Engine::evaluate_shard(int lane, const data::ShardRequest& request) {

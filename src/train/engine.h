@@ -113,7 +113,7 @@ class Engine {
   std::atomic<int64_t> skipped_{0};
   bool bound_to_average_ = false;
   void forget_expected();
-  int64_t expected_step_ = -1;  // the prefetcher was told of steps up to here
+  int64_t expected_step_ = -1;                     // the prefetcher was told of steps up to here
   std::map<int64_t, std::vector<bool>> expected_;  // by step of those: the shards it was told of
 };
 

@@ -195,9 +195,12 @@ TEST(StepContract, BuffersTakeTheWeightedMeanOfTheShardsDeltas) {
     }
     test.engine.step(0.01, false);
     for (const auto& buffer : test.engine.state().buffers) {
-      if (buffer.name.ends_with("running_mean"))
+      if (buffer.name.ends_with("running_mean")) {
         EXPECT_TRUE(torch::allclose(buffer.tensor, (0.1 * mean / 40).to(torch::kFloat32), 1e-4, 1e-5));
-      if (buffer.name.ends_with("num_batches_tracked")) EXPECT_EQ(buffer.tensor.item<int64_t>(), 1);
+      }
+      if (buffer.name.ends_with("num_batches_tracked")) {
+        EXPECT_EQ(buffer.tensor.item<int64_t>(), 1);
+      }
     }
   }
 }

@@ -1,5 +1,5 @@
-// Inside train/: one run, from a job to a model, through checkpoints, evaluations, stops and resumes; alone or as one of
-// many. The parts: run.cpp (the loop), run_begin.cpp, run_save.cpp, run_show.cpp, run_end.cpp.
+// Inside train/: one run, from a job to a model, through checkpoints, evaluations, stops and resumes; alone or as one
+// of many. The parts: run.cpp (the loop), run_begin.cpp, run_save.cpp, run_show.cpp, run_end.cpp.
 //
 // The loop is the only place that looks at the clock, at signals and at what people ask for. Whatever they want becomes
 // an entry of the control log that travels with the step under way and takes effect at the next one; the entries, the

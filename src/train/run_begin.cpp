@@ -56,8 +56,8 @@ void Run::join() {
   engine_->set_reducer(members_->reducer());
 }
 
-// Another member's state; else the newest checkpoint, where this run is told to resume or is one of many, all of whom may
-// have died; else none.
+// Another member's state; else the newest checkpoint, where this run is told to resume or is one of many, all of whom
+// may have died; else none.
 std::optional<checkpoint::Loaded> Run::state_to_begin_with() {
   if (members_) {
     if (auto given = members_->take_state()) {
@@ -75,7 +75,8 @@ std::optional<checkpoint::Loaded> Run::state_to_begin_with() {
   return std::move(newest.loaded);
 }
 
-// The files are cut back to the step we begin at, so they are opened after the checkpoint is known and before it is used.
+// The files are cut back to the step we begin at, so they are opened after the checkpoint is known and before it is
+// used.
 void Run::start_reporting(Step begins_at) {
   report::ReporterOptions options;
   options.directory = options_.run_directory;
@@ -86,12 +87,11 @@ void Run::start_reporting(Step begins_at) {
   options.tensorboard = resolved_.job.logging.tensorboard;
   options.ledger = options_.ledger;
   if (options_.resume || members_) options.resumed_at = begins_at;
-  const std::map<std::string, std::string> hparams = {
-      {"model", resolved_.job.model.name},
-      {"optimizer", resolved_.job.optimizer.name},
-      {"lr", nlohmann::json(resolved_.job.optimizer.lr).dump()},
-      {"batch_size", std::to_string(resolved_.job.trainer.batch_size)},
-      {"seed", std::to_string(resolved_.job.trainer.seed)}};
+  const std::map<std::string, std::string> hparams = {{"model", resolved_.job.model.name},
+                                                      {"optimizer", resolved_.job.optimizer.name},
+                                                      {"lr", nlohmann::json(resolved_.job.optimizer.lr).dump()},
+                                                      {"batch_size", std::to_string(resolved_.job.trainer.batch_size)},
+                                                      {"seed", std::to_string(resolved_.job.trainer.seed)}};
   voice_ = std::make_unique<Voice>(options, hparams, members_.get(), clock_);
 }
 

@@ -53,8 +53,7 @@ void Run::submit_pending() {
   }
   const std::string trouble = writer_->status().trouble;
   if (trouble != told_trouble_ && !trouble.empty()) {
-    voice_->say(report::Level::warning, "checkpoint_failed",
-                "checkpoint not saved: " + trouble + "; training goes on");
+    voice_->say(report::Level::warning, "checkpoint_failed", "checkpoint not saved: " + trouble + "; training goes on");
   }
   told_trouble_ = trouble;
 }

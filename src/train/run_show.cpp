@@ -52,9 +52,9 @@ void Run::show() {
   if (lengths_.total_steps)
     progress.total_epochs = static_cast<double>(*lengths_.total_steps) / static_cast<double>(lengths_.steps_per_epoch);
   progress.samples = state().samples;
-  progress.samples_per_second =
-      at > rate_began_ + 0.2 ? static_cast<double>(state().samples - rate_samples_) / (at - rate_began_)
-                             : samples_per_second_;
+  progress.samples_per_second = at > rate_began_ + 0.2
+                                    ? static_cast<double>(state().samples - rate_samples_) / (at - rate_began_)
+                                    : samples_per_second_;
   if (lengths_.total_steps && progress.samples_per_second > 0) {
     progress.eta_seconds = static_cast<double>((*lengths_.total_steps - state().step.value) * lengths_.batch_size) /
                            progress.samples_per_second;

@@ -182,7 +182,7 @@ struct RunOptions {
   report::LogFormat log_format = report::LogFormat::human;
   std::atomic<int>* stop_signals = nullptr;        // number of SIGINT/SIGTERM so far
   std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 so far
-  int64_t workers_here = 1;  // how many share this machine's cores
+  int64_t workers_here = 1;                        // how many share this machine's cores
   // Among others: called once, when this worker can compute. Null: alone.
   std::function<std::unique_ptr<Members>(const Identity&)> join = nullptr;
 };
