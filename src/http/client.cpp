@@ -275,8 +275,9 @@ std::expected<Response, Failure> Client::State::send(const Request& request, dou
   };
   if (!address) return failed(Failure::Kind::bad_url, "the address '" + url + "' " + address.error());
   if (std::string why = unsendable(request); !why.empty()) return failed(Failure::Kind::bad_url, std::move(why));
-  timeout_seconds = timeout_seconds_;
-  deadline = now() + wait_of(timeout_seconds);
+  const auto wait = wait_of(timeout_seconds_);
+  timeout_seconds = std::chrono::duration<double>(wait).count();
+  deadline = now() + wait;
   if (pipe && !still_open()) drop();
   return exchange(request);
 }

@@ -21,7 +21,7 @@ struct Request {
   std::string method = "GET";
   std::string target = "/";                  // as sent, path and query
   std::string path = "/";                    // decoded, without the query; filled by the server
-  std::map<std::string, std::string> query;  // decoded; filled by the server
+  std::map<std::string, std::string> query;  // decoded; filled by the server; a name twice is a 400
   Headers headers;
   std::string body;
 };

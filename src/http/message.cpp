@@ -70,14 +70,28 @@ struct MessageReader {
     parser.eager(true);
   }
 
-  // What comes of it all: need_more, no error, or what is wrong.
-  error_code feed(std::string& bytes) {
+  // What comes of it all: need_more, no error, or what is wrong. `on_header` is called once, when the header is whole
+  // and before anything of the body is looked at: the parser adds what trails a chunked body to the header's fields,
+  // where a client could slip in what was judged to be absent.
+  template <typename OnHeader>
+  error_code feed(std::string& bytes, OnHeader on_header) {
     error_code error = beast::error::need_more;
     size_t used = 0;
     while (used < bytes.size() && !parser.is_done()) {
+      const bool had_header = parser.is_header_done();
+      if (had_header && parser.chunked() && bytes.size() - used < kShortestLastChunk) {
+        error = beast::error::need_more;
+        break;
+      }
+      parser.eager(had_header);
       const size_t now = parser.put(boost::asio::buffer(bytes.data() + used, bytes.size() - used), error);
       used += now;
-      if (error || now == 0) break;
+      if (error) break;
+      if (!had_header && parser.is_header_done()) {
+        headers = headers_of(parser.get());
+        on_header();
+      }
+      if (now == 0) break;
     }
     bytes.erase(0, used);
     if (!error && !parser.is_done()) error = beast::error::need_more;
@@ -89,7 +103,11 @@ struct MessageReader {
   }
 
   static constexpr size_t kLongestLine = 16 << 10;
+  // "0\r\n\r\n": so much is still to come whenever a chunked body is not done, and the parser asserts that it is there
+  // when it looks at a last chunk for the second time.
+  static constexpr size_t kShortestLastChunk = 5;
   beast::parser<is_request, beast::string_body> parser;
+  Headers headers;
 };
 
 }  // namespace
@@ -112,8 +130,18 @@ struct RequestReader::State {
     return error_response(400, "this is not an HTTP/1.1 request: " + error.message(), "speak HTTP/1.1");
   }
 
+  void on_header() {
+    const auto text = reader.parser.get().target();
+    auto target = parse_target({text.data(), text.size()});
+    trouble = trouble_with_header();
+    if (trouble.empty() && !target) trouble = target.error();
+    if (!trouble.empty()) return;
+    request.path = std::move(target->path);
+    request.query = std::move(target->query);
+  }
+
   // What the parser lets pass and a server must not. Empty: fine.
-  std::string trouble() const {
+  std::string trouble_with_header() const {
     const auto& message = reader.parser.get();
     const auto encoding = message[beast::field::transfer_encoding];
     // With an encoding it does not know a server can not tell where the body ends.
@@ -129,7 +157,8 @@ struct RequestReader::State {
 
   const size_t max_header_bytes, max_body_bytes;
   MessageReader<true> reader;
-  bool header_seen = false, continue_told = false;
+  bool continue_told = false;
+  std::string trouble;
   Request request;
   Response refusal;
 };
@@ -141,25 +170,16 @@ RequestReader& RequestReader::operator=(RequestReader&&) noexcept = default;
 
 Reading RequestReader::feed(std::string& bytes) {
   State& state = *state_;
-  const error_code error = state.reader.feed(bytes);
+  const error_code error = state.reader.feed(bytes, [&] { state.on_header(); });
+  if (!state.trouble.empty()) {
+    state.refusal = error_response(400, state.trouble, "send a request as RFC 9112 has it");
+    return Reading::refused;
+  }
   if (error && error != beast::error::need_more) {
     state.refusal = state.refusal_of(error);
     return Reading::refused;
   }
-  auto& parser = state.reader.parser;
-  if (parser.is_header_done() && !std::exchange(state.header_seen, true)) {
-    std::string trouble = state.trouble();
-    const auto text = parser.get().target();
-    auto target = parse_target({text.data(), text.size()});
-    if (trouble.empty() && !target) trouble = target.error();
-    if (!trouble.empty()) {
-      state.refusal = error_response(400, trouble, "send a request as RFC 9112 has it");
-      return Reading::refused;
-    }
-    state.request.path = std::move(target->path);
-    state.request.query = std::move(target->query);
-  }
-  return parser.is_done() ? Reading::done : Reading::more;
+  return error ? Reading::more : Reading::done;
 }
 
 bool RequestReader::wants_continue() {
@@ -175,7 +195,7 @@ Request RequestReader::take() {
   Request request = std::move(state_->request);
   request.method = std::string(message.method_string());
   request.target = std::string(message.target());
-  request.headers = headers_of(message);
+  request.headers = std::move(state_->reader.headers);
   request.body = std::move(message.body());
   return request;
 }
@@ -223,7 +243,7 @@ ResponseReader::~ResponseReader() = default;
 
 Reading ResponseReader::feed(std::string& bytes) {
   while (true) {
-    const Reading reading = state_->judge(state_->reader->feed(bytes));
+    const Reading reading = state_->judge(state_->reader->feed(bytes, [] {}));
     if (reading != Reading::done || state_->reader->parser.get().result_int() / 100 != 1) return reading;
     state_->restart();  // 100 Continue and its like come before the answer
     if (bytes.empty()) return Reading::more;
@@ -241,7 +261,7 @@ Response ResponseReader::take() {
   auto message = state_->reader->parser.release();
   Response response;
   response.status = static_cast<int>(message.result_int());
-  response.headers = headers_of(message);
+  response.headers = std::move(state_->reader->headers);
   const auto type = response.headers.find("content-type");
   response.content_type = type == response.headers.end() ? "" : type->second;
   response.body = std::move(message.body());

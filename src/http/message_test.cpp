@@ -73,6 +73,20 @@ TEST(Message, WhatIsWrittenIsRead) {
   }
 }
 
+TEST(Message, WhatTrailsABodyIsNoHeader) {
+  std::string bytes =
+      "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nAuthorization: me\r\nHost: y\r\n\r\n";
+  RequestReader reader(2000, 300);
+  ASSERT_EQ(reader.feed(bytes), Reading::done);
+  EXPECT_EQ(reader.take().headers, (Headers{{"host", "x"}, {"transfer-encoding", "chunked"}}));
+}
+
+TEST(Message, TheShortestChunkedBodyInPieces) {
+  const std::string bytes = "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+  judge_requests(bytes);
+  EXPECT_EQ(requests_in(bytes, 1).first, "PUT / keep host=x;transfer-encoding=chunked;\n");
+}
+
 TEST(Message, AnErrorIsJsonWhateverItSays) {
   EXPECT_EQ(error_response(400, "a \"b\"\n", "c").body, "{\"error\":\"a \\\"b\\\"\\n\",\"hint\":\"c\"}\n");
   EXPECT_EQ(error_response(400, "\xff", "").body, "{\"error\":\"\xEF\xBF\xBD\",\"hint\":\"\"}\n");
