@@ -64,6 +64,7 @@ struct Seats {
       events.on_frame = [this, place](MemberId from, link::Frame frame) {
         groups[place]->on_frame(from, std::move(frame));
       };
+      events.on_lost = [](MemberId, const std::string&) {};
       links.push_back(network.join(std::move(events)));
       links.back()->set_identity(MemberId(i + 1));
       addresses.push_back(links.back()->address());

@@ -142,6 +142,7 @@ class JobMaker {
     if (table && data.columns.target.empty()) data.columns.target = "y";
     std::sort(data.augment.scale.begin(), data.augment.scale.end());
     if (job.optimizer.momentum <= 0) job.optimizer.nesterov = false;
+    job.workers.min = std::min(job.workers.min, job.workers.max);
   }
 
   RandomStream random_;
