@@ -27,7 +27,7 @@ constexpr const char* kHelp =
     "  --seed N         which plan\n"
     "  --workers W      processes at the start of the disturbed run (default: 3)\n"
     "  --events E       things that happen (default: 10)\n"
-    "  --kill-every D   seconds between them, on average (default: 5)\n"
+    "  --kill-every D   time between them, on average: 2s, 300ms (default: 5s)\n"
     "  --run-dir DIR    where both runs are kept (default: runs/<job>/chaos-<utc>)\n"
     "  --dry-run        print the plan and do nothing\n\n"
     "Exit code 0: every step has the same digest in both; 1: it has not, or a run failed.";
@@ -46,9 +46,12 @@ struct Wishes {
 
 double seconds_of(const std::string& text) {
   char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0' || !(value > 0) || value > 86400)
-    throw UsageError("--kill-every takes seconds, not '" + text + "'", "--kill-every 5");
+  const double number = std::strtod(text.c_str(), &end);
+  const std::string unit = end;
+  const double value = unit == "ms" ? number / 1000 : number;
+  const bool known = unit.empty() || unit == "s" || unit == "ms";
+  if (text.empty() || !known || !(value > 0) || value > 86400)
+    throw UsageError("--kill-every takes a time, not '" + text + "'", "--kill-every 5s, or 300ms");
   return value;
 }
 

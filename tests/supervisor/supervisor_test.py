@@ -272,7 +272,7 @@ class Refusals(unittest.TestCase):
         self.refused(2, "lr takes a factor above 0", "control", "last", "lr=nan")
         self.refused(2, "batch-size is a whole number", "control", "last", "batch-size=1.5")
         self.refused(2, "needs --seed", "chaos", "job.yaml")
-        self.refused(2, "--kill-every takes seconds", "chaos", "job.yaml", "--kill-every", "inf")
+        self.refused(2, "--kill-every takes a time", "chaos", "job.yaml", "--kill-every", "inf")
         self.refused(2, "coordinator needs a run directory", "coordinator")
         self.refused(2, "there is no nowhere", "coordinator", "nowhere", "--workers", "2")
         self.refused(1, "", "ps", "none")
