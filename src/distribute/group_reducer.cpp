@@ -7,7 +7,8 @@
 namespace sinew::distribute {
 namespace {
 
-constexpr double kNewest = 0.2;  // weight of the newest shard in the smoothed time
+constexpr double kNewest = 0.2;      // weight of the newest shard in the smoothed time
+constexpr double kOldSeconds = 5.0;  // without a shard for so long a measured speed says nothing any more
 
 thread_local double shard_began = 0;  // of the lane's shard
 
@@ -40,6 +41,7 @@ void GroupReducer::deliver(ShardIndex shard, std::optional<train::Contribution> 
   if (pace_ > 1) clock_.sleep_seconds(took * (pace_ - 1));
   if (training_ && leaf) {
     const double before = seconds_a_shard_;
+    measured_at_ = clock_.monotonic_seconds();
     seconds_a_shard_ = before == 0 ? took * pace_ : before + kNewest * (took * pace_ - before);
   }
   if (!leaf) return group_.deliver(shard, std::nullopt);
@@ -79,7 +81,8 @@ train::Reducer::Root GroupReducer::root() {
 
 double GroupReducer::speed() const {
   const double seconds = seconds_a_shard_;
-  return seconds > 0 ? lanes_ / seconds : 0;
+  const bool old = clock_.monotonic_seconds() - measured_at_ > kOldSeconds;
+  return seconds > 0 && !old ? lanes_ / seconds : 0;
 }
 
 }  // namespace sinew::distribute

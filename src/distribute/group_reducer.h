@@ -20,7 +20,9 @@ class GroupReducer final : public train::Reducer {
   Root root() override;
   bool expects(ShardIndex shard, int64_t shards) const override { return group_.expects(shard.value, shards); }
 
-  double speed() const;  // shards a second of computing, all lanes side by side; 0: not known yet
+  // Shards a second of computing, all lanes side by side. 0: not known, or not known any more: a member whose share is
+  // too small for a shard would else keep for ever the speed that made it so.
+  double speed() const;
 
  private:
   group::Leaf leaf_of(train::Contribution contribution) const;
@@ -31,6 +33,7 @@ class GroupReducer final : public train::Reducer {
   std::vector<torch::Tensor> gradients_;
   bool training_ = false;                   // rounds with gradients: the ones whose speed is measured
   std::atomic<double> seconds_a_shard_{0};  // smoothed, of one lane
+  std::atomic<double> measured_at_{0};
   std::atomic<int> lanes_{1};
   std::atomic<int> busy_{0};
 };

@@ -6,6 +6,8 @@ namespace sinew::train {
 namespace {
 
 constexpr double kFinalSaveSeconds = 600;  // how long the last checkpoint may take before the run gives up on it
+constexpr int kTries = 300;
+constexpr double kBetweenTriesSeconds = 0.1;
 
 }  // namespace
 
@@ -66,7 +68,9 @@ void Run::finish_saving() {
   wait();
   submit_pending();
   wait();
-  if (writer().status().durable != state().step) {
+  // Among others a write may fall into a moment without a coordinator, when no member may write: it is tried again.
+  for (int tries = 0; writer().status().durable != state().step && tries < (members_ ? kTries : 1); ++tries) {
+    if (tries > 0) clock_.sleep_seconds(kBetweenTriesSeconds);
     last_saved_.reset();
     save(false);
     wait();
