@@ -46,7 +46,7 @@ void Person::adopt_from_now_on() {
 }
 
 void Person::end(const std::string& why) {
-  asked_to_end = true;
+  asked_to_end = ended_ = true;
   group_->put_out(why);
   town_.changed_.notify_all();
 }
@@ -78,7 +78,7 @@ std::optional<int64_t> Person::last_round() const {
 void Person::follow_views() {
   RandomStream random(random_key({town_.script_.seed, static_cast<uint64_t>(id.value), 4}));
   Generation known;
-  while (!town_.stopping_ && !over_) {
+  while (!town_.stopping_ && !over_ && !ended_) {
     cluster::View view;
     {
       std::unique_lock lock(town_.mutex_);
@@ -100,7 +100,7 @@ void Person::live() {
   try {
     if (!start()) return;
     rounds();
-    while (!town_.stopping_) {  // the others may need what it has
+    while (!town_.stopping_ && !ended_) {  // the others may need what it has
       serve_joiners();
       std::this_thread::sleep_for(std::chrono::microseconds(300));
     }
