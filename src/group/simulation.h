@@ -87,7 +87,8 @@ class Person {
   bool over() const { return over_; }  // its life is: killed, put out, failed
   std::string why() const;             // if it is
   std::atomic<int64_t> reached{0};     // rounds behind it
-  std::atomic<bool> established{false}, caught_up{false}, asked_to_end{false};
+  std::atomic<bool> established{false}, caught_up{false};
+  std::atomic<bool> asked_to_end{false};  // the town wants it to go, and expects no more of it
   Counts counts() const { return group_->counts(); }
   uint64_t history() const { return group_->history(); }
   Generation generation() const { return group_->view().generation; }
@@ -110,7 +111,7 @@ class Person {
   std::unique_ptr<link::Links> links_;
   std::unique_ptr<Group> group_;
   std::thread views_, life_;
-  std::atomic<bool> over_{false};
+  std::atomic<bool> over_{false}, ended_{false};
   mutable std::mutex mutex_;
   std::string why_;
   std::map<int64_t, int64_t> delivered_;  // by round

@@ -46,7 +46,7 @@ void Person::adopt_from_now_on() {
 }
 
 void Person::end(const std::string& why) {
-  asked_to_end = true;
+  asked_to_end = ended_ = true;
   group_->put_out(why);
   town_.changed_.notify_all();
 }
@@ -78,7 +78,7 @@ std::optional<int64_t> Person::last_round() const {
 void Person::follow_views() {
   RandomStream random(random_key({town_.script_.seed, static_cast<uint64_t>(id.value), 4}));
   Generation known;
-  while (!town_.stopping_ && !over_) {
+  while (!town_.stopping_ && !over_ && !ended_) {
     cluster::View view;
     {
       std::unique_lock lock(town_.mutex_);
@@ -100,7 +100,7 @@ void Person::live() {
   try {
     if (!start()) return;
     rounds();
-    while (!town_.stopping_) {  // the others may need what it has
+    while (!town_.stopping_ && !ended_) {  // the others may need what it has
       serve_joiners();
       std::this_thread::sleep_for(std::chrono::microseconds(300));
     }
@@ -150,7 +150,10 @@ void Person::serve_joiners() {
   }
 }
 
+// A joiner asks to compute once it has replayed what is there, sooner or later.
 void Person::rounds() {
+  uint64_t replays = random_.below(5);
+  if (random_.below(3) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(random_.below(20)));
   while (reached < town_.job_.rounds() && !town_.stopping_) {
     serve_joiners();
     const int64_t round = group_->round();
@@ -158,7 +161,7 @@ void Person::rounds() {
     const cluster::View view = group_->view();
     const cluster::Seat* seat = view.find(id);
     const bool computes = seat != nullptr && !seat->joining;
-    if (!computes && !group_->ahead()) caught_up = true;
+    if (!computes && !group_->ahead() && replays-- == 0) caught_up = true;
     group_->begin(shape.shards, shape.lengths, "round " + std::to_string(round) + " by " + std::to_string(id.value));
     std::vector<std::jthread> lanes;  // joined whatever is thrown
     for (int lane_index = 1; lane_index < lanes_; ++lane_index) {

@@ -192,7 +192,7 @@ void Town::remove_the_dead() {
     publish("some are gone");
   }
   for (const auto& person : people_) {
-    if (gone.contains(person->id)) person->asked_to_end = true;
+    if (gone.contains(person->id) && leaving_.contains(person->id)) person->asked_to_end = true;
   }
   for (Person* orphan : orphans) orphan->end("its donor died");
 }
