@@ -14,12 +14,12 @@ IDX = f"""  format: idx
   train: {{images: {FASHION}/train-images-idx3-ubyte.gz, labels: {FASHION}/train-labels-idx1-ubyte.gz}}"""
 JPEG = """  format: image_folder
   train: {folder}/photos
-  image: {{size: [%d, %d]}}
-  augment: {{crop_padding: 4, flip: 0.5}}""" % (IMAGE_SIDE, IMAGE_SIDE)
+  image: {size: [%d, %d]}
+  augment: {crop_padding: 4, flip: 0.5}""" % (IMAGE_SIDE, IMAGE_SIDE)
 CSV = """  format: csv
   train: {folder}/table.csv
   task: classification
-  columns: {{target: y}}"""
+  columns: {target: y}"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +50,7 @@ def write_job(folder, name, precision="fp32"):
     path.write_text(f"""name: bench
 model: {job.model}
 data:
-{job.data.format(folder=folder)}
+{job.data.replace("{folder}", str(folder))}
 trainer: {{max_duration: 100000ep, batch_size: {job.batch}, precision: {precision}, eval_interval: 100000ep}}
 optimizer: {{name: adamw, lr: 1e-3, weight_decay: 0.01}}
 checkpoint: {{interval: never}}

@@ -140,6 +140,11 @@ def loop(model, batches, meter):
 
 
 def lightning(model, loader, meter):
+    # Lightning imports torchvision, whose compiled operators need not load: their schemas are all the import asks for.
+    operators = torch.library.Library("torchvision", "FRAGMENT")
+    for name in ("nms", "qnms"):
+        if not hasattr(torch.ops.torchvision, name):
+            operators.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     import lightning as L
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore")

@@ -3,9 +3,12 @@
 // Why whole kernels: the schemas of dropout and its like take no generator, and the default generator is one for the
 // process. The in-place kernels are where dropout, scaled-dot-product attention, LSTM and encoder layers all end.
 #include <ATen/Dispatch.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/util/Logging.h>
 #include <torch/library.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <span>
@@ -176,6 +179,31 @@ at::Tensor& keyed_randperm(int64_t n, std::optional<at::Generator>, at::Tensor& 
   return out.copy_(order);
 }
 
+// Random operators with a CPU kernel of their own that draws nothing itself: each asks a replaced one.
+constexpr std::array kAskReplaced = {"aten::native_dropout", "aten::bernoulli.out", "aten::_fused_sdp_choice",
+                                     "aten::_scaled_dot_product_flash_attention_for_cpu"};
+
+void refuse(const c10::OperatorHandle& op, torch::jit::Stack*) {
+  const std::string& name = op.schema().name();
+  TORCH_CHECK(false, name.substr(name.find("::") + 2),
+              " draws from the process's one generator, in the order of the calls: with several lanes or workers its "
+              "numbers would not be the same twice. Build it from rand, randn, bernoulli, exponential_ or randperm");
+}
+
+// Every other random operator of the CPU: better no answer than one that depends on who came first.
+void refuse_the_rest(torch::Library& library, const std::vector<std::string>& replaced) {
+  auto& dispatcher = c10::Dispatcher::singleton();
+  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+    const auto op = dispatcher.findSchema(name);
+    if (name.getNamespace() != "aten" || !op || !op->hasTag(at::Tag::nondeterministic_seeded)) continue;
+    if (!op->hasKernelForDispatchKey(c10::DispatchKey::CPU)) continue;
+    const std::string full = c10::toString(name);
+    const bool keyed = std::ranges::find(replaced, full.substr(6)) != replaced.end() ||
+                       std::ranges::find(kAskReplaced, full) != kAskReplaced.end();
+    if (!keyed) library.impl(full.c_str(), torch::CppFunction::makeFromBoxedFunction<&refuse>());
+  }
+}
+
 }  // namespace
 
 void install_keyed_random() {
@@ -185,15 +213,21 @@ void install_keyed_random() {
     FLAGS_caffe2_log_level = 3;
     // Leaked on purpose: destroying the library at exit would bring the old kernels back under running threads.
     auto* library = new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::CPU, __FILE__, __LINE__);
-    library->impl("bernoulli_.float", TORCH_FN(keyed_bernoulli));
-    library->impl("bernoulli_.Tensor", TORCH_FN(keyed_bernoulli_tensor));
-    library->impl("uniform_", TORCH_FN(keyed_uniform));
-    library->impl("normal_", TORCH_FN(keyed_normal));
-    library->impl("exponential_", TORCH_FN(keyed_exponential));
-    library->impl("random_", TORCH_FN(keyed_random));
-    library->impl("random_.from", TORCH_FN(keyed_random_from));
-    library->impl("random_.to", TORCH_FN(keyed_random_to));
-    library->impl("randperm.generator_out", TORCH_FN(keyed_randperm));
+    std::vector<std::string> replaced;
+    const auto replace = [&](const char* name, auto kernel) {
+      library->impl(name, kernel);
+      replaced.emplace_back(name);
+    };
+    replace("bernoulli_.float", TORCH_FN(keyed_bernoulli));
+    replace("bernoulli_.Tensor", TORCH_FN(keyed_bernoulli_tensor));
+    replace("uniform_", TORCH_FN(keyed_uniform));
+    replace("normal_", TORCH_FN(keyed_normal));
+    replace("exponential_", TORCH_FN(keyed_exponential));
+    replace("random_", TORCH_FN(keyed_random));
+    replace("random_.from", TORCH_FN(keyed_random_from));
+    replace("random_.to", TORCH_FN(keyed_random_to));
+    replace("randperm.generator_out", TORCH_FN(keyed_randperm));
+    refuse_the_rest(*library, replaced);
     FLAGS_caffe2_log_level = level;
     return true;
   }();

@@ -61,7 +61,8 @@ int64_t parameter_count(Model& model);
 // ---- random operators ----------------------------------------------------------------------------------------------
 // On the CPU every random operator of libtorch draws from one process-wide generator, in the order of the calls: with
 // several lanes that is a race. install_keyed_random() replaces the random kernels, for the whole process, by ones that
-// draw from the scope of the calling thread; a draw outside a scope throws.
+// draw from the scope of the calling thread; a draw outside a scope throws, and so does every random operator that ends
+// in none of these kernels (poisson, multinomial, rrelu ...).
 
 void install_keyed_random();  // once, before any tensor work; later calls do nothing
 

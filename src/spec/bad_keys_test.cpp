@@ -13,7 +13,8 @@ const BadFile kFiles[] = {
      std::string(kData) + "trainer: {lr: 0.1}\n",
      {"job:2:11: unknown key 'lr' in trainer / did you mean 'optimizer.lr'? keys here: max_duration, batch_size, "
       "shards, lanes, precision, memory_format, device, grad_clip_norm, ema_decay, drop_last, seed, eval_interval, "
-      "eval_batch_size"}},
+      "eval_batch_size, batch_size_ramp, "
+      "batch_size_ramp_interval"}},
     {"key_of_other_tools",
      std::string(kData) + "trainer: {max_epochs: 3}\n",
      {"job:2:11: unknown key 'max_epochs' in trainer / did you mean 'max_duration'?"}},
@@ -41,18 +42,21 @@ const BadFile kFiles[] = {
     {"empty_section",
      std::string(kData) + "trainer:\nmodel: cnn\n",
      {"job:2:1: trainer has no keys below it / write its keys: max_duration, batch_size, shards, lanes, precision, "
-      "memory_format, device, grad_clip_norm, ema_decay, drop_last, seed, eval_interval, eval_batch_size, indented "
+      "memory_format, device, grad_clip_norm, ema_decay, drop_last, seed, eval_interval, eval_batch_size, batch_size_ramp, "
+      "batch_size_ramp_interval, indented "
       "below it; or delete the line"}},
     {"section_is_list",
      std::string(kData) + "trainer: [1]\n",
      {"job:2:10: trainer is a section of keys, got a list / write its keys: max_duration, batch_size, shards, lanes, "
-      "precision, memory_format, device, grad_clip_norm, ema_decay, drop_last, seed, eval_interval, eval_batch_size, "
+      "precision, memory_format, device, grad_clip_norm, ema_decay, drop_last, seed, eval_interval, eval_batch_size, batch_size_ramp, "
+      "batch_size_ramp_interval, "
       "indented below it"}},
     {"section_is_value",
      std::string(kData) + "trainer: fast\n",
      {"job:2:10: trainer is a section of keys, got the string 'fast' / write its keys: max_duration, batch_size, "
       "shards, lanes, precision, memory_format, device, grad_clip_norm, ema_decay, drop_last, seed, eval_interval, "
-      "eval_batch_size, indented below it"}},
+      "eval_batch_size, batch_size_ramp, "
+      "batch_size_ramp_interval, indented below it"}},
     {"value_is_section",
      std::string(kData) + "name: {a: b}\n",
      {"job:2:7: name needs a plain name, got a section of keys / for example name: job"}},

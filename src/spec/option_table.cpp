@@ -219,6 +219,15 @@ std::vector<Option> trainer_options() {
        "val_interval val_check_interval"},
       {"trainer.eval_batch_size", at<in, &T::eval_batch_size>(), whole(0, kBillion),
        "samples in a step of evaluation; 0: batch_size"},
+      {"trainer.batch_size_ramp",
+       at<in, &T::batch_size_ramp>(),
+       list(whole(1, kBillion), 0, 64),
+       "batch sizes of the first stages of the training; after them batch_size",
+       "always batch_size",
+       {},
+       "rampup_batch_size batch_size_schedule"},
+      {"trainer.batch_size_ramp_interval", at<in, &T::batch_size_ramp_interval>(), duration(kCountedFromStart),
+       "length of a stage, counted in steps of batch_size", "", kRamp},
   };
 }
 

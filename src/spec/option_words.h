@@ -106,10 +106,12 @@ inline const Effect kAdaptive = {"optimizer.name", {"adam", "adamw", "rmsprop"}}
 inline const Effect kRmsprop = {"optimizer.name", {"rmsprop"}};
 inline const Effect kStep = {"scheduler.name", {"step"}};
 inline const Effect kToAnEnd = {"scheduler.name", {"cosine", "linear"}};
+inline const Effect kRamp = {"trainer.batch_size_ramp", {}};
 inline const Effect kEarly = {"early_stopping.monitor", {}};
 
 // A schedule of the learning rate must not depend on the clock: the same job would give another model.
 inline constexpr const char* kCounted = "ep st sp tok dur";
+inline constexpr const char* kCountedFromStart = "ep st sp tok";
 inline constexpr const char* kAny = "ep st sp tok s m h d dur";
 inline constexpr const char* kWholeTraining = "ep st sp tok s m h d";
 

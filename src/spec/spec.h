@@ -132,6 +132,8 @@ struct TrainerOptions {
   uint64_t seed = 0;
   Duration eval_interval = {1, Duration::Unit::epochs};
   int64_t eval_batch_size = 0;  // 0: batch_size
+  std::vector<int64_t> batch_size_ramp;                        // batch sizes of the first stages; then batch_size
+  Duration batch_size_ramp_interval = {1, Duration::Unit::epochs};  // length of a stage
   bool operator==(const TrainerOptions&) const = default;
 };
 

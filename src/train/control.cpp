@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -87,6 +88,11 @@ int64_t ControlLog::batch_size(Step step, int64_t from_job) const {
       size = static_cast<int64_t>(entry.value);
   }
   return size;
+}
+
+bool ControlLog::changes_batch_size() const {
+  return std::ranges::any_of(entries_,
+                             [](const ControlEntry& entry) { return entry.kind == ControlEntry::Kind::batch_size; });
 }
 
 std::string ControlLog::digest_text(Step up_to) const {

@@ -95,7 +95,7 @@ void Engine::explain_divergence(const data::StepRange& range, double loss) {
   }
   int64_t bad = 0;
   const auto parts = data::split_into_shards(
-      range.count, state_.control.batch_size(state_.step, options_.job.trainer.batch_size), shards());
+      range.count, batch_size(state_.step), shards());
   for (size_t shard = 0; shard < parts.size(); ++shard) {
     const auto [first, last] = parts[shard];
     if (first == last) continue;

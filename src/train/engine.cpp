@@ -61,6 +61,7 @@ Engine::Engine(const EngineOptions& options)
       low_precision_(options.job.trainer.precision == "bf16"),
       memory_format_(options.job.trainer.memory_format == "channels_last" ? torch::MemoryFormat::ChannelsLast
                                                                           : torch::MemoryFormat::Contiguous),
+      batch_sizes_(options.job.trainer, info_.train_size, info_.tokens_per_sample),
       lanes_(static_cast<int>(*options.job.trainer.lanes)),
       loss_(options.job.loss.name, options.job.loss, info_),
       training_metrics_(options.job.loss.name, info_, false),
@@ -203,10 +204,13 @@ std::optional<Contribution> Engine::train_shard(int lane, const data::StepRange&
   return leaf;
 }
 
+int64_t Engine::batch_size(Step step) const {
+  return state_.control.batch_size(step, batch_sizes_.at(step.value));
+}
+
 data::StepRange Engine::next_range() const {
   const auto& trainer = options_.job.trainer;
-  return data::step_range(state_.cursor, info_.train_size, state_.control.batch_size(state_.step, trainer.batch_size),
-                          trainer.drop_last);
+  return data::step_range(state_.cursor, info_.train_size, batch_size(state_.step), trainer.drop_last);
 }
 
 // Tells the prefetcher of this step's and the next step's shards, each once.
@@ -215,11 +219,11 @@ void Engine::expect_next(const data::StepRange& range) {
   const auto& trainer = options_.job.trainer;
   data::StepRange ahead = range;
   for (int64_t step = state_.step.value; step <= state_.step.value + 2; ++step) {
-    const int64_t batch_size = state_.control.batch_size(Step(step), trainer.batch_size);
+    const int64_t size = batch_size(Step(step));
     if (step > expected_step_) {
       std::vector<data::ShardRequest> requests;
       std::vector<bool>& expected = expected_[step];
-      for (const auto& [first, last] : data::split_into_shards(ahead.count, batch_size, shards())) {
+      for (const auto& [first, last] : data::split_into_shards(ahead.count, size, shards())) {
         expected.push_back(options_.reducer->expects(ShardIndex(static_cast<int64_t>(expected.size())), shards()));
         if (first < last && expected.back())
           requests.push_back({data::Part::train, ahead.epoch, ahead.first + first, last - first});
@@ -227,9 +231,8 @@ void Engine::expect_next(const data::StepRange& range) {
       options_.prefetcher->expect(requests);
       expected_step_ = step;
     }
-    const int64_t next_batch_size = state_.control.batch_size(Step(step + 1), trainer.batch_size);
-    ahead = data::step_range(data::after(ahead, info_.train_size, batch_size, trainer.drop_last), info_.train_size,
-                             next_batch_size, trainer.drop_last);
+    ahead = data::step_range(data::after(ahead, info_.train_size, size, trainer.drop_last), info_.train_size,
+                             batch_size(Step(step + 1)), trainer.drop_last);
   }
 }
 
@@ -255,8 +258,7 @@ void Engine::compute(const data::StepRange& range, const std::vector<std::pair<i
 
 Digest Engine::probe() {
   const data::StepRange range = next_range();
-  const auto& trainer = options_.job.trainer;
-  const auto parts = data::split_into_shards(range.count, trainer.batch_size, shards());
+  const auto parts = data::split_into_shards(range.count, batch_size(state_.step), shards());
   std::vector<Digest> found;
   lanes_.run([&](int lane) {
     if (lane != 0) return;
@@ -276,8 +278,8 @@ Digest Engine::probe() {
 StepResult Engine::step(double lr, bool want_norm, std::string note) {
   if (bound_to_average_) bind_replicas(false);
   const data::StepRange range = next_range();
-  const int64_t batch_size = state_.control.batch_size(state_.step, options_.job.trainer.batch_size);
-  const auto parts = data::split_into_shards(range.count, batch_size, shards());
+  const int64_t size = batch_size(state_.step);
+  const auto parts = data::split_into_shards(range.count, size, shards());
   expect_next(range);
   skipped_ = 0;
   options_.reducer->begin(shards(), gradients_, std::move(note));
@@ -305,7 +307,7 @@ StepResult Engine::step(double lr, bool want_norm, std::string note) {
     apply(lr, scale, root.present);
     commit_buffers(root.sums);
   }
-  state_.cursor = data::after(range, info_.train_size, batch_size, options_.job.trainer.drop_last);
+  state_.cursor = data::after(range, info_.train_size, size, options_.job.trainer.drop_last);
   state_.samples += range.count;
   state_.tokens += range.count * info_.tokens_per_sample;
   state_.step = state_.step.next();

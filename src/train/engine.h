@@ -12,6 +12,7 @@
 #include "train/lanes.h"
 #include "train/loss.h"
 #include "train/optimizer.h"
+#include "train/schedule.h"
 #include "train/train.h"
 
 namespace sinew::train {
@@ -56,6 +57,7 @@ class Engine {
 
   // The samples the next step is made of; count 0 never happens.
   data::StepRange next_range() const;
+  int64_t batch_size(Step step) const;  // by the job and by what was asked for so far
   // Commits one step at this learning rate. `want_norm`: compute the gradient norm even if nothing clips. `note`: see
   // Reducer::begin.
   StepResult step(double lr, bool want_norm, std::string note = "");
@@ -100,6 +102,7 @@ class Engine {
   torch::Device device_;
   bool low_precision_;
   torch::MemoryFormat memory_format_;
+  BatchSizes batch_sizes_;
   Lanes lanes_;
   std::vector<std::unique_ptr<model::Model>> replicas_;  // by lane
   std::vector<std::vector<model::NamedTensor>> replica_parameters_, replica_buffers_;

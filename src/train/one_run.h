@@ -43,6 +43,7 @@ class Run {
 
   // ---- run.cpp
   void loop();
+  void measure();  // how many steps the training has, and how the learning rate moves over them
   bool one_turn();  // one step and what belongs to it; false: training is over
   bool obey(const std::vector<ControlEntry>& entries);
   void one_step();
@@ -94,9 +95,10 @@ class Run {
   std::unique_ptr<Voice> voice_;
   std::unique_ptr<checkpoint::Writer> writer_;
   std::optional<Schedule> schedule_;
+  std::optional<int64_t> total_steps_;  // as far as is known: live changes of the batch move it
   Resolved resolved_;
   std::string resolved_yaml_;
-  Lengths lengths_;
+  Lengths lengths_;  // by the job alone: what intervals are counted in
   std::optional<int64_t> evaluate_every_, save_every_, log_every_;
   Window window_, evaluation_window_;  // since the last line of metrics.jsonl, since the last evaluation
   std::vector<ControlEntry> asked_;    // goes with the next step's note

@@ -60,6 +60,17 @@ void Run::loop() {
   }
 }
 
+// A function of the job and of the batch sizes asked for so far, so a resumed run finds the same.
+void Run::measure() {
+  Lengths lengths = lengths_;
+  if (state().control.changes_batch_size()) {
+    lengths.total_steps = count_steps(resolved_.job.trainer, lengths_,
+                                      [this](int64_t step) { return engine_->batch_size(Step(step)); });
+  }
+  total_steps_ = lengths.total_steps;
+  schedule_.emplace(resolved_.job.scheduler, lengths);
+}
+
 bool Run::one_turn() {
   if (members_) members_->boundary(state(), [this] { return snapshot(state(), facts()); });
   stop_reason_ = state().evaluation.stop;
@@ -67,8 +78,8 @@ bool Run::one_turn() {
   if (!obey(state().control.obey(state().step))) return false;
   stop_reason_ = state().evaluation.stop;  // an evaluation that was asked for may end it
   if (!stop_reason_.empty()) return false;
-  if (lengths_.total_steps && state().step.value >= *lengths_.total_steps) {
-    stop_reason_ = "all " + std::to_string(*lengths_.total_steps) + " steps done";
+  if (total_steps_ && state().step.value >= *total_steps_) {
+    stop_reason_ = "all " + std::to_string(*total_steps_) + " steps done";
     return false;
   }
   poll();
@@ -85,6 +96,7 @@ void Run::one_step() {
   asked_.clear();
   if (!result.note.empty()) {
     for (ControlEntry& entry : entries_of_json(result.note)) state().control.append(std::move(entry));
+    measure();
   }
   window_.add(result, lr);
   evaluation_window_.add(result, lr);
@@ -94,7 +106,7 @@ void Run::one_step() {
                 std::to_string(result.skipped) + " corrupt samples skipped in step " + std::to_string(step.value) +
                     ", " + std::to_string(skipped_) + " so far");
   }
-  const bool last = lengths_.total_steps && state().step.value >= *lengths_.total_steps;
+  const bool last = total_steps_ && state().step.value >= *total_steps_;
   const bool evaluates = due(evaluate_every_) || last;
   const bool improved = evaluates && evaluate();
   if (!evaluates && due(log_every_)) log_window(false);  // an evaluation logs by itself

@@ -38,7 +38,6 @@ void Run::open() {
 
   const spec::Job& job = resolved_.job;
   lengths_ = lengths_of(job, data_->info().train_size, data_->info().tokens_per_sample);
-  schedule_.emplace(job.scheduler, lengths_);
   evaluate_every_ = steps_of(job.trainer.eval_interval, lengths_);
   log_every_ = steps_of(job.logging.interval, lengths_);
   if (const auto interval = spec::parse_duration(job.checkpoint.interval)) save_every_ = steps_of(*interval, lengths_);
@@ -47,6 +46,7 @@ void Run::open() {
       std::make_unique<data::Prefetcher>(*data_, job.trainer.seed, *job.data.prefetch_threads, job.data.prefetch_bytes);
   own_reducer_ = make_local_reducer();
   engine_ = std::make_unique<Engine>(EngineOptions{job, data_.get(), prefetcher_.get(), own_reducer_.get()});
+  measure();
 }
 
 void Run::join() {
@@ -128,6 +128,7 @@ void Run::restore_from(const checkpoint::Loaded& loaded) {
                     ", was " + to_hex(saved.data_digest) + ")",
                 "restore the data, or start a new run with model.init_from: " + loaded.directory);
   }
+  measure();
   window_.sums = saved.window;
   evaluation_window_.sums = saved.evaluation_window;
   before_ = saved.seconds;

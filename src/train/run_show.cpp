@@ -47,16 +47,20 @@ void Run::show() {
   };
   report::Progress progress;
   progress.step = state().step;
-  progress.total_steps = lengths_.total_steps.value_or(0);
+  progress.total_steps = total_steps_.value_or(0);
   progress.epoch = static_cast<double>(state().cursor.epoch) + of_data(static_cast<double>(state().cursor.offset));
-  if (lengths_.total_steps)
-    progress.total_epochs = static_cast<double>(*lengths_.total_steps) / static_cast<double>(lengths_.steps_per_epoch);
+  const spec::Duration& whole = resolved_.job.trainer.max_duration;
+  if (whole.unit == spec::Duration::Unit::epochs) {
+    progress.total_epochs = whole.amount;
+  } else if (total_steps_) {
+    progress.total_epochs = static_cast<double>(*total_steps_) / static_cast<double>(lengths_.steps_per_epoch);
+  }
   progress.samples = state().samples;
   progress.samples_per_second = at > rate_began_ + 0.2
                                     ? static_cast<double>(state().samples - rate_samples_) / (at - rate_began_)
                                     : samples_per_second_;
-  if (lengths_.total_steps && progress.samples_per_second > 0) {
-    progress.eta_seconds = static_cast<double>((*lengths_.total_steps - state().step.value) * lengths_.batch_size) /
+  if (total_steps_ && progress.samples_per_second > 0) {
+    progress.eta_seconds = static_cast<double>((*total_steps_ - state().step.value) * engine_->batch_size(state().step)) /
                            progress.samples_per_second;
   }
   progress.shown = window_.means(data_->info().task != data::Task::regression);

@@ -17,6 +17,12 @@ double cosine_between(double from, double to, double progress) {
   return to + (from - to) * 0.5 * (1.0 + std::cos(std::numbers::pi * std::clamp(progress, 0.0, 1.0)));
 }
 
+// What trainer.max_duration is counted in.
+Lengths measures(const spec::TrainerOptions& trainer, int64_t train_size, int64_t tokens_per_sample) {
+  const int64_t steps = data::steps_per_epoch(train_size, trainer.batch_size, trainer.drop_last);
+  return {train_size, trainer.batch_size, steps, tokens_per_sample, {}};
+}
+
 }  // namespace
 
 std::optional<int64_t> steps_of(const spec::Duration& duration, const Lengths& lengths) {
@@ -40,18 +46,51 @@ std::optional<int64_t> steps_of(const spec::Duration& duration, const Lengths& l
 }
 
 Lengths lengths_of(const spec::Job& job, int64_t train_size, int64_t tokens_per_sample) {
-  Lengths lengths{train_size,
-                  job.trainer.batch_size,
-                  data::steps_per_epoch(train_size, job.trainer.batch_size, job.trainer.drop_last),
-                  tokens_per_sample,
-                  {}};
+  Lengths lengths = measures(job.trainer, train_size, tokens_per_sample);
   if (lengths.steps_per_epoch == 0) {
     throw Error("an epoch has no full batch: " + std::to_string(train_size) + " training samples, batch_size " +
                     std::to_string(job.trainer.batch_size),
                 "use a smaller trainer.batch_size, or trainer.drop_last: false");
   }
   lengths.total_steps = steps_of(job.trainer.max_duration, lengths);
+  if (!job.trainer.batch_size_ramp.empty()) {
+    const BatchSizes sizes(job.trainer, train_size, tokens_per_sample);
+    lengths.total_steps = count_steps(job.trainer, lengths, [&](int64_t step) { return sizes.at(step); });
+  }
   return lengths;
+}
+
+BatchSizes::BatchSizes(const spec::TrainerOptions& trainer, int64_t train_size, int64_t tokens_per_sample)
+    : ramp_(trainer.batch_size_ramp), then_(trainer.batch_size) {
+  const auto stage = steps_of(trainer.batch_size_ramp_interval, measures(trainer, train_size, tokens_per_sample));
+  stage_ = std::max<int64_t>(1, stage.value_or(1));
+}
+
+int64_t BatchSizes::at(int64_t step) const {
+  const auto stage = static_cast<size_t>(step / stage_);
+  return stage < ramp_.size() ? ramp_[stage] : then_;
+}
+
+std::optional<int64_t> count_steps(const spec::TrainerOptions& trainer, const Lengths& lengths,
+                                   const std::function<int64_t(int64_t)>& size_at) {
+  using Unit = spec::Duration::Unit;
+  const auto [amount, unit] = trainer.max_duration;
+  if (unit != Unit::epochs && unit != Unit::samples && unit != Unit::tokens) return steps_of({amount, unit}, lengths);
+  const auto per_sample = static_cast<double>(unit == Unit::tokens ? lengths.tokens_per_sample : 1);
+  data::Cursor cursor;
+  int64_t step = 0, samples = 0;
+  while (true) {
+    const int64_t size = size_at(step);
+    const data::StepRange range = data::step_range(cursor, lengths.train_size, size, trainer.drop_last);
+    const double epochs = static_cast<double>(range.epoch) +
+                          static_cast<double>(range.first) / static_cast<double>(lengths.train_size);
+    const bool over = unit == Unit::epochs ? epochs >= amount
+                                           : static_cast<double>(samples + range.count) * per_sample > amount;
+    if (over) return std::max<int64_t>(1, step);
+    cursor = data::after(range, lengths.train_size, size, trainer.drop_last);
+    samples += range.count;
+    ++step;
+  }
 }
 
 Schedule::Schedule(const spec::SchedulerOptions& options, const Lengths& lengths)

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "spec/spec.h"
 
@@ -19,6 +21,23 @@ struct Lengths {
 std::optional<int64_t> steps_of(const spec::Duration& duration, const Lengths& lengths);
 
 Lengths lengths_of(const spec::Job& job, int64_t train_size, int64_t tokens_per_sample);
+
+// Samples of a step as the job has it: the stages of trainer.batch_size_ramp, then batch_size. People may ask for
+// others while it trains (ControlLog::batch_size).
+class BatchSizes {
+ public:
+  BatchSizes(const spec::TrainerOptions& trainer, int64_t train_size, int64_t tokens_per_sample);
+  int64_t at(int64_t step) const;
+
+ private:
+  std::vector<int64_t> ramp_;
+  int64_t stage_ = 1, then_;
+};
+
+// Steps until trainer.max_duration is over when step t takes size_at(t) samples; nullopt when it is a time. Walks
+// through every step: for trainings whose batch changes.
+std::optional<int64_t> count_steps(const spec::TrainerOptions& trainer, const Lengths& lengths,
+                                   const std::function<int64_t(int64_t)>& size_at);
 
 // Learning rate of each step as a factor of optimizer.lr.
 class Schedule {

@@ -96,6 +96,7 @@ class ControlLog {
   std::vector<ControlEntry> obey(Step step);
   double learning_rate_factor(Step step) const;  // 1 when never changed
   int64_t batch_size(Step step, int64_t from_job) const;
+  bool changes_batch_size() const;
   // A stop ends an attempt, not the run: those that took effect at or after the step we go on from are void.
   void resume_at(Step step);
   // Only what changes the numbers of a step (learning_rate, batch_size) belongs to the digest: stopping, evaluating and

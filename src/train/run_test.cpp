@@ -1,0 +1,142 @@
+// Whole runs by a clock of the test's own: what is asked for in seconds.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "train/synthetic.h"
+
+namespace sinew::train {
+namespace {
+
+// Every look at it takes a hundredth of a second. At `signal_at` it sends the run a signal.
+class TickingClock final : public Clock {
+ public:
+  explicit TickingClock(double signal_at = 1e9) : signal_at_(signal_at) {}
+  double monotonic_seconds() const override {
+    const double now = static_cast<double>(++looks_) * 0.01;
+    if (now >= signal_at_) signals = 1;
+    return now;
+  }
+  double wall_seconds() const override { return 1e9 + seconds(); }
+  void sleep_seconds(double) override {}
+  double seconds() const { return static_cast<double>(looks_) * 0.01; }
+  mutable std::atomic<int> signals{0};
+
+ private:
+  double signal_at_;
+  mutable std::atomic<int64_t> looks_{0};
+};
+
+class TimedRun : public testing::Test {
+ protected:
+  TimedRun() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "sinew-run-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    std::ofstream table(folder_ + "/table.csv");
+    table << "a,b,y\n";
+    for (int i = 0; i < 64; ++i) table << i % 7 << ',' << i % 5 << ',' << i % 2 << '\n';
+    job_ = test_job("mlp");
+    job_.model.hidden = {4};
+    job_.trainer.batch_size = 16;
+    job_.trainer.max_duration = {1e6, spec::Duration::Unit::epochs};
+    job_.trainer.eval_interval = {1e6, spec::Duration::Unit::epochs};
+    job_.checkpoint.interval = "never";
+    job_.logging.interval = {1e9, spec::Duration::Unit::steps};
+    job_.logging.tensorboard = false;
+    job_.data.format = "csv";
+    job_.data.train.path = folder_ + "/table.csv";
+    job_.data.task = "classification";
+    job_.data.columns.target = "y";
+  }
+  ~TimedRun() override { std::filesystem::remove_all(folder_); }
+
+  RunResult run_for(TickingClock& clock, bool resume = false) {
+    RunOptions options;
+    options.job = job_;
+    options.run_directory = folder_;
+    options.resume = resume;
+    options.stop_signals = &clock.signals;
+    return run(options, system_disk(), clock);
+  }
+  std::vector<nlohmann::json> lines_of(const std::string& file) const {
+    std::ifstream in(folder_ + "/" + file);
+    std::vector<nlohmann::json> lines;
+    for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+    return lines;
+  }
+
+  std::string folder_;
+  spec::Job job_;
+};
+
+constexpr double kSlack = 0.3;  // looks at the clock between two steps, and until the run has begun
+
+TEST_F(TimedRun, LogsEverySoManySeconds) {
+  job_.budget.seconds = 20;
+  job_.logging.interval = {2, spec::Duration::Unit::seconds};
+  TickingClock clock;
+  EXPECT_EQ(run_for(clock).exit_code, kBudget);
+  std::vector<double> times;
+  for (const auto& line : lines_of("metrics.jsonl")) {
+    if (line.contains("train/loss")) times.push_back(line.at("time"));
+  }
+  ASSERT_GE(times.size(), 8U);
+  for (size_t i = 1; i + 1 < times.size(); ++i) EXPECT_NEAR(times[i] - times[i - 1], 2, kSlack) << i;
+}
+
+TEST_F(TimedRun, ABudgetIsOfTheRunNotOfItsAttempts) {
+  job_.budget.seconds = 10;
+  TickingClock first(6.0), second;
+  EXPECT_EQ(run_for(first).exit_code, kResumable);
+  EXPECT_NEAR(first.seconds(), 6, 2 * kSlack);
+  EXPECT_EQ(run_for(second, true).exit_code, kBudget);
+  EXPECT_NEAR(second.seconds(), 4, 3 * kSlack);
+}
+
+TEST_F(TimedRun, SoIsADurationInSecondsAndItsEndIsSuccess) {
+  job_.trainer.max_duration = {10, spec::Duration::Unit::seconds};
+  TickingClock first(6.0), second;
+  EXPECT_EQ(run_for(first).exit_code, kResumable);
+  EXPECT_EQ(run_for(second, true).exit_code, 0);
+  EXPECT_NEAR(second.seconds(), 4, 3 * kSlack);
+  std::ifstream report(folder_ + "/report.json");
+  EXPECT_EQ(nlohmann::json::parse(report).at("status"), "done");
+}
+
+TEST_F(TimedRun, ChecksAndSavesEverySoManySeconds) {
+  job_.budget.seconds = 11;
+  job_.data.split_val = 0.25;
+  job_.trainer.eval_interval = {3, spec::Duration::Unit::seconds};
+  job_.checkpoint.interval = "4s";
+  TickingClock clock;
+  EXPECT_EQ(run_for(clock).exit_code, kBudget);
+  int evaluations = 0;
+  for (const auto& line : lines_of("metrics.jsonl")) evaluations += line.contains("val/loss") ? 1 : 0;
+  EXPECT_THAT(evaluations, testing::AllOf(testing::Ge(3), testing::Le(4)));
+  const auto saved = std::distance(std::filesystem::directory_iterator(folder_ + "/checkpoints"), {});
+  EXPECT_GE(saved, 2);
+}
+
+TEST_F(TimedRun, ABatchThatGrowsByTheStepIsTheSameAfterAResume) {
+  job_.trainer.max_duration = {5, spec::Duration::Unit::epochs};
+  job_.trainer.batch_size_ramp = {4, 8};
+  job_.trainer.batch_size_ramp_interval = {5, spec::Duration::Unit::steps};
+  TickingClock whole, half(0.6), rest;
+  const RunResult calm = run_for(whole);
+  EXPECT_EQ(calm.step.value, 5 + 5 + 17);  // 5 * 64 samples: 20, then 40, then 260 by 16 in ragged epochs
+  std::filesystem::remove_all(folder_ + "/checkpoints");
+  EXPECT_EQ(run_for(half).exit_code, kResumable);
+  const RunResult resumed = run_for(rest, true);
+  EXPECT_EQ(resumed.step, calm.step);
+  EXPECT_EQ(resumed.digest, calm.digest);
+  job_.trainer.batch_size_ramp.clear();
+  std::filesystem::remove_all(folder_ + "/checkpoints");
+  TickingClock other;
+  EXPECT_NE(run_for(other).digest, calm.digest);
+}
+
+}  // namespace
+}  // namespace sinew::train

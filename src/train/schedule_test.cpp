@@ -1,0 +1,75 @@
+// How long a training is when its batch changes on the way.
+#include "train/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include "data/data.h"
+
+namespace sinew::train {
+namespace {
+
+spec::Job job_of(int64_t batch_size, spec::Duration duration) {
+  spec::Job job;
+  job.trainer.batch_size = batch_size;
+  job.trainer.max_duration = duration;
+  return job;
+}
+
+using Unit = spec::Duration::Unit;
+
+TEST(BatchSizes, StagesComeInOrderAndThenTheBatchSize) {
+  spec::Job job = job_of(64, {10, Unit::epochs});
+  job.trainer.batch_size_ramp = {16, 32};
+  job.trainer.batch_size_ramp_interval = {2, Unit::epochs};
+  const BatchSizes sizes(job.trainer, 640, 1);  // 10 steps of 64 an epoch: stages of 20 steps
+  EXPECT_EQ(sizes.at(0), 16);
+  EXPECT_EQ(sizes.at(19), 16);
+  EXPECT_EQ(sizes.at(20), 32);
+  EXPECT_EQ(sizes.at(39), 32);
+  EXPECT_EQ(sizes.at(40), 64);
+  EXPECT_EQ(sizes.at(1'000'000), 64);
+}
+
+TEST(CountSteps, IsTheUsualCountWhenTheBatchNeverChanges) {
+  for (const int64_t size : {1, 7, 64, 107}) {
+    for (const bool drop_last : {false, true}) {
+      for (const spec::Duration duration : {spec::Duration{3, Unit::epochs}, {1, Unit::epochs}, {17, Unit::steps}}) {
+        spec::Job job = job_of(size, duration);
+        job.trainer.drop_last = drop_last;
+        const Lengths lengths = lengths_of(job, 107, 5);
+        EXPECT_EQ(count_steps(job.trainer, lengths, [&](int64_t) { return size; }), lengths.total_steps)
+            << size << ' ' << drop_last << ' ' << to_string(duration);
+      }
+    }
+  }
+}
+
+TEST(CountSteps, EpochsStayEpochsWhenTheBatchGrows) {
+  spec::Job job = job_of(40, {5, Unit::epochs});
+  job.trainer.batch_size_ramp = {8, 20};
+  job.trainer.batch_size_ramp_interval = {7, Unit::steps};
+  const Lengths lengths = lengths_of(job, 107, 1);
+  const BatchSizes sizes(job.trainer, 107, 1);
+  data::Cursor cursor;
+  for (int64_t step = 0; step < lengths.total_steps; ++step) {
+    ASSERT_LT(cursor.epoch, 5) << step;
+    cursor = data::after(data::step_range(cursor, 107, sizes.at(step), false), 107, sizes.at(step), false);
+  }
+  EXPECT_EQ(cursor.epoch, 5);
+  EXPECT_EQ(cursor.offset, 0);
+}
+
+TEST(CountSteps, SamplesAndTokensAreNeverExceeded) {
+  for (const Unit unit : {Unit::samples, Unit::tokens}) {
+    spec::Job job = job_of(40, {1000, unit});
+    job.trainer.batch_size_ramp = {8};
+    job.trainer.batch_size_ramp_interval = {3, Unit::steps};
+    const int64_t tokens = unit == Unit::tokens ? 4 : 1;
+    const auto steps = count_steps(job.trainer, lengths_of(job, 1 << 20, tokens),
+                                   [](int64_t step) { return step < 3 ? 8 : 40; });
+    EXPECT_EQ(steps, 3 + (1000 / tokens - 24) / 40);
+  }
+}
+
+}  // namespace
+}  // namespace sinew::train
