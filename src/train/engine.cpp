@@ -247,7 +247,8 @@ void Engine::compute(const data::StepRange& range, const std::vector<std::pair<i
       options_.reducer->deliver(*shard, train_shard(lane, range, parts[place].first, parts[place].second, *shard));
     }
   });
-  lanes_.run([&](int) { options_.reducer->reduce(); });
+  const auto reduce = [&](int) { options_.reducer->reduce(); };
+  small() ? reduce(0) : lanes_.run(reduce);
   // A shard that was loaded ahead and went to another worker after all would wait for ever.
   const auto expected = expected_.find(state_.step.value);
   if (expected == expected_.end()) return;
@@ -301,10 +302,11 @@ StepResult Engine::step(double lr, bool want_norm, std::string note) {
     result.loss = root.sums.loss / root.sums.weight;
     if (!std::isfinite(result.loss)) explain_divergence(range, result.loss);
     const double clip = options_.job.trainer.grad_clip_norm;
-    result.grad_norm = divide_and_norm(root.sums.weight, want_norm || clip > 0, root.present);
+    const bool norm = want_norm || clip > 0;
+    if (norm) result.grad_norm = divide_and_norm(root.sums.weight, root.present);
     if (!std::isfinite(result.grad_norm)) explain_divergence(range, result.loss);
     const double scale = clip > 0 && result.grad_norm > clip ? clip / (result.grad_norm + 1e-6) : 1.0;
-    apply(lr, scale, root.present);
+    apply(lr, scale, norm ? 0 : root.sums.weight, root.present);
     commit_buffers(root.sums);
   }
   state_.cursor = data::after(range, info_.train_size, size, options_.job.trainer.drop_last);

@@ -89,8 +89,11 @@ class Engine {
   void start_buffers(int lane);
   std::vector<torch::Tensor> buffer_deltas(int lane, int64_t samples);
   void expect_next(const data::StepRange& range);
-  double divide_and_norm(double weight, bool want_norm, const std::vector<bool>& present);
-  void apply(double lr, double scale, const std::vector<bool>& present);
+  bool small() const { return blocks_.groups.size() <= 1; }
+  void over_groups(const std::function<void(size_t group)>& work);
+  double divide(size_t block, double weight);
+  double divide_and_norm(double weight, const std::vector<bool>& present);
+  void apply(double lr, double scale, double weight, const std::vector<bool>& present);
   void apply_group(size_t group, double lr, double scale);
   void commit_buffers(const Contribution& sums);
   void bind_replicas(bool averaged);

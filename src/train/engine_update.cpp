@@ -30,37 +30,49 @@ __attribute__((target_clones("avx2", "default"), optimize("O3"))) double divide_
 
 }  // namespace
 
-// Every step divides in this phase, so that the norm, wanted or not, never changes a bit.
-double Engine::divide_and_norm(double weight, bool want_norm, const std::vector<bool>& present) {
-  std::vector<double> squares(blocks_.blocks.size(), 0.0);
+// All lanes side by side, or this one alone where waking the others would take longer than the work.
+void Engine::over_groups(const std::function<void(size_t group)>& work) {
   std::atomic<size_t> next{0};
-  lanes_.run([&](int) {
-    for (size_t group = next++; group < blocks_.groups.size(); group = next++) {
-      for (size_t b = blocks_.groups[group].first; b < blocks_.groups[group].last; ++b) {
-        const Block& block = blocks_.blocks[b];
-        if (!present[block.parameter]) continue;
-        if (device_.is_cpu()) {
-          squares[b] = divide_and_square(gradients_[block.parameter].mutable_data_ptr<float>() + block.begin,
-                                         block.end - block.begin, static_cast<float>(weight));
-        } else {
-          torch::Tensor part = flat(gradients_[block.parameter]).slice(0, block.begin, block.end).div_(weight);
-          if (want_norm) squares[b] = part.to(torch::kFloat64).square().sum().item<double>();
-        }
-      }
+  const auto some = [&](int) {
+    const torch::NoGradGuard no_grad;  // thread-local: each lane needs its own
+    for (size_t group = next++; group < blocks_.groups.size(); group = next++) work(group);
+  };
+  small() ? some(0) : lanes_.run(some);
+}
+
+// The mean of one block's gradient, in place; its sum of squares.
+double Engine::divide(size_t b, double weight) {
+  const Block& block = blocks_.blocks[b];
+  torch::Tensor& gradient = gradients_[block.parameter];
+  if (device_.is_cpu()) {
+    return divide_and_square(gradient.mutable_data_ptr<float>() + block.begin, block.end - block.begin,
+                             static_cast<float>(weight));
+  }
+  const torch::Tensor part = flat(gradient).slice(0, block.begin, block.end).div_(weight);
+  return part.to(torch::kFloat64).square().sum().item<double>();
+}
+
+double Engine::divide_and_norm(double weight, const std::vector<bool>& present) {
+  std::vector<double> squares(blocks_.blocks.size(), 0.0);
+  over_groups([&](size_t group) {
+    for (size_t b = blocks_.groups[group].first; b < blocks_.groups[group].last; ++b) {
+      if (present[blocks_.blocks[b].parameter]) squares[b] = divide(b, weight);
     }
   });
-  if (!want_norm) return -1;
   double sum = 0;
   for (const double square : squares) sum += square;
   return std::sqrt(sum);
 }
 
-void Engine::apply(double lr, double scale, const std::vector<bool>& present) {
+// `weight`: what the gradients are still to be divided by; 0: they are divided. Where the norm is not wanted a lane
+// divides what it is about to use: the same division, so a norm that is looked at never changes a bit.
+void Engine::apply(double lr, double scale, double weight, const std::vector<bool>& present) {
   optimizer_->begin(present);
-  std::atomic<size_t> next{0};
-  lanes_.run([&](int) {
-    const torch::NoGradGuard no_grad;  // thread-local: each lane needs its own
-    for (size_t group = next++; group < blocks_.groups.size(); group = next++) apply_group(group, lr, scale);
+  over_groups([&](size_t group) {
+    for (size_t b = blocks_.groups[group].first; weight > 0 && b < blocks_.groups[group].last; ++b) {
+      if (present[blocks_.blocks[b].parameter]) divide(b, weight);
+    }
+    apply_group(group, lr, scale);
   });
 }
 

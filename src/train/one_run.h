@@ -24,7 +24,6 @@ struct Window {
 };
 
 std::string listed(const report::Metrics& metrics);  // "  val/accuracy 0.9190  val/loss 0.2274"
-void write_text(Disk& disk, const std::string& path, const std::string& text);
 
 class Run {
  public:

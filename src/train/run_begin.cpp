@@ -17,10 +17,6 @@ int terminal_columns() {
 
 }  // namespace
 
-void write_text(Disk& disk, const std::string& path, const std::string& text) {
-  write_durably(disk, path, std::as_bytes(std::span(text.data(), text.size())));
-}
-
 void Run::open() {
   if (!options_.join) {  // of many workers their supervisor holds the directory
     auto lock = checkpoint::RunLock::take(options_.run_directory);
@@ -32,8 +28,8 @@ void Run::open() {
   machine.cores = std::max<int64_t>(1, machine.cores / std::max<int64_t>(1, options_.workers_here));
   resolved_ = resolve(options_.job, data_->info(), machine);
   resolved_yaml_ = spec::to_yaml(resolved_.written, resolved_.reasons);
-  write_text(disk_, options_.run_directory + "/resolved.yaml", resolved_yaml_);
-  write_text(disk_, options_.run_directory + "/environment.json", environment_json(machine));
+  write_durably(disk_, options_.run_directory + "/resolved.yaml", resolved_yaml_);
+  write_durably(disk_, options_.run_directory + "/environment.json", environment_json(machine));
   disk_.remove_file(options_.run_directory + "/report.json");
 
   const spec::Job& job = resolved_.job;

@@ -74,7 +74,7 @@ void Run::write_report(report::Outcome& outcome) {
   outcome.started_wall_seconds = started_;
   outcome.seconds = elapsed();
   try {
-    write_text(disk_, options_.run_directory + "/report.json", report::outcome_json(outcome));
+    write_durably(disk_, options_.run_directory + "/report.json", report::outcome_json(outcome));
   } catch (const DiskError& trouble) {
     voice_->say(report::Level::error, "report_failed", trouble.what());
   }

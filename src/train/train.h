@@ -47,7 +47,7 @@ struct Contribution {
 void add(Contribution& left, Contribution&& right);
 
 // How one step's contributions become one, wherever they were computed. One object a run; a step is
-// begin, then from every lane next_shard/deliver until it says no, then from every lane reduce, then root.
+// begin, then from every lane next_shard/deliver until it says no, then reduce, then root.
 class Reducer {
  public:
   virtual ~Reducer() = default;
@@ -56,7 +56,7 @@ class Reducer {
   virtual void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string note) = 0;
   virtual std::optional<ShardIndex> next_shard() = 0;                            // any thread
   virtual void deliver(ShardIndex shard, std::optional<Contribution> leaf) = 0;  // any thread; nullopt: empty shard
-  virtual void reduce() = 0;                                                     // every lane, side by side
+  virtual void reduce() = 0;                                                     // one lane or all, side by side
   // Everything but gradients summed; `present[p]`: some shard had a gradient for parameter p.
   struct Root {
     Contribution sums;
