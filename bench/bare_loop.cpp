@@ -43,7 +43,7 @@ struct Block : nn::Module {
   }
   nn::Conv2d conv1, conv2;
   nn::BatchNorm2d bn1, bn2;
-  nn::Sequential shortcut;
+  nn::Sequential shortcut{nullptr};
 };
 
 nn::Sequential make_net(const std::string& model) {

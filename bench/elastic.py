@@ -74,7 +74,7 @@ def torchrun(workers, script_words, *options):
 def torchrun_death(folder, quick):
     """One of torchrun's workers killed: all are started anew; seconds until there are further steps."""
     with tempfile.TemporaryDirectory() as scratch:
-        progress, times = pathlib.Path(scratch), []
+        progress, times, never = pathlib.Path(scratch), [], 0
         for turn in range(1 if quick else 3):
             here = progress / str(turn)
             here.mkdir()
@@ -86,14 +86,14 @@ def torchrun_death(folder, quick):
                 killed = group.kill(int((here / "pid-2").read_text()))
                 time.sleep(0.5)  # what was under way at the kill is written by then
                 further = watch.after(killed + 0.5, 1, 59.5)
-                if not further:
-                    raise RuntimeError("no further steps within 60 s of the kill")
-                times.append(further[0] - killed)
+                never += not further
+                times.append(further[0] - killed if further else 60.0)
             finally:
                 watch.close()
                 end(process)
-    return [figure("torchrun, 4 Gloo workers, one SIGKILL: seconds to further steps", statistics.median(times), 60, low=True,
-                   detail="from the steps at which the workers began: without a checkpoint of the script's own all is lost")]
+    return [figure("torchrun, 4 Gloo workers, one SIGKILL: seconds to further steps", statistics.median(times),
+                   detail=f"no further step within 60 s in {never} of {len(times)} tries; where there is one, training begins "
+                          "anew: without a checkpoint of the script's own all is lost")]
 
 
 def ddp_rate(name, seconds):

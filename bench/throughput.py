@@ -18,7 +18,7 @@ AGAINST = {
 
 def race(folder, name, targets, quick, precision="fp32"):
     """One figure for each peer in `targets`: peer -> the least ratio, or None."""
-    rounds, seconds = (3, 8) if quick else (5, 15)
+    rounds, seconds = (5, 6) if quick else (7, 15)
     if name == "resnet":
         seconds *= 2  # a step takes half a second
     jobs.make_data(folder, name)

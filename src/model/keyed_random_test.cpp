@@ -74,7 +74,7 @@ TEST(KeyedRandom, OperatorsThatWouldDrawElsewhereAreRefusedByName) {
       {"cauchy_", [] { return torch::empty({9}).cauchy_(); }},
       {"geometric_", [] { return torch::empty({9}).geometric_(0.5); }},
       {"log_normal_", [] { return torch::empty({9}).log_normal_(); }},
-      {"normal", [] { return torch::normal(kHalves, kHalves); }},
+      {"normal", [] { return at::normal(kHalves, kHalves); }},
       {"_standard_gamma", [] { return torch::_standard_gamma(kHalves); }},
       {"_sample_dirichlet", [] { return torch::_sample_dirichlet(kHalves); }},
       {"rrelu", [] { return torch::rrelu(-kHalves, 0.1, 0.3, true); }},
