@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/group_file.h"
 #include "cli/group_worker.h"
+#include "cli/launch.h"
 
 namespace sinew::cli {
 namespace {
@@ -22,7 +23,7 @@ constexpr const char* kHelp =
     "  --secret-file FILE  holds the secret of coordinator.json\n"
     "  --root DIR          where RUN is looked for by name (default: runs)\n\n"
     "With a URL that begins with https:// only who has the secret is trusted, on both ends.\n"
-    "\n"
+    "Started N times by srun, torchrun or mpirun it is N workers; those of one machine share its cores.\n\n"
     "First Ctrl-C: the worker hands over and leaves (exit code 75). Second: it is killed.";
 
 struct Wishes {
@@ -93,10 +94,12 @@ int run_join(const Arguments& arguments) {
   if (print_help_if_asked(arguments, kHelp)) return kDone;
   const Wishes wishes = parse(arguments);
   if (wishes.by_url() && !load_job(wishes.more[0], {wishes.more.begin() + 2, wishes.more.end()})) return kUsage;
+  const auto launch = launch_of(process_environment());
   const GroupWork work = work_of(wishes);
   const auto make = [&](bool) {
     const auto file = read_group_file(work.run_directory);
-    return group_worker(work, file ? file->url : "", false, std::nullopt);
+    return group_worker(work, file ? file->url : "", false,
+                        launch ? std::optional(sharers_here(*launch)) : std::nullopt);
   };
   return keep_worker("sinew join", work.run_directory, make, system_clock());
 }

@@ -136,7 +136,9 @@ class Supervisor {
     if (checkpoint_asked_ && line_->control("checkpoint", 0, "SIGUSR1")) checkpoint_asked_ = false;
     const auto status = line_->status();
     next_poll_ = now() + kPollSeconds;
-    if (status) say(coordinator_told(now(), state_, status->wanted, status->step, status->finished));
+    if (!status) return;
+    const int64_t here = std::max<int64_t>(1, status->wanted - options_.elsewhere);
+    say(coordinator_told(now(), state_, here, status->step, status->finished));
   }
 
   // Where the coordinator is, once it has written that down.
@@ -174,14 +176,15 @@ class Supervisor {
   }
 
   void start_coordinator() {
+    const int64_t workers = state_.wanted + options_.elsewhere;
     ProcessOptions process;
     process.command = {std::filesystem::read_symlink("/proc/self/exe").string(),
                        "coordinator",
                        directory_,
                        "--workers",
-                       std::to_string(state_.wanted),
+                       std::to_string(workers),
                        "--min",
-                       std::to_string(std::min(options_.minimum, state_.wanted)),
+                       std::to_string(std::min(options_.minimum, workers)),
                        "--listen",
                        options_.listen,
                        "--job",

@@ -13,6 +13,7 @@ struct SupervisorOptions {
   GroupWork work;
   std::string job_name;
   int64_t workers = 1, minimum = 1;
+  int64_t elsewhere = 0;  // workers of the run that somebody else keeps alive
   int64_t sharers = 1;    // workers that share this machine's cores
   std::string listen = "127.0.0.1";
   bool tls = false;
