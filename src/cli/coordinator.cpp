@@ -26,7 +26,8 @@ constexpr const char* kHelp =
     "  --workers N       workers the run is to have\n"
     "  --min M           workers needed to begin (default: 1)\n"
     "  --listen ADDRESS  where members reach it (default: 127.0.0.1); address:port for a fixed port\n"
-    "  --job NAME        the job's name, for those who ask\n\n"
+    "  --job NAME        the job's name, for those who ask\n"
+    "  --tls             HTTPS, trusted by who has the secret; members' links are inside TLS, too\n\n"
     "Writes RUN_DIR/coordinator.json (where it is, and the secret: readable by its owner alone) and\n"
     "RUN_DIR/coordinator.log (what it decided and why).";
 
@@ -37,6 +38,7 @@ constexpr double kTickSeconds = 0.05;
 struct Wishes {
   std::string run_directory, listen = "127.0.0.1", job;
   int64_t workers = 0, minimum = 1, port = 0;
+  bool tls = false;
 };
 
 Wishes parse(const Arguments& arguments) {
@@ -55,6 +57,8 @@ Wishes parse(const Arguments& arguments) {
       wishes.listen = value();
     } else if (word == "--job") {
       wishes.job = value();
+    } else if (word == "--tls") {
+      wishes.tls = true;
     } else if (word.starts_with("-")) {
       throw UsageError("no option '" + word + "'", "sinew coordinator --help");
     } else if (wishes.run_directory.empty()) {
@@ -113,6 +117,7 @@ cluster::CoordinatorOptions options_of(const Wishes& wishes, const GroupFile& fi
   options.cluster.minimum = wishes.minimum;
   options.cluster.wanted = wishes.workers;
   options.secret = file.secret;
+  options.tls = wishes.tls || file.with_tls();  // what began with it goes on with it
   options.run_directory = wishes.run_directory;
   options.job = wishes.job;
   options.listen = wishes.listen;

@@ -15,6 +15,7 @@ struct GroupFile {
   int64_t pid = 0;
   int64_t life = 0;             // coordinators this run had before
   std::optional<int64_t> over;  // the run's exit code, once it ended
+  bool with_tls() const { return url.starts_with("https://"); }
 };
 
 std::string group_file_path(const std::string& run_directory);

@@ -1,6 +1,9 @@
 #include "cli/group_line.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <climits>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -151,7 +154,9 @@ bool GroupLine::post(const std::string& path, const std::string& body) const {
 }
 
 bool GroupLine::lost(int64_t pid, const std::string& why) const {
-  return post("/v1/lost", dump({{"pid", pid}, {"why", why}}));
+  char here[HOST_NAME_MAX + 1] = {};  // on another machine the same number is another process
+  ::gethostname(here, sizeof here - 1);
+  return post("/v1/lost", dump({{"pid", pid}, {"host", here}, {"why", why}}));
 }
 
 bool GroupLine::control(const std::string& kind, double value, const std::string& reason) const {

@@ -43,7 +43,7 @@ class GroupLine {
  public:
   GroupLine(std::string url, std::string secret, double timeout_seconds);
   std::optional<GroupStatus> status() const;
-  bool lost(int64_t pid, const std::string& why) const;
+  bool lost(int64_t pid, const std::string& why) const;  // a process of this machine
   bool control(const std::string& kind, double value, const std::string& reason) const;
   bool scale(int64_t wanted) const;
 

@@ -1,16 +1,12 @@
 // `sinew join`: one more worker for a run, from this machine; kept alive until the run is over.
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
 
 #include "base/clock.h"
 #include "base/disk.h"
-#include "base/process.h"
 #include "cli/commands.h"
 #include "cli/group_file.h"
-#include "cli/supervision.h"
-#include "cli/worker_process.h"
+#include "cli/group_worker.h"
+#include "cli/launch.h"
 
 namespace sinew::cli {
 namespace {
@@ -26,9 +22,9 @@ constexpr const char* kHelp =
     "options:\n"
     "  --secret-file FILE  holds the secret of coordinator.json\n"
     "  --root DIR          where RUN is looked for by name (default: runs)\n\n"
+    "With a URL that begins with https:// only who has the secret is trusted, on both ends.\n"
+    "Started N times by srun, torchrun or mpirun it is N workers; those of one machine share its cores.\n\n"
     "First Ctrl-C: the worker hands over and leaves (exit code 75). Second: it is killed.";
-
-constexpr double kLookSeconds = 0.05;
 
 struct Wishes {
   std::string where, secret_file, root = "runs";
@@ -72,46 +68,24 @@ std::string read_secret(const std::string& path) {
   return text;
 }
 
-// What the worker is told, and where it finds the coordinator.
-ProcessOptions worker_of(const Wishes& wishes) {
-  ProcessOptions process;
-  std::string directory;
+// What the worker is told to train. With a URL, this machine's own directory says where the coordinator is.
+GroupWork work_of(const Wishes& wishes) {
+  GroupWork work;
   if (wishes.by_url()) {
-    directory = wishes.more[1];
-    system_disk().make_directories(directory);
+    work.job = wishes.more[0];
+    work.run_directory = wishes.more[1];
+    work.overrides = {wishes.more.begin() + 2, wishes.more.end()};
+    system_disk().make_directories(work.run_directory);
     GroupFile file;
     file.url = wishes.where;
     file.secret = read_secret(wishes.secret_file);
-    write_group_file(directory, file);
-    process.command = {worker_program(), "train", wishes.more[0], directory, "--group"};
-    process.command.insert(process.command.end(), wishes.more.begin() + 2, wishes.more.end());
+    write_group_file(work.run_directory, file);
   } else {
-    running_group(wishes.root, wishes.where, &directory);
-    process.command = {worker_program(), "train", directory + "/resolved.yaml", directory, "--group", "--resume"};
+    running_group(wishes.root, wishes.where, &work.run_directory);
+    work.job = work.run_directory + "/resolved.yaml";
+    work.resume = true;
   }
-  process.environment["SINEW_COORDINATOR_FILE"] = group_file_path(directory);
-  if (std::getenv("MKL_CBWR") == nullptr) process.environment["MKL_CBWR"] = "AUTO";
-  process.death_signal = SIGKILL;
-  return process;
-}
-
-volatile std::sig_atomic_t asked = 0, last_signal = 0;
-void on_signal(int signal) {
-  asked = asked + 1;
-  last_signal = signal;
-}
-
-// One life; 128 + signal when a second signal cut it short.
-ProcessEnd live(const ProcessOptions& options) {
-  Process worker(options);
-  int told = 0;
-  while (true) {
-    if (const auto end = worker.wait(kLookSeconds)) return *end;
-    if (asked > told) {
-      worker.send(told == 0 ? SIGTERM : SIGKILL);
-      told = asked;
-    }
-  }
+  return work;
 }
 
 }  // namespace
@@ -120,23 +94,14 @@ int run_join(const Arguments& arguments) {
   if (print_help_if_asked(arguments, kHelp)) return kDone;
   const Wishes wishes = parse(arguments);
   if (wishes.by_url() && !load_job(wishes.more[0], {wishes.more.begin() + 2, wishes.more.end()})) return kUsage;
-  const ProcessOptions options = worker_of(wishes);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
-  const SupervisionOptions limits;
-  Clock& clock = system_clock();
-  for (int64_t failures = 0;;) {
-    const double began = clock.monotonic_seconds();
-    const ProcessEnd end = live(options);
-    if (asked >= 2) return 128 + last_signal;
-    if (end.signal == 0 && end.code != kAnotherLife) return end.code;
-    if (asked > 0) return kResumable;
-    const bool young = clock.monotonic_seconds() - began < limits.young_seconds;
-    failures = young ? failures + 1 : 0;
-    std::fprintf(stderr, "sinew join: the worker %s%s\n", to_string(end).c_str(),
-                 failures < limits.most_failures ? "; it begins another life" : " again and again");
-    if (failures >= limits.most_failures) return kTrainingError;
-    if (young) clock.sleep_seconds(limits.first_delay);
-  }
+  const auto launch = launch_of(process_environment());
+  const GroupWork work = work_of(wishes);
+  const auto make = [&](bool) {
+    const auto file = read_group_file(work.run_directory);
+    return group_worker(work, file ? file->url : "", false,
+                        launch ? std::optional(sharers_here(*launch)) : std::nullopt);
+  };
+  return keep_worker("sinew join", work.run_directory, make, system_clock());
 }
 
 }  // namespace sinew::cli

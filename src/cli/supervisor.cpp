@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <map>
 
-#include "base/disk.h"
 #include "base/error.h"
 #include "base/process.h"
 #include "checkpoint/checkpoint.h"
@@ -19,7 +18,6 @@
 #include "cli/group_line.h"
 #include "cli/group_log.h"
 #include "cli/supervision.h"
-#include "cli/worker_process.h"
 
 namespace sinew::cli {
 namespace {
@@ -51,24 +49,16 @@ class Signals {
   int descriptor_ = -1;
 };
 
-// A worker that is not of the first ones goes on with what the run has become.
-std::vector<std::string> worker_words(const SupervisorOptions& options, bool later) {
-  const std::string resolved = options.run_directory + "/resolved.yaml";
-  const bool goes_on = later && system_disk().exists(resolved);
-  std::vector<std::string> words = {"train", goes_on ? resolved : options.job, options.run_directory, "--group"};
-  if (options.resume || later) words.push_back("--resume");
-  words.insert(words.end(), options.flags.begin(), options.flags.end());
-  if (!goes_on) words.insert(words.end(), options.overrides.begin(), options.overrides.end());
-  return words;
-}
-
 class Supervisor {
  public:
   Supervisor(const SupervisorOptions& options, Clock& clock)
-      : options_(options), clock_(clock), log_(options.run_directory, "supervisor", clock) {
+      : options_(options),
+        directory_(options.work.run_directory),
+        clock_(clock),
+        log_(directory_, "supervisor", clock) {
     state_.wanted = options.workers;
-    auto lock = checkpoint::RunLock::take(options.run_directory);
-    if (!lock) throw Error(lock.error(), "sinew ps " + options.run_directory + " shows its workers");
+    auto lock = checkpoint::RunLock::take(directory_);
+    if (!lock) throw Error(lock.error(), "sinew ps " + directory_ + " shows its workers");
     lock_ = std::move(*lock);
   }
 
@@ -125,7 +115,7 @@ class Supervisor {
     }
     if (!coordinator_) return;
     if (const auto end = coordinator_->wait()) {
-      const auto file = read_group_file(options_.run_directory);
+      const auto file = read_group_file(directory_);
       const bool its_own = file && file->pid == coordinator_->pid();
       coordinator_.reset();
       line_.reset();
@@ -146,16 +136,19 @@ class Supervisor {
     if (checkpoint_asked_ && line_->control("checkpoint", 0, "SIGUSR1")) checkpoint_asked_ = false;
     const auto status = line_->status();
     next_poll_ = now() + kPollSeconds;
-    if (status) say(coordinator_told(now(), state_, status->wanted, status->step, status->finished));
+    if (!status) return;
+    const int64_t here = std::max<int64_t>(1, status->wanted - options_.elsewhere);
+    say(coordinator_told(now(), state_, here, status->step, status->finished));
   }
 
   // Where the coordinator is, once it has written that down.
   bool find_line() {
     if (!coordinator_) return false;
     if (line_) return true;
-    const auto file = read_group_file(options_.run_directory);
+    const auto file = read_group_file(directory_);
     if (!file || file->pid != coordinator_->pid()) return false;
     line_.emplace(file->url, file->secret, kAnswerSeconds);
+    url_ = file->url;
     return true;
   }
 
@@ -177,25 +170,26 @@ class Supervisor {
     say(action.why);
     workers_.clear();
     coordinator_.reset();
-    if (const auto file = read_group_file(options_.run_directory))
-      note_end(options_.run_directory, file->pid, action.code);
+    if (const auto file = read_group_file(directory_)) note_end(directory_, file->pid, action.code);
     log_.write("the run is over with exit code " + std::to_string(action.code));
     return action.code;
   }
 
   void start_coordinator() {
+    const int64_t workers = state_.wanted + options_.elsewhere;
     ProcessOptions process;
     process.command = {std::filesystem::read_symlink("/proc/self/exe").string(),
                        "coordinator",
-                       options_.run_directory,
+                       directory_,
                        "--workers",
-                       std::to_string(state_.wanted),
+                       std::to_string(workers),
                        "--min",
-                       std::to_string(std::min(options_.minimum, state_.wanted)),
+                       std::to_string(std::min(options_.minimum, workers)),
                        "--listen",
                        options_.listen,
                        "--job",
                        options_.job_name};
+    if (options_.tls) process.command.emplace_back("--tls");
     process.death_signal = SIGTERM;
     coordinator_.emplace(process);
     coordinator_started(now(), state_, coordinator_->pid());
@@ -203,15 +197,7 @@ class Supervisor {
   }
 
   void start_worker() {
-    ProcessOptions process;
-    process.command = {worker_program()};
-    const auto words = worker_words(options_, started_ >= options_.workers);
-    process.command.insert(process.command.end(), words.begin(), words.end());
-    process.environment = {{"SINEW_COORDINATOR_FILE", group_file_path(options_.run_directory)},
-                           {"SINEW_LOCAL_WORKERS", std::to_string(options_.workers)}};
-    if (std::getenv("MKL_CBWR") == nullptr) process.environment["MKL_CBWR"] = "AUTO";
-    process.death_signal = SIGKILL;  // the run's end; the newest checkpoint stands
-    Process worker(process);
+    Process worker(group_worker(options_.work, url_, started_ >= options_.workers, options_.sharers));
     const pid_t pid = worker.pid();
     workers_.emplace(pid, std::move(worker));
     worker_started(now(), state_, ++started_, pid);
@@ -232,6 +218,7 @@ class Supervisor {
   }
 
   const SupervisorOptions& options_;
+  const std::string& directory_;
   Clock& clock_;
   std::optional<checkpoint::RunLock> lock_;
   Signals signals_;  // before anything that may start a thread
@@ -240,6 +227,7 @@ class Supervisor {
   std::map<pid_t, Process> workers_;
   std::optional<Process> coordinator_;
   std::optional<GroupLine> line_;
+  std::string url_;         // of the newest coordinator
   std::vector<Lost> lost_;  // dead workers the coordinator does not know of yet
   int64_t started_ = 0;
   double next_poll_ = 0;

@@ -3,20 +3,20 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "base/clock.h"
+#include "cli/group_worker.h"
 
 namespace sinew::cli {
 
 struct SupervisorOptions {
-  std::string run_directory, job_name;
+  GroupWork work;
+  std::string job_name;
   int64_t workers = 1, minimum = 1;
+  int64_t elsewhere = 0;  // workers of the run that somebody else keeps alive
+  int64_t sharers = 1;    // workers that share this machine's cores
   std::string listen = "127.0.0.1";
-  // What the workers are told to train.
-  std::string job;  // the file
-  std::vector<std::string> overrides, flags;
-  bool resume = false;
+  bool tls = false;
 };
 
 // Returns the run's exit code. When it returns or throws, no process it started is left.

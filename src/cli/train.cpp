@@ -8,9 +8,12 @@
 #include "base/disk.h"
 #include "base/random.h"
 #include "cli/commands.h"
+#include "cli/launch.h"
+#include "cli/launched.h"
 #include "cli/supervisor.h"
 #include "cli/whole_number.h"
 #include "cli/worker_process.h"
+#include "http/http.h"
 #include "report/report.h"
 
 namespace sinew::cli {
@@ -24,6 +27,10 @@ constexpr const char* kTrainHelp =
     "  --run-dir DIR         where the run is kept (default: runs/<job>/<utc>-<id>)\n"
     "  --workers N           train with N processes, started anew when they die; the model is the same for every N\n"
     "  --listen ADDRESS      with --workers: where workers of other machines reach the run (default: 127.0.0.1)\n"
+    "  --tls                 with --workers: everything between its processes goes through TLS; needs no certificates\n"
+    "  --launcher env        this is one of N processes that srun, torchrun or mpirun started: rank 0 supervises, all\n"
+    "                        of them train; with a --run-dir all of them see\n"
+    "  --wait SECONDS        with --launcher: how long the others wait for rank 0 (default: 300)\n"
     "  --resume              with --run-dir: go on from its newest intact checkpoint, or start if there is none\n"
     "  --ledger              write ledger.jsonl: the digest of the training state after every step\n"
     "  --log-format FORMAT   human (default) or json: one object a line\n\n"
@@ -34,17 +41,29 @@ constexpr const char* kResumeHelp =
     "Goes on with a run from its newest intact checkpoint. RUN: a run directory, the end of its name, or 'last'.\n\n"
     "options:\n"
     "  --root DIR            where runs are looked for (default: runs)\n"
-    "  --workers N           with N processes; --listen ADDRESS as for train\n"
+    "  --workers N           with N processes; --listen ADDRESS and --tls as for train\n"
     "  --ledger              write ledger.jsonl\n"
     "  --log-format FORMAT   human (default) or json";
 
 struct Words {
-  std::vector<std::string> positional;  // JOB and overrides, or RUN
-  std::string run_directory, root = "runs", listen = "127.0.0.1";
-  int64_t workers = 0;  // 0: as the job file says
-  bool resume = false;
+  std::vector<std::string> positional;               // JOB and overrides, or RUN
+  std::string run_directory, root = "runs", listen;  // listen: empty: the default
+  int64_t workers = 0;                               // 0: as the job file says
+  int64_t wait_seconds = 300;
+  bool resume = false, tls = false;
+  std::optional<Launch> launch;
   std::vector<std::string> passed_on;  // for the worker as they are
 };
+
+Launch launch_from(const std::string& launcher) {
+  if (launcher != "env") throw UsageError("--launcher is env, not '" + launcher + "'", "--launcher env");
+  const auto launch = launch_of(process_environment());
+  if (!launch) {
+    throw UsageError("no launcher started this: there is no RANK, OMPI_COMM_WORLD_RANK or SLURM_STEP_ID",
+                     "start it with srun, torchrun --no-python or mpirun; or leave --launcher out and say --workers N");
+  }
+  return *launch;
+}
 
 Words parse(const Arguments& arguments, const std::string& command) {
   Words words;
@@ -64,6 +83,12 @@ Words parse(const Arguments& arguments, const std::string& command) {
       words.workers = whole_number(word, value(), 1, kMostWorkers);
     } else if (word == "--listen") {
       words.listen = value();
+    } else if (word == "--tls") {
+      words.tls = true;
+    } else if (word == "--launcher" && command == "train") {
+      words.launch = launch_from(value());
+    } else if (word == "--wait" && command == "train") {
+      words.wait_seconds = whole_number(word, value(), 1, 86'400);
     } else if (word == "--ledger") {
       words.passed_on.push_back(word);
     } else if (word == "--log-format") {
@@ -113,27 +138,54 @@ void keep_job_file(const std::string& run_directory, const std::string& text, bo
   write_durably(disk, kept, text);
 }
 
-// Several processes under a supervisor if they were asked for, else this process becomes the worker.
-int start(const spec::Job& about, const std::string& job, const std::string& run_directory, bool resume,
-          const Words& words, const std::vector<std::string>& overrides) {
-  if (words.workers > 0 || about.workers.max > 1) {
-    SupervisorOptions options;
-    options.run_directory = run_directory;
-    options.job_name = about.name;
-    options.workers = words.workers > 0 ? words.workers : about.workers.max;
-    options.minimum = std::min(about.workers.min, options.workers);
-    options.listen = words.listen;
-    options.job = job;
-    options.overrides = overrides;
-    options.flags = words.passed_on;
-    options.resume = resume;
-    return supervise(options, system_clock());
+constexpr const char* kAnywhere = "http://192.0.2.1";  // stands for all other machines; nothing is sent there
+
+std::string listening(const Words& words) {
+  if (!words.listen.empty()) return words.listen;
+  const bool one_machine = !words.launch || words.launch->size == words.launch->local_size;
+  const std::string outwards = one_machine ? "" : http::address_towards(kAnywhere);
+  return outwards.empty() ? "127.0.0.1" : outwards;
+}
+
+// Several processes under a supervisor. One that a launcher started supervises a single worker: the others have theirs.
+int start_group(const spec::Job& about, const GroupWork& work, const Words& words) {
+  SupervisorOptions options;
+  options.work = work;
+  options.job_name = about.name;
+  options.workers = words.workers > 0 ? words.workers : about.workers.max;
+  options.minimum = std::min(about.workers.min, options.workers);
+  options.sharers = options.workers;
+  if (words.launch) {
+    options.workers = 1;
+    options.elsewhere = words.launch->size - 1;
+    options.minimum = std::min(about.workers.min, words.launch->size);
+    options.sharers = sharers_here(*words.launch);
   }
-  std::vector<std::string> all = {"train", job, run_directory};
-  if (resume) all.push_back("--resume");
-  all.insert(all.end(), words.passed_on.begin(), words.passed_on.end());
-  all.insert(all.end(), overrides.begin(), overrides.end());
+  options.listen = listening(words);
+  options.tls = words.tls;
+  return supervise(options, system_clock());
+}
+
+// A group if one was asked for, else this process becomes the worker.
+int start(const spec::Job& about, const GroupWork& work, const Words& words) {
+  if (words.launch || words.workers > 0 || about.workers.max > 1) return start_group(about, work, words);
+  std::vector<std::string> all = {"train", work.job, work.run_directory};
+  if (work.resume) all.push_back("--resume");
+  all.insert(all.end(), work.flags.begin(), work.flags.end());
+  all.insert(all.end(), work.overrides.begin(), work.overrides.end());
   return become_worker(all);
+}
+
+void check_words(const Words& words) {
+  if (words.positional.empty())
+    throw UsageError("train needs a job file", "sinew train job.yaml; sinew init DATA writes one");
+  if (words.resume && words.run_directory.empty())
+    throw UsageError("--resume needs --run-dir", "name the run's directory, or use: sinew resume last");
+  if (words.launch && words.run_directory.empty())
+    throw UsageError("--launcher needs --run-dir", "name a directory that all machines see");
+  if (words.launch && words.workers > 0)
+    throw UsageError("--workers and --launcher contradict each other: the launcher says how many",
+                     "leave one of them out");
 }
 
 }  // namespace
@@ -141,22 +193,25 @@ int start(const spec::Job& about, const std::string& job, const std::string& run
 int run_train(const Arguments& arguments) {
   if (print_help_if_asked(arguments, kTrainHelp)) return kDone;
   const Words words = parse(arguments, "train");
-  if (words.positional.empty())
-    throw UsageError("train needs a job file", "sinew train job.yaml; sinew init DATA writes one");
-  if (words.resume && words.run_directory.empty()) {
-    throw UsageError("--resume needs --run-dir", "name the run's directory, or use: sinew resume last");
-  }
+  check_words(words);
   const std::string& path = words.positional[0];
-  const std::vector<std::string> overrides(words.positional.begin() + 1, words.positional.end());
-  const auto job = load_job(path, overrides);
+  GroupWork work;
+  work.job = path;
+  work.overrides = {words.positional.begin() + 1, words.positional.end()};
+  work.flags = words.passed_on;
+  work.resume = words.resume;
+  const auto job = load_job(path, work.overrides);
   if (!job) return kUsage;
-  const std::string directory = words.run_directory.empty() ? new_run_directory(job->name) : words.run_directory;
-  keep_job_file(directory, as_given(path, overrides), words.resume);
+  work.run_directory = words.run_directory.empty() ? new_run_directory(job->name) : words.run_directory;
+  const bool first = !words.launch || words.launch->rank == 0;
+  if (first) keep_job_file(work.run_directory, as_given(path, work.overrides), words.resume);
   // The job as it was resolved when the run began, where it came that far.
-  if (words.resume && system_disk().exists(directory + "/resolved.yaml")) {
-    return start(*job, directory + "/resolved.yaml", directory, true, words, {});
+  if (words.resume && system_disk().exists(work.run_directory + "/resolved.yaml")) {
+    work.job = work.run_directory + "/resolved.yaml";
+    work.overrides.clear();
   }
-  return start(*job, path, directory, words.resume, words, overrides);
+  if (first) return start(*job, work, words);
+  return take_part(work, sharers_here(*words.launch), static_cast<double>(words.wait_seconds), system_clock());
 }
 
 int run_resume(const Arguments& arguments) {
@@ -167,7 +222,7 @@ int run_resume(const Arguments& arguments) {
   const report::RunSummary run = report::pick_run(words.root, words.positional[0]);
   const auto job = load_job(run.directory + "/resolved.yaml", {});
   if (!job) return kUsage;
-  return start(*job, run.directory + "/resolved.yaml", run.directory, true, words, {});
+  return start(*job, {run.directory, run.directory + "/resolved.yaml", {}, words.passed_on, true}, words);
 }
 
 }  // namespace sinew::cli

@@ -158,6 +158,7 @@ struct ControlRequest {
 struct CoordinatorOptions {
   ClusterOptions cluster;
   std::string secret;  // bearer token of every call but /healthz
+  bool tls = false;    // HTTPS; who knows the secret trusts it, nobody else
   std::string run_directory, job;
   std::string listen = "127.0.0.1";
   uint16_t port = 0;
@@ -212,7 +213,6 @@ struct ClientOptions {
   Identity identity;
   double pulse_seconds = 0.25;   // a word at least so often
   double patience_seconds = 60;  // without a coordinator for so long: on_out
-  std::string certificate_authority;
 };
 
 // A member's line to the coordinator, on threads of its own: words go out at every change and every pulse, views come
@@ -235,7 +235,8 @@ class Client {
   std::unique_ptr<State> state_;
 };
 
-// One call for ps, scale, control, chaos: throws Error (what the coordinator said, or that it is not reached).
+// One call for ps, scale, control, chaos; over https:// only to a server that knows the secret. Throws Error (what the
+// coordinator said, or that it is not reached).
 std::string call(const std::string& url, const std::string& secret, const std::string& method, const std::string& path,
                  const std::string& body, double timeout_seconds = 5);
 

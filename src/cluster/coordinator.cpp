@@ -174,6 +174,7 @@ Coordinator::Coordinator(const CoordinatorOptions& options, Clock& clock)
   server.address = options.listen;
   server.port = options.port;
   server.max_body_bytes = size_t{4} << 20;
+  if (options.tls) server.shared_secret = options.secret;
   state.server = std::make_unique<http::Server>(server, [&state](const http::Request& request, http::Answer answer) {
     state.handle(request, std::move(answer));
   });

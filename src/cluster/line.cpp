@@ -35,7 +35,7 @@ std::shared_ptr<http::Client> Line::client() {
   }
   const std::string url = options_.url();  // may read a file: not under the lock
   http::ClientOptions http;
-  http.certificate_authority = options_.certificate_authority;
+  http.shared_secret = options_.secret;
   auto fresh = std::make_shared<http::Client>(url, http);
   const std::lock_guard lock(mutex_);
   if (cancelled_) return nullptr;
@@ -63,7 +63,9 @@ void Line::cancel() {
 
 std::string call(const std::string& url, const std::string& secret, const std::string& method, const std::string& path,
                  const std::string& body, double timeout_seconds) {
-  http::Client client(url);
+  http::ClientOptions options;
+  options.shared_secret = secret;
+  http::Client client(url, options);
   const auto response = client.send(request_with(secret, method, path, body), timeout_seconds);
   if (!response) {
     throw Error("the coordinator is not reached: " + response.error().what,

@@ -49,6 +49,7 @@ group::MemberOptions member_options(const JoinOptions& options, const train::Ide
   wanted.link.advertise = options.advertise;
   wanted.link.job = identity.job;
   wanted.link.secret = line.secret;
+  wanted.link.tls = line.url.starts_with("https://");
   wanted.group.merge = merged;
   wanted.group.patience_seconds = options.patience_seconds;
   return wanted;

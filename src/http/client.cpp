@@ -177,7 +177,7 @@ std::optional<Failure> Client::State::connect(const tcp::endpoint& endpoint, Tim
 
 std::optional<Failure> Client::State::greet() {
   if (!tls) {
-    auto made = client_tls(options.certificate_authority);
+    auto made = client_tls(options);
     if (!made) return Failure{Failure::Kind::tls, made.error()};
     tls = *made;
   }
@@ -194,6 +194,9 @@ std::optional<Failure> Client::State::greet() {
   if (!result) return std::nullopt;
   const std::string distrust = pipe->distrust();
   drop();
+  if (has_no_tls(result)) {
+    return Failure{Failure::Kind::tls, place() + " does not speak TLS: its address begins with http://"};
+  }
   if (distrust.empty()) {
     return Failure{Failure::Kind::tls, "cannot agree on TLS with " + place() + ": " + result.message()};
   }

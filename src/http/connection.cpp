@@ -82,8 +82,19 @@ void Connection::start() {
   set_deadline(service_->options.read_seconds);
   pipe_->handshake([self = shared_from_this()](const error_code& error, size_t) {
     if (self->phase_ == Phase::closed) return;
-    error ? self->close() : self->wait_for_request();
+    if (!error) return self->wait_for_request();
+    if (spoke_http(error)) self->tell_of_tls();
+    self->close();
   });
+}
+
+// In clear, as it was asked; a new connection's buffer takes it at once.
+void Connection::tell_of_tls() {
+  error_code ignored;
+  pipe_->socket().non_blocking(true, ignored);
+  const Response refusal = error_response(400, "this server speaks TLS", "its address begins with https://");
+  pipe_->socket().write_some(asio::buffer(response_text(refusal, false, false)), ignored);
+  pipe_->socket().shutdown(tcp::socket::shutdown_send, ignored);
 }
 
 void Connection::wait_for_request() {

@@ -51,6 +51,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   enum class Phase { greeting, idle, reading, answering, responding, draining, closed };
 
+  void tell_of_tls();
   void wait_for_request();
   void advance();
   void hand_on();

@@ -50,6 +50,7 @@ struct ServerOptions {
   double answer_seconds = 120;         // a request not answered by then gets 504
   size_t max_connections = 4096;       // more are accepted and closed at once
   std::string certificate, key;        // PEM files; both or none: TLS
+  std::string shared_secret;           // instead of files: TLS by what server and clients share (base/shared_tls.h)
   int threads = 1;
 };
 
@@ -77,6 +78,7 @@ struct Failure {
 struct ClientOptions {
   size_t max_body_bytes = 16 << 20;
   std::string certificate_authority;  // PEM file that vouches for the server; empty: the system's
+  std::string shared_secret;          // instead: only a server that knows it is trusted (base/shared_tls.h)
 };
 
 // Keeps its connection to one server between calls. One thread at a time.
@@ -96,5 +98,9 @@ class Client {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// The address of this machine from which that server is reached: where its network finds this machine. Sends nothing to
+// it; looks a name up if there is one. Empty: there is no way to it, or this is no URL.
+std::string address_towards(const std::string& url);
 
 }  // namespace sinew::http

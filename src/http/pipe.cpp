@@ -4,6 +4,7 @@
 #include <boost/asio/ssl.hpp>
 
 #include "base/error.h"
+#include "base/shared_tls.h"
 #include "http/url.h"
 
 namespace sinew::http {
@@ -12,9 +13,10 @@ struct Tls {
   explicit Tls(asio::ssl::context::method method) : context(method) {
     context.set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_sslv2 |
                         asio::ssl::context::no_sslv3 | asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1);
-    ::SSL_CTX_set_mode(context.native_handle(), SSL_MODE_RELEASE_BUFFERS);  // thousands of long polls wait idle
   }
+  Tls(const std::string& secret, TlsPeer peer) : context(new_shared_tls(secret, peer)), shared(true) {}
   asio::ssl::context context;
+  const bool shared = false;  // the key says who is trusted, not a name
 };
 
 namespace {
@@ -55,6 +57,7 @@ class TlsPipe : public Pipe {
   std::string distrust() const override {
     auto* handle = const_cast<asio::ssl::stream<tcp::socket>&>(stream_).native_handle();
     const long result = ::SSL_get_verify_result(handle);
+    if (is_stranger(handle)) return "it was not made from the secret this client has";
     return result == X509_V_OK ? "" : ::X509_verify_cert_error_string(result);
   }
 
@@ -66,7 +69,10 @@ class TlsPipe : public Pipe {
 
 }  // namespace
 
-std::shared_ptr<Tls> server_tls(const std::string& certificate, const std::string& key) {
+std::shared_ptr<Tls> server_tls(const ServerOptions& options) {
+  if (!options.shared_secret.empty()) return std::make_shared<Tls>(options.shared_secret, TlsPeer::anybody);
+  const std::string &certificate = options.certificate, &key = options.key;
+  if (certificate.empty()) return nullptr;
   auto tls = std::make_shared<Tls>(asio::ssl::context::tls_server);
   error_code error;
   tls->context.use_certificate_chain_file(certificate, error);
@@ -82,18 +88,29 @@ std::shared_ptr<Tls> server_tls(const std::string& certificate, const std::strin
   return tls;
 }
 
-std::expected<std::shared_ptr<Tls>, std::string> client_tls(const std::string& certificate_authority) {
+std::expected<std::shared_ptr<Tls>, std::string> client_tls(const ClientOptions& options) {
+  if (!options.shared_secret.empty()) return std::make_shared<Tls>(options.shared_secret, TlsPeer::same_secret);
+  const std::string& authority = options.certificate_authority;
   auto tls = std::make_shared<Tls>(asio::ssl::context::tls_client);
   error_code error;
-  if (certificate_authority.empty()) {
+  if (authority.empty()) {
     tls->context.set_default_verify_paths(error);
     if (error) return std::unexpected("cannot read the certificates the system trusts: " + error.message());
   } else {
-    tls->context.load_verify_file(certificate_authority, error);
-    if (error)
-      return std::unexpected("cannot read certificates from " + certificate_authority + ": " + error.message());
+    tls->context.load_verify_file(authority, error);
+    if (error) return std::unexpected("cannot read certificates from " + authority + ": " + error.message());
   }
   return tls;
+}
+
+bool spoke_http(const error_code& failure) {
+  return failure.category() == asio::error::get_ssl_category() &&
+         ERR_GET_REASON(static_cast<unsigned long>(failure.value())) == SSL_R_HTTP_REQUEST;
+}
+
+bool has_no_tls(const error_code& failure) {
+  return failure.category() == asio::error::get_ssl_category() &&
+         ERR_GET_REASON(static_cast<unsigned long>(failure.value())) == SSL_R_WRONG_VERSION_NUMBER;
 }
 
 std::unique_ptr<Pipe> plain_pipe(tcp::socket socket) {
@@ -105,8 +122,9 @@ std::unique_ptr<Pipe> server_pipe(tcp::socket socket, std::shared_ptr<Tls> tls) 
 }
 
 std::unique_ptr<Pipe> client_pipe(tcp::socket socket, std::shared_ptr<Tls> tls, const std::string& host) {
+  const bool by_name = !tls->shared;
   auto pipe = std::make_unique<TlsPipe>(std::move(socket), std::move(tls), asio::ssl::stream_base::client);
-  pipe->expect(host);
+  if (by_name) pipe->expect(host);
   return pipe;
 }
 

@@ -10,6 +10,8 @@
 #include <memory>
 #include <string>
 
+#include "http/http.h"
+
 namespace sinew::http {
 
 namespace asio = boost::asio;
@@ -31,13 +33,17 @@ class Pipe {
 
 // Keys and what is trusted; one for all connections.
 struct Tls;
-std::shared_ptr<Tls> server_tls(const std::string& certificate, const std::string& key);  // throws Error
-std::expected<std::shared_ptr<Tls>, std::string> client_tls(const std::string& certificate_authority);
+std::shared_ptr<Tls> server_tls(const ServerOptions& options);  // null: none was asked for; throws Error
+std::expected<std::shared_ptr<Tls>, std::string> client_tls(const ClientOptions& options);
 
 std::unique_ptr<Pipe> plain_pipe(tcp::socket socket);
 std::unique_ptr<Pipe> server_pipe(tcp::socket socket, std::shared_ptr<Tls> tls);
-// The certificate must be for `host`, a name or an IP address.
+// The certificate must be for `host`, a name or an IP address, unless a shared secret says who is trusted.
 std::unique_ptr<Pipe> client_pipe(tcp::socket socket, std::shared_ptr<Tls> tls, const std::string& host);
+
+// What a failed handshake shows of the other end.
+bool spoke_http(const error_code& failure);  // a client: it began with a request, in clear
+bool has_no_tls(const error_code& failure);  // a server: what it answered with is not TLS
 
 // A number of seconds as a wait that can not overflow; not a number is no wait at all.
 inline std::chrono::steady_clock::duration wait_of(double seconds) {

@@ -16,6 +16,9 @@ void judge(const ServerOptions& options) {
   if (options.certificate.empty() != options.key.empty()) {
     throw Error("a server needs both a certificate and a key, or none of them", "give the other one too");
   }
+  if (!options.shared_secret.empty() && !options.certificate.empty()) {
+    throw Error("a server has TLS by a certificate or by a shared secret, not by both", "leave one of them out");
+  }
   if (options.threads < 1) throw Error("a server needs at least one thread", "give threads: 1");
   if (!(options.idle_seconds > 0) || !(options.read_seconds > 0) || !(options.answer_seconds > 0)) {
     throw Error("a server's time limits must be greater than 0", "leave them out to have the defaults");
@@ -31,7 +34,7 @@ struct Server::State {
         again(acceptor.get_executor()) {
     service->options = options;
     service->handler = std::move(handler);
-    if (!options.certificate.empty()) tls = server_tls(options.certificate, options.key);
+    tls = server_tls(options);
     listen();
     accept();
     try {

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -151,12 +152,80 @@ TEST(Tls, OneSideWithoutIt) {
   HeldAnswers answers;
   Server with(certificate.server(), answers.handler()), without({}, answers.handler());
   const auto plain = Client("http://127.0.0.1:" + std::to_string(with.port())).send(request_for("/"), kPatience);
-  ASSERT_FALSE(plain);
-  EXPECT_EQ(plain.error().kind, Kind::broken) << plain.error().what;
+  ASSERT_TRUE(plain) << plain.error().what;
+  EXPECT_EQ(plain->status, 400);
+  EXPECT_EQ(plain->body, R"({"error":"this server speaks TLS","hint":"its address begins with https://"})");
   Client secure("https://127.0.0.1:" + std::to_string(without.port()), certificate.client());
   const auto response = secure.send(request_for("/"), kPatience);
   ASSERT_FALSE(response);
-  EXPECT_EQ(response.error().kind, Kind::tls) << response.error().what;
+  EXPECT_EQ(response.error().kind, Kind::tls);
+  EXPECT_NE(response.error().what.find("does not speak TLS"), std::string::npos) << response.error().what;
+}
+
+ServerOptions sharing(const std::string& secret) {
+  ServerOptions options;
+  options.shared_secret = secret;
+  return options;
+}
+
+ClientOptions knowing(const std::string& secret) {
+  ClientOptions options;
+  options.shared_secret = secret;
+  return options;
+}
+
+TEST(Tls, ASharedSecretIsTrustedUnderAnyName) {
+  HeldAnswers answers;
+  Server server(sharing("sesame"), answers.handler());
+  EXPECT_TRUE(server.url().starts_with("https://127.0.0.1:"));
+  for (const std::string& url : {server.url(), "https://localhost:" + std::to_string(server.port())}) {
+    Client client(url, knowing("sesame"));
+    for (const size_t size : {0, 1, 100'000, 5}) {
+      const std::string body(size, 'x');
+      const auto response = client.send(request_for("/", body), kPatience);
+      ASSERT_TRUE(response) << response.error().what;
+      ASSERT_TRUE(response->body == "POST / " + body);
+    }
+  }
+}
+
+TEST(Tls, NothingButTheSharedSecretIsTrusted) {
+  const Certificate certificate(kHere);
+  HeldAnswers answers;
+  Server shared(sharing("sesame"), answers.handler()), other(certificate.server(), answers.handler());
+  const auto why = [](const std::string& url, const ClientOptions& options) {
+    const auto response = Client(url, options).send(request_for("/"), kPatience);
+    EXPECT_FALSE(response);
+    if (response) return std::string();
+    EXPECT_EQ(response.error().kind, Kind::tls);
+    return response.error().what;
+  };
+  const std::string place = shared.url().substr(8);
+  EXPECT_EQ(why(shared.url(), knowing("sesame!")),
+            "the certificate of " + place + " is not trusted: it was not made from the secret this client has");
+  EXPECT_NE(why(other.url(), knowing("sesame")).find("it was not made from the secret"), std::string::npos);
+  EXPECT_NE(why(shared.url(), certificate.client()).find("not trusted"), std::string::npos);
+  EXPECT_NE(why(shared.url(), {}).find("not trusted"), std::string::npos);
+  ServerOptions both = certificate.server();
+  both.shared_secret = "sesame";
+  EXPECT_THAT([&] { Server(both, answers.handler()); }, ::testing::Throws<Error>());
+}
+
+// Strangers that begin a handshake and never end it.
+TEST(Tls, HalfAHandshakeHindersNobody) {
+  HeldAnswers answers;
+  ServerOptions options = sharing("sesame");
+  options.read_seconds = kPatience;
+  Server server(options, answers.handler());
+  std::vector<RawClient> strangers;
+  for (int i = 0; i < 200; ++i) {
+    strangers.emplace_back(server.port());
+    const std::string begun("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);  // of a ClientHello of 512 bytes
+    ASSERT_TRUE(strangers.back().send(begun.substr(0, static_cast<size_t>(i) % 12)));
+  }
+  Client client(server.url(), knowing("sesame"));
+  const auto response = client.send(request_for("/"), kPatience);
+  EXPECT_TRUE(response) << response.error().what;
 }
 
 TEST(Tls, GarbageAndSilenceAreClosed) {

@@ -103,5 +103,15 @@ TEST(AnyText, IsReadOrRefused) {
   }
 }
 
+TEST(AddressTowards, IsThisMachines) {
+  EXPECT_EQ(address_towards("http://127.0.0.1:4711"), "127.0.0.1");
+  EXPECT_EQ(address_towards("https://127.1.2.3"), "127.0.0.1");
+  const std::string by_name = address_towards("http://localhost:80");
+  EXPECT_TRUE(by_name == "127.0.0.1" || by_name == "::1") << by_name;
+  for (const char* none : {"", "127.0.0.1", "ftp://127.0.0.1", "http://no.such.host.invalid"}) {
+    EXPECT_EQ(address_towards(none), "") << none;
+  }
+}
+
 }  // namespace
 }  // namespace sinew::http

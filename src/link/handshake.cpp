@@ -25,8 +25,8 @@ void append(std::string& bytes, const Value& value) {
 
 }  // namespace
 
-Hello make_hello(Role role, MemberId from, MemberId to, std::string_view job) {
-  Hello hello{.role = role, .from = from, .to = to};
+Hello make_hello(Role role, MemberId from, MemberId to, std::string_view job, bool wants_tls) {
+  Hello hello{.role = role, .wants_tls = wants_tls, .from = from, .to = to};
   size_t length = 0;
   SINEW_CHECK(EVP_Q_digest(nullptr, "SHA256", nullptr, job.data(), job.size(),
                            reinterpret_cast<unsigned char*>(hello.job.data()), &length) == 1);
@@ -40,7 +40,7 @@ std::array<std::byte, kHelloBytes> encode(const Hello& hello) {
   append(bytes, kMagic);
   append(bytes, kVersion);
   append(bytes, hello.role);
-  append(bytes, uint8_t{0});
+  append(bytes, static_cast<uint8_t>(hello.wants_tls));
   append(bytes, hello.from.value);
   append(bytes, hello.to.value);
   append(bytes, hello.job);
@@ -63,6 +63,7 @@ std::optional<PrefixTrouble> prefix_trouble(std::span<const std::byte, kPrefixBy
 Hello decode(std::span<const std::byte, kHelloBytes> bytes) {
   Hello hello;
   hello.role = static_cast<Role>(bytes[6]);
+  hello.wants_tls = bytes[7] != std::byte{0};
   std::memcpy(&hello.from.value, bytes.data() + 8, 8);
   std::memcpy(&hello.to.value, bytes.data() + 16, 8);
   std::memcpy(hello.job.data(), bytes.data() + 24, 32);

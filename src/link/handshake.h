@@ -22,13 +22,14 @@ enum class Verdict : uint8_t { welcome = 0, wrong_secret = 1, wrong_member = 2, 
 
 struct Hello {
   Role role = Role::dialler;
+  bool wants_tls = false;
   MemberId from, to;
   std::array<std::byte, 32> job{};  // SHA-256 of its name
   std::array<std::byte, 32> nonce{};
 };
 
 // With a nonce of its own, from the system's source of secrets.
-Hello make_hello(Role role, MemberId from, MemberId to, std::string_view job);
+Hello make_hello(Role role, MemberId from, MemberId to, std::string_view job, bool wants_tls = false);
 std::array<std::byte, kHelloBytes> encode(const Hello& hello);
 
 // What is wrong with the first bytes of a hello; nullopt: nothing.

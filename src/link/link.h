@@ -81,6 +81,7 @@ struct TcpOptions {
   std::string advertise;             // host others reach this member by; empty: the listening address
   std::string job;                   // both ends must name the same
   std::string secret;                // both ends must know it: handshake by HMAC-SHA256 over both ends' random numbers
+  bool tls = false;                  // everything, the handshake too, inside TLS by the secret; both ends must want it
   double connect_seconds = 5;        // to connect and shake hands; then the peer is lost
   double silence_seconds = 4;        // a connection with no byte (links send a pulse each second) is lost
   size_t max_payload_bytes = size_t{1} << 30;

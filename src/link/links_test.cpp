@@ -1,4 +1,4 @@
-// What both kinds of links promise, asked of each.
+// What all kinds of links promise, asked of each.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -28,9 +28,18 @@ class MemoryWorld final : public World {
   MemoryNetwork network_;
 };
 
-class TcpWorld final : public World {
+class TcpWorld : public World {
  public:
-  std::unique_ptr<Links> join(Events events) override { return tcp_links(patient(), std::move(events)); }
+  explicit TcpWorld(bool tls = false) : options_(patient()) { options_.tls = tls; }
+  std::unique_ptr<Links> join(Events events) override { return tcp_links(options_, std::move(events)); }
+
+ private:
+  TcpOptions options_;
+};
+
+class TlsWorld final : public TcpWorld {
+ public:
+  TlsWorld() : TcpWorld(true) {}
 };
 
 struct Kind {
@@ -277,8 +286,9 @@ std::unique_ptr<World> make_world() {
   return std::make_unique<Made>();
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, LinksTest,
-                         testing::Values(Kind{"Memory", make_world<MemoryWorld>}, Kind{"Tcp", make_world<TcpWorld>}),
+INSTANTIATE_TEST_SUITE_P(All, LinksTest,
+                         testing::Values(Kind{"Memory", make_world<MemoryWorld>}, Kind{"Tcp", make_world<TcpWorld>},
+                                         Kind{"Tls", make_world<TlsWorld>}),
                          [](const auto& tested) { return tested.param.name; });
 
 }  // namespace

@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/shared_tls.h"
 #include "link/tcp_address.h"
 #include "link/tcp_connection.h"
 #include "link/tcp_ends.h"
@@ -45,15 +46,15 @@ void prepare(tcp::socket& socket) {
 
 // A handshake under way. Closing its socket ends it.
 struct Attempt {
-  explicit Attempt(tcp::socket socket_) : socket(std::move(socket_)) {}
-  tcp::socket socket;
+  explicit Attempt(tcp::socket socket) : stream(std::make_unique<Stream>(std::move(socket))) {}
+  std::unique_ptr<Stream> stream;
   Time deadline;
   std::optional<End> dialled;  // none: a caller
   bool over = false;
   void stop() {
     error_code ignored;
     over = true;
-    socket.close(ignored);
+    stream->socket().close(ignored);
   }
 };
 
@@ -68,6 +69,7 @@ class TcpLinks final : public Links, public ConnectionOwner {
   TcpLinks(const TcpOptions& options, Events events)
       : options_(checked(options)), events_(std::move(events)), acceptor_(io_), tick_(io_), rest_(io_) {
     SINEW_CHECK(events_.on_frame && events_.on_lost);
+    if (options_.tls) tls_.emplace(new_shared_tls(options_.secret, TlsPeer::same_secret));
     listen();
     ticked_ = std::chrono::steady_clock::now();
     wait_for_tick();
@@ -137,7 +139,7 @@ class TcpLinks final : public Links, public ConnectionOwner {
   void lose(const End& end, std::string why);
   void wait_for_tick();
   void tick(double elapsed, Time now);
-  ShakeTerms terms() const { return {options_.job, options_.secret, *ends_.me()}; }
+  ShakeTerms terms() { return {options_.job, options_.secret, *ends_.me(), tls_ ? &*tls_ : nullptr}; }
 
   std::vector<Outgoing> take(const Connection& from) override { return ends_.take(from.peer(), from.life()); }
   void wrote(const Connection& to, size_t bytes) override { ends_.wrote(to.peer(), to.life(), bytes); }
@@ -158,6 +160,7 @@ class TcpLinks final : public Links, public ConnectionOwner {
   std::weak_ptr<const Bytes> summed_;
   uint32_t sum_ = 0;
 
+  std::optional<asio::ssl::context> tls_;
   asio::io_context io_{1};  // before all that has a socket
   tcp::acceptor acceptor_;
   asio::steady_timer tick_, rest_;
@@ -213,11 +216,11 @@ void TcpLinks::make_room() {
 awaitable<void> TcpLinks::welcome(std::shared_ptr<Attempt> attempt) {
   const ShakeTerms here = terms();
   const std::function<bool(MemberId)> given_up = [this](MemberId peer) { return ends_.given_up(peer); };
-  const auto peer = co_await shake_as_listener(attempt->socket, here, given_up);
+  const auto peer = co_await shake_as_listener(*attempt->stream, here, given_up);
   attempts_.remove(attempt);
   if (!peer || attempt->over) co_return;
   auto connection =
-      std::make_shared<Connection>(std::move(attempt->socket), *peer, 0, "a caller", options_.max_payload_bytes, *this);
+      std::make_shared<Connection>(std::move(attempt->stream), *peer, 0, "a caller", options_.max_payload_bytes, *this);
   if (const auto end = ends_.waiting(*peer)) {
     stand(*end, std::move(connection));
   } else if (!ends_.given_up(*peer) && guests_.size() < kUnfinished) {
@@ -236,7 +239,7 @@ awaitable<void> TcpLinks::dial(std::shared_ptr<Attempt> attempt) {
       why = broken_by(code, end.address);
     } else {
       const ShakeTerms here = terms();
-      const auto done = co_await shake_as_dialler(attempt->socket, here, end.peer, end.address);
+      const auto done = co_await shake_as_dialler(*attempt->stream, here, end.peer, end.address);
       shaken = done.has_value() && !attempt->over;
       if (!done) why = done.error();
     }
@@ -245,7 +248,7 @@ awaitable<void> TcpLinks::dial(std::shared_ptr<Attempt> attempt) {
   if (!shaken) {
     lose(end, std::move(why));  // if it is not too late: then it is lost already
   } else {
-    stand(end, std::make_shared<Connection>(std::move(attempt->socket), end.peer, end.life, end.address,
+    stand(end, std::make_shared<Connection>(std::move(attempt->stream), end.peer, end.life, end.address,
                                             options_.max_payload_bytes, *this));
   }
 }
@@ -255,18 +258,18 @@ awaitable<error_code> TcpLinks::reach(Attempt& attempt, const HostPort& where) {
   const auto address = asio::ip::make_address(where.host, code);
   if (!code) {
     const tcp::endpoint endpoint(address, where.port);
-    std::tie(code) = co_await attempt.socket.async_connect(endpoint, kToken);
+    std::tie(code) = co_await attempt.stream->socket().async_connect(endpoint, kToken);
   } else {
     tcp::resolver resolver(io_);
     const std::string port = std::to_string(where.port);
     auto [unknown, endpoints] = co_await resolver.async_resolve(where.host, port, kToken);
     code = attempt.over ? asio::error::operation_aborted : unknown;
     if (!code) {
-      auto [unreached, endpoint] = co_await asio::async_connect(attempt.socket, endpoints, kToken);
+      auto [unreached, endpoint] = co_await asio::async_connect(attempt.stream->socket(), endpoints, kToken);
       code = unreached;
     }
   }
-  if (!code) prepare(attempt.socket);
+  if (!code) prepare(attempt.stream->socket());
   co_return code;
 }
 

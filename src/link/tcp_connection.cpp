@@ -1,6 +1,7 @@
 #include "link/tcp_connection.h"
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/ssl/error.hpp>
 #include <boost/asio/write.hpp>
 #include <utility>
 
@@ -9,15 +10,15 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 std::string broken_by(const error_code& code, const std::string& where) {
-  if (code == asio::error::eof) return "connection closed by " + where;
+  if (code == asio::error::eof || code == asio::ssl::error::stream_truncated) return "connection closed by " + where;
   if (code == asio::error::connection_reset || code == asio::error::broken_pipe) return "connection reset by " + where;
   if (code == asio::error::connection_refused) return "connection refused by " + where;
   return "connection with " + where + ": " + code.message();
 }
 
-Connection::Connection(asio::ip::tcp::socket socket, MemberId peer, int64_t life, std::string where,
+Connection::Connection(std::unique_ptr<Stream> stream, MemberId peer, int64_t life, std::string where,
                        size_t max_payload_bytes, ConnectionOwner& owner)
-    : socket_(std::move(socket)),
+    : stream_(std::move(stream)),
       peer_(peer),
       life_(life),
       where_(std::move(where)),
@@ -33,19 +34,19 @@ void Connection::start() {
 
 void Connection::read() {
   const std::span<std::byte> room = reader_.room();
-  socket_.async_read_some(asio::buffer(room.data(), room.size()),
-                          [self = shared_from_this()](const error_code& code, size_t count) {
-                            if (self->closed_) return;
-                            if (code) return self->break_off(broken_by(code, self->where_));
-                            self->silent_ = 0;
-                            std::vector<Frame> frames;
-                            const auto taken = self->reader_.took(count, frames);
-                            for (Frame& frame : frames) {
-                              if (!self->owner_.arrived(*self, std::move(frame)) || self->closed_) return;
-                            }
-                            if (!taken) return self->break_off(taken.error() + " from " + self->where_);
-                            self->read();
-                          });
+  stream_->async_read_some(asio::buffer(room.data(), room.size()),
+                           [self = shared_from_this()](const error_code& code, size_t count) {
+                             if (self->closed_) return;
+                             if (code) return self->break_off(broken_by(code, self->where_));
+                             self->silent_ = 0;
+                             std::vector<Frame> frames;
+                             const auto taken = self->reader_.took(count, frames);
+                             for (Frame& frame : frames) {
+                               if (!self->owner_.arrived(*self, std::move(frame)) || self->closed_) return;
+                             }
+                             if (!taken) return self->break_off(taken.error() + " from " + self->where_);
+                             self->read();
+                           });
 }
 
 void Connection::write() {
@@ -69,7 +70,7 @@ void Connection::write_now(std::vector<Outgoing> batch, size_t owned_bytes) {
     if (frame.payload) buffers.emplace_back(frame.payload->data(), frame.payload->size());
   }
   asio::async_write(
-      socket_, std::move(buffers), [self = shared_from_this(), owned_bytes](const error_code& code, size_t) {
+      *stream_, std::move(buffers), [self = shared_from_this(), owned_bytes](const error_code& code, size_t) {
         self->busy_ = false;
         self->writing_.clear();
         if (self->closed_) return;
@@ -103,15 +104,16 @@ void Connection::break_off(std::string why) {
 void Connection::close() {
   if (std::exchange(closed_, true)) return;
   error_code ignored;
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-  socket_.non_blocking(true, ignored);
+  asio::ip::tcp::socket& socket = stream_->socket();
+  socket.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  socket.non_blocking(true, ignored);
   std::array<std::byte, 4096> rest;
   for (int i = 0; i < 256; ++i) {
     error_code code;
-    socket_.read_some(asio::buffer(rest), code);
+    socket.read_some(asio::buffer(rest), code);
     if (code) break;
   }
-  socket_.close(ignored);
+  socket.close(ignored);
 }
 
 }  // namespace sinew::link

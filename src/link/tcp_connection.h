@@ -1,12 +1,12 @@
 // One connection after its handshake: frames out, frames in, pulses, silence. Lives on its links' thread.
 #pragma once
 
-#include <boost/asio/ip/tcp.hpp>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "link/tcp_stream.h"
 #include "link/wire.h"
 
 namespace sinew::link {
@@ -26,8 +26,8 @@ class ConnectionOwner {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   // `life` tells connections to one peer apart. `where`: the other end, for messages.
-  Connection(boost::asio::ip::tcp::socket socket, MemberId peer, int64_t life, std::string where,
-             size_t max_payload_bytes, ConnectionOwner& owner);
+  Connection(std::unique_ptr<Stream> stream, MemberId peer, int64_t life, std::string where, size_t max_payload_bytes,
+             ConnectionOwner& owner);
 
   MemberId peer() const { return peer_; }
   int64_t life() const { return life_; }
@@ -49,7 +49,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void write_now(std::vector<Outgoing> batch, size_t owned_bytes);
   void break_off(std::string why);
 
-  boost::asio::ip::tcp::socket socket_;
+  const std::unique_ptr<Stream> stream_;
   const MemberId peer_;
   int64_t life_;
   std::string where_;

@@ -20,33 +20,33 @@ using Trouble = std::optional<std::string>;
 
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
-awaitable<error_code> write(tcp::socket& socket, std::span<const std::byte> bytes) {
+awaitable<error_code> write(Stream& stream, std::span<const std::byte> bytes) {
   const auto buffer = asio::buffer(bytes.data(), bytes.size());
-  const auto [code, count] = co_await asio::async_write(socket, buffer, kToken);
+  const auto [code, count] = co_await asio::async_write(stream, buffer, kToken);
   co_return code;
 }
 
-awaitable<error_code> read(tcp::socket& socket, std::span<std::byte> bytes) {
+awaitable<error_code> read(Stream& stream, std::span<std::byte> bytes) {
   const auto buffer = asio::buffer(bytes.data(), bytes.size());
-  const auto [code, count] = co_await asio::async_read(socket, buffer, kToken);
+  const auto [code, count] = co_await asio::async_read(stream, buffer, kToken);
   co_return code;
 }
 
 // Lets the other end read what was said last: closing with unread bytes would take it back.
-awaitable<void> hear_out(tcp::socket& socket) {
+awaitable<void> hear_out(Stream& stream) {
   error_code ignored;
-  socket.shutdown(tcp::socket::shutdown_send, ignored);
+  stream.socket().shutdown(tcp::socket::shutdown_send, ignored);
   std::array<std::byte, 256> rest;
   for (int i = 0; i < 16; ++i) {
-    const auto [code, count] = co_await socket.async_read_some(asio::buffer(rest), kToken);
+    const auto [code, count] = co_await stream.async_read_some(asio::buffer(rest), kToken);
     if (code) co_return;
   }
 }
 
-awaitable<error_code> answer(tcp::socket& socket, Verdict verdict, Proof proof) {
+awaitable<error_code> answer(Stream& stream, Verdict verdict, Proof proof) {
   std::array<std::byte, kVerdictBytes> bytes{static_cast<std::byte>(verdict)};
   std::copy(proof.begin(), proof.end(), bytes.begin() + 1);
-  co_return co_await write(socket, bytes);
+  co_return co_await write(stream, bytes);
 }
 
 std::unexpected<std::string> no(std::string why) {
@@ -57,28 +57,39 @@ std::string broken(const error_code& code, const std::string& where) {
   return broken_by(code, where) + " during the handshake";
 }
 
+std::string without_tls(Stream& stream, const error_code& code, const std::string& where) {
+  if (stream.stranger()) return where + " does not know the secret: its TLS key was made from another one";
+  return broken_by(code, where) + " during the TLS handshake (does it run without TLS?)";
+}
+
 }  // namespace
 
-awaitable<std::expected<void, std::string>> shake_as_dialler(tcp::socket& socket, const ShakeTerms& terms,
-                                                             MemberId peer, const std::string& where) {
-  const Hello mine = make_hello(Role::dialler, terms.me, peer, terms.job);
+awaitable<std::expected<void, std::string>> shake_as_dialler(Stream& stream, const ShakeTerms& terms, MemberId peer,
+                                                             const std::string& where) {
+  if (terms.tls != nullptr) {
+    if (const error_code code = co_await stream.secure(*terms.tls, Stream::Side::client)) {
+      co_return no(without_tls(stream, code, where));
+    }
+  }
+  const Hello mine = make_hello(Role::dialler, terms.me, peer, terms.job, terms.tls != nullptr);
   const auto hello = encode(mine);
-  if (const error_code code = co_await write(socket, hello)) co_return no(broken(code, where));
+  if (const error_code code = co_await write(stream, hello)) co_return no(broken(code, where));
   std::array<std::byte, kHelloBytes> bytes;
   const std::span<std::byte, kHelloBytes> all(bytes);
-  if (const error_code code = co_await read(socket, all.first<kPrefixBytes>())) co_return no(broken(code, where));
+  if (const error_code code = co_await read(stream, all.first<kPrefixBytes>())) co_return no(broken(code, where));
   if (const auto trouble = prefix_trouble(all.first<kPrefixBytes>())) co_return no(where + " " + trouble->why);
-  if (const error_code code = co_await read(socket, all.subspan<kPrefixBytes>())) co_return no(broken(code, where));
+  if (const error_code code = co_await read(stream, all.subspan<kPrefixBytes>())) co_return no(broken(code, where));
   const Hello theirs = decode(all);
   if (theirs.role != Role::listener) co_return no(where + " is no listener");
   if (theirs.job != mine.job) co_return no(where + " belongs to another job");
+  if (theirs.wants_tls && !mine.wants_tls) co_return no(where + " wants TLS, and this member speaks in clear");
   if (theirs.from != peer) {
     co_return no(where + " is member " + std::to_string(theirs.from.value) + ", not " + std::to_string(peer.value));
   }
   const Proof proof = prove(terms.secret, Role::dialler, mine, theirs);
-  if (const error_code code = co_await write(socket, proof)) co_return no(broken(code, where));
+  if (const error_code code = co_await write(stream, proof)) co_return no(broken(code, where));
   std::array<std::byte, kVerdictBytes> verdict;
-  if (const error_code code = co_await read(socket, verdict)) co_return no(broken(code, where));
+  if (const error_code code = co_await read(stream, verdict)) co_return no(broken(code, where));
   const auto word = static_cast<uint8_t>(verdict[0]);
   if (word != static_cast<uint8_t>(Verdict::welcome)) co_return no(where + " " + meaning(word));
   const Proof expected = prove(terms.secret, Role::listener, mine, theirs);
@@ -88,26 +99,32 @@ awaitable<std::expected<void, std::string>> shake_as_dialler(tcp::socket& socket
   co_return std::expected<void, std::string>();
 }
 
-awaitable<std::expected<MemberId, std::string>> shake_as_listener(tcp::socket& socket, const ShakeTerms& terms,
+awaitable<std::expected<MemberId, std::string>> shake_as_listener(Stream& stream, const ShakeTerms& terms,
                                                                   const std::function<bool(MemberId)>& given_up) {
+  bool secured = false;
+  if (terms.tls != nullptr) secured = co_await stream.hears_tls();
+  if (secured) {
+    if (const error_code code = co_await stream.secure(*terms.tls, Stream::Side::server)) co_return no(code.message());
+  }
   std::array<std::byte, kHelloBytes> bytes;
   const std::span<std::byte, kHelloBytes> all(bytes);
-  if (const error_code code = co_await read(socket, all.first<kPrefixBytes>())) co_return no(code.message());
+  if (const error_code code = co_await read(stream, all.first<kPrefixBytes>())) co_return no(code.message());
   const auto trouble = prefix_trouble(all.first<kPrefixBytes>());
   if (trouble && trouble->stranger) co_return no(trouble->why);
   if (!trouble) {
-    if (const error_code code = co_await read(socket, all.subspan<kPrefixBytes>())) co_return no(code.message());
+    if (const error_code code = co_await read(stream, all.subspan<kPrefixBytes>())) co_return no(code.message());
   }
   const Hello theirs = trouble ? Hello() : decode(all);
-  const Hello mine = make_hello(Role::listener, terms.me, theirs.from, terms.job);
+  const Hello mine = make_hello(Role::listener, terms.me, theirs.from, terms.job, terms.tls != nullptr);
   const auto hello = encode(mine);
-  if (const error_code code = co_await write(socket, hello)) co_return no(code.message());
-  if (trouble || theirs.job != mine.job || theirs.role != Role::dialler) {
-    co_await hear_out(socket);
-    co_return no(trouble ? trouble->why : "another job");
+  if (const error_code code = co_await write(stream, hello)) co_return no(code.message());
+  const bool unsafe = mine.wants_tls && !secured;  // the caller is told so, and nothing else
+  if (trouble || unsafe || theirs.job != mine.job || theirs.role != Role::dialler) {
+    co_await hear_out(stream);
+    co_return no(trouble ? trouble->why : unsafe ? "without TLS" : "another job");
   }
   Proof proof;
-  if (const error_code code = co_await read(socket, proof)) co_return no(code.message());
+  if (const error_code code = co_await read(stream, proof)) co_return no(code.message());
   const Proof expected = prove(terms.secret, Role::dialler, theirs, mine);
   Verdict verdict = Verdict::welcome;
   if (!equal(expected, proof)) {
@@ -119,9 +136,9 @@ awaitable<std::expected<MemberId, std::string>> shake_as_listener(tcp::socket& s
   }
   const bool welcome = verdict == Verdict::welcome;
   const Proof own = welcome ? prove(terms.secret, Role::listener, theirs, mine) : Proof{};
-  if (const error_code code = co_await answer(socket, verdict, own)) co_return no(code.message());
+  if (const error_code code = co_await answer(stream, verdict, own)) co_return no(code.message());
   if (welcome) co_return theirs.from;
-  co_await hear_out(socket);
+  co_await hear_out(stream);
   co_return no(meaning(static_cast<uint8_t>(verdict)));
 }
 

@@ -100,6 +100,33 @@ class Elastic(unittest.TestCase):
         self.assertGreater(kills, 0)
         self.assert_same_story(directory)
 
+    def test_inside_tls_nothing_is_different(self):
+        process, directory = self.start("tls", 3, "--tls", pace=3)
+        self.reach(process, directory, 20)
+        coordinator = json.loads((directory / "coordinator.json").read_text())
+        self.assertTrue(coordinator["url"].startswith("https://"), coordinator["url"])
+        victim = self.workers_of(directory)[-1]
+        os.kill(victim, signal.SIGKILL)
+        os.kill(coordinator["pid"], signal.SIGKILL)
+        self.end(process, directory)
+        self.assert_same_story(directory)
+
+    def test_processes_of_a_launcher_are_one_worker(self):
+        directory = self.path / "launched"
+        processes = []
+        for rank in range(3):
+            told = {"RANK": str(rank), "WORLD_SIZE": "3", "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "3"}
+            with open(self.path / "launched.log", "ab") as log:
+                processes.append(subprocess.Popen(
+                    sp.command("train", self.job, SHARDS, "--run-dir", directory, "--ledger", "--launcher", "env", "--resume"),
+                    stdout=log, stderr=subprocess.STDOUT, env={**os.environ, "SINEW_PACE": "3", **told}))
+            self.addCleanup(lambda process=processes[-1]: (process.poll() is None and process.kill(), process.wait(60)))
+        self.reach(processes[0], directory, 20)
+        os.kill(self.workers_of(directory)[-1], signal.SIGKILL)
+        for process in processes:
+            self.end(process, directory)
+        self.assert_same_story(directory)
+
     def test_the_coordinator_dies_with_a_worker(self):
         process, directory = self.start("headless", 3, pace=3)
         self.reach(process, directory, 20)

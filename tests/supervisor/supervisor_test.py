@@ -41,8 +41,9 @@ def processes_of(directory):
 class Run:
     """One supervised run in a directory of its own."""
 
-    def __init__(self, test, workers, *words, **variables):
+    def __init__(self, test, workers, *words, launcher=False, **variables):
         self.test = test
+        self.how = ["--launcher", "env"] if launcher else ["--workers", str(workers)]
         self.folder = tempfile.TemporaryDirectory()
         self.path = pathlib.Path(self.folder.name)
         self.directory = self.path / "run"
@@ -50,9 +51,11 @@ class Run:
         self.errors = self.path / "errors"
         with open(self.errors, "wb") as errors:
             self.process = subprocess.Popen(
-                [SINEW, "train", str(self.path / "job.yaml"), "--run-dir", str(self.directory), "--workers", str(workers),
-                 *words], stdout=subprocess.DEVNULL, stderr=errors, cwd=self.path,
+                self.command(*words), stdout=subprocess.DEVNULL, stderr=errors, cwd=self.path,
                 env={**os.environ, "SINEW_WORKER": FAKE, **variables})
+
+    def command(self, *words):
+        return [SINEW, "train", str(self.path / "job.yaml"), "--run-dir", str(self.directory), *self.how, *words]
 
     def __enter__(self):
         return self

@@ -1,0 +1,63 @@
+// A coordinator that serves HTTPS, and its members.
+#include "cluster/testing.h"
+
+namespace sinew::cluster::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+CoordinatorOptions with_tls(int64_t wanted) {
+  CoordinatorOptions options = options_for(wanted);
+  options.tls = true;
+  return options;
+}
+
+TEST(CoordinatorTls, MembersFormAGroupAndGoOnWithASuccessor) {
+  auto coordinator = std::make_unique<Running>(with_tls(3));
+  EXPECT_THAT(coordinator->url(), StartsWith("https://127.0.0.1:"));
+  Place place;
+  place.set(coordinator->url());
+  const Workers workers = start(place, 3);
+  ASSERT_TRUE(settle(workers));
+  const Generation before = workers[0]->view()->generation;
+  EXPECT_EQ(coordinator->status()["members"].size(), 3u);
+  coordinator.reset();
+  CoordinatorOptions next = with_tls(3);
+  next.at_least = Generation(1'000'000);
+  next.first_id = MemberId(1'000'000);
+  coordinator = std::make_unique<Running>(next);
+  place.set(coordinator->url());
+  ASSERT_TRUE(wait_for([&] { return workers[2]->client->leased(kBound) && workers[0]->view()->generation > before; }));
+  ASSERT_TRUE(settle(workers));
+}
+
+TEST(CoordinatorTls, AnotherSecretIsRefusedBeforeAnythingIsSaid) {
+  Running coordinator(with_tls(1));
+  EXPECT_THAT(error_of([&] { call(coordinator.url(), "guess", "GET", "/v1/status", "", kBound); }),
+              AllOf(HasSubstr("is not trusted"), HasSubstr("not made from the secret")));
+  Place place;
+  place.set(coordinator.url());
+  EXPECT_THAT(error_of([&] {
+                Worker stranger(place, [](ClientOptions& options) {
+                  options.secret = "guess";
+                  options.patience_seconds = 0.3;
+                });
+              }),
+              HasSubstr("not made from the secret"));
+  EXPECT_TRUE(coordinator.status()["members"].empty());
+}
+
+TEST(CoordinatorTls, OneSideWithoutItIsToldSo) {
+  Running with(with_tls(1)), without(options_for(1));
+  const std::string in_clear = "http://" + with.url().substr(8), wants_tls = "https://" + without.url().substr(7);
+  EXPECT_THAT(error_of([&] { call(in_clear, "sesame", "GET", "/v1/status", "", kBound); }),
+              HasSubstr("this server speaks TLS | its address begins with https://"));
+  EXPECT_THAT(error_of([&] { call(wants_tls, "sesame", "GET", "/v1/status", "", kBound); }),
+              HasSubstr("does not speak TLS"));
+  EXPECT_EQ(with.status()["wanted"], 1);
+}
+
+}  // namespace
+}  // namespace sinew::cluster::testing

@@ -1,0 +1,183 @@
+// What TLS adds to links: nobody reads or changes what passes, and who is without it is told so.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "link/handshake.h"
+#include "link/sockets.h"
+#include "link/testing.h"
+
+namespace sinew::link {
+namespace {
+
+TcpOptions with_tls() {
+  TcpOptions options = patient();
+  options.tls = true;
+  return options;
+}
+
+std::unique_ptr<Member> member(int64_t id, const TcpOptions& options = with_tls()) {
+  return std::make_unique<Member>(id, [&](Events events) { return tcp_links(options, std::move(events)); });
+}
+
+void expect_loss(Member& here, MemberId peer, const std::string& words) {
+  ASSERT_TRUE(here.await_loss(peer));
+  ASSERT_EQ(here.losses(peer).size(), 1U);
+  EXPECT_NE(here.losses(peer)[0].find(words), std::string::npos) << here.losses(peer)[0];
+}
+
+// Links still serve a real pair.
+void expect_service(Member& a, int64_t id) {
+  const auto b = member(id);
+  a.links().connect({b->peer()});
+  b->links().connect({a.peer()});
+  a.links().send(b->id(), frame_of(1, 2, 5000));
+  b->links().send(a.id(), frame_of(2, 3, 5000));
+  ASSERT_TRUE(b->await_frames(a, 1) && a.await_frames(*b, 1));
+  EXPECT_TRUE(same(b->frames(a.id())[0], frame_of(1, 2, 5000)));
+  EXPECT_TRUE(a.losses(b->id()).empty());
+}
+
+// b dials a; b's side of it is what comes of that.
+void expect_refusal(const TcpOptions& listener, const TcpOptions& dialler, const std::string& words) {
+  const auto a = member(1, listener), b = member(2, dialler);
+  a->links().connect({b->peer()});
+  b->links().connect({a->peer()});
+  a->links().send(b->id(), frame_of(1));
+  b->links().send(a->id(), frame_of(2));
+  expect_loss(*b, a->id(), words);
+  EXPECT_TRUE(a->frames(b->id()).empty() && b->frames(a->id()).empty());
+}
+
+TEST(Tls, OtherSecretsAndJobsAreRefusedWithTheReason) {
+  TcpOptions secret = with_tls(), job = with_tls();
+  secret.secret += "!";
+  job.job += "!";
+  expect_refusal(with_tls(), secret, "does not know the secret");
+  expect_refusal(with_tls(), job, "another job");
+}
+
+TEST(Tls, OneSideWithoutItIsToldSo) {
+  expect_refusal(with_tls(), patient(), "wants TLS, and this member speaks in clear");
+  expect_refusal(patient(), with_tls(), "(does it run without TLS?)");
+}
+
+// b dials a through a proxy that meddles; three frames are sent.
+void through_proxy(Proxy::Meddle meddle, const std::function<void(Member& a, Member& b)>& expect) {
+  const auto a = member(1), b = member(2);
+  Proxy proxy(a->links().address(), 1 << 16, std::move(meddle));
+  a->links().connect({b->peer()});
+  b->links().connect({{a->id(), proxy.address()}});
+  for (int i = 0; i < 3; ++i) b->links().send(a->id(), frame_of(i, 0, 100'000));
+  proxy.open();
+  expect(*a, *b);
+  EXPECT_FALSE(a->late_frame());
+}
+
+bool has(const std::vector<std::byte>& bytes, std::string_view word) {
+  const auto* text = reinterpret_cast<const std::byte*>(word.data());
+  return std::search(bytes.begin(), bytes.end(), text, text + word.size()) != bytes.end();
+}
+
+TEST(Tls, NothingThatPassesCanBeRead) {
+  std::mutex mutex;
+  std::vector<std::byte> passed;
+  through_proxy(
+      [&](std::vector<std::byte>& bytes, size_t) {
+        const std::lock_guard lock(mutex);
+        passed.insert(passed.end(), bytes.begin(), bytes.end());
+        return true;
+      },
+      [&](Member& a, Member& b) {
+        ASSERT_TRUE(a.await_frames(b, 3));
+        const std::lock_guard lock(mutex);
+        ASSERT_GT(passed.size(), size_t{300'000});
+        EXPECT_FALSE(has(passed, "SNWL") || has(passed, "SNWF"));
+        const Frame first = frame_of(0, 0, 100'000);
+        const auto begin = first.payload->begin();
+        EXPECT_EQ(std::search(passed.begin(), passed.end(), begin, begin + 16), passed.end());
+      });
+}
+
+TEST(Tls, AFlippedBitAnywhereIsALoss) {
+  // In the key exchange, in what proves the keys, in frames.
+  for (const size_t target : {size_t{60}, size_t{400}, size_t{5'000}, size_t{150'000}}) {
+    through_proxy(
+        [target](std::vector<std::byte>& bytes, size_t before) {
+          if (before <= target && target < before + bytes.size()) bytes[target - before] ^= std::byte{4};
+          return true;
+        },
+        [&](Member& a, Member& b) {
+          ASSERT_TRUE(b.await_loss(a.id()));
+          EXPECT_NE(b.losses(a.id())[0], "");
+          const auto frames = a.frames(b.id());
+          EXPECT_LT(frames.size(), 3U);
+          for (size_t i = 0; i < frames.size(); ++i) {
+            EXPECT_TRUE(same(frames[i], frame_of(static_cast<int64_t>(i), 0, 100'000)));
+          }
+        });
+  }
+}
+
+TEST(Tls, ACutConnectionIsALoss) {
+  through_proxy(
+      [](std::vector<std::byte>& bytes, size_t before) {
+        const bool last = before + bytes.size() >= 150'000;
+        if (last) bytes.resize(150'000 - before);
+        return !last;
+      },
+      [](Member& a, Member& b) {
+        expect_loss(a, b.id(), "connection ");
+        EXPECT_LE(a.frames(b.id()).size(), 1U);
+        ASSERT_TRUE(b.await_loss(a.id()));
+      });
+}
+
+std::vector<std::byte> bytes_of(std::string_view text) {
+  const auto* const begin = reinterpret_cast<const std::byte*>(text.data());
+  return {begin, begin + text.size()};
+}
+
+TEST(Tls, GarbageAndHalfHandshakesHinderNobody) {
+  const auto a = member(1);
+  std::vector<Socket> strangers;
+  // The head of a ClientHello of 512 bytes, of which the rest does not come.
+  const std::string_view begun("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
+  const auto hello = encode(make_hello(Role::dialler, MemberId(9), MemberId(1), patient().job));
+  for (int i = 0; i < 400; ++i) {  // more than unfinished handshakes are kept
+    strangers.push_back(dial(a->links().address()));
+    switch (i % 5) {
+      case 0: break;  // says nothing
+      case 1: strangers.back().write(bytes_of(begun.substr(0, 1))); break;
+      case 2: strangers.back().write(bytes_of(begun)); break;
+      case 3: strangers.back().write(bytes_of("GET / HTTP/1.1\r\n\r\n")); break;
+      default: strangers.back().write(hello); break;  // in clear
+    }
+  }
+  expect_service(*a, 2);
+  EXPECT_TRUE(a->losses(MemberId(9)).empty());
+}
+
+TEST(Tls, UnfinishedHandshakesEndInTime) {
+  TcpOptions options = with_tls();
+  options.connect_seconds = 0.3;
+  const auto a = member(1, options);
+  const Socket idle = dial(a->links().address()), begun = dial(a->links().address());
+  ASSERT_TRUE(begun.write(bytes_of("\x16\x03\x01")));
+  std::array<std::byte, 10> bytes;
+  EXPECT_EQ(idle.read_some(bytes), 0U);  // waits for the end; hangs if it does not come
+  while (begun.read_some(bytes) > 0) continue;
+}
+
+TEST(Tls, AListenerThatSaysNothingIsLostInTime) {
+  const Listener silent;  // connects, as the system does it, and says nothing
+  TcpOptions options = with_tls();
+  options.connect_seconds = 0.3;
+  const auto a = member(5, options);
+  a->links().connect({{MemberId(1), silent.address()}});
+  expect_loss(*a, MemberId(1), "no connection with " + silent.address() + " in time");
+}
+
+}  // namespace
+}  // namespace sinew::link

@@ -1,0 +1,193 @@
+"""Processes that a launcher started: `sinew train --launcher env` and `sinew join`, with workers that pretend to train."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import unittest
+
+from supervisor_test import FAKE, LONG, SINEW, Run, wait_for
+
+
+def torchrun(rank, size, local_size):
+    return {"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank % local_size),
+            "LOCAL_WORLD_SIZE": str(local_size)}
+
+
+def slurm(rank, size, nodes):
+    return {"SLURM_STEP_ID": "0", "SLURM_PROCID": str(rank), "SLURM_NTASKS": str(size), "SLURM_LOCALID": "0",
+            "SLURM_NODEID": str(rank), "SLURM_STEP_NUM_TASKS": str(size), "SLURM_STEP_TASKS_PER_NODE": f"1(x{nodes})"}
+
+
+class Launched(Run):
+    """Rank 0 is the process of a Run, the others stand beside it."""
+
+    def __init__(self, test, size, variables, *words):
+        self.others = []
+        super().__init__(test, 0, *words, launcher=True, **variables(0))
+        for rank in range(1, size):
+            with open(self.errors, "ab") as errors:
+                self.others.append(subprocess.Popen(
+                    self.command(*words), stdout=subprocess.DEVNULL, stderr=errors, cwd=self.path,
+                    env={**os.environ, "SINEW_WORKER": FAKE, **variables(rank)}))
+
+    def __exit__(self, *rest):
+        for other in self.others:
+            other.kill()
+            other.wait(LONG)
+        super().__exit__(*rest)
+
+    def all_end(self, code):
+        self.ends(code)
+        for other in self.others:
+            self.test.assertEqual(other.wait(LONG), code, self.said())
+
+
+class Launcher(unittest.TestCase):
+    def test_all_of_them_train_and_end_alike(self):
+        with Launched(self, 3, lambda rank: torchrun(rank, 3, 3)) as run:
+            run.wait_computing(3)
+            self.assertEqual(run.status()["wanted"], 3)
+            started = run.started()
+            self.assertEqual(len(started), 3)
+            for worker in started:
+                self.assertEqual((worker["SINEW_LOCAL_WORKERS"], worker["SINEW_LINK_LISTEN"]), ("3", "127.0.0.1"))
+                self.assertEqual(worker["words"][1], str(run.path / "job.yaml"))
+            (run.directory / "finish").touch()
+            run.all_end(0)
+            self.assertEqual(len(run.started()), 3, "nobody is started anew at the end")
+
+    def test_each_process_keeps_its_worker_alive(self):
+        with Launched(self, 3, lambda rank: torchrun(rank, 3, 3)) as run:
+            before = run.wait_computing(3)
+            for victim in sorted(before):
+                os.kill(victim, signal.SIGKILL)
+                pids = run.wait_computing(3, without=[victim])
+                self.assertTrue(before - {victim} <= pids, run.said())
+                before = pids
+                self.assertIn("--resume", run.started()[-1]["words"])
+            run.process.send_signal(signal.SIGINT)
+            run.all_end(75)
+
+    def test_a_signal_to_all_ends_all(self):
+        with Launched(self, 2, lambda rank: torchrun(rank, 2, 2), "--tls") as run:
+            run.wait_computing(2)
+            self.assertTrue(run.file()["url"].startswith("https://"))
+            for process in [*run.others, run.process]:
+                process.send_signal(signal.SIGTERM)
+            run.all_end(75)
+
+    def test_scale_starts_more_beside_the_first(self):
+        with Launched(self, 2, lambda rank: torchrun(rank, 2, 2)) as run:
+            before = run.wait_computing(2)
+            run.sinew("scale", str(run.directory), "4")
+            self.assertTrue(before < run.wait_computing(4))
+            run.sinew("scale", str(run.directory), "1")
+            self.assertEqual(run.wait_computing(2), before, "those of the launcher stay")
+            (run.directory / "finish").touch()
+            run.all_end(0)
+
+    def test_machines_are_found_by_an_address_others_reach(self):
+        with Launched(self, 2, lambda rank: slurm(rank, 2, 2), "--listen", "127.0.0.2") as run:
+            run.wait_computing(2)
+            self.assertTrue(run.file()["url"].startswith("http://127.0.0.2:"))
+            self.assertEqual({worker["SINEW_LOCAL_WORKERS"] for worker in run.started()}, {"1"})
+            (run.directory / "finish").touch()
+            run.all_end(0)
+
+    def test_the_same_command_goes_on_with_the_run(self):
+        with Launched(self, 2, lambda rank: torchrun(rank, 2, 2), "--resume") as run:
+            run.wait_computing(2)
+            run.process.send_signal(signal.SIGTERM)
+            run.all_end(75)
+            again = [subprocess.Popen(run.command("--resume"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                      cwd=run.path, env={**os.environ, "SINEW_WORKER": FAKE, **torchrun(rank, 2, 2)})
+                     for rank in (1, 0)]  # the file of the run that ended is there: rank 1 must not believe it
+            run.process, run.others = again[1], again[:1]
+            run.wait_computing(2)
+            (run.directory / "finish").touch()
+            run.all_end(0)
+
+    def test_join_is_as_many_workers_as_it_is_started(self):
+        with Run(self, 1) as run:
+            run.wait_computing(1)
+            with open(run.errors, "ab") as errors:
+                joined = [subprocess.Popen([SINEW, "join", str(run.directory)], stdout=subprocess.DEVNULL, stderr=errors,
+                                           env={**os.environ, "SINEW_WORKER": FAKE, **torchrun(rank, 4, 2)})
+                          for rank in (2, 3)]
+            try:
+                run.wait_computing(3)
+                self.assertEqual([worker["SINEW_LOCAL_WORKERS"] for worker in run.started()], ["1", "2", "2"])
+                (run.directory / "finish").touch()
+                run.ends(0)
+                self.assertEqual([process.wait(LONG) for process in joined], [0, 0])
+            finally:
+                for process in joined:
+                    process.kill()
+                    process.wait(LONG)
+
+
+class Alone(unittest.TestCase):
+    """One process that finds nobody, or is told nonsense."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name)
+        self.directory = self.path / "run"
+        self.directory.mkdir()
+        (self.path / "job.yaml").write_text("data: {train: x.csv}\n")
+
+    def command(self, *words):
+        return [SINEW, "train", str(self.path / "job.yaml"), "--run-dir", str(self.directory), *words]
+
+    def ends(self, code, said, variables, *words):
+        done = subprocess.run(self.command(*words), capture_output=True, text=True, timeout=LONG, cwd=self.path,
+                              env={**os.environ, **variables})
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(said, done.stderr)
+        self.assertIn("  try: ", done.stderr)
+
+    def write_file(self, **fields):
+        # Written beside it and renamed, as the coordinator does.
+        text = json.dumps({"url": "http://127.0.0.1:1", "secret": "x", "pid": 1, "life": 0, **fields})
+        (self.directory / "new").write_text(text)
+        os.replace(self.directory / "new", self.directory / "coordinator.json")
+
+    def test_without_a_coordinator_the_wait_ends(self):
+        words = ("--launcher", "env", "--wait", "1")
+        self.ends(1, f"no coordinator came up in {self.directory} within 1 s", torchrun(1, 2, 2), *words)
+        for fields in ({}, {"over": 0}, {"url": ""}):  # of an attempt before this one
+            self.write_file(**fields)
+            self.ends(1, "no coordinator came up", torchrun(1, 2, 2), *words)
+
+    def test_a_run_that_began_and_ended_meanwhile_says_how(self):
+        self.write_file(over=0, life=3)
+        process = subprocess.Popen(self.command("--launcher", "env"), stderr=subprocess.DEVNULL, cwd=self.path,
+                                   env={**os.environ, **torchrun(1, 2, 2)})
+        try:
+            for life in range(4, 4 + 10 * LONG):  # whichever of them it finds first is not the last
+                self.write_file(over=3, life=life)
+                if wait_for(lambda: process.poll() is not None, 0.1):
+                    break
+            self.assertEqual(process.wait(LONG), 3)
+        finally:
+            process.kill()
+            process.wait(LONG)
+
+    def test_what_can_not_be_meant(self):
+        launch = ("--launcher", "env")
+        self.ends(2, "no launcher started this", {}, *launch)
+        self.ends(2, "--launcher is env, not 'slurm'", torchrun(0, 2, 2), "--launcher", "slurm")
+        self.ends(2, "contradict each other", torchrun(0, 2, 2), *launch, "--workers", "2")
+        self.ends(2, "RANK is a whole number from 0 to 1, not '2'", torchrun(2, 2, 2), *launch)
+        self.ends(2, "LOCAL_WORLD_SIZE is not set", {"RANK": "0", "WORLD_SIZE": "2"}, *launch)
+        self.ends(2, "SLURM_PROCID is a whole number", {**slurm(0, 2, 2), "SLURM_PROCID": "first"}, *launch)
+        done = subprocess.run([SINEW, "train", "job.yaml", *launch], capture_output=True, text=True, timeout=LONG,
+                              cwd=self.path, env={**os.environ, **torchrun(0, 2, 2)})
+        self.assertEqual((done.returncode, "--launcher needs --run-dir" in done.stderr), (2, True), done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,93 @@
+"""A run whose processes speak TLS: the supervisor, the coordinator, people's commands, workers of other machines."""
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import unittest
+import urllib.parse
+
+from supervisor_test import FAKE, LONG, SINEW, Run, wait_for
+
+
+class Tls(unittest.TestCase):
+    def place(self, run):
+        url = run.file()["url"]
+        self.assertTrue(url.startswith("https://127.0.0.1:"), url)
+        return urllib.parse.urlsplit(url)
+
+    def test_a_run_and_the_commands_of_people(self):
+        with Run(self, 2, "--tls") as run:
+            first = run.wait_computing(2)
+            self.place(run)
+            self.assertEqual(run.sinew("scale", str(run.directory), "3").returncode, 0)
+            self.assertTrue(first < run.wait_computing(3))
+            shown = run.sinew("ps", str(run.directory))
+            self.assertIn("3 of 3 workers", shown.stdout, shown.stderr)
+            (run.directory / "finish").touch()
+            run.ends(0)
+
+    def test_who_calls_in_clear_is_told_so(self):
+        with Run(self, 1, "--tls") as run:
+            run.wait_computing(1)
+            place = self.place(run)
+            connection = http.client.HTTPConnection(place.hostname, place.port, timeout=LONG)
+            connection.request("POST", "/v1/scale", '{"workers":9}', {"Authorization": "Bearer " + run.file()["secret"]})
+            answer = connection.getresponse()
+            self.assertEqual(answer.status, 400)
+            self.assertIn(b"this server speaks TLS", answer.read())
+            connection.close()
+            self.assertEqual(run.status()["wanted"], 1)
+
+    def test_strangers_in_the_middle_of_a_handshake_hinder_nobody(self):
+        with Run(self, 2, "--tls") as run:
+            run.wait_computing(2)
+            place = self.place(run)
+            strangers = []
+            for i in range(100):
+                strangers.append(socket.create_connection((place.hostname, place.port), LONG))
+                strangers[-1].sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"[:i % 12])
+            self.assertEqual(run.sinew("control", str(run.directory), "stop").returncode, 0)
+            run.ends(75)
+            for stranger in strangers:
+                stranger.close()
+
+    def test_what_began_with_it_goes_on_with_it(self):
+        with Run(self, 1, "--tls") as run:
+            run.wait_computing(1)
+            first = run.file()
+            os.kill(first["pid"], signal.SIGKILL)
+            self.assertTrue(wait_for(lambda: run.file()["pid"] != first["pid"]), run.said())
+            self.place(run)
+            run.process.kill()
+            run.ends(-signal.SIGKILL)
+            with open(run.errors, "ab") as errors:
+                run.process = subprocess.Popen(
+                    [SINEW, "resume", str(run.directory), "--workers", "2"], stdout=subprocess.DEVNULL, stderr=errors,
+                    cwd=run.path, env={**os.environ, "SINEW_WORKER": FAKE})
+            run.wait_computing(2)
+            self.place(run)
+
+    def test_a_worker_of_another_machine_joins_by_address_and_secret(self):
+        with Run(self, 1, "--tls") as run:
+            run.wait_computing(1)
+            (run.path / "secret").write_text(run.file()["secret"] + "\n")
+            elsewhere = run.path / "run-elsewhere"  # its name begins like the run's: what is left behind is seen
+            with open(run.errors, "ab") as errors:
+                joined = subprocess.Popen(
+                    [SINEW, "join", run.file()["url"], "--secret-file", str(run.path / "secret"),
+                     str(run.path / "job.yaml"), str(elsewhere)], stdout=subprocess.DEVNULL, stderr=errors,
+                    cwd=run.path, env={**os.environ, "SINEW_WORKER": FAKE})
+            try:
+                run.wait_computing(2)
+                self.assertEqual(oct((elsewhere / "coordinator.json").stat().st_mode & 0o777), "0o600")
+                (run.directory / "finish").touch()
+                run.ends(0)
+                self.assertEqual(joined.wait(LONG), 0, run.said())
+            finally:
+                joined.kill()
+                joined.wait(LONG)
+
+
+if __name__ == "__main__":
+    unittest.main()
