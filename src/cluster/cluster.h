@@ -112,8 +112,9 @@ struct ClusterOptions {
   double settle_seconds = 1.2;   // how long a coordinator that began anew listens before it decides
   double share_seconds = 2.0;    // shares change at most so often ...
   double share_change = 0.15;    // ... and only if somebody's part of the work moves by more than this part of itself
-  // How long the report of a broken link waits for others', unless most of those who compute say the same.
-  double report_seconds = 0.015;
+  // How long the report of a broken link waits for others' and for a word of the one reported, unless most of those who
+  // compute say the same. A pulse and more: who lives has spoken by then.
+  double report_seconds = 0.4;
 };
 
 struct ClusterState {

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "cluster/desk.h"
+#include "cluster/line.h"
 
 namespace sinew::cluster {
 namespace {
@@ -14,6 +15,7 @@ http::Response response_of(Reply reply) {
   http::Response response;
   response.status = reply.status;
   response.body = std::move(reply.body);
+  response.headers[kSumHeader] = sum_of(response);
   return response;
 }
 
@@ -93,6 +95,9 @@ struct Coordinator::State {
 
   void handle(const http::Request& request, http::Answer answer) {
     if (request.path == "/healthz") return answer(response_of({200, R"({"ok":true})"}));
+    if (!is_as_sent(request)) {
+      return answer(response_of(refuse(503, "the call was changed on its way", "try again")));
+    }
     if (!allowed(request)) {
       return answer(response_of(refuse(401, "the call does not carry this run's token",
                                        "send \"Authorization: Bearer <secret>\"; the secret is the run's own")));

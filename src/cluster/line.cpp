@@ -1,9 +1,36 @@
 #include "cluster/line.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "cluster/json.h"
 
 namespace sinew::cluster {
+namespace {
+
+std::expected<http::Response, http::Failure> checked(std::expected<http::Response, http::Failure> response) {
+  if (!response) return response;
+  const auto sum = response->headers.find(kSumHeader);
+  if (sum != response->headers.end() && sum->second == sum_of(*response)) return response;
+  return std::unexpected(http::Failure{http::Failure::Kind::broken,
+                                       "an answer that is not as a coordinator sent it: " + trouble_of(*response).error});
+}
+
+}  // namespace
+
+std::string sum_of(const http::Request& request) {
+  const auto token = request.headers.find("authorization");
+  return to_hex(digest_of(request.method + " " + request.target + "\n" +
+                          (token == request.headers.end() ? "" : token->second) + "\n" + request.body));
+}
+
+std::string sum_of(const http::Response& response) {
+  return to_hex(digest_of(std::to_string(response.status) + "\n" + response.body));
+}
+
+bool is_as_sent(const http::Request& request) {
+  const auto sum = request.headers.find(kSumHeader);
+  return sum == request.headers.end() || sum->second == sum_of(request);
+}
 
 http::Request request_with(const std::string& secret, const std::string& method, const std::string& target,
                            std::string body) {
@@ -13,6 +40,7 @@ http::Request request_with(const std::string& secret, const std::string& method,
   request.headers["authorization"] = "Bearer " + secret;
   if (!body.empty()) request.headers["content-type"] = "application/json";
   request.body = std::move(body);
+  request.headers[kSumHeader] = sum_of(request);
   return request;
 }
 
@@ -46,7 +74,7 @@ std::expected<http::Response, http::Failure> Line::send(const std::string& metho
                                                         std::string body, double timeout_seconds) {
   const auto now = client();
   if (!now) return std::unexpected(http::Failure{http::Failure::Kind::broken, "cancelled"});
-  auto response = now->send(request_with(options_.secret, method, target, std::move(body)), timeout_seconds);
+  auto response = checked(now->send(request_with(options_.secret, method, target, std::move(body)), timeout_seconds));
   // A coordinator that stops, or something else that listens where it did: ask anew where to go.
   if (!response || response->status >= 500 || response->status == 401 || response->status == 404) {
     const std::lock_guard lock(mutex_);
@@ -66,7 +94,7 @@ std::string call(const std::string& url, const std::string& secret, const std::s
   http::ClientOptions options;
   options.shared_secret = secret;
   http::Client client(url, options);
-  const auto response = client.send(request_with(secret, method, path, body), timeout_seconds);
+  const auto response = checked(client.send(request_with(secret, method, path, body), timeout_seconds));
   if (!response) {
     throw Error("the coordinator is not reached: " + response.error().what,
                 "does the run still go on? its run directory says where its coordinator listens");

@@ -44,12 +44,13 @@ void add_silent(double now, const ClusterState& state, const ClusterOptions& opt
 struct Break {
   MemberId reporter, reported;
   bool by_joining = false;
+  bool both_live = false;  // the reported one has spoken since: it is the link that broke, nobody died
   double at = 0;
   std::string why;
 };
 
 // Reports that still say something: both ends are seated and not gone by other knowledge.
-std::vector<Break> breaks_of(const ClusterState& state, const Gone& gone) {
+std::vector<Break> breaks_of(const ClusterState& state, const ClusterOptions& options, const Gone& gone) {
   std::vector<Break> breaks;
   if (!state.view) return breaks;
   for (const auto& [id, member] : state.members) {
@@ -57,7 +58,8 @@ std::vector<Break> breaks_of(const ClusterState& state, const Gone& gone) {
     for (const auto& [reporter, report] : member.reports) {
       const Seat* seat = state.view->find(reporter);
       if (seat == nullptr || reporter == id || gone.contains(reporter) || !state.members.contains(reporter)) continue;
-      breaks.push_back({reporter, id, seat->joining, report.at, report.why});
+      const bool lives = member.heard > report.at + options.report_seconds / 4;  // not a word that was under way
+      breaks.push_back({reporter, id, seat->joining, lives, report.at, report.why});
     }
   }
   return breaks;
@@ -73,6 +75,17 @@ bool is_joining(MemberId id, const ClusterState& state) {
   return seat != nullptr && seat->joining;
 }
 
+// How many of those that compute it has no link to: they say so, or it says so of them and they live. Who is cut off from
+// several goes rather than they, whoever was first to say it.
+int64_t cut_off_from(MemberId id, const std::vector<Break>& breaks, const ClusterState& state) {
+  std::set<MemberId> others;
+  for (const Break& one : breaks) {
+    if (one.reported == id && !one.by_joining) others.insert(one.reporter);
+    if (one.reporter == id && one.both_live && !is_joining(one.reported, state)) others.insert(one.reported);
+  }
+  return std::ssize(others);
+}
+
 // More than half of the others that compute, at least two of them, say that it is lost.
 bool most_say(MemberId id, const std::vector<Break>& breaks, const ClusterState& state, const Gone& gone) {
   int64_t others = 0;
@@ -82,9 +95,8 @@ bool most_say(MemberId id, const std::vector<Break>& breaks, const ClusterState&
 
 // Whether a report waited long enough for others' to come in. The word of one who joins is not worth a member that
 // has the state: it counts once that member spoke again and so lives; if it never does, its silence tells.
-bool ripe(const Break& one, double now, const ClusterState& state, const ClusterOptions& options) {
-  if (one.by_joining) return state.members.at(one.reported).heard > one.at + options.report_seconds;
-  return now - one.at >= options.report_seconds;
+bool ripe(const Break& one, double now, const ClusterOptions& options) {
+  return now - one.at >= options.report_seconds && (one.both_live || !one.by_joining);
 }
 
 std::optional<MemberId> first_to_go(double now, const std::vector<Break>& breaks, const ClusterState& state,
@@ -92,11 +104,11 @@ std::optional<MemberId> first_to_go(double now, const std::vector<Break>& breaks
   std::set<MemberId> agreed, ends;
   for (const Break& one : breaks) {
     if (most_say(one.reported, breaks, state, gone)) agreed.insert(one.reported);
-    if (ripe(one, now, state, options)) ends.insert({one.reporter, one.reported});
+    if (ripe(one, now, options)) ends.insert({one.reporter, one.reported});
   }
   const auto& candidates = agreed.empty() ? ends : agreed;
   const auto weight = [&](MemberId id) {
-    return std::tuple(reporters_of(id, breaks, true), is_joining(id, state), reporters_of(id, breaks, false), id);
+    return std::tuple(cut_off_from(id, breaks, state), is_joining(id, state), reporters_of(id, breaks, false), id);
   };
   const auto worst = std::max_element(candidates.begin(), candidates.end(),
                                       [&](MemberId a, MemberId b) { return weight(a) < weight(b); });
@@ -104,6 +116,7 @@ std::optional<MemberId> first_to_go(double now, const std::vector<Break>& breaks
   return *worst;
 }
 
+// Of a broken link both ends have a word: one closed it for a reason, the other saw it closed.
 std::string reason_for(MemberId id, const std::vector<Break>& breaks) {
   std::vector<MemberId> reporters;
   std::string why;
@@ -112,9 +125,11 @@ std::string reason_for(MemberId id, const std::vector<Break>& breaks) {
     if (reporters.empty()) why = one.why;
     reporters.push_back(one.reporter);
   }
-  if (!reporters.empty()) return why + " (told by " + list_of(reporters) + ")";
-  const auto own = std::find_if(breaks.begin(), breaks.end(), [&](const Break& one) { return one.reporter == id; });
-  return "has no link to " + list_of({own->reported}) + ": " + own->why;
+  const auto own = std::find_if(breaks.begin(), breaks.end(), [&](const Break& one) {
+    return one.reporter == id && (reporters.empty() || one.reported == reporters.front());
+  });
+  if (reporters.empty()) return "has no link to " + list_of({own->reported}) + ": " + own->why;
+  return why + " (told by " + list_of(reporters) + (own == breaks.end() ? "" : "; its own word: " + own->why) + ")";
 }
 
 }  // namespace
@@ -122,7 +137,7 @@ std::string reason_for(MemberId id, const std::vector<Break>& breaks) {
 Gone ends_of_broken_links(double now, const ClusterState& state, const ClusterOptions& options, const Gone& gone) {
   Gone all = gone, ends;
   for (;;) {
-    const auto breaks = breaks_of(state, all);
+    const auto breaks = breaks_of(state, options, all);
     const auto next = first_to_go(now, breaks, state, options, all);
     if (!next) return ends;
     ends[*next] = reason_for(*next, breaks);

@@ -228,8 +228,22 @@ TEST(BrokenLinks, MostOfTheOthersAreBelievedAtOnce) {
 TEST(BrokenLinks, ALoneReportWaitsALittle) {
   Group group({1, 2, 3, 4});
   group.report(1, 3, kNow);
-  EXPECT_EQ(group.out(kNow + 0.014), Ids{});
-  EXPECT_EQ(group.out(kNow + 0.016), Ids{3});
+  EXPECT_EQ(group.out(kNow + 0.39), Ids{});
+  EXPECT_EQ(group.out(kNow + 0.41), Ids{3});
+}
+
+TEST(BrokenLinks, WhoIsCutOffFromOthersThatLiveGoesThoughItWasFirstToSaySo) {
+  Group group({1, 2, 3});
+  for (const int64_t other : {1, 3}) group.report(2, other, kNow);
+  for (const int64_t other : {1, 3}) group[other].heard = kNow + 0.3;  // and have not noticed anything yet
+  EXPECT_EQ(group.out(kNow + 0.5), Ids{2});
+  EXPECT_THAT(group.decide(kNow + 0.5).why, HasSubstr("has no link to 1: connection reset"));
+}
+
+TEST(BrokenLinks, SeveralThatDieTogetherGoAndNotWhoSaysSo) {
+  Group group({1, 2, 3});
+  for (const int64_t other : {1, 3}) group.report(2, other, kNow);
+  EXPECT_EQ(group.out(kNow + 0.5), (Ids{1, 3}));
 }
 
 TEST(BrokenLinks, WhoLostAllItsLinksGoesAndNotTheOthers) {
@@ -245,7 +259,15 @@ TEST(BrokenLinks, OfTwoThatReportEachOtherTheHigherIdGoes) {
   Group group({1, 2, 3, 4});
   group.report(2, 3, kNow);
   group.report(3, 2, kNow);
-  EXPECT_EQ(group.out(kNow + 0.1), Ids{3});
+  EXPECT_EQ(group.out(kNow + 0.5), Ids{3});
+}
+
+TEST(BrokenLinks, BothEndsAreQuoted) {
+  Group group({1, 2});
+  group.report(1, 2, kNow);
+  group.report(2, 1, kNow);
+  group[1].reports[MemberId(2)].why = "wrong checksum";
+  EXPECT_THAT(group.decide(kNow + 0.5).why, HasSubstr("connection reset (told by 1; its own word: wrong checksum)"));
 }
 
 TEST(BrokenLinks, TheWordOfTheDeadDoesNotCount) {

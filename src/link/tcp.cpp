@@ -1,6 +1,7 @@
 // Links over TCP: one thread, which alone touches sockets and calls the events. What callers share with it is Ends.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/connect.hpp>
@@ -337,7 +338,13 @@ void TcpLinks::tick(double elapsed, Time now) {
     return true;
   });
   for (const auto& [peer, guest] : guests_) all.push_back(guest.connection);
-  for (const auto& connection : all) connection->tick(elapsed, pulse, options_.silence_seconds);
+  // When one has been silent for too long, others that already are for several pulses are lost with it: a member that is
+  // cut off tells of all its links at once, and not of whichever was first.
+  const bool silence = std::any_of(all.begin(), all.end(), [&](const auto& connection) {
+    return connection->silent_seconds() + elapsed >= options_.silence_seconds;
+  });
+  const double patience = options_.silence_seconds * (silence ? 0.6 : 1);
+  for (const auto& connection : all) connection->tick(elapsed, pulse, patience);
   for (const End& end : ends_.late(now)) {
     const bool dials = *ends_.me() > end.peer;
     lose(end, dials ? "no connection with " + end.address + " in time"

@@ -1,13 +1,21 @@
 #include "link/tcp_connection.h"
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/write.hpp>
+#include <cmath>
 #include <utility>
 
 namespace sinew::link {
 namespace asio = boost::asio;
 using boost::system::error_code;
+
+namespace {
+
+constexpr double kLeastBytesPerSecond = 16 << 10;  // of a connection that is in the middle of a frame all the time
+
+}  // namespace
 
 std::string broken_by(const error_code& code, const std::string& where) {
   if (code == asio::error::eof || code == asio::ssl::error::stream_truncated) return "connection closed by " + where;
@@ -39,6 +47,7 @@ void Connection::read() {
                              if (self->closed_) return;
                              if (code) return self->break_off(broken_by(code, self->where_));
                              self->silent_ = 0;
+                             self->trickled_ += count;
                              std::vector<Frame> frames;
                              const auto taken = self->reader_.took(count, frames);
                              for (Frame& frame : frames) {
@@ -65,7 +74,8 @@ void Connection::write_now(std::vector<Outgoing> batch, size_t owned_bytes) {
   writing_ = std::move(batch);
   std::vector<asio::const_buffer> buffers;
   buffers.reserve(2 * writing_.size());
-  for (const Outgoing& frame : writing_) {
+  for (Outgoing& frame : writing_) {
+    number(frame, written_++);
     buffers.emplace_back(frame.header.data(), frame.header.size());
     if (frame.payload) buffers.emplace_back(frame.payload->data(), frame.payload->size());
   }
@@ -91,7 +101,21 @@ void Connection::tick(double elapsed, double pulse_seconds, double silence_secon
   if (unpulsed_ >= pulse_seconds && !busy_ && !mute_) write_now({seal_pulse()}, 0);
   if (!reading_) return;
   silent_ += elapsed;
-  if (silent_ >= silence_seconds) break_off("no sign of life from " + where_);
+  if (silent_ >= silence_seconds) return break_off("no sign of life from " + where_);
+  look_for_trickle(elapsed, silence_seconds);
+}
+
+// Bytes that come one by one keep a connection alive and the group waiting.
+void Connection::look_for_trickle(double elapsed, double silence_seconds) {
+  unfinished_ = std::max(0.0, unfinished_ + (reader_.between_frames() ? -elapsed : elapsed));
+  if (unfinished_ == 0) trickled_ = 0;
+  if (unfinished_ < silence_seconds) return;
+  if (static_cast<double>(trickled_) < kLeastBytesPerSecond * unfinished_) {
+    return break_off("only " + std::to_string(trickled_) + " bytes in " +
+                     std::to_string(std::lround(unfinished_)) + " s from " + where_);
+  }
+  unfinished_ = 0;
+  trickled_ = 0;
 }
 
 void Connection::break_off(std::string why) {

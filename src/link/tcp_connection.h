@@ -31,6 +31,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   MemberId peer() const { return peer_; }
   int64_t life() const { return life_; }
+  double silent_seconds() const { return silent_; }
   // A caller turned out to be this one; before start().
   void belong_to(int64_t life, std::string where) {
     life_ = life;
@@ -48,6 +49,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read();
   void write_now(std::vector<Outgoing> batch, size_t owned_bytes);
   void break_off(std::string why);
+  void look_for_trickle(double elapsed, double silence_seconds);
 
   const std::unique_ptr<Stream> stream_;
   const MemberId peer_;
@@ -56,7 +58,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ConnectionOwner& owner_;
   FrameReader reader_;
   std::vector<Outgoing> writing_;
+  uint32_t written_ = 0;              // frames and pulses given to the network; wraps around, as the reader's count does
   double unpulsed_ = 0, silent_ = 0;  // seconds
+  double unfinished_ = 0;             // seconds for which every look found a frame begun and not whole ...
+  size_t trickled_ = 0;               // ... and the bytes that came in them
   bool reading_ = false, busy_ = false, mute_ = false, closed_ = false;
 };
 

@@ -198,6 +198,18 @@ TEST(Tcp, TrickledBytesStillWork) {
       });
 }
 
+TEST(Tcp, ATrickleIsALoss) {
+  TcpOptions options = patient();
+  options.silence_seconds = 1;
+  through_proxy(
+      options, 1,
+      [](std::vector<std::byte>&, size_t before) {
+        if (before >= kDiallerShakes) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        return true;
+      },
+      [](Member& a, Member& b) { expect_loss(a, b.id(), "bytes in 1 s from"); });
+}
+
 TEST(Tcp, OversizedPayloadsAreRefused) {
   TcpOptions options = patient();
   options.max_payload_bytes = 999;

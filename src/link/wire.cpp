@@ -42,7 +42,6 @@ Header make_header(uint8_t type, const Frame& frame, uint32_t payload_sum) {
   put(header, 24, frame.round);
   put(header, 32, frame.part);
   put(header, 40, payload_sum);
-  put(header, kSummed, crc32c(std::span(header).first(kSummed)));
   return header;
 }
 
@@ -62,6 +61,10 @@ Outgoing seal(Frame frame, uint32_t payload_sum) {
 
 Outgoing seal_pulse() {
   return {make_header(kPulse, {}, 0), nullptr};
+}
+
+void number(Outgoing& frame, uint32_t before) {
+  put(frame.header, kSummed, crc32c(std::span(frame.header).first(kSummed), before));
 }
 
 FrameReader::FrameReader(size_t max_payload_bytes) : max_payload_bytes_(max_payload_bytes), stage_(kStageBytes) {}
@@ -100,8 +103,8 @@ std::expected<void, std::string> FrameReader::parse(std::vector<Frame>& frames) 
 
 std::expected<void, std::string> FrameReader::begin(std::span<const std::byte> header, std::vector<Frame>& frames) {
   if (get<std::array<char, 4>>(header, 0) != kMagic) return wrong("bytes that are no frame");
-  if (get<uint32_t>(header, kSummed) != crc32c(header.first(kSummed)))
-    return wrong("wrong checksum of a frame's header");
+  if (get<uint32_t>(header, kSummed) != crc32c(header.first(kSummed), headers_++))
+    return wrong("wrong checksum of a frame's header, or a frame out of turn");
   const auto version = get<uint8_t>(header, 4), type = get<uint8_t>(header, 5);
   if (version != kVersion) return wrong("a frame of version " + std::to_string(version));
   if (type != kData && type != kPulse) return wrong("a frame of unknown type " + std::to_string(type));

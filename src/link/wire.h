@@ -19,7 +19,7 @@ namespace sinew::link {
 inline constexpr size_t kHeaderBytes = 48;
 using Header = std::array<std::byte, kHeaderBytes>;
 
-// A frame ready to be written: its header, then its payload as it is.
+// A frame ready to be written once it is numbered: its header, then its payload as it is.
 struct Outgoing {
   Header header;
   std::shared_ptr<const Bytes> payload;  // may be null
@@ -29,6 +29,9 @@ struct Outgoing {
 uint32_t payload_checksum(const Frame& frame);
 Outgoing seal(Frame frame, uint32_t payload_checksum);
 Outgoing seal_pulse();
+// The last thing before it is written: `before` frames and pulses went the same way on this connection. The header's
+// checksum begins with that count, so one that is missing, comes twice or out of turn is noticed.
+void number(Outgoing& frame, uint32_t before);
 
 // Bytes of one connection to frames. The owner reads into room() and says how many bytes came; big payloads are read
 // where they stay. Nothing is believed of a header but what its checksum vouches for, and no length is: memory grows
@@ -41,6 +44,7 @@ class FrameReader {
   // `count` bytes were put at the front of room(). Appends the frames that are now whole. The error is the reason to
   // close the connection; nothing may be asked of the reader after it.
   std::expected<void, std::string> took(size_t count, std::vector<Frame>& frames);
+  bool between_frames() const { return !payload_ && filled_ == 0; }
 
  private:
   std::expected<void, std::string> parse(std::vector<Frame>& frames);
@@ -50,6 +54,7 @@ class FrameReader {
   void grow(size_t bytes);
 
   const size_t max_payload_bytes_;
+  uint32_t headers_ = 0;          // read so far
   std::vector<std::byte> stage_;  // bytes not yet understood, [parsed_, filled_)
   size_t parsed_ = 0, filled_ = 0;
   Frame frame_;                      // the one whose payload is being read

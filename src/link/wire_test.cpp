@@ -12,13 +12,15 @@
 namespace sinew::link {
 namespace {
 
-Bytes bytes_of(const std::vector<Frame>& frames) {
+void append(Bytes& bytes, Outgoing sealed, uint32_t before) {
+  number(sealed, before);
+  bytes.insert(bytes.end(), sealed.header.begin(), sealed.header.end());
+  if (sealed.payload) bytes.insert(bytes.end(), sealed.payload->begin(), sealed.payload->end());
+}
+
+Bytes bytes_of(const std::vector<Frame>& frames, uint32_t before = 0) {
   Bytes bytes;
-  for (const Frame& frame : frames) {
-    const Outgoing sealed = seal(frame, payload_checksum(frame));
-    bytes.insert(bytes.end(), sealed.header.begin(), sealed.header.end());
-    if (sealed.payload) bytes.insert(bytes.end(), sealed.payload->begin(), sealed.payload->end());
-  }
+  for (const Frame& frame : frames) append(bytes, seal(frame, payload_checksum(frame)), before++);
   return bytes;
 }
 
@@ -103,6 +105,27 @@ TEST(FrameReader, MutilatedStreamsNeverGiveAnythingElse) {
   }
 }
 
+TEST(FrameReader, FramesThatAreMissingTwiceOrOutOfTurnAreNoticed) {
+  RandomStream random(random_key({6}));
+  const std::vector<Frame> frames = {frame_of(1, 0, 50), frame_of(2, 0, 50), frame_of(2, 0, 50), frame_of(3)};
+  const Bytes bytes = bytes_of(frames);
+  constexpr size_t kFrame = 98;
+  const auto piece = [&](size_t first, size_t count) {
+    return std::span(bytes).subspan(first * kFrame, count * kFrame);
+  };
+  const auto expect_noticed = [&](std::initializer_list<std::span<const std::byte>> pieces, size_t whole) {
+    Bytes stream;
+    for (const auto& one : pieces) stream.insert(stream.end(), one.begin(), one.end());
+    const Read read = read_all(stream, 200, random);
+    EXPECT_NE(read.trouble.find("out of turn"), std::string::npos) << read.trouble;
+    EXPECT_EQ(read.frames.size(), whole);
+  };
+  expect_noticed({piece(1, 2)}, 0);
+  expect_noticed({piece(0, 1), piece(2, 1)}, 1);
+  expect_noticed({piece(0, 2), piece(1, 2)}, 2);
+  expect_noticed({piece(0, 1), piece(2, 1), piece(1, 1)}, 1);
+}
+
 // A header that vouches for itself, with one field replaced.
 template <typename Value>
 Read with_field(size_t at, Value value, size_t most = 1 << 20) {
@@ -142,11 +165,8 @@ TEST(FrameReader, AsksForNoMoreThanAFewMebibytesOnAWord) {
 TEST(FrameReader, PulsesAreNotHandedOn) {
   RandomStream random(random_key({5}));
   Bytes bytes;
-  for (int i = 0; i < 5; ++i) {
-    const Outgoing pulse = seal_pulse();
-    bytes.insert(bytes.end(), pulse.header.begin(), pulse.header.end());
-  }
-  const Bytes frame = bytes_of({frame_of(9, 0, 10)});
+  for (uint32_t i = 0; i < 5; ++i) append(bytes, seal_pulse(), i);
+  const Bytes frame = bytes_of({frame_of(9, 0, 10)}, 5);
   bytes.insert(bytes.end(), frame.begin(), frame.end());
   const Read read = read_all(bytes, 60, random);
   EXPECT_EQ(read.trouble, "");

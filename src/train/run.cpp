@@ -30,6 +30,8 @@ Run::Run(const RunOptions& options, Disk& disk, Clock& clock)
 RunResult Run::train() {
   open();
   if (options_.join) join();
+  // The report of an earlier attempt. Who joins leaves it alone: the run may have ended just now.
+  if (decides()) disk_.remove_file(options_.run_directory + "/report.json");
   auto loaded = state_to_begin_with();
   start_reporting(loaded ? loaded->step : Step(0));
   say_start();

@@ -30,7 +30,6 @@ void Run::open() {
   resolved_yaml_ = spec::to_yaml(resolved_.written, resolved_.reasons);
   write_durably(disk_, options_.run_directory + "/resolved.yaml", resolved_yaml_);
   write_durably(disk_, options_.run_directory + "/environment.json", environment_json(machine));
-  disk_.remove_file(options_.run_directory + "/report.json");
 
   const spec::Job& job = resolved_.job;
   lengths_ = lengths_of(job, data_->info().train_size, data_->info().tokens_per_sample);

@@ -57,7 +57,7 @@ void Run::test(report::Outcome& outcome) {
 }
 
 void Run::fail(const Error& error) {
-  if (!decides()) return;
+  if (!decides() || (members_ && !members_->may_write())) return;  // one who was cut off has no say about the run
   if (pending_best_ && writer_ && writer_->wait(kFailedSaveSeconds)) submit_pending();
   report::Outcome outcome = outcome_of(state(), resolved_.job, data_->info());
   outcome.status = "failed";

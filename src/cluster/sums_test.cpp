@@ -1,0 +1,61 @@
+// Bits that change between a member and the coordinator: nothing is believed that does not have its sum.
+#include "cluster/line.h"
+#include "cluster/testing.h"
+
+namespace sinew::cluster::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+http::Request scale_call() {
+  return request_with("sesame", "POST", "/v1/scale", R"({"workers":3})");
+}
+
+TEST(Sums, WhateverCountsInACallIsInItsSum) {
+  const http::Request sent = scale_call();
+  EXPECT_TRUE(is_as_sent(sent));
+  for (const auto& change : std::vector<std::function<void(http::Request&)>>{
+           [](http::Request& call) { call.method = "PUT"; }, [](http::Request& call) { call.target = "/v1/scald"; },
+           [](http::Request& call) { call.headers["authorization"] = "Bearer sesamE"; },
+           [](http::Request& call) { call.body[11] = '9'; }}) {
+    http::Request changed = sent;
+    change(changed);
+    EXPECT_FALSE(is_as_sent(changed));
+  }
+}
+
+TEST(Sums, AChangedCallDoesNothing) {
+  Running coordinator(options_for(1));
+  http::Client client(coordinator.url());
+  http::Request changed = scale_call();
+  changed.body[11] = '9';
+  const auto refused = client.send(changed, kBound);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->status, 503);
+  EXPECT_THAT(refused->body, HasSubstr("changed on its way"));
+  EXPECT_EQ(coordinator.status()["wanted"], 1);
+  http::Request from_a_person = scale_call();
+  from_a_person.headers.erase(kSumHeader);
+  EXPECT_EQ(client.send(from_a_person, kBound)->status, 200);
+  EXPECT_EQ(coordinator.status()["wanted"], 3);
+}
+
+// Something that is no coordinator, or whose answers are changed on their way.
+TEST(Sums, AnAnswerWithoutItsSumIsAFailure) {
+  std::string sum;
+  const http::Server server({}, [&](const http::Request& request, const http::Answer& answer) {
+    http::Response response;
+    response.body = R"({"id":3})";
+    if (request.path == "/right") sum = sum_of(response);
+    if (!sum.empty()) response.headers[kSumHeader] = sum;
+    if (request.path == "/changed") response.body = R"({"id":7})";
+    answer(response);
+  });
+  const auto ask = [&](const std::string& path) { return call(server.url(), "sesame", "GET", path, "", kBound); };
+  EXPECT_THAT(error_of([&] { ask("/without"); }), HasSubstr("not as a coordinator sent it"));
+  EXPECT_EQ(ask("/right"), R"({"id":3})");
+  EXPECT_THAT(error_of([&] { ask("/changed"); }), HasSubstr("not as a coordinator sent it"));
+}
+
+}  // namespace
+}  // namespace sinew::cluster::testing

@@ -1,0 +1,253 @@
+"""Processes that have no business here, at the members' link ports and at the coordinator's: none gets in, none slows the
+group, and a new member still finds room."""
+import hashlib
+import hmac
+import os
+import pathlib
+import random
+import resource
+import socket
+import ssl
+import struct
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import group as gr
+import network as net
+import sinew_process as sp
+
+HELD = 300  # connections of a scanner, to every port: more than a member keeps unfinished
+WRONG_SECRET = 1
+WAIT = 120  # seconds for an answer or an end that has to come
+
+
+def call(address):
+    return socket.create_connection(address, timeout=WAIT)
+
+
+def read_all(connection):
+    """What comes until the end; a reset is an end."""
+    data = b""
+    try:
+        while more := connection.recv(1 << 16):
+            data += more
+    except ConnectionError:
+        pass
+    return data
+
+
+def hello_of(seen, sender):
+    """A hello as a member of the same job would say it, from a member nobody knows."""
+    return seen[:8] + struct.pack("<Q", sender) + seen[16:56] + os.urandom(32)
+
+
+def proof(secret, dialler, listener):
+    said = (b"sinew-link-1\x01" + dialler[8:16] + listener[8:16] + dialler[56:88] + listener[56:88] + dialler[24:56])
+    return hmac.new(secret, said, hashlib.sha256).digest()
+
+
+class Strangers:
+    """What they do to one address; each returns the connections that are to be held."""
+
+    def __init__(self, address, hello):
+        self.address, self.hello = address, hello
+        self.rng = random.Random(4)
+
+    def say(self, data):
+        with call(self.address) as one:
+            try:
+                one.sendall(data)
+                one.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass
+            return read_all(one)
+
+    def garbage(self):
+        for size in (1, 7, 88, 120, 5000, 1 << 18):
+            self.say(self.rng.randbytes(size))
+
+    def http(self):
+        self.say(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+
+    def tls(self):
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with call(self.address) as one:
+            try:
+                context.wrap_socket(one)
+            except (ssl.SSLError, OSError):
+                return
+        raise AssertionError("a port of the group speaks TLS")
+
+    def resets(self):
+        for _ in range(50):
+            one = call(self.address)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            one.close()
+
+    def giant_length(self):
+        self.say(b"SNWF" + struct.pack("<BBHQ", 1, 0, 1, 1 << 62) + bytes(32))
+
+    def hold(self):
+        return [call(self.address) for _ in range(HELD)]
+
+    def hold_half_hellos(self):
+        held = [call(self.address) for _ in range(20)]
+        for one in held:
+            one.sendall(self.hello[:40])
+        return held
+
+
+class Foreign(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.path = pathlib.Path(cls.folder.name)
+        cls.job = sp.write_job(cls.path, gr.ENDLESS)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.held = []
+        resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+        self.addCleanup(lambda: [one.close() for one in self.held])
+
+    def test_strangers(self):
+        group = gr.Group(self, self.job, self.path / "run")
+        group.until_complete()
+        before = group.status()
+        said, since = len(group.log()), time.monotonic()
+        addresses = [("127.0.0.1", int(one["address"].rsplit(":", 1)[1])) for one in before["members"]]
+        hellos = self.hellos(group)
+        self.assertEqual(len(hellos), 2)  # the member with the highest id is called by nobody
+        hello = next(iter(hellos.values()))
+        for address in [*addresses, group.where]:
+            strangers = Strangers(address, hello)
+            for act in (strangers.hold, strangers.garbage, strangers.http, strangers.tls, strangers.resets,
+                        strangers.giant_length, strangers.hold_half_hellos):
+                self.held += self.meanwhile(group, act)[0] or []
+        acts = [lambda: self.slow_hello(addresses[0], hello), lambda: self.wrong_calls(group)]
+        if os.environ.get("SINEW_LONG"):  # the coordinator's patience is longer
+            acts.append(lambda: self.slow_header(group.where))
+        for port, heard in hellos.items():
+            to = ("127.0.0.1", port)
+            acts += [lambda to=to, heard=heard: self.wrong_secret(to, heard), lambda to=to, heard=heard: self.replay(to, heard),
+                     lambda to=to, heard=heard: self.uninvited(group.line["secret"].encode(), to, heard)]
+        self.meanwhile(group, *acts)
+        after = group.status()
+        self.assertEqual([one["id"] for one in after["members"]], [one["id"] for one in before["members"]])
+        for word in ("lost", "joins", "is put out"):
+            self.assertNotIn(word, group.log(said))
+        print(f"\n  strangers: {len(self.held)} connections held; without a step for {group.watch.longest_gap(since):.2f} s at most")
+        group.kill(0)  # and there is still room for a new member
+        group.until_complete()
+        group.stop()
+        self.assertEqual(group.lives_that_failed(), [])
+        gr.assert_same_story(self, group.directory, gr.Calm(self.job, self.path / "calm"))
+
+    def meanwhile(self, group, *acts):
+        """Steps go on while these happen at once, and after them; what each returned."""
+        results = {}
+        threads = [threading.Thread(target=lambda i=i, act=act: results.update({i: self.result_of(act)}), daemon=True)
+                   for i, act in enumerate(acts)]
+        for thread in threads:
+            thread.start()
+        group.until_steps(2)
+        group.until(lambda: not any(thread.is_alive() for thread in threads), "they come to an end")
+        group.until_steps(2)
+        for result in results.values():
+            if isinstance(result, BaseException):
+                raise result
+        return [results[i] for i in range(len(acts))]
+
+    def result_of(self, act):
+        try:
+            return act()
+        except BaseException as error:
+            return error
+
+    def hellos(self, group):
+        """Port of a member's links -> a hello it was sent."""
+        return {gate.address[1]: gate.seen[-1] for gate in list(group.network.gates.values()) if gate.seen}
+
+    def shake(self, address, hello):
+        """Up to the listener's hello."""
+        one = call(address)
+        self.addCleanup(one.close)
+        one.sendall(hello)
+        heard = b""
+        while len(heard) < net.HELLO_BYTES:
+            more = one.recv(net.HELLO_BYTES - len(heard))
+            self.assertTrue(more, "the listener says nothing to a hello of its job")
+            heard += more
+        return one, heard
+
+    def wrong_secret(self, address, seen):
+        mine = hello_of(seen, 1 << 40)
+        one, theirs = self.shake(address, mine)
+        one.sendall(proof(b"not the secret", mine, theirs))
+        self.assertEqual(read_all(one), bytes([WRONG_SECRET]) + bytes(32))
+        one, theirs = self.shake(address, mine)
+        one.sendall(bytes(32))
+        self.assertEqual(read_all(one)[:1], bytes([WRONG_SECRET]))
+
+    def replay(self, address, seen):
+        """What a member once said, said again: the listener's number is another."""
+        one, theirs = self.shake(address, seen)
+        one.sendall(os.urandom(32))
+        self.assertEqual(read_all(one)[:1], bytes([WRONG_SECRET]))
+
+    def uninvited(self, secret, address, seen):
+        """It knows the secret but is in no view: it is let wait, nothing is read from it, and sent away in time."""
+        mine = hello_of(seen, 1 << 40)
+        one, theirs = self.shake(address, mine)
+        one.sendall(proof(secret, mine, theirs))
+        one.sendall(b"SNWF" + struct.pack("<BBHQ", 1, 0, 1, 1 << 62) + bytes(32))
+        answer = read_all(one)
+        self.assertEqual(answer[:1], b"\0")  # welcome; pulses may follow
+
+    def slow_hello(self, address, hello):
+        """Byte by byte, slower than a handshake may be: cut off before its end."""
+        with call(address) as one:
+            try:
+                for at in range(len(hello)):
+                    one.sendall(hello[at:at + 1])
+                    time.sleep(0.1)
+            except OSError:
+                return
+        self.fail("a hello of nine seconds was listened to")
+
+    def wrong_calls(self, group):
+        self.assertEqual(group.call("GET", "/v1/status", token="wrong")[0], 401)
+        self.assertEqual(group.call("POST", "/v1/scale", {"workers": 1}, token="x" * 1000)[0], 401)
+        self.assertEqual(group.call("POST", "/v1/lost", {"pid": 1, "why": "x"}, token="wrong")[0], 401)
+        stranger = {"life": "f" * 32, "address": "127.0.0.1:1", "host": "x", "pid": 1,
+                    "identity": {"job": "another", "machine": "another", "probe": "another"}}
+        self.assertEqual(group.call("POST", "/v1/join", stranger)[0], 403)
+        self.assertEqual(group.call("POST", "/v1/word", {"id": 1})[0], 400)
+        plain = Strangers(group.where, b"")
+        token = f"Authorization: Bearer {group.line['secret']}\r\n".encode()
+        large = b"POST /v1/join HTTP/1.1\r\nHost: x\r\n" + token + b"Content-Length: 9000000\r\n\r\n" + bytes(1 << 16)
+        self.assertIn(b" 413 ", plain.say(large)[:20])
+        self.assertIn(b" 431 ", plain.say(b"GET /healthz HTTP/1.1\r\nX: " + b"y" * (1 << 20))[:20])
+        self.assertIn(b" 400 ", plain.say(b"NONSENSE\r\n\r\n")[:20])
+
+    def slow_header(self, address):
+        with call(address) as one:
+            try:
+                for _ in range(2 * WAIT):
+                    one.sendall(b"G")
+                    time.sleep(0.5)
+            except OSError:
+                return
+        self.fail("a header was listened to without end")
+
+
+if __name__ == "__main__":
+    unittest.main()
