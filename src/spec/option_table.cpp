@@ -219,6 +219,13 @@ std::vector<Option> trainer_options() {
        "val_interval val_check_interval"},
       {"trainer.eval_batch_size", at<in, &T::eval_batch_size>(), whole(0, kBillion),
        "samples in a step of evaluation; 0: batch_size"},
+  };
+}
+
+std::vector<Option> ramp_options() {
+  using T = TrainerOptions;
+  constexpr auto in = &Job::trainer;
+  return {
       {"trainer.batch_size_ramp",
        at<in, &T::batch_size_ramp>(),
        list(whole(1, kBillion), 0, 64),
@@ -311,6 +318,7 @@ std::vector<Option> make_table() {
   append(table, source_options<&DataOptions::test>("data.test", "data.split.test of train"));
   append(table, data_options());
   append(table, trainer_options());
+  append(table, ramp_options());
   append(table, optimizer_options());
   append(table, run_options());
   append(table, workers_options());
