@@ -124,8 +124,9 @@ TEST_F(TimedRun, ABatchThatGrowsByTheStepIsTheSameAfterAResume) {
   job_.trainer.max_duration = {5, spec::Duration::Unit::epochs};
   job_.trainer.batch_size_ramp = {4, 8};
   job_.trainer.batch_size_ramp_interval = {5, spec::Duration::Unit::steps};
-  TickingClock whole, half(0.6), rest;
+  TickingClock whole;
   const RunResult calm = run_for(whole);
+  TickingClock half(whole.seconds() / 2), rest;
   EXPECT_EQ(calm.step.value, 5 + 5 + 17);  // 5 * 64 samples: 20, then 40, then 260 by 16 in ragged epochs
   std::filesystem::remove_all(folder_ + "/checkpoints");
   EXPECT_EQ(run_for(half).exit_code, kResumable);
