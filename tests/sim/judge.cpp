@@ -38,8 +38,7 @@ Judge::Told Judge::told() const {
             .effects = effects_};
   for (const Attempt& attempt : attempts_) {
     told.steps += static_cast<int64_t>(attempt.after.size());
-    told.recomputed += attempt.computed;
-    for (const auto& [step, after] : attempt.after) told.recomputed -= job_.shape(step).shards;
+    for (const auto& [shard, by] : attempt.computed) told.recomputed += static_cast<int64_t>(by.size()) - 1;
   }
   return told;
 }
@@ -81,16 +80,21 @@ int64_t Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint
                        .members = {computing.begin(), computing.end()},
                        .after = {},
                        .before = state,
-                       .delivered = {}});
+                       .computed = {}});
   return static_cast<int64_t>(attempts_.size()) - 1;
 }
 
 // ---- steps ---------------------------------------------------------------------------------------------------------
 
-void Judge::delivers(int64_t attempt, int64_t step, int64_t pid) {
-  Attempt& of = attempts_[static_cast<size_t>(attempt)];
-  ++of.computed;
-  ++of.delivered[pid][step];
+// A result is computed once while it lives, but by one that does not know yet that its work moved to others.
+void Judge::delivers(int64_t attempt, int64_t step, int64_t shard, int64_t pid) {
+  auto& by = attempts_[static_cast<size_t>(attempt)].computed[{step, shard}];
+  for (const int64_t before : by) {
+    if (!is_disturbed(before) && !is_disturbed(pid))
+      complain("process " + number(pid) + " computes shard " + number(shard) + " of step " + number(step) +
+               ", and process " + number(before) + " has it");
+  }
+  by.push_back(pid);
 }
 
 void Judge::commits(const Commit& commit) {
@@ -110,13 +114,6 @@ void Judge::commits(const Commit& commit) {
   if (!wrong.empty()) complain(step + " is not what one undisturbed member gets: " + wrong);
   if (Job::next_state(numbers, expected.rows, expected.root) != commit.after)
     complain(step + " has another digest than one undisturbed member's");
-}
-
-// Its results of the last two steps may not have reached anybody. Nor may any of one that was put out: it may have been
-// a group of its own, while a new coordinator went on with another that it knew of.
-void Judge::gone(int64_t attempt, int64_t pid, int64_t last_step, bool put_out) {
-  Attempt& of = attempts_[static_cast<size_t>(attempt)];
-  for (const auto& [step, count] : of.delivered[pid]) of.may_be_lost += put_out || step >= last_step - 1 ? count : 0;
 }
 
 // ---- what the world sees -------------------------------------------------------------------------------------------
@@ -143,12 +140,12 @@ void Judge::ends(int code) {
   if (!all_made) return complain("the run ends and its last step was not made");
   if (durable_ != job_.rounds()) complain("the run ends and its last state is not durable");
   for (const Attempt& attempt : attempts_) {
-    int64_t needed = 0;
-    for (const auto& [step, after] : attempt.after) needed += job_.shape(step).shards;
-    if (attempt.computed < needed) complain("fewer shards were computed than the steps have");
-    if (attempt.computed - needed > attempt.may_be_lost)
-      complain(number(attempt.computed - needed) + " shards were computed twice, and at most " +
-               number(attempt.may_be_lost) + " were lost");
+    for (const auto& [step, after] : attempt.after) {
+      for (int64_t shard = 0; shard < job_.shape(step).shards; ++shard) {
+        if (!attempt.computed.contains({step, shard}))
+          complain("nobody computed shard " + number(shard) + " of step " + number(step));
+      }
+    }
   }
 }
 

@@ -43,13 +43,14 @@ class Judge {
   void view(const cluster::View& heard);  // by a member
   // A member begins to compute with the others of a fresh view; its attempt.
   int64_t begins(MemberId id, const cluster::View& view, int64_t step, uint64_t state);
-  void delivers(int64_t attempt, int64_t step, int64_t pid);
+  void delivers(int64_t attempt, int64_t step, int64_t shard, int64_t pid);
   void commits(const Commit& commit);
   void durable(int64_t step);
   // Something others see is about to change on the disk.
   void effect(int64_t pid, bool leads, double confirmed, const std::string& path);
-  // A life ended: what it held may be computed anew.
-  void gone(int64_t attempt, int64_t pid, int64_t last_step, bool put_out);
+  // Something was done to this process, or it ended: its life may be over, and what it has may be computed anew.
+  void disturbed(int64_t pid) { disturbed_.insert(pid); }
+  bool is_disturbed(int64_t pid) const { return disturbed_.contains(pid); }
   void stops() { stops_ = true; }  // the only worker was told to leave
   void ends(int code);
   void complain(const std::string& what);
@@ -64,11 +65,10 @@ class Judge {
  private:
   struct Attempt {
     int64_t begins_at = 0;
-    std::set<MemberId> members;         // who began it
-    std::map<int64_t, uint64_t> after;  // behind each step
-    uint64_t before = 0;                // the first
-    int64_t computed = 0, may_be_lost = 0;
-    std::map<int64_t, std::map<int64_t, int64_t>> delivered;  // by process and step
+    std::set<MemberId> members;                                            // who began it
+    std::map<int64_t, uint64_t> after;                                     // behind each step
+    uint64_t before = 0;                                                   // the first
+    std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> computed;  // by step and shard: by whom
   };
 
   World& world_;
@@ -77,6 +77,7 @@ class Judge {
   std::set<MemberId> ids_;
   std::map<Generation, std::string> views_;
   std::vector<Attempt> attempts_;
+  std::set<int64_t> disturbed_;
   int64_t durable_ = 0, effects_ = 0;
   bool stops_ = false;
 };

@@ -109,7 +109,7 @@ void Story::happens(const Trouble& trouble) {
       return;
     case Trouble::Kind::cut_coordinator:
       if (Worker* worker = anyone()) {
-        worker->touched = true;
+        scene_.judge.disturbed(worker->pid);
         const double seconds = scene_.world.random.uniform(0.2, 4);
         scene_.world.say("-- process " + std::to_string(worker->pid) + " does not reach the coordinator for " +
                          std::to_string(seconds) + " s");
@@ -128,7 +128,8 @@ void Story::cut_links() {
   const uint64_t ways = 1 + random.below(3);
   for (Worker* other : living()) {
     if (other == one || random.below(2) == 0) continue;
-    one->touched = other->touched = true;
+    scene_.judge.disturbed(one->pid);
+    scene_.judge.disturbed(other->pid);
     scene_.world.say("-- links between processes " + std::to_string(one->pid) + " and " + std::to_string(other->pid) +
                      " carry nothing " +
                      (ways == 1   ? "forth"
@@ -143,7 +144,8 @@ void Story::cut_links() {
 void Story::reset_link() {
   Worker *one = anyone(), *other = anyone();
   if (one == other) return;
-  one->touched = other->touched = true;
+  scene_.judge.disturbed(one->pid);
+  scene_.judge.disturbed(other->pid);
   scene_.world.say("-- the link between processes " + std::to_string(one->pid) + " and " + std::to_string(other->pid) +
                    " breaks");
   scene_.network.reset(one->address(), other->address());

@@ -57,7 +57,7 @@ class Worker {
   void kill();
   void stop();
   void go_on();
-  void ask_to_leave() { asked_to_leave_ = true; }
+  void ask_to_leave();
 
   const std::optional<ProcessEnd>& end() const { return end_; }
   const std::string& address() const { return address_; }
@@ -66,8 +66,6 @@ class Worker {
   void waits_for_the_disk();
   bool leads() const { return place_ && place_->lead(); }
   double confirmed() const { return confirmed_; }
-  // Something was done to it, or to its connections, after which its life may end.
-  bool touched = false;
 
  private:
   enum class Stage { joining, waits_for_seat, waits_for_state, trains, ends, over };

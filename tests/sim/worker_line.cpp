@@ -54,10 +54,9 @@ void Worker::end_life(ProcessEnd end, const std::string& why) {
   scene_.world.say("process " + std::to_string(pid) + " " + to_string(end) + ": " + why);
   process.die();
   scene_.network.died(address_);
-  if (began_ && end != ProcessEnd{0, 0})
-    scene_.judge.gone(training_.attempt, pid, training_.step, end.code == kAnotherLife);
-  if (began_ && end.code == kAnotherLife && !touched && place_->view() && !place_->joining())
+  if (began_ && end.code == kAnotherLife && !scene_.judge.is_disturbed(pid) && place_->view() && !place_->joining())
     scene_.judge.complain("process " + std::to_string(pid) + " computed, was not disturbed, and was put out: " + why);
+  scene_.judge.disturbed(pid);
 }
 
 void Worker::kill() {
@@ -65,9 +64,14 @@ void Worker::kill() {
 }
 
 void Worker::stop() {
-  touched = true;
+  scene_.judge.disturbed(pid);
   process.stop();
   scene_.network.stopped(address_);
+}
+
+void Worker::ask_to_leave() {
+  scene_.judge.disturbed(pid);
+  asked_to_leave_ = true;
 }
 
 void Worker::go_on() {

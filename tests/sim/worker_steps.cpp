@@ -145,7 +145,7 @@ void Worker::work(size_t at) {
     const double seconds = scene_.shard_seconds * pace_ * scene_.world.random.uniform(0.5, 1.5);
     return later(seconds, [this, at, step, numbers, shard = turn.shard] {
       group_->deliver(shard, scene_.job.leaf(step, shard.value, numbers));
-      scene_.judge.delivers(training_.attempt, step, pid);
+      scene_.judge.delivers(training_.attempt, step, shard.value, pid);
       lanes_[at].busy = false;
       wake();
     });
