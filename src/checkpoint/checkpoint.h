@@ -150,6 +150,7 @@ struct WriterOptions {
   // `best` moves, a checkpoint is deleted, here or in the mirror. False: that attempt is not made and not repeated; the
   // next snapshot brings its own. Empty: always this process's turn.
   std::function<bool()> may_write = nullptr;
+  bool thread = true;  // false: nothing happens but in work(), for a simulation
 };
 
 struct WriterStatus {
@@ -177,6 +178,8 @@ class Writer {
   WriterStatus status() const;
   // Waits until nothing is being written, at most `timeout_seconds`; false on timeout.
   bool wait(double timeout_seconds);
+  // What the thread does, here and now, for a Writer without one: one piece of work; false: there is none.
+  bool work();
 
  private:
   struct State;

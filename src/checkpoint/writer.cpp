@@ -188,31 +188,36 @@ struct Writer::State {
     there.tidy(kept_best(), options.keep, step);
   }
 
+  // One snapshot, or `best` pointed anew.
+  void work(std::unique_lock<std::mutex>& lock) {
+    busy = true;
+    best_changed = false;
+    std::optional<OwnedSnapshot> owned = std::exchange(waiting, std::nullopt);
+    lock.unlock();
+    if (owned) {
+      write(std::move(*owned));
+    } else if (std::string trouble; !attempt("'best' was not pointed", trouble, [&] { point_best(); })) {
+      set_trouble(std::move(trouble));
+    }
+    lock.lock();
+    busy = false;
+    changed.notify_all();
+  }
+
   void run() {
     be_modest();
     std::unique_lock lock(mutex);
     while (true) {
       changed.wait(lock, [&] { return stopping || !idle(); });
       if (idle()) return;  // stopping, and nothing is left to do
-      busy = true;
-      best_changed = false;
-      std::optional<OwnedSnapshot> owned = std::exchange(waiting, std::nullopt);
-      lock.unlock();
-      if (owned) {
-        write(std::move(*owned));
-      } else if (std::string trouble; !attempt("'best' was not pointed", trouble, [&] { point_best(); })) {
-        set_trouble(std::move(trouble));
-      }
-      lock.lock();
-      busy = false;
-      changed.notify_all();
+      work(lock);
     }
   }
 };
 
 Writer::Writer(Disk& disk, WriterOptions options, Clock& clock)
     : state_(std::make_unique<State>(disk, std::move(options), clock)) {
-  state_->thread = std::thread([state = state_.get()] { state->run(); });
+  if (state_->options.thread) state_->thread = std::thread([state = state_.get()] { state->run(); });
 }
 
 Writer::~Writer() {
@@ -221,7 +226,7 @@ Writer::~Writer() {
     state_->stopping = true;
   }
   state_->changed.notify_all();
-  state_->thread.join();
+  if (state_->thread.joinable()) state_->thread.join();
 }
 
 bool Writer::ready() const {
@@ -261,6 +266,14 @@ bool Writer::wait(double timeout_seconds) {
   std::unique_lock lock(state_->mutex);
   return state_->changed.wait_for(lock, std::chrono::duration<double>(std::max(timeout_seconds, 0.0)),
                                   [&] { return state_->idle(); });
+}
+
+bool Writer::work() {
+  std::unique_lock lock(state_->mutex);
+  SINEW_CHECK(!state_->thread.joinable());
+  if (state_->idle()) return false;
+  state_->work(lock);
+  return true;
 }
 
 }  // namespace sinew::checkpoint

@@ -99,6 +99,7 @@ std::string worker_ended(double now, Supervision& state, pid_t pid, const Proces
   if (state.over) return "";
   if (worker.asked || worker.killed) {
     if (state.stop_since && end == ProcessEnd{kResumable, 0}) end_run(now, state, kResumable, true, "");
+    if (end == ProcessEnd{kDone, 0}) end_run(now, state, kDone, true, "");  // before it came to leaving
     return name_of(worker) + " left";
   }
   const bool young = now - worker.started < options.young_seconds;

@@ -178,6 +178,19 @@ TEST(Supervision, ScalesUpAndDownByTheNewest) {
   EXPECT_FALSE(world.state.over);
 }
 
+TEST(Supervision, AWorkerThatEndsTheRunBeforeItCameToLeavingEndsIt) {
+  World world(2);
+  world.begin(40);
+  world.last = coordinator_told(world.now, world.state, 1, 40, {});
+  world.settle();
+  ASSERT_TRUE(world.state.workers[1].asked);
+  world.end_worker(0, {0, SIGKILL});
+  world.end_worker(0, {0, 0});  // the one that was asked
+  ASSERT_TRUE(world.state.over);
+  world.end_worker(0, {1, 0});  // its successor was turned away: the run is over
+  EXPECT_EQ(world.state.over->code, 0);
+}
+
 TEST(Supervision, WhoDoesNotLeaveIsKilled) {
   World world(2);
   world.begin(10);

@@ -3,13 +3,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
-#include <limits>
 #include <thread>
 
 #include "base/error.h"
 #include "base/random.h"
+#include "cluster/conversation.h"
 #include "cluster/line.h"
-#include "cluster/words.h"
 
 namespace sinew::cluster {
 namespace {
@@ -31,11 +30,8 @@ std::string new_life(const ClientOptions& options, const void* self, Clock& cloc
   return text;
 }
 
-// What others wait for goes out at once; the rest travels with the next pulse.
-bool matters(const Told& before, const Told& after) {
-  const auto generation = [](const Told& told) { return told.view ? told.view->generation : Generation(); };
-  return before.phase != after.phase || generation(before) != generation(after) || before.lost != after.lost ||
-         before.finished != after.finished || before.taken_requests != after.taken_requests;
+std::string trouble_in(const std::expected<http::Response, http::Failure>& response) {
+  return response ? trouble_of(*response).error : response.error().what;
 }
 
 }  // namespace
@@ -44,107 +40,66 @@ struct Client::State {
   ClientOptions options;
   ClientEvents events;
   Clock& clock;
-  const std::string life;
-  MemberId id;
   Line word_line, news_line;
 
   std::mutex delivering;  // held while an answer is acted upon: events come one at a time, and in order
   mutable std::mutex mutex;
   std::condition_variable changed;
-  Told told;
-  bool dirty = true;         // something to say before the next pulse
-  bool introducing = false;  // the coordinator asked who this is
-  bool stopping = false, over = false;
-  Generation have;
-  std::string key;
-  std::vector<ControlRequest> requests;
-  std::optional<int64_t> finished;
-  bool knows_end = false;  // and the coordinator was not told that yet, or was: it may be told again
-  double reached = 0;      // when a coordinator last answered
-  double confirmed = -std::numeric_limits<double>::infinity();
-  std::string trouble = "no answer yet";
+  Conversation talk;
+  bool dirty = true;  // something to say before the next pulse
+  bool stopping = false;
   std::thread speaker, listener;
 
   State(const ClientOptions& options_given, ClientEvents events_given, Clock& clock_given)
       : options(options_given),
         events(std::move(events_given)),
         clock(clock_given),
-        life(new_life(options, this, clock)),
         word_line(options),
         news_line(options),
-        reached(clock.monotonic_seconds()) {}
+        talk(options, new_life(options, this, clock)) {}
 
   // ---- joining -----------------------------------------------------------------------------------------------------
 
   void join() {
-    const std::string body = to_json(JoinCall{{options.address, options.host, options.pid, options.identity}, life});
+    const std::string body = talk.join_call();
     const double began = clock.monotonic_seconds();
     double pause = kFirstPause;
     for (;;) {
       const auto response = word_line.send("POST", "/v1/join", body, kWordSeconds);
-      if (response && joined(*response)) return;
-      trouble = response ? trouble_of(*response).error : response.error().what;
+      if (response && talk.joined(*response, clock.monotonic_seconds())) return;
       const double waited = clock.monotonic_seconds() - began;
       if (waited + pause > options.patience_seconds) {
-        throw Error("no coordinator to join: " + trouble, "is the run still going on, and is this its address?");
+        throw Error("no coordinator to join: " + trouble_in(response),
+                    "is the run still going on, and is this its address?");
       }
       clock.sleep_seconds(pause);
       pause = std::min(2 * pause, kLongestPause);
     }
   }
 
-  bool joined(const http::Response& response) {
-    if (response.status >= 500) return false;
-    if (response.status != 200) {
-      const Trouble refused = trouble_of(response);
-      throw Error(refused.error, refused.hint);
-    }
-    const auto json = parse_json(response.body);
-    const auto given = json ? whole_of(*json, "id", 1) : std::nullopt;
-    if (!given) return false;
-    id = MemberId(*given);
-    reached = clock.monotonic_seconds();
-    return true;
-  }
-
   // ---- speaking ----------------------------------------------------------------------------------------------------
 
-  Word word_now() const {
-    Word word;
-    word.id = id;
-    word.life = life;
-    word.have = have;
-    word.key = key;
-    word.knows_end = knows_end;
-    word.told = told;
-    word.acts = told.view ? told.view->generation : Generation();
-    if (!introducing) return word;
-    word.introduction = Introduction{options.address, options.host, options.pid, options.identity};
-    word.requests = requests;
-    return word;
-  }
-
   void wait(std::unique_lock<std::mutex>& lock, double seconds, const bool& unless) {
-    changed.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return stopping || over || unless; });
+    changed.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return stopping || talk.over() || unless; });
   }
 
   void speak() {
     double pause = kFirstPause;
     std::unique_lock lock(mutex);
-    while (!over) {
+    while (!talk.over()) {
       wait(lock, options.pulse_seconds, dirty);
-      if (over || (stopping && !dirty)) return;
+      if (talk.over() || (stopping && !dirty)) return;
       const bool last = stopping;
-      const Word word = word_now();
+      const std::string word = talk.word();
       dirty = false;
       const double sent = clock.monotonic_seconds();
       lock.unlock();
-      const auto response = word_line.send("POST", "/v1/word", to_json(word), kWordSeconds);
+      const auto response = word_line.send("POST", "/v1/word", word, kWordSeconds);
       const bool answered = response && take(*response, sent);
       lock.lock();
       if (answered) pause = kFirstPause;
       if (answered || last) continue;
-      note_failure(lock, response ? trouble_of(*response).error : response.error().what);
+      note_failure(lock, trouble_in(response));
       const bool never = false;
       wait(lock, pause, never);
       pause = std::min(2 * pause, kLongestPause);
@@ -157,17 +112,15 @@ struct Client::State {
   void listen() {
     double pause = kFirstPause;
     std::unique_lock lock(mutex);
-    while (!over && !stopping) {
-      const std::string target = "/v1/news?id=" + std::to_string(id.value) + "&life=" + life +
-                                 "&have=" + std::to_string(have.value) + "&key=" + key +
-                                 "&knows_end=" + (knows_end ? "1" : "0");
+    while (!talk.over() && !stopping) {
+      const std::string target = talk.news_target();
       const double sent = clock.monotonic_seconds();
       lock.unlock();
       const auto response = news_line.send("GET", target, "", kNewsSeconds);
       const bool answered = response && take(*response, sent);
       lock.lock();
       const bool never = false;
-      if (answered && !introducing) {
+      if (answered && !talk.introducing()) {
         pause = kFirstPause;
         continue;
       }
@@ -179,71 +132,31 @@ struct Client::State {
   // ---- what an answer says -----------------------------------------------------------------------------------------
 
   bool take(const http::Response& response, double sent) {
-    if (response.status != 200) return false;
-    const auto news = news_of(response.body);
-    if (!news) return false;
     const std::lock_guard one_at_a_time(delivering);
-    std::unique_lock lock(mutex);
-    if (over) return true;
-    reached = clock.monotonic_seconds();
-    if (news->who) {
-      introducing = dirty = true;
-      changed.notify_all();
-      return true;
-    }
-    introducing = false;
-    if (news->out) {
-      end(lock, *news->out);
-      return true;
-    }
-    if (news->seated) confirmed = std::max(confirmed, sent);
-    act_upon(*news, lock);
-    return true;
-  }
-
-  void act_upon(const News& news, std::unique_lock<std::mutex>& lock) {
-    if (news.view && news.view->generation > have) {
-      have = news.view->generation;
-      std::erase_if(told.lost, [&](const auto& peer) { return news.view->find(peer.first) == nullptr; });
-      lock.unlock();
-      if (events.on_view) events.on_view(*news.view);
-      lock.lock();
-    }
-    if (news.requests && news.key != key) {
-      key = news.key;
-      requests = *news.requests;
-      const auto list = requests;
-      lock.unlock();
-      if (events.on_requests) events.on_requests(list);
-      lock.lock();
-    }
-    if (news.finished && !knows_end) {
-      knows_end = dirty = true;
-      lock.unlock();
-      if (events.on_finished) events.on_finished(*news.finished);
-      lock.lock();
+    Heard heard;
+    {
+      const std::lock_guard lock(mutex);
+      heard = talk.hear(response, sent, clock.monotonic_seconds());
+      dirty = dirty || heard.speak;
       changed.notify_all();
     }
-  }
-
-  // Put out, once. Nothing comes after it.
-  void end(std::unique_lock<std::mutex>& lock, const std::string& why) {
-    over = true;
-    confirmed = -std::numeric_limits<double>::infinity();
-    changed.notify_all();
-    lock.unlock();
-    if (events.on_out) events.on_out(why);
-    lock.lock();
+    if (heard.view && events.on_view) events.on_view(*heard.view);
+    if (heard.requests && events.on_requests) events.on_requests(*heard.requests);
+    if (heard.finished && events.on_finished) events.on_finished(*heard.finished);
+    if (heard.out && events.on_out) events.on_out(*heard.out);
+    return heard.understood;
   }
 
   void note_failure(std::unique_lock<std::mutex>& lock, const std::string& what) {
-    trouble = what;
-    if (over || stopping || clock.monotonic_seconds() - reached <= options.patience_seconds) return;
+    if (stopping) return;
     lock.unlock();
     {
       const std::lock_guard one_at_a_time(delivering);
       std::unique_lock again(mutex);
-      if (!over) end(again, "no coordinator for so long that this member gives up: " + what);
+      const auto out = talk.failed(what, clock.monotonic_seconds());
+      again.unlock();
+      if (out && events.on_out) events.on_out(*out);
+      changed.notify_all();
     }
     lock.lock();
   }
@@ -270,22 +183,20 @@ Client::~Client() {
 }
 
 MemberId Client::id() const {
-  return state_->id;
+  return state_->talk.id();
 }
 
 void Client::tell(const std::function<void(Told&)>& change) {
   State& state = *state_;
   const std::lock_guard lock(state.mutex);
-  const Told before = state.told;
-  change(state.told);
-  if (!matters(before, state.told)) return;
+  if (!state.talk.tell(change)) return;
   state.dirty = true;
   state.changed.notify_all();
 }
 
 bool Client::leased(double seconds) const {
   const std::lock_guard lock(state_->mutex);
-  return !state_->over && state_->clock.monotonic_seconds() - state_->confirmed < seconds;
+  return state_->talk.leased(state_->clock.monotonic_seconds(), seconds);
 }
 
 }  // namespace sinew::cluster

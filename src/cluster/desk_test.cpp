@@ -135,6 +135,28 @@ TEST(Desk, ASuccessorTakesTheNewestViewThatAnyoneTells) {
   EXPECT_FALSE(speakers[1].news.out);
 }
 
+// The first to speak again may be one that only joins.
+TEST(Desk, ASuccessorThatHeardNobodyWhoComputesYetWaitsForThem) {
+  Desk first(options_for(2), {0, 0});
+  auto speakers = group(first, 2, 0);
+  Speaker joiner("joiner");
+  joiner.join(first, 1);
+  const Reply reply = first.word(to_json(joiner.word), {1.1, 1.1});
+  joiner.word.told.view = news_of(reply.body)->view;
+  ASSERT_TRUE(joiner.word.told.view);
+  joiner.word.have = joiner.word.acts = joiner.word.told.view->generation;
+  joiner.word.told.phase = Phase::joining;
+  Desk second(options_for(2, 100), {10, 10});
+  for (const double now : {10.1, 10.6, 11.1, 11.6}) {
+    joiner.speak(second, now);
+    for (Speaker& speaker : speakers) speaker.speak(second, now + 0.05);
+  }
+  for (const Speaker& speaker : speakers) {
+    EXPECT_FALSE(speaker.news.out);
+    EXPECT_TRUE(speaker.news.seated);
+  }
+}
+
 TEST(Desk, ASuccessorsNumbersStayAwayFromItsPredecessors) {
   Desk first(options_for(2), {0, 0});
   auto speakers = group(first, 2, 0);

@@ -283,7 +283,7 @@ void apply(const Decision& decision, double now, ClusterState& state) {
       if (before != nullptr && !before->joining && before->share != seat.share) state.shares_changed = now;
     }
     state.view = decision.view;
-  } else if (state.view) {
+  } else if (state.view && now >= state.listens_until) {  // before, those who compute may not have spoken yet
     const auto computing = state.view->computing();
     const bool buried =
         std::none_of(computing.begin(), computing.end(), [&](MemberId id) { return state.members.contains(id); });

@@ -113,26 +113,41 @@ void Group::begin(int64_t shards, std::vector<int64_t> lengths, std::string note
 }
 
 std::optional<ShardIndex> Group::next_shard() {
-  State& state = *state_;
-  std::unique_lock lock(state.mutex);
+  std::unique_lock lock(state_->mutex);
   while (true) {
-    state.check_alive();
-    SINEW_CHECK(state.open, state.round);
-    Open& open = *state.open;
-    if (state.records.contains(open.round)) return std::nullopt;
-    if (open.plan && !open.plan->todo.empty()) {
-      const int64_t shard = open.plan->todo.front();
-      open.plan->todo.pop_front();
-      open.leaves[static_cast<size_t>(shard)].state = LeafSlot::State::in_hand;
-      if (open.first_mine && !(*open.first_mine)[static_cast<size_t>(shard)]) ++state.counts.healed;
-      return ShardIndex(shard);
-    }
-    if (auto work = state.claim()) {
-      state.do_work(*work, lock);
-    } else {
-      state.wait(lock);
-    }
+    const Turn turn = state_->take_turn(lock);
+    if (turn.kind == Turn::Kind::shard) return turn.shard;
+    if (turn.kind == Turn::Kind::over) return std::nullopt;
+    if (turn.kind == Turn::Kind::idle) state_->wait(lock);
   }
+}
+
+Group::Turn Group::turn() {
+  std::unique_lock lock(state_->mutex);
+  return state_->take_turn(lock);
+}
+
+Group::Turn Group::State::take_turn(std::unique_lock<std::mutex>& lock) {
+  check_alive();
+  SINEW_CHECK(open, round);
+  if (records.contains(open->round)) return {Turn::Kind::over, {}};
+  if (open->plan && !open->plan->todo.empty()) {
+    const int64_t shard = open->plan->todo.front();
+    open->plan->todo.pop_front();
+    open->leaves[static_cast<size_t>(shard)].state = LeafSlot::State::in_hand;
+    if (open->first_mine && !(*open->first_mine)[static_cast<size_t>(shard)]) ++counts.healed;
+    return {Turn::Kind::shard, ShardIndex(shard)};
+  }
+  if (auto work = claim()) {
+    do_work(*work, lock);
+    return {Turn::Kind::worked, {}};
+  }
+  if (clock.monotonic_seconds() - moved > options.patience_seconds) {
+    throw Error("round " + std::to_string(open->round) + " has not moved for " +
+                    std::to_string(std::llround(options.patience_seconds)) + " s; " + waiting_for(),
+                "look at the log of the member it waits for, and at the coordinator's");
+  }
+  return {Turn::Kind::idle, {}};
 }
 
 // The result counts if nobody came or went meanwhile.
@@ -163,11 +178,6 @@ void Group::State::do_work(const Work& work, std::unique_lock<std::mutex>& lock)
 
 void Group::State::wait(std::unique_lock<std::mutex>& lock) {
   const double began = clock.monotonic_seconds();
-  if (began - moved > options.patience_seconds) {
-    throw Error("round " + std::to_string(open->round) + " has not moved for " +
-                    std::to_string(std::llround(options.patience_seconds)) + " s; " + waiting_for(),
-                "look at the log of the member it waits for, and at the coordinator's");
-  }
   changed.wait_for(lock, std::chrono::milliseconds(200));
   counts.waited_seconds += clock.monotonic_seconds() - began;
 }

@@ -90,6 +90,13 @@ class Group {
   // A shard to compute; nullopt: the round's root is here. In between it works on sums and waits. Every lane calls it
   // until it says nullopt. Throws PutOut, or Error when patience ends.
   std::optional<ShardIndex> next_shard();
+  // The same for whoever has no thread to wait in: one look, at most one piece of work on sums. `idle`: nothing can be
+  // done until a frame, a view or a result comes.
+  struct Turn {
+    enum class Kind { shard, worked, idle, over } kind = Kind::idle;
+    ShardIndex shard;
+  };
+  Turn turn();
   void deliver(ShardIndex shard, std::optional<Leaf> leaf);  // nullopt: an absent leaf
   // After nullopt: writes the root's rows to `out` (absent rows are left alone) and ends the round.
   Root finish(const std::vector<float*>& out);
@@ -129,7 +136,7 @@ class Member {
   bool joining() const;  // a joining seat: take the state from receive_state()
   bool leased() const;   // see cluster::Client::leased
 
-  void check() const;    // throws PutOut when this life is over
+  void check() const;  // throws PutOut when this life is over
 
   // A joiner: the donor's snapshot and the round it was taken before. Blocks (bounded); throws PutOut when the donor is
   // lost or the view forgets this member.

@@ -133,6 +133,7 @@ struct Group::State {
   void send(Outbox& outbox);  // without the lock
   void send_to_others(Kind kind, int64_t of_round, int64_t part, Payload payload, bool joiners, Outbox& outbox) const;
   link::Frame frame(Kind kind, int64_t of_round, int64_t part, Payload payload) const;
+  Turn take_turn(std::unique_lock<std::mutex>& lock);
   void do_work(const Work& work, std::unique_lock<std::mutex>& lock);
   void wait(std::unique_lock<std::mutex>& lock);
 

@@ -6,10 +6,10 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "group/group.h"
+#include "group/place.h"
 #include "group/state_transfer.h"
 
 namespace sinew::group {
@@ -52,16 +52,15 @@ struct Member::State {
   bool may_tell = false;
   std::mutex mutex;
   std::condition_variable changed;
-  bool ready = false;  // group and client stand
-  std::optional<cluster::View> view;
+  bool ready = false;                   // group and client stand
+  std::optional<cluster::View> newest;  // maybe not acted on yet
+  std::optional<Place> place;           // once this member has an id
   std::string out;
   std::optional<int64_t> finished;
   std::vector<cluster::ControlRequest> requests;
-  std::set<MemberId> wants_state;  // joiners whose donor this member is, not served yet
-  std::set<MemberId> served;
   StateReceiver received;
   std::deque<Parcel> parcels;
-  bool closing = false, told_caught_up = false;
+  bool closing = false;
   std::atomic<bool> lead{false}, joining{false}, state_wanted{false};
   std::thread sender;
 };
@@ -101,7 +100,8 @@ void Member::State::join() {
   {
     const std::lock_guard lock(mutex);
     ready = true;
-    first = view;
+    place.emplace(me);
+    first = newest;
     already_out = out;
   }
   if (first) act_on(*first);
@@ -113,8 +113,8 @@ void Member::State::on_view(const cluster::View& newer) {
   const std::lock_guard one_at_a_time(adopting);
   {
     const std::lock_guard lock(mutex);
-    if (view && view->generation >= newer.generation) return;
-    view = newer;
+    if (newest && newest->generation >= newer.generation) return;
+    newest = newer;
     if (!ready) return;  // join() acts on it
   }
   act_on(newer);
@@ -123,27 +123,15 @@ void Member::State::on_view(const cluster::View& newer) {
 // Only with `adopting` held.
 void Member::State::act_on(const cluster::View& newer) {
   group->adopt(newer);
-  const cluster::Seat* seat = newer.find(me);
   {
     const std::lock_guard lock(mutex);
-    lead = newer.lead() == me;
-    joining = seat != nullptr && seat->joining;
-    std::set<MemberId> wants;
-    for (const cluster::Seat& other : newer.seats) {
-      if (other.joining && other.donor == me && !served.contains(other.id)) wants.insert(other.id);
-    }
-    wants_state = std::move(wants);
-    state_wanted = !wants_state.empty();
+    place->take(newer);
+    lead = place->lead();
+    joining = place->joining();
+    state_wanted = place->owes_state();
   }
   changed.notify_all();
-  line->tell([&](cluster::Told& told) {
-    using Phase = cluster::Member::Phase;
-    told.view = newer;
-    std::erase_if(told.lost, [&](const auto& lost) { return newer.find(lost.first) == nullptr; });
-    if (seat == nullptr || told.phase == Phase::leaving || told.phase == Phase::finished) return;
-    if (!seat->joining) told.phase = Phase::computing;
-    if (seat->joining && told.phase == Phase::waiting) told.phase = Phase::joining;
-  });
+  line->tell([&](cluster::Told& told) { place->tell_view(told); });
 }
 
 void Member::State::on_out(const std::string& why) {
@@ -175,8 +163,7 @@ void Member::State::on_lost(MemberId peer, const std::string& why) {
 
 bool Member::State::still_joins(MemberId joiner) {
   const std::lock_guard lock(mutex);
-  const cluster::Seat* seat = closing || !view ? nullptr : view->find(joiner);
-  return seat != nullptr && seat->joining;
+  return !closing && place->joins(joiner);
 }
 
 void Member::State::send(const Parcel& parcel, MemberId joiner) {
@@ -208,9 +195,8 @@ Member::Member(MemberOptions options, Clock& clock, double wait_seconds)
     : state_(std::make_unique<State>(std::move(options), clock)) {
   state_->join();
   std::unique_lock lock(state_->mutex);
-  const bool seated = state_->changed.wait_for(lock, std::chrono::duration<double>(wait_seconds), [&] {
-    return !state_->out.empty() || (state_->view && state_->view->find(state_->me) != nullptr);
-  });
+  const bool seated = state_->changed.wait_for(lock, std::chrono::duration<double>(wait_seconds),
+                                               [&] { return !state_->out.empty() || state_->place->seated(); });
   if (!state_->out.empty()) throw PutOut(state_->out);
   if (!seated) throw PutOut("no place in the group within " + std::to_string(static_cast<int>(wait_seconds)) + " s");
 }
@@ -267,9 +253,7 @@ void Member::boundary(const std::function<checkpoint::OwnedSnapshot()>& take) {
       std::make_shared<checkpoint::OwnedSnapshot>(take()), state_->group->round(), state_->group->history(), {}};
   {
     const std::lock_guard lock(state_->mutex);
-    parcel.joiners.assign(state_->wants_state.begin(), state_->wants_state.end());
-    state_->served.insert(state_->wants_state.begin(), state_->wants_state.end());
-    state_->wants_state.clear();
+    parcel.joiners = state_->place->serve();
     state_->state_wanted = false;
     state_->parcels.push_back(std::move(parcel));
   }
@@ -277,8 +261,12 @@ void Member::boundary(const std::function<checkpoint::OwnedSnapshot()>& take) {
 }
 
 void Member::maybe_caught_up() {
-  if (!state_->joining || state_->told_caught_up || state_->group->ahead()) return;
-  state_->told_caught_up = true;
+  if (!state_->joining) return;
+  const bool ahead = state_->group->ahead();
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (!state_->place->wants_to_compute(ahead)) return;
+  }
   state_->client->tell([](cluster::Told& told) { told.phase = cluster::Member::Phase::caught_up; });
 }
 

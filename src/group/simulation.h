@@ -35,28 +35,29 @@ struct Expected {  // of one round
   Root root;
 };
 
-// What is computed, and what a single process would get.
+// What is computed: pure functions of the seed, the round, and the state behind all rounds before.
 class Job {
  public:
-  Job(uint64_t seed, int64_t rounds);
+  Job(uint64_t seed, std::vector<RoundShape> shapes) : seed_(seed), shapes_(std::move(shapes)) {}
   int64_t rounds() const { return static_cast<int64_t>(shapes_.size()); }
   const RoundShape& shape(int64_t round) const { return shapes_[static_cast<size_t>(round)]; }
   std::optional<Leaf> leaf(int64_t round, int64_t shard, uint64_t state) const;
+  // What a single process gets.
+  Expected expected(int64_t round, uint64_t state) const;
   // The state behind a round. Also what start_at is told.
   static uint64_t next_state(uint64_t state, const std::vector<std::vector<float>>& rows, const Root& root);
-  uint64_t state(int64_t round) const { return states_[static_cast<size_t>(round)]; }  // before it
-  // What is wrong with this root; empty: nothing.
-  std::string difference(int64_t round, const std::vector<std::vector<float>>& rows, const Root& root) const;
 
  private:
-  Expected expected(int64_t round, uint64_t state) const;
   uint64_t seed_;
   std::vector<RoundShape> shapes_;
-  std::vector<Expected> expected_;
-  std::vector<uint64_t> states_;
 };
 
-std::string merge(std::string_view left, std::string_view right);
+std::vector<RoundShape> random_shapes(uint64_t seed, int64_t rounds);
+// What is wrong with this root; empty: nothing.
+std::string difference(const Expected& right, const std::vector<std::vector<float>>& rows, const Root& root);
+// The tree's arithmetic on small bytes: they tell the shape of the tree.
+std::string joined(std::string_view left, std::string_view right);
+std::string merge(std::string_view left, std::string_view right);  // the same, slow now and then
 std::vector<std::vector<float>> blank(const std::vector<int64_t>& lengths);
 
 // ---- the members ---------------------------------------------------------------------------------------------------
@@ -144,6 +145,8 @@ class Town {
   // -- for the members
   const Script script_;
   const Job job_;
+  std::vector<Expected> expected_;  // by round
+  std::vector<uint64_t> states_;    // before each round, and behind the last
   World world_;
   RandomStream random_;
   mutable std::mutex mutex_;

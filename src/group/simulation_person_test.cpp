@@ -122,7 +122,7 @@ bool Person::start() {
     const cluster::Seat* seat = view.find(id);
     if (asked_to_end) throw PutOut("asked to end");
     if (seat != nullptr && !seat->joining) {
-      state_ = town_.job_.state(0);
+      state_ = town_.states_.front();
       group_->start_at(0, state_);
       return true;
     }
@@ -174,8 +174,8 @@ void Person::rounds() {
     std::vector<float*> out;
     for (auto& row : rows) out.push_back(row.data());
     const Root root = group_->finish(out);
-    const auto difference = town_.job_.difference(round, rows, root);
-    EXPECT_EQ(difference, "") << "seed " << town_.script_.seed << ", round " << round << ", member " << id;
+    const auto wrong = difference(town_.expected_[static_cast<size_t>(round)], rows, root);
+    EXPECT_EQ(wrong, "") << "seed " << town_.script_.seed << ", round " << round << ", member " << id;
     state_ = Job::next_state(state_, rows, root);
     {
       const std::lock_guard lock(mutex_);

@@ -10,9 +10,14 @@ namespace sinew::group::simulation {
 
 Town::Town(const Script& script, World world)
     : script_(script),
-      job_(script.seed, script.rounds),
+      job_(script.seed, random_shapes(script.seed, script.rounds)),
       world_(std::move(world)),
       random_(random_key({script.seed, 5})) {
+  states_.push_back(script.seed);
+  for (int64_t round = 0; round < job_.rounds(); ++round) {
+    expected_.push_back(job_.expected(round, states_.back()));
+    states_.push_back(Job::next_state(states_.back(), expected_.back().rows, expected_.back().root));
+  }
   const auto add = [&](int count, void (Town::*action)()) {
     for (int i = 0; i < count; ++i) actions_.emplace_back([this, action] { (this->*action)(); });
   };

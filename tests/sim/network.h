@@ -1,0 +1,70 @@
+// Links between simulated members, as link.h promises them: whole, in order, or lost, once. Between links anything may
+// overtake anything.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "link/link.h"
+#include "world.h"
+
+namespace sinew::sim {
+
+class Network {
+ public:
+  explicit Network(World& world) : world_(world) {}
+
+  std::unique_ptr<link::Links> join(const Process& process, link::Events events);
+  // The process of the member with this address died, or stands still: its peers notice, sooner or later.
+  void died(const std::string& address);
+  void stopped(const std::string& address);
+  // Nothing of what one sends the other arrives for so long; then what is still wanted does.
+  void cut(const std::string& from, const std::string& to, double seconds);
+  void reset(const std::string& a, const std::string& b);
+
+ private:
+  friend class SimulatedLinks;
+  struct End {  // what a member holds for a peer it wants
+    std::string address;
+    enum class Is { waiting, standing, lost } is = Is::waiting;
+    std::deque<link::Frame> queue = {};  // while it waits
+    int64_t number = 0;                  // of this connection
+    double last_arrival = 0;             // what was sent to this member last arrives then: nothing overtakes it
+  };
+  struct Node {
+    std::string address;
+    const Process& process;
+    link::Events events;
+    std::optional<MemberId> me = std::nullopt;
+    bool gone = false;
+    std::map<MemberId, End> ends = {};
+  };
+
+  Node* at(const std::string& address);
+  Node* of(MemberId id);
+  bool is_cut(const Node& from, const Node& to) const { return cuts_.contains({from.address, to.address}); }
+  double latency();
+  void connect(Node& node, const std::vector<link::Peer>& peers);
+  void send(Node& node, MemberId to, link::Frame frame);
+  void meet(Node& node, MemberId peer);
+  void stand(Node& a, Node& b);
+  void transmit(Node& from, Node& to, Event arrival);
+  void lose(Node& node, MemberId peer, const std::string& why);
+  void hang_up(Node& node, MemberId peer, const std::string& why);
+  void lose_if_silent(const std::string& from, const std::string& to, int64_t cut);
+  void leave(Node& node, const std::string& why);
+
+  World& world_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::map<std::pair<std::string, std::string>, int64_t> cuts_;  // from, to: number of the cut
+  std::map<std::pair<std::string, std::string>, std::vector<Event>> held_;
+  int64_t numbers_ = 0;
+};
+
+}  // namespace sinew::sim

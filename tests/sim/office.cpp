@@ -1,0 +1,115 @@
+#include "office.h"
+
+#include <map>
+#include <sstream>
+
+namespace sinew::sim {
+namespace {
+
+constexpr double kTickSeconds = 0.05, kHoldSeconds = 5;  // as cli/coordinator.cpp and cluster/coordinator.cpp
+
+http::Response response_of(cluster::Reply reply) {
+  http::Response response;
+  response.status = reply.status;
+  response.body = std::move(reply.body);
+  return response;
+}
+
+std::map<std::string, std::string> query_of(const std::string& target) {
+  std::map<std::string, std::string> query;
+  std::istringstream words(target.substr(target.find('?') + 1));
+  for (std::string word; std::getline(words, word, '&');) {
+    const size_t equal = word.find('=');
+    query[word.substr(0, equal)] = word.substr(equal + 1);
+  }
+  return query;
+}
+
+}  // namespace
+
+Office::Office(World& world, int64_t pid_given, const cluster::CoordinatorOptions& options)
+    : pid(pid_given), process(world), world_(world), desk_(options, moment()) {
+  tick();
+}
+
+void Office::tick() {
+  desk_.tick(moment());
+  settle();
+  process.after(kTickSeconds, [this] { tick(); });
+}
+
+cluster::Reply Office::reply(const std::string& method, const std::string& path, const std::string& body) {
+  if (method == "GET") return desk_.status(moment());
+  if (path == "/v1/join") return desk_.join(body, moment());
+  if (path == "/v1/word") return desk_.word(body, moment());
+  if (path == "/v1/lost") return desk_.lost(body, moment());
+  if (path == "/v1/scale") return desk_.scale(body, moment());
+  return desk_.control(body, moment());
+}
+
+void Office::handle(const std::string& method, const std::string& target, const std::string& body, Answer answer) {
+  if (target.starts_with("/v1/news?")) {
+    const auto poll = cluster::poll_of(query_of(target));
+    if (!poll) return answer(response_of(poll.error()));
+    waiting_.push_back({*poll, std::move(answer), world_.now() + kHoldSeconds});
+  } else {
+    answer(response_of(reply(method, target, body)));
+  }
+  settle();
+}
+
+// Everyone who waits and for whom there is something now.
+void Office::settle() {
+  for (auto one = waiting_.begin(); one != waiting_.end();) {
+    auto reply = desk_.news(one->poll, moment());
+    if (!reply && world_.now() >= one->until) reply = desk_.nothing_new(one->poll, moment());
+    if (!reply) {
+      ++one;
+      continue;
+    }
+    one->answer(response_of(std::move(*reply)));
+    one = waiting_.erase(one);
+  }
+  const auto due = desk_.due();
+  if (!due) return;
+  process.after(std::max(0.0, *due - world_.now()), [this] {
+    desk_.tick(moment());
+    settle();
+  });
+}
+
+void Office::die() {
+  process.die();
+  for (Waiting& one : waiting_) one.answer(std::nullopt);
+  waiting_.clear();
+}
+
+double Post::latency() {
+  const double seconds = world_.random.uniform(0.0001, 0.003);
+  return world_.chance(0.02) ? seconds * 50 : seconds;
+}
+
+void Post::cut(int64_t pid, double seconds) {
+  cuts_.insert(pid);
+  world_.after(seconds, [this, pid] { cuts_.erase(cuts_.find(pid)); });
+}
+
+// One answer comes, or the failure: at the latest when the patience ends.
+void Post::call(int64_t pid, const Process& from, const std::string& method, const std::string& target,
+                const std::string& body, double timeout_seconds, Answer answer) {
+  const auto once = [answered = std::make_shared<bool>(false), answer](std::optional<http::Response> response) {
+    if (!std::exchange(*answered, true)) answer(std::move(response));
+  };
+  from.after(timeout_seconds, [once] { once(std::nullopt); });
+  if (cuts_.contains(pid)) return;
+  if (!office) return from.after(latency(), [once] { once(std::nullopt); });
+  const auto back = [this, pid, &from, once](std::optional<http::Response> response) {
+    if (!cuts_.contains(pid)) from.after(latency(), [once, response] { once(response); });
+  };
+  world_.after(latency(), [there = office, method, target, body, back] {
+    if (!there->process.alive()) return back(std::nullopt);
+    there->handle(method, target, body, back);
+  });
+}
+
+}  // namespace sinew::sim

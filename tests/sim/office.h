@@ -1,0 +1,63 @@
+// The coordinator as a simulated process: the real Desk behind simulated calls, as Coordinator has it behind HTTP.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "cluster/desk.h"
+#include "http/http.h"
+#include "world.h"
+
+namespace sinew::sim {
+
+using Answer = std::function<void(std::optional<http::Response>)>;  // none: the call failed
+
+class Office {
+ public:
+  Office(World& world, int64_t pid, const cluster::CoordinatorOptions& options);
+
+  const int64_t pid;
+  const Process process;
+  void handle(const std::string& method, const std::string& target, const std::string& body, Answer answer);
+  std::optional<int64_t> over() const { return desk_.over(world_.now()); }
+  void die();  // whoever waits for an answer gets none
+
+ private:
+  struct Waiting {
+    cluster::Poll poll;
+    Answer answer;
+    double until = 0;
+  };
+  cluster::Moment moment() const { return {world_.now(), world_.wall_seconds()}; }
+  cluster::Reply reply(const std::string& method, const std::string& path, const std::string& body);
+  void tick();
+  void settle();
+
+  World& world_;
+  cluster::Desk desk_;
+  std::list<Waiting> waiting_;
+};
+
+// How calls reach whichever coordinator there is.
+class Post {
+ public:
+  explicit Post(World& world) : world_(world) {}
+
+  std::shared_ptr<Office> office;  // null: nobody listens
+  // Nothing passes between this process and the coordinator.
+  void cut(int64_t pid, double seconds);
+  void call(int64_t pid, const Process& from, const std::string& method, const std::string& target,
+            const std::string& body, double timeout_seconds, Answer answer);
+
+ private:
+  double latency();
+
+  World& world_;
+  std::multiset<int64_t> cuts_;
+};
+
+}  // namespace sinew::sim

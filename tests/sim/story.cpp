@@ -1,0 +1,176 @@
+#include "story.h"
+
+#include <algorithm>
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+namespace sinew::sim {
+namespace {
+
+using cli::ChaosEvent;
+
+constexpr int64_t kChaosEvents = 12, kTroubles = 8;
+constexpr double kEverySeconds = 1.5;  // between two events of the plan
+constexpr double kPatienceSeconds = 300;
+
+std::vector<group::simulation::RoundShape> random_shapes(uint64_t seed) {
+  RandomStream random(derive(random_key({seed}), "shapes"));
+  const auto shards = static_cast<int64_t>(1 + random.below(12));
+  const int64_t large[] = {300, 2500, 6000};
+  const std::vector<int64_t> lengths = {large[random.below(3)], static_cast<int64_t>(random.below(700)), 1};
+  std::vector<group::simulation::RoundShape> shapes(30 + random.below(40), {.shards = shards, .lengths = lengths});
+  for (size_t step = 9; step < shapes.size(); step += 10) shapes[step].lengths.clear();  // as an evaluation
+  return shapes;
+}
+
+}  // namespace
+
+Story::Story(uint64_t seed)
+    : seed_(seed),
+      scene_(seed, random_shapes(seed)),
+      begins_with_(static_cast<int64_t>(1 + scene_.world.random.below(8))) {
+  scene_.save_every = static_cast<int64_t>(3 + scene_.world.random.below(8));
+  scene_.shard_seconds = scene_.world.random.uniform(0.02, 0.2);
+  scene_.disk.before_write = [this] { scene_.at_the_disk.back()->waits_for_the_disk(); };
+  scene_.disk.before_rename = [this](const std::string& path) {
+    const Worker& worker = *scene_.at_the_disk.back();
+    if (!worker.process.alive()) throw checkpoint::WorldStopped();
+    scene_.judge.effect(worker.pid, worker.leads(), worker.confirmed(), path);
+  };
+}
+
+void Story::play() {
+  World& world = scene_.world;
+  scene_.disk.make_directories("/run/checkpoints");
+  scene_.disk.sync_directory("/");
+  scene_.disk.sync_directory("/run");
+  begin_supervision(begins_with_);
+  double end = 0;
+  for (const ChaosEvent& event : cli::chaos_plan(seed_, begins_with_, kChaosEvents, kEverySeconds)) {
+    world.after(1 + event.at, [this, event] { happens(event); });
+    end = 1 + event.at;
+  }
+  for (int64_t i = 0; i < kTroubles; ++i) {
+    using Kind = Trouble::Kind;
+    // Those that end everything are rarer than the others.
+    const Kind kinds[] = {Kind::cut_links,       Kind::cut_links,   Kind::cut_coordinator, Kind::cut_coordinator,
+                          Kind::reset_link,      Kind::request,     Kind::request,         Kind::request,
+                          Kind::all_workers_die, Kind::machine_dies};
+    const Trouble trouble{world.random.uniform(1, end), kinds[world.random.below(std::size(kinds))]};
+    world.after(trouble.at, [this, trouble] { happens(trouble); });
+  }
+  world.run(end + kPatienceSeconds);
+  if (!world.stopped()) scene_.judge.complain("the run does not end");
+  for (const auto& worker : workers_) worker->process.die();
+}
+
+std::vector<Worker*> Story::living() const {
+  std::vector<Worker*> found;
+  for (const auto& worker : workers_) {
+    if (!worker->end() && worker->is_told()) found.push_back(worker.get());
+  }
+  return found;
+}
+
+Worker* Story::anyone() {
+  const auto there = living();
+  return there.empty() ? nullptr : there[scene_.world.random.below(there.size())];
+}
+
+// What `sinew chaos` does to a run.
+void Story::happens(const ChaosEvent& event) {
+  const auto there = living();
+  if (there.empty()) return;
+  scene_.world.say("-- " + to_string(event));
+  const auto picked = [&](uint64_t offset) { return there[(event.pick + offset) % there.size()]; };
+  switch (event.kind) {
+    case ChaosEvent::Kind::kill_worker: return picked(0)->kill();
+    case ChaosEvent::Kind::kill_two: picked(0)->kill(); return picked(1)->kill();
+    case ChaosEvent::Kind::pause_worker:
+      picked(0)->stop();
+      return scene_.world.after(event.seconds, [worker = picked(0)] { worker->go_on(); });
+    case ChaosEvent::Kind::kill_coordinator:
+      if (scene_.post.office) scene_.post.office->die();
+      return;
+    case ChaosEvent::Kind::scale:
+      return post("/v1/scale", nlohmann::json({{"workers", event.workers}}).dump(), [](const auto&) {});
+  }
+}
+
+void Story::happens(const Trouble& trouble) {
+  switch (trouble.kind) {
+    case Trouble::Kind::cut_links: return cut_links();
+    case Trouble::Kind::reset_link: return reset_link();
+    case Trouble::Kind::machine_dies: return machine_dies();
+    case Trouble::Kind::request: return request();
+    case Trouble::Kind::all_workers_die:
+      scene_.world.say("-- all workers die");
+      for (Worker* worker : living()) worker->kill();
+      return;
+    case Trouble::Kind::cut_coordinator:
+      if (Worker* worker = anyone()) {
+        scene_.judge.disturbed(worker->pid);
+        const double seconds = scene_.world.random.uniform(0.2, 4);
+        scene_.world.say("-- process " + std::to_string(worker->pid) + " does not reach the coordinator for " +
+                         std::to_string(seconds) + " s");
+        scene_.post.cut(worker->pid, seconds);
+      }
+      return;
+  }
+}
+
+// From one to some of the others, the other way, or both.
+void Story::cut_links() {
+  Worker* one = anyone();
+  if (one == nullptr) return;
+  RandomStream& random = scene_.world.random;
+  const double seconds = random.uniform(0.1, 8);
+  const uint64_t ways = 1 + random.below(3);
+  for (Worker* other : living()) {
+    if (other == one || random.below(2) == 0) continue;
+    scene_.judge.disturbed(one->pid);
+    scene_.judge.disturbed(other->pid);
+    scene_.world.say("-- links between processes " + std::to_string(one->pid) + " and " + std::to_string(other->pid) +
+                     " carry nothing " +
+                     (ways == 1   ? "forth"
+                      : ways == 2 ? "back"
+                                  : "at all") +
+                     " for " + std::to_string(seconds) + " s");
+    if ((ways & 1) != 0) scene_.network.cut(one->address(), other->address(), seconds);
+    if ((ways & 2) != 0) scene_.network.cut(other->address(), one->address(), seconds);
+  }
+}
+
+void Story::reset_link() {
+  Worker *one = anyone(), *other = anyone();
+  if (one == other) return;
+  scene_.judge.disturbed(one->pid);
+  scene_.judge.disturbed(other->pid);
+  scene_.world.say("-- the link between processes " + std::to_string(one->pid) + " and " + std::to_string(other->pid) +
+                   " breaks");
+  scene_.network.reset(one->address(), other->address());
+}
+
+// With everything on it, and what the disk had not been made to keep. Somebody starts the run again.
+void Story::machine_dies() {
+  scene_.world.say("-- the machine dies");
+  supervisors_.back()->die();
+  for (const auto& worker : workers_) worker->kill();
+  if (scene_.post.office) scene_.post.office->die();
+  scene_.post.office.reset();
+  scene_.disk.crash(RandomKey{scene_.world.random.bits64()});
+  scene_.world.after(scene_.world.random.uniform(0.1, 1), [this] {
+    if (!supervisors_.back()->alive()) begin_supervision(begins_with_);
+  });
+}
+
+void Story::request() {
+  RandomStream& random = scene_.world.random;
+  const bool rate = random.below(2) == 0;
+  const nlohmann::json body = {{"kind", rate ? "learning_rate" : "batch_size"},
+                               {"value", rate ? random.uniform(0.1, 2) : static_cast<double>(1 + random.below(100))}};
+  scene_.world.say("-- a person asks for " + body.dump());
+  post("/v1/control", body.dump(), [](const auto&) {});
+}
+
+}  // namespace sinew::sim

@@ -1,0 +1,140 @@
+// A worker process of the simulated run: what distribute/ and train/ do around group::Group, with the real parts of a
+// member (the conversation with the coordinator, its place, the state on its way, the checkpoint writer) and the
+// arithmetic of the group's simulation instead of a model.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/process.h"
+#include "checkpoint/faulty_disk.h"
+#include "cluster/conversation.h"
+#include "group/group.h"
+#include "group/place.h"
+#include "group/state_transfer.h"
+#include "judge.h"
+#include "network.h"
+#include "office.h"
+#include "world.h"
+
+namespace sinew::sim {
+
+class Worker;
+
+// Where the workers of a story live.
+struct Scene {
+  Scene(uint64_t seed, std::vector<group::simulation::RoundShape> shapes)
+      : world(seed), network(world), post(world), job(seed, std::move(shapes)), judge(world, job) {}
+  World world;
+  Network network;
+  Post post;
+  checkpoint::FaultyDisk disk;
+  const group::simulation::Job job;
+  Judge judge;
+  int64_t save_every = 5;
+  double shard_seconds = 0.03;
+  std::vector<Worker*> at_the_disk;  // whose thread is in a call of the disk; the last one's runs
+};
+
+// What training is about: all of it is in a checkpoint and in what a joiner is sent.
+struct Training {
+  int64_t step = 0;
+  uint64_t state = 0;
+  Control control;
+  std::string note;     // said with the step before; takes effect at this one
+  int64_t attempt = 0;  // for the judge
+};
+
+class Worker {
+ public:
+  Worker(Scene& scene, int64_t pid);
+
+  const int64_t pid;
+  const Process process;
+  void kill();
+  void stop();
+  void go_on();
+  void ask_to_leave();
+
+  const std::optional<ProcessEnd>& end() const { return end_; }
+  const std::string& address() const { return address_; }
+  bool seated() const { return group_ && place_->seated(); }
+  bool is_told() const { return group_ != nullptr; }  // the coordinator knows of it
+  void waits_for_the_disk();
+  bool leads() const { return place_ && place_->lead(); }
+  double confirmed() const { return confirmed_; }
+
+ private:
+  enum class Stage { joining, waits_for_seat, waits_for_state, trains, ends, over };
+  struct Lane {
+    bool busy = false, done = false;
+  };
+
+  // -- worker_line.cpp: the coordinator and the other members
+  void later(double seconds, Event event);
+  void guarded(const Event& event);
+  void join();
+  void seat_at(MemberId id);
+  void speak();
+  void listen();
+  bool take(const http::Response& response, double sent);
+  void act_on(const cluster::View& view);
+  void tell(const std::function<void(cluster::Told&)>& change);
+  void on_frame(MemberId from, link::Frame frame);
+  void send_state(std::shared_ptr<const checkpoint::OwnedSnapshot> snapshot, int64_t round, uint64_t history,
+                  MemberId joiner);
+  void wake();
+  void end_life(ProcessEnd end, const std::string& why);
+
+  // -- worker_steps.cpp: the run
+  void proceed();
+  void start_from_disk();
+  void start_from_donor();
+  void start(int64_t round, std::optional<uint64_t> history);
+  void boundary();
+  void one_turn();
+  std::string poll();
+  void work(size_t lane);
+  void finish_step();
+  void obey(const std::string& note);
+  void save();
+  void write();
+  void wind_up();
+  checkpoint::OwnedSnapshot snapshot() const;
+  void restore(const checkpoint::Loaded& loaded);
+
+  Scene& scene_;
+  const double pace_;
+  std::string address_;
+  cluster::ClientOptions client_;
+  std::unique_ptr<cluster::Conversation> talk_;
+  std::unique_ptr<link::Links> links_;
+  std::unique_ptr<group::Group> group_;
+  std::optional<group::Place> place_;
+  group::StateReceiver received_;
+  std::unique_ptr<checkpoint::Writer> writer_;
+
+  bool dirty_ = true, speaking_ = false, awake_ = false, writing_ = false;
+  int64_t pulse_ = 0;
+  double word_pause_ = 0.02, news_pause_ = 0.02, confirmed_ = -1e9, told_at_ = 0;
+  std::vector<cluster::ControlRequest> requests_;
+  std::optional<int64_t> finished_;
+  std::string out_;
+
+  Stage stage_ = Stage::joining;
+  Training training_;
+  std::vector<Lane> lanes_;
+  std::optional<Control> computes_with_;  // in the open round
+  std::optional<int64_t> stop_code_;
+  int64_t given_ = 0;
+  bool asked_to_leave_ = false, leaving_ = false, began_ = false, looks_ = false;
+  std::optional<double> told_finished_at_;
+  double next_try_ = 0;
+  int tries_ = 0;
+  std::optional<ProcessEnd> end_;
+};
+
+}  // namespace sinew::sim

@@ -1,0 +1,264 @@
+// A worker's run: what train/run.cpp does, with numbers instead of a model.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "worker.h"
+
+namespace sinew::sim {
+namespace {
+
+using Phase = cluster::Member::Phase;
+using nlohmann::json;
+
+constexpr double kTellSeconds = 0.2, kLookSeconds = 0.02, kFinishedSeconds = 10;  // as distribute/members.cpp
+constexpr double kBetweenTriesSeconds = 0.1;
+constexpr int kTries = 300;
+
+}  // namespace
+
+// Wherever the step thread waits, it looks whether what it waits for has come.
+void Worker::proceed() {
+  if (stage_ != Stage::joining && !out_.empty() && stage_ != Stage::ends) throw group::PutOut(out_);
+  switch (stage_) {
+    case Stage::waits_for_seat:
+      if (!place_->seated()) return;
+      if (!place_->joining()) return start_from_disk();
+      stage_ = Stage::waits_for_state;
+      return proceed();
+    case Stage::waits_for_state:
+      if (received_.complete()) start_from_donor();
+      return;
+    case Stage::trains:
+      for (size_t lane = 0; lane < lanes_.size() && computes_with_; ++lane) work(lane);
+      return;
+    case Stage::ends: return wind_up();
+    case Stage::joining:
+    case Stage::over: return;
+  }
+}
+
+// ---- the beginning -------------------------------------------------------------------------------------------------
+
+void Worker::start_from_disk() {
+  const auto newest = checkpoint::load_newest(scene_.disk, "/run/checkpoints");
+  if (!newest.loaded && !newest.damaged.empty()) return scene_.judge.complain("every checkpoint is damaged");
+  if (newest.loaded) restore(*newest.loaded);
+  training_.attempt = scene_.judge.begins(talk_->id(), *place_->view(), training_.step, training_.state);
+  start(0, std::nullopt);
+}
+
+void Worker::start_from_donor() {
+  const int64_t round = received_.round();
+  const uint64_t history = received_.history();
+  restore(received_.result());
+  start(round, history);
+}
+
+void Worker::start(int64_t round, std::optional<uint64_t> history) {
+  began_ = true;
+  group_->start_at(round, training_.state, history);
+  stage_ = Stage::trains;
+  later(scene_.world.random.uniform(0, 0.05), [this] { one_turn(); });
+}
+
+// ---- a step --------------------------------------------------------------------------------------------------------
+
+void Worker::boundary() {
+  if (place_->owes_state()) {
+    const auto taken = std::make_shared<const checkpoint::OwnedSnapshot>(snapshot());
+    for (const MemberId joiner : place_->serve()) {
+      scene_.world.say("process " + std::to_string(pid) + " sends its state of step " + std::to_string(training_.step) +
+                       " to member " + std::to_string(joiner.value));
+      later(scene_.world.random.uniform(0, 0.3), [this, taken, round = group_->round(), history = group_->history(),
+                                                  joiner] { send_state(taken, round, history, joiner); });
+    }
+  }
+  if (place_->wants_to_compute(group_->ahead())) tell([](cluster::Told& told) { told.phase = Phase::caught_up; });
+  if (scene_.world.now() - told_at_ < kTellSeconds) return;
+  told_at_ = scene_.world.now();
+  const double speed = static_cast<double>(lanes_.size()) / (pace_ * scene_.shard_seconds);
+  tell([&](cluster::Told& told) {
+    told.step = training_.step;
+    told.speed = speed * scene_.world.random.uniform(0.9, 1.1);
+  });
+}
+
+void Worker::one_turn() {
+  boundary();
+  obey(std::exchange(training_.note, ""));
+  if (stop_code_ || training_.step >= scene_.job.rounds()) {
+    stage_ = Stage::ends;
+    return wind_up();
+  }
+  const std::string note = poll();
+  const auto& shape = scene_.job.shape(training_.step);
+  group_->begin(shape.shards, shape.lengths, note);
+  computes_with_ = training_.control;
+  lanes_.assign(lanes_.size(), Lane());
+  proceed();
+}
+
+// What people ask for goes with this step and takes effect at the next.
+std::string Worker::poll() {
+  json entries = json::array();
+  if (asked_to_leave_ && !leaving_) {
+    leaving_ = group_->view().computing().size() > 1;
+    if (leaving_) tell([](cluster::Told& told) { told.phase = Phase::leaving; });
+    if (!leaving_) {
+      scene_.judge.stops();
+      entries.push_back({{"kind", "stop"}, {"value", 75.0}});
+    }
+    asked_to_leave_ = false;
+  }
+  if (place_->lead()) {
+    if (given_ > 0) {
+      std::erase_if(requests_, [&](const auto& request) { return request.number <= given_; });
+      tell([&](cluster::Told& told) { told.taken_requests = std::max(told.taken_requests, given_); });
+      given_ = 0;
+    }
+    for (const cluster::ControlRequest& request : requests_) {
+      given_ = std::max(given_, request.number);
+      entries.push_back({{"kind", request.kind}, {"value", request.value}});
+    }
+  }
+  return entries.empty() ? "" : entries.dump();
+}
+
+void Worker::obey(const std::string& note) {
+  if (note.empty()) return;
+  for (const json& entry : json::parse(note)) {
+    const std::string kind = entry.at("kind");
+    if (kind == "learning_rate") training_.control.learning_rate = entry.at("value");
+    if (kind == "batch_size") training_.control.batch_size = entry.at("value");
+    if (kind == "stop") stop_code_ = entry.at("value").get<int64_t>();
+  }
+}
+
+void Worker::work(size_t at) {
+  if (!process.alive() || !computes_with_ || lanes_[at].busy || lanes_[at].done) return;
+  lanes_[at].busy = true;
+  const group::Group::Turn turn = group_->turn();
+  using Kind = group::Group::Turn::Kind;
+  if (turn.kind == Kind::shard) {
+    const int64_t step = training_.step;
+    const uint64_t numbers = computes_with_->with(training_.state);
+    const double seconds = scene_.shard_seconds * pace_ * scene_.world.random.uniform(0.5, 1.5);
+    return later(seconds, [this, at, step, numbers, shard = turn.shard] {
+      group_->deliver(shard, scene_.job.leaf(step, shard.value, numbers));
+      scene_.judge.delivers(training_.attempt, step, shard.value, pid);
+      lanes_[at].busy = false;
+      wake();
+    });
+  }
+  if (turn.kind == Kind::worked) {
+    return later(scene_.world.random.uniform(0, 0.001), [this, at] {
+      lanes_[at].busy = false;
+      wake();
+    });
+  }
+  lanes_[at] = {.busy = false, .done = turn.kind == Kind::over};
+  if (std::all_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.done; })) finish_step();
+}
+
+void Worker::finish_step() {
+  const auto& shape = scene_.job.shape(training_.step);
+  auto rows = group::simulation::blank(shape.lengths);
+  std::vector<float*> out;
+  for (auto& row : rows) out.push_back(row.data());
+  const group::Root root = group_->finish(out);
+  const uint64_t numbers = computes_with_->with(training_.state);
+  const uint64_t after = group::simulation::Job::next_state(numbers, rows, root);
+  scene_.judge.commits({training_.attempt, training_.step, training_.state, after, *computes_with_, rows, root});
+  computes_with_.reset();
+  training_.state = after;
+  training_.note = root.note;
+  ++training_.step;
+  if (training_.step % scene_.save_every == 0) save();
+  later(scene_.world.random.uniform(0, 0.005), [this] { one_turn(); });
+}
+
+// ---- checkpoints ---------------------------------------------------------------------------------------------------
+
+void Worker::save() {
+  if (!place_->lead() || !writer_->submit(snapshot())) return;
+  later(scene_.world.random.uniform(0, 0.05), [this] { write(); });
+}
+
+// The writer's thread: the disk makes it wait in the middle of what it does.
+void Worker::write() {
+  if (std::exchange(writing_, true)) return;
+  scene_.at_the_disk.push_back(this);
+  while (process.alive() && writer_->work()) {
+  }
+  scene_.at_the_disk.pop_back();
+  writing_ = false;
+  const auto durable = writer_->status().durable;
+  if (!durable || !process.alive()) return;
+  scene_.judge.durable(durable->value);
+  tell([&](cluster::Told& told) { told.durable_step = durable->value; });
+}
+
+void Worker::waits_for_the_disk() {
+  constexpr double kStall = 0.02;
+  const bool stalls = scene_.world.chance(kStall);
+  if (!process.wait(scene_.world.random.uniform(0, stalls ? 1.5 : 0.01))) throw checkpoint::WorldStopped();
+}
+
+checkpoint::OwnedSnapshot Worker::snapshot() const {
+  checkpoint::OwnedSnapshot owned;
+  owned.step = Step(training_.step);
+  owned.digest = {training_.state, 0};
+  owned.state_json = json({{"state", training_.state},
+                           {"learning_rate", training_.control.learning_rate},
+                           {"batch_size", training_.control.batch_size},
+                           {"note", training_.note},
+                           {"attempt", training_.attempt}})
+                         .dump();
+  Buffer bytes(sizeof training_.state);
+  std::copy_n(reinterpret_cast<const std::byte*>(&training_.state), sizeof training_.state, bytes.data());
+  owned.parts["model"].emplace_back(checkpoint::TensorEntry{.name = "state", .dtype = DType::i64, .shape = {1}},
+                                    std::move(bytes));
+  return owned;
+}
+
+void Worker::restore(const checkpoint::Loaded& loaded) {
+  const json state = json::parse(loaded.state_json);
+  training_.step = loaded.step.value;
+  training_.state = state.at("state");
+  training_.control = {state.at("learning_rate"), state.at("batch_size")};
+  training_.note = state.at("note");
+  training_.attempt = state.at("attempt");
+  if (loaded.digest != Digest{training_.state, 0}) scene_.judge.complain("a state without its digest");
+}
+
+// ---- the end -------------------------------------------------------------------------------------------------------
+
+// The lead saves the last state and says that the run is over; the others stay until it has, ready to take its place.
+void Worker::wind_up() {
+  if (finished_) return end_life({static_cast<int>(*finished_), 0}, "the run is over");
+  if (!out_.empty()) throw group::PutOut(out_);
+  const double now = scene_.world.now();
+  if (told_finished_at_) {
+    if (now - *told_finished_at_ > kFinishedSeconds)
+      end_life({static_cast<int>(stop_code_.value_or(0)), 0}, "it said that the run is over");
+  } else if (place_->lead()) {
+    if (writer_->status().durable == Step(training_.step)) {
+      told_finished_at_ = now;
+      tell([&](cluster::Told& told) {
+        told.finished = stop_code_.value_or(0);
+        told.phase = Phase::finished;
+      });
+    } else if (writer_->ready() && now >= next_try_) {
+      if (++tries_ > kTries) return scene_.judge.complain("the last checkpoint could not be saved");
+      next_try_ = now + kBetweenTriesSeconds;
+      save();
+    }
+  }
+  if (std::exchange(looks_, true)) return;
+  later(kLookSeconds, [this] {
+    looks_ = false;
+    wind_up();
+  });
+}
+
+}  // namespace sinew::sim

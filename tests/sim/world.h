@@ -1,0 +1,82 @@
+// Time, chance and processes of a simulated run. Single-threaded: whatever happens is an event of one queue, and every
+// choice is drawn from one stream, so a seed is a story and the same story each time.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+
+namespace sinew::sim {
+
+using Event = std::function<void()>;
+
+class World final : public Clock {
+ public:
+  explicit World(uint64_t seed);
+
+  RandomStream random;
+  bool chance(double probability) { return random.uniform() < probability; }
+
+  double now() const { return now_; }
+  void after(double seconds, Event event);
+  // Lets the world go on: until `end`, until stop() was called, or (false) because nothing is left to happen.
+  bool run(double seconds);
+  void stop() { stopped_ = true; }
+  bool stopped() const { return stopped_; }
+  // How many calls of run() stand on the stack: each is a thread of somebody who waits in the middle of something.
+  int waiting() const { return waiting_; }
+
+  void say(const std::string& text);
+  const std::vector<std::string>& log() const { return log_; }
+
+  double monotonic_seconds() const override { return now_; }
+  double wall_seconds() const override { return 1.8e9 + now_; }
+  void sleep_seconds(double) override;  // nobody may: it would stop the world
+
+ private:
+  double now_ = 1000;
+  int64_t scheduled_ = 0;
+  int waiting_ = 0;
+  bool stopped_ = false;
+  std::map<std::pair<double, int64_t>, Event> events_;  // by time, then in the order they were made
+  std::vector<std::string> log_;
+};
+
+// Something that can be killed, stopped and continued. Its events never happen once it is dead, and wait while it is
+// stopped.
+class Process {
+ public:
+  explicit Process(World& world) : world_(world), life_(std::make_shared<Life>()) {}
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void after(double seconds, Event event) const;
+  void die() const;
+  void stop() const { life_->stopped = true; }
+  void go_on() const;
+  bool alive() const { return life_->alive; }
+  bool stopped() const { return life_->stopped; }
+  // A thread of this process waits for something that takes a while; the others, and the world, go on. False: the
+  // process did not live to see the end of it.
+  bool wait(double seconds) const;
+
+ private:
+  struct Life {
+    bool alive = true, stopped = false;
+    std::deque<Event> waiting;
+  };
+  static void happen(const std::shared_ptr<Life>& life, Event event);
+
+  World& world_;
+  std::shared_ptr<Life> life_;
+};
+
+}  // namespace sinew::sim
