@@ -14,7 +14,7 @@
 #include "cli/commands.h"
 #include "cli/group_file.h"
 #include "cli/group_line.h"
-#include "cli/whole_number.h"
+#include "cli/numbers.h"
 
 namespace sinew::cli {
 namespace {
@@ -44,17 +44,6 @@ struct Wishes {
   bool dry_run = false;
 };
 
-double seconds_of(const std::string& text) {
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  const std::string unit = end;
-  const double value = unit == "ms" ? number / 1000 : number;
-  const bool known = unit.empty() || unit == "s" || unit == "ms";
-  if (text.empty() || !known || !(value > 0) || value > 86400)
-    throw UsageError("--kill-every takes a time, not '" + text + "'", "--kill-every 5s, or 300ms");
-  return value;
-}
-
 Wishes parse(const Arguments& arguments) {
   Wishes wishes;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -70,7 +59,7 @@ Wishes parse(const Arguments& arguments) {
     } else if (word == "--events") {
       wishes.events = whole_number(word, value(), 1, 100000);
     } else if (word == "--kill-every") {
-      wishes.every = seconds_of(value());
+      wishes.every = seconds(word, value());
     } else if (word == "--run-dir") {
       wishes.run_directory = value();
     } else if (word == "--dry-run") {
@@ -162,19 +151,10 @@ class Disturbed {
     std::vector<pid_t> pids;
     for (const GroupMember& member : status.members) {
       const auto pid = static_cast<pid_t>(member.pid);
-      if (pid > 1 && parent_of(pid) == process_.pid()) pids.push_back(pid);
+      const auto facts = pid > 1 ? process_facts(pid) : std::nullopt;
+      if (facts && facts->parent == process_.pid()) pids.push_back(pid);
     }
     return pids;
-  }
-  static pid_t parent_of(pid_t pid) {
-    std::FILE* file = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "r");
-    if (file == nullptr) return 0;
-    char text[512] = {};
-    const size_t got = std::fread(text, 1, sizeof text - 1, file);
-    std::fclose(file);
-    const std::string line(text, got);
-    const size_t name_end = line.rfind(')');  // "pid (name) state parent ..."
-    return name_end == std::string::npos || name_end + 4 > got ? 0 : std::atoi(text + name_end + 4);
   }
 
   std::string directory_;
@@ -217,6 +197,8 @@ int64_t disturb(const Wishes& wishes, const std::vector<ChaosEvent>& plan, const
 }
 
 void calm_run(const Wishes& wishes, const std::string& directory) {
+  std::printf("%s: undisturbed, one process\n", directory.c_str());
+  std::fflush(stdout);
   Process process(training(wishes, directory, 0));
   std::optional<ProcessEnd> end;
   while (!(end = process.wait(kLookSeconds))) throw_if_interrupted();
@@ -249,8 +231,6 @@ int run_chaos(const Arguments& arguments) {
     throw UsageError(wishes.run_directory + " already holds runs", "name another --run-dir");
   system_disk().make_directories(wishes.run_directory);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_interrupt);
-  std::printf("%s: undisturbed, one process\n", calm.c_str());
-  std::fflush(stdout);
   calm_run(wishes, calm);
   std::printf("%s: %lld workers, seed %lld\n", wild.c_str(), static_cast<long long>(wishes.workers),
               static_cast<long long>(*wishes.seed));

@@ -17,6 +17,7 @@ struct SupervisorOptions {
   std::string job;  // the file
   std::vector<std::string> overrides, flags;
   bool resume = false;
+  double hang_seconds = 60;  // see WatchdogOptions::least_seconds
 };
 
 // Returns the run's exit code. When it returns or throws, no process it started is left.

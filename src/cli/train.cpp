@@ -8,8 +8,8 @@
 #include "base/disk.h"
 #include "base/random.h"
 #include "cli/commands.h"
+#include "cli/numbers.h"
 #include "cli/supervisor.h"
-#include "cli/whole_number.h"
 #include "cli/worker_process.h"
 #include "report/report.h"
 
@@ -24,6 +24,8 @@ constexpr const char* kTrainHelp =
     "  --run-dir DIR         where the run is kept (default: runs/<job>/<utc>-<id>)\n"
     "  --workers N           train with N processes, started anew when they die; the model is the same for every N\n"
     "  --listen ADDRESS      with --workers: where workers of other machines reach the run (default: 127.0.0.1)\n"
+    "  --hang-after D        with --workers: nothing moved for so long, and for 20 usual steps: it is said who holds\n"
+    "                        the run, and half as long later that worker is ended (default: 60s)\n"
     "  --resume              with --run-dir: go on from its newest intact checkpoint, or start if there is none\n"
     "  --ledger              write ledger.jsonl: the digest of the training state after every step\n"
     "  --log-format FORMAT   human (default) or json: one object a line\n\n"
@@ -34,7 +36,7 @@ constexpr const char* kResumeHelp =
     "Goes on with a run from its newest intact checkpoint. RUN: a run directory, the end of its name, or 'last'.\n\n"
     "options:\n"
     "  --root DIR            where runs are looked for (default: runs)\n"
-    "  --workers N           with N processes; --listen ADDRESS as for train\n"
+    "  --workers N           with N processes; --listen ADDRESS and --hang-after D as for train\n"
     "  --ledger              write ledger.jsonl\n"
     "  --log-format FORMAT   human (default) or json";
 
@@ -42,6 +44,7 @@ struct Words {
   std::vector<std::string> positional;  // JOB and overrides, or RUN
   std::string run_directory, root = "runs", listen = "127.0.0.1";
   int64_t workers = 0;  // 0: as the job file says
+  double hang_seconds = SupervisorOptions().hang_seconds;
   bool resume = false;
   std::vector<std::string> passed_on;  // for the worker as they are
 };
@@ -64,6 +67,8 @@ Words parse(const Arguments& arguments, const std::string& command) {
       words.workers = whole_number(word, value(), 1, kMostWorkers);
     } else if (word == "--listen") {
       words.listen = value();
+    } else if (word == "--hang-after") {
+      words.hang_seconds = seconds(word, value());
     } else if (word == "--ledger") {
       words.passed_on.push_back(word);
     } else if (word == "--log-format") {
@@ -127,6 +132,7 @@ int start(const spec::Job& about, const std::string& job, const std::string& run
     options.overrides = overrides;
     options.flags = words.passed_on;
     options.resume = resume;
+    options.hang_seconds = words.hang_seconds;
     return supervise(options, system_clock());
   }
   std::vector<std::string> all = {"train", job, run_directory};
