@@ -29,6 +29,8 @@ constexpr const char* kHelp =
     "  --events E       things that happen (default: 10)\n"
     "  --kill-every D   time between them, on average: 2s, 300ms (default: 5s)\n"
     "  --run-dir DIR    where both runs are kept (default: runs/<job>/chaos-<utc>)\n"
+    "  --against RUN    compare with this run instead of making an undisturbed one: the undisturbed directory of an\n"
+    "                   earlier chaos of the same job, or any run of it with --ledger\n"
     "  --dry-run        print the plan and do nothing\n\n"
     "Exit code 0: every step has the same digest in both; 1: it has not, or a run failed.";
 
@@ -36,7 +38,7 @@ constexpr double kLookSeconds = 0.05;
 constexpr double kAnswerSeconds = 2;
 
 struct Wishes {
-  std::string job, run_directory;
+  std::string job, run_directory, against;
   std::vector<std::string> overrides;
   std::optional<int64_t> seed;
   int64_t workers = 3, events = 10;
@@ -62,6 +64,8 @@ Wishes parse(const Arguments& arguments) {
       wishes.every = seconds(word, value());
     } else if (word == "--run-dir") {
       wishes.run_directory = value();
+    } else if (word == "--against") {
+      wishes.against = value();
     } else if (word == "--dry-run") {
       wishes.dry_run = true;
     } else if (word.starts_with("-")) {
@@ -212,6 +216,15 @@ std::string text_of(const std::string& path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+// What was trained, whoever computed it.
+std::string job_of(const std::string& directory) {
+  auto job = load_job(directory + "/resolved.yaml", {});
+  if (!job) throw Error(directory + "/resolved.yaml is no job");
+  job->workers = {};
+  job->trainer.lanes.reset();
+  return spec::to_yaml(*job);
+}
+
 }  // namespace
 
 int run_chaos(const Arguments& arguments) {
@@ -226,16 +239,21 @@ int run_chaos(const Arguments& arguments) {
   }
   if (wishes.run_directory.empty())
     wishes.run_directory = "runs/" + job->name + "/chaos-" + utc_compact(system_clock().wall_seconds());
-  const std::string calm = wishes.run_directory + "/undisturbed", wild = wishes.run_directory + "/disturbed";
-  if (system_disk().exists(calm) || system_disk().exists(wild))
+  const std::string own = wishes.run_directory + "/undisturbed", wild = wishes.run_directory + "/disturbed";
+  const std::string calm = wishes.against.empty() ? own : wishes.against;
+  if (!wishes.against.empty() && !system_disk().exists(calm + "/ledger.jsonl"))
+    throw UsageError(calm + " has no ledger.jsonl to compare with", "--against a run that was made with --ledger");
+  if (system_disk().exists(own) || system_disk().exists(wild))
     throw UsageError(wishes.run_directory + " already holds runs", "name another --run-dir");
   system_disk().make_directories(wishes.run_directory);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_interrupt);
-  calm_run(wishes, calm);
+  if (wishes.against.empty()) calm_run(wishes, calm);
   std::printf("%s: %lld workers, seed %lld\n", wild.c_str(), static_cast<long long>(wishes.workers),
               static_cast<long long>(*wishes.seed));
   std::fflush(stdout);
   const int64_t done = disturb(wishes, plan, wild);
+  if (job_of(calm) != job_of(wild))
+    throw Error(calm + " is a run of another job", "compare its resolved.yaml with that in " + wild);
   const LedgerVerdict verdict = compare_ledgers(text_of(calm + "/ledger.jsonl"), text_of(wild + "/ledger.jsonl"));
   std::printf("%lld of %zu events took place before the run ended\n%s\n", static_cast<long long>(done), plan.size(),
               to_string(verdict).c_str());

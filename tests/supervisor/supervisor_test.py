@@ -294,6 +294,14 @@ class Refusals(unittest.TestCase):
         self.refused(2, "there is no nowhere", "coordinator", "nowhere", "--workers", "2")
         self.refused(1, "", "ps", "none")
 
+    def test_chaos_against_a_run_without_a_ledger(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "job.yaml").write_text("data: {train: x.csv}\n")
+            done = subprocess.run([SINEW, "chaos", "job.yaml", "--seed", "1", "--against", "."], capture_output=True,
+                                  text=True, timeout=LONG, cwd=folder)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("has no ledger.jsonl to compare with", done.stderr)
+
     def test_a_chaos_plan_is_its_seeds(self):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "job.yaml").write_text("data: {train: x.csv}\n")
