@@ -378,9 +378,9 @@ EvaluationResult Engine::evaluate(data::Part part) {
     replicas_[static_cast<size_t>(lane)]->set_training(false);
     start_buffers(lane);
     while (const auto shard = options_.reducer->next_shard()) {
-      const data::ShardRequest piece = request(shard->value);
-      do_shard(lane, {Work::Kind::evaluating, step, shard->value, 0, piece.first, piece.count},
-               [&] { return evaluate_shard(lane, piece); });
+      const data::ShardRequest samples = request(shard->value);
+      do_shard(lane, {Work::Kind::evaluating, step, shard->value, 0, samples.first, samples.count},
+               [&] { return evaluate_shard(lane, samples); });
     }
     tell(lane, {});
   };
