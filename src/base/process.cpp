@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cmath>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -104,6 +106,18 @@ bool readable(int descriptor, double seconds) {
 std::string signal_name(int signal) {
   const char* abbreviation = ::sigabbrev_np(signal);
   return abbreviation != nullptr ? std::string("SIG") + abbreviation : "signal " + std::to_string(signal);
+}
+
+std::optional<ProcessFacts> process_facts(pid_t pid) {
+  std::FILE* file = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "r");
+  if (file == nullptr) return std::nullopt;
+  char text[512] = {};
+  const size_t got = std::fread(text, 1, sizeof text - 1, file);
+  std::fclose(file);
+  const size_t name_end = std::string_view(text, got).rfind(')');  // "pid (name) state parent ..."
+  if (name_end == std::string_view::npos || name_end + 4 > got) return std::nullopt;
+  const char state = text[name_end + 2];
+  return ProcessFacts{std::atoi(text + name_end + 4), state == 'T' || state == 't'};
 }
 
 std::string to_string(const ProcessEnd& end) {

@@ -24,6 +24,13 @@ struct ProcessEnd {
 std::string to_string(const ProcessEnd& end);  // "ended with exit code 1", "killed by SIGKILL"
 std::string signal_name(int signal);           // "SIGKILL"; "signal 77" where there is no name
 
+// Of any process of this machine, by its number: nullopt once it is gone.
+struct ProcessFacts {
+  pid_t parent = 0;
+  bool stopped = false;  // by a signal or a debugger
+};
+std::optional<ProcessFacts> process_facts(pid_t pid);
+
 struct ProcessOptions {
   std::vector<std::string> command;                // the program's path, then its arguments
   std::map<std::string, std::string> environment;  // besides, or instead of, this process's own variables

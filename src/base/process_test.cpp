@@ -172,6 +172,24 @@ TEST_F(ProcessTest, TheDeathSignalComesWhenTheParentDies) {
   ::waitpid(parent, nullptr, 0);
 }
 
+TEST_F(ProcessTest, TheFactsAreThoseOfTheKernel) {
+  Process process(shell("exec sleep 600"));
+  ASSERT_TRUE(process_facts(process.pid()));
+  EXPECT_EQ(process_facts(process.pid())->parent, ::getpid());
+  const auto stopped_in_time = [&](bool wanted) {
+    const double end = system_clock().monotonic_seconds() + kLong;
+    while (process_facts(process.pid())->stopped != wanted && system_clock().monotonic_seconds() < end)
+      system_clock().sleep_seconds(0.002);
+    return process_facts(process.pid())->stopped == wanted;
+  };
+  EXPECT_TRUE(stopped_in_time(false));
+  process.send(SIGSTOP);
+  EXPECT_TRUE(stopped_in_time(true));
+  process.send(SIGKILL);
+  EXPECT_TRUE(process.wait(kLong));
+  EXPECT_FALSE(process_facts(process.pid()));
+}
+
 TEST_F(ProcessTest, SignalsBlockedHereAreNotBlockedThere) {
   sigset_t term, before;
   sigemptyset(&term);

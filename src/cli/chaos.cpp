@@ -14,7 +14,7 @@
 #include "cli/commands.h"
 #include "cli/group_file.h"
 #include "cli/group_line.h"
-#include "cli/whole_number.h"
+#include "cli/numbers.h"
 
 namespace sinew::cli {
 namespace {
@@ -29,6 +29,8 @@ constexpr const char* kHelp =
     "  --events E       things that happen (default: 10)\n"
     "  --kill-every D   time between them, on average: 2s, 300ms (default: 5s)\n"
     "  --run-dir DIR    where both runs are kept (default: runs/<job>/chaos-<utc>)\n"
+    "  --against RUN    compare with this run instead of making an undisturbed one: the undisturbed directory of an\n"
+    "                   earlier chaos of the same job, or any run of it with --ledger\n"
     "  --dry-run        print the plan and do nothing\n\n"
     "Exit code 0: every step has the same digest in both; 1: it has not, or a run failed.";
 
@@ -36,24 +38,13 @@ constexpr double kLookSeconds = 0.05;
 constexpr double kAnswerSeconds = 2;
 
 struct Wishes {
-  std::string job, run_directory;
+  std::string job, run_directory, against;
   std::vector<std::string> overrides;
   std::optional<int64_t> seed;
   int64_t workers = 3, events = 10;
   double every = 5;
   bool dry_run = false;
 };
-
-double seconds_of(const std::string& text) {
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  const std::string unit = end;
-  const double value = unit == "ms" ? number / 1000 : number;
-  const bool known = unit.empty() || unit == "s" || unit == "ms";
-  if (text.empty() || !known || !(value > 0) || value > 86400)
-    throw UsageError("--kill-every takes a time, not '" + text + "'", "--kill-every 5s, or 300ms");
-  return value;
-}
 
 Wishes parse(const Arguments& arguments) {
   Wishes wishes;
@@ -70,9 +61,11 @@ Wishes parse(const Arguments& arguments) {
     } else if (word == "--events") {
       wishes.events = whole_number(word, value(), 1, 100000);
     } else if (word == "--kill-every") {
-      wishes.every = seconds_of(value());
+      wishes.every = seconds(word, value());
     } else if (word == "--run-dir") {
       wishes.run_directory = value();
+    } else if (word == "--against") {
+      wishes.against = value();
     } else if (word == "--dry-run") {
       wishes.dry_run = true;
     } else if (word.starts_with("-")) {
@@ -162,19 +155,10 @@ class Disturbed {
     std::vector<pid_t> pids;
     for (const GroupMember& member : status.members) {
       const auto pid = static_cast<pid_t>(member.pid);
-      if (pid > 1 && parent_of(pid) == process_.pid()) pids.push_back(pid);
+      const auto facts = pid > 1 ? process_facts(pid) : std::nullopt;
+      if (facts && facts->parent == process_.pid()) pids.push_back(pid);
     }
     return pids;
-  }
-  static pid_t parent_of(pid_t pid) {
-    std::FILE* file = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "r");
-    if (file == nullptr) return 0;
-    char text[512] = {};
-    const size_t got = std::fread(text, 1, sizeof text - 1, file);
-    std::fclose(file);
-    const std::string line(text, got);
-    const size_t name_end = line.rfind(')');  // "pid (name) state parent ..."
-    return name_end == std::string::npos || name_end + 4 > got ? 0 : std::atoi(text + name_end + 4);
   }
 
   std::string directory_;
@@ -217,6 +201,8 @@ int64_t disturb(const Wishes& wishes, const std::vector<ChaosEvent>& plan, const
 }
 
 void calm_run(const Wishes& wishes, const std::string& directory) {
+  std::printf("%s: undisturbed, one process\n", directory.c_str());
+  std::fflush(stdout);
   Process process(training(wishes, directory, 0));
   std::optional<ProcessEnd> end;
   while (!(end = process.wait(kLookSeconds))) throw_if_interrupted();
@@ -228,6 +214,15 @@ std::string text_of(const std::string& path) {
   if (!system_disk().exists(path)) return "";
   const auto bytes = system_disk().read(path);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// What was trained, whoever computed it.
+std::string job_of(const std::string& directory) {
+  auto job = load_job(directory + "/resolved.yaml", {});
+  if (!job) throw Error(directory + "/resolved.yaml is no job");
+  job->workers = {};
+  job->trainer.lanes.reset();
+  return spec::to_yaml(*job);
 }
 
 }  // namespace
@@ -244,18 +239,21 @@ int run_chaos(const Arguments& arguments) {
   }
   if (wishes.run_directory.empty())
     wishes.run_directory = "runs/" + job->name + "/chaos-" + utc_compact(system_clock().wall_seconds());
-  const std::string calm = wishes.run_directory + "/undisturbed", wild = wishes.run_directory + "/disturbed";
-  if (system_disk().exists(calm) || system_disk().exists(wild))
+  const std::string own = wishes.run_directory + "/undisturbed", wild = wishes.run_directory + "/disturbed";
+  const std::string calm = wishes.against.empty() ? own : wishes.against;
+  if (!wishes.against.empty() && !system_disk().exists(calm + "/ledger.jsonl"))
+    throw UsageError(calm + " has no ledger.jsonl to compare with", "--against a run that was made with --ledger");
+  if (system_disk().exists(own) || system_disk().exists(wild))
     throw UsageError(wishes.run_directory + " already holds runs", "name another --run-dir");
   system_disk().make_directories(wishes.run_directory);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_interrupt);
-  std::printf("%s: undisturbed, one process\n", calm.c_str());
-  std::fflush(stdout);
-  calm_run(wishes, calm);
+  if (wishes.against.empty()) calm_run(wishes, calm);
   std::printf("%s: %lld workers, seed %lld\n", wild.c_str(), static_cast<long long>(wishes.workers),
               static_cast<long long>(*wishes.seed));
   std::fflush(stdout);
   const int64_t done = disturb(wishes, plan, wild);
+  if (job_of(calm) != job_of(wild))
+    throw Error(calm + " is a run of another job", "compare its resolved.yaml with that in " + wild);
   const LedgerVerdict verdict = compare_ledgers(text_of(calm + "/ledger.jsonl"), text_of(wild + "/ledger.jsonl"));
   std::printf("%lld of %zu events took place before the run ended\n%s\n", static_cast<long long>(done), plan.size(),
               to_string(verdict).c_str());

@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "cli/group_file.h"
 #include "cli/group_line.h"
-#include "cli/whole_number.h"
+#include "cli/numbers.h"
 
 namespace sinew::cli {
 namespace {

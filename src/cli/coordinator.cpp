@@ -12,7 +12,7 @@
 #include "cli/commands.h"
 #include "cli/group_file.h"
 #include "cli/group_log.h"
-#include "cli/whole_number.h"
+#include "cli/numbers.h"
 #include "cluster/cluster.h"
 
 namespace sinew::cli {

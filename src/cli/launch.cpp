@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "cli/whole_number.h"
+#include "cli/numbers.h"
 
 extern char** environ;
 

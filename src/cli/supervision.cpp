@@ -21,10 +21,6 @@ bool is_crash(int signal) {
          signal == SIGTRAP || signal == SIGSYS;
 }
 
-std::string name_of(const WorkerState& worker) {
-  return "worker " + std::to_string(worker.number) + " (pid " + std::to_string(worker.pid) + ")";
-}
-
 std::string at_step(const Supervision& state) {
   return "step " + std::to_string(state.step);
 }
@@ -44,15 +40,16 @@ void count_failure(double now, Supervision& state, const ProcessEnd& end, bool y
 void count_kill(double now, Supervision& state, const SupervisionOptions& options) {
   if (++state.kills < options.most_kills) return;
   end_run(now, state, kTrainingError, false,
-          std::to_string(state.kills) + " workers were killed by SIGKILL at " + at_step(state) +
-              " without a step made: the machine may be out of memory; the run is stopped");
+          std::to_string(state.kills) + " workers were killed by SIGKILL or hung at " + at_step(state) +
+              " without a step made: the machine may be out of memory, or its disk not answer; the run is stopped");
 }
 
 // The worker found an error it can not help. One alone may be its own trouble; two at one step, or the only worker,
-// are the job's.
-std::string count_error(double now, Supervision& state, const std::string& who) {
+// are the job's. Where a shard is known to have failed the others may all try it, as often as it may crash.
+std::string count_error(double now, Supervision& state, const std::string& who, bool in_shard,
+                        const SupervisionOptions& options) {
   ++state.errors;
-  if (state.errors > 1 || state.workers.empty()) {
+  if (state.errors >= (in_shard ? options.most_failures : 2) || state.workers.empty()) {
     end_run(now, state, kTrainingError, false, "");
     return who + " ended with an error";
   }
@@ -60,7 +57,7 @@ std::string count_error(double now, Supervision& state, const std::string& who) 
 }
 
 std::string ended_by_code(double now, Supervision& state, const WorkerState& worker, int code, bool young,
-                          const SupervisionOptions& options) {
+                          bool in_shard, const SupervisionOptions& options) {
   const std::string who = name_of(worker);
   switch (code) {
     case kDone:
@@ -71,9 +68,36 @@ std::string ended_by_code(double now, Supervision& state, const WorkerState& wor
       state.hold = now;  // either it left, or the run was stopped: the coordinator knows
       return state.stop_since ? "" : who + " left";
     case kAnotherLife: return who + " was put out of the group and begins another life";
-    case kTrainingError: return count_error(now, state, who);
+    case kTrainingError: return count_error(now, state, who, in_shard, options);
     default: count_failure(now, state, {code, 0}, young, options); return who + " " + to_string(ProcessEnd{code, 0});
   }
+}
+
+// How a worker died, if that may be the doing of what it computed; else empty.
+std::string way_of_dying(const WorkerState& worker, const ProcessEnd& end) {
+  if (!worker.hangs.empty()) return "no end";
+  if (end.signal == SIGKILL) return "SIGKILL: perhaps out of memory";
+  if (end.signal != 0) return is_crash(end.signal) ? signal_name(end.signal) : "";
+  switch (end.code) {
+    case kDone:
+    case kBudget:
+    case kUsage:
+    case kResumable:
+    case kAnotherLife: return "";
+    case kTrainingError: return "an error";
+    default: return "exit code " + std::to_string(end.code);
+  }
+}
+
+// True: the run is over, because what it died of has killed others before.
+bool died_of_poison(double now, Supervision& state, const WorkerState& worker, const ProcessEnd& end,
+                    const std::vector<Work>& doing, const SupervisionOptions& options) {
+  const std::string how = way_of_dying(worker, end);
+  if (how.empty() || doing.empty()) return false;
+  state.deaths.push_back({how, doing});
+  const auto why = poison_in(state.deaths, options.most_poisoned);
+  if (why) end_run(now, state, kTrainingError, false, *why);
+  return why.has_value();
 }
 
 void delay_start(double now, Supervision& state, bool quick, const SupervisionOptions& options) {
@@ -85,18 +109,27 @@ void delay_start(double now, Supervision& state, bool quick, const SupervisionOp
 
 }  // namespace
 
+std::string name_of(const WorkerState& worker) {
+  return "worker " + std::to_string(worker.number) + " (pid " + std::to_string(worker.pid) + ")";
+}
+
 void worker_started(double now, Supervision& state, int64_t number, pid_t pid) {
-  state.workers.push_back({number, pid, now, {}, {}});
+  state.workers.push_back({number, pid, now, {}, {}, {}, {}});
 }
 
 std::string worker_ended(double now, Supervision& state, pid_t pid, const ProcessEnd& end,
-                         const SupervisionOptions& options) {
+                         const std::vector<Work>& doing, const SupervisionOptions& options) {
   const auto found =
       std::find_if(state.workers.begin(), state.workers.end(), [&](const auto& worker) { return worker.pid == pid; });
   if (found == state.workers.end()) return "";
   const WorkerState worker = *found;
   state.workers.erase(found);
   if (state.over) return "";
+  const bool poison = !worker.asked && died_of_poison(now, state, worker, end, doing, options);
+  if (worker.aborted) {
+    count_kill(now, state, options);
+    return name_of(worker) + " was ended because it hung";
+  }
   if (worker.asked || worker.killed) {
     if (state.stop_since && end == ProcessEnd{kResumable, 0}) end_run(now, state, kResumable, true, "");
     if (end == ProcessEnd{kDone, 0}) end_run(now, state, kDone, true, "");  // before it came to leaving
@@ -105,10 +138,17 @@ std::string worker_ended(double now, Supervision& state, pid_t pid, const Proces
   const bool young = now - worker.started < options.young_seconds;
   const bool by_others = end.signal != 0 && !is_crash(end.signal);
   delay_start(now, state, young && !by_others, options);
-  if (end.signal == 0) return ended_by_code(now, state, worker, end.code, young, options);
+  if (poison) return name_of(worker) + (end.signal != 0 ? " was " : " ") + to_string(end) + " at " + at_step(state);
+  if (end.signal == 0) return ended_by_code(now, state, worker, end.code, young, !doing.empty(), options);
   if (end.signal == SIGKILL) count_kill(now, state, options);
   if (!by_others) count_failure(now, state, end, young, options);
   return name_of(worker) + " was " + to_string(end) + " at " + at_step(state);
+}
+
+void worker_hangs(Supervision& state, pid_t pid, const std::string& why) {
+  for (WorkerState& worker : state.workers) {
+    if (worker.pid == pid && worker.hangs.empty()) worker.hangs = why;
+  }
 }
 
 void coordinator_started(double now, Supervision& state, pid_t pid) {
@@ -144,6 +184,7 @@ std::string coordinator_told(double now, Supervision& state, int64_t wanted, int
   if (step > state.step) {
     state.step = step;
     state.failures = state.errors = state.kills = 0;
+    forget_before(step, state.deaths);
   }
   if (finished) end_run(now, state, static_cast<int>(*finished), true, "");
   if (wanted == state.wanted || state.over) return "";
@@ -172,6 +213,15 @@ void ask_to_leave(double now, State& child, double seconds, const SupervisionOpt
     child.killed = now;
     actions.push_back({Kind::send, child.pid, SIGKILL, 0, ""});
   }
+}
+
+// SIGABRT, which a person may have told the system to keep a core of, and SIGKILL where that does not help.
+void end_hanging(double now, WorkerState& worker, const SupervisionOptions& options, std::vector<Action>& actions) {
+  const std::optional<double> sent = worker.killed ? worker.killed : worker.aborted;
+  if (sent && now - *sent < options.kill_seconds) return;
+  (sent ? worker.killed : worker.aborted) = now;
+  actions.push_back({Kind::send, worker.pid, sent ? SIGKILL : SIGABRT, 0,
+                     sent ? "" : name_of(worker) + " is ended: " + worker.hangs});
 }
 
 std::vector<Action> kill_all(Supervision& state) {
@@ -228,7 +278,10 @@ void stop_orderly(double now, Supervision& state, const SupervisionOptions& opti
 void keep_workers(double now, Supervision& state, const SupervisionOptions& options, std::vector<Action>& actions) {
   int64_t staying = 0;
   for (WorkerState& worker : state.workers) {  // oldest first: the newest are too many
-    if (worker.asked) {
+    if (!worker.hangs.empty()) {
+      ++staying;
+      end_hanging(now, worker, options, actions);
+    } else if (worker.asked) {
       ask_to_leave(now, worker, options.leave_seconds, options, actions);
     } else if (++staying > state.wanted) {
       ask_to_leave(now, worker, options.leave_seconds, options, actions, name_of(worker) + " is asked to leave");

@@ -11,13 +11,15 @@
 #include <vector>
 
 #include "base/process.h"
+#include "cli/poison.h"
 
 namespace sinew::cli {
 
 struct SupervisionOptions {
   double young_seconds = 5;   // a worker that dies sooner after its start died young
   int64_t most_failures = 3;  // in a row, by the workers' own doing, without a step in between
-  int64_t most_kills = 30;    // the same by SIGKILL: the kernel short of memory, if nobody else did it
+  int64_t most_poisoned = 3;  // deaths, however they came, with the same shard in flight
+  int64_t most_kills = 30;    // the same by SIGKILL (the kernel short of memory, if nobody else did it) or for hanging
   double deaf_seconds = 15;   // a coordinator that answers nothing for so long is replaced
   double leave_seconds = 60;  // for a worker that was asked to leave; then it is killed
   double stop_seconds = 300;  // for an orderly stop: the step, a checkpoint; then the workers are asked one by one
@@ -36,7 +38,11 @@ struct WorkerState {
   pid_t pid = 0;
   double started = 0;
   std::optional<double> asked, killed;  // when SIGTERM and SIGKILL were sent
+  std::string hangs;                    // empty: it does not; else what it was at for so long
+  std::optional<double> aborted;        // when SIGABRT was sent, because it hangs
 };
+
+std::string name_of(const WorkerState& worker);  // "worker 2 (pid 4711)"
 
 struct CoordinatorState {
   pid_t pid = 0;  // 0: none runs
@@ -60,8 +66,10 @@ struct Supervision {
   CoordinatorState coordinator;
   bool begun = false;  // a coordinator answered once
   int64_t step = 0;    // newest a member told
-  // Since that step: deaths by the workers' own doing, those of them with exit code 1, and deaths by SIGKILL.
+  // Since that step: deaths by the workers' own doing, those of them with exit code 1, and deaths by SIGKILL
+  // or for hanging.
   int64_t failures = 0, errors = 0, kills = 0;
+  std::vector<Death> deaths;         // whose shards no step has got past
   int64_t quick_deaths = 0;          // young ones in a row, not by somebody's signal
   double next_start = 0;             // no worker is started before
   std::optional<double> hold;        // none either until the coordinator was heard after this instant
@@ -75,8 +83,11 @@ struct Supervision {
 // ---------------------------------------------------
 
 void worker_started(double now, Supervision& state, int64_t number, pid_t pid);
+// `doing`: the shards it had in flight, where its slate is here.
 std::string worker_ended(double now, Supervision& state, pid_t pid, const ProcessEnd& end,
-                         const SupervisionOptions& options = {});
+                         const std::vector<Work>& doing = {}, const SupervisionOptions& options = {});
+// It holds up the run and is to be ended; `why` says so.
+void worker_hangs(Supervision& state, pid_t pid, const std::string& why);
 void coordinator_started(double now, Supervision& state, pid_t pid);
 std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& end, std::optional<int64_t> finished,
                               const SupervisionOptions& options = {});

@@ -51,8 +51,8 @@ struct World {
     now += seconds;
     tell(step);
   }
-  void end_worker(size_t index, ProcessEnd end) {
-    last = worker_ended(now, state, state.workers.at(index).pid, end, options);
+  void end_worker(size_t index, ProcessEnd end, const std::vector<Work>& doing = {}) {
+    last = worker_ended(now, state, state.workers.at(index).pid, end, doing, options);
     settle();
   }
   void end_coordinator(ProcessEnd end, std::optional<int64_t> over = {}) {

@@ -13,11 +13,13 @@
 
 #include "base/error.h"
 #include "base/process.h"
+#include "base/slate.h"
 #include "checkpoint/checkpoint.h"
 #include "cli/group_file.h"
 #include "cli/group_line.h"
 #include "cli/group_log.h"
 #include "cli/supervision.h"
+#include "cli/watchdog.h"
 
 namespace sinew::cli {
 namespace {
@@ -26,6 +28,7 @@ constexpr double kPollSeconds = 0.2;      // between two questions to the coordi
 constexpr double kLoopSeconds = 0.05;     // the longest sleep
 constexpr double kAnswerSeconds = 1;      // for an answer; a coordinator that is well needs a millisecond
 constexpr double kLostIsNewsSeconds = 5;  // later the group knows by itself
+constexpr double kWatchSeconds = 0.5;     // between two looks at what the workers do
 
 // Signals as something to look at. SIGCHLD is not among them: each child has a descriptor.
 class Signals {
@@ -60,6 +63,7 @@ class Supervisor {
     auto lock = checkpoint::RunLock::take(directory_);
     if (!lock) throw Error(lock.error(), "sinew ps " + directory_ + " shows its workers");
     lock_ = std::move(*lock);
+    watch_options_.least_seconds = options.hang_seconds;
   }
 
   int run() {
@@ -67,6 +71,7 @@ class Supervisor {
       take_signals();
       reap();
       talk();
+      watch();
       for (const Action& action : next_actions(now(), state_)) {
         if (const auto code = act(action)) return *code;
       }
@@ -75,6 +80,10 @@ class Supervisor {
   }
 
  private:
+  struct Worker {
+    Process process;
+    ChildSlate slate;
+  };
   struct Lost {
     pid_t pid;
     std::string why;
@@ -103,15 +112,16 @@ class Supervisor {
 
   void reap() {
     for (auto worker = workers_.begin(); worker != workers_.end();) {
-      const auto end = worker->second.wait();
+      const auto end = worker->second.process.wait();
       if (!end) {
         ++worker;
         continue;
       }
       const pid_t pid = worker->first;
+      const std::vector<Work> doing = in_flight(worker->second.slate.read());
       worker = workers_.erase(worker);
       lost_.push_back({pid, to_string(*end), now()});
-      say(worker_ended(now(), state_, pid, *end));
+      say(worker_ended(now(), state_, pid, *end, doing));
     }
     if (!coordinator_) return;
     if (const auto end = coordinator_->wait()) {
@@ -139,6 +149,20 @@ class Supervisor {
     if (!status) return;
     const int64_t here = std::max<int64_t>(1, status->wanted - options_.elsewhere);
     say(coordinator_told(now(), state_, here, status->step, status->finished));
+  }
+
+  // Who holds up a run that does not advance.
+  void watch() {
+    if (now() < next_watch_ || state_.over) return;
+    next_watch_ = now() + kWatchSeconds;
+    std::vector<WatchedWorker> watched;
+    for (const WorkerState& worker : state_.workers) {
+      const auto facts = process_facts(worker.pid);
+      watched.push_back({worker.pid, name_of(worker), facts && facts->stopped, workers_.at(worker.pid).slate.read()});
+    }
+    const Standstill found = look_for_standstill(now(), watchdog_, state_.step, watched, watch_options_);
+    say(found.sentence);
+    for (const auto& holder : found.to_end) worker_hangs(state_, holder.pid, holder.why);
   }
 
   // Where the coordinator is, once it has written that down.
@@ -197,8 +221,11 @@ class Supervisor {
   }
 
   void start_worker() {
-    Process worker(group_worker(options_.work, url_, started_ >= options_.workers, options_.sharers));
-    const pid_t pid = worker.pid();
+    ChildSlate slate;
+    ProcessOptions process = group_worker(options_.work, url_, started_ >= options_.workers, options_.sharers);
+    process.environment["SINEW_SLATE"] = slate.path();
+    Worker worker{Process(process), std::move(slate)};
+    const pid_t pid = worker.process.pid();
     workers_.emplace(pid, std::move(worker));
     worker_started(now(), state_, ++started_, pid);
     log_.write("started worker " + std::to_string(started_) + " (pid " + std::to_string(pid) + ")");
@@ -206,13 +233,13 @@ class Supervisor {
 
   void send(pid_t pid, int signal) {
     if (coordinator_ && coordinator_->pid() == pid) coordinator_->send(signal);
-    if (const auto worker = workers_.find(pid); worker != workers_.end()) worker->second.send(signal);
+    if (const auto worker = workers_.find(pid); worker != workers_.end()) worker->second.process.send(signal);
   }
 
   // Until something ends, a signal comes, or a little time has passed.
   void wait() {
     std::vector<pollfd> all = {{signals_.descriptor(), POLLIN, 0}};
-    for (const auto& [pid, worker] : workers_) all.push_back({worker.descriptor(), POLLIN, 0});
+    for (const auto& [pid, worker] : workers_) all.push_back({worker.process.descriptor(), POLLIN, 0});
     if (coordinator_) all.push_back({coordinator_->descriptor(), POLLIN, 0});
     ::poll(all.data(), all.size(), static_cast<int>(kLoopSeconds * 1000));
   }
@@ -224,13 +251,15 @@ class Supervisor {
   Signals signals_;  // before anything that may start a thread
   GroupLog log_;
   Supervision state_;
-  std::map<pid_t, Process> workers_;
+  Watchdog watchdog_;
+  WatchdogOptions watch_options_;
+  std::map<pid_t, Worker> workers_;
   std::optional<Process> coordinator_;
   std::optional<GroupLine> line_;
   std::string url_;         // of the newest coordinator
   std::vector<Lost> lost_;  // dead workers the coordinator does not know of yet
   int64_t started_ = 0;
-  double next_poll_ = 0;
+  double next_poll_ = 0, next_watch_ = 0;
   bool checkpoint_asked_ = false;
 };
 

@@ -17,6 +17,7 @@ struct SupervisorOptions {
   int64_t sharers = 1;    // workers that share this machine's cores
   std::string listen = "127.0.0.1";
   bool tls = false;
+  double hang_seconds = 60;  // see WatchdogOptions::least_seconds
 };
 
 // Returns the run's exit code. When it returns or throws, no process it started is left.

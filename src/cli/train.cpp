@@ -10,8 +10,8 @@
 #include "cli/commands.h"
 #include "cli/launch.h"
 #include "cli/launched.h"
+#include "cli/numbers.h"
 #include "cli/supervisor.h"
-#include "cli/whole_number.h"
 #include "cli/worker_process.h"
 #include "http/http.h"
 #include "report/report.h"
@@ -31,6 +31,8 @@ constexpr const char* kTrainHelp =
     "  --launcher env        this is one of N processes that srun, torchrun or mpirun started: rank 0 supervises, all\n"
     "                        of them train; with a --run-dir all of them see\n"
     "  --wait SECONDS        with --launcher: how long the others wait for rank 0 (default: 300)\n"
+    "  --hang-after D        with --workers: nothing moved for so long, and for 20 usual steps: it is said who holds\n"
+    "                        the run, and half as long later that worker is ended (default: 60s)\n"
     "  --resume              with --run-dir: go on from its newest intact checkpoint, or start if there is none\n"
     "  --ledger              write ledger.jsonl: the digest of the training state after every step\n"
     "  --log-format FORMAT   human (default) or json: one object a line\n\n"
@@ -41,7 +43,7 @@ constexpr const char* kResumeHelp =
     "Goes on with a run from its newest intact checkpoint. RUN: a run directory, the end of its name, or 'last'.\n\n"
     "options:\n"
     "  --root DIR            where runs are looked for (default: runs)\n"
-    "  --workers N           with N processes; --listen ADDRESS and --tls as for train\n"
+    "  --workers N           with N processes; --listen ADDRESS, --tls and --hang-after D as for train\n"
     "  --ledger              write ledger.jsonl\n"
     "  --log-format FORMAT   human (default) or json";
 
@@ -50,6 +52,7 @@ struct Words {
   std::string run_directory, root = "runs", listen;  // listen: empty: the default
   int64_t workers = 0;                               // 0: as the job file says
   int64_t wait_seconds = 300;
+  double hang_seconds = SupervisorOptions().hang_seconds;
   bool resume = false, tls = false;
   std::optional<Launch> launch;
   std::vector<std::string> passed_on;  // for the worker as they are
@@ -89,6 +92,8 @@ Words parse(const Arguments& arguments, const std::string& command) {
       words.launch = launch_from(value());
     } else if (word == "--wait" && command == "train") {
       words.wait_seconds = whole_number(word, value(), 1, 86'400);
+    } else if (word == "--hang-after") {
+      words.hang_seconds = seconds(word, value());
     } else if (word == "--ledger") {
       words.passed_on.push_back(word);
     } else if (word == "--log-format") {
@@ -163,6 +168,7 @@ int start_group(const spec::Job& about, const GroupWork& work, const Words& word
   }
   options.listen = listening(words);
   options.tls = words.tls;
+  options.hang_seconds = words.hang_seconds;
   return supervise(options, system_clock());
 }
 

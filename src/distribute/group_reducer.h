@@ -18,6 +18,7 @@ class GroupReducer final : public train::Reducer {
   void deliver(ShardIndex shard, std::optional<train::Contribution> leaf) override;
   void reduce() override {}  // next_shard says no only when the root is here
   Root root() override;
+  void give_up() override { group_.put_out("a shard failed on this worker"); }
   bool expects(ShardIndex shard, int64_t shards) const override { return group_.expects(shard.value, shards); }
 
   // Shards a second of computing, all lanes side by side. 0: not known, or not known any more: a member whose share is

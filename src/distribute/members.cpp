@@ -71,6 +71,7 @@ class GroupMembers final : public train::Members {
 
   train::Reducer& reducer() override { return reducer_; }
   bool lead() const override { return member_.lead(); }
+  bool others() const override { return member_.group().view().computing().size() > 1; }
   bool may_write() const override { return member_.leased(); }
 
   std::optional<checkpoint::Loaded> take_state() override {
@@ -115,7 +116,7 @@ class GroupMembers final : public train::Members {
   }
 
   bool leave() override {
-    if (member_.group().view().computing().size() < 2) return false;
+    if (!others()) return false;
     leaving_ = true;
     member_.client().tell([](cluster::Told& told) { told.phase = Phase::leaving; });
     return true;

@@ -9,6 +9,13 @@
 #include "group/group_state.h"
 
 namespace sinew::group {
+namespace {
+
+constexpr double kFirstPatience = 10;     // times the patience, in the first round
+constexpr double kRoundsOfPatience = 40;  // times the usual round
+constexpr double kNewestRound = 0.2;      // weight of the newest round in the usual one
+
+}  // namespace
 
 // ---- the end of a life ---------------------------------------------------------------------------------------------
 
@@ -108,7 +115,7 @@ void Group::begin(int64_t shards, std::vector<int64_t> lengths, std::string note
   state.open->shape = std::move(shape);
   state.open->note = std::move(note);
   state.open->leaves.resize(static_cast<size_t>(shards));
-  state.moved = state.clock.monotonic_seconds();
+  state.open->began = state.moved = state.clock.monotonic_seconds();
   state.make_plan();
 }
 
@@ -142,9 +149,9 @@ Group::Turn Group::State::take_turn(std::unique_lock<std::mutex>& lock) {
     do_work(*work, lock);
     return {Turn::Kind::worked, {}};
   }
-  if (clock.monotonic_seconds() - moved > options.patience_seconds) {
-    throw Error("round " + std::to_string(open->round) + " has not moved for " +
-                    std::to_string(std::llround(options.patience_seconds)) + " s; " + waiting_for(),
+  if (const double stuck = clock.monotonic_seconds() - moved; stuck > patience()) {
+    throw Error("round " + std::to_string(open->round) + " has not moved for " + std::to_string(std::llround(stuck)) +
+                    " s; " + waiting_for(),
                 "look at the log of the member it waits for, and at the coordinator's");
   }
   return {Turn::Kind::idle, {}};
@@ -174,6 +181,16 @@ void Group::State::do_work(const Work& work, std::unique_lock<std::mutex>& lock)
   lock.unlock();
   send(outbox);
   lock.lock();
+}
+
+// A shard may take long without anything being wrong, the first of all above all.
+double Group::State::patience() const {
+  return usual_round == 0 ? kFirstPatience * options.patience_seconds
+                          : std::max(options.patience_seconds, kRoundsOfPatience * usual_round);
+}
+
+void Group::State::learn_usual_round(double took) {
+  usual_round = usual_round == 0 ? took : usual_round + kNewestRound * (took - usual_round);
 }
 
 void Group::State::wait(std::unique_lock<std::mutex>& lock) {
@@ -219,6 +236,7 @@ Root Group::finish(const std::vector<float*>& out) {
                "all members must run the same job, data and program");
   state.check_alive();
   over.swap(state.open);
+  state.learn_usual_round(state.clock.monotonic_seconds() - over->began);
   state.round_history = record->after();
   ++state.counts.rounds;
   state.forget();

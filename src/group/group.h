@@ -53,7 +53,8 @@ struct Root {
 struct GroupOptions {
   // The tree's arithmetic on small bytes: left and right child to parent. Called on any thread.
   std::function<std::string(std::string_view left, std::string_view right)> merge = nullptr;
-  // No frame, no view, no result for so long while a round waits: the member gives up with an Error.
+  // No frame, no view, no result for so long while a round waits, and for 40 usual rounds; ten times as long in the
+  // first round: the member gives up with an Error. Longer than a supervisor waits, who ends who really hangs.
   double patience_seconds = 120;
   int64_t piece_floats = int64_t{1} << 18;    // slices travel and are summed in pieces of so many; equal on all members
   size_t joiner_bytes = size_t{2} << 30;      // roots a joiner may have waiting before it gives this life up

@@ -105,8 +105,9 @@ std::string why_out(Group& group) {
 // Member 2, computing beside member 1, in round 0 of two shards without rows; it has delivered its own.
 struct Beside {
   PaperLinks links;
-  Group group{kTwo, links, options(), system_clock()};
-  explicit Beside(std::vector<MemberId> joining = {}) {
+  Group group;
+  explicit Beside(std::vector<MemberId> joining = {}, GroupOptions given = options())
+      : group(kTwo, links, std::move(given), system_clock()) {
     group.adopt(view_of(1, {kOne, kTwo}, std::move(joining)));
     group.start_at(0, 77);
     group.on_frame(kOne, here(1, 0, false, 77));
@@ -270,6 +271,22 @@ TEST(GroupProtocol, PatienceEndsWithWhoIsSilent) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("where these members are: 1"), std::string::npos) << error.what();
   }
+}
+
+// A member that waits for another's long shard is not to give up on it.
+TEST(GroupProtocol, PatienceGrowsWithTheUsualRound) {
+  constexpr double kRound = 0.02;
+  auto short_patience = options();
+  short_patience.patience_seconds = kRound;  // ten times that in the first round
+  Beside two({}, short_patience);
+  system_clock().sleep_seconds(kRound);
+  two.group.on_frame(kOne, root(1, 0, "", 0));
+  EXPECT_EQ(two.group.next_shard(), std::nullopt);
+  two.group.finish({});
+  two.begin("");
+  const double began = system_clock().monotonic_seconds();
+  EXPECT_THROW(while (const auto shard = two.group.next_shard()) two.group.deliver(*shard, std::nullopt), Error);
+  EXPECT_GE(system_clock().monotonic_seconds() - began, 40 * kRound);
 }
 
 TEST(GroupProtocol, PutOutWakesWhoWaits) {

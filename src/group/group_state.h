@@ -77,6 +77,7 @@ struct Open {
   int64_t round = 0;
   std::shared_ptr<const Shape> shape;
   std::string note;
+  double began = 0;
   std::vector<LeafSlot> leaves;
   std::optional<Plan> plan;                     // none: the view is not settled, or the root is here already
   std::optional<std::vector<bool>> first_mine;  // by shard: was this member's before anybody was lost
@@ -94,7 +95,8 @@ struct Group::State {
   std::mutex adopting;  // taken before `mutex`: views are taken up one after the other, links and all
   mutable std::mutex mutex;
   std::condition_variable changed;
-  double moved = 0;  // when something last came in
+  double moved = 0;        // when something last came in
+  double usual_round = 0;  // seconds a round, smoothed; 0: none is over
 
   // -- the end of this life
   std::optional<std::string> out;
@@ -136,6 +138,8 @@ struct Group::State {
   Turn take_turn(std::unique_lock<std::mutex>& lock);
   void do_work(const Work& work, std::unique_lock<std::mutex>& lock);
   void wait(std::unique_lock<std::mutex>& lock);
+  double patience() const;
+  void learn_usual_round(double took);
 
   // -- group_views.cpp
   void enter(const cluster::View& next, Outbox& outbox);

@@ -236,17 +236,39 @@ void Engine::expect_next(const data::StepRange& range) {
   }
 }
 
+void Engine::do_shard(int lane, const Work& work, const std::function<std::optional<Contribution>()>& shard) {
+  std::optional<Contribution> leaf;
+  try {
+    tell(lane, work);
+    leaf = shard();
+  } catch (const Error& error) {
+    throw ShardFailed(to_string(work) + ": " + error.what(), error.hint);
+  } catch (const c10::Error& error) {
+    throw ShardFailed(to_string(work) + ": " + error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    throw ShardFailed(to_string(work) + ": " + error.what());
+  }
+  options_.reducer->deliver(ShardIndex(work.shard), std::move(leaf));
+  tell(lane, {Work::Kind::reducing, work.step});
+}
+
 // Every shard the reducer hands to this worker, on all lanes; then the tree.
 void Engine::compute(const data::StepRange& range, const std::vector<std::pair<int64_t, int64_t>>& parts) {
   std::vector<std::atomic<bool>> computed(parts.size());
-  lanes_.run([&](int lane) {
+  const int64_t step = state_.step.value;
+  const auto work_on_lane = [&](int lane) {
+    tell(lane, {Work::Kind::reducing, step});
     replicas_[static_cast<size_t>(lane)]->set_training(true);
     while (const auto shard = options_.reducer->next_shard()) {
       const auto place = static_cast<size_t>(shard->value);
+      const int64_t first = parts[place].first, last = parts[place].second;
       computed[place] = true;
-      options_.reducer->deliver(*shard, train_shard(lane, range, parts[place].first, parts[place].second, *shard));
+      do_shard(lane, {Work::Kind::computing, step, shard->value, range.epoch, range.first + first, last - first},
+               [&] { return train_shard(lane, range, first, last, *shard); });
     }
-  });
+    tell(lane, {});
+  };
+  lanes_.run(work_on_lane, [this] { options_.reducer->give_up(); });
   const auto reduce = [&](int) { options_.reducer->reduce(); };
   small() ? reduce(0) : lanes_.run(reduce);
   // A shard that was loaded ahead and went to another worker after all would wait for ever.
@@ -285,6 +307,7 @@ StepResult Engine::step(double lr, bool want_norm, std::string note) {
   skipped_ = 0;
   options_.reducer->begin(shards(), gradients_, std::move(note));
   compute(range, parts);
+  tell(0, {Work::Kind::updating, state_.step.value});
   Reducer::Root root = options_.reducer->root();
 
   StepResult result;
@@ -313,6 +336,7 @@ StepResult Engine::step(double lr, bool want_norm, std::string note) {
   state_.samples += range.count;
   state_.tokens += range.count * info_.tokens_per_sample;
   state_.step = state_.step.next();
+  tell(0, {});
   return result;
 }
 
@@ -350,12 +374,19 @@ EvaluationResult Engine::evaluate(data::Part part) {
   }
   if (bound_to_average_ != !state_.ema.empty()) bind_replicas(!state_.ema.empty());
   options_.reducer->begin(pieces, {}, "");
-  lanes_.run([&](int lane) {
+  const int64_t step = state_.step.value;
+  const auto work_on_lane = [&](int lane) {
+    tell(lane, {Work::Kind::reducing, step});
     replicas_[static_cast<size_t>(lane)]->set_training(false);
     start_buffers(lane);
-    while (const auto shard = options_.reducer->next_shard())
-      options_.reducer->deliver(*shard, evaluate_shard(lane, request(shard->value)));
-  });
+    while (const auto shard = options_.reducer->next_shard()) {
+      const data::ShardRequest samples = request(shard->value);
+      do_shard(lane, {Work::Kind::evaluating, step, shard->value, 0, samples.first, samples.count},
+               [&] { return evaluate_shard(lane, samples); });
+    }
+    tell(lane, {});
+  };
+  lanes_.run(work_on_lane, [this] { options_.reducer->give_up(); });
   const Reducer::Root root = options_.reducer->root();
   if (!options_.dataset->in_memory()) options_.prefetcher->forget();  // pieces that went to another worker
   return {evaluation_metrics_.finish(root.sums), evaluation_metrics_.confusion(root.sums), root.sums.samples};

@@ -24,6 +24,7 @@ struct EngineOptions {
   data::Prefetcher* prefetcher = nullptr;
   Reducer* reducer = nullptr;                                           // of training steps; evaluation uses it too
   std::function<std::unique_ptr<model::Model>()> make_model = nullptr;  // instead of job.model's; equal at every call
+  OnWork on_work = nullptr;
 };
 
 struct StepResult {
@@ -39,6 +40,11 @@ struct EvaluationResult {
   report::Metrics metrics;         // "loss", "accuracy", ...
   std::vector<int64_t> confusion;  // [classes * classes]
   int64_t samples = 0;
+};
+
+// A shard or a piece of evaluation could not be computed here: says which, and why.
+struct ShardFailed : Error {
+  using Error::Error;
 };
 
 // Thrown when a step's loss or gradient is not finite; the state is still that of before the step.
@@ -83,6 +89,11 @@ class Engine {
   std::optional<Contribution> train_shard(int lane, const data::StepRange& range, int64_t first, int64_t last,
                                           ShardIndex shard);
   std::optional<Contribution> evaluate_shard(int lane, const data::ShardRequest& request);
+  // Computes what `work` says and delivers it. Throws ShardFailed.
+  void do_shard(int lane, const Work& work, const std::function<std::optional<Contribution>()>& shard);
+  void tell(int lane, const Work& work) const {
+    if (options_.on_work) options_.on_work(lane, work);
+  }
   void compute(const data::StepRange& range, const std::vector<std::pair<int64_t, int64_t>>& parts);
   torch::Tensor forward(int lane, const torch::Tensor& input);
   torch::Tensor as_leaf_gradient(const torch::Tensor& gradient, const torch::Tensor& parameter) const;

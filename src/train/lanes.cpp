@@ -55,10 +55,11 @@ Lanes::~Lanes() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Lanes::run(const std::function<void(int)>& work) {
+void Lanes::run(const std::function<void(int)>& work, const std::function<void()>& on_failure) {
   {
     const std::lock_guard lock(mutex_);
     work_ = &work;
+    on_failure_ = &on_failure;
     failure_ = nullptr;
     running_ = count_ - 1;
     ++round_;
@@ -77,8 +78,12 @@ void Lanes::work_on(int lane) {
   try {
     (*work_)(lane);
   } catch (...) {
-    const std::lock_guard lock(mutex_);
-    if (!failure_) failure_ = std::current_exception();
+    {
+      const std::lock_guard lock(mutex_);
+      if (failure_) return;
+      failure_ = std::current_exception();
+    }
+    if (*on_failure_) (*on_failure_)();
   }
 }
 

@@ -18,8 +18,9 @@ class Lanes {
   ~Lanes();
   int count() const { return count_; }
 
-  // Runs work(lane) on every lane side by side and returns when all are done. The first exception is rethrown.
-  void run(const std::function<void(int)>& work);
+  // Runs work(lane) on every lane side by side and returns when all are done. The first exception is rethrown; before
+  // that on_failure is called once, on the lane that threw, so that the others need not wait for what it had.
+  void run(const std::function<void(int)>& work, const std::function<void()>& on_failure = nullptr);
 
  private:
   void loop(int lane);
@@ -27,6 +28,7 @@ class Lanes {
 
   int count_;
   const std::function<void(int)>* work_ = nullptr;
+  const std::function<void()>* on_failure_ = nullptr;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::atomic<uint64_t> round_{0};

@@ -46,6 +46,11 @@ RunResult Run::train() {
     if (!lead_at_end()) return {exit_code_, state().step, {}, {}};
     fail(error);
     throw;
+  } catch (const ShardFailed& error) {
+    // Perhaps only here: the others try it, and their supervisor counts.
+    if (members_ && members_->others()) throw;
+    fail(error);
+    throw;
   } catch (const Error& error) {
     fail(error);
     throw;

@@ -40,7 +40,11 @@ void Run::open() {
   prefetcher_ =
       std::make_unique<data::Prefetcher>(*data_, job.trainer.seed, *job.data.prefetch_threads, job.data.prefetch_bytes);
   own_reducer_ = make_local_reducer();
-  engine_ = std::make_unique<Engine>(EngineOptions{job, data_.get(), prefetcher_.get(), own_reducer_.get()});
+  engine_ = std::make_unique<Engine>(EngineOptions{.job = job,
+                                                   .dataset = data_.get(),
+                                                   .prefetcher = prefetcher_.get(),
+                                                   .reducer = own_reducer_.get(),
+                                                   .on_work = options_.on_work});
   measure();
 }
 

@@ -19,6 +19,7 @@
 #include "base/disk.h"
 #include "base/hash.h"
 #include "base/ids.h"
+#include "base/slate.h"
 #include "base/tree.h"
 #include "checkpoint/checkpoint.h"
 #include "data/data.h"
@@ -64,11 +65,16 @@ class Reducer {
     std::string note;
   };
   virtual Root root() = 0;
+  // A lane failed and its shard will never be delivered: next_shard makes nobody here wait for it. Any thread.
+  virtual void give_up() {}
   // Will this shard of a coming step be computed here, as far as can be told? A hint for loading ahead.
   virtual bool expects(ShardIndex, int64_t /*shards*/) const { return true; }
 };
 
 std::unique_ptr<Reducer> make_local_reducer();
+
+// Told by each lane as it begins something; any thread. What it throws fails the shard.
+using OnWork = std::function<void(int lane, const Work& work)>;
 
 // ---- control log ---------------------------------------------------------------------------------------------------
 
@@ -154,6 +160,7 @@ class Members {
   virtual Reducer& reducer() = 0;
   // The one that writes the run's files and decides what goes into the control log. Changes only by a death.
   virtual bool lead() const = 0;
+  virtual bool others() const = 0;     // somebody else computes too
   virtual bool may_write() const = 0;  // any thread: this member is surely still the lead
   // The state to begin from; nullopt: all begin alike, from the newest checkpoint or step 0. Blocks, bounded.
   virtual std::optional<checkpoint::Loaded> take_state() = 0;
@@ -184,6 +191,7 @@ struct RunOptions {
   std::atomic<int>* stop_signals = nullptr;        // number of SIGINT/SIGTERM so far
   std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 so far
   int64_t workers_here = 1;                        // how many share this machine's cores
+  OnWork on_work = nullptr;
   // Among others: called once, when this worker can compute. Null: alone.
   std::function<std::unique_ptr<Members>(const Identity&)> join = nullptr;
 };

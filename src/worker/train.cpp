@@ -1,9 +1,13 @@
 // Training, alone or as one of many.
-#include <cerrno>
+#include <unistd.h>
+
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
+#include <sstream>
 
 #include "base/error.h"
+#include "base/slate.h"
 #include "distribute/distribute.h"
 #include "worker/tasks.h"
 
@@ -26,6 +30,34 @@ std::string text_from(const char* name, const std::string& otherwise) {
   const char* text = std::getenv(name);
   return text == nullptr || *text == '\0' ? otherwise : text;
 }
+
+// A shard that brings down whoever computes it, for drills: SINEW_POISON=STEP:SHARD:HOW.
+class Poison {
+ public:
+  Poison() {
+    const std::string text = text_from("SINEW_POISON", "");
+    if (text.empty()) return;
+    char colons[2] = {};
+    std::istringstream(text) >> step_ >> colons[0] >> shard_ >> colons[1] >> how_;
+    const bool known = how_ == "segv" || how_ == "abort" || how_ == "oom" || how_ == "error" || how_ == "hang";
+    if (colons[0] != ':' || colons[1] != ':' || !known)
+      throw Error("SINEW_POISON=" + text + " is no STEP:SHARD:segv, abort, oom, error or hang", "unset SINEW_POISON");
+  }
+
+  void strike(const Work& work) const {
+    if (how_.empty() || work.kind != Work::Kind::computing || work.step != step_ || work.shard != shard_) return;
+    if (how_ == "error") throw Error("this shard fails: SINEW_POISON", "unset SINEW_POISON");
+    if (how_ == "hang") {
+      while (true) ::pause();
+    }
+    // What the kernel does to who takes its last memory is a SIGKILL.
+    std::raise(how_ == "segv" ? SIGSEGV : how_ == "abort" ? SIGABRT : SIGKILL);
+  }
+
+ private:
+  int64_t step_ = 0, shard_ = 0;
+  std::string how_;  // empty: nothing happens
+};
 
 distribute::JoinOptions join_options(const std::string& run_directory, distribute::Ending& ending) {
   distribute::JoinOptions options;
@@ -61,6 +93,12 @@ int run_train(const Words& words) {
   options.run_directory = words.at(1);
   options.stop_signals = &stop_signals;
   options.checkpoint_signals = &checkpoint_signals;
+  Slate slate(text_from("SINEW_SLATE", ""));
+  const Poison poison;
+  options.on_work = [&](int lane, const Work& work) {
+    slate.note(lane, work);
+    poison.strike(work);
+  };
   if (!group) return train::run(options, system_disk(), system_clock()).exit_code;
 
   distribute::Ending ending;

@@ -19,18 +19,6 @@ SHARDS = "trainer.shards=7"
 PATIENCE = 240  # seconds that a run of a few seconds may take on a crowded machine
 
 
-def status(directory):
-    """What `sinew ps` says of a run, or None while there is nothing to say."""
-    done = sp.run("ps", directory, "--json", timeout=60)
-    return json.loads(done.stdout) if done.returncode == 0 else None
-
-
-def step_of(directory):
-    """The newest step in the ledger; 0 before there is one."""
-    path = pathlib.Path(directory) / "ledger.jsonl"
-    return max(sp.digests(directory), default=0) if path.exists() else 0
-
-
 class Elastic(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -61,7 +49,7 @@ class Elastic(unittest.TestCase):
         try:
             process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
-            self.fail(f"did not end:\n{self.said(directory)}\n{status(directory)}")
+            self.fail(f"did not end:\n{self.said(directory)}\n{sp.status(directory)}")
         self.assertEqual(process.returncode, code, self.said(directory))
 
     def assert_same_story(self, directory):
@@ -72,11 +60,11 @@ class Elastic(unittest.TestCase):
         self.assertEqual(sorted({line["step"] for line in lines}), sorted(self.calm))
 
     def reach(self, process, directory, step):
-        self.assertTrue(sp.wait_for(lambda: process.poll() is not None or step_of(directory) >= step, PATIENCE),
+        self.assertTrue(sp.wait_for(lambda: process.poll() is not None or sp.step_of(directory) >= step, PATIENCE),
                         f"step {step} was not reached:\n{self.said(directory)}")
 
     def workers_of(self, directory):
-        return [member["pid"] for member in (status(directory) or {}).get("members", [])]
+        return [member["pid"] for member in (sp.status(directory) or {}).get("members", [])]
 
     def test_any_number_of_workers_is_one_worker(self):
         for workers in (1, 3, 8):
@@ -142,7 +130,7 @@ class Elastic(unittest.TestCase):
         self.reach(process, directory, 20)
         victim = self.workers_of(directory)[0]  # the lead
         os.kill(victim, signal.SIGSTOP)
-        at = step_of(directory)
+        at = sp.step_of(directory)
         self.reach(process, directory, at + 15)
         os.kill(victim, signal.SIGCONT)
         self.end(process, directory)
@@ -152,7 +140,7 @@ class Elastic(unittest.TestCase):
         process, directory = self.start("scaled", 1, pace=3)
         self.reach(process, directory, 10)
         sp.run("scale", directory, 3, check=0, timeout=60)
-        computing = lambda: sum(member["phase"] == "computing" for member in (status(directory) or {}).get("members", []))
+        computing = lambda: sum(member["phase"] == "computing" for member in (sp.status(directory) or {}).get("members", []))
         self.assertTrue(sp.wait_for(lambda: process.poll() is not None or computing() == 3, PATIENCE), self.said(directory))
         if process.poll() is None:
             sp.run("scale", directory, 2, timeout=60)

@@ -83,6 +83,18 @@ def digests(run_directory):
     return found
 
 
+def status(run_directory):
+    """What `sinew ps` says of a run, or None while there is nothing to say."""
+    done = run("ps", run_directory, "--json", timeout=60)
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def step_of(run_directory):
+    """The newest step in the ledger; 0 before there is one."""
+    path = pathlib.Path(run_directory) / "ledger.jsonl"
+    return max(digests(run_directory), default=0) if path.exists() else 0
+
+
 def report(run_directory):
     return json.loads((pathlib.Path(run_directory) / "report.json").read_text())
 

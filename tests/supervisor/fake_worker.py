@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import ssl
+import struct
 import sys
 import time
 import urllib.parse
@@ -37,6 +38,12 @@ def connection_to(address):
     return http.client.HTTPSConnection(address.hostname, address.port, timeout=10, context=context)
 
 
+def note_work(step, shard):
+    """On this worker's slate (src/base/slate.h): its only lane computes that shard, of 32 samples."""
+    with open(os.environ["SINEW_SLATE"], "r+b", buffering=0) as slate:
+        slate.write(struct.pack("7q", 1, 1, step, shard, 2, 32 * shard, 32))
+
+
 class Worker:
     def __init__(self, job, directory):
         self.directory = pathlib.Path(directory)
@@ -54,7 +61,12 @@ class Worker:
         self.began = begun.stat().st_mtime
 
     def step(self):
-        return max(0, int(10 * (time.time() - self.began)))
+        step = max(0, int(10 * (time.time() - self.began)))
+        stuck = int(os.environ.get("FAKE_STUCK", "0"))  # at this step for ever, at work on shard 3
+        if not stuck or step < stuck:
+            return step
+        note_work(stuck, 3)
+        return stuck
 
     def introduction(self):
         return {"address": f"fake:{os.getpid()}", "host": socket.gethostname(), "pid": os.getpid(),
@@ -159,6 +171,8 @@ def main():
     with open(pathlib.Path(directory) / "started", "a") as file:
         told = {name: os.environ.get(name) for name in ("SINEW_LOCAL_WORKERS", "SINEW_LINK_LISTEN")}
         file.write(json.dumps({"pid": os.getpid(), "words": sys.argv[1:], **told}) + "\n")
+    if "FAKE_WORK" in os.environ:
+        note_work(*map(int, os.environ["FAKE_WORK"].split()))
     fate = os.environ.get("FAKE_FATE", "")
     if fate.startswith("exit "):
         sys.exit(int(fate.split()[1]))

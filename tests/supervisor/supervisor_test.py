@@ -230,6 +230,22 @@ class Supervisor(unittest.TestCase):
             self.assertIn("3 workers in a row died at step 0, the last killed by SIGSEGV", run.errors.read_text())
             self.assertEqual(len(run.started()), 3)
 
+    def test_a_shard_that_kills_is_named(self):
+        for number, how in ((signal.SIGSEGV, "SIGSEGV"), (signal.SIGKILL, "SIGKILL: perhaps out of memory")):
+            with Run(self, 1, FAKE_WORK="412 3", FAKE_FATE=f"signal {int(number)}") as run:
+                run.ends(1)
+                self.assertIn("step 412, shard 3 (samples 96 to 127 in the order of epoch 2) killed 3 workers in turn "
+                              f"({how}, {how}, {how}): the run is stopped", run.errors.read_text())
+                self.assertEqual(len(run.started()), 3)
+
+    def test_who_holds_the_run_is_named_then_ended(self):
+        with Run(self, 1, "--hang-after", "1s", FAKE_STUCK="15") as run:
+            run.ends(1)
+            said = run.errors.read_text()
+            self.assertRegex(said, r"nothing has moved for \d+ s after step 15: worker 1 \(pid \d+\) is at step 15, shard 3")
+            self.assertIn("is ended: it has been at step 15, shard 3", said)
+            self.assertIn("killed 3 workers in turn (no end, no end, no end)", said)
+
     def test_a_job_that_is_not_understood_ends_with_2(self):
         with Run(self, 3, FAKE_FATE="exit 2") as run:
             run.ends(2)
@@ -276,9 +292,18 @@ class Refusals(unittest.TestCase):
         self.refused(2, "batch-size is a whole number", "control", "last", "batch-size=1.5")
         self.refused(2, "needs --seed", "chaos", "job.yaml")
         self.refused(2, "--kill-every takes a time", "chaos", "job.yaml", "--kill-every", "inf")
+        self.refused(2, "--hang-after takes a time", "train", "job.yaml", "--hang-after", "soon")
         self.refused(2, "coordinator needs a run directory", "coordinator")
         self.refused(2, "there is no nowhere", "coordinator", "nowhere", "--workers", "2")
         self.refused(1, "", "ps", "none")
+
+    def test_chaos_against_a_run_without_a_ledger(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "job.yaml").write_text("data: {train: x.csv}\n")
+            done = subprocess.run([SINEW, "chaos", "job.yaml", "--seed", "1", "--against", "."], capture_output=True,
+                                  text=True, timeout=LONG, cwd=folder)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("has no ledger.jsonl to compare with", done.stderr)
 
     def test_a_chaos_plan_is_its_seeds(self):
         with tempfile.TemporaryDirectory() as folder:

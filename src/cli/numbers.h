@@ -1,9 +1,10 @@
-// Whole numbers on the command line.
+// Numbers on the command line.
 #pragma once
 
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 #include "cli/commands.h"
@@ -21,6 +22,18 @@ inline int64_t whole_number(const std::string& what, const std::string& text, in
                          ", not '" + text + "'",
                      "for example " + std::to_string(std::clamp<int64_t>(2, least, most)));
   }
+  return value;
+}
+
+// "5s", "300ms", "5": seconds above 0. Throws UsageError that names `what` when the text is no time.
+inline double seconds(const std::string& what, const std::string& text) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const std::string unit = end;
+  const double value = unit == "ms" ? number / 1000 : number;
+  const bool known = unit.empty() || unit == "s" || unit == "ms";
+  if (text.empty() || !known || !(value > 0) || value > 86400)
+    throw UsageError(what + " takes a time, not '" + text + "'", what + " 5s, or 300ms");
   return value;
 }
 

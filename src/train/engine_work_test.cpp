@@ -1,0 +1,97 @@
+// What the engine tells of each lane's work, and what becomes of a shard that fails.
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "train/engine.h"
+#include "train/synthetic.h"
+
+namespace sinew::train {
+namespace {
+
+// An engine that tells what its lanes begin.
+struct Told {
+  explicit Told(const spec::Job& job, Reducer* reducer = nullptr)
+      : prefetcher(data, job.trainer.seed, 2, 1 << 24),
+        own(make_local_reducer()),
+        engine(EngineOptions{.job = job,
+                             .dataset = &data,
+                             .prefetcher = &prefetcher,
+                             .reducer = reducer != nullptr ? reducer : own.get(),
+                             .on_work = [this](int, const Work& work) { take(work); }}) {}
+  void take(const Work& work) {
+    const std::lock_guard lock(mutex);
+    told.push_back(work);
+    if (fails && work.kind == Work::Kind::computing && work.shard == 1) throw Error("no such shard", "try another");
+  }
+
+  SyntheticData data{data::Task::classification, {10}, 4, 107, 31};
+  data::Prefetcher prefetcher;
+  std::unique_ptr<Reducer> own;
+  std::mutex mutex;
+  std::vector<Work> told;
+  bool fails = false;
+  Engine engine;
+};
+
+TEST(EngineWork, EveryShardIsToldWithItsSamples) {
+  Told test(test_job("mlp", 1, 4));
+  test.engine.step(0.1, false);
+  using Kind = Work::Kind;
+  std::vector<Work> expected = {{Kind::reducing, 0}};
+  for (int64_t shard = 0; shard < 4; ++shard) {
+    expected.push_back({Kind::computing, 0, shard, 0, 10 * shard, 10});
+    expected.push_back({Kind::reducing, 0});
+  }
+  for (const Work& last : {Work{}, Work{Kind::updating, 0}, Work{}}) expected.push_back(last);
+  EXPECT_EQ(test.told, expected);
+  test.told.clear();
+  test.engine.evaluate(data::Part::val);
+  EXPECT_EQ(test.told.at(1), (Work{Kind::evaluating, 1, 0, 0, 0, 10}));
+  EXPECT_EQ(test.told.back(), Work{});
+}
+
+// As of a group: a shard that was handed out is waited for.
+class Waiting final : public Reducer {
+ public:
+  void begin(int64_t, const std::vector<torch::Tensor>&, std::string) override {}
+  std::optional<ShardIndex> next_shard() override {
+    std::unique_lock lock(mutex_);
+    if (next_ < 2) return ShardIndex(next_++);
+    changed_.wait(lock, [this] { return given_up_; });
+    throw std::runtime_error("put out");
+  }
+  void deliver(ShardIndex, std::optional<Contribution>) override {}
+  void reduce() override {}
+  Root root() override { return {}; }
+  void give_up() override {
+    const std::lock_guard lock(mutex_);
+    given_up_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int64_t next_ = 0;
+  bool given_up_ = false;
+};
+
+TEST(EngineWork, AShardThatFailsIsNamedAndNoLaneWaitsForIt) {
+  for (const int lanes : {1, 2, 4}) {
+    Waiting reducer;
+    Told test(test_job("mlp", lanes, 4), &reducer);
+    test.fails = true;
+    try {
+      test.engine.step(0.1, false);
+      FAIL();
+    } catch (const ShardFailed& error) {
+      EXPECT_STREQ(error.what(), "step 0, shard 1 (samples 10 to 19 in the order of epoch 0): no such shard");
+      EXPECT_EQ(error.hint, "try another");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sinew::train
