@@ -13,12 +13,12 @@ namespace sinew::cluster {
 
 // What a member is to do because of an answer, in this order; nothing else is left of the answer.
 struct Heard {
-  bool understood = false;         // else: as if no answer had come
-  bool speak = false;              // the coordinator waits for a word
-  std::optional<std::string> out;  // this life is over; nothing comes after it
-  std::optional<View> view;
-  std::optional<std::vector<ControlRequest>> requests;
-  std::optional<int64_t> finished;
+  bool understood = false;              // else: as if no answer had come
+  bool speak = false;                   // the coordinator waits for a word
+  std::optional<std::string> out = {};  // this life is over; nothing comes after it
+  std::optional<View> view = {};
+  std::optional<std::vector<ControlRequest>> requests = {};
+  std::optional<int64_t> finished = {};
 };
 
 class Conversation {
