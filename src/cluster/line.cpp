@@ -11,8 +11,10 @@ std::expected<http::Response, http::Failure> checked(std::expected<http::Respons
   if (!response) return response;
   const auto sum = response->headers.find(kSumHeader);
   if (sum != response->headers.end() && sum->second == sum_of(*response)) return response;
-  return std::unexpected(http::Failure{http::Failure::Kind::broken,
-                                       "an answer that is not as a coordinator sent it: " + trouble_of(*response).error});
+  const Trouble trouble = trouble_of(*response);
+  return std::unexpected(
+      http::Failure{http::Failure::Kind::broken, "an answer that is not as a coordinator sent it: " + trouble.error +
+                                                     (trouble.hint.empty() ? "" : " (" + trouble.hint + ")")});
 }
 
 }  // namespace
@@ -37,7 +39,7 @@ http::Request request_with(const std::string& secret, const std::string& method,
   http::Request request;
   request.method = method;
   request.target = target;
-  request.headers["authorization"] = "Bearer " + secret;
+  if (!secret.empty()) request.headers["authorization"] = "Bearer " + secret;
   if (!body.empty()) request.headers["content-type"] = "application/json";
   request.body = std::move(body);
   request.headers[kSumHeader] = sum_of(request);

@@ -61,7 +61,8 @@ class GroupMembers final : public train::Members {
       : ending_(options.ending),
         clock_(clock),
         member_(member_options(options, identity), clock),
-        reducer_(member_.group(), options.pace, clock) {}
+        group_(member_.group()),
+        reducer_(group_, options.pace, clock) {}
 
   ~GroupMembers() override {
     if (ending_ == nullptr) return;
@@ -71,7 +72,7 @@ class GroupMembers final : public train::Members {
 
   train::Reducer& reducer() override { return reducer_; }
   bool lead() const override { return member_.lead(); }
-  bool others() const override { return member_.group().view().computing().size() > 1; }
+  bool others() const override { return group_.view().computing().size() > 1; }
   bool may_write() const override { return member_.leased(); }
 
   std::optional<checkpoint::Loaded> take_state() override {
@@ -82,7 +83,7 @@ class GroupMembers final : public train::Members {
     return std::move(received.state);
   }
 
-  void begin(Digest origin) override { member_.group().start_at(round_, origin.high, history_); }
+  void begin(Digest origin) override { group_.start_at(round_, origin.high, history_); }
 
   void boundary(const train::TrainingState& state, const std::function<checkpoint::OwnedSnapshot()>& take) override {
     member_.boundary(take);
@@ -145,6 +146,7 @@ class GroupMembers final : public train::Members {
   Ending* ending_;
   Clock& clock_;
   group::Member member_;
+  group::Group& group_;  // the member's
   GroupReducer reducer_;
   int64_t round_ = 0, given_ = 0;
   std::optional<uint64_t> history_;
