@@ -11,16 +11,17 @@ std::expected<http::Response, http::Failure> checked(std::expected<http::Respons
   if (!response) return response;
   const auto sum = response->headers.find(kSumHeader);
   if (sum != response->headers.end() && sum->second == sum_of(*response)) return response;
-  return std::unexpected(http::Failure{http::Failure::Kind::broken,
-                                       "an answer that is not as a coordinator sent it: " + trouble_of(*response).error});
+  return std::unexpected(http::Failure{
+      http::Failure::Kind::broken, "an answer that is not as a coordinator sent it: " + trouble_of(*response).error});
 }
 
 }  // namespace
 
 std::string sum_of(const http::Request& request) {
-  const auto token = request.headers.find("authorization");
-  return to_hex(digest_of(request.method + " " + request.target + "\n" +
-                          (token == request.headers.end() ? "" : token->second) + "\n" + request.body));
+  const auto found = request.headers.find("authorization");
+  std::string token = found == request.headers.end() ? "" : found->second;
+  token.resize(token.find_last_not_of(' ') + 1);  // HTTP takes blanks at the end of a header away
+  return to_hex(digest_of(request.method + " " + request.target + "\n" + token + "\n" + request.body));
 }
 
 std::string sum_of(const http::Response& response) {
