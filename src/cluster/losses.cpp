@@ -75,8 +75,8 @@ bool is_joining(MemberId id, const ClusterState& state) {
   return seat != nullptr && seat->joining;
 }
 
-// How many of those that compute it has no link to: they say so, or it says so of them and they live. Who is cut off from
-// several goes rather than they, whoever was first to say it.
+// How many of those that compute it has no link to: they say so, or it says so of them and they live. Who is cut off
+// from several goes rather than they, whoever was first to say it.
 int64_t cut_off_from(MemberId id, const std::vector<Break>& breaks, const ClusterState& state) {
   std::set<MemberId> others;
   for (const Break& one : breaks) {

@@ -338,8 +338,8 @@ void TcpLinks::tick(double elapsed, Time now) {
     return true;
   });
   for (const auto& [peer, guest] : guests_) all.push_back(guest.connection);
-  // When one has been silent for too long, others that already are for several pulses are lost with it: a member that is
-  // cut off tells of all its links at once, and not of whichever was first.
+  // When one has been silent for too long, others that already are for several pulses are lost with it: a member that
+  // is cut off tells of all its links at once, and not of whichever was first.
   const bool silence = std::any_of(all.begin(), all.end(), [&](const auto& connection) {
     return connection->silent_seconds() + elapsed >= options_.silence_seconds;
   });

@@ -111,8 +111,8 @@ void Connection::look_for_trickle(double elapsed, double silence_seconds) {
   if (unfinished_ == 0) trickled_ = 0;
   if (unfinished_ < silence_seconds) return;
   if (static_cast<double>(trickled_) < kLeastBytesPerSecond * unfinished_) {
-    return break_off("only " + std::to_string(trickled_) + " bytes in " +
-                     std::to_string(std::lround(unfinished_)) + " s from " + where_);
+    return break_off("only " + std::to_string(trickled_) + " bytes in " + std::to_string(std::lround(unfinished_)) +
+                     " s from " + where_);
   }
   unfinished_ = 0;
   trickled_ = 0;

@@ -58,10 +58,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ConnectionOwner& owner_;
   FrameReader reader_;
   std::vector<Outgoing> writing_;
-  uint32_t written_ = 0;              // frames and pulses given to the network; wraps around, as the reader's count does
+  uint32_t written_ = 0;  // frames and pulses given to the network; wraps around, as the reader's count does
   double unpulsed_ = 0, silent_ = 0;  // seconds
-  double unfinished_ = 0;             // seconds for which every look found a frame begun and not whole ...
-  size_t trickled_ = 0;               // ... and the bytes that came in them
+  double unfinished_ = 0;             // seconds whose looks found a frame begun, less those that found none ...
+  size_t trickled_ = 0;               // ... and the bytes that came since it was 0
   bool reading_ = false, busy_ = false, mute_ = false, closed_ = false;
 };
 
