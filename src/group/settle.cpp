@@ -52,6 +52,12 @@ void add_held(MemberId id, const std::vector<bool>& held, Settled& settled) {
   }
 }
 
+// One who was sent its state knows that the group goes on from it once it has computed with those who gave it. Before
+// that they may have gone on by themselves, under the view before, further than the roots it was sent.
+bool is_witness(const Here& here) {
+  return here.computed_before || here.origin;
+}
+
 }  // namespace
 
 Settled settle(const cluster::View& view, const std::map<MemberId, Here>& heres) {
@@ -60,6 +66,10 @@ Settled settle(const cluster::View& view, const std::map<MemberId, Here>& heres)
   for (const MemberId id : ids) settled.round = std::max(settled.round, heres.at(id).round);
   settled.giver = giver_of(ids, heres, settled.round);
   compare_origins(ids, heres, settled);
+  if (std::ranges::none_of(ids, [&](MemberId id) { return is_witness(heres.at(id)); })) {
+    for (const MemberId id : ids) settled.out[id] = "those who gave it the state are gone, and may have gone on from it";
+    return settled;
+  }
   const auto& history = heres.at(settled.giver).history;
   for (const MemberId id : ids) {
     const Here& here = heres.at(id);

@@ -55,6 +55,16 @@ TEST(Settle, WhoFollowedAnotherNoteGoesAndWhatItHoldsDoesNotCount) {
   EXPECT_FALSE(settled.held[0]);
 }
 
+TEST(Settle, WhoWasSentItsStateDoesNotGoOnAlone) {
+  const Here joined = at(6, {}, 5, false);
+  const auto alone = settle(view_of({3, 4}), {{MemberId(3), joined}, {MemberId(4), joined}});
+  EXPECT_EQ(alone.out.size(), 2U);
+  EXPECT_TRUE(settle(view_of({1, 3}), {{MemberId(1), at(6)}, {MemberId(3), joined}}).out.empty());
+  Here born = at(0, {}, 0, false);
+  born.origin = 9;
+  EXPECT_TRUE(settle(view_of({1, 2}), {{MemberId(1), born}, {MemberId(2), born}}).out.empty());
+}
+
 TEST(Settle, MembersOfDifferentStatesOrRoundsAreNamed) {
   auto one = at(0), other = at(0);
   one.origin = 1;

@@ -130,7 +130,8 @@ class Worker {
   std::optional<Control> computes_with_;  // in the open round
   std::optional<int64_t> stop_code_;
   int64_t given_ = 0;
-  bool asked_to_leave_ = false, leaving_ = false, began_ = false, looks_ = false;
+  bool asked_to_leave_ = false, leaving_ = false, looks_ = false;
+  bool computed_ = false;  // a step, with a seat that computes
   std::optional<double> told_finished_at_;
   double next_try_ = 0;
   int tries_ = 0;

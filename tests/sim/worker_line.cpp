@@ -54,7 +54,7 @@ void Worker::end_life(ProcessEnd end, const std::string& why) {
   scene_.world.say("process " + std::to_string(pid) + " " + to_string(end) + ": " + why);
   process.die();
   scene_.network.died(address_);
-  if (began_ && end.code == kAnotherLife && !scene_.judge.is_disturbed(pid) && place_->view() && !place_->joining())
+  if (computed_ && end.code == kAnotherLife && !scene_.judge.is_disturbed(pid))
     scene_.judge.complain("process " + std::to_string(pid) + " computed, was not disturbed, and was put out: " + why);
   scene_.judge.disturbed(pid);
 }

@@ -55,7 +55,6 @@ void Worker::start_from_donor() {
 }
 
 void Worker::start(int64_t round, std::optional<uint64_t> history) {
-  began_ = true;
   group_->start_at(round, training_.state, history);
   stage_ = Stage::trains;
   later(scene_.world.random.uniform(0, 0.05), [this] { one_turn(); });
@@ -169,6 +168,7 @@ void Worker::finish_step() {
   const uint64_t numbers = computes_with_->with(training_.state);
   const uint64_t after = group::simulation::Job::next_state(numbers, rows, root);
   scene_.judge.commits({training_.attempt, training_.step, training_.state, after, *computes_with_, rows, root});
+  computed_ = computed_ || !place_->joining();
   computes_with_.reset();
   training_.state = after;
   training_.note = root.note;
