@@ -1,5 +1,4 @@
 """A shard that kills whoever computes it ends the run by its name; kills from outside do not; who hangs is ended."""
-import json
 import os
 import pathlib
 import random
@@ -101,13 +100,29 @@ class Poison(unittest.TestCase):
         self.assert_named(said, "no end, no end, no end")
         self.assert_goes_on_without_it(directory)
 
+    def start_endless(self, name, workers, *more, env=None):
+        """A run that makes steps until it is stopped; its words are in NAME.log."""
+        words = self.words(name, workers, "trainer.max_duration=100000st", *more)
+        with open(self.path / f"{name}.log", "wb") as log:
+            process = subprocess.Popen(sp.command(*words), stdout=log, stderr=log, env={**os.environ, **(env or {})})
+        self.addCleanup(lambda: (process.poll() is None and process.kill(), process.wait(60)))
+        return process, self.path / name
+
+    def said(self, directory):
+        return directory.with_suffix(".log").read_text()
+
+    def assert_makes_steps(self, process, directory):
+        at = sp.step_of(directory)
+        self.assertTrue(sp.wait_for(lambda: process.poll() is not None or sp.step_of(directory) > at + 5, PATIENCE))
+        self.assertIsNone(process.poll(), self.said(directory))
+
+    def assert_stops(self, process, directory):
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(PATIENCE), 75, self.said(directory))
+
     def test_kills_from_outside_accuse_no_shard(self):
         rng = random.Random(3)
-        directory = self.path / "outside"
-        with open(self.path / "outside.log", "wb") as log:
-            process = subprocess.Popen(sp.command(*self.words("outside", 3, "trainer.max_duration=100000st")),
-                                       stdout=log, stderr=log, env={**os.environ, "SINEW_PACE": "3"})
-        self.addCleanup(lambda: (process.poll() is None and process.kill(), process.wait(60)))
+        process, directory = self.start_endless("outside", 3, env={"SINEW_PACE": "3"})
         killed = 0
         end = time.monotonic() + PATIENCE
         while killed < KILLS and process.poll() is None and time.monotonic() < end:
@@ -120,29 +135,21 @@ class Poison(unittest.TestCase):
                 killed += 1
             except ProcessLookupError:
                 pass
-        said = (self.path / "outside.log").read_text()
-        self.assertIsNone(process.poll(), said)
-        self.assertEqual(killed, KILLS, said)
-        self.assertNotIn("in turn", said)
-        at = sp.step_of(directory)
-        self.assertTrue(sp.wait_for(lambda: process.poll() is not None or sp.step_of(directory) > at + 5, PATIENCE), said)
-        process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(PATIENCE), 75, (self.path / "outside.log").read_text())
+        self.assertEqual(killed, KILLS, self.said(directory))
+        self.assert_makes_steps(process, directory)
+        self.assert_stops(process, directory)
+        self.assertNotIn("in turn", self.said(directory))
 
     def test_a_stopped_only_worker_is_left_alone(self):
-        directory = self.path / "debugged"
-        process = subprocess.Popen(sp.command(*self.words("debugged", 1, "--hang-after", "3s")),
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                   env={**os.environ, "SINEW_PACE": "3"})
-        self.addCleanup(lambda: (process.poll() is None and process.kill(), process.wait(60), process.stderr.close()))
-        self.assertTrue(sp.wait_for(lambda: process.poll() is not None or sp.step_of(directory) >= 20, PATIENCE))
+        process, directory = self.start_endless("debugged", 1, "--hang-after", "3s")
+        self.assert_makes_steps(process, directory)
         victim = sp.status(directory)["members"][0]["pid"]
         os.kill(victim, signal.SIGSTOP)
         time.sleep(6)
         os.kill(victim, signal.SIGCONT)
-        self.assertEqual(process.wait(PATIENCE), 0)
-        self.assertNotIn("is ended", process.stderr.read())
-        self.assert_same_story(directory)
+        self.assert_makes_steps(process, directory)
+        self.assert_stops(process, directory)
+        self.assertNotIn("is ended", self.said(directory))
 
     def test_what_is_no_poison_is_refused(self):
         for wrong in ("5", "5:1", "5:1:love", "a:b:segv"):
