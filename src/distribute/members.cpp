@@ -117,7 +117,7 @@ class GroupMembers final : public train::Members {
   }
 
   bool leave() override {
-    if (!others()) return false;
+    if (group_.view().seats.size() < 2) return false;
     leaving_ = true;
     member_.client().tell([](cluster::Told& told) { told.phase = Phase::leaving; });
     return true;

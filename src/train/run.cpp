@@ -140,7 +140,11 @@ void Run::poll_signals() {
   if (stops > seen_stops_) {
     seen_stops_ = stops;
     // Among others a worker that is told to go hands its shards over; the run goes on without it.
-    if (!members_ || !members_->leave()) request(ControlEntry::Kind::stop, kResumable, "stopped by a signal");
+    if (!members_ || !members_->leave()) {
+      request(ControlEntry::Kind::stop, kResumable, "stopped by a signal");
+    } else if (!members_->others()) {  // until somebody who joins computes; that may be later than this worker has
+      request(ControlEntry::Kind::checkpoint, 0, "the last worker that computes is to leave");
+    }
   }
   const int saves = options_.checkpoint_signals != nullptr ? options_.checkpoint_signals->load() : 0;
   if (saves > seen_checkpoint_signals_) {

@@ -101,7 +101,7 @@ void Worker::one_turn() {
 std::string Worker::poll() {
   json entries = json::array();
   if (asked_to_leave_ && !leaving_) {
-    leaving_ = group_->view().computing().size() > 1;
+    leaving_ = group_->view().seats.size() > 1;
     if (leaving_) tell([](cluster::Told& told) { told.phase = Phase::leaving; });
     if (!leaving_) {
       scene_.judge.stops();
