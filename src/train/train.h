@@ -169,7 +169,8 @@ class Members {
   virtual void boundary(const TrainingState& state, const std::function<checkpoint::OwnedSnapshot()>& take) = 0;
   virtual std::vector<ControlEntry> requests() = 0;  // of people, not yet taken; the lead's
   virtual void tell(std::optional<Step> durable, const std::string& facts_json) = 0;  // the lead's, for those who watch
-  // This worker is to go: its work moves to the others. False: there are none, nothing was done.
+  // This worker is to go: its work moves to the others, or to those who join once they compute. False: nobody else is
+  // here, nothing was done.
   virtual bool leave() = 0;
   virtual void finished(int exit_code) = 0;  // the lead: all is written, the run is over for everyone
   // Another member than the lead, at the end of training: the exit code once the lead said it; nullopt: the lead is
