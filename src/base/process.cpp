@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -118,6 +119,12 @@ std::optional<ProcessFacts> process_facts(pid_t pid) {
   if (name_end == std::string_view::npos || name_end + 4 > got) return std::nullopt;
   const char state = text[name_end + 2];
   return ProcessFacts{std::atoi(text + name_end + 4), state == 'T' || state == 't'};
+}
+
+std::string host_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
 }
 
 std::string to_string(const ProcessEnd& end) {

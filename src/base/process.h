@@ -31,6 +31,9 @@ struct ProcessFacts {
 };
 std::optional<ProcessFacts> process_facts(pid_t pid);
 
+// Of this machine. A process is known by it and its number: on another machine the same number is another process.
+std::string host_name();
+
 struct ProcessOptions {
   std::vector<std::string> command;                // the program's path, then its arguments
   std::map<std::string, std::string> environment;  // besides, or instead of, this process's own variables

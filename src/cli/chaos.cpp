@@ -211,9 +211,7 @@ void calm_run(const Wishes& wishes, const std::string& directory) {
 }
 
 std::string text_of(const std::string& path) {
-  if (!system_disk().exists(path)) return "";
-  const auto bytes = system_disk().read(path);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  return system_disk().exists(path) ? read_text(system_disk(), path) : "";
 }
 
 // What was trained, whoever computed it.

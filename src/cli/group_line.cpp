@@ -1,14 +1,12 @@
 #include "cli/group_line.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <climits>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "cluster/cluster.h"
 
 namespace sinew::cli {
@@ -154,9 +152,7 @@ bool GroupLine::post(const std::string& path, const std::string& body) const {
 }
 
 bool GroupLine::lost(int64_t pid, const std::string& why) const {
-  char here[HOST_NAME_MAX + 1] = {};  // on another machine the same number is another process
-  ::gethostname(here, sizeof here - 1);
-  return post("/v1/lost", dump({{"pid", pid}, {"host", here}, {"why", why}}));
+  return post("/v1/lost", dump({{"pid", pid}, {"host", host_name()}, {"why", why}}));
 }
 
 bool GroupLine::control(const std::string& kind, double value, const std::string& reason) const {

@@ -1,11 +1,11 @@
 // A run's seat in the group.
 #include <unistd.h>
 
-#include <climits>
 #include <nlohmann/json.hpp>
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "distribute/distribute.h"
 #include "distribute/group_reducer.h"
 #include "distribute/small_sums.h"
@@ -23,18 +23,11 @@ struct Line {
 };
 
 Line read_line(const std::string& path) {
-  const auto bytes = system_disk().read(path);
-  const auto* text = reinterpret_cast<const char*>(bytes.data());
-  const auto document = nlohmann::json::parse(text, text + bytes.size(), nullptr, /*allow_exceptions=*/false);
+  const auto document =
+      nlohmann::json::parse(read_text(system_disk(), path), nullptr, /*allow_exceptions=*/false);
   if (!document.is_object() || !document.contains("url") || !document.contains("secret"))
     throw Error(path + " does not say where the coordinator is", "is the run's supervisor (sinew train) alive?");
   return {document["url"].get<std::string>(), document["secret"].get<std::string>()};
-}
-
-std::string host_name() {
-  char name[HOST_NAME_MAX + 1] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
 }
 
 group::MemberOptions member_options(const JoinOptions& options, const train::Identity& identity) {

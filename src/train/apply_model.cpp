@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/disk.h"
 #include "base/error.h"
 #include "train/resolve.h"
 #include "train/state.h"
@@ -12,9 +13,7 @@ namespace {
 using nlohmann::json;
 
 json read_json(Disk& disk, const std::string& path) {
-  const std::vector<std::byte> bytes = disk.read(path);
-  const auto* text = reinterpret_cast<const char*>(bytes.data());
-  json document = json::parse(text, text + bytes.size(), nullptr, /*allow_exceptions=*/false);
+  json document = json::parse(read_text(disk, path), nullptr, /*allow_exceptions=*/false);
   if (!document.is_object()) throw Error(path + " is not a JSON object", "take the file as it was written");
   return document;
 }

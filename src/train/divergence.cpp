@@ -94,8 +94,7 @@ void Engine::explain_divergence(const data::StepRange& range, double loss) {
     if (bad_parameter.empty() && !finite(parameter.tensor)) bad_parameter = parameter.name;
   }
   int64_t bad = 0;
-  const auto parts = data::split_into_shards(
-      range.count, batch_size(state_.step), shards());
+  const auto parts = data::split_into_shards(range.count, batch_size(state_.step), shards());
   for (size_t shard = 0; shard < parts.size(); ++shard) {
     const auto [first, last] = parts[shard];
     if (first == last) continue;
