@@ -15,14 +15,15 @@ MAY_INCLUDE = {
     "link": ["base"],
     "cluster": ["base", "spec", "http"],
     "group": ["base", "checkpoint", "link", "cluster"],
+    "program": ["base"],
     "data": ["base", "spec"],
-    "model": ["base", "spec", "checkpoint", "report", "data"],
+    "model": ["base", "spec", "checkpoint", "report", "program", "data"],
     "train": ["base", "spec", "checkpoint", "report", "data", "model"],
     "distribute": ["base", "spec", "checkpoint", "link", "cluster", "group", "data", "model", "train"],
-    "cli": ["base", "spec", "http", "checkpoint", "report", "cluster", "data"],
-    "worker": ["base", "spec", "checkpoint", "report", "link", "cluster", "group", "data", "model", "train", "distribute"],
+    "cli": ["base", "spec", "http", "checkpoint", "report", "program", "cluster", "data"],
+    "worker": ["base", "spec", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "distribute"],
 }
-PLAIN = {"base", "spec", "http", "link", "checkpoint", "report", "cluster", "group", "data", "cli"}
+PLAIN = {"base", "spec", "http", "link", "checkpoint", "report", "program", "cluster", "group", "data", "cli"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 
