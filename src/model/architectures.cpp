@@ -18,16 +18,40 @@ const std::vector<Architecture>& architectures() {
       {"resnet50", make_resnet50, "He et al. 2016, bottlenecks with the stride in the 3x3; as resnet18"},
       {"lstm", make_lstm,
        "text: embedding, LSTM, a prediction a place; else a classifier over rows; PyTorch's defaults"},
+      {"program", make_program, "a model of your own, model.file; with the weights that stand in it"},
   };
   return list;
 }
+
+namespace {
+
+void freeze(Model& model, const std::vector<std::string>& patterns) {
+  std::vector<NamedTensor> parameters = model.parameters();
+  for (const std::string& pattern : patterns) {
+    bool any = false;
+    for (NamedTensor& parameter : parameters) {
+      if (!spec::fits_pattern(pattern, parameter.name)) continue;
+      parameter.tensor.set_requires_grad(false);
+      any = true;
+    }
+    if (any) continue;
+    std::vector<std::string> names;
+    for (const NamedTensor& parameter : parameters) names.push_back(parameter.name);
+    throw Error("model.freeze: no parameter is named like '" + pattern + "'",
+                "the model has " + std::to_string(names.size()) + ", from " + names.front() + " to " + names.back());
+  }
+}
+
+}  // namespace
 
 std::unique_ptr<Model> make_model(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs,
                                   uint64_t seed) {
   for (const Architecture& architecture : architectures()) {
     if (options.name != architecture.name) continue;
     const RandomScope scope(derive(random_key({seed}), "init"));
-    return architecture.make(options, data, outputs);
+    auto model = architecture.make(options, data, outputs);
+    freeze(*model, options.freeze);
+    return model;
   }
   throw Error("no architecture '" + options.name + "'", "sinew schema lists them");
 }

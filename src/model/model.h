@@ -26,11 +26,12 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  // Outputs before any loss: [batch, outputs], or [batch, window, outputs] for tokens.
-  virtual torch::Tensor forward(const torch::Tensor& input) = 0;
+  // Outputs before any loss: [batch, outputs], or [batch, window, outputs] for tokens. `target`, of the same samples, is
+  // for programs that take it to compute their loss, which is then what they return; others never look at it.
+  virtual torch::Tensor forward(const torch::Tensor& input, const torch::Tensor& target = {}) = 0;
   virtual void set_training(bool on) = 0;
 
-  // In a fixed order, the same in every replica. Parameters are leaves that require gradients unless frozen.
+  // In a fixed order, the same in every replica. Parameters are leaves; those that are frozen require no gradient.
   virtual std::vector<NamedTensor> parameters() = 0;
   virtual std::vector<NamedTensor> buffers() = 0;
 
@@ -51,8 +52,10 @@ struct Architecture {
 };
 const std::vector<Architecture>& architectures();
 
-// A replica with initial weights that are a function of (options, data shapes, outputs, seed) alone. Throws Error when
-// the architecture cannot take such data.
+// A replica with initial weights that are a function of (options, data shapes, outputs, seed) alone; a program's are
+// those of its file. outputs 0: what the program returns is its loss. Throws Error when the architecture cannot take
+// such data, a program's file is damaged or has an operator nobody knows, and when a pattern of options.freeze fits no
+// parameter.
 std::unique_ptr<Model> make_model(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs,
                                   uint64_t seed);
 

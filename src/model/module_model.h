@@ -20,7 +20,7 @@ class ModuleModel final : public Model {
     mark_shadows(*module_);
   }
 
-  torch::Tensor forward(const torch::Tensor& input) override { return module_->forward(input); }
+  torch::Tensor forward(const torch::Tensor& input, const torch::Tensor&) override { return module_->forward(input); }
   void set_training(bool on) override { module_->train(on); }
   std::vector<NamedTensor> parameters() override { return parameters_; }
   std::vector<NamedTensor> buffers() override { return buffers_; }

@@ -131,6 +131,10 @@ class JobMaker {
   }
 
   void obey_the_rules(Job& job) {
+    if (job.model.name == "program" && job.model.file.empty()) job.model.file = text();
+    if (job.model.name != "program" && job.loss.name == "program") job.loss = {};
+    for (std::string& input : job.model.inputs) input = "a=" + input;
+    for (std::string& scale : job.optimizer.lr_scale) scale += "=0.5";
     DataOptions& data = job.data;
     const bool pairs = data.format == "idx" || data.format == "npy" || (data.format == "auto" && random_.below(2) == 0);
     fill_source(data.train, pairs);

@@ -39,6 +39,8 @@ struct Rules {
   void source(const std::string& part, bool required);
   void split(const std::string& part, const DataSource& source, double share);
   void data();
+  void model();
+  void pairs(const std::string& key, const std::vector<std::string>& items, const std::string& example);
   void optimizer();
   void workers();
 };
@@ -130,8 +132,35 @@ void Rules::data() {
   }
 }
 
+// "name=value" items, by their form; the values mean something only later.
+void Rules::pairs(const std::string& key, const std::vector<std::string>& items, const std::string& example) {
+  if (!good({key})) return;
+  for (const std::string& item : items) {
+    const size_t at = item.find('=');
+    if (at != std::string::npos && at > 0 && at + 1 < item.size()) continue;
+    say(value_of(key), key + " has '" + item + "', which is not name=value", "write it as " + example);
+  }
+}
+
+void Rules::model() {
+  const bool program = job.model.name == "program";
+  if (!good({"model", "model.name", "model.file", "loss", "loss.name"})) return;
+  if (program && !has("model.file"))
+    say(has("model.name") ? value_of("model.name") : key_of("model"), "model: program names no file",
+        "give the model: 'model: {name: program, file: model.pt2}'");
+  if (!program && job.loss.name == "program")
+    say(value_of("loss.name"), "loss: program, but the model is " + job.model.name,
+        "only a program of your own (model.file) can give its loss itself");
+  pairs("model.inputs", job.model.inputs, "'ids=0:16', 'price=price' or 'label=target'");
+}
+
 void Rules::optimizer() {
   const OptimizerOptions& optimizer = job.optimizer;
+  for (const std::string& item : optimizer.lr_scale) {
+    if (!good({"optimizer.lr_scale"}) || parse_scale(item)) continue;
+    say(value_of("optimizer.lr_scale"), "optimizer.lr_scale has '" + item + "', which is not pattern=factor",
+        "for example 'encoder.*=0.1', with a factor from 0");
+  }
   if (optimizer.nesterov && optimizer.name == "sgd" && optimizer.momentum <= 0 &&
       good({"optimizer.nesterov", "optimizer.name", "optimizer.momentum"})) {
     say(value_of("optimizer.nesterov"), "optimizer.nesterov needs a momentum above 0", "for example momentum: 0.9");
@@ -154,6 +183,7 @@ std::vector<Finding> check_rules(const Job& job, const GivenKeys& given) {
   Rules rules{job, given, {}};
   rules.no_effect();
   rules.data();
+  rules.model();
   rules.optimizer();
   rules.workers();
   return std::move(rules.findings);

@@ -35,8 +35,8 @@ using Auto = std::optional<T>;  // nullopt: auto
 // One struct a section. The defaults below are the defaults: the option table reads them from here.
 
 struct ModelOptions {
-  std::string name = "mlp";                  // linear | svm | mlp | cnn | resnet18 | resnet34 | resnet50 | lstm
-  std::vector<int64_t> hidden = {256};       // mlp: sizes of the hidden layers
+  std::string name = "mlp";             // linear | svm | mlp | cnn | resnet18 | resnet34 | resnet50 | lstm | program
+  std::vector<int64_t> hidden = {256};  // mlp: sizes of the hidden layers
   std::vector<int64_t> channels = {32, 64};  // cnn: channels of the convolution blocks
   std::string activation = "relu";           // relu | gelu | tanh | silu
   std::string norm = "none";                 // none | batch; mlp and cnn
@@ -47,14 +47,20 @@ struct ModelOptions {
   int64_t hidden_size = 128;                 // lstm
   int64_t layers = 1;                        // lstm
   bool bidirectional = false;                // lstm
+  std::string file;                          // program: a .pt2 of torch.export
+  std::vector<std::string> inputs;           // program: "ids=0:16", "price=price", "label=target"; empty: as they come
+  std::vector<std::string> freeze;           // name patterns of parameters that stay as they are
   std::string init_from;                     // warm start: a checkpoint, run directory or .safetensors file
   bool operator==(const ModelOptions&) const = default;
 };
 
 struct LossOptions {
-  std::string name = "auto";          // auto | cross_entropy | mse | l1 | hinge | bce
+  std::string name = "auto";          // auto | cross_entropy | mse | l1 | hinge | bce | program
   double label_smoothing = 0.0;       // cross_entropy, [0, 1)
   std::vector<double> class_weights;  // empty: all 1; else one a class
+  std::string reduction = "mean";     // program: what its loss is, mean | sum …
+  std::string over = "samples";       // … over samples | targets, those that are ignore_index left out
+  int64_t ignore_index = -100;        // program
   bool operator==(const LossOptions&) const = default;
 };
 
@@ -131,8 +137,8 @@ struct TrainerOptions {
   bool drop_last = false;              // leave out an epoch's ragged last batch
   uint64_t seed = 0;
   Duration eval_interval = {1, Duration::Unit::epochs};
-  int64_t eval_batch_size = 0;  // 0: batch_size
-  std::vector<int64_t> batch_size_ramp;                        // batch sizes of the first stages; then batch_size
+  int64_t eval_batch_size = 0;                                      // 0: batch_size
+  std::vector<int64_t> batch_size_ramp;                             // batch sizes of the first stages; then batch_size
   Duration batch_size_ramp_interval = {1, Duration::Unit::epochs};  // length of a stage
   bool operator==(const TrainerOptions&) const = default;
 };
@@ -146,6 +152,7 @@ struct OptimizerOptions {
   std::vector<double> betas = {0.9, 0.999};  // adam, adamw
   double eps = 1e-8;                         // adam, adamw, rmsprop
   double alpha = 0.99;                       // rmsprop
+  std::vector<std::string> lr_scale;         // "encoder.*=0.1": pattern of parameter names and factor of their lr
   bool operator==(const OptimizerOptions&) const = default;
 };
 
@@ -265,6 +272,14 @@ std::optional<Duration> parse_duration(std::string_view text);  // nullopt: not 
 std::optional<int64_t> parse_bytes(std::string_view text);      // "4GiB" "512MB" "100"
 std::optional<Objective> parse_objective(std::string_view text);
 // The closest of `known` if it is close enough to be a slip of the hand; else "".
+// "encoder.*=0.1". nullopt: not pattern=factor, or a factor below 0 or above 1e6.
+struct Scale {
+  std::string pattern;
+  double factor = 1;
+};
+std::optional<Scale> parse_scale(std::string_view text);
+// `*` in the pattern stands for any characters, also none; everything else for itself.
+bool fits_pattern(std::string_view pattern, std::string_view name);
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace sinew::spec

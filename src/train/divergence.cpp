@@ -108,7 +108,7 @@ void Engine::explain_divergence(const data::StepRange& range, double loss) {
     if (bad_operator.empty() && !finite(input)) bad_operator = "not finite in the input";
     const std::string found = FirstBadOperator(replica_parameters_[0]).find([&] {
       const model::RandomScope random(random_key({state_.seed, static_cast<uint64_t>(state_.step.value), shard}));
-      losses = loss_.per_sample(forward(0, input), to_target(batch));
+      losses = loss_.per_sample(forward(0, input, to_target(batch)), to_target(batch));
     });
     if (bad_operator.empty() && !found.empty()) bad_operator = "first at " + found;
     for (int64_t i = 0; i < batch.count(); ++i) {

@@ -84,6 +84,7 @@ Engine::Engine(const EngineOptions& options)
     gradients_.push_back(torch::zeros_like(parameter));
     for (const std::string& name : optimizer_state_names(job.optimizer))
       state_.optimizer[name].push_back(torch::zeros_like(parameter));
+    if (replica_parameters_[0][p].tensor.requires_grad()) trained_.push_back(p);
     const bool shadow = low_precision_ && replicas_[0]->wants_shadow(p);
     shadows_.push_back(shadow ? torch::empty_like(parameter, torch::kBFloat16) : torch::Tensor());
   }
@@ -141,9 +142,9 @@ torch::Tensor Engine::to_target(const data::Batch& batch) const {
   return device_.is_cuda() ? target.to(device_) : target;
 }
 
-torch::Tensor Engine::forward(int lane, const torch::Tensor& input) {
+torch::Tensor Engine::forward(int lane, const torch::Tensor& input, const torch::Tensor& target) {
   const AutocastScope autocast(low_precision_, device_.type());
-  return replicas_[static_cast<size_t>(lane)]->forward(input);
+  return replicas_[static_cast<size_t>(lane)]->forward(input, target);
 }
 
 void Engine::start_buffers(int lane) {
@@ -175,6 +176,21 @@ torch::Tensor Engine::as_leaf_gradient(const torch::Tensor& gradient, const torc
   return torch::empty_like(parameter).copy_(gradient);
 }
 
+// By parameter; absent where it is frozen or has no part in the loss, and everywhere when nothing counts in this shard
+// (all its targets ignored: the mean over none of them is no number).
+std::vector<torch::Tensor> Engine::gradients_of(int lane, const Loss::Value& loss) const {
+  const auto& parameters = replica_parameters_[static_cast<size_t>(lane)];
+  std::vector<torch::Tensor> all(parameters.size());
+  if (!(loss.weight > 0) || trained_.empty()) return all;
+  torch::autograd::variable_list leaves;
+  for (const size_t p : trained_) leaves.push_back(parameters[p].tensor);
+  const auto gradients = torch::autograd::grad({loss.sum}, leaves, {}, /*retain_graph=*/false, /*create_graph=*/false,
+                                               /*allow_unused=*/true);
+  for (size_t i = 0; i < trained_.size(); ++i)
+    all[trained_[i]] = as_leaf_gradient(gradients[i], state_.parameters[trained_[i]].tensor);
+  return all;
+}
+
 std::optional<Contribution> Engine::train_shard(int lane, const data::StepRange& range, int64_t first, int64_t last,
                                                 ShardIndex shard) {
   if (first == last) return std::nullopt;
@@ -185,20 +201,14 @@ std::optional<Contribution> Engine::train_shard(int lane, const data::StepRange&
   start_buffers(lane);
   const model::RandomScope random(shard_key(state_, shard));
   const torch::Tensor targets = to_target(batch);
-  const torch::Tensor outputs = forward(lane, to_input(batch));
+  const torch::Tensor outputs = forward(lane, to_input(batch), targets);
   const Loss::Value loss = loss_(outputs, targets);
-
-  torch::autograd::variable_list leaves;
-  for (const auto& parameter : replica_parameters_[static_cast<size_t>(lane)]) leaves.push_back(parameter.tensor);
-  const auto gradients = torch::autograd::grad({loss.sum}, leaves, {}, /*retain_graph=*/false, /*create_graph=*/false,
-                                               /*allow_unused=*/true);
 
   Contribution leaf;
   training_metrics_.count(outputs.detach(), targets, leaf);
-  for (size_t p = 0; p < gradients.size(); ++p)
-    leaf.gradients.push_back(as_leaf_gradient(gradients[p], state_.parameters[p].tensor));
+  leaf.gradients = gradients_of(lane, loss);
   leaf.buffers = buffer_deltas(lane, batch.count());
-  leaf.loss = loss.sum.item<double>();
+  leaf.loss = loss.weight > 0 ? loss.sum.item<double>() : 0;
   leaf.weight = loss.weight;
   leaf.samples = batch.count();
   return leaf;
@@ -345,11 +355,11 @@ std::optional<Contribution> Engine::evaluate_shard(int lane, const data::ShardRe
   if (batch.count() == 0) return std::nullopt;
   const torch::NoGradGuard no_grad;
   const torch::Tensor targets = to_target(batch);
-  const torch::Tensor outputs = forward(lane, to_input(batch));
+  const torch::Tensor outputs = forward(lane, to_input(batch), targets);
   const Loss::Value loss = loss_(outputs, targets);
   Contribution leaf;
   evaluation_metrics_.count(outputs, targets, leaf);
-  leaf.loss = loss.sum.item<double>();
+  leaf.loss = loss.weight > 0 ? loss.sum.item<double>() : 0;
   leaf.weight = loss.weight;
   leaf.samples = batch.count();
   return leaf;

@@ -95,7 +95,8 @@ class Engine {
     if (options_.on_work) options_.on_work(lane, work);
   }
   void compute(const data::StepRange& range, const std::vector<std::pair<int64_t, int64_t>>& parts);
-  torch::Tensor forward(int lane, const torch::Tensor& input);
+  torch::Tensor forward(int lane, const torch::Tensor& input, const torch::Tensor& target = {});
+  std::vector<torch::Tensor> gradients_of(int lane, const Loss::Value& loss) const;
   torch::Tensor as_leaf_gradient(const torch::Tensor& gradient, const torch::Tensor& parameter) const;
   void start_buffers(int lane);
   std::vector<torch::Tensor> buffer_deltas(int lane, int64_t samples);
@@ -120,6 +121,7 @@ class Engine {
   Lanes lanes_;
   std::vector<std::unique_ptr<model::Model>> replicas_;  // by lane
   std::vector<std::vector<model::NamedTensor>> replica_parameters_, replica_buffers_;
+  std::vector<size_t> trained_;  // parameters that are not frozen
   TrainingState state_;
   std::vector<torch::Tensor> gradients_;  // root
   std::vector<torch::Tensor> shadows_;    // bfloat16 image of a parameter, or undefined

@@ -27,6 +27,7 @@ std::string resolve_loss(const spec::Job& job, const data::DataInfo& data, std::
     reason = regression ? "the target is a number" : "the target is a class";
     return regression ? "mse" : "cross_entropy";
   }
+  if (job.loss.name == "program") return "program";
   const bool for_numbers = job.loss.name == "mse" || job.loss.name == "l1";
   if (for_numbers && !regression) {
     throw Error("loss '" + job.loss.name + "' needs a numeric target, but the task is classification",
@@ -40,6 +41,7 @@ std::string resolve_loss(const spec::Job& job, const data::DataInfo& data, std::
 }
 
 int64_t outputs_for(const std::string& loss, const data::DataInfo& data) {
+  if (loss == "program") return 0;
   if (data.task == data::Task::regression) return element_count(data.target_shape);
   return loss == "bce" && data.classes == 2 ? 1 : data.classes;
 }
@@ -47,6 +49,9 @@ int64_t outputs_for(const std::string& loss, const data::DataInfo& data) {
 Loss::Loss(std::string name, const spec::LossOptions& options, const data::DataInfo& data)
     : name_(std::move(name)),
       label_smoothing_(options.label_smoothing),
+      is_mean_(options.reduction == "mean"),
+      over_targets_(options.over == "targets"),
+      ignore_index_(options.ignore_index),
       target_mean_(data.target_mean),
       target_std_(data.target_std),
       classes_(data.classes) {
@@ -78,7 +83,17 @@ torch::Tensor Loss::sum_of(const torch::Tensor& outputs, const torch::Tensor& ta
   return at::l1_loss(x, wanted, reduction);
 }
 
+// What the program says is the mean or the sum over what counts here, so the sum over it is known either way.
+Loss::Value Loss::of_program(const torch::Tensor& output, const torch::Tensor& targets) const {
+  TORCH_CHECK(output.numel() == 1, "loss: program takes one number, but the model gave ", output.numel());
+  const auto weight =
+      over_targets_ ? targets.ne(ignore_index_).sum().item<int64_t>() : static_cast<int64_t>(targets.size(0));
+  const torch::Tensor value = output.reshape({}).to(torch::kFloat32);
+  return {is_mean_ ? value * static_cast<double>(weight) : value, static_cast<double>(weight)};
+}
+
 Loss::Value Loss::operator()(const torch::Tensor& outputs, const torch::Tensor& targets) const {
+  if (name_ == "program") return of_program(outputs, targets);
   double weight = static_cast<double>(name_ == "bce" ? outputs.numel() : targets.numel());
   if (class_weights_.defined() && name_ == "cross_entropy") {
     weight = class_weights_.to(torch::kFloat64).index_select(0, targets.flatten().cpu()).sum().item<double>();
@@ -88,6 +103,7 @@ Loss::Value Loss::operator()(const torch::Tensor& outputs, const torch::Tensor& 
 
 torch::Tensor Loss::per_sample(const torch::Tensor& outputs, const torch::Tensor& targets) const {
   const torch::NoGradGuard no_grad;
+  if (name_ == "program") return outputs.reshape({1}).expand({targets.size(0)});  // one of them, who knows which
   return sum_of(outputs, targets, kNone).reshape({targets.size(0), -1}).sum(1);
 }
 

@@ -34,10 +34,13 @@ class Loss {
   const std::string& name() const { return name_; }
 
  private:
+  Value of_program(const torch::Tensor& output, const torch::Tensor& targets) const;
   torch::Tensor sum_of(const torch::Tensor& outputs, const torch::Tensor& targets, int64_t reduction) const;
 
   std::string name_;
   double label_smoothing_;
+  bool is_mean_, over_targets_;  // of a program's loss
+  int64_t ignore_index_;
   torch::Tensor class_weights_;  // undefined: none
   double target_mean_, target_std_;
   int64_t classes_;
@@ -52,12 +55,14 @@ class MetricCounter {
   // Metrics of a root, without prefix: loss, accuracy, top5, f1, auc, rmse, mae, r2, perplexity.
   report::Metrics finish(const Contribution& root) const;
   std::vector<int64_t> confusion(const Contribution& root) const;     // [classes * classes], row: truth; empty if none
-  static std::vector<std::string> names(const data::DataInfo& data);  // every metric evaluation gives, "loss" first
+  // Every metric evaluation gives, "loss" first.
+  static std::vector<std::string> names(const std::string& loss, const data::DataInfo& data);
 
  private:
   void count_classes(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
   void count_numbers(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
 
+  bool only_loss_;  // the model gives its loss and nothing to count
   data::Task task_;
   int64_t classes_;
   bool single_logit_, detailed_, confusion_, gather_;

@@ -66,7 +66,8 @@ double area_under_curve(const std::vector<float>& scores) {
 }  // namespace
 
 MetricCounter::MetricCounter(const std::string& loss, const data::DataInfo& data, bool detailed)
-    : task_(data.task),
+    : only_loss_(loss == "program"),
+      task_(data.task),
       classes_(data.classes),
       single_logit_(loss == "bce" && data.classes == 2),
       detailed_(detailed),
@@ -76,6 +77,7 @@ MetricCounter::MetricCounter(const std::string& loss, const data::DataInfo& data
       target_std_(data.target_std) {}
 
 void MetricCounter::count(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const {
+  if (only_loss_) return;
   const torch::NoGradGuard no_grad;
   if (task_ == data::Task::regression) {
     count_numbers(outputs, targets, leaf);
@@ -155,7 +157,8 @@ std::vector<int64_t> MetricCounter::confusion(const Contribution& root) const {
   return {root.counts.begin() + kConfusion, root.counts.end()};
 }
 
-std::vector<std::string> MetricCounter::names(const data::DataInfo& data) {
+std::vector<std::string> MetricCounter::names(const std::string& loss, const data::DataInfo& data) {
+  if (loss == "program") return {"loss"};
   if (data.task == data::Task::regression) return {"loss", "rmse", "mae", "r2"};
   if (data.task == data::Task::next_token) return {"loss", "accuracy", "perplexity"};
   std::vector<std::string> names = {"loss", "accuracy", "f1"};

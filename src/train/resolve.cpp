@@ -91,14 +91,14 @@ void resolve_monitors(Resolved& resolved, bool has_validation) {
 }
 
 // A metric evaluation will never give would never be met: refuse it now, with the list.
-void require_metric(const std::string& metric, const char* key, const data::DataInfo& data) {
+void require_metric(const std::string& metric, const char* key, const spec::Job& job, const data::DataInfo& data) {
   if (metric.empty()) return;
   std::vector<std::string> known;
   if (data.val_size > 0) {
-    for (const std::string& name : MetricCounter::names(data)) known.push_back("val/" + name);
+    for (const std::string& name : MetricCounter::names(job.loss.name, data)) known.push_back("val/" + name);
   }
   known.push_back("train/loss");
-  if (data.task != data::Task::regression) known.push_back("train/accuracy");
+  if (data.task != data::Task::regression && job.loss.name != "program") known.push_back("train/accuracy");
   if (std::find(known.begin(), known.end(), metric) != known.end()) return;
   std::string list;
   for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
@@ -135,9 +135,9 @@ Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine
   if (!reason.empty()) resolved.reasons["loss.name"] = reason;
   resolve_trainer(resolved, machine);
   resolve_monitors(resolved, data.val_size > 0);
-  if (job.objective) require_metric(job.objective->metric, "objective", data);
-  require_metric(resolved.job.early_stopping.monitor, "early_stopping.monitor", data);
-  require_metric(resolved.job.checkpoint.monitor, "checkpoint.monitor", data);
+  if (job.objective) require_metric(job.objective->metric, "objective", resolved.job, data);
+  require_metric(resolved.job.early_stopping.monitor, "early_stopping.monitor", resolved.job, data);
+  require_metric(resolved.job.checkpoint.monitor, "checkpoint.monitor", resolved.job, data);
   if (job.data.task == "auto" && data.task != data::Task::next_token) {
     resolved.job.data.task = data.task == data::Task::regression ? "regression" : "classification";
   }

@@ -39,6 +39,9 @@ Subject subject_of(const SanityOptions& options, Clock& clock) {
   const data::DataInfo& info = options.dataset->info();
   const Resolved resolved = resolve(options.job, info, this_machine());
   const spec::Job& job = resolved.job;
+  if (job.loss.name == "program")
+    throw Error("sinew check looks at a model's predictions, but this model gives its loss alone (loss: program)",
+                "return the prediction and name a loss, to check the model");
   lengths_of(job, info.train_size, info.tokens_per_sample);  // refuses a job without a step
   auto make = options.make_model;
   if (!make)

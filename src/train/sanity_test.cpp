@@ -88,7 +88,7 @@ RandomStream dice(const data::Batch& batch, size_t row) { return RandomStream(ra
 struct Custom final : model::Model {
   using Function = std::function<torch::Tensor(Custom&, const torch::Tensor&)>;
   Custom(std::vector<model::NamedTensor> weights, Function function) : weights_(std::move(weights)), function_(std::move(function)) {}
-  torch::Tensor forward(const torch::Tensor& x) override { return function_(*this, x); }
+  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor&) override { return function_(*this, x); }
   void set_training(bool on) override { training = on; }
   std::vector<model::NamedTensor> parameters() override { return weights_; }
   std::vector<model::NamedTensor> buffers() override { return {}; }

@@ -43,6 +43,7 @@ std::string listed(const std::vector<std::string>& names) {
 std::string dead_input_of(const FirstSteps& steps, const std::vector<model::NamedTensor>& parameters) {
   for (size_t p = 0; p < parameters.size(); ++p) {
     const std::string& name = parameters[p].name;
+    if (!parameters[p].tensor.requires_grad()) continue;
     if (steps.squares[p] > 0 || !name.ends_with("weight") || parameters[p].tensor.dim() < 2) continue;
     const std::string bias = name.substr(0, name.size() - 6) + "bias";
     for (size_t q = 0; q < parameters.size(); ++q) {
@@ -56,7 +57,7 @@ std::string dead_input_of(const FirstSteps& steps, const std::vector<model::Name
 bool unreached(const FirstSteps& steps, const std::vector<model::NamedTensor>& parameters, SanityFinding& finding) {
   std::vector<std::string> silent;
   for (size_t p = 0; p < parameters.size(); ++p) {
-    if (steps.squares[p] == 0) silent.push_back(parameters[p].name);
+    if (steps.squares[p] == 0 && parameters[p].tensor.requires_grad()) silent.push_back(parameters[p].name);
   }
   if (silent.empty()) return false;
   finding.what = say("%zu of %zu parameters get no gradient: ", silent.size(), parameters.size()) + listed(silent);

@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What the program says when a rule between options, or the environment, is at fault.
 BETWEEN_OPTIONS = re.compile(
     r"has no effect|names no file|has both a path and|stands without|^[^/]*the format \w+ needs|leave nothing of train"
-    r"|begins with the larger factor|needs a momentum above 0|environment variable \w+ is not set|, from '"
+    r"|begins with the larger factor|needs a momentum above 0|not name=value|not pattern=factor|, but the model is|environment variable \w+ is not set|, from '"
 )
 
 PROBES = [

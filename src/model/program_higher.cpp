@@ -1,0 +1,168 @@
+// Higher-order operators that export writes for common models: each runs the bodies it was given.
+#include <ATen/autocast_mode.h>
+#include <torch/torch.h>
+
+#include <map>
+
+#include "model/program_plan.h"
+
+namespace sinew::model {
+namespace {
+
+using c10::IValue;
+using torch::jit::Stack;
+
+std::vector<IValue> take(Stack& stack, size_t first) {
+  std::vector<IValue> values(std::make_move_iterator(stack.begin() + static_cast<int64_t>(first)),
+                             std::make_move_iterator(stack.end()));
+  stack.clear();
+  return values;
+}
+
+void give(std::vector<IValue> outputs, Stack& stack) {
+  stack = std::move(outputs);
+}
+
+std::vector<IValue> flat(const IValue& operands) {
+  const auto list = operands.toListRef();
+  return std::vector<IValue>(list.begin(), list.end());
+}
+
+// cond(pred, true_fn, false_fn, operands)
+void cond(const HigherOrder& node, Stack& stack, bool training) {
+  TORCH_CHECK(stack.size() == 2 && node.bodies.size() == 2, "expects a predicate, two bodies and their operands");
+  const bool yes = stack[0].isTensor() ? stack[0].toTensor().item<bool>() : stack[0].toBool();
+  give(run_plan(node.bodies[yes ? 0 : 1], flat(stack[1]), training), stack);
+}
+
+// wrap_with_set_grad_enabled(enabled, body, *operands)
+void with_gradients(const HigherOrder& node, Stack& stack, bool training) {
+  TORCH_CHECK(!stack.empty() && node.bodies.size() == 1, "expects a flag and a body");
+  const torch::AutoGradMode mode(stack[0].toBool() && torch::GradMode::is_enabled());
+  give(run_plan(node.bodies[0], take(stack, 1), training), stack);
+}
+
+// wrap_with_autocast(device, dtype, enabled, cache, body, *operands)
+void with_autocast(const HigherOrder& node, Stack& stack, bool training) {
+  TORCH_CHECK(stack.size() >= 4 && node.bodies.size() == 1, "expects four settings and a body");
+  const auto device = at::Device(stack[0].toStringRef()).type();
+  const bool on = at::autocast::is_autocast_enabled(device);
+  const at::ScalarType type = at::autocast::get_autocast_dtype(device);
+  const bool wanted = stack[2].toBool();
+  if (!stack[1].isNone()) at::autocast::set_autocast_dtype(device, static_cast<at::ScalarType>(stack[1].toInt()));
+  at::autocast::set_autocast_enabled(device, wanted);
+  struct Back {
+    at::DeviceType device;
+    bool on;
+    at::ScalarType type;
+    ~Back() {
+      at::autocast::set_autocast_enabled(device, on);
+      at::autocast::set_autocast_dtype(device, type);
+    }
+  } back{device, on, type};
+  give(run_plan(node.bodies[0], take(stack, 4), training), stack);
+}
+
+// tag_activation_checkpoint(body, *operands): the values are the same, only kept instead of computed again.
+void plain_body(const HigherOrder& node, Stack& stack, bool training) {
+  TORCH_CHECK(node.bodies.size() == 1, "expects one body");
+  give(run_plan(node.bodies[0], take(stack, 0), training), stack);
+}
+
+bool holds(const IValue& value) {
+  return value.isTensor() ? value.toTensor().item<bool>() : value.toBool();
+}
+
+// while_loop(cond_fn, body_fn, carried, additional)
+void while_loop(const HigherOrder& node, Stack& stack, bool training) {
+  TORCH_CHECK(stack.size() == 2 && node.bodies.size() == 2, "expects two bodies and their inputs");
+  std::vector<IValue> carried = flat(stack[0]);
+  const std::vector<IValue> additional = flat(stack[1]);
+  const auto inputs = [&] {
+    std::vector<IValue> all = carried;
+    all.insert(all.end(), additional.begin(), additional.end());
+    return all;
+  };
+  constexpr int64_t kMost = 1'000'000;  // a loop that never ends would hang the group
+  int64_t round = 0;
+  while (holds(run_plan(node.bodies[0], inputs(), training).at(0))) {
+    TORCH_CHECK(++round <= kMost, "the loop did not end after ", kMost, " rounds");
+    carried = run_plan(node.bodies[1], inputs(), training);
+  }
+  give(std::move(carried), stack);
+}
+
+// Slice i of every tensor of a list.
+std::vector<IValue> slices(const std::vector<IValue>& tensors, int64_t i) {
+  std::vector<IValue> all;
+  for (const IValue& tensor : tensors) all.emplace_back(tensor.toTensor().select(0, i));
+  return all;
+}
+int64_t length_of(const std::vector<IValue>& tensors) {
+  TORCH_CHECK(!tensors.empty(), "expects tensors to go over");
+  return tensors[0].toTensor().size(0);
+}
+void append(std::vector<IValue>& to, const std::vector<IValue>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+IValue stacked(const std::vector<std::vector<IValue>>& rows, size_t column) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& row : rows) tensors.push_back(row.at(column).toTensor());
+  return at::stack(tensors);
+}
+
+// map_impl(body, over, additional)
+void map_over(const HigherOrder& node, Stack& stack, bool training) {
+  TORCH_CHECK(stack.size() == 2 && node.bodies.size() == 1, "expects a body and its inputs");
+  const std::vector<IValue> over = flat(stack[0]), additional = flat(stack[1]);
+  std::vector<std::vector<IValue>> rows;
+  for (int64_t i = 0; i < length_of(over); ++i) {
+    std::vector<IValue> inputs = slices(over, i);
+    append(inputs, additional);
+    rows.push_back(run_plan(node.bodies[0], std::move(inputs), training));
+  }
+  TORCH_CHECK(!rows.empty(), "has nothing to go over");
+  std::vector<IValue> outputs;
+  for (size_t column = 0; column < rows[0].size(); ++column) outputs.push_back(stacked(rows, column));
+  give(std::move(outputs), stack);
+}
+
+// scan(combine, init, xs, additional): combine gives the next carry and then the outputs.
+void scan(const HigherOrder& node, Stack& stack, bool training) {
+  TORCH_CHECK(stack.size() == 3 && node.bodies.size() == 1, "expects a body, its start and what it goes over");
+  std::vector<IValue> carry = flat(stack[0]);
+  const std::vector<IValue> over = flat(stack[1]), additional = flat(stack[2]);
+  std::vector<std::vector<IValue>> rows;
+  for (int64_t i = 0; i < length_of(over); ++i) {
+    std::vector<IValue> inputs = carry;
+    append(inputs, slices(over, i));
+    append(inputs, additional);
+    std::vector<IValue> made = run_plan(node.bodies[0], std::move(inputs), training);
+    const auto end = made.begin() + static_cast<int64_t>(carry.size());
+    std::copy(made.begin(), end, carry.begin());
+    rows.emplace_back(end, made.end());
+  }
+  TORCH_CHECK(!rows.empty(), "has nothing to go over");
+  std::vector<IValue> outputs = carry;
+  for (size_t column = 0; column < rows[0].size(); ++column) outputs.push_back(stacked(rows, column));
+  give(std::move(outputs), stack);
+}
+
+}  // namespace
+
+HigherOrderRun higher_order_function(const std::string& name) {
+  static const std::map<std::string, HigherOrderRun> all = {
+      {"cond", cond},
+      {"wrap_with_set_grad_enabled", with_gradients},
+      {"wrap_with_autocast", with_autocast},
+      {"tag_activation_checkpoint", plain_body},
+      {"wrap_activation_checkpoint", plain_body},
+      {"while_loop", while_loop},
+      {"map_impl", map_over},
+      {"scan", scan},
+  };
+  const auto found = all.find(name);
+  return found == all.end() ? nullptr : found->second;
+}
+
+}  // namespace sinew::model

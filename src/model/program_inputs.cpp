@@ -1,0 +1,214 @@
+#include "model/program_inputs.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "model/program_plan.h"
+
+namespace sinew::model {
+namespace {
+
+using program::Dim;
+using program::InputSpec;
+using program::Program;
+using program::TensorMeta;
+
+std::string shape_text(const std::string& dtype, const std::vector<std::string>& sizes) {
+  std::string text = dtype + " [batch";
+  for (const std::string& size : sizes) text += ", " + size;
+  return text + "]";
+}
+
+std::string wanted_text(const TensorMeta& meta) {
+  std::vector<std::string> sizes;
+  for (size_t i = 1; i < meta.sizes.size(); ++i)
+    sizes.push_back(meta.sizes[i].fixed ? std::to_string(*meta.sizes[i].fixed) : "any");
+  return shape_text(std::string(name_of(meta.dtype)), sizes);
+}
+
+std::string given_text(const Shape& shape, const std::string& dtype) {
+  std::vector<std::string> sizes;
+  for (const int64_t size : shape) sizes.push_back(std::to_string(size));
+  return shape_text(dtype, sizes);
+}
+
+bool fits(const Dim& dim, int64_t size) {
+  return !dim.fixed || *dim.fixed == size;
+}
+
+bool fits(const TensorMeta& meta, const Shape& sample) {
+  if (meta.sizes.size() != sample.size() + 1) return false;
+  for (size_t i = 0; i < sample.size(); ++i) {
+    if (!fits(meta.sizes[i + 1], sample[i])) return false;
+  }
+  return true;
+}
+
+struct Given {
+  Binding::Source source = Binding::Source::input;
+  int64_t first = 0, last = 0;
+  Shape shape;  // of one sample
+  bool whole = false;
+  std::string text;
+};
+
+std::optional<std::pair<int64_t, int64_t>> range_of(const std::string& text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos) return std::nullopt;
+  int64_t first = 0, last = 0;
+  const char* middle = text.data() + colon;
+  const char* end = text.data() + text.size();
+  const auto a = std::from_chars(text.data(), middle, first), b = std::from_chars(middle + 1, end, last);
+  if (a.ptr != middle || b.ptr != end || a.ec != std::errc() || b.ec != std::errc()) return std::nullopt;
+  return std::pair(first, last);
+}
+
+Given whole_input(const data::DataInfo& data) {
+  return {Binding::Source::input, 0, 0, data.input_shape, data.input_dtype == DType::i64, "input"};
+}
+Given whole_target(const data::DataInfo& data) {
+  return {Binding::Source::target, 0, 0, data.target_shape, data.task != data::Task::regression, "target"};
+}
+
+Given source_of(const std::string& text, const data::DataInfo& data) {
+  if (text == "input") return whole_input(data);
+  if (text == "target") return whole_target(data);
+  const auto column = std::ranges::find(data.input_names, text);
+  const auto place = column - data.input_names.begin();
+  const auto range =
+      column != data.input_names.end() ? std::optional(std::pair<int64_t, int64_t>(place, place + 1)) : range_of(text);
+  const int64_t columns = data.input_shape.size() == 1 ? data.input_shape[0] : 0;
+  if (!range)
+    throw Error("model.inputs names '" + text + "', which is no column of the data",
+                "input, target, columns as first:last" +
+                    (data.input_names.empty() ? "" : ", or one of: " + data.input_names.front() + " ... " +
+                                                         data.input_names.back()));
+  if (range->first < 0 || range->first >= range->second || range->second > columns)
+    throw Error("model.inputs takes columns " + text + ", but a sample has " + std::to_string(columns),
+                "first:last, counted from 0, last not included");
+  return {Binding::Source::columns, range->first, range->second, {range->second - range->first}, false, text};
+}
+
+// The program's wish against what the data has.
+Binding bind(const Program& program, const InputSpec& spec, const Given& given) {
+  const auto& meta = program.graph.values.at(static_cast<size_t>(spec.value)).meta;
+  if (!meta) throw Error(program.path + ": input " + spec.name + " has no shape in the file", "export the model again");
+  if (meta->sizes.empty())
+    throw Error(program.path + ": input " + spec.name + " is one number, not a batch", "give it a batch dimension");
+  if (meta->sizes[0].fixed)
+    throw Error(program.path + ": input " + spec.name + " was exported for batches of exactly " +
+                    std::to_string(*meta->sizes[0].fixed),
+                "export it with dynamic_shapes={'" + spec.name + "': {0: torch.export.Dim('batch')}}");
+  const bool one = given.source == Binding::Source::columns && given.shape[0] == 1 && meta->sizes.size() == 1;
+  const std::string has = given_text(given.shape, given.whole ? "int64" : "float32");
+  if (!one && !fits(*meta, given.shape))
+    throw Error(program.path + ": input " + spec.name + " takes " + wanted_text(*meta) + ", but '" + given.text +
+                    "' of the data is " + has,
+                "model.inputs says what each input is given; or export the model for this data");
+  const bool wants_whole = meta->dtype == program::ScalarType::i64 || meta->dtype == program::ScalarType::i32;
+  const bool wants_real = meta->dtype == program::ScalarType::f32 || meta->dtype == program::ScalarType::f64;
+  const bool image = given.source == Binding::Source::input && !given.whole;
+  if ((!wants_whole && !wants_real) || (wants_whole && image && given.shape.size() != 1))
+    throw Error(program.path + ": input " + spec.name + " takes " + wanted_text(*meta) + ", but '" + given.text +
+                    "' of the data is " + has,
+                "export the model for " + std::string(given.whole ? "int64" : "float32") + " inputs");
+  Binding binding;
+  binding.name = spec.name;
+  binding.source = given.source;
+  binding.first = given.first;
+  binding.last = given.last;
+  binding.one_value = one;
+  binding.dtype = scalar_type(meta->dtype);
+  return binding;
+}
+
+std::string known_names(const std::vector<const InputSpec*>& users) {
+  std::string text = "its inputs are ";
+  for (const InputSpec* user : users) text += (user == users.front() ? "" : ", ") + user->name;
+  return text;
+}
+
+std::map<std::string, Given> sources(const Program& program, const std::vector<const InputSpec*>& users,
+                                     const std::vector<std::string>& wanted, const data::DataInfo& data) {
+  std::map<std::string, Given> given;
+  for (const std::string& item : wanted) {
+    const size_t at = item.find('=');
+    SINEW_CHECK(at != std::string::npos, item);  // spec/ saw to it
+    const std::string name = item.substr(0, at);
+    if (std::ranges::none_of(users, [&](const InputSpec* user) { return user->name == name; }))
+      throw Error("model.inputs names '" + name + "', which is no input of " + program.path, known_names(users));
+    if (!given.emplace(name, source_of(item.substr(at + 1), data)).second)
+      throw Error("model.inputs names '" + name + "' twice", known_names(users));
+  }
+  if (!wanted.empty()) return given;
+  for (size_t i = 0; i < users.size() && i < 2; ++i)
+    given.emplace(users[i]->name, i == 0 ? whole_input(data) : whole_target(data));
+  return given;
+}
+
+}  // namespace
+
+std::vector<Binding> bind_inputs(const Program& program, const std::vector<std::string>& wanted,
+                                 const data::DataInfo& data) {
+  std::vector<const InputSpec*> users;
+  for (const InputSpec& spec : program.inputs) {
+    if (spec.kind == InputSpec::Kind::user) users.push_back(&spec);
+  }
+  const std::map<std::string, Given> given = sources(program, users, wanted, data);
+  std::vector<Binding> bindings;
+  for (const InputSpec* user : users) {
+    const auto found = given.find(user->name);
+    if (found == given.end())
+      throw Error(program.path + ": input " + user->name + " is given nothing",
+                  "model.inputs: ['" + user->name + "=...', ...]; " + known_names(users));
+    bindings.push_back(bind(program, *user, found->second));
+  }
+  return bindings;
+}
+
+void check_output(const Program& program, const data::DataInfo& data, int64_t outputs) {
+  const auto first = std::ranges::find_if(program.outputs, [](const program::OutputSpec& spec) {
+    return spec.kind == program::OutputSpec::Kind::user || spec.kind == program::OutputSpec::Kind::loss;
+  });
+  const auto* ref = first == program.outputs.end() ? nullptr : std::get_if<program::ValueRef>(&first->value.value);
+  const program::Value* value = ref ? &program.graph.values.at(static_cast<size_t>(ref->id)) : nullptr;
+  if (!value || value->kind != program::ValueKind::tensor || !value->meta)
+    throw Error(program.path + ": its first output is not a tensor", "return the prediction, or the loss, first");
+  const std::vector<Dim>& sizes = value->meta->sizes;
+  if (outputs == 0) {
+    if (sizes.empty()) return;
+    throw Error(program.path + ": loss: program takes one number as the first output, but it is " +
+                    wanted_text(*value->meta),
+                "return the loss first, reduced to one number");
+  }
+  Shape sample = data.task == data::Task::next_token ? Shape{data.tokens_per_sample} : Shape{};
+  sample.push_back(outputs);
+  const bool number = outputs == 1 && sizes.size() == 1;  // [batch] for one number a sample
+  if (number || (!sizes.empty() && fits(*value->meta, sample))) return;
+  throw Error(program.path + ": its first output is " +
+                  (sizes.empty() ? "one number" : wanted_text(*value->meta)) + ", but the loss takes " +
+                  given_text(sample, "float32"),
+              sizes.empty() ? "loss: program, when the model returns its loss"
+                            : "change the model's last layer, or the data's classes");
+}
+
+torch::Tensor bound(const Binding& binding, const torch::Tensor& input, const torch::Tensor& target) {
+  torch::Tensor given = binding.source == Binding::Source::target ? target : input;
+  if (!given.defined())
+    throw Error("the program's input " + binding.name + " is the target, and these samples have none",
+                "a model that returns its loss can be trained and evaluated, not asked");
+  if (binding.source == Binding::Source::columns) given = given.slice(1, binding.first, binding.last);
+  if (binding.one_value) given = given.squeeze(1);
+  if (given.scalar_type() == binding.dtype) return given;
+  const torch::Tensor made = given.to(binding.dtype);
+  if (given.is_floating_point() && !made.is_floating_point() && !torch::equal(made.to(given.scalar_type()), given))
+    throw Error("the program's input " + binding.name + " takes whole numbers, but the data has others",
+                "columns that are normalised are no whole numbers any more: data.normalize: none");
+  return made;
+}
+
+}  // namespace sinew::model

@@ -1,0 +1,193 @@
+#include "model/program_model.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/check.h"
+#include "base/error.h"
+
+namespace sinew::model {
+namespace {
+
+using program::InputSpec;
+using program::Stored;
+
+at::ScalarType type_of(DType dtype) {
+  switch (dtype) {
+    case DType::boolean: return at::kBool;
+    case DType::u8: return at::kByte;
+    case DType::i8: return at::kChar;
+    case DType::i16: return at::kShort;
+    case DType::i32: return at::kInt;
+    case DType::i64: return at::kLong;
+    case DType::f16: return at::kHalf;
+    case DType::bf16: return at::kBFloat16;
+    case DType::f32: return at::kFloat;
+    case DType::f64: return at::kDouble;
+  }
+  SINEW_CHECK(false, "a dtype without a name");
+  return at::kFloat;
+}
+
+torch::Tensor tensor_of(const program::Program& program, const Stored& stored) {
+  const Array array = program::read_tensor(program, stored);
+  return torch::from_blob(const_cast<std::byte*>(array.bytes.data()), at::IntArrayRef(array.shape),
+                          torch::TensorOptions().dtype(type_of(array.dtype)))
+      .clone();
+}
+
+const Stored& stored(const program::Program& program, const InputSpec& spec) {
+  const bool constant = spec.kind == InputSpec::Kind::constant ||
+                        (spec.kind == InputSpec::Kind::buffer && !program.weights.contains(spec.name));
+  const auto& from = constant ? program.constants : program.weights;
+  const auto found = from.find(spec.name);
+  SINEW_CHECK(found != from.end(), spec.name);  // read_program saw to it
+  return found->second;
+}
+
+bool same_memory(const Stored& a, const Stored& b) {
+  return a.member == b.member && a.offset == b.offset && a.sizes == b.sizes && a.strides == b.strides;
+}
+
+// Operators whose floating-point arguments autocast casts to bfloat16 at every use.
+bool casts(const std::string& target) {
+  static const std::set<std::string> names = {
+      "aten::linear",
+      "aten::matmul",
+      "aten::mm",
+      "aten::bmm",
+      "aten::addmm",
+      "aten::baddbmm",
+      "aten::conv1d",
+      "aten::conv2d",
+      "aten::conv3d",
+      "aten::conv_transpose1d",
+      "aten::conv_transpose2d",
+      "aten::conv_transpose3d",
+      "aten::lstm",
+      "aten::_convolution",
+  };
+  return names.contains(target.substr(0, target.find('.')));
+}
+
+bool reads(const Operand& operand, Slot slot) {
+  return (operand.kind == Operand::Kind::slot && operand.slot == slot) ||
+         std::ranges::any_of(operand.items, [&](const Operand& item) { return reads(item, slot); });
+}
+
+bool only_cast(const Plan& plan, Slot slot) {
+  bool used = false;
+  for (const Instruction& instruction : plan.instructions) {
+    if (std::ranges::none_of(instruction.operands, [&](const Operand& o) { return reads(o, slot); })) continue;
+    if (!instruction.op || !casts(instruction.target)) return false;
+    used = true;
+  }
+  return used && std::ranges::none_of(plan.outputs, [&](const Operand& o) { return reads(o, slot); });
+}
+
+}  // namespace
+
+ProgramModel::ProgramModel(const std::string& path)
+    : program_(program::read_program(path)), plan_(compile_graph(program_, program_.graph)) {
+  read_inputs();
+  for (size_t o = 0; o < program_.outputs.size(); ++o) {
+    const program::OutputSpec& spec = program_.outputs[o];
+    if (spec.kind == program::OutputSpec::Kind::parameter_mutation)
+      throw Error(path + ": the program writes to its parameter " + spec.name, "make it a buffer (register_buffer)");
+    if (spec.kind != program::OutputSpec::Kind::buffer_mutation) continue;
+    const auto buffer = std::ranges::find(buffers_, spec.name, &NamedTensor::name);
+    if (buffer == buffers_.end())
+      throw Error(path + ": the program writes to " + spec.name + ", which it does not have");
+    mutated_.emplace_back(o, static_cast<size_t>(buffer - buffers_.begin()));
+  }
+}
+
+void ProgramModel::add_parameter(const InputSpec& spec, size_t place) {
+  const Stored& mine = stored(program_, spec);
+  const Slot slot = plan_.inputs[place];
+  for (size_t p = 0; p < parameters_.size(); ++p) {
+    const Stored& other = program_.weights.at(parameters_[p].name);
+    if (same_memory(mine, other)) {  // tied: one parameter under several names
+      shadows_[p] = shadows_[p] && only_cast(plan_, slot);
+      inputs_[place] = parameters_[p].tensor;
+      return;
+    }
+  }
+  if (mine.dtype != program::ScalarType::f32)
+    throw Error(program_.path + ": parameter " + spec.name + " is " + std::string(name_of(mine.dtype)) +
+                    ", but parameters are trained in float32",
+                "export model.float(); trainer.precision: bf16 computes in bfloat16");
+  const auto& meta = program_.graph.values.at(static_cast<size_t>(spec.value)).meta;
+  torch::Tensor tensor = tensor_of(program_, mine).set_requires_grad(!meta || meta->requires_grad);
+  inputs_[place] = tensor;
+  parameters_.push_back({spec.name, std::move(tensor)});
+  shadows_.push_back(only_cast(plan_, slot));
+}
+
+void ProgramModel::read_inputs() {
+  inputs_.resize(plan_.inputs.size());
+  size_t place = 0;
+  for (size_t i = 0; i < program_.inputs.size(); ++i) {
+    const InputSpec& spec = program_.inputs[i];
+    if (spec.kind == InputSpec::Kind::user_constant) continue;
+    const program::Value& value = program_.graph.values.at(static_cast<size_t>(spec.value));
+    switch (spec.kind) {
+      case InputSpec::Kind::parameter: add_parameter(spec, place); break;
+      case InputSpec::Kind::buffer: {
+        buffers_.push_back({spec.name, tensor_of(program_, stored(program_, spec))});
+        inputs_[place] = buffers_.back().tensor;
+        break;
+      }
+      case InputSpec::Kind::constant: inputs_[place] = tensor_of(program_, stored(program_, spec)); break;
+      default:
+        if (value.kind != program::ValueKind::tensor)
+          throw Error(program_.path + ": input " + spec.name + " is a number, not a tensor",
+                      "export the model with this number fixed");
+        user_inputs_.push_back(i);
+        user_places_.push_back(place);
+    }
+    ++place;
+  }
+}
+
+void ProgramModel::share(size_t index, const torch::Tensor& memory) {
+  torch::Tensor& parameter = parameters_.at(index).tensor;
+  parameter.mutable_grad() = torch::Tensor();
+  parameter.set_data(memory);
+}
+
+void ProgramModel::write_buffers(const std::vector<c10::IValue>& outputs) {
+  if (!training_) return;
+  const torch::NoGradGuard no_grad;
+  for (const auto& [output, buffer] : mutated_) buffers_[buffer].tensor.copy_(outputs[output].toTensor());
+}
+
+std::vector<c10::IValue> ProgramModel::run(const std::vector<torch::Tensor>& inputs) {
+  SINEW_CHECK(inputs.size() == user_places_.size(), inputs.size());
+  std::vector<c10::IValue> all = inputs_;
+  for (size_t i = 0; i < inputs.size(); ++i) all[user_places_[i]] = inputs[i];
+  std::vector<c10::IValue> outputs = run_plan(plan_, std::move(all), training_);
+  write_buffers(outputs);
+  std::vector<c10::IValue> given;
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    const auto kind = program_.outputs[o].kind;
+    if (kind == program::OutputSpec::Kind::user || kind == program::OutputSpec::Kind::loss)
+      given.push_back(std::move(outputs[o]));
+  }
+  return given;
+}
+
+torch::Tensor ProgramModel::forward(const torch::Tensor& input, const torch::Tensor& target) {
+  std::vector<torch::Tensor> inputs;
+  for (const Binding& binding : bindings_) inputs.push_back(bound(binding, input, target));
+  return run(inputs).at(0).toTensor();
+}
+
+std::unique_ptr<Model> make_program(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs) {
+  auto model = std::make_unique<ProgramModel>(options.file);
+  model->bind(bind_inputs(model->program(), options.inputs, data));
+  check_output(model->program(), data, outputs);
+  return model;
+}
+
+}  // namespace sinew::model

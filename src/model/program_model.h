@@ -1,0 +1,50 @@
+// Inside model/: a `.pt2` program behind the Model interface.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+#include "model/program_inputs.h"
+#include "model/program_plan.h"
+
+namespace sinew::model {
+
+class ProgramModel final : public Model {
+ public:
+  explicit ProgramModel(const std::string& path);
+  void bind(std::vector<Binding> bindings) { bindings_ = std::move(bindings); }  // before the first forward
+
+  torch::Tensor forward(const torch::Tensor& input, const torch::Tensor& target) override;
+  void set_training(bool on) override { training_ = on; }
+  std::vector<NamedTensor> parameters() override { return parameters_; }
+  std::vector<NamedTensor> buffers() override { return buffers_; }
+  void share(size_t index, const torch::Tensor& memory) override;
+  bool wants_shadow(size_t index) override { return shadows_.at(index); }
+
+  const program::Program& program() const { return program_; }
+  const Plan& plan() const { return plan_; }
+  // All inputs and all outputs, for programs with several: one tensor for each of user_inputs().
+  std::vector<c10::IValue> run(const std::vector<torch::Tensor>& inputs);
+  // Places in program().inputs of what a caller gives, in order.
+  const std::vector<size_t>& user_inputs() const { return user_inputs_; }
+
+ private:
+  void read_inputs();
+  void add_parameter(const program::InputSpec& spec, size_t place);
+  void write_buffers(const std::vector<c10::IValue>& outputs);
+
+  program::Program program_;
+  Plan plan_;
+  bool training_ = true;
+  std::vector<Binding> bindings_;
+  std::vector<NamedTensor> parameters_, buffers_;
+  std::vector<bool> shadows_;
+  std::vector<c10::IValue> inputs_;  // of the plan: parameters, buffers and constants in place, the caller's empty
+  std::vector<size_t> user_inputs_;  // into program_.inputs
+  std::vector<size_t> user_places_;  // into inputs_
+  std::vector<std::pair<size_t, size_t>> mutated_;  // (output, buffer): what a functional graph writes back
+};
+
+}  // namespace sinew::model

@@ -1,0 +1,276 @@
+#include "model/program_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/check.h"
+#include "base/error.h"
+
+namespace sinew::model {
+namespace {
+
+using program::Argument;
+using program::Graph;
+using program::List;
+using program::NamedArgument;
+using program::Node;
+using program::ValueRef;
+
+bool uses_values(const Argument& argument) {
+  if (std::holds_alternative<ValueRef>(argument.value)) return true;
+  const List* list = std::get_if<List>(&argument.value);
+  return list && std::ranges::any_of(list->items, uses_values);
+}
+
+// Number -> what the schema's type wants of it.
+Operand::As conversion(const program::Value& value, c10::TypeKind wanted) {
+  const bool number = value.kind == program::ValueKind::sym_int || value.kind == program::ValueKind::sym_float ||
+                      value.kind == program::ValueKind::sym_bool;
+  if (number && wanted == c10::TypeKind::TensorType) return Operand::As::tensor;
+  if (value.kind == program::ValueKind::sym_int && wanted == c10::TypeKind::FloatType) return Operand::As::real;
+  return Operand::As::itself;
+}
+
+const c10::Type& bare(const c10::TypePtr& type) {
+  const auto* optional = type->castRaw<c10::OptionalType>();
+  return optional ? *optional->getElementType() : *type;
+}
+
+Operand slot_operand(const Graph& graph, ValueRef ref, c10::TypeKind wanted) {
+  Operand operand;
+  operand.kind = Operand::Kind::slot;
+  operand.slot = ref.id;
+  operand.as = conversion(graph.values.at(static_cast<size_t>(ref.id)), wanted);
+  return operand;
+}
+
+Operand constant_operand(c10::IValue value) {
+  Operand operand;
+  operand.constant = std::move(value);
+  return operand;
+}
+
+Operand operand_of(const Graph& graph, const Argument& argument, const c10::TypePtr& type) {
+  if (const auto* ref = std::get_if<ValueRef>(&argument.value)) return slot_operand(graph, *ref, bare(type).kind());
+  if (!uses_values(argument)) return constant_operand(constant_of(argument, *type));
+  const List& list = std::get<List>(argument.value);
+  if (list.of == program::ListOf::lists || list.of == program::ListOf::strings)
+    throw Error("a list of such values is not an argument this program can give");
+  Operand operand;
+  operand.kind = Operand::Kind::list;
+  operand.of = list.of;
+  const auto* list_type = bare(type).castRaw<c10::ListType>();
+  if (!list_type) throw Error("a list where the operator takes " + type->str());
+  // Tensor?[] with tensors alone comes as a list of tensors.
+  if (list.of == program::ListOf::tensors && list_type->getElementType()->kind() == c10::TypeKind::OptionalType)
+    operand.of = program::ListOf::optional_tensors;
+  for (const Argument& item : list.items) operand.items.push_back(operand_of(graph, item, list_type->getElementType()));
+  return operand;
+}
+
+// ---- operators -----------------------------------------------------------------------------------------------------
+
+// "torch.ops.aten.add_.Tensor" -> {"aten::add_", "Tensor"}.
+c10::OperatorName operator_name(const std::string& target) {
+  constexpr std::string_view kPrefix = "torch.ops.";
+  const size_t dot = target.find('.', kPrefix.size());
+  const size_t last = target.rfind('.');
+  if (!target.starts_with(kPrefix) || dot == std::string::npos || last <= dot) return {"", ""};
+  const std::string overload = target.substr(last + 1);
+  return {target.substr(kPrefix.size(), dot - kPrefix.size()) + "::" + target.substr(dot + 1, last - dot - 1),
+          overload == "default" ? "" : overload};
+}
+
+const NamedArgument* find(const Node& node, const std::string& name) {
+  const auto found = std::ranges::find(node.inputs, name, &NamedArgument::name);
+  return found == node.inputs.end() ? nullptr : &*found;
+}
+
+std::vector<Operand> operands_of(const Graph& graph, const Node& node, const c10::FunctionSchema& schema) {
+  std::vector<Operand> operands;
+  std::set<std::string> known;
+  for (const c10::Argument& argument : schema.arguments()) {
+    known.insert(argument.name());
+    if (const NamedArgument* given = find(node, argument.name())) {
+      try {
+        operands.push_back(operand_of(graph, given->value, argument.real_type()));
+      } catch (const Error& error) {
+        throw Error("argument '" + argument.name() + "': " + error.what());
+      }
+    } else if (argument.default_value()) {
+      operands.push_back(constant_operand(*argument.default_value()));
+    } else {
+      throw Error("argument '" + argument.name() + "' is missing");
+    }
+  }
+  for (const NamedArgument& given : node.inputs) {
+    if (!known.contains(given.name)) throw Error("the operator has no argument '" + given.name + "'");
+  }
+  return operands;
+}
+
+// What turns a training graph into one for evaluation: the argument that says so, and its value then. A flag that was
+// exported as false stays false in training: the module was frozen.
+void set_evaluated(Instruction& instruction, const c10::FunctionSchema& schema) {
+  static const std::map<std::string, std::string> probabilities = {
+      {"aten::scaled_dot_product_attention", "dropout_p"},
+      {"aten::_scaled_dot_product_flash_attention_for_cpu", "dropout_p"},
+      {"aten::_scaled_dot_product_attention_math", "dropout_p"},
+  };
+  const auto probability = probabilities.find(schema.name());
+  const bool statistics = schema.name() == "aten::instance_norm";
+  for (size_t i = 0; i < schema.arguments().size(); ++i) {
+    const std::string& name = schema.arguments()[i].name();
+    const Operand& operand = instruction.operands[i];
+    if (probability != probabilities.end() && name == probability->second) {
+      instruction.evaluated = 0.0;
+    } else if (operand.kind == Operand::Kind::constant && operand.constant.isBool() && operand.constant.toBool() &&
+               (name == "training" || name == "train" || (statistics && name == "use_input_stats"))) {
+      // instance_norm without running statistics takes the input's in evaluation too
+      const Operand& mean = instruction.operands[3];
+      if (statistics && mean.kind == Operand::Kind::constant) continue;
+      instruction.evaluated = false;
+    } else {
+      continue;
+    }
+    instruction.evaluated_operand = static_cast<int>(i);
+    return;
+  }
+}
+
+Instruction operator_instruction(const Graph& graph, const Node& node) {
+  const c10::OperatorName name = operator_name(node.target);
+  Instruction instruction;
+  const auto op = name.name.empty() ? std::nullopt : c10::Dispatcher::singleton().findSchema(name);
+  if (!op)
+    throw Error("there is no such operator in this libtorch",
+                "operators of other libraries (torchvision, custom ones) are not available; export the model without "
+                "them, or with ep.run_decompositions()");
+  instruction.op = *op;
+  instruction.target = c10::toString(name);
+  instruction.operands = operands_of(graph, node, op->schema());
+  set_evaluated(instruction, op->schema());
+  return instruction;
+}
+
+// ---- what has no schema --------------------------------------------------------------------------------------------
+
+Operand untyped(const Graph& graph, const Argument& argument) {
+  if (const auto* ref = std::get_if<ValueRef>(&argument.value))
+    return slot_operand(graph, *ref, c10::TypeKind::AnyType);
+  if (const auto* list = std::get_if<List>(&argument.value); list && uses_values(argument)) {
+    Operand operand;
+    operand.kind = Operand::Kind::list;
+    operand.of = list->of;
+    for (const Argument& item : list->items) operand.items.push_back(untyped(graph, item));
+    return operand;
+  }
+  return constant_operand(constant_of(argument, *c10::AnyType::get()));
+}
+
+// The name alone where the body stands: bodies are compiled, not passed.
+Instruction higher_instruction(const program::Program& program, const Graph& graph, const Node& node) {
+  constexpr std::string_view kPrefix = "torch.ops.higher_order.";
+  Instruction instruction;
+  auto higher = std::make_shared<HigherOrder>();
+  higher->run = higher_order_function(node.target.substr(kPrefix.size()));
+  if (!higher->run)
+    throw Error("this higher-order operator is not supported", "export the model without it, or write the loop out");
+  for (const NamedArgument& input : node.inputs) {
+    if (!input.name.empty()) continue;  // settings of Python's tracing, such as use_reentrant
+    if (const auto* body = std::get_if<std::shared_ptr<const Graph>>(&input.value.value)) {
+      higher->bodies.push_back(compile_graph(program, **body));
+    } else {
+      instruction.operands.push_back(untyped(graph, input.value));
+    }
+  }
+  instruction.higher = std::move(higher);
+  return instruction;
+}
+
+Instruction instruction_of(const program::Program& program, const Graph& graph, const Node& node) {
+  Instruction instruction;
+  if (node.target.starts_with("torch.ops.higher_order.")) {
+    instruction = higher_instruction(program, graph, node);
+  } else if (node.target.starts_with("torch.ops.")) {
+    instruction = operator_instruction(graph, node);
+  } else {
+    instruction.function = symbolic_function(node.target);
+    if (!instruction.function) throw Error("there is no such function here");
+    for (const NamedArgument& input : node.inputs) instruction.operands.push_back(untyped(graph, input.value));
+  }
+  if (instruction.target.empty()) instruction.target = node.target;
+  return instruction;
+}
+
+std::vector<Result> results_of(const Node& node) {
+  std::vector<Result> results;
+  for (const Argument& output : node.outputs) {
+    Result result;
+    if (const auto* ref = std::get_if<ValueRef>(&output.value)) {
+      result.slot = ref->id;
+    } else if (const auto* list = std::get_if<List>(&output.value)) {
+      result.is_list = true;
+      for (const Argument& item : list->items) {
+        const auto* place = std::get_if<ValueRef>(&item.value);
+        result.items.push_back(place ? place->id : -1);
+      }
+    }
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+// ---- last uses -----------------------------------------------------------------------------------------------------
+
+void mark_last(Operand& operand, std::vector<bool>& used) {
+  for (auto item = operand.items.rbegin(); item != operand.items.rend(); ++item) mark_last(*item, used);
+  if (operand.kind != Operand::Kind::slot || used[static_cast<size_t>(operand.slot)]) return;
+  used[static_cast<size_t>(operand.slot)] = true;
+  operand.last_use = true;
+}
+
+void mark_last_uses(Plan& plan) {
+  std::vector<bool> used(plan.slots, false);
+  for (auto output = plan.outputs.rbegin(); output != plan.outputs.rend(); ++output) mark_last(*output, used);
+  for (auto at = plan.instructions.rbegin(); at != plan.instructions.rend(); ++at) {
+    for (auto operand = at->operands.rbegin(); operand != at->operands.rend(); ++operand) mark_last(*operand, used);
+    // What nobody reads is not kept.
+    for (Result& result : at->results) {
+      const auto drop = [&](Slot& slot) {
+        if (slot >= 0 && !used[static_cast<size_t>(slot)]) slot = -1;
+      };
+      drop(result.slot);
+      std::ranges::for_each(result.items, drop);
+    }
+  }
+}
+
+}  // namespace
+
+Plan compile_graph(const program::Program& program, const Graph& graph) {
+  Plan plan;
+  plan.slots = graph.values.size();
+  plan.inputs.assign(graph.inputs.begin(), graph.inputs.end());
+  for (const Node& node : graph.nodes) {
+    try {
+      Instruction instruction = instruction_of(program, graph, node);
+      instruction.name = node.name;
+      instruction.where = node.where;
+      instruction.results = results_of(node);
+      plan.instructions.push_back(std::move(instruction));
+    } catch (const Error& error) {
+      Instruction named;
+      named.name = node.name;
+      named.target = node.target;
+      named.where = node.where;
+      throw Error(program.path + ": " + node_text(named) + ": " + error.what(), error.hint);
+    }
+  }
+  for (const Argument& output : graph.outputs) plan.outputs.push_back(untyped(graph, output));
+  mark_last_uses(plan);
+  return plan;
+}
+
+}  // namespace sinew::model

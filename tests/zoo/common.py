@@ -1,0 +1,60 @@
+"""What the modules of the zoo share: the list of programs, and the random data they are made with.
+
+A family module declares its programs with `program(...)`. Everything random comes from the global generator, which
+make_zoo.py seeds by the program's name before it makes the model, and again before it makes the data.
+"""
+import dataclasses
+import typing
+
+import torch
+
+PROGRAMS = {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    name: str
+    family: str
+    model: typing.Callable  # () -> nn.Module
+    data: typing.Callable  # batch size -> (arguments: tuple, or dict by name; target)
+    loss: str = "cross_entropy"  # or "mse", or "output": the first output is the loss itself
+    batch: int = 8
+    other: int = 5  # batch size of the second example
+    # Which dimensions are dynamic: True: the first of every tensor; False: none; or a function of the Dim "batch" that
+    # returns dynamic_shapes as torch.export.export takes them.
+    dynamic: typing.Any = True
+    dropout: bool = False  # draws random numbers: no gradients and losses are written
+    evals: bool = True  # eval mode is the same graph, its normalisation and dropout switched
+    strict: bool = False
+    decomposed: bool = False
+    base: str = ""  # the program this one is another export of: same weights and data
+
+
+def program(name, family, model, data, *, variants=(), **options):
+    """Adds a program, and its variants ("decomposed", "strict") as programs of their own."""
+    for variant in ("", *variants):
+        full = f"{name}_{variant}" if variant else name
+        if full in PROGRAMS:
+            raise ValueError(f"two programs named {full}")
+        more = {variant: True} if variant else {}
+        PROGRAMS[full] = Program(full, family, model, data, base=name, **options, **more)
+
+
+def normal(*shape):
+    return torch.randn(*shape)
+
+
+def uniform(*shape):
+    return torch.rand(*shape)
+
+
+def integers(most, *shape, least=0):
+    """Of least, least + 1 ... most - 1."""
+    return torch.randint(least, most, shape)
+
+
+def padded_ids(vocabulary, count, length, padding=0):
+    """Sequences of different lengths, at least 2, filled up with the padding index."""
+    ids = torch.randint(1, vocabulary, (count, length))
+    lengths = torch.randint(2, length + 1, (count, 1))
+    return torch.where(torch.arange(length) < lengths, ids, padding)

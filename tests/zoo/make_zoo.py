@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Writes the zoo: programs exported by stock PyTorch, each with what eager PyTorch makes of it.
+
+    make_zoo.py [--verify] [--list] OUT [NAME ...]
+
+For each program, OUT/<name>.pt2 (torch.export, of the model in train mode) and OUT/<name>.safetensors:
+    input.<i>                the tensors among the user's inputs, flattened; zoo.json has their names
+    target                   for the loss; of a program that returns its loss, a copy of one of its inputs
+    output.<i>               of one forward in train mode, from the initial state
+    after.<buffer>           buffers after that forward
+    loss, grad.<parameter>   of that forward
+    losses                   of 50 steps of Adam (lr 0.001), each before its step, on that one batch
+    eval.output.<i>          of one forward in eval mode, from the initial state
+    other.input.<i>, other.output.<i>   as above with another batch size, where the program's is dynamic
+Programs with random numbers inside (dropout: true) have neither loss, gradients nor losses; their outputs show shapes.
+Tied parameters appear once, under the first of their names.
+
+OUT/zoo.json lists the programs OUT has: name, family, inputs, loss, dynamic_batch, dropout, decomposed, strict. Losses:
+    cross_entropy   F.cross_entropy(output.0, target); with 3-D output.0.flatten(0, -2) and target.flatten()
+    mse             F.mse_loss(output.0, target)
+    output          output.0 itself
+
+--verify then loads every .pt2 back and compares what it computes with the reference. The same bytes at every run.
+"""
+import argparse
+import importlib
+import json
+import os
+import pathlib
+import sys
+import time
+import warnings
+
+import safetensors.torch
+import torch
+from torch.utils import _pytree as pytree
+
+from common import PROGRAMS
+from reference import Arguments, loss_of, seeded_data, seeded_model, tensor_leaves, write_reference
+
+FAMILIES = ["mlp", "convolutional", "residual", "dense", "torchvision_models", "recurrent", "transformers"]
+
+
+def dynamic_shapes(entry, arguments):
+    """As torch.export.export takes them: by argument name, nested like the arguments."""
+    if not entry.dynamic:
+        return None
+    batch = torch.export.Dim("batch")
+    if callable(entry.dynamic):
+        return entry.dynamic(batch)
+    return pytree.tree_map(lambda leaf: {0: batch} if isinstance(leaf, torch.Tensor) and leaf.dim() else None,
+                           arguments.by_name)
+
+
+def export(entry):
+    torch._dynamo.reset()
+    model = seeded_model(entry).train()
+    arguments = Arguments(model, seeded_data(entry, entry.batch)[0])
+    exported = torch.export.export(model, arguments.args, arguments.kwargs, strict=entry.strict,
+                                   dynamic_shapes=dynamic_shapes(entry, arguments))
+    return exported.run_decompositions() if entry.decomposed else exported
+
+
+def write_program(entry, out):
+    """Both files of one program, each appearing whole, and its entry for zoo.json."""
+    part = out / ".part"
+    part.mkdir(exist_ok=True)
+    torch.export.save(export(entry), part / f"{entry.name}.pt2")
+    tensors, inputs = write_reference(entry)
+    safetensors.torch.save_file(tensors, part / f"{entry.name}.safetensors")
+    for suffix in ("pt2", "safetensors"):
+        os.replace(part / f"{entry.name}.{suffix}", out / f"{entry.name}.{suffix}")
+    part.rmdir()
+    return {"name": entry.name, "family": entry.family, "inputs": inputs, "loss": entry.loss,
+            "dynamic_batch": bool(entry.dynamic), "dropout": entry.dropout, "decomposed": entry.decomposed,
+            "strict": entry.strict}
+
+
+def write_list(out, entries):
+    """zoo.json: these entries, and those it has of other programs whose files are there."""
+    path = out / "zoo.json"
+    known = {entry["name"]: entry for entry in json.loads(path.read_text())} if path.exists() else {}
+    known.update({entry["name"]: entry for entry in entries})
+    here = [known[name] for name in PROGRAMS if name in known and (out / f"{name}.pt2").exists()]
+    part = out / "zoo.json.part"
+    part.write_text("[\n" + ",\n".join(json.dumps(entry) for entry in here) + "\n]\n")
+    os.replace(part, path)
+
+
+def worst_difference(found, expected):
+    """Relative to the larger of 1 and the expected tensor's largest element."""
+    if found.shape != expected.shape or found.dtype != expected.dtype:
+        return float("inf")
+    if not expected.numel():
+        return 0.0
+    scale = max(1.0, expected.double().abs().max().item())
+    return (found.double() - expected.double()).abs().max().item() / scale
+
+
+class Functional(torch.nn.Module):
+    """A decomposed program with its buffers written after the outputs, not in the middle of the graph.
+
+    Its own module() writes them where autograd has saved them, so that it computes but does not train.
+    """
+
+    def __init__(self, exported):
+        super().__init__()
+        self.exported = exported
+        self.state = {**dict(exported.named_parameters()), **dict(exported.named_buffers()), **exported.constants}
+
+    def named_parameters(self):
+        return self.exported.named_parameters()
+
+    def named_buffers(self):
+        return self.exported.named_buffers()
+
+    def forward(self, *args, **kwargs):
+        user = iter(pytree.tree_leaves((args, kwargs)))
+        signature = self.exported.graph_signature
+        inputs = [self.state[spec.target] if spec.target else next(user) for spec in signature.input_specs]
+        outputs = self.exported.graph_module(*inputs)
+        for name, value in zip(signature.buffers_to_mutate.values(), outputs):
+            self.state[name] = value
+        return outputs[len(signature.buffers_to_mutate):]
+
+
+def load(entry, out):
+    exported = torch.export.load(out / f"{entry.name}.pt2")
+    return Functional(exported) if entry.decomposed else exported.module()
+
+
+def verify(entry, out):
+    """{tensor of the reference: how far the loaded program is from it}"""
+    expected = safetensors.torch.load_file(out / f"{entry.name}.safetensors")
+    found = {}
+
+    def forward(batch, prefix):
+        module = load(entry, out)
+        data, target = seeded_data(entry, batch)
+        arguments = Arguments(seeded_model(entry), data)
+        torch.manual_seed(0)
+        outputs = tensor_leaves(module(*arguments.args, **arguments.kwargs))
+        found.update({f"{prefix}output.{i}": leaf.detach() for i, leaf in enumerate(outputs)})
+        return module, outputs, target
+
+    module, outputs, target = forward(entry.batch, "")
+    buffers = module.state if entry.decomposed else dict(module.named_buffers())
+    found.update({f"after.{name}": buffer.detach().clone() for name, buffer in buffers.items()})
+    if not entry.dropout:
+        loss = loss_of(entry.loss, outputs[0], target)
+        loss.backward()
+        found["loss"] = loss.detach()
+        gradients = {}  # of a tensor; loaded, tied parameters share it but are two
+        for name, parameter in module.named_parameters():
+            if parameter.grad is not None:
+                first, gradient = gradients.get(parameter.data_ptr(), (name, 0))
+                gradients[parameter.data_ptr()] = (first, gradient + parameter.grad)
+        found.update({f"grad.{name}": gradient for name, gradient in gradients.values()})
+    if entry.dynamic:
+        forward(entry.other, "other.")
+    compared = [name for name in expected if name.split(".")[0] in ("output", "after", "loss", "grad") or
+                name.startswith("other.output")]
+    return {name: worst_difference(found[name], expected[name]) if name in found else float("inf")
+            for name in compared}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--verify", action="store_true", help="compare the loaded programs with the reference")
+    parser.add_argument("--list", action="store_true", help="write nothing, print the names")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.backends.mha.set_fastpath_enabled(False)  # eval mode computes what train mode does
+    warnings.filterwarnings("ignore")
+    for family in FAMILIES:
+        importlib.import_module(family)
+    if options.list:
+        print("\n".join(PROGRAMS))
+        return 0
+    unknown = [name for name in options.names if name not in PROGRAMS]
+    if unknown:
+        parser.error(f"no program named {', '.join(unknown)}")
+    options.out.mkdir(parents=True, exist_ok=True)
+    failed = []
+    for name in options.names or PROGRAMS:
+        start = time.monotonic()
+        try:
+            write_list(options.out, [write_program(PROGRAMS[name], options.out)])
+            line = f"{name}: {time.monotonic() - start:.1f} s"
+            if options.verify:
+                differences = verify(PROGRAMS[name], options.out)
+                worst = max(differences, key=differences.get)
+                line += f", {len(differences)} tensors within {differences[worst]:.1e} ({worst})"
+                if differences[worst] > (1e-5 if PROGRAMS[name].decomposed else 1e-6):
+                    failed.append(name)
+                    line += " TOO FAR"
+        except Exception as error:  # the others are still written
+            failed.append(name)
+            line = f"{name}: FAILED: {type(error).__name__}: {str(error)[:2000]}"
+        print(line, flush=True)
+    print(f"{len(failed)} failed: {' '.join(failed)}" if failed else "all good")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
