@@ -22,6 +22,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -33,13 +35,27 @@ namespace sinew::program {
 
 // Numbers of torch.export's schema, not of c10: model/ maps them. Unknown numbers are refused by read_program.
 enum class ScalarType : int {
-  u8 = 1, i8 = 2, i16 = 3, i32 = 4, i64 = 5, f16 = 6, f32 = 7, f64 = 8,
-  c32 = 9, c64 = 10, c128 = 11, boolean = 12, bf16 = 13, u16 = 28, u32 = 34, u64 = 35,
+  u8 = 1,
+  i8 = 2,
+  i16 = 3,
+  i32 = 4,
+  i64 = 5,
+  f16 = 6,
+  f32 = 7,
+  f64 = 8,
+  c32 = 9,
+  c64 = 10,
+  c128 = 11,
+  boolean = 12,
+  bf16 = 13,
+  u16 = 28,
+  u32 = 34,
+  u64 = 35,
 };
-std::string_view name_of(ScalarType type);   // "float32", as Python says it
-size_t size_of(ScalarType type);             // bytes of an element
+std::string_view name_of(ScalarType type);       // "float32", as Python says it
+size_t size_of(ScalarType type);                 // bytes of an element
 std::optional<DType> dtype_of(ScalarType type);  // none: this program has no such arrays (complex, u16 ...)
-enum class Layout : int { strided = 7 };     // others are refused
+enum class Layout : int { strided = 7 };         // others are refused
 enum class MemoryFormat : int { contiguous = 1, channels_last = 2, channels_last_3d = 3, preserve = 4 };
 struct Device {
   std::string type;  // "cpu", "cuda"; exported from there, run where the job says
@@ -88,8 +104,15 @@ struct OperatorName {  // as_operator
 };
 
 // Lists say what their elements are even when empty: a list of tensors and a list of numbers are different things.
-enum class ListOf : uint8_t { tensors, optional_tensors, ints /* of numbers, or sym ints */, floats, bools, strings,
-                              lists };
+enum class ListOf : uint8_t {
+  tensors,
+  optional_tensors,
+  ints /* of numbers, or sym ints */,
+  floats,
+  bools,
+  strings,
+  lists
+};
 struct List {
   ListOf of = ListOf::ints;
   std::vector<Argument> items;
@@ -116,14 +139,14 @@ struct Node {
   // What it makes. None where an output is dropped; one List of ValueRefs where the operator returns a list.
   std::vector<Argument> outputs;
   bool returns_list_of_one = false;  // is_hop_single_tensor_return says: higher-order operators only
-  std::string where;  // the innermost line of the user's own code, "model.py:17 in forward"; may be ""
-  std::string module;  // "encoder.layers.0 (TransformerEncoderLayer)"; may be ""
+  std::string where;                 // the innermost line of the user's own code, "model.py:17 in forward"; may be ""
+  std::string module;                // "encoder.layers.0 (TransformerEncoderLayer)"; may be ""
 };
 
 // Nodes in the order they run.
 struct Graph {
   std::vector<Value> values;
-  std::vector<ValueId> inputs;
+  std::vector<ValueId> inputs;    // in a subgraph -1 where it is given a constant, which the body has built in
   std::vector<Argument> outputs;  // ValueRef, None, or a number
   std::vector<Node> nodes;
   bool single_output = false;  // is_single_tensor_return: a body that gives one tensor, not a list of one
@@ -135,16 +158,17 @@ struct Graph {
 struct Tree {
   enum class Kind : uint8_t { leaf, none, tuple, list, dict, named_tuple, other };
   Kind kind = Kind::leaf;
-  std::vector<std::string> keys;  // dict: of the children
+  std::vector<std::string> keys;  // of the children: always of a dict, of the others where the file says them
   std::vector<Tree> children;
 };
 
 struct InputSpec {
   enum class Kind : uint8_t { parameter, buffer, constant, user, user_constant /* None, 3, "mean" */ };
   Kind kind = Kind::user;
-  ValueId value = -1;       // of graph.values; -1 for a user_constant
-  std::string name;         // parameter, buffer, constant: its name in the module, "layers.0.weight"; user: "x", "batch.ids"
-  bool persistent = true;   // buffers: part of the state dict
+  ValueId value = -1;  // of graph.values; -1 for a user_constant
+  std::string name;    // parameter, buffer, constant: its name in the module, "layers.0.weight"; user: "x", "batch.ids"
+  bool persistent = true;  // buffers: part of the state dict
+  Argument constant;       // user_constant: what it was; the graph has it built in
 };
 
 struct OutputSpec {
@@ -161,6 +185,9 @@ struct Stored {
   Shape sizes, strides;
   int64_t offset = 0;  // in elements
   bool is_parameter = false;
+  // Where the member's bytes are, and their CRC-32: read_tensor proves that they are still the ones read_program saw.
+  uint64_t begin = 0, member_bytes = 0;
+  uint32_t checksum = 0;
 };
 
 struct Range {  // of a symbol: what the exporter proved

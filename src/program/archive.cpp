@@ -1,0 +1,153 @@
+#include "program/archive.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+
+namespace sinew::program {
+namespace {
+
+constexpr uint32_t kLocal = 0x04034B50, kDescriptor = 0x08074B50;
+constexpr uint64_t kLocalSize = 30, kFull32 = 0xFFFFFFFF;
+constexpr uint16_t kSizesBehind = 1 << 3;  // the local header has none: a data descriptor follows the bytes
+
+// A data descriptor: signature or not, checksum, the size twice, in 4 or 8 bytes. Returns where the checksum stands.
+uint64_t read_descriptor(const FileRange& file, Member& member) {
+  std::array<std::byte, 24> bytes{};
+  const uint64_t at = member.begin + member.size, room = std::min<uint64_t>(bytes.size(), member.end - at);
+  file.read(at, std::span(bytes).first(room));
+  const Record record{std::span(bytes).first(room), file.path()};
+  for (const uint64_t skipped : {4, 0}) {
+    for (const unsigned width : {4U, 8U}) {
+      const uint64_t size = skipped + 4 + 2 * width;
+      if (size > room || (skipped == 4 && record.u32(0) != kDescriptor)) continue;
+      if (record.u32(skipped) != member.crc || record.number(skipped + 4, width) != member.size ||
+          record.number(skipped + 4 + width, width) != member.size)
+        continue;
+      member.end = at + size;
+      return at + skipped;
+    }
+  }
+  record.fail("the record behind member " + shown(member.name) + " says other sizes than the directory");
+}
+
+// The local header must say what the directory says, as far as it says anything. Sets begin, end and crc_places.
+void read_local(const FileRange& file, Member& member) {
+  const uint64_t limit = member.end;
+  const Record none({}, file.path());
+  if (member.header > limit || limit - member.header < kLocalSize + member.name.size())
+    none.fail("member " + shown(member.name) + " lies outside of it");
+  std::vector<std::byte> bytes(kLocalSize + member.name.size());
+  file.read(member.header, bytes);
+  const Record local(bytes, file.path());
+  const uint64_t name_size = local.u16(26), extra_size = local.u16(28);
+  if (local.u32(0) != kLocal || name_size != member.name.size() || local.text(kLocalSize, name_size) != member.name)
+    local.fail("member " + shown(member.name) + " is not where the directory says");
+  if (local.u16(8) != 0) local.fail("member " + shown(member.name) + " is compressed, but its directory entry is not");
+  member.begin = member.header + kLocalSize + name_size + extra_size;
+  if (member.begin > limit || member.size > limit - member.begin)
+    local.fail("member " + shown(member.name) + " reaches out of it");
+  const uint64_t packed = local.u32(18), size = local.u32(22);
+  const bool behind = (local.u16(6) & kSizesBehind) != 0;
+  for (const uint64_t said : {packed, size}) {
+    if (said != member.size && said != kFull32 && !(behind && said == 0))
+      local.fail("the header of member " + shown(member.name) + " says another size than the directory");
+  }
+  const uint32_t crc = local.u32(14);
+  if (!behind || crc != 0) {
+    if (crc != member.crc) local.fail("the header of member " + shown(member.name) + " says another checksum");
+    member.crc_places.push_back(member.header + 14);
+  }
+  if (behind)
+    member.crc_places.push_back(read_descriptor(file, member));
+  else
+    member.end = member.begin + member.size;
+}
+
+}  // namespace
+
+std::string shown(std::string_view name) {
+  std::string text = "'";
+  for (const char c : name.substr(0, 120)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return text + (name.size() > 120 ? "...'" : "'");
+}
+
+uint32_t crc32_of(std::span<const std::byte> bytes, uint32_t start) {
+  if (bytes.empty()) return start;  // zlib takes a null pointer for a wish to begin
+  return static_cast<uint32_t>(crc32_z(start, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+void refuse_checksum(const std::string& path, const std::string& member) {
+  throw Error(path + ": the bytes of member " + shown(member) + " do not have its checksum",
+              "the file is damaged; copy it again, or export it again");
+}
+
+uint64_t Record::number(uint64_t at, unsigned width) const {
+  if (at > bytes_.size() || width > bytes_.size() - at) fail("a record is cut off");
+  uint64_t value = 0;
+  for (unsigned i = width; i-- > 0;) value = value << 8 | static_cast<uint64_t>(bytes_[at + i]);
+  return value;
+}
+
+std::string Record::text(uint64_t at, uint64_t size) const {
+  if (at > bytes_.size() || size > bytes_.size() - at) fail("a record is cut off");
+  return {reinterpret_cast<const char*>(bytes_.data()) + at, size};
+}
+
+void Record::fail(const std::string& what) const {
+  throw Error(path_ + ": not a whole zip archive: " + what,
+              "a .pt2 is what torch.export.save writes; copy the file again if it was cut off or damaged");
+}
+
+FileRange::FileRange(Disk& disk, std::string path) : disk_(&disk), path_(std::move(path)), size_(disk.size(path_)) {}
+
+void FileRange::read(uint64_t offset, std::span<std::byte> out) const {
+  if (disk_->read_at(path_, offset, out) != out.size())
+    throw Error(path_ + ": ends before byte " + std::to_string(offset + out.size()), "it was cut off, or is changing");
+}
+
+void FileRange::read(uint64_t offset, uint64_t size, const std::function<void(std::span<std::byte>)>& take) const {
+  constexpr uint64_t kPiece = 1 << 20;
+  std::vector<std::byte> piece(std::min(size, kPiece));
+  for (uint64_t done = 0; done < size;) {
+    const auto part = std::span(piece).first(std::min(kPiece, size - done));
+    read(offset + done, part);
+    take(part);
+    done += part.size();
+  }
+}
+
+Archive::Archive(Disk& disk, const std::string& path) : file_(disk, path), members_(read_directory(file_)) {
+  for (Member& member : members_) read_local(file_, member);
+  std::sort(members_.begin(), members_.end(), [](const Member& a, const Member& b) { return a.header < b.header; });
+  const Record none({}, path);
+  for (size_t i = 0; i < members_.size(); ++i) {
+    if (i > 0 && members_[i].header < members_[i - 1].end)
+      none.fail("members " + shown(members_[i - 1].name) + " and " + shown(members_[i].name) + " overlap");
+    if (!by_name_.emplace(members_[i].name, i).second) none.fail("member " + shown(members_[i].name) + " stands twice");
+  }
+}
+
+const Member* Archive::find(const std::string& name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &members_[found->second];
+}
+
+std::string Archive::text(const Member& member, uint64_t most) const {
+  if (member.size > most) {
+    throw Error(file_.path() + ": member " + shown(member.name) + " has " + std::to_string(member.size) +
+                    " bytes; at most " + std::to_string(most) + " are read",
+                "this is not what torch.export.save writes of a model");
+  }
+  std::string text;
+  text.reserve(member.size);
+  uint32_t crc = 0;
+  file_.read(member.begin, member.size, [&](std::span<const std::byte> piece) {
+    crc = crc32_of(piece, crc);
+    text.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  });
+  if (crc != member.crc) refuse_checksum(file_.path(), member.name);
+  return text;
+}
+
+}  // namespace sinew::program

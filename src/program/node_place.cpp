@@ -1,0 +1,55 @@
+// Where a node came from, out of the texts the exporter left.
+#include <algorithm>
+#include <vector>
+
+#include "program/graph.h"
+
+namespace sinew::program {
+namespace {
+
+// PyTorch's own files, and code it made up on the way ("<eval_with_key>.47"), tell the user nothing.
+bool is_torchs(std::string_view path) {
+  return path.starts_with('<') || path.starts_with("torch/") || path.find("-packages/torch/") != std::string_view::npos;
+}
+
+std::string_view behind_last(std::string_view text, char c) {
+  const size_t at = text.rfind(c);
+  return at == std::string_view::npos ? text : text.substr(at + 1);
+}
+
+}  // namespace
+
+// Lines are `  File "/home/me/model.py", line 17, in forward`, outermost first, each followed by a line of code.
+std::string innermost_line(std::string_view stack_trace) {
+  constexpr std::string_view kFile = "File \"", kLine = "\", line ", kIn = ", in ";
+  std::string found;
+  for (size_t begin = 0; begin < stack_trace.size();) {
+    const size_t end = std::min(stack_trace.find('\n', begin), stack_trace.size());
+    std::string_view line = stack_trace.substr(begin, end - begin);
+    begin = end + 1;
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    const size_t number = line.find(kLine), in = line.find(kIn, number == std::string_view::npos ? 0 : number);
+    if (!line.starts_with(kFile) || number == std::string_view::npos || in == std::string_view::npos) continue;
+    const std::string_view path = line.substr(kFile.size(), number - kFile.size());
+    if (is_torchs(path)) continue;
+    found = behind_last(path, '/');
+    found += ':';
+    found += line.substr(number + kLine.size(), in - number - kLine.size());
+    found += " in ";
+    found += line.substr(in + kIn.size());
+  }
+  return found;
+}
+
+// Entries are `key,path,type`, outermost first, with ';' between them.
+std::string innermost_module(std::string_view nn_module_stack) {
+  const std::string_view entry = behind_last(nn_module_stack, ';');
+  const size_t first = entry.find(','), last = entry.rfind(',');
+  if (first == std::string_view::npos || first == last) return "";
+  const std::string_view path = entry.substr(first + 1, last - first - 1);
+  const std::string type(behind_last(entry.substr(last + 1), '.'));
+  if (path.starts_with("_empty_nn_module_stack")) return "";
+  return path.empty() ? type : std::string(path) + " (" + type + ")";
+}
+
+}  // namespace sinew::program
