@@ -246,8 +246,11 @@ void keep_coordinator(double now, Supervision& state, const SupervisionOptions& 
 std::vector<Action> wind_up(double now, Supervision& state, const SupervisionOptions& options) {
   std::vector<Action> actions;
   const RunOver& over = *state.over;
+  // Once the coordinator has told all who belong to the run and is gone, a worker that was cut off hears nothing more.
+  const bool unheard = state.coordinator.done && state.coordinator.pid == 0 &&
+                       now - over.since >= std::min(options.linger_seconds, options.end_seconds);
   for (WorkerState& worker : state.workers) {
-    if (!over.orderly || now - over.since >= options.end_seconds)
+    if (!over.orderly || unheard || now - over.since >= options.end_seconds)
       ask_to_leave(now, worker, options.kill_seconds, options, actions);
   }
   if (!state.workers.empty()) {

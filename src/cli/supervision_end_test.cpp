@@ -41,6 +41,22 @@ TEST(SupervisionEnd, WhoDoesNotEndAfterTheEndIsAskedThenKilled) {
   EXPECT_EQ(world.finished->code, 0);
 }
 
+// A worker that the group put out while it heard nobody: what ended the others never reaches it.
+TEST(SupervisionEnd, WhoNobodyIsLeftToTellIsNotWaitedForLong) {
+  World world(2);
+  world.begin(90);
+  world.tell(90, 0);
+  world.end_worker(0, {0, 0});
+  world.end_coordinator({0, 0}, 0);
+  world.pass(world.options.linger_seconds + 1, 90);
+  ASSERT_EQ(world.sent.size(), 1u);
+  EXPECT_EQ(world.sent[0].signal, SIGTERM);
+  world.pass(world.options.kill_seconds, 90);
+  world.obey();
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->code, 0);
+}
+
 TEST(SupervisionEnd, ADeadCoordinatorIsReplacedAndTheWorkersStay) {
   World world(3);
   world.begin(10);

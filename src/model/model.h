@@ -61,6 +61,10 @@ std::unique_ptr<Model> make_model(const spec::ModelOptions& options, const data:
 
 int64_t parameter_count(Model& model);
 
+// The program of `file` with these values, of parameters and buffers by name, as a file of its own at `to`:
+// torch.export.load opens it. Appears whole or not at all. Throws Error.
+void save_program(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to);
+
 // ---- random operators ----------------------------------------------------------------------------------------------
 // On the CPU every random operator of libtorch draws from one process-wide generator, in the order of the calls: with
 // several lanes that is a race. install_keyed_random() replaces the random kernels, for the whole process, by ones that

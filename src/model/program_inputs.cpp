@@ -85,8 +85,9 @@ Given source_of(const std::string& text, const data::DataInfo& data) {
   if (!range)
     throw Error("model.inputs names '" + text + "', which is no column of the data",
                 "input, target, columns as first:last" +
-                    (data.input_names.empty() ? "" : ", or one of: " + data.input_names.front() + " ... " +
-                                                         data.input_names.back()));
+                    (data.input_names.empty()
+                         ? ""
+                         : ", or one of: " + data.input_names.front() + " ... " + data.input_names.back()));
   if (range->first < 0 || range->first >= range->second || range->second > columns)
     throw Error("model.inputs takes columns " + text + ", but a sample has " + std::to_string(columns),
                 "first:last, counted from 0, last not included");
@@ -181,17 +182,16 @@ void check_output(const Program& program, const data::DataInfo& data, int64_t ou
   const std::vector<Dim>& sizes = value->meta->sizes;
   if (outputs == 0) {
     if (sizes.empty()) return;
-    throw Error(program.path + ": loss: program takes one number as the first output, but it is " +
-                    wanted_text(*value->meta),
-                "return the loss first, reduced to one number");
+    throw Error(
+        program.path + ": loss: program takes one number as the first output, but it is " + wanted_text(*value->meta),
+        "return the loss first, reduced to one number");
   }
   Shape sample = data.task == data::Task::next_token ? Shape{data.tokens_per_sample} : Shape{};
   sample.push_back(outputs);
   const bool number = outputs == 1 && sizes.size() == 1;  // [batch] for one number a sample
   if (number || (!sizes.empty() && fits(*value->meta, sample))) return;
-  throw Error(program.path + ": its first output is " +
-                  (sizes.empty() ? "one number" : wanted_text(*value->meta)) + ", but the loss takes " +
-                  given_text(sample, "float32"),
+  throw Error(program.path + ": its first output is " + (sizes.empty() ? "one number" : wanted_text(*value->meta)) +
+                  ", but the loss takes " + given_text(sample, "float32"),
               sizes.empty() ? "loss: program, when the model returns its loss"
                             : "change the model's last layer, or the data's classes");
 }

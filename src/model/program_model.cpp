@@ -100,6 +100,23 @@ ProgramModel::ProgramModel(const std::string& path)
       throw Error(path + ": the program writes to " + spec.name + ", which it does not have");
     mutated_.emplace_back(o, static_cast<size_t>(buffer - buffers_.begin()));
   }
+  choose_copies();
+}
+
+// Autograd keeps what a functional graph read until backward, so what is written back at the end goes elsewhere. And in
+// evaluation no buffer changes, whatever a graph made for training does to them.
+void ProgramModel::choose_copies() {
+  const size_t own = plan_.inputs.size() - plan_.originals.size();
+  for (size_t place = 0; place < own; ++place) {
+    const auto buffer = std::ranges::find_if(buffers_, [&](const NamedTensor& b) {
+      return inputs_[place].isTensor() && inputs_[place].toTensor().is_same(b.tensor);
+    });
+    if (buffer == buffers_.end()) continue;
+    const auto index = static_cast<size_t>(buffer - buffers_.begin());
+    const bool functional = std::ranges::any_of(mutated_, [&](const auto& m) { return m.second == index; });
+    if (functional) copied_.push_back(place);
+    if (plan_.written[place]) copied_in_evaluation_.push_back(place);
+  }
 }
 
 void ProgramModel::add_parameter(const InputSpec& spec, size_t place) {
@@ -148,6 +165,8 @@ void ProgramModel::read_inputs() {
     }
     ++place;
   }
+  for (const std::string& name : plan_.originals)
+    inputs_[place++] = std::ranges::find(buffers_, name, &NamedTensor::name)->tensor;
 }
 
 void ProgramModel::share(size_t index, const torch::Tensor& memory) {
@@ -166,6 +185,10 @@ std::vector<c10::IValue> ProgramModel::run(const std::vector<torch::Tensor>& inp
   SINEW_CHECK(inputs.size() == user_places_.size(), inputs.size());
   std::vector<c10::IValue> all = inputs_;
   for (size_t i = 0; i < inputs.size(); ++i) all[user_places_[i]] = inputs[i];
+  for (const size_t place : copied_) all[place] = all[place].toTensor().clone();
+  if (!training_) {
+    for (const size_t place : copied_in_evaluation_) all[place] = all[place].toTensor().clone();
+  }
   std::vector<c10::IValue> outputs = run_plan(plan_, std::move(all), training_);
   write_buffers(outputs);
   std::vector<c10::IValue> given;

@@ -32,6 +32,7 @@ class ProgramModel final : public Model {
 
  private:
   void read_inputs();
+  void choose_copies();
   void add_parameter(const program::InputSpec& spec, size_t place);
   void write_buffers(const std::vector<c10::IValue>& outputs);
 
@@ -44,7 +45,8 @@ class ProgramModel final : public Model {
   std::vector<c10::IValue> inputs_;  // of the plan: parameters, buffers and constants in place, the caller's empty
   std::vector<size_t> user_inputs_;  // into program_.inputs
   std::vector<size_t> user_places_;  // into inputs_
-  std::vector<std::pair<size_t, size_t>> mutated_;  // (output, buffer): what a functional graph writes back
+  std::vector<std::pair<size_t, size_t>> mutated_;     // (output, buffer): what a functional graph writes back
+  std::vector<size_t> copied_, copied_in_evaluation_;  // inputs that each run gets a copy of
 };
 
 }  // namespace sinew::model

@@ -110,34 +110,71 @@ std::vector<Operand> operands_of(const Graph& graph, const Node& node, const c10
   return operands;
 }
 
-// What turns a training graph into one for evaluation: the argument that says so, and its value then. A flag that was
-// exported as false stays false in training: the module was frozen.
-void set_evaluated(Instruction& instruction, const c10::FunctionSchema& schema) {
-  static const std::map<std::string, std::string> probabilities = {
-      {"aten::scaled_dot_product_attention", "dropout_p"},
-      {"aten::_scaled_dot_product_flash_attention_for_cpu", "dropout_p"},
-      {"aten::_scaled_dot_product_attention_math", "dropout_p"},
-  };
-  const auto probability = probabilities.find(schema.name());
-  const bool statistics = schema.name() == "aten::instance_norm";
-  for (size_t i = 0; i < schema.arguments().size(); ++i) {
-    const std::string& name = schema.arguments()[i].name();
-    const Operand& operand = instruction.operands[i];
-    if (probability != probabilities.end() && name == probability->second) {
-      instruction.evaluated = 0.0;
-    } else if (operand.kind == Operand::Kind::constant && operand.constant.isBool() && operand.constant.toBool() &&
-               (name == "training" || name == "train" || (statistics && name == "use_input_stats"))) {
-      // instance_norm without running statistics takes the input's in evaluation too
-      const Operand& mean = instruction.operands[3];
-      if (statistics && mean.kind == Operand::Kind::constant) continue;
-      instruction.evaluated = false;
-    } else {
-      continue;
+// ---- training graph, evaluated -------------------------------------------------------------------------------------
+
+// A graph exported for training says of some operators how they train; what they do in evaluation is known of each.
+class Evaluation {
+ public:
+  Evaluation(const program::Program& program, const Graph& graph, Plan& plan)
+      : program_(program), at_top_(&graph == &program.graph), plan_(plan) {}
+
+  void complete(Instruction& instruction, const Node& node) {
+    const c10::FunctionSchema& schema = instruction.op->schema();
+    for (size_t i = 0; i < schema.arguments().size(); ++i) {
+      const std::string& name = schema.arguments()[i].name();
+      if (name == "dropout_p") instruction.evaluated.emplace_back(i, constant_operand(0.0));
+      // A flag that was exported as false stays so in training: the module was frozen.
+      if (!is_true(instruction.operands[i])) continue;
+      const bool statistics = name == "use_input_stats";
+      if (!statistics && name != "training" && name != "train") continue;
+      if (!has_running_mean(instruction, schema) && !give_running(instruction, schema, node)) continue;
+      instruction.evaluated.emplace_back(i, constant_operand(false));
     }
-    instruction.evaluated_operand = static_cast<int>(i);
-    return;
   }
-}
+
+ private:
+  static bool is_true(const Operand& operand) {
+    return operand.kind == Operand::Kind::constant && operand.constant.isBool() && operand.constant.toBool();
+  }
+  static std::optional<size_t> place_of(const c10::FunctionSchema& schema, const char* name) {
+    const auto index = schema.argumentIndexWithName(name);
+    return index ? std::optional(static_cast<size_t>(*index)) : std::nullopt;
+  }
+
+  // True for operators that know no running statistics (dropout, lstm), too.
+  static bool has_running_mean(const Instruction& instruction, const c10::FunctionSchema& schema) {
+    const auto mean = place_of(schema, "running_mean");
+    return !mean || instruction.operands[*mean].kind == Operand::Kind::slot;
+  }
+
+  // Batch norm with momentum None writes its averages by itself, so the operator does not name them: the module does.
+  // Without running statistics in the module either, evaluation takes the input's as training does.
+  bool give_running(Instruction& instruction, const c10::FunctionSchema& schema, const Node& node) {
+    const std::string module = node.module.substr(0, node.module.find(" ("));
+    const auto mean = slot_of(module + ".running_mean"), variance = slot_of(module + ".running_var");
+    if (!mean || !variance) return false;
+    instruction.evaluated.emplace_back(*place_of(schema, "running_mean"), *mean);
+    instruction.evaluated.emplace_back(*place_of(schema, "running_var"), *variance);
+    return true;
+  }
+
+  std::optional<Operand> slot_of(const std::string& buffer) {
+    const bool known = std::ranges::any_of(program_.inputs, [&](const program::InputSpec& spec) {
+      return spec.kind == program::InputSpec::Kind::buffer && spec.name == buffer;
+    });
+    if (!known || !at_top_) return std::nullopt;
+    Operand operand;
+    operand.kind = Operand::Kind::slot;
+    operand.slot = static_cast<Slot>(plan_.slots++);
+    plan_.inputs.push_back(operand.slot);
+    plan_.originals.push_back(buffer);
+    return operand;
+  }
+
+  const program::Program& program_;
+  bool at_top_;
+  Plan& plan_;
+};
 
 Instruction operator_instruction(const Graph& graph, const Node& node) {
   const c10::OperatorName name = operator_name(node.target);
@@ -150,7 +187,6 @@ Instruction operator_instruction(const Graph& graph, const Node& node) {
   instruction.op = *op;
   instruction.target = c10::toString(name);
   instruction.operands = operands_of(graph, node, op->schema());
-  set_evaluated(instruction, op->schema());
   return instruction;
 }
 
@@ -235,6 +271,10 @@ void mark_last_uses(Plan& plan) {
   std::vector<bool> used(plan.slots, false);
   for (auto output = plan.outputs.rbegin(); output != plan.outputs.rend(); ++output) mark_last(*output, used);
   for (auto at = plan.instructions.rbegin(); at != plan.instructions.rend(); ++at) {
+    // What evaluation alone reads may stay a little longer.
+    for (const auto& [place, operand] : at->evaluated) {
+      if (operand.kind == Operand::Kind::slot) used[static_cast<size_t>(operand.slot)] = true;
+    }
     for (auto operand = at->operands.rbegin(); operand != at->operands.rend(); ++operand) mark_last(*operand, used);
     // What nobody reads is not kept.
     for (Result& result : at->results) {
@@ -247,15 +287,45 @@ void mark_last_uses(Plan& plan) {
   }
 }
 
+// Views are followed by the schema's aliases as far as they go: what may be written counts as written.
+void mark_written(Plan& plan) {
+  std::vector<Slot> origin(plan.slots);  // of a value that may be a view: the input it looks into, or -1
+  std::ranges::fill(origin, -1);
+  std::map<Slot, size_t> inputs;
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    origin[static_cast<size_t>(plan.inputs[i])] = plan.inputs[i];
+    inputs[plan.inputs[i]] = i;
+  }
+  plan.written.assign(plan.inputs.size(), false);
+  for (const Instruction& instruction : plan.instructions) {
+    for (size_t i = 0; i < instruction.operands.size(); ++i) {
+      const Operand& operand = instruction.operands[i];
+      if (operand.kind != Operand::Kind::slot || origin[static_cast<size_t>(operand.slot)] < 0) continue;
+      const c10::AliasInfo* alias = instruction.op ? instruction.op->schema().arguments()[i].alias_info() : nullptr;
+      if (instruction.op && !alias) continue;
+      const Slot from = origin[static_cast<size_t>(operand.slot)];
+      if (alias && alias->isWrite()) plan.written[inputs.at(from)] = true;
+      for (const Result& result : instruction.results) {
+        if (result.slot >= 0) origin[static_cast<size_t>(result.slot)] = from;
+        for (const Slot item : result.items) {
+          if (item >= 0) origin[static_cast<size_t>(item)] = from;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Plan compile_graph(const program::Program& program, const Graph& graph) {
   Plan plan;
   plan.slots = graph.values.size();
   plan.inputs.assign(graph.inputs.begin(), graph.inputs.end());
+  Evaluation evaluation(program, graph, plan);
   for (const Node& node : graph.nodes) {
     try {
       Instruction instruction = instruction_of(program, graph, node);
+      if (instruction.op) evaluation.complete(instruction, node);
       instruction.name = node.name;
       instruction.where = node.where;
       instruction.results = results_of(node);
@@ -270,6 +340,7 @@ Plan compile_graph(const program::Program& program, const Graph& graph) {
   }
   for (const Argument& output : graph.outputs) plan.outputs.push_back(untyped(graph, output));
   mark_last_uses(plan);
+  mark_written(plan);
   return plan;
 }
 

@@ -59,15 +59,16 @@ struct Instruction {
   std::shared_ptr<const HigherOrder> higher;
   std::vector<Operand> operands;
   std::vector<Result> results;
-  // What this operand is instead when the model is evaluated: `training`, `train` or a dropout probability. -1: none.
-  int evaluated_operand = -1;
-  c10::IValue evaluated;
+  // What operands are instead when the model is evaluated: `training`, a dropout probability, running statistics.
+  std::vector<std::pair<size_t, Operand>> evaluated;
 };
 
 struct Plan {
   std::vector<Instruction> instructions;
   size_t slots = 0;
-  std::vector<Slot> inputs;  // of the graph, in order
+  std::vector<Slot> inputs;            // of the graph, in order; then of `originals`
+  std::vector<std::string> originals;  // buffers whose value before the run is wanted in evaluation, by name
+  std::vector<bool> written;           // by input: some instruction writes into its memory
   std::vector<Operand> outputs;
 };
 

@@ -55,9 +55,9 @@ void put_list(const Result& result, const IValue& value, Slots& slots) {
 
 void run(const Instruction& instruction, torch::jit::Stack& stack, Slots& slots, bool training) {
   stack.clear();
-  for (size_t i = 0; i < instruction.operands.size(); ++i) {
-    const bool other = !training && static_cast<int>(i) == instruction.evaluated_operand;
-    stack.push_back(other ? instruction.evaluated : fetch(instruction.operands[i], slots));
+  for (const Operand& operand : instruction.operands) stack.push_back(fetch(operand, slots));
+  if (!training) {
+    for (const auto& [place, operand] : instruction.evaluated) stack[place] = fetch(operand, slots);
   }
   if (instruction.op) {
     instruction.op->callBoxed(stack);

@@ -158,6 +158,10 @@ AppliedModel apply_model(const Trained& trained, const spec::Job& job, std::uniq
                          Disk& disk) {
   AppliedModel applied;
   applied.job = resolve(without_training(job), dataset->info(), this_machine()).job;
+  // A model directory is complete: the file the model came from need not be there any more.
+  const std::string beside = parent_of(trained.weights) + "/model.pt2";
+  if (applied.job.model.name == "program" && !trained.checkpoint && disk.exists(beside))
+    applied.job.model.file = beside;
   applied.dataset = std::move(dataset);
   applied.prefetcher = std::make_unique<data::Prefetcher>(
       *applied.dataset, applied.job.trainer.seed, *applied.job.data.prefetch_threads, applied.job.data.prefetch_bytes);

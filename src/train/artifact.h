@@ -11,7 +11,7 @@ namespace sinew::train {
 std::string restore_best(Engine& engine, const spec::Job& job, const std::string& run_directory, Disk& disk);
 
 // <run>/model/: model.safetensors (averaged weights where there are any) and model.json, which is all that serving
-// needs.
+// needs; of a program model.pt2 too, with the trained weights in it.
 void write_artifact(const TrainingState& state, const spec::Job& job, const std::string& resolved_yaml,
                     const data::DataInfo& info, const std::string& run_directory, Disk& disk);
 

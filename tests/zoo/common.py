@@ -23,6 +23,7 @@ class Program:
     # Which dimensions are dynamic: True: the first of every tensor; False: none; or a function of the Dim "batch" that
     # returns dynamic_shapes as torch.export.export takes them.
     dynamic: typing.Any = True
+    batched: bool = True  # what is dynamic is the first dimension of every input; else dynamic_batch is false
     dropout: bool = False  # draws random numbers: no gradients and losses are written
     evals: bool = True  # eval mode is the same graph, its normalisation and dropout switched
     strict: bool = False

@@ -10,12 +10,14 @@ For each program, OUT/<name>.pt2 (torch.export, of the model in train mode) and 
     after.<buffer>           buffers after that forward
     loss, grad.<parameter>   of that forward
     losses                   of 50 steps of Adam (lr 0.001), each before its step, on that one batch
-    eval.output.<i>          of one forward in eval mode, from the initial state
+    eval.output.<i>          of one forward in eval mode, from the initial state, where evals: true says that this is
+                             the train graph with its normalisation and dropout switched
     other.input.<i>, other.output.<i>   as above with another batch size, where the program's is dynamic
 Programs with random numbers inside (dropout: true) have neither loss, gradients nor losses; their outputs show shapes.
 Tied parameters appear once, under the first of their names.
 
-OUT/zoo.json lists the programs OUT has: name, family, inputs, loss, dynamic_batch, dropout, decomposed, strict. Losses:
+OUT/zoo.json lists the programs OUT has: name, family, inputs, loss, dynamic_batch, dropout, evals, decomposed,
+strict. Losses:
     cross_entropy   F.cross_entropy(output.0, target); with 3-D output.0.flatten(0, -2) and target.flatten()
     mse             F.mse_loss(output.0, target)
     output          output.0 itself
@@ -38,7 +40,9 @@ from torch.utils import _pytree as pytree
 from common import PROGRAMS
 from reference import Arguments, loss_of, seeded_data, seeded_model, tensor_leaves, write_reference
 
-FAMILIES = ["mlp", "convolutional", "residual", "dense", "torchvision_models", "recurrent", "transformers"]
+FAMILIES = ["mlp", "convolutional", "residual", "dense", "torchvision_models", "recurrent", "transformers", "vision",
+            "decoders", "attention", "sequences", "generative", "experts", "graphs", "recommenders", "weights", "losses",
+            "forms", "dropouts"]
 
 
 def dynamic_shapes(entry, arguments):
@@ -72,8 +76,8 @@ def write_program(entry, out):
         os.replace(part / f"{entry.name}.{suffix}", out / f"{entry.name}.{suffix}")
     part.rmdir()
     return {"name": entry.name, "family": entry.family, "inputs": inputs, "loss": entry.loss,
-            "dynamic_batch": bool(entry.dynamic), "dropout": entry.dropout, "decomposed": entry.decomposed,
-            "strict": entry.strict}
+            "dynamic_batch": bool(entry.dynamic) and entry.batched, "dropout": entry.dropout, "evals": entry.evals,
+            "decomposed": entry.decomposed, "strict": entry.strict}
 
 
 def write_list(out, entries):
@@ -150,12 +154,11 @@ def verify(entry, out):
         loss = loss_of(entry.loss, outputs[0], target)
         loss.backward()
         found["loss"] = loss.detach()
-        gradients = {}  # of a tensor; loaded, tied parameters share it but are two
+        first = {}  # name of the data; loaded, tied parameters share their data but are two
         for name, parameter in module.named_parameters():
+            known = first.setdefault(parameter.data_ptr(), name)
             if parameter.grad is not None:
-                first, gradient = gradients.get(parameter.data_ptr(), (name, 0))
-                gradients[parameter.data_ptr()] = (first, gradient + parameter.grad)
-        found.update({f"grad.{name}": gradient for name, gradient in gradients.values()})
+                found[f"grad.{known}"] = found.get(f"grad.{known}", 0) + parameter.grad
     if entry.dynamic:
         forward(entry.other, "other.")
     compared = [name for name in expected if name.split(".")[0] in ("output", "after", "loss", "grad") or

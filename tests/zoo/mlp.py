@@ -172,8 +172,7 @@ program("mlp_relu", "mlp", lambda: nn.Sequential(nn.Flatten(), nn.Linear(36, 32)
         lambda n: ((normal(n, 1, 6, 6),), integers(5, n)))
 program("mlp_batchnorm", "mlp", lambda: Classifier(nn.BatchNorm1d, nn.ReLU), classification, batch=16, other=9,
         variants=["decomposed"])
-program("mlp_batchnorm_cumulative", "mlp", lambda: Classifier(CumulativeBatchNorm, nn.ReLU), classification, batch=16,
-        evals=False)
+program("mlp_batchnorm_cumulative", "mlp", lambda: Classifier(CumulativeBatchNorm, nn.ReLU), classification, batch=16)
 program("mlp_layernorm", "mlp", lambda: Classifier(nn.LayerNorm, nn.GELU), classification)
 program("mlp_rmsnorm", "mlp", lambda: Classifier(nn.RMSNorm, nn.SiLU, widths=(48,)), classification)
 program("mlp_residual", "mlp", ResidualRegressor, regression, loss="mse")

@@ -169,7 +169,8 @@ def stem(width, stride=1):
 program("resnet_basic", "resnet",
         lambda: nn.Sequential(stem(8), BasicBlock(8, 8), BasicBlock(8, 16, 2), pooled(16)), images)
 program("resnet_bottleneck", "resnet",
-        lambda: nn.Sequential(stem(24, 2), Bottleneck(24, 8), Bottleneck(24, 8, stride=2, groups=2), pooled(24)), images)
+        lambda: nn.Sequential(stem(24, 2), Bottleneck(24, 8), Bottleneck(24, 8, stride=2, groups=2), pooled(24)),
+        images)
 program("resnet_preactivation", "resnet",
         lambda: nn.Sequential(nn.Conv2d(3, 16, 3, 2), PreActivation(16), PreActivation(16), nn.ReLU(), pooled(16)),
         images)

@@ -78,6 +78,35 @@ struct Program {
   Tensors reference;
 };
 
+// torch.optim.Adam(foreach=False, fused=False) operation by operation: torch::optim's own rounds otherwise, and a
+// network with a step in it (grid sampling, a relu near 0) makes percents of a last bit within 50 steps.
+class PlainAdam {
+ public:
+  explicit PlainAdam(std::vector<torch::Tensor> parameters) : parameters_(std::move(parameters)) {
+    for (const torch::Tensor& p : parameters_) {
+      mean_.push_back(torch::zeros_like(p, torch::MemoryFormat::Preserve));
+      square_.push_back(torch::zeros_like(p, torch::MemoryFormat::Preserve));
+    }
+    steps_.assign(parameters_.size(), 0);
+  }
+
+  void step(const std::vector<torch::Tensor>& gradients) {
+    const torch::NoGradGuard no_grad;
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+      if (!gradients[i].defined()) continue;
+      const double step = ++steps_[i];
+      mean_[i].lerp_(gradients[i], 1 - 0.9);
+      square_[i].mul_(0.999).addcmul_(gradients[i], gradients[i], 1 - 0.999);
+      const double size = 1e-3 / (1 - std::pow(0.9, step)), root = std::sqrt(1 - std::pow(0.999, step));
+      parameters_[i].addcdiv_(mean_[i], (square_[i].sqrt() / root).add_(1e-8), -size);
+    }
+  }
+
+ private:
+  std::vector<torch::Tensor> parameters_, mean_, square_;
+  std::vector<double> steps_;
+};
+
 double check_gradients(Program& program) {
   const Tensors& reference = program.reference;
   const torch::Tensor output = program.first_output(inputs_of(reference, "input."));
@@ -121,18 +150,16 @@ double check_training(Program& program) {
   for (const auto& parameter : program.model.parameters()) {
     if (parameter.tensor.requires_grad()) leaves.push_back(parameter.tensor);
   }
-  torch::optim::Adam adam(leaves, torch::optim::AdamOptions(1e-3));
+  PlainAdam adam(leaves);
   const auto wanted = program.reference.at("losses").to(at::kDouble);
   double worst = 0;
   for (int step = 0; step < kSteps; ++step) {
-    adam.zero_grad();
     const torch::Tensor loss =
         loss_of(program.kind, program.first_output(inputs_of(program.reference, "input.")), program.reference);
     worst = std::max(worst, difference(loss.reshape({}), wanted[step], 1e-3));
-    loss.backward();
-    adam.step();
+    adam.step(torch::autograd::grad({loss}, leaves, {}, false, false, /*allow_unused=*/true));
   }
-  expect(worst, 1e-3, "a loss of training");
+  expect(worst, 1e-6, "a loss of training");
   return worst;
 }
 
@@ -141,7 +168,8 @@ void check_other_ways(const std::string& zoo, const json& entry) {
   const torch::NoGradGuard no_grad;
   program.model.set_training(false);
   const torch::Tensor evaluated = program.first_output(inputs_of(program.reference, "input."));
-  expect(difference(evaluated, program.reference.at("eval.output.0"), 0), 1e-5, "the output in evaluation");
+  if (entry.value("evals", true))
+    expect(difference(evaluated, program.reference.at("eval.output.0"), 0), 1e-5, "the output in evaluation");
   Program fresh(zoo, entry);
   const std::vector<torch::Tensor> other = inputs_of(fresh.reference, "other.input.");
   if (other.empty()) return;
@@ -199,6 +227,9 @@ int main(int count, char** words) {
     } catch (const Error& error) {
       ++failed;
       std::cout << name << ": FAILED: " << error.what() << std::endl;
+    } catch (const std::out_of_range&) {
+      ++failed;
+      std::cout << name << ": FAILED: the reference lacks something" << std::endl;
     } catch (const c10::Error& error) {
       ++failed;
       std::cout << name << ": FAILED: " << error.what_without_backtrace() << std::endl;

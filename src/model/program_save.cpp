@@ -1,0 +1,38 @@
+#include <torch/torch.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "model/model.h"
+#include "program/program.h"
+
+namespace sinew::model {
+namespace {
+
+Array array_of(const torch::Tensor& tensor, DType dtype) {
+  const torch::Tensor dense = tensor.detach().cpu().contiguous();
+  Array array(dtype, Shape(dense.sizes().begin(), dense.sizes().end()));
+  if (array.bytes.size() != dense.nbytes()) throw Error("a value has another type than the program's");
+  if (dense.nbytes() > 0) std::memcpy(array.bytes.data(), dense.const_data_ptr(), dense.nbytes());
+  return array;
+}
+
+}  // namespace
+
+void save_program(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to) {
+  const program::Program program = program::read_program(file);
+  std::vector<Array> arrays;
+  arrays.reserve(values.size());  // replacements point into it
+  std::vector<program::Replacement> replacements;
+  for (const NamedTensor& value : values) {
+    const auto stored = program.weights.find(value.name);
+    if (stored == program.weights.end()) continue;  // a buffer that is not persistent
+    const std::optional<DType> dtype = dtype_of(stored->second.dtype);
+    if (!dtype) throw Error(file + ": " + value.name + " has a type that can not be saved");
+    arrays.push_back(array_of(value.tensor, *dtype));
+    replacements.push_back({value.name, &arrays.back()});
+  }
+  program::write_program(program, replacements, to);
+}
+
+}  // namespace sinew::model
