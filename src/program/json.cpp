@@ -28,7 +28,7 @@ void add_name(std::string& path, std::string_view name) {
 // Builds the tree from the events, from the leaves up, so that no step of it recurses.
 class Builder final : public Sax {
  public:
-  explicit Builder(const std::string& place) : place_(place) {}
+  Builder(const std::string& place, size_t most_values) : place_(place), most_values_(most_values) {}
   Json result;
 
   bool null() override { return put({nullptr}); }
@@ -94,7 +94,7 @@ class Builder final : public Sax {
     return put(std::move(done));
   }
   bool put(Json json) {
-    if (++values_ > kMostJsonValues) refuse("is one value more than the " + std::to_string(kMostJsonValues) + " read");
+    if (++values_ > most_values_) refuse("is one value more than the " + std::to_string(most_values_) + " read");
     if (open_.empty())
       result = std::move(json);
     else if (auto* array = std::get_if<JsonArray>(&open_.back().value))
@@ -107,7 +107,7 @@ class Builder final : public Sax {
   const std::string& place_;
   std::vector<Json> open_;
   std::vector<std::string> names_;  // beside open_: of an object, the name whose value is being read
-  size_t values_ = 0;
+  size_t most_values_, values_ = 0;
 };
 
 // The way from `from` to `to`, found again by searching: no value has to remember it.
@@ -132,7 +132,7 @@ bool find_way(const Json& from, const Json& to, std::string& path) {
 
 }  // namespace
 
-Document parse_json(std::string_view text, std::string place) {
+Document parse_json(std::string_view text, std::string place, size_t most_values) {
   if (text.size() > kMostJsonBytes) {
     throw Error(
         place + ": " + std::to_string(text.size()) + " bytes; at most " + std::to_string(kMostJsonBytes) + " are read",
@@ -141,7 +141,7 @@ Document parse_json(std::string_view text, std::string place) {
   // The JSON reader takes a zero byte for the end of its input.
   if (text.find('\0') != std::string_view::npos) throw Error(place + ": not JSON: it has a zero byte", kHint);
   Document document{std::move(place), {}};
-  Builder builder(document.place);
+  Builder builder(document.place, most_values);
   nlohmann::json::sax_parse(text.begin(), text.end(), static_cast<Sax*>(&builder));
   document.json = std::move(builder.result);
   return document;

@@ -42,7 +42,7 @@ struct Document {
 };
 
 // Throws Error naming `place`.
-Document parse_json(std::string_view text, std::string place);
+Document parse_json(std::string_view text, std::string place, size_t most_values = kMostJsonValues);
 
 class Spot {
  public:

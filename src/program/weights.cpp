@@ -23,29 +23,29 @@ int64_t fixed(const Spot& spot, const Dim& dim, const char* what) {
 
 // Sizes, strides and offset can be reckoned with, and the tensor lies inside its member.
 void check_bounds(const Spot& spot, const Stored& stored, uint64_t member_bytes) {
-  uint64_t count = 1, last = static_cast<uint64_t>(stored.offset), bytes = 0;
+  int64_t count = 1, last = stored.offset, bytes = 0;
   bool overflow = false, empty = false;
   for (size_t d = 0; d < stored.sizes.size(); ++d) {
-    const auto size = static_cast<uint64_t>(stored.sizes[d]), stride = static_cast<uint64_t>(stored.strides[d]);
-    uint64_t reach = 0;
-    overflow |= __builtin_mul_overflow(count, size, &count);
-    if (size == 0) {
+    int64_t reach = 0;
+    overflow |= __builtin_mul_overflow(count, stored.sizes[d], &count);
+    if (stored.sizes[d] == 0) {
       empty = true;
     } else {
-      overflow |= __builtin_mul_overflow(size - 1, stride, &reach) || __builtin_add_overflow(last, reach, &last);
+      overflow |= __builtin_mul_overflow(stored.sizes[d] - 1, stored.strides[d], &reach) ||
+                  __builtin_add_overflow(last, reach, &last);
     }
   }
-  overflow |= __builtin_mul_overflow(count, size_of(stored.dtype), &bytes);
+  overflow |= __builtin_mul_overflow(count, static_cast<int64_t>(size_of(stored.dtype)), &bytes);
   if (overflow) spot.refuse("has sizes or strides too large to reckon with: " + shape_text(stored.sizes));
   if (empty) return;
-  if (last >= member_bytes / size_of(stored.dtype)) {
+  if (static_cast<uint64_t>(last) >= member_bytes / size_of(stored.dtype)) {
     spot.refuse("reaches to element " + std::to_string(last) + " of member " + shown(stored.member) + ", which has " +
                     std::to_string(member_bytes / size_of(stored.dtype)),
                 member_bytes == 0 ? "the model was exported without its weights (under FakeTensorMode?); export it "
                                     "with them"
                                   : "the file is damaged; export the model again");
   }
-  if (bytes > kFreeBytes && bytes / kMostRepeats > member_bytes) {
+  if (const auto all = static_cast<uint64_t>(bytes); all > kFreeBytes && all / kMostRepeats > member_bytes) {
     spot.refuse("is a view that repeats its elements to " + std::to_string(bytes) + " bytes",
                 "keep the tensor itself and expand it in forward");
   }

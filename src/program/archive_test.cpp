@@ -1,0 +1,221 @@
+// Zip archives: what is taken, and what is said of each that is not.
+#include <functional>
+
+#include "program/refusal.h"
+#include "program/sample.h"
+
+namespace sinew::program {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Zip two_members() {
+  Zip zip;
+  zip.add("net/a", "some bytes");
+  zip.add("net/b", "");
+  return zip;
+}
+
+Archive open(MemoryDisk& disk, const std::string& bytes) {
+  disk.put("f.pt2", bytes);
+  return Archive(disk, "f.pt2");
+}
+
+std::string refused(const std::string& bytes) {
+  MemoryDisk disk;
+  return refusal([&] { open(disk, bytes); });
+}
+
+TEST(Archive, FindsMembersOfEitherKind) {
+  for (const bool plain : {false, true}) {
+    Zip zip = two_members();
+    zip.plain = plain;
+    MemoryDisk disk;
+    const Archive archive = open(disk, zip.bytes());
+    ASSERT_EQ(archive.members().size(), 2U);
+    const Member& a = *archive.find("net/a");
+    EXPECT_EQ(archive.text(a, 100), "some bytes");
+    EXPECT_EQ(archive.text(*archive.find("net/b"), 0), "");
+    EXPECT_EQ(archive.find("a"), nullptr);
+    EXPECT_TRUE(plain || a.begin % 64 == 0);
+    // Header or descriptor, and directory.
+    EXPECT_EQ(a.crc_places.size(), 2U);
+    EXPECT_THAT(refusal([&] { archive.text(a, 9); }), HasSubstr("has 10 bytes; at most 9"));
+  }
+}
+
+TEST(Archive, AChecksumThatIsWrongIsToldAtReading) {
+  std::string bytes = two_members().bytes();
+  bytes[bytes.find("some")] = 'S';
+  MemoryDisk disk;
+  const Archive archive = open(disk, bytes);
+  EXPECT_THAT(refusal([&] { archive.text(archive.members()[0], 100); }),
+              HasSubstr("f.pt2: the bytes of member 'net/a' do not have its checksum"));
+}
+
+TEST(Archive, RefusesNamesThatLeadElsewhere) {
+  const std::pair<const char*, const char*> names[] = {
+      {"", "no name"},    {"/etc/passwd", "absolute"}, {"net/../x", "'..'"},           {"..", "'..'"},
+      {"net/./x", "'.'"}, {"net\\x", "backslash"},     {"net/\n", "control character"}};
+  for (const auto& [name, says] : names) {
+    Zip zip = two_members();
+    zip.add(name, "x");
+    EXPECT_THAT(refused(zip.bytes()), HasSubstr(says)) << name;
+  }
+  Zip zip = two_members();
+  zip.add(std::string("net/\0x", 6), "x");
+  EXPECT_THAT(refused(zip.bytes()), HasSubstr("control character"));
+  zip = two_members();
+  zip.add(std::string(1025, 'x'), "x");
+  EXPECT_THAT(refused(zip.bytes()), HasSubstr("a name of 1025 bytes"));
+  zip = two_members();
+  zip.add("net/a", "again");
+  EXPECT_THAT(refused(zip.bytes()), HasSubstr("'net/a' stands twice"));
+  zip = two_members();
+  zip.add("net/x..y/..z", "fine");
+  MemoryDisk disk;
+  EXPECT_EQ(open(disk, zip.bytes()).members().size(), 3U);
+}
+
+TEST(Archive, RefusesWhatIsNotStored) {
+  Zip zip = two_members();
+  zip.entries[0].method = 8;
+  EXPECT_THAT(refused(zip.bytes()),
+              testing::AllOf(HasSubstr("'net/a' is compressed (method 8)"), HasSubstr("zip -0 -r")));
+  zip = two_members();
+  zip.entries[0].flags |= 1;
+  EXPECT_THAT(refused(zip.bytes()), HasSubstr("'net/a' is encrypted"));
+}
+
+// Places of a plain archive's records, to be made wrong one by one.
+struct Places {
+  std::string bytes;
+  size_t local, central, end;
+
+  Places() {
+    Zip zip = two_members();
+    zip.plain = true;
+    bytes = zip.bytes();
+    local = 0;
+    central = bytes.find("PK\1\2");
+    end = bytes.rfind("PK\5\6");
+  }
+  std::string with(size_t at, uint64_t number, unsigned width) const {
+    return std::string(bytes).replace(at, width, bytes_of(number, width));
+  }
+};
+
+TEST(Archive, RefusesRecordsThatDisagreeOrLie) {
+  const Places p;
+  const struct {
+    const char* says;
+    std::string bytes;
+  } cases[] = {
+      {"no end record", p.with(p.end, 0, 4)},
+      {"several volumes", p.with(p.end + 4, 1, 2)},
+      {"several volumes", p.with(p.end + 8, 1, 2)},
+      {"several volumes", p.with(p.central + 34, 1, 2)},
+      {"too short for its entries", p.with(p.end + 8, 0xFFFFFFFF, 4)},
+      {"bytes that belong to no entry", p.with(p.end + 8, 0x00010001, 4)},
+      {"directory lies outside", p.with(p.end + 12, 0x7FFFFFFF, 4)},
+      {"directory lies outside", p.with(p.end + 16, 0xFFFFFFFF, 4)},
+      {"directory is damaged", p.with(p.end + 16, p.central - 1, 4)},
+      {"two different sizes", p.with(p.central + 20, 9, 4)},
+      {"member 'net/a' reaches out", p.with(p.central + 20, 0x7FFFFFFF7FFFFFFF, 8)},
+      {"member 'net/a' lies outside", p.with(p.central + 42, 0x7FFFFFFF, 4)},
+      {"not where the directory says", p.with(p.central + 42, 1, 4)},
+      {"not where the directory says", p.with(p.local + 30, 'N', 1)},
+      {"says another size", p.with(p.local + 18, 9, 4)},
+      {"says another size", p.with(p.local + 22, 9, 4)},
+      {"says another checksum", p.with(p.local + 14, 9, 4)},
+      {"its directory entry is not", p.with(p.local + 8, 8, 2)},
+      {"cut off", p.with(p.central + 28, 0xFFFF, 2)},
+  };
+  for (const auto& [says, bytes] : cases) EXPECT_THAT(refused(bytes), HasSubstr(says));
+  EXPECT_THAT(refused(""), HasSubstr("it has 0 bytes"));
+  EXPECT_THAT(refused("PK"), HasSubstr("it has 2 bytes"));
+  EXPECT_THAT(refused(std::string(100'000, 'x')), HasSubstr("no end record"));
+}
+
+TEST(Archive, RefusesOverlaps) {
+  Zip zip;
+  zip.plain = true;
+  zip.add("net/a", "");
+  Zip inner;
+  inner.plain = true;
+  inner.add("net/b", "in a");
+  // a holds the local header and bytes of b: both entries would be true.
+  zip.entries[0].bytes = inner.bytes().substr(0, 30 + 5 + 4);
+  zip.add("net/b", "in a");
+  std::string bytes = zip.bytes();
+  const size_t second = bytes.find("PK\1\2", bytes.find("PK\1\2") + 4);
+  bytes.replace(second + 42, 4, bytes_of(30 + 5, 4));
+  EXPECT_THAT(refused(bytes), HasSubstr("members 'net/a' and 'net/b' overlap"));
+}
+
+TEST(Archive, Zip64RecordsMustAgree) {
+  const std::string bytes = two_members().bytes();
+  const size_t wide = bytes.rfind("PK\6\6"), locator = bytes.rfind("PK\6\7"), end = bytes.rfind("PK\5\6");
+  const auto with = [&](size_t at, uint64_t number, unsigned width) {
+    return std::string(bytes).replace(at, width, bytes_of(number, width));
+  };
+  EXPECT_THAT(refused(with(wide, 0, 4)), HasSubstr("zip64 end record is not where"));
+  EXPECT_THAT(refused(with(locator + 8, bytes.size(), 8)), HasSubstr("zip64 end record is not where"));
+  EXPECT_THAT(refused(with(locator + 8, ~uint64_t{0}, 8)), HasSubstr("zip64 end record is not where"));
+  EXPECT_THAT(refused(with(wide + 40, 7, 8)), HasSubstr("two end records disagree"));
+  EXPECT_THAT(refused(with(wide + 48, 7, 8)), HasSubstr("two end records disagree"));
+  EXPECT_THAT(refused(with(wide + 32, 7, 8)), HasSubstr("several volumes"));
+  // Full narrow fields: the wide ones count, here and in an entry.
+  MemoryDisk disk;
+  EXPECT_EQ(open(disk, with(end + 8, ~uint64_t{0}, 8)).members().size(), 2U);
+  // A locator that is gone leaves the narrow record, which says the same here.
+  EXPECT_EQ(open(disk, with(locator, 0, 4)).members().size(), 2U);
+}
+
+TEST(Archive, SizesOfAnEntryMayBeWide) {
+  Zip zip;
+  zip.plain = true;
+  zip.add("net/a", "some bytes");
+  std::string bytes = zip.bytes();
+  const size_t central = bytes.find("PK\1\2");
+  const std::string extra = bytes_of(1, 2) + bytes_of(24, 2) + bytes_of(10, 8) + bytes_of(10, 8) + bytes_of(0, 8);
+  std::string wide = bytes.substr(0, central);
+  std::string entry = bytes.substr(central, 46 + 5);
+  entry.replace(20, 8, std::string(8, '\xFF')).replace(42, 4, std::string(4, '\xFF'));
+  entry.replace(30, 2, bytes_of(extra.size(), 2));
+  const auto pack = [&](const std::string& fields) {
+    std::string end = bytes.substr(central + 46 + 5);
+    end.replace(12, 4, bytes_of(entry.size() + fields.size(), 4));
+    return wide + entry + fields + end;
+  };
+  MemoryDisk disk;
+  const Archive archive = open(disk, pack(extra));
+  EXPECT_EQ(archive.text(archive.members()[0], 10), "some bytes");
+  EXPECT_THAT(refused(pack(std::string(extra).replace(2, 2, bytes_of(16, 2)))), HasSubstr("zip64 field is too short"));
+  EXPECT_THAT(refused(pack(std::string(extra).replace(2, 2, bytes_of(99, 2)))), HasSubstr("reaches out of its entry"));
+  // Ones in every field and none to stand for them.
+  EXPECT_THAT(refused(pack(std::string(extra).replace(0, 2, bytes_of(2, 2)))), HasSubstr("lies outside"));
+}
+
+TEST(Archive, ADescriptorMustSayTheSame) {
+  const std::string bytes = two_members().bytes();
+  const size_t at = bytes.find("PK\7\10");
+  MemoryDisk disk;
+  for (const size_t field : {4, 8, 12}) {
+    std::string wrong = bytes;
+    wrong[at + field] ^= 1;
+    EXPECT_THAT(refused(wrong), HasSubstr("record behind member 'net/a' says other sizes"));
+  }
+}
+
+TEST(Archive, AFileThatShrinksMeanwhileIsAnError) {
+  MemoryDisk disk;
+  const std::string bytes = two_members().bytes();
+  const Archive archive = open(disk, bytes);
+  disk.put("f.pt2", bytes.substr(0, 65));
+  EXPECT_THAT(refusal([&] { archive.text(archive.members()[0], 100); }), HasSubstr("ends before byte"));
+}
+
+}  // namespace
+}  // namespace sinew::program

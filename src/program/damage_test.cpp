@@ -1,0 +1,142 @@
+// Damage of any kind to a good file: an Error, or a program equal to the one before; never anything else.
+#include <cstdlib>
+
+#include "base/random.h"
+#include "program/dump.h"
+#include "program/refusal.h"
+#include "program/sample_model.h"
+
+namespace sinew::program {
+namespace {
+
+// Everything a program says and holds, as text.
+std::string all_of(MemoryDisk& disk) {
+  const Program program = read_program(disk, "net.pt2");
+  std::string all = Dump::of(program);
+  for (const auto* stored : {&program.weights, &program.constants}) {
+    for (const auto& [name, tensor] : *stored) {
+      const Array array = read_tensor(disk, program, tensor);
+      all.append(reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size());
+    }
+  }
+  return all;
+}
+
+class Damage : public testing::Test {
+ protected:
+  // True if it was taken.
+  bool judge(const std::string& bytes) {
+    disk_.put("net.pt2", bytes);
+    try {
+      EXPECT_EQ(all_of(disk_), good_);
+      return true;
+    } catch (const Error& error) {
+      EXPECT_FALSE(std::string(error.what()).empty());
+      EXPECT_LT(std::string(error.what()).size(), 4000U);
+      return false;
+    }
+  }
+
+  MemoryDisk disk_;
+  const std::string bytes_ = Sample().bytes();
+  const std::string good_ = [this] {
+    disk_.put("net.pt2", bytes_);
+    return all_of(disk_);
+  }();
+};
+
+TEST_F(Damage, EveryTruncationIsRefused) {
+  for (size_t size = 0; size < bytes_.size(); size += size < 500 ? 1 : 7)
+    EXPECT_FALSE(judge(bytes_.substr(0, size))) << size;
+}
+
+TEST_F(Damage, FlippedBits) {
+  RandomStream random(random_key({1}));
+  int taken = 0;
+  constexpr int kCases = 4000;
+  for (int i = 0; i < kCases; ++i) {
+    std::string bytes = bytes_;
+    for (uint64_t flips = 1 + random.below(3); flips > 0; --flips)
+      bytes[random.below(bytes.size())] ^= static_cast<char>(1 << random.below(8));
+    taken += judge(bytes);
+  }
+  EXPECT_LT(taken, kCases / 2);  // times, attributes and padding are nobody's; most bytes are not
+}
+
+// The records at the end are a small part of the file and the most dangerous one.
+TEST_F(Damage, EveryByteOfTheRecords) {
+  const size_t begin = bytes_.find("PK\1\2");
+  for (size_t at = begin; at < bytes_.size(); ++at) {
+    for (const int value : {0x00, 0x01, 0x7F, 0x80, 0xFF}) {
+      std::string bytes = bytes_;
+      bytes[at] = static_cast<char>(value);
+      judge(bytes);
+    }
+  }
+}
+
+TEST_F(Damage, PiecesMovedAbout) {
+  RandomStream random(random_key({3}));
+  for (int i = 0; i < 1000; ++i) {
+    std::string bytes = bytes_;
+    const size_t from = random.below(bytes.size()), size = random.below(200);
+    const std::string piece = bytes.substr(from, size);
+    if (random.below(2) == 0) bytes.erase(from, size);
+    bytes.insert(random.below(bytes.size()), piece);
+    judge(bytes);
+  }
+}
+
+// Below the checksums: JSON that is well formed, and wrong.
+void every_place(Made& json, std::vector<Made*>& places) {
+  places.push_back(&json);
+  if (json.is_structured()) {
+    for (Made& inner : json) every_place(inner, places);
+  }
+}
+
+TEST(DamagedJson, EndsInAnErrorOrAProgram) {
+  RandomStream random(random_key({4}));
+  const Made replacements[] = {nullptr,
+                               true,
+                               0,
+                               -1,
+                               8,
+                               1e300,
+                               "x",
+                               "",
+                               Made::array(),
+                               Made::object(),
+                               int64_t{9223372036854775807},
+                               {{"as_int", 1}},
+                               {{"as_none", true}},
+                               {{"as_name", "x"}},
+                               {{"name", "x"}},
+                               {{"as_tensor", {{"name", "x"}}}}};
+  int taken = 0;
+  constexpr int kCases = 1500;
+  for (int i = 0; i < kCases; ++i) {
+    Sample sample;
+    Made& document = i % 4 == 0 ? sample.weights : i % 4 == 1 ? sample.constants : sample.model;
+    for (uint64_t changes = 1 + random.below(2); changes > 0; --changes) {
+      std::vector<Made*> places;
+      every_place(document, places);
+      Made& place = *places[random.below(places.size())];
+      const Made& other = *places[random.below(places.size())];
+      place = random.below(3) == 0 ? Made(other) : Made(replacements[random.below(std::size(replacements))]);
+    }
+    MemoryDisk disk;
+    disk.put("net.pt2", sample.bytes());
+    try {
+      EXPECT_FALSE(all_of(disk).empty());
+      ++taken;
+    } catch (const Error& error) {
+      EXPECT_FALSE(error.hint.empty()) << error.what();
+    }
+  }
+  EXPECT_LT(taken, kCases / 2);
+  EXPECT_GT(taken, 10);  // a number or a name in it may well be another
+}
+
+}  // namespace
+}  // namespace sinew::program

@@ -1,0 +1,225 @@
+// Writing back: the numbers that were asked for, all else byte for byte, and whole or not at all whatever happens.
+#include <cstring>
+
+#include "base/random.h"
+#include "program/refusal.h"
+#include "program/sample_model.h"
+
+namespace sinew::program {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Array array_of(Shape shape, const std::vector<float>& numbers) {
+  Array array(DType::f32, std::move(shape));
+  std::memcpy(array.bytes.data(), numbers.data(), numbers.size() * sizeof(float));
+  return array;
+}
+
+struct World {
+  MemoryDisk disk;
+  std::string before;
+  Program program;
+
+  explicit World(const Sample& sample = Sample()) : before(sample.bytes()) {
+    disk.put("net.pt2", before);
+    program = read_program(disk, "net.pt2");
+  }
+  std::vector<float> floats(const char* path, const char* name) {
+    const Program other = read_program(disk, path);
+    const Array array = read_tensor(disk, other, other.weights.at(name));
+    return {array.as<float>(), array.as<float>() + array.count()};
+  }
+};
+
+TEST(Write, WithoutChangesTheFileIsTheSame) {
+  for (const bool plain : {false, true}) {
+    Sample sample;
+    sample.zip.plain = plain;
+    World world(sample);
+    write_program(world.disk, world.program, {}, "copy.pt2");
+    EXPECT_EQ(world.disk.get("copy.pt2"), world.before);
+  }
+}
+
+TEST(Write, ChangesNumbersAndNothingElse) {
+  for (const bool plain : {false, true}) {
+    Sample sample, expected;
+    sample.zip.plain = expected.zip.plain = plain;
+    World world(sample);
+    const Array w = array_of({2, 3}, {10, 20, 30, 40, 50, 60}), v = array_of({2, 2}, {-1, -2, -3, -4});
+    Array n(DType::i64, {});
+    *n.as<int64_t>() = 99;
+    write_program(world.disk, world.program, {{"w", &w}, {"v", &v}, {"n", &n}}, "copy.pt2");
+    // The same as if the numbers had been there from the start: checksums, places and all.
+    expected.zip["net/data/weights/weight_0"] = packed<float>({10, 20, 30, 40, 50, 60});
+    expected.zip["net/data/weights/weight_1"] = packed<int64_t>({99});
+    expected.zip["net/data/weights/weight_2"] = packed<float>({0, 1, 2, 3, -1, -2, 6, -3, -4});
+    EXPECT_EQ(world.disk.get("copy.pt2"), expected.bytes());
+    EXPECT_THAT(world.floats("copy.pt2", "t"), ElementsAre(10, 40, 20, 50, 30, 60));  // tied
+    EXPECT_EQ(world.disk.get("net.pt2"), world.before);
+  }
+}
+
+TEST(Write, AStridedTensorGoesWhereItsStridesSay) {
+  World world;
+  const Array t = array_of({3, 2}, {1.5, 4.5, 2.5, 5.5, 3.5, 6.5});
+  write_program(world.disk, world.program, {{"t", &t}}, "copy.pt2");
+  EXPECT_THAT(world.floats("copy.pt2", "w"), ElementsAre(1.5, 2.5, 3.5, 4.5, 5.5, 6.5));
+}
+
+TEST(Write, OverItself) {
+  World world;
+  const Array w = array_of({2, 3}, {10, 20, 30, 40, 50, 60});
+  write_program(world.disk, world.program, {{"w", &w}}, "net.pt2");
+  EXPECT_THAT(world.floats("net.pt2", "w"), ElementsAre(10, 20, 30, 40, 50, 60));
+  // What was read before is of another file now.
+  EXPECT_THAT(refusal([&] {
+                write_program(world.disk, world.program, {{"w", &w}}, "net.pt2");
+              }),
+              HasSubstr("net.pt2: changed since it was read"));
+  EXPECT_THAT(refusal([&] { read_tensor(world.disk, world.program, world.program.weights.at("w")); }),
+              HasSubstr("do not have its checksum"));
+}
+
+TEST(Write, TiedReplacementsMustAgree) {
+  World world;
+  const Array w = array_of({2, 3}, {10, 20, 30, 40, 50, 60}), same = array_of({3, 2}, {10, 40, 20, 50, 30, 60}),
+              other = array_of({3, 2}, {10, 40, 20, 50, 30, 61});
+  write_program(world.disk, world.program, {{"w", &w}, {"t", &same}}, "copy.pt2");
+  EXPECT_THAT(world.floats("copy.pt2", "w"), ElementsAre(10, 20, 30, 40, 50, 60));
+  EXPECT_THAT(
+      refusal([&] {
+        write_program(world.disk, world.program, {{"w", &w}, {"t", &other}}, "other.pt2");
+      }),
+      AllOf(HasSubstr("values of 't' disagree with others"), HasSubstr("same bytes of 'net/data/weights/weight_0'")));
+  EXPECT_THAT(world.disk.names(), ElementsAre("copy.pt2", "net.pt2"));  // nothing half written is left
+}
+
+TEST(Write, AViewThatRepeatsItselfMustAgreeWithItself) {
+  Sample sample;
+  sample.weights["config"]["r"] = payload("weight_2", false, tensor_meta(7, {2, 3}, {0, 1}, 2));
+  World world(sample);
+  const Array good = array_of({2, 3}, {1, 2, 3, 1, 2, 3}), bad = array_of({2, 3}, {1, 2, 3, 1, 2, 4});
+  write_program(world.disk, world.program, {{"r", &good}}, "copy.pt2");
+  EXPECT_THAT(world.floats("copy.pt2", "r"), ElementsAre(1, 2, 3, 1, 2, 3));
+  EXPECT_THAT(refusal([&] {
+                write_program(world.disk, world.program, {{"r", &bad}}, "copy.pt2");
+              }),
+              HasSubstr("values of 'r' disagree"));
+}
+
+TEST(Write, RefusesWhatDoesNotFit) {
+  World world;
+  const Array w = array_of({2, 3}, {1, 2, 3, 4, 5, 6}), flat = array_of({6}, {1, 2, 3, 4, 5, 6});
+  const Array doubles(DType::f64, {2, 3});
+  const auto refused = [&](const std::vector<Replacement>& replacements) {
+    const std::string said = refusal([&] { write_program(world.disk, world.program, replacements, "copy.pt2"); });
+    EXPECT_THAT(world.disk.names(), ElementsAre("net.pt2"));
+    return said;
+  };
+  EXPECT_THAT(refused({{"nobody", &w}}), HasSubstr("no weight of that name"));
+  EXPECT_THAT(refused({{"c", &w}}), HasSubstr("no weight of that name"));  // constants never change
+  EXPECT_THAT(refused({{"w", &w}, {"w", &w}}), HasSubstr("'w' is replaced twice"));
+  EXPECT_THAT(refused({{"w", &doubles}}), HasSubstr("has the dtype float32, its replacement has f64"));
+  EXPECT_THAT(refused({{"w", &flat}}), HasSubstr("another shape"));
+}
+
+TEST(Write, DamageIsNotCopied) {
+  World world;
+  for (const std::string member : {"net/data/weights/weight_1", "net/data/constants/tensor_0"}) {
+    Sample sample;
+    std::string bytes = sample.bytes();
+    MemoryDisk disk;
+    disk.put("net.pt2", bytes);
+    bytes[Archive(disk, "net.pt2").find(member)->begin] ^= 1;
+    disk.put("net.pt2", bytes);
+    const Program program = read_program(disk, "net.pt2");
+    const std::string said = refusal([&] { write_program(disk, program, {}, "copy.pt2"); });
+    EXPECT_THAT(said, HasSubstr("'" + member + "' do not have its checksum"));
+    EXPECT_THAT(disk.names(), ElementsAre("net.pt2"));
+  }
+}
+
+// Every call of the disk fails once, and the machine stops once at every call: the target is the old file or the new.
+TEST(Write, AppearsWholeOrNotAtAll) {
+  const Array w = array_of({2, 3}, {10, 20, 30, 40, 50, 60});
+  World good;
+  const int64_t begin = good.disk.calls;
+  write_program(good.disk, good.program, {{"w", &w}}, "net.pt2");
+  const int64_t calls = good.disk.calls - begin;
+  const std::string after = good.disk.get("net.pt2");
+  ASSERT_GT(calls, 20);
+  ASSERT_NE(after, good.before);
+  for (int64_t call = 1; call <= calls; ++call) {
+    World failing;
+    failing.disk.fail_at = failing.disk.calls + call;
+    EXPECT_THROW(write_program(failing.disk, failing.program, {{"w", &w}}, "net.pt2"), DiskError) << call;
+    const std::string left = failing.disk.get("net.pt2");
+    EXPECT_TRUE(left == failing.before || left == after) << call;
+    EXPECT_THAT(failing.disk.names(), ElementsAre("net.pt2")) << call;
+    for (const bool names_survive : {false, true}) {
+      World stopping;
+      stopping.disk.stop_at = stopping.disk.calls + call;
+      EXPECT_THROW(write_program(stopping.disk, stopping.program, {{"w", &w}}, "net.pt2"), Stopped) << call;
+      stopping.disk.crash(names_survive);
+      const std::string found = stopping.disk.get("net.pt2");
+      EXPECT_TRUE(found == stopping.before || found == after) << call;
+      EXPECT_NO_THROW(read_program(stopping.disk, "net.pt2")) << call;
+    }
+  }
+  good.disk.crash(false);
+  EXPECT_EQ(good.disk.get("net.pt2"), after);  // once it returned, it is durable
+}
+
+// Members and checksums across the pieces in which the file is copied.
+TEST(Write, LargeMembersGoThroughInPieces) {
+  Sample sample, expected;
+  const int64_t count = 700'001;
+  for (Sample* s : {&sample, &expected}) {
+    s->weights["config"]["big"] = payload("weight_5", true, tensor_meta(7, {count}));
+    s->zip.add("net/data/weights/weight_5", std::string(count * 4, '\1'));
+    s->zip.add("net/data/weights/pad", std::string((1 << 20) - 300, 'x'));  // what follows lies across a piece's end
+    s->zip.add("net/data/weights/weight_6", std::string(8, '\2'));
+  }
+  World world(sample);
+  Array big(DType::f32, {count});
+  std::memset(big.bytes.data(), 3, big.bytes.size());
+  write_program(world.disk, world.program, {{"big", &big}}, "copy.pt2");
+  expected.zip["net/data/weights/weight_5"] = std::string(count * 4, '\3');
+  EXPECT_TRUE(world.disk.get("copy.pt2") == expected.bytes());
+  EXPECT_EQ(world.floats("copy.pt2", "big").size(), static_cast<size_t>(count));
+}
+
+// Any strides: gathering is what the definition says, and scattering what was gathered changes nothing.
+TEST(Write, AnyViewGoesThereAndBack) {
+  RandomStream random(random_key({2}));
+  const auto draw = [&](uint64_t below) { return random.below(below); };
+  for (int i = 0; i < 300; ++i) {
+    Sample sample;
+    std::string bytes(4 * 200, '\0');
+    for (char& c : bytes) c = static_cast<char>(draw(256));
+    sample.zip["net/data/weights/weight_5"] = bytes;
+    std::vector<int64_t> sizes(draw(4)), strides;
+    for (int64_t& size : sizes) {
+      size = static_cast<int64_t>(draw(4));
+      strides.push_back(static_cast<int64_t>(draw(12)));
+    }
+    const auto offset = static_cast<int64_t>(draw(50));
+    sample.weights["config"]["any"] = payload("weight_5", true, tensor_meta(7, sizes, strides, offset));
+    World world(sample);
+    const Array any = read_tensor(world.disk, world.program, world.program.weights.at("any"));
+    for (int64_t at = 0; at < any.count(); ++at) {
+      int64_t left = at, place = offset;
+      for (size_t d = sizes.size(); d-- > 0; left /= sizes[d]) place += left % sizes[d] * strides[d];
+      ASSERT_EQ(std::memcmp(any.as<float>() + at, bytes.data() + place * 4, 4), 0);
+    }
+    write_program(world.disk, world.program, {{"any", &any}}, "copy.pt2");
+    ASSERT_TRUE(world.disk.get("copy.pt2") == world.before);
+  }
+}
+
+}  // namespace
+}  // namespace sinew::program
