@@ -54,6 +54,11 @@ torch::Tensor wrap(const Array& array) {
 
 }  // namespace
 
+RandomKey piece_key(const TrainingState& state, const data::ShardRequest& piece) {
+  return derive(random_key({state.seed, static_cast<uint64_t>(piece.part), static_cast<uint64_t>(piece.first)}),
+                "evaluate");
+}
+
 Engine::Engine(const EngineOptions& options)
     : options_(options),
       info_(options.dataset->info()),
@@ -354,6 +359,7 @@ std::optional<Contribution> Engine::evaluate_shard(int lane, const data::ShardRe
   const data::Batch batch = options_.prefetcher->take(request);
   if (batch.count() == 0) return std::nullopt;
   const torch::NoGradGuard no_grad;
+  const model::RandomScope random(piece_key(state_, request));  // a program may draw in evaluation too
   const torch::Tensor targets = to_target(batch);
   const torch::Tensor outputs = forward(lane, to_input(batch), targets);
   const Loss::Value loss = loss_(outputs, targets);

@@ -52,6 +52,9 @@ struct Diverged : Error {
   using Error::Error;
 };
 
+// Of random operators in evaluation. The same at every evaluation: what changes between two is the model alone.
+RandomKey piece_key(const TrainingState& state, const data::ShardRequest& piece);
+
 class Engine {
  public:
   explicit Engine(const EngineOptions& options);

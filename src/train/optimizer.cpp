@@ -4,9 +4,11 @@
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/_fused_sgd.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/check.h"
+#include "base/error.h"
 
 namespace sinew::train {
 namespace {
@@ -17,6 +19,26 @@ std::vector<torch::Tensor> views_of(const std::vector<torch::Tensor>& tensors, c
   for (const Block& block : blocks.blocks)
     views.push_back(flat(tensors[block.parameter]).slice(0, block.begin, block.end));
   return views;
+}
+
+// By parameter; the last pattern that fits counts.
+std::vector<double> factors_of(const spec::OptimizerOptions& options, const TrainingState& state) {
+  std::vector<double> factors(state.parameters.size(), 1.0);
+  for (const std::string& item : options.lr_scale) {
+    const auto scale = spec::parse_scale(item);
+    SINEW_CHECK(scale, item);  // spec/ saw to it
+    bool any = false;
+    for (size_t p = 0; p < factors.size(); ++p) {
+      if (!spec::fits_pattern(scale->pattern, state.parameters[p].name)) continue;
+      factors[p] = scale->factor;
+      any = true;
+    }
+    if (!any)
+      throw Error("optimizer.lr_scale: no parameter is named like '" + scale->pattern + "'",
+                  "the model has " + std::to_string(factors.size()) + ", from " + state.parameters.front().name +
+                      " to " + state.parameters.back().name);
+  }
+  return factors;
 }
 
 }  // namespace
@@ -33,7 +55,10 @@ std::vector<std::string> optimizer_state_names(const spec::OptimizerOptions& opt
 
 Optimizer::Optimizer(const spec::OptimizerOptions& options, TrainingState& state,
                      const std::vector<torch::Tensor>& gradients, const Blocks& blocks)
-    : options_(options), state_(state), blocks_(blocks) {
+    : options_(options), state_(state), blocks_(blocks), factors_(factors_of(options, state)), distinct_(factors_) {
+  std::ranges::sort(distinct_);
+  const auto repeated = std::ranges::unique(distinct_);
+  distinct_.erase(repeated.begin(), repeated.end());
   std::vector<torch::Tensor> parameters;
   for (const auto& parameter : state.parameters) {
     parameters.push_back(parameter.tensor);
@@ -51,11 +76,11 @@ void Optimizer::begin(const std::vector<bool>& present) {
   }
 }
 
-Optimizer::Lists Optimizer::present_blocks(size_t group) const {
+Optimizer::Lists Optimizer::present_blocks(size_t group, double factor) const {
   Lists lists;
   for (size_t b = blocks_.groups[group].first; b < blocks_.groups[group].last; ++b) {
     const size_t p = blocks_.blocks[b].parameter;
-    if (!present_[p]) continue;
+    if (!counts(p, factor)) continue;
     lists.parameters.push_back(parameter_views_[b]);
     lists.gradients.push_back(gradient_views_[b]);
     lists.steps.push_back(steps_[p]);
@@ -65,11 +90,19 @@ Optimizer::Lists Optimizer::present_blocks(size_t group) const {
 }
 
 void Optimizer::update(size_t group, double lr) {
-  if (options_.name == "sgd") return sgd(group, lr);
-  Lists lists = present_blocks(group);
-  if (lists.parameters.empty()) return;
-  if (options_.name == "rmsprop") return rmsprop(lists, lr);
-  adam(lists, lr, options_.name == "adamw");
+  for (const double factor : distinct_) {
+    if (options_.name == "sgd") {
+      sgd(group, factor, lr * factor);
+      continue;
+    }
+    Lists lists = present_blocks(group, factor);
+    if (lists.parameters.empty()) continue;
+    if (options_.name == "rmsprop") {
+      rmsprop(lists, lr * factor);
+    } else {
+      adam(lists, lr * factor, options_.name == "adamw");
+    }
+  }
 }
 
 void Optimizer::adam(Lists& lists, double lr, bool decoupled) {
@@ -85,13 +118,13 @@ void Optimizer::adam(Lists& lists, double lr, bool decoupled) {
   }
 }
 
-void Optimizer::sgd(size_t group, double lr) {
+void Optimizer::sgd(size_t group, double factor, double lr) {
   // The kernel is told of first steps per call: a parameter whose first gradient comes late needs a call of its own.
   for (const bool first : {true, false}) {
     std::vector<torch::Tensor> parameters, gradients, momenta;
     for (size_t b = blocks_.groups[group].first; b < blocks_.groups[group].last; ++b) {
       const size_t p = blocks_.blocks[b].parameter;
-      if (!present_[p] || (state_.optimizer_steps[p] == 1) != first) continue;
+      if (!counts(p, factor) || (state_.optimizer_steps[p] == 1) != first) continue;
       parameters.push_back(parameter_views_[b]);
       gradients.push_back(gradient_views_[b]);
       if (options_.momentum > 0) momenta.push_back(state_views_.at("momentum_buffer")[b]);

@@ -15,6 +15,7 @@ std::vector<std::string> optimizer_state_names(const spec::OptimizerOptions& opt
 
 class Optimizer {
  public:
+  // Throws Error when a pattern of options.lr_scale fits no parameter.
   // Views into the memory of `state` and `gradients` are taken once; both must outlive the optimizer unmoved.
   Optimizer(const spec::OptimizerOptions& options, TrainingState& state, const std::vector<torch::Tensor>& gradients,
             const Blocks& blocks);
@@ -29,14 +30,17 @@ class Optimizer {
     std::vector<torch::Tensor> parameters, gradients, steps;
     std::map<std::string, std::vector<torch::Tensor>> state;
   };
-  Lists present_blocks(size_t group) const;
+  bool counts(size_t parameter, double factor) const { return present_[parameter] && factors_[parameter] == factor; }
+  Lists present_blocks(size_t group, double factor) const;
   void adam(Lists& lists, double lr, bool decoupled);
-  void sgd(size_t group, double lr);
+  void sgd(size_t group, double factor, double lr);
   void rmsprop(Lists& lists, double lr);
 
   spec::OptimizerOptions options_;
   TrainingState& state_;
   const Blocks& blocks_;
+  std::vector<double> factors_;   // of the learning rate, by parameter (lr_scale)
+  std::vector<double> distinct_;  // those, each once: a kernel takes one learning rate for all it is given
   std::vector<bool> present_;
   std::vector<torch::Tensor> steps_;                             // by parameter, a float scalar each
   std::vector<torch::Tensor> parameter_views_, gradient_views_;  // by block

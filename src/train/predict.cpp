@@ -40,6 +40,7 @@ void Engine::outputs(data::Part part, const Take& take) {
     start_buffers(lane);
     for (size_t i = next++; i < requests.size(); i = next++) {
       const data::Batch batch = options_.prefetcher->take(requests[i]);
+      const model::RandomScope random(piece_key(state_, requests[i]));
       take(requests[i], batch, batch.count() == 0 ? torch::Tensor() : forward(lane, to_input(batch)));
     }
   });

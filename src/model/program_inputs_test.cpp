@@ -1,0 +1,153 @@
+// What of the data each input of a program is given, and what is said when it does not fit.
+#include "model/program_inputs.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace sinew::model {
+namespace {
+
+using program::Dim;
+using program::ScalarType;
+
+Dim fixed(int64_t size) {
+  Dim dim;
+  dim.fixed = size;
+  return dim;
+}
+
+struct Maker {
+  program::Program program;
+  Maker() { program.path = "net.pt2"; }
+
+  program::ValueId tensor(const std::string& name, ScalarType dtype, const std::vector<int64_t>& sample,
+                          bool batched = true) {
+    program::TensorMeta meta;
+    meta.dtype = dtype;
+    if (batched) meta.sizes.emplace_back();  // any batch size
+    for (const int64_t size : sample) meta.sizes.push_back(fixed(size));
+    program.graph.values.push_back({name, program::ValueKind::tensor, meta});
+    return static_cast<program::ValueId>(program.graph.values.size()) - 1;
+  }
+  void input(const std::string& name, ScalarType dtype, const std::vector<int64_t>& sample) {
+    program::InputSpec spec;
+    spec.kind = program::InputSpec::Kind::user;
+    spec.name = name;
+    spec.value = tensor(name, dtype, sample);
+    program.inputs.push_back(spec);
+  }
+  void output(const std::vector<int64_t>& sample, bool batched = true) {
+    program::OutputSpec spec;
+    spec.value.value = program::ValueRef{tensor("out", ScalarType::f32, sample, batched)};
+    program.outputs = {spec};
+  }
+};
+
+data::DataInfo table() {
+  data::DataInfo info;
+  info.input_shape = {4};
+  info.input_names = {"age", "income", "user", "item"};
+  info.classes = 3;
+  return info;
+}
+data::DataInfo images() {
+  data::DataInfo info;
+  info.input_shape = {1, 28, 28};
+  info.classes = 10;
+  return info;
+}
+
+std::string refusal(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return std::string(error.what()) + " / " + error.hint;
+  }
+  return "accepted";
+}
+
+TEST(ProgramInputs, OneInputIsTheSample) {
+  Maker maker;
+  maker.input("x", ScalarType::f32, {1, 28, 28});
+  const auto bindings = bind_inputs(maker.program, {}, images());
+  ASSERT_EQ(bindings.size(), 1u);
+  const torch::Tensor input = torch::rand({5, 1, 28, 28});
+  EXPECT_TRUE(bound(bindings[0], input, {}).is_same(input));
+}
+
+TEST(ProgramInputs, ASecondOneIsTheTarget) {
+  Maker maker;
+  maker.input("x", ScalarType::f32, {4});
+  maker.input("y", ScalarType::i64, {});
+  const auto bindings = bind_inputs(maker.program, {}, table());
+  const torch::Tensor target = torch::tensor({1, 2});
+  EXPECT_TRUE(bound(bindings[1], torch::rand({2, 4}), target).is_same(target));
+  EXPECT_NE(refusal([&] { bound(bindings[1], torch::rand({2, 4}), {}); }).find("have none"), std::string::npos);
+}
+
+TEST(ProgramInputs, ColumnsByNameAndByRange) {
+  Maker maker;
+  maker.input("numbers", ScalarType::f32, {2});
+  maker.input("user", ScalarType::i64, {});
+  maker.input("item", ScalarType::i64, {1});
+  const auto bindings = bind_inputs(maker.program, {"item=item", "numbers=0:2", "user=user"}, table());
+  const torch::Tensor rows = torch::tensor({{0.5, 1.5, 7.0, 3.0}, {2.5, 3.5, 8.0, 4.0}});
+  EXPECT_TRUE(torch::equal(bound(bindings[0], rows, {}), rows.slice(1, 0, 2)));
+  EXPECT_TRUE(torch::equal(bound(bindings[1], rows, {}), torch::tensor({7, 8})));
+  EXPECT_TRUE(torch::equal(bound(bindings[2], rows, {}), torch::tensor({3, 4}).unsqueeze(1)));
+  const auto halves = bind_inputs(maker.program, {"user=age", "numbers=0:2", "item=item"}, table());
+  EXPECT_NE(refusal([&] { bound(halves[1], rows, {}); }).find("takes whole numbers"), std::string::npos);
+}
+
+TEST(ProgramInputs, RefusalsSayBothShapesAndWhatThereIs) {
+  Maker maker;
+  maker.input("x", ScalarType::f32, {3, 32, 32});
+  EXPECT_EQ(
+      refusal([&] { bind_inputs(maker.program, {}, images()); }),
+      "net.pt2: input x takes float32 [batch, 3, 32, 32], but 'input' of the data is float32 [batch, 1, 28, 28] / "
+      "model.inputs says what each input is given; or export the model for this data");
+  Maker tokens;
+  tokens.input("ids", ScalarType::i64, {1, 28, 28});
+  EXPECT_NE(refusal([&] { bind_inputs(tokens.program, {}, images()); }).find("takes int64 [batch, 1, 28, 28]"),
+            std::string::npos);
+  Maker exact;
+  exact.input("x", ScalarType::f32, {4});
+  exact.program.graph.values[0].meta->sizes[0] = fixed(8);
+  EXPECT_NE(refusal([&] { bind_inputs(exact.program, {}, table()); }).find("for batches of exactly 8"),
+            std::string::npos);
+  Maker two;
+  two.input("a", ScalarType::f32, {4});
+  two.input("b", ScalarType::f32, {4});
+  EXPECT_NE(refusal([&] { bind_inputs(two.program, {"c=input"}, table()); }).find("its inputs are a, b"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] { bind_inputs(two.program, {"a=input"}, table()); }).find("input b is given nothing"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] {
+              bind_inputs(two.program, {"a=input", "a=input"}, table());
+            }).find("twice"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] {
+              bind_inputs(two.program, {"a=wages", "b=input"}, table());
+            }).find("no column of the data"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] {
+              bind_inputs(two.program, {"a=2:9", "b=input"}, table());
+            }).find("a sample has 4"),
+            std::string::npos);
+}
+
+TEST(ProgramInputs, TheFirstOutputMustBeWhatTheLossTakes) {
+  Maker maker;
+  maker.output({10});
+  check_output(maker.program, images(), 10);
+  EXPECT_NE(refusal([&] { check_output(maker.program, table(), 3); }).find("but the loss takes float32 [batch, 3]"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] { check_output(maker.program, table(), 0); }).find("takes one number"), std::string::npos);
+  maker.output({}, /*batched=*/false);
+  check_output(maker.program, table(), 0);
+  EXPECT_NE(refusal([&] { check_output(maker.program, table(), 3); }).find("loss: program"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sinew::model

@@ -1,0 +1,84 @@
+// Parameters with a rate of their own, or none: model.freeze and optimizer.lr_scale.
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "train/state.h"
+#include "train/synthetic.h"
+
+namespace sinew::train {
+namespace {
+
+using Values = std::map<std::string, torch::Tensor>;
+
+spec::Job job_of(const std::string& optimizer) {
+  spec::Job job = test_job("mlp");
+  job.model.hidden = {12, 8};
+  job.optimizer = {.name = optimizer, .lr = 0.01, .weight_decay = 0.1};
+  if (optimizer != "adamw") job.optimizer.momentum = 0.9;
+  return job;
+}
+
+const SyntheticData& data() {
+  static const SyntheticData all(data::Task::classification, {10}, 4, 80, 0);
+  return all;
+}
+
+Values after(const spec::Job& job, int steps) {
+  TestEngine test(job, data());
+  for (int i = 0; i < steps; ++i) test.engine.step(job.optimizer.lr, false);
+  Values values;
+  for (const auto& parameter : test.engine.state().parameters) values[parameter.name] = parameter.tensor.clone();
+  return values;
+}
+
+class Parameters : public testing::TestWithParam<const char*> {};
+
+TEST_P(Parameters, FrozenOnesStayToTheBitAndTheOthersDoNotNotice) {
+  spec::Job job = job_of(GetParam());
+  const Values start = after(job, 0), free = after(job, 1);
+  const std::string first = start.begin()->first;
+  job.model.freeze = {first};
+  const Values once = after(job, 1), later = after(job, 5);
+  EXPECT_FALSE(torch::equal(free.at(first), start.at(first)));
+  EXPECT_TRUE(torch::equal(later.at(first), start.at(first))) << first;
+  for (const auto& [name, value] : free) {
+    if (name == first) continue;
+    EXPECT_TRUE(torch::equal(once.at(name), value)) << name;
+    EXPECT_FALSE(torch::equal(later.at(name), start.at(name))) << name;
+  }
+}
+
+TEST_P(Parameters, ARateOfTheirOwnIsThatOfAJobWithThisRate) {
+  spec::Job job = job_of(GetParam());
+  const Values fast = after(job, 1);
+  job.optimizer.lr = 0.001;
+  const Values slow = after(job, 1);
+  job.optimizer.lr = 0.01;
+  job.optimizer.lr_scale = {"*=0.1", "*bias=1"};  // the last pattern that fits counts
+  for (const auto& [name, value] : after(job, 1)) {
+    const bool bias = name.ends_with("bias");
+    EXPECT_TRUE(torch::equal(value, (bias ? fast : slow).at(name))) << name;
+    EXPECT_FALSE(torch::equal(value, (bias ? slow : fast).at(name))) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Parameters, testing::Values("sgd", "adamw", "rmsprop"));
+
+TEST(ParametersByName, APatternThatFitsNothingIsRefusedAndSaysWhatThereIs) {
+  spec::Job job = job_of("sgd");
+  const std::string first = after(job, 0).begin()->first;
+  job.model.freeze = {"encoder.*"};
+  try {
+    after(job, 0);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "model.freeze: no parameter is named like 'encoder.*'");
+    EXPECT_NE(error.hint.find(first), std::string::npos) << error.hint;
+  }
+  job.model.freeze.clear();
+  job.optimizer.lr_scale = {"encoder.*=0.1"};
+  EXPECT_THROW(after(job, 0), Error);
+}
+
+}  // namespace
+}  // namespace sinew::train
