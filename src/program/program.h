@@ -11,8 +11,8 @@
 //   <name>/data/weights/model_weights_config.json        name -> file, dtype, sizes, strides, offset; weight_<n>
 //   <name>/data/constants/model_constants_config.json    the same of constants
 //
-// A younger minor version of the schema may have added names to objects: those are passed over. Unknown names of a version
-// we know, and unknown kinds of arguments, dtypes or specs of any, are refused (docs/formats/pt2.md).
+// A younger minor version of the schema may have added names to objects: those are passed over. Unknown names of a
+// version we know, and unknown kinds of arguments, dtypes or specs of any, are refused (docs/formats/pt2.md).
 //
 // Errors: whatever is wrong throws Error naming the file and the place in it (member, and path inside its JSON).
 // Threads: everything is a value; functions may be called from any thread.

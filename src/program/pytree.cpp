@@ -130,12 +130,6 @@ Tree read_tree(const Spot& spot, const FieldNames& fields) {
   }
 }
 
-size_t leaf_count(const Tree& tree) {
-  size_t count = tree.kind == Tree::Kind::leaf ? 1 : 0;
-  for (const Tree& child : tree.children) count += leaf_count(child);
-  return count;
-}
-
 std::vector<std::string> output_names(const Spot& spot, const Tree& tree) {
   std::vector<std::string> names;
   collect(spot, tree, "", names);

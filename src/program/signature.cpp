@@ -1,9 +1,8 @@
 #include "program/signature.h"
 
-#include <set>
+#include <map>
 
 #include "program/archive.h"
-#include "program/pytree.h"
 
 namespace sinew::program {
 namespace {
@@ -21,7 +20,7 @@ class SignatureReader {
     signature.allow({"input_specs", "output_specs"});
     read_inputs(signature.get("input_specs"));
     read_outputs(signature.get("output_specs"));
-    name_leaves();
+    name_leaves(module_, program_);
     resolve_input_mutations();
   }
 
@@ -37,8 +36,10 @@ class SignatureReader {
         if (next == inputs.size() || inputs[next] != input.value) spec.refuse("is not the graph's input of that place");
         ++next;
       }
-      if (input.kind == Input::parameter || input.kind == Input::buffer || input.kind == Input::constant) {
-        if (!names_.insert(input.name).second) spec.refuse("names " + shown(input.name) + " a second time");
+      if (input.kind == Input::user) {
+        users_.emplace(input.value, program_.inputs.size());
+      } else if (input.kind != Input::user_constant && !names_.emplace(input.name, input.kind).second) {
+        spec.refuse("names " + shown(input.name) + " a second time");
       }
       program_.inputs.push_back(std::move(input));
     }
@@ -165,93 +166,27 @@ class SignatureReader {
   }
 
   std::string known(const Spot& name, Input kind) const {
-    for (const InputSpec& input : program_.inputs) {
-      if (input.kind == kind && input.name == name.text()) return input.name;
-    }
+    const auto found = names_.find(name.text());
+    if (found != names_.end() && found->second == kind) return found->first;
     name.refuse("names " + shown(name.text()) + ", which is no " + (kind == Input::buffer ? "buffer" : "parameter") +
                 " among the inputs");
-  }
-
-  FieldNames field_names() const {
-    FieldNames names;
-    if (const auto fields = module_.find("treespec_namedtuple_fields")) {
-      for (const JsonMember& member : fields->object()) {
-        const Spot entry = fields->of(member.value);
-        entry.allow({"field_names"});
-        const Spot list = entry.get("field_names");
-        for (const Json& name : list.array()) names[member.name].push_back(list.of(name).text());
-      }
-    }
-    return names;
-  }
-
-  // The call of the whole module, which is the entry without a name.
-  Spot root_call() const {
-    const Spot calls = module_.get("module_call_graph");
-    for (const Json& json : calls.array()) {
-      const Spot call = calls.of(json);
-      call.allow({"fqn", "signature"});
-      if (!call.get("fqn").text().empty()) continue;
-      if (const auto signature = call.find("signature")) return *signature;
-    }
-    calls.refuse("has no signature of the module itself, so its inputs have no names");
-  }
-
-  void name_leaves() {
-    const FieldNames fields = field_names();
-    const Spot call = root_call();
-    call.allow({"inputs", "outputs", "in_spec", "out_spec", "forward_arg_names"});
-    std::vector<std::string> arguments;
-    if (const auto names = call.find("forward_arg_names")) {
-      for (const Json& name : names->array()) arguments.push_back(names->of(name).text());
-    }
-    const Spot in = call.get("in_spec"), out = call.get("out_spec");
-    program_.input_tree = read_tree(in, fields);
-    program_.output_tree = read_tree(out, fields);
-    std::vector<std::string*> wanted;
-    for (InputSpec& input : program_.inputs) {
-      if (input.kind == Input::user || input.kind == Input::user_constant) wanted.push_back(&input.name);
-    }
-    give(in, wanted, input_names(in, program_.input_tree, arguments), "input");
-    const std::set<std::string> all = [&] {
-      std::set<std::string> names;
-      for (const std::string* name : wanted) names.insert(*name);
-      return names;
-    }();
-    if (all.size() != wanted.size()) in.refuse("gives two inputs one name");
-    wanted.clear();
-    for (OutputSpec& output : program_.outputs) {
-      if (output.kind == Output::user || output.kind == Output::loss) wanted.push_back(&output.name);
-    }
-    give(out, wanted, output_names(out, program_.output_tree), "output");
-  }
-
-  static void give(const Spot& spot, const std::vector<std::string*>& wanted, std::vector<std::string> names,
-                   const std::string& what) {
-    if (names.size() != wanted.size()) {
-      spot.refuse("has " + std::to_string(names.size()) + " leaves for " + std::to_string(wanted.size()) +
-                  " values of the user's " + what);
-    }
-    for (size_t i = 0; i < names.size(); ++i) *wanted[i] = std::move(names[i]);
   }
 
   // The file says the graph's own name of the input; the user knows it by another.
   void resolve_input_mutations() {
     for (const auto& [place, name] : mutated_inputs_) {
       const ValueId id = reader_.value_of(name);
-      const InputSpec* found = nullptr;
-      for (const InputSpec& input : program_.inputs) {
-        if (input.kind == Input::user && input.value == id) found = &input;
-      }
-      if (found == nullptr) name.refuse("names " + shown(name.text()) + ", which is no input of the user's");
-      program_.outputs[place].name = found->name;
+      const auto found = users_.find(id);
+      if (found == users_.end()) name.refuse("names " + shown(name.text()) + ", which is no input of the user's");
+      program_.outputs[place].name = program_.inputs[found->second].name;
     }
   }
 
   const Spot module_;
   GraphReader& reader_;
   Program& program_;
-  std::set<std::string> names_;
+  std::map<std::string, Input> names_;  // of parameters, buffers and constants
+  std::map<ValueId, size_t> users_;     // which input is the user's, by its value
   std::vector<std::pair<size_t, Spot>> mutated_inputs_;
 };
 

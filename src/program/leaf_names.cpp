@@ -1,0 +1,77 @@
+// What the user calls the inputs and outputs: the leaves of what goes into forward and of what comes out.
+#include <set>
+
+#include "program/archive.h"
+#include "program/pytree.h"
+#include "program/signature.h"
+
+namespace sinew::program {
+namespace {
+
+using Input = InputSpec::Kind;
+using Output = OutputSpec::Kind;
+
+FieldNames field_names(const Spot& module) {
+  FieldNames names;
+  if (const auto fields = module.find("treespec_namedtuple_fields")) {
+    for (const JsonMember& member : fields->object()) {
+      const Spot entry = fields->of(member.value);
+      entry.allow({"field_names"});
+      const Spot list = entry.get("field_names");
+      for (const Json& name : list.array()) names[member.name].push_back(list.of(name).text());
+    }
+  }
+  return names;
+}
+
+// The call of the whole module, which is the entry without a name.
+Spot root_call(const Spot& module) {
+  const Spot calls = module.get("module_call_graph");
+  for (const Json& json : calls.array()) {
+    const Spot call = calls.of(json);
+    call.allow({"fqn", "signature"});
+    if (!call.get("fqn").text().empty()) continue;
+    if (const auto signature = call.find("signature")) return *signature;
+  }
+  calls.refuse("has no signature of the module itself, so its inputs have no names");
+}
+
+void give(const Spot& spot, const std::vector<std::string*>& wanted, std::vector<std::string> names,
+          const std::string& what) {
+  if (names.size() != wanted.size()) {
+    spot.refuse("has " + std::to_string(names.size()) + " leaves for " + std::to_string(wanted.size()) +
+                " values of the user's " + what);
+  }
+  for (size_t i = 0; i < names.size(); ++i) *wanted[i] = std::move(names[i]);
+}
+
+}  // namespace
+
+void name_leaves(const Spot& graph_module, Program& program) {
+  const FieldNames fields = field_names(graph_module);
+  const Spot call = root_call(graph_module);
+  call.allow({"inputs", "outputs", "in_spec", "out_spec", "forward_arg_names"});
+  std::vector<std::string> arguments;
+  if (const auto names = call.find("forward_arg_names")) {
+    for (const Json& name : names->array()) arguments.push_back(names->of(name).text());
+  }
+  const Spot in = call.get("in_spec"), out = call.get("out_spec");
+  program.input_tree = read_tree(in, fields);
+  program.output_tree = read_tree(out, fields);
+  std::vector<std::string*> wanted;
+  for (InputSpec& input : program.inputs) {
+    if (input.kind == Input::user || input.kind == Input::user_constant) wanted.push_back(&input.name);
+  }
+  give(in, wanted, input_names(in, program.input_tree, arguments), "input");
+  std::set<std::string_view> seen;
+  for (const std::string* name : wanted) {
+    if (!seen.insert(*name).second) in.refuse("gives two inputs one name, " + shown(*name));
+  }
+  wanted.clear();
+  for (OutputSpec& output : program.outputs) {
+    if (output.kind == Output::user || output.kind == Output::loss) wanted.push_back(&output.name);
+  }
+  give(out, wanted, output_names(out, program.output_tree), "output");
+}
+
+}  // namespace sinew::program
