@@ -21,31 +21,6 @@ std::pair<int32_t, float> most_likely(const float* row, int64_t width, bool sing
 
 }  // namespace
 
-void Engine::outputs(data::Part part, const Take& take) {
-  const int64_t size = options_.dataset->size(part);
-  const auto& trainer = options_.job.trainer;
-  const int64_t batch_size = trainer.eval_batch_size > 0 ? trainer.eval_batch_size : trainer.batch_size;
-  const int64_t piece = std::max<int64_t>(1, (batch_size + shards() - 1) / shards());
-  std::vector<data::ShardRequest> requests;
-  for (int64_t first = 0; first < size; first += piece)
-    requests.push_back({part, 0, first, std::min(piece, size - first)});
-  options_.prefetcher->forget();
-  if (!options_.dataset->in_memory()) options_.prefetcher->expect(requests);
-  expected_step_ = -1;
-  if (bound_to_average_ != !state_.ema.empty()) bind_replicas(!state_.ema.empty());
-  std::atomic<size_t> next{0};
-  lanes_.run([&](int lane) {
-    const torch::NoGradGuard no_grad;
-    replicas_[static_cast<size_t>(lane)]->set_training(false);
-    start_buffers(lane);
-    for (size_t i = next++; i < requests.size(); i = next++) {
-      const data::Batch batch = options_.prefetcher->take(requests[i]);
-      const model::RandomScope random(piece_key(state_, requests[i]));
-      take(requests[i], batch, batch.count() == 0 ? torch::Tensor() : forward(lane, to_input(batch)));
-    }
-  });
-}
-
 Predictions predict(const Trained& trained, const spec::Job& job, const std::string& path, Disk& disk) {
   const data::DataInfo known = training_data(trained, job);
   spec::DataSource source;
