@@ -19,7 +19,7 @@ using Made = nlohmann::ordered_json;  // JSON a test can change
 
 inline std::string bytes_of(uint64_t number, unsigned width) {
   std::string bytes;
-  for (unsigned i = 0; i < width; ++i) bytes += static_cast<char>(number >> (8 * i));
+  for (unsigned i = 0; i < width; ++i) bytes += static_cast<char>(i < 8 ? number >> (8 * i) : 0);
   return bytes;
 }
 
