@@ -50,6 +50,7 @@ int run_chaos(const Arguments& arguments);
 int run_coordinator(const Arguments& arguments);
 int run_eval(const Arguments& arguments);
 int run_predict(const Arguments& arguments);
+int run_inspect(const Arguments& arguments);
 int run_init(const Arguments& arguments);
 int run_checkpoint(const Arguments& arguments);  // checkpoint.cpp
 

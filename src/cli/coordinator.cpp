@@ -112,6 +112,24 @@ GroupFile begin_life(const std::string& run_directory) {
   return file;
 }
 
+// Not synced: it is for a successor on this machine, and must not make a lost member's work wait for a disk.
+void write_view(const std::string& path, const cluster::View& view) {
+  Disk& disk = system_disk();
+  const std::string text = cluster::to_json(view) + "\n";
+  try {
+    const auto file = disk.create(path + ".new");
+    file->write(std::as_bytes(std::span(text)));
+    file->close();
+    disk.rename(path + ".new", path);
+  } catch (const DiskError&) {  // a full disk: a successor then asks the members, as it can
+  }
+}
+
+std::optional<cluster::View> read_view(const std::string& path) {
+  if (!system_disk().exists(path)) return std::nullopt;
+  return cluster::view_of_json(read_text(system_disk(), path));
+}
+
 cluster::CoordinatorOptions options_of(const Wishes& wishes, const GroupFile& file, GroupLog& log) {
   cluster::CoordinatorOptions options;
   options.cluster.minimum = wishes.minimum;
@@ -124,6 +142,9 @@ cluster::CoordinatorOptions options_of(const Wishes& wishes, const GroupFile& fi
   options.port = static_cast<uint16_t>(wishes.port);
   options.at_least = Generation(file.life * kNumbersOfALife);
   options.first_id = MemberId(file.life * kNumbersOfALife);
+  const std::string path = view_file_path(wishes.run_directory);
+  options.last_view = read_view(path);
+  options.on_view = [path](const cluster::View& view) { write_view(path, view); };
   options.log = [&log](const std::string& line) { log.write(line); };
   return options;
 }

@@ -27,6 +27,10 @@ std::string group_file_path(const std::string& run_directory) {
   return run_directory + "/coordinator.json";
 }
 
+std::string view_file_path(const std::string& run_directory) {
+  return run_directory + "/view.json";
+}
+
 std::optional<GroupFile> read_group_file(const std::string& run_directory) {
   const std::string path = group_file_path(run_directory);
   if (!system_disk().exists(path)) return std::nullopt;

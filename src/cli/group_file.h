@@ -19,6 +19,8 @@ struct GroupFile {
 };
 
 std::string group_file_path(const std::string& run_directory);
+// RUN/view.json: the newest view, for a coordinator that takes another's place. A run that begins removes it.
+std::string view_file_path(const std::string& run_directory);
 // nullopt: there is none. Throws Error when it is there and can not be understood.
 std::optional<GroupFile> read_group_file(const std::string& run_directory);
 void write_group_file(const std::string& run_directory, const GroupFile& file);

@@ -32,6 +32,7 @@ constexpr Command kCommands[] = {
     {"validate", "check a job file and report every problem at once", run_validate},
     {"schema", "print the JSON Schema or the reference page of the job file", run_schema},
     {"checkpoint", "list, verify or show checkpoints", run_checkpoint},
+    {"inspect", "what a model file holds, and whether it can be trained here", run_inspect},
     {"init", "write a job file for a data set", run_init},
 };
 

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <map>
 
+#include "base/disk.h"
 #include "base/error.h"
 #include "base/process.h"
 #include "base/slate.h"
@@ -63,6 +64,7 @@ class Supervisor {
     auto lock = checkpoint::RunLock::take(directory_);
     if (!lock) throw Error(lock.error(), "sinew ps " + directory_ + " shows its workers");
     lock_ = std::move(*lock);
+    system_disk().remove_file(view_file_path(directory_));  // of an attempt whose members are all gone
     watch_options_.least_seconds = options.hang_seconds;
   }
 

@@ -165,6 +165,11 @@ struct CoordinatorOptions {
   uint16_t port = 0;
   Generation at_least;  // no generation at or below this is given (a successor's guard)
   MemberId first_id;    // no id below this is given
+  // The newest view a predecessor gave, where that is known: who computes by it has the state, and no one else. Without
+  // it a successor believes the newest view it is told, and the only one to speak may be a member that the group went
+  // on without, while those who have the state died with the predecessor.
+  std::optional<View> last_view;
+  std::function<void(const View& view)> on_view = nullptr;     // each new one, before any member hears of it
   std::function<void(const std::string& line)> log = nullptr;  // each decision as a sentence
 };
 

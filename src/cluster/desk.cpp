@@ -30,6 +30,7 @@ Desk::Desk(const CoordinatorOptions& options, Moment at) : options_(options) {
   next_id_ = options.first_id.value + 1;
   const bool successor = options.at_least.value > 0 || options.first_id.value > 0;
   if (successor) state_.listens_until = at.now + options.cluster.settle_seconds;
+  if (options.last_view) learn_view(*options.last_view, at);
 }
 
 void Desk::tick(Moment at) {
@@ -85,6 +86,7 @@ void Desk::decide(Moment at) {
   }
   const auto before = state_.view;
   apply(decision, at.now, state_);
+  if (decision.view && options_.on_view) options_.on_view(*decision.view);
   if (before && !state_.view) {
     buried_ = before->generation;
     say(at, "nobody who has the state is left; whoever comes begins from the newest checkpoint");

@@ -149,7 +149,7 @@ void Desk::learn_view(const View& view, Moment at) {
   state_.view = view;
   state_.at_least = std::max(state_.at_least, Generation(view.generation.value + kJump - 1));
   state_.listens_until = std::max(state_.listens_until, at.now + options_.cluster.settle_seconds);
-  say(at, "took over view " + std::to_string(view.generation.value) + " from its members");
+  say(at, "took over view " + std::to_string(view.generation.value));
 }
 
 void Desk::learn_requests(const std::vector<ControlRequest>& requests) {

@@ -11,6 +11,7 @@
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <set>
 #include <span>
 
 #include "base/check.h"
@@ -183,11 +184,19 @@ at::Tensor& keyed_randperm(int64_t n, std::optional<at::Generator>, at::Tensor& 
 constexpr std::array kAskReplaced = {"aten::native_dropout", "aten::bernoulli.out", "aten::_fused_sdp_choice",
                                      "aten::_scaled_dot_product_flash_attention_for_cpu"};
 
+constexpr const char* kWhyRefused =
+    " draws from the process's one generator, in the order of the calls: with several lanes or workers its numbers "
+    "would "
+    "not be the same twice. Build it from rand, randn, bernoulli, exponential_ or randperm";
+
 void refuse(const c10::OperatorHandle& op, torch::jit::Stack*) {
   const std::string& name = op.schema().name();
-  TORCH_CHECK(false, name.substr(name.find("::") + 2),
-              " draws from the process's one generator, in the order of the calls: with several lanes or workers its "
-              "numbers would not be the same twice. Build it from rand, randn, bernoulli, exponential_ or randperm");
+  TORCH_CHECK(false, name.substr(name.find("::") + 2), kWhyRefused);
+}
+
+std::set<std::string>& refused() {
+  static std::set<std::string> names;
+  return names;
 }
 
 // Every other random operator of the CPU: better no answer than one that depends on who came first.
@@ -200,7 +209,9 @@ void refuse_the_rest(torch::Library& library, const std::vector<std::string>& re
     const std::string full = c10::toString(name);
     const bool keyed = std::ranges::find(replaced, full.substr(6)) != replaced.end() ||
                        std::ranges::find(kAskReplaced, full) != kAskReplaced.end();
-    if (!keyed) library.impl(full.c_str(), torch::CppFunction::makeFromBoxedFunction<&refuse>());
+    if (keyed) continue;
+    library.impl(full.c_str(), torch::CppFunction::makeFromBoxedFunction<&refuse>());
+    refused().insert(full);
   }
 }
 
@@ -232,6 +243,11 @@ void install_keyed_random() {
     return true;
   }();
   SINEW_CHECK(installed);
+}
+
+std::string why_refused(const std::string& operator_name) {
+  if (!refused().contains(operator_name)) return "";
+  return operator_name.substr(operator_name.find("::") + 2) + kWhyRefused;
 }
 
 RandomScope::RandomScope(RandomKey key)

@@ -31,7 +31,10 @@ const std::map<std::string, Draw>& keyed() {
       {"dropout", [] { return torch::dropout(kHalves, 0.3, true); }},
       {"native_dropout", [] { return std::get<0>(torch::native_dropout(kHalves, 0.3, true)); }},
       {"alpha_dropout", [] { return torch::alpha_dropout(kHalves, 0.3, true); }},
-      {"feature_dropout", [] { return torch::feature_dropout(kHalves.view({50, 40, 1}), 0.3, true); }},
+      {"feature_dropout",
+       [] {
+         return torch::feature_dropout(kHalves.view({50, 40, 1}), 0.3, true);
+       }},
       {"bernoulli", [] { return torch::bernoulli(kHalves); }},
       {"bernoulli.p", [] { return torch::bernoulli(kHalves, 0.2); }},
       {"rand", [] { return torch::rand({2000}); }},
@@ -42,8 +45,11 @@ const std::map<std::string, Draw>& keyed() {
       {"randperm", [] { return torch::randperm(2000); }},
       {"exponential_", [] { return torch::empty({2000}).exponential_(); }},
       {"gumbel_softmax", [] { return -(-torch::rand({2000}).log()).log(); }},
-      {"attention", [] { return at::scaled_dot_product_attention(kHalves.view({1, 1, 50, 40}), kHalves.view({1, 1, 50, 40}),
-                                                                 kHalves.view({1, 1, 50, 40}), {}, 0.3); }},
+      {"attention",
+       [] {
+         return at::scaled_dot_product_attention(kHalves.view({1, 1, 50, 40}), kHalves.view({1, 1, 50, 40}),
+                                                 kHalves.view({1, 1, 50, 40}), {}, 0.3);
+       }},
   };
   return draws;
 }

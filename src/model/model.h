@@ -39,6 +39,9 @@ class Model {
   // its gradient. Buffers stay the replica's own: a shard starts from a copy.
   virtual void share(size_t index, const torch::Tensor& memory) = 0;
 
+  // What it computes as far as the job does not say: of a program a digest of its graph and constants. Else "".
+  virtual std::string identity() const { return ""; }
+
   // True for parameters that autocast would cast to bfloat16 at every use (weights of linear, convolution and
   // recurrent layers): these get one shared shadow instead.
   virtual bool wants_shadow(size_t index) = 0;
@@ -61,6 +64,10 @@ std::unique_ptr<Model> make_model(const spec::ModelOptions& options, const data:
 
 int64_t parameter_count(Model& model);
 
+// Every node of the program of `file` that can not run here, with the reason; empty: it can be trained. Throws Error
+// when the file itself is damaged.
+std::vector<std::string> program_problems(const std::string& file);
+
 // The program of `file` with these values, of parameters and buffers by name, as a file of its own at `to`:
 // torch.export.load opens it. Appears whole or not at all. Throws Error.
 void save_program(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to);
@@ -72,6 +79,9 @@ void save_program(const std::string& file, const std::vector<NamedTensor>& value
 // in none of these kernels (poisson, multinomial, rrelu ...).
 
 void install_keyed_random();  // once, before any tensor work; later calls do nothing
+
+// Why "aten::multinomial" can not be used, as a sentence; "" for operators that can, or that end in one that can not.
+std::string why_refused(const std::string& operator_name);
 
 // While it lives, the n-th random operator called on this thread draws from key (key, n).
 class RandomScope {

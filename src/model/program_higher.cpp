@@ -28,11 +28,41 @@ std::vector<IValue> flat(const IValue& operands) {
   return std::vector<IValue>(list.begin(), list.end());
 }
 
+bool holds(const IValue& value) {
+  return value.isTensor() ? value.toTensor().item<bool>() : value.toBool();
+}
+
+// What the branch not taken reads has a part in the result too, with gradient zero: so says torch.cond, and an
+// optimizer with momentum or decay tells zero from none.
+struct WithZeros : torch::autograd::Function<WithZeros> {
+  static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& value,
+                               at::TensorList others) {
+    context->save_for_backward({others.begin(), others.end()});
+    return value.view_as(value);
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    torch::autograd::variable_list all = {gradients[0]};
+    for (const torch::Tensor& other : context->get_saved_variables()) all.push_back(torch::zeros_like(other));
+    return all;
+  }
+};
+
 // cond(pred, true_fn, false_fn, operands)
 void cond(const HigherOrder& node, Stack& stack, bool training) {
   TORCH_CHECK(stack.size() == 2 && node.bodies.size() == 2, "expects a predicate, two bodies and their operands");
-  const bool yes = stack[0].isTensor() ? stack[0].toTensor().item<bool>() : stack[0].toBool();
-  give(run_plan(node.bodies[yes ? 0 : 1], flat(stack[1]), training), stack);
+  const std::vector<IValue> operands = flat(stack[1]);
+  std::vector<torch::Tensor> differentiable;
+  for (const IValue& operand : operands) {
+    if (operand.isTensor() && operand.toTensor().requires_grad()) differentiable.push_back(operand.toTensor());
+  }
+  std::vector<IValue> outputs = run_plan(node.bodies[holds(stack[0]) ? 0 : 1], operands, training);
+  for (IValue& output : outputs) {
+    if (torch::GradMode::is_enabled() && !differentiable.empty() && output.isTensor() &&
+        output.toTensor().is_floating_point())
+      output = WithZeros::apply(output.toTensor(), at::TensorList(differentiable));
+  }
+  give(std::move(outputs), stack);
 }
 
 // wrap_with_set_grad_enabled(enabled, body, *operands)
@@ -67,10 +97,6 @@ void with_autocast(const HigherOrder& node, Stack& stack, bool training) {
 void plain_body(const HigherOrder& node, Stack& stack, bool training) {
   TORCH_CHECK(node.bodies.size() == 1, "expects one body");
   give(run_plan(node.bodies[0], take(stack, 0), training), stack);
-}
-
-bool holds(const IValue& value) {
-  return value.isTensor() ? value.toTensor().item<bool>() : value.toBool();
 }
 
 // while_loop(cond_fn, body_fn, carried, additional)

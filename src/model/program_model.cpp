@@ -143,6 +143,7 @@ void ProgramModel::add_parameter(const InputSpec& spec, size_t place) {
 
 void ProgramModel::read_inputs() {
   inputs_.resize(plan_.inputs.size());
+  std::vector<Digest> parts = {program_.digest};
   size_t place = 0;
   for (size_t i = 0; i < program_.inputs.size(); ++i) {
     const InputSpec& spec = program_.inputs[i];
@@ -155,7 +156,13 @@ void ProgramModel::read_inputs() {
         inputs_[place] = buffers_.back().tensor;
         break;
       }
-      case InputSpec::Kind::constant: inputs_[place] = tensor_of(program_, stored(program_, spec)); break;
+      case InputSpec::Kind::constant: {
+        const torch::Tensor constant = tensor_of(program_, stored(program_, spec));
+        parts.push_back(
+            digest_of(std::span(static_cast<const std::byte*>(constant.const_data_ptr()), constant.nbytes())));
+        inputs_[place] = constant;
+        break;
+      }
       default:
         if (value.kind != program::ValueKind::tensor)
           throw Error(program_.path + ": input " + spec.name + " is a number, not a tensor",
@@ -165,6 +172,7 @@ void ProgramModel::read_inputs() {
     }
     ++place;
   }
+  identity_ = digest_of(parts);
   for (const std::string& name : plan_.originals)
     inputs_[place++] = std::ranges::find(buffers_, name, &NamedTensor::name)->tensor;
 }

@@ -22,6 +22,7 @@ class ProgramModel final : public Model {
   std::vector<NamedTensor> buffers() override { return buffers_; }
   void share(size_t index, const torch::Tensor& memory) override;
   bool wants_shadow(size_t index) override { return shadows_.at(index); }
+  std::string identity() const override { return to_hex(identity_); }
 
   const program::Program& program() const { return program_; }
   const Plan& plan() const { return plan_; }
@@ -37,6 +38,7 @@ class ProgramModel final : public Model {
   void write_buffers(const std::vector<c10::IValue>& outputs);
 
   program::Program program_;
+  Digest identity_;
   Plan plan_;
   bool training_ = true;
   std::vector<Binding> bindings_;

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "model/model.h"
 
 namespace sinew::model {
 namespace {
@@ -186,6 +187,7 @@ Instruction operator_instruction(const Graph& graph, const Node& node) {
                 "them, or with ep.run_decompositions()");
   instruction.op = *op;
   instruction.target = c10::toString(name);
+  if (const std::string why = why_refused(instruction.target); !why.empty()) throw Error(why);
   instruction.operands = operands_of(graph, node, op->schema());
   return instruction;
 }
@@ -317,7 +319,7 @@ void mark_written(Plan& plan) {
 
 }  // namespace
 
-Plan compile_graph(const program::Program& program, const Graph& graph) {
+Plan compile_graph(const program::Program& program, const Graph& graph, std::vector<std::string>* problems) {
   Plan plan;
   plan.slots = graph.values.size();
   plan.inputs.assign(graph.inputs.begin(), graph.inputs.end());
@@ -335,7 +337,9 @@ Plan compile_graph(const program::Program& program, const Graph& graph) {
       named.name = node.name;
       named.target = node.target;
       named.where = node.where;
-      throw Error(program.path + ": " + node_text(named) + ": " + error.what(), error.hint);
+      const std::string what = node_text(named) + ": " + error.what();
+      if (problems == nullptr) throw Error(program.path + ": " + what, error.hint);
+      problems->push_back(what + (error.hint.empty() ? "" : " / " + error.hint));
     }
   }
   for (const Argument& output : graph.outputs) plan.outputs.push_back(untyped(graph, output));

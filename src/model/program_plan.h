@@ -72,8 +72,10 @@ struct Plan {
   std::vector<Operand> outputs;
 };
 
-// Throws Error naming the node, the operator and the user's line.
-Plan compile_graph(const program::Program& program, const program::Graph& graph);
+// Throws Error naming the node, the operator and the user's line; with `problems` they are all put there instead, and the
+// plan is not to be run when there are any.
+Plan compile_graph(const program::Program& program, const program::Graph& graph,
+                   std::vector<std::string>* problems = nullptr);
 
 // Runs the plan on `inputs` (consumed) and returns its outputs. A failing operator throws Error naming its node.
 std::vector<c10::IValue> run_plan(const Plan& plan, std::vector<c10::IValue> inputs, bool training);

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "model/model.h"
-#include "program/program.h"
+#include "model/program_plan.h"
 
 namespace sinew::model {
 namespace {
@@ -18,6 +18,13 @@ Array array_of(const torch::Tensor& tensor, DType dtype) {
 }
 
 }  // namespace
+
+std::vector<std::string> program_problems(const std::string& file) {
+  const program::Program program = program::read_program(file);
+  std::vector<std::string> problems;
+  compile_graph(program, program.graph, &problems);
+  return problems;
+}
 
 void save_program(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to) {
   const program::Program program = program::read_program(file);

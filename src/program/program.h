@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "base/array.h"
+#include "base/hash.h"
 
 namespace sinew::program {
 
@@ -202,6 +203,7 @@ struct Program {
   std::string root;  // of the archive: "net"
   std::string torch_version;
   std::array<int64_t, 2> schema_version{};
+  Digest digest;  // of models/model.json: what is computed, whatever the weights
   Graph graph;
   std::vector<InputSpec> inputs;  // one for each of graph.inputs and of the user's constants, in order
   std::vector<OutputSpec> outputs;

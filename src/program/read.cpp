@@ -18,7 +18,9 @@ class Reader {
     program.path = path_;
     program.root = root_ = find_root();
     check_format();
-    const Document model = parse_model(text(kModel), place(kModel));
+    const std::string graph = text(kModel);
+    program.digest = digest_of(graph);
+    const Document model = parse_model(graph, place(kModel));
     read_model(model, program);
     program.weights = stored("data/weights/", "model_weights_config.json", model.younger);
     program.constants = stored("data/constants/", "model_constants_config.json", model.younger);

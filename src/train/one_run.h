@@ -42,7 +42,7 @@ class Run {
 
   // ---- run.cpp
   void loop();
-  void measure();  // how many steps the training has, and how the learning rate moves over them
+  void measure();   // how many steps the training has, and how the learning rate moves over them
   bool one_turn();  // one step and what belongs to it; false: training is over
   bool obey(const std::vector<ControlEntry>& entries);
   void one_step();
@@ -71,7 +71,8 @@ class Run {
   void write_report(report::Outcome& outcome);
 
   StateFacts facts() const {
-    return {data_->info().digest, resolved_yaml_, window_.sums, evaluation_window_.sums, elapsed()};
+    return {data_->info().digest, resolved_yaml_,          engine_->replica(0).identity(),
+            window_.sums,         evaluation_window_.sums, elapsed()};
   }
   bool due(const std::optional<int64_t>& every) const {
     return every && *every > 0 && state().step.value % *every == 0;

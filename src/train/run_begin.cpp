@@ -127,6 +127,10 @@ void Run::restore_from(const checkpoint::Loaded& loaded) {
                     ", was " + to_hex(saved.data_digest) + ")",
                 "restore the data, or start a new run with model.init_from: " + loaded.directory);
   }
+  if (saved.model != engine_->replica(0).identity()) {
+    throw Error(resolved_.job.model.file + " is not the program it was when this run began",
+                "restore the file, or start a new run with model.init_from: " + loaded.directory);
+  }
   measure();
   window_.sums = saved.window;
   evaluation_window_.sums = saved.evaluation_window;

@@ -205,6 +205,7 @@ checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts&
                             {"evaluation_window", sums(facts.evaluation_window)},
                             {"seconds", facts.seconds},
                             {"data_digest", to_hex(facts.data_digest)},
+                            {"model", facts.model},
                             {"job", facts.resolved_job}})
                           .dump(1);
   return result;
@@ -240,6 +241,7 @@ void restore(TrainingState& state, StateFacts& facts, const checkpoint::Loaded& 
     facts.evaluation_window = numbers(document.value("evaluation_window", json::object()));
     facts.seconds = document.value("seconds", 0.0);
     facts.resolved_job = document.at("job");
+    facts.model = document.value("model", "");
     if (!from_hex(document.at("data_digest").get<std::string>(), facts.data_digest))
       throw Error("data_digest is no digest");
   } catch (const json::exception& error) {

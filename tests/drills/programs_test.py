@@ -21,7 +21,7 @@ IMAGES = """data:
 TEXT = """data: {format: text, train: FOLDER/text, split: {val: 0.1}, text: {tokens: chars, window: 12}}
 """
 LIKE_IMAGES, LIKE_TEXT = "mlp cnn resnet vit mixer experts vae".split(), "lstm gru gpt".split()
-NAMES = LIKE_IMAGES + LIKE_TEXT if os.environ.get("SINEW_LONG") else ["resnet", "gpt", "vae"]
+NAMES = LIKE_IMAGES + LIKE_TEXT if os.environ.get("SINEW_LONG") else ["gpt", "vae"]
 STEPS = 500
 
 

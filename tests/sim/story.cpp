@@ -154,6 +154,7 @@ void Story::reset_link() {
 // With everything on it, and what the disk had not been made to keep. Somebody starts the run again.
 void Story::machine_dies() {
   scene_.world.say("-- the machine dies");
+  last_view_.reset();
   supervisors_.back()->die();
   for (const auto& worker : workers_) worker->kill();
   if (scene_.post.office) scene_.post.office->die();

@@ -64,6 +64,7 @@ class Story {
   std::vector<Lost> lost_;
   double polled_ = 0;
   bool polling_ = false;
+  std::optional<cluster::View> last_view_;  // the file that coordinators of one machine hand on
   int64_t pids_ = 100, coordinators_ = 0, started_ = 0, wanted_ = 0;
 };
 

@@ -101,6 +101,8 @@ void Story::start_coordinator() {
   options.cluster.wanted = state_.wanted;
   options.at_least = Generation(coordinators_ * kNumbersOfALife);
   options.first_id = MemberId(coordinators_ * kNumbersOfALife);
+  options.last_view = last_view_;
+  options.on_view = [this](const cluster::View& view) { last_view_ = view; };
   options.log = [this](const std::string& line) { scene_.world.say("coordinator: " + line); };
   ++coordinators_;
   supervisors_.back()->after(scene_.world.random.uniform(0.03, 0.3), [this, pid, options] {

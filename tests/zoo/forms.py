@@ -191,6 +191,29 @@ class IntegerWork(nn.Module):
         return self.head(torch.cat([x.mean(1), counts.log1p()], dim=1))
 
 
+class HalfBatches(nn.Module):
+    """Arithmetic on the batch size: one half of the batch is compared with the other."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(12, 16), nn.Softplus(), nn.Linear(16, 6))
+
+    def forward(self, x):
+        n = x.size(0)
+        half = n // 2
+        z = self.body(x)
+        first, second = z[:half], z.narrow(0, n - half, half)
+        order = torch.arange(half - 1, -1, -1, device=x.device)
+        pairs = (first * second[order]).sum() / (half + 1)
+        near = torch.ones(half, half).triu(1) * (first @ second.t())
+        return F.softplus(-pairs) + near.square().sum() / (half * (half - 1) / 2 + 1) + z.sum() ** 2 / n
+
+
+def halves(n):
+    x = normal(n, 12)
+    return (x,), x
+
+
 def nested(n):
     batch = {"views": [normal(n, 6), normal(n, 6)], "ids": integers(9, n)}
     return (batch, (normal(n), normal(n, 12)), 3, None, "sum"), integers(5, n)
@@ -206,4 +229,6 @@ program("nested_inputs", "form", NestedInputs, nested)
 program("bilinear_match", "form", BilinearMatch, lambda n: ((normal(n, 6), normal(n, 5)), integers(4, n)))
 program("many_outputs", "form", MultiHeadOutputs, lambda n: ((normal(n, 1, 6, 6),), integers(5, n)))
 program("in_place_writes", "form", InPlace, rows)
+program("half_batches", "form", HalfBatches, halves, loss="output", batch=9, other=6,
+        dynamic=lambda _: {"x": {0: torch.export.Dim.DYNAMIC(min=4)}})
 program("integer_work", "form", IntegerWork, lambda n: ((integers(20, n, 6),), integers(4, n)))

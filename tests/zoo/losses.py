@@ -162,6 +162,11 @@ def views(n):
     return (x + 0.1 * normal(n, 12), x + 0.1 * normal(n, 12)), x
 
 
+def triplets(n):
+    anchor = normal(n, 12)
+    return (anchor, anchor + 0.3 * normal(n, 12), normal(n, 12)), anchor
+
+
 def tagged(n):
     tags = integers(4, n, 6)
     return {"words": integers(20, n, 6), "tags": tags, "there": torch.arange(6) < integers(7, n, 1, least=2)}, tags
@@ -179,7 +184,7 @@ def rollout(n):
 
 
 program("contrastive_views", "loss", ContrastiveViews, views, loss="output")
-program("triplet", "loss", Triplet, lambda n: ((normal(n, 12), normal(n, 12), normal(n, 12)), normal(n)), loss="output")
+program("triplet", "loss", Triplet, triplets, loss="output")
 program("arcface", "loss", ArcFace, labelled, loss="output")
 program("distillation", "loss", Distillation, labelled, loss="output")
 program("weighted_classes", "loss", WeightedClasses, labelled, loss="output")

@@ -30,6 +30,7 @@ import json
 import os
 import pathlib
 import sys
+import tempfile
 import time
 import warnings
 
@@ -41,8 +42,8 @@ from common import PROGRAMS
 from reference import Arguments, loss_of, seeded_data, seeded_model, tensor_leaves, write_reference
 
 FAMILIES = ["mlp", "convolutional", "residual", "dense", "torchvision_models", "recurrent", "transformers", "vision",
-            "decoders", "attention", "sequences", "generative", "experts", "graphs", "recommenders", "weights", "losses",
-            "forms", "dropouts"]
+            "decoders", "attention", "sequences", "generative", "experts", "graphs", "recommenders", "weights",
+            "losses", "forms", "dropouts"]
 
 
 def dynamic_shapes(entry, arguments):
@@ -67,14 +68,13 @@ def export(entry):
 
 def write_program(entry, out):
     """Both files of one program, each appearing whole, and its entry for zoo.json."""
-    part = out / ".part"
-    part.mkdir(exist_ok=True)
-    torch.export.save(export(entry), part / f"{entry.name}.pt2")
-    tensors, inputs = write_reference(entry)
-    safetensors.torch.save_file(tensors, part / f"{entry.name}.safetensors")
-    for suffix in ("pt2", "safetensors"):
-        os.replace(part / f"{entry.name}.{suffix}", out / f"{entry.name}.{suffix}")
-    part.rmdir()
+    with tempfile.TemporaryDirectory(dir=out, prefix=".part-") as part:
+        part = pathlib.Path(part)
+        torch.export.save(export(entry), part / f"{entry.name}.pt2")
+        tensors, inputs = write_reference(entry)
+        safetensors.torch.save_file(tensors, part / f"{entry.name}.safetensors")
+        for suffix in ("pt2", "safetensors"):
+            os.replace(part / f"{entry.name}.{suffix}", out / f"{entry.name}.{suffix}")
     return {"name": entry.name, "family": entry.family, "inputs": inputs, "loss": entry.loss,
             "dynamic_batch": bool(entry.dynamic) and entry.batched, "dropout": entry.dropout, "evals": entry.evals,
             "decomposed": entry.decomposed, "strict": entry.strict}
@@ -86,7 +86,7 @@ def write_list(out, entries):
     known = {entry["name"]: entry for entry in json.loads(path.read_text())} if path.exists() else {}
     known.update({entry["name"]: entry for entry in entries})
     here = [known[name] for name in PROGRAMS if name in known and (out / f"{name}.pt2").exists()]
-    part = out / "zoo.json.part"
+    part = out / f"zoo.json.{os.getpid()}"
     part.write_text("[\n" + ",\n".join(json.dumps(entry) for entry in here) + "\n]\n")
     os.replace(part, path)
 
