@@ -15,17 +15,20 @@ import time
 import contestants
 import costs
 import elastic
+import programs
 import throughput
 from figures import verdict, written
 
 SECTIONS = {
     "Throughput": ["mlp", "mlp64", "cnn", "cnn-auto", "resnet", "csv"],
+    "Models brought as .pt2": ["programs"],
     "What starting and saving cost": ["startup", "checkpoint"],
     "Workers that come and go": ["deaths", "torchrun", "join", "ddp", "strangers"],
 }
 ROWS = {
     "mlp": throughput.mlp, "mlp64": throughput.mlp64, "cnn": throughput.cnn, "cnn-auto": throughput.cnn_auto,
     "resnet": throughput.resnet, "csv": throughput.csv,
+    "programs": programs.programs,
     "startup": costs.startup, "checkpoint": costs.checkpoint,
     "deaths": elastic.deaths, "torchrun": elastic.torchrun_death, "join": elastic.join, "ddp": elastic.ddp,
     "strangers": elastic.strangers,
@@ -34,6 +37,7 @@ NOTES = {
     "Throughput": "Ratios: samples a second of Sinew over the peer's, the median over rounds in which contestants take turns; "
                   "steady state, the start left out. PyTorch and Lightning run on as many threads as there are cores, Sinew "
                   "and the bare loop on two lanes.",
+    "Models brought as .pt2": "Plain loops on one thread, forward to fused AdamW, in turns; nothing of the step contract.",
     "Workers that come and go": "Computing again: a kill hits the step under way or the one after it; when the late one of these "
                                 "stands in the ledger, looked at every millisecond, the group computes again.",
 }

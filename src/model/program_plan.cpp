@@ -289,33 +289,47 @@ void mark_last_uses(Plan& plan) {
   }
 }
 
-// Views are followed by the schema's aliases as far as they go: what may be written counts as written.
-void mark_written(Plan& plan) {
-  std::vector<Slot> origin(plan.slots);  // of a value that may be a view: the input it looks into, or -1
-  std::ranges::fill(origin, -1);
-  std::map<Slot, size_t> inputs;
-  for (size_t i = 0; i < plan.inputs.size(); ++i) {
-    origin[static_cast<size_t>(plan.inputs[i])] = plan.inputs[i];
-    inputs[plan.inputs[i]] = i;
+// Which inputs some instruction may write into, itself or through a view: what an operator's schema does not exclude
+// counts as written, and a body may write into all it is given.
+class Writes {
+ public:
+  explicit Writes(Plan& plan) : plan_(plan), origin_(plan.slots, -1) {
+    plan_.written.assign(plan_.inputs.size(), false);
+    for (size_t i = 0; i < plan_.inputs.size(); ++i) {
+      origin_[static_cast<size_t>(plan_.inputs[i])] = plan_.inputs[i];
+      inputs_[plan_.inputs[i]] = i;
+    }
   }
-  plan.written.assign(plan.inputs.size(), false);
-  for (const Instruction& instruction : plan.instructions) {
-    for (size_t i = 0; i < instruction.operands.size(); ++i) {
-      const Operand& operand = instruction.operands[i];
-      if (operand.kind != Operand::Kind::slot || origin[static_cast<size_t>(operand.slot)] < 0) continue;
-      const c10::AliasInfo* alias = instruction.op ? instruction.op->schema().arguments()[i].alias_info() : nullptr;
-      if (instruction.op && !alias) continue;
-      const Slot from = origin[static_cast<size_t>(operand.slot)];
-      if (alias && alias->isWrite()) plan.written[inputs.at(from)] = true;
-      for (const Result& result : instruction.results) {
-        if (result.slot >= 0) origin[static_cast<size_t>(result.slot)] = from;
-        for (const Slot item : result.items) {
-          if (item >= 0) origin[static_cast<size_t>(item)] = from;
-        }
+
+  void mark() {
+    for (const Instruction& instruction : plan_.instructions) {
+      for (size_t i = 0; i < instruction.operands.size(); ++i) {
+        const c10::AliasInfo* alias = instruction.op ? instruction.op->schema().arguments()[i].alias_info() : nullptr;
+        if (instruction.op && alias == nullptr) continue;
+        pass(instruction.operands[i], alias == nullptr || alias->isWrite(), instruction.results);
       }
     }
   }
-}
+
+ private:
+  void pass(const Operand& operand, bool writes, const std::vector<Result>& results) {
+    for (const Operand& item : operand.items) pass(item, writes, results);
+    if (operand.kind != Operand::Kind::slot || origin_[static_cast<size_t>(operand.slot)] < 0) return;
+    const Slot from = origin_[static_cast<size_t>(operand.slot)];
+    if (writes) plan_.written[inputs_.at(from)] = true;
+    const auto view = [&](Slot slot) {
+      if (slot >= 0) origin_[static_cast<size_t>(slot)] = from;
+    };
+    for (const Result& result : results) {
+      view(result.slot);
+      std::ranges::for_each(result.items, view);
+    }
+  }
+
+  Plan& plan_;
+  std::vector<Slot> origin_;  // by slot: the input a value may be a view of, or -1
+  std::map<Slot, size_t> inputs_;
+};
 
 }  // namespace
 
@@ -344,7 +358,7 @@ Plan compile_graph(const program::Program& program, const Graph& graph, std::vec
   }
   for (const Argument& output : graph.outputs) plan.outputs.push_back(untyped(graph, output));
   mark_last_uses(plan);
-  mark_written(plan);
+  Writes(plan).mark();
   return plan;
 }
 

@@ -65,12 +65,13 @@ void Judge::view(const cluster::View& heard) {
 // an attempt of its own, in which it makes no step.
 int64_t Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint64_t state) {
   const auto computing = view.computing();
-  const auto theirs = std::find_if(attempts_.begin(), attempts_.end(), [&](const Attempt& one) {
+  // The newest that fits: a member that was seated before it could begin begins with the next group that seats it.
+  const auto theirs = std::find_if(attempts_.rbegin(), attempts_.rend(), [&](const Attempt& one) {
     return one.members.contains(id) && one.begins_at == step && one.before == state;
   });
-  if (theirs != attempts_.end()) {
+  if (theirs != attempts_.rend()) {
     theirs->members.insert(computing.begin(), computing.end());
-    return theirs - attempts_.begin();
+    return attempts_.rend() - theirs - 1;
   }
   world_.say("attempt " + number(static_cast<int64_t>(attempts_.size())) + " begins at step " + number(step));
   if (step < durable_)

@@ -133,7 +133,7 @@ class PatchDenoiser(nn.Module):
         self.unfold = nn.Unfold(patch, stride=stride)
         self.body = nn.Sequential(nn.Linear(patch * patch, hidden), nn.GELU(), nn.Linear(hidden, patch * patch))
         self.fold = nn.Fold((12, 12), patch, stride=stride)
-        self.register_buffer("overlap", self.fold(self.unfold(torch.ones(1, 1, 12, 12))))
+        self.register_buffer("overlap", self.fold(self.unfold(torch.ones(1, 1, 12, 12))).clone())
 
     def forward(self, x):
         patches = self.unfold(x).transpose(1, 2)
