@@ -67,7 +67,7 @@ Argument GraphReader::argument(const Spot& spot) {
   if (kind == "as_string_to_argument") {
     Dictionary dictionary;
     for (const JsonMember& member : value.object())
-      dictionary.items.emplace_back(member.name, argument(value.of(member.value)));
+      dictionary.items.push_back({member.name, argument(value.of(member.value))});
     return {std::move(dictionary)};
   }
   if (kind == "as_custom_obj") {

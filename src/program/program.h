@@ -26,7 +26,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -121,8 +120,9 @@ struct List {
   ListOf of = ListOf::ints;
   std::vector<Argument> items;
 };
-struct Dictionary {  // as_string_to_argument
-  std::vector<std::pair<std::string, Argument>> items;
+struct NamedArgument;
+struct Dictionary {  // as_string_to_argument, in the order of the file
+  std::vector<NamedArgument> items;
 };
 
 struct Argument {
@@ -132,7 +132,7 @@ struct Argument {
 };
 
 struct NamedArgument {
-  std::string name;  // of the operator's schema; may be ""
+  std::string name;  // of the operator's schema, may be ""; in a dictionary the key
   Argument value;
 };
 
