@@ -29,7 +29,8 @@ TEST(CoordinatorTls, MembersFormAGroupAndGoOnWithASuccessor) {
   next.first_id = MemberId(1'000'000);
   coordinator = std::make_unique<Running>(next);
   place.set(coordinator->url());
-  ASSERT_TRUE(wait_for([&] { return coordinator->status()["members"].size() == 3 && !coordinator->status()["listening"]; }));
+  ASSERT_TRUE(
+      wait_for([&] { return coordinator->status()["members"].size() == 3 && !coordinator->status()["listening"]; }));
   EXPECT_EQ(coordinator->status()["view"]["generation"], before.value);
 }
 

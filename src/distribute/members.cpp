@@ -23,8 +23,7 @@ struct Line {
 };
 
 Line read_line(const std::string& path) {
-  const auto document =
-      nlohmann::json::parse(read_text(system_disk(), path), nullptr, /*allow_exceptions=*/false);
+  const auto document = nlohmann::json::parse(read_text(system_disk(), path), nullptr, /*allow_exceptions=*/false);
   if (!document.is_object() || !document.contains("url") || !document.contains("secret"))
     throw Error(path + " does not say where the coordinator is", "is the run's supervisor (sinew train) alive?");
   return {document["url"].get<std::string>(), document["secret"].get<std::string>()};

@@ -67,7 +67,8 @@ Settled settle(const cluster::View& view, const std::map<MemberId, Here>& heres)
   settled.giver = giver_of(ids, heres, settled.round);
   compare_origins(ids, heres, settled);
   if (std::ranges::none_of(ids, [&](MemberId id) { return is_witness(heres.at(id)); })) {
-    for (const MemberId id : ids) settled.out[id] = "those who gave it the state are gone, and may have gone on from it";
+    for (const MemberId id : ids)
+      settled.out[id] = "those who gave it the state are gone, and may have gone on from it";
     return settled;
   }
   const auto& history = heres.at(settled.giver).history;

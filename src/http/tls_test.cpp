@@ -154,7 +154,8 @@ TEST(Tls, OneSideWithoutIt) {
   const auto plain = Client("http://127.0.0.1:" + std::to_string(with.port())).send(request_for("/"), kPatience);
   ASSERT_TRUE(plain) << plain.error().what;
   EXPECT_EQ(plain->status, 400);
-  EXPECT_EQ(plain->body, R"({"error":"this server speaks TLS","hint":"its address begins with https://"})" "\n");
+  EXPECT_EQ(plain->body, R"({"error":"this server speaks TLS","hint":"its address begins with https://"})"
+                         "\n");
   Client secure("https://127.0.0.1:" + std::to_string(without.port()), certificate.client());
   const auto response = secure.send(request_for("/"), kPatience);
   ASSERT_FALSE(response);

@@ -200,7 +200,7 @@ Operand untyped(const Graph& graph, const Argument& argument) {
   if (const auto* list = std::get_if<List>(&argument.value); list && uses_values(argument)) {
     Operand operand;
     operand.kind = Operand::Kind::list;
-    operand.of = list->of;
+    operand.of = program::ListOf::lists;
     for (const Argument& item : list->items) operand.items.push_back(untyped(graph, item));
     return operand;
   }
@@ -296,6 +296,7 @@ class Writes {
   explicit Writes(Plan& plan) : plan_(plan), origin_(plan.slots, -1) {
     plan_.written.assign(plan_.inputs.size(), false);
     for (size_t i = 0; i < plan_.inputs.size(); ++i) {
+      if (plan_.inputs[i] < 0) continue;
       origin_[static_cast<size_t>(plan_.inputs[i])] = plan_.inputs[i];
       inputs_[plan_.inputs[i]] = i;
     }

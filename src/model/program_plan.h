@@ -66,7 +66,7 @@ struct Instruction {
 struct Plan {
   std::vector<Instruction> instructions;
   size_t slots = 0;
-  std::vector<Slot> inputs;            // of the graph, in order; then of `originals`
+  std::vector<Slot> inputs;            // of the graph, in order, -1 for what no value takes; then of `originals`
   std::vector<std::string> originals;  // buffers whose value before the run is wanted in evaluation, by name
   std::vector<bool> written;           // by input: some instruction writes into its memory
   std::vector<Operand> outputs;

@@ -21,6 +21,13 @@ IValue list_of(const Operand& operand, Slots& slots) {
   return list;
 }
 
+// Operands of a body: tensors and sizes side by side.
+IValue mixed_list(const Operand& operand, Slots& slots) {
+  c10::List<IValue> list(c10::AnyType::get());
+  for (const Operand& item : operand.items) list.push_back(fetch(item, slots));
+  return list;
+}
+
 IValue fetch_list(const Operand& operand, Slots& slots) {
   switch (operand.of) {
     case program::ListOf::ints: return list_of<int64_t>(operand, slots);
@@ -28,6 +35,7 @@ IValue fetch_list(const Operand& operand, Slots& slots) {
     case program::ListOf::bools: return list_of<bool>(operand, slots);
     case program::ListOf::tensors: return list_of<at::Tensor>(operand, slots);
     case program::ListOf::optional_tensors: return list_of<std::optional<at::Tensor>>(operand, slots);
+    case program::ListOf::lists: return mixed_list(operand, slots);
     default: SINEW_CHECK(false, "compile_graph lets no such list pass"); return {};
   }
 }
@@ -88,7 +96,9 @@ std::string node_text(const Instruction& instruction) {
 std::vector<IValue> run_plan(const Plan& plan, std::vector<IValue> inputs, bool training) {
   SINEW_CHECK(inputs.size() == plan.inputs.size(), inputs.size());
   Slots slots(plan.slots);
-  for (size_t i = 0; i < inputs.size(); ++i) slots[static_cast<size_t>(plan.inputs[i])] = std::move(inputs[i]);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (plan.inputs[i] >= 0) slots[static_cast<size_t>(plan.inputs[i])] = std::move(inputs[i]);
+  }
   torch::jit::Stack stack;
   const Instruction* at = nullptr;
   try {

@@ -61,8 +61,8 @@ struct Reporter::State {
   Clock& clock;
   Screen screen;
   AppendFile metrics, log, ledger;
-  std::optional<AppendFile> events;  // TensorBoard
-  std::optional<Step> step;          // the newest anyone told
+  std::optional<AppendFile> events;                 // TensorBoard
+  std::optional<Step> step;                         // the newest anyone told
   int64_t newest_metrics = -1, newest_ledger = -1;  // steps that another process wrote already
   bool has_hparams = false, finished = false, cut = false;
   double flushed_at = 0;

@@ -66,14 +66,13 @@ INSTANTIATE_TEST_SUITE_P(Of, Parameters, testing::Values("sgd", "adamw", "rmspro
 
 TEST(ParametersByName, APatternThatFitsNothingIsRefusedAndSaysWhatThereIs) {
   spec::Job job = job_of("sgd");
-  const std::string first = after(job, 0).begin()->first;
   job.model.freeze = {"encoder.*"};
   try {
     after(job, 0);
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "model.freeze: no parameter is named like 'encoder.*'");
-    EXPECT_NE(error.hint.find(first), std::string::npos) << error.hint;
+    EXPECT_EQ(error.hint, "the model has 6, from hidden.0.weight to output.bias");
   }
   job.model.freeze.clear();
   job.optimizer.lr_scale = {"encoder.*=0.1"};

@@ -71,8 +71,8 @@ void Run::loop() {
 void Run::measure() {
   Lengths lengths = lengths_;
   if (state().control.changes_batch_size()) {
-    lengths.total_steps = count_steps(resolved_.job.trainer, lengths_,
-                                      [this](int64_t step) { return engine_->batch_size(Step(step)); });
+    lengths.total_steps =
+        count_steps(resolved_.job.trainer, lengths_, [this](int64_t step) { return engine_->batch_size(Step(step)); });
   }
   total_steps_ = lengths.total_steps;
   schedule_.emplace(resolved_.job.scheduler, lengths);

@@ -60,8 +60,9 @@ void Run::show() {
                                     ? static_cast<double>(state().samples - rate_samples_) / (at - rate_began_)
                                     : samples_per_second_;
   if (total_steps_ && progress.samples_per_second > 0) {
-    progress.eta_seconds = static_cast<double>((*total_steps_ - state().step.value) * engine_->batch_size(state().step)) /
-                           progress.samples_per_second;
+    progress.eta_seconds =
+        static_cast<double>((*total_steps_ - state().step.value) * engine_->batch_size(state().step)) /
+        progress.samples_per_second;
   }
   progress.shown = window_.means(data_->info().task != data::Task::regression);
   for (const auto& [name, value] : state().evaluation.last) {

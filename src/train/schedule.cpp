@@ -82,10 +82,10 @@ std::optional<int64_t> count_steps(const spec::TrainerOptions& trainer, const Le
   while (true) {
     const int64_t size = size_at(step);
     const data::StepRange range = data::step_range(cursor, lengths.train_size, size, trainer.drop_last);
-    const double epochs = static_cast<double>(range.epoch) +
-                          static_cast<double>(range.first) / static_cast<double>(lengths.train_size);
-    const bool over = unit == Unit::epochs ? epochs >= amount
-                                           : static_cast<double>(samples + range.count) * per_sample > amount;
+    const double epochs =
+        static_cast<double>(range.epoch) + static_cast<double>(range.first) / static_cast<double>(lengths.train_size);
+    const bool over =
+        unit == Unit::epochs ? epochs >= amount : static_cast<double>(samples + range.count) * per_sample > amount;
     if (over) return std::max<int64_t>(1, step);
     cursor = data::after(range, lengths.train_size, size, trainer.drop_last);
     samples += range.count;

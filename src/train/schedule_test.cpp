@@ -65,8 +65,8 @@ TEST(CountSteps, SamplesAndTokensAreNeverExceeded) {
     job.trainer.batch_size_ramp = {8};
     job.trainer.batch_size_ramp_interval = {3, Unit::steps};
     const int64_t tokens = unit == Unit::tokens ? 4 : 1;
-    const auto steps = count_steps(job.trainer, lengths_of(job, 1 << 20, tokens),
-                                   [](int64_t step) { return step < 3 ? 8 : 40; });
+    const auto steps =
+        count_steps(job.trainer, lengths_of(job, 1 << 20, tokens), [](int64_t step) { return step < 3 ? 8 : 40; });
     EXPECT_EQ(steps, 3 + (1000 / tokens - 24) / 40);
   }
 }
