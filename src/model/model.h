@@ -26,8 +26,8 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  // Outputs before any loss: [batch, outputs], or [batch, window, outputs] for tokens. `target`, of the same samples, is
-  // for programs that take it to compute their loss, which is then what they return; others never look at it.
+  // Outputs before any loss: [batch, outputs], or [batch, window, outputs] for tokens. `target`, of the same samples,
+  // is for programs that take it to compute their loss, which is then what they return; others never look at it.
   virtual torch::Tensor forward(const torch::Tensor& input, const torch::Tensor& target = {}) = 0;
   virtual void set_training(bool on) = 0;
 

@@ -72,8 +72,8 @@ struct Plan {
   std::vector<Operand> outputs;
 };
 
-// Throws Error naming the node, the operator and the user's line; with `problems` they are all put there instead, and the
-// plan is not to be run when there are any.
+// Throws Error naming the node, the operator and the user's line; with `problems` they are all put there instead, and
+// the plan is not to be run when there are any.
 Plan compile_graph(const program::Program& program, const program::Graph& graph,
                    std::vector<std::string>* problems = nullptr);
 

@@ -53,7 +53,7 @@ struct ReporterOptions {
   int columns = 80;                   // where stdout itself does not tell
   double plain_interval_seconds = 5;  // between progress lines when not a TTY
   std::optional<Step> resumed_at;     // files are cut back to this step first (records after it are dropped)
-  bool takes_over = false;            // goes on where another process stopped writing: what stands there is not repeated
+  bool takes_over = false;  // goes on where another process stopped writing: what stands there is not repeated
   std::function<void(std::string_view)> output, errors;  // empty: stdout and stderr; tests and embedders listen here
   // Is it this process's turn to write? While false no file is touched: records are kept (up to the same bound as on a
   // full disk) and cutting back waits too. Asked before each write, on the caller's thread; must not throw. Empty:

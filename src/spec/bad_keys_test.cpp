@@ -42,13 +42,15 @@ const BadFile kFiles[] = {
     {"empty_section",
      std::string(kData) + "trainer:\nmodel: cnn\n",
      {"job:2:1: trainer has no keys below it / write its keys: max_duration, batch_size, shards, lanes, precision, "
-      "memory_format, device, grad_clip_norm, ema_decay, drop_last, seed, eval_interval, eval_batch_size, batch_size_ramp, "
+      "memory_format, device, grad_clip_norm, ema_decay, drop_last, seed, eval_interval, eval_batch_size, "
+      "batch_size_ramp, "
       "batch_size_ramp_interval, indented "
       "below it; or delete the line"}},
     {"section_is_list",
      std::string(kData) + "trainer: [1]\n",
      {"job:2:10: trainer is a section of keys, got a list / write its keys: max_duration, batch_size, shards, lanes, "
-      "precision, memory_format, device, grad_clip_norm, ema_decay, drop_last, seed, eval_interval, eval_batch_size, batch_size_ramp, "
+      "precision, memory_format, device, grad_clip_norm, ema_decay, drop_last, seed, eval_interval, eval_batch_size, "
+      "batch_size_ramp, "
       "batch_size_ramp_interval, "
       "indented below it"}},
     {"section_is_value",

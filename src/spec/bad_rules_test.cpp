@@ -97,7 +97,8 @@ const BadFile kFiles[] = {
       "job:4:9: trainer.seed needs a whole number from 0 to 18446744073709551615, got the string 'x' / for example "
       "seed: 4",
       "job:5:3: unknown key 'name' in trainer / keys here: max_duration, batch_size, shards, lanes, precision, "
-      "memory_format, device, grad_clip_norm, ema_decay, drop_last, seed, eval_interval, eval_batch_size, batch_size_ramp, "
+      "memory_format, device, grad_clip_norm, ema_decay, drop_last, seed, eval_interval, eval_batch_size, "
+      "batch_size_ramp, "
       "batch_size_ramp_interval",
       "job:5:10: a second ':' on this line / put a value that holds ': ' in quotes, or start a new line"}},
 };

@@ -32,7 +32,8 @@ const BadFile kFiles[] = {
     {"missing_colon_at_end",
      std::string(kData) + "trainer\n",
      {"job:2:1: trainer has no keys below it / write its keys: max_duration, batch_size, shards, lanes, precision, "
-      "memory_format, device, grad_clip_norm, ema_decay, drop_last, seed, eval_interval, eval_batch_size, batch_size_ramp, "
+      "memory_format, device, grad_clip_norm, ema_decay, drop_last, seed, eval_interval, eval_batch_size, "
+      "batch_size_ramp, "
       "batch_size_ramp_interval, indented "
       "below it; or delete the line"}},
     {"no_space_after_colon",

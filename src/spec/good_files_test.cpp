@@ -149,8 +149,9 @@ TEST(Overrides, AreRefusedWithTheirText) {
       {"learning_rate=1", "override: 'learning_rate=1': unknown key 'learning_rate' / did you mean 'optimizer.lr'?"},
       {"trainer.zebra=1",
        "override: 'trainer.zebra=1': unknown key 'trainer.zebra' / keys here: max_duration, batch_size, shards, lanes, "
-       "precision, memory_format, device, grad_clip_norm, ema_decay, drop_last, seed, eval_interval, eval_batch_size, batch_size_ramp, "
-      "batch_size_ramp_interval"},
+       "precision, memory_format, device, grad_clip_norm, ema_decay, drop_last, seed, eval_interval, eval_batch_size, "
+       "batch_size_ramp, "
+       "batch_size_ramp_interval"},
       {"optimizer.lr", "override: 'optimizer.lr': an override is key=value / for example optimizer.lr=3e-4"},
       {"--lr", "override: '--lr': an override is key=value / for example optimizer.lr=3e-4"},
       {"=3", "override: '=3': an override is key=value / for example optimizer.lr=3e-4"},

@@ -152,7 +152,7 @@ struct OptimizerOptions {
   std::vector<double> betas = {0.9, 0.999};  // adam, adamw
   double eps = 1e-8;                         // adam, adamw, rmsprop
   double alpha = 0.99;                       // rmsprop
-  std::vector<std::string> lr_scale;         // "encoder.*=0.1": pattern of parameter names and factor of their lr
+  std::vector<std::string> lr_scale = {};    // "encoder.*=0.1": pattern of parameter names and factor of their lr
   bool operator==(const OptimizerOptions&) const = default;
 };
 

@@ -54,7 +54,7 @@ class MetricCounter {
   void count(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
   // Metrics of a root, without prefix: loss, accuracy, top5, f1, auc, rmse, mae, r2, perplexity.
   report::Metrics finish(const Contribution& root) const;
-  std::vector<int64_t> confusion(const Contribution& root) const;     // [classes * classes], row: truth; empty if none
+  std::vector<int64_t> confusion(const Contribution& root) const;  // [classes * classes], row: truth; empty if none
   // Every metric evaluation gives, "loss" first.
   static std::vector<std::string> names(const std::string& loss, const data::DataInfo& data);
 

@@ -7,10 +7,10 @@ namespace sinew::train {
 
 // What else a checkpoint's state.json says, beside the state itself.
 struct StateFacts {
-  Digest data_digest;        // of the training data; another one at resume is refused
-  std::string resolved_job;  // resolved.yaml
-  std::string model;         // model::Model::identity(); another one at resume is refused
-  report::Metrics window;    // sums of the training metrics since the last line of metrics.jsonl
+  Digest data_digest;                 // of the training data; another one at resume is refused
+  std::string resolved_job;           // resolved.yaml
+  std::string model;                  // model::Model::identity(); another one at resume is refused
+  report::Metrics window;             // sums of the training metrics since the last line of metrics.jsonl
   report::Metrics evaluation_window;  // … and since the last evaluation: what a monitored train/loss is the mean of
   double seconds = 0;                 // the run has trained so long, over all its attempts
 };
