@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <set>
 
 #include "base/disk.h"
 #include "checkpoint/checkpoint.h"
@@ -68,13 +69,16 @@ void show_inputs_and_outputs(const program::Program& program) {
 
 void show_weights(const program::Program& program) {
   int64_t parameters = 0, numbers = 0, frozen = 0, buffers = 0;
+  std::set<std::pair<std::string, int64_t>> places;
   for (const program::InputSpec& input : program.inputs) {
     if (input.kind == program::InputSpec::Kind::buffer) ++buffers;
     if (input.kind != program::InputSpec::Kind::parameter) continue;
     const auto& meta = program.graph.values.at(static_cast<size_t>(input.value)).meta;
+    const program::Stored& stored = program.weights.at(input.name);
+    if (!places.emplace(stored.member, stored.offset).second) continue;  // tied: one parameter under two names
     ++parameters;
     if (meta && !meta->requires_grad) ++frozen;
-    numbers += element_count(program.weights.at(input.name).sizes);
+    numbers += element_count(stored.sizes);
   }
   line("parameters", std::to_string(parameters),
        grouped(numbers) + " numbers" + (frozen > 0 ? ", " + std::to_string(frozen) + " of them frozen" : ""));
