@@ -80,15 +80,20 @@ def write_text(path, characters):
     path.write_text(text)
 
 
+def write_data(path, characters):
+    """FOLDER of the jobs: images, labels and text."""
+    sp.write_idx(path, "train", 333, 1)
+    os.rename(path / "train-images", path / "images")
+    os.rename(path / "train-labels", path / "labels")
+    write_text(path / "text", characters)
+
+
 class Chaos(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.path = pathlib.Path(cls.folder.name)
-        sp.write_idx(cls.path, "train", 333, 1)
-        os.rename(cls.path / "train-images", cls.path / "images")
-        os.rename(cls.path / "train-labels", cls.path / "labels")
-        write_text(cls.path / "text", 9000)
+        write_data(cls.path, 9000)
         cls.calm = {}
 
     @classmethod

@@ -30,10 +30,7 @@ class Programs(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.path = pathlib.Path(cls.folder.name)
-        sp.write_idx(cls.path, "train", 333, 1)
-        os.rename(cls.path / "train-images", cls.path / "images")
-        os.rename(cls.path / "train-labels", cls.path / "labels")
-        chaos_test.write_text(cls.path / "text", 6000)
+        chaos_test.write_data(cls.path, 6000)
         subprocess.run([sys.executable, HERE / "program_models.py", cls.path], check=True, timeout=600)
 
     @classmethod
