@@ -6,6 +6,7 @@
 // One thread, random numbers, cross-entropy, torch's fused AdamW. Prints steps a second, the first 30 % of the time
 // left out.
 #include <ATen/ops/_fused_adamw.h>
+#include <malloc.h>
 #include <torch/torch.h>
 
 #include <chrono>
@@ -20,6 +21,9 @@ int main(int count, char** words) {
     std::fprintf(stderr, "program_loop FILE images|tokens BATCH SECONDS\n");
     return 2;
   }
+  // As sinew-worker does: memory of one step is there for the next.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, -1);
   torch::set_num_threads(1);
   model::install_keyed_random();
   model::ProgramModel program(words[1]);
