@@ -15,9 +15,8 @@ namespace {
 
 constexpr const char* kHelp =
     "usage: sinew inspect FILE\n\n"
-    "Shows what a model file holds: of a .pt2 (torch.export) its inputs, outputs, parameters, buffers and operators, "
-    "and\n"
-    "whether all of them can be trained here; of a .safetensors file its tensors.\n\n"
+    "Shows what a model file holds: of a .pt2 (torch.export) its inputs, outputs, parameters, buffers and operators,\n"
+    "and whether all of them can be trained here; of a .safetensors file its tensors.\n\n"
     "Exit code 0: it can be trained; 4: it can not, with each reason.\n";
 
 std::string grouped(int64_t number) {

@@ -135,6 +135,29 @@ TEST(Desk, ASuccessorTakesTheNewestViewThatAnyoneTells) {
   EXPECT_FALSE(speakers[1].news.out);
 }
 
+// Who has the state died with the coordinator; the only one to speak was put out and never heard of it. Without the
+// last view nobody could know, and the run would go back.
+TEST(Desk, ASuccessorThatKnowsTheLastViewDoesNotGoBackWithAZombie) {
+  for (const bool knows : {true, false}) {
+    std::optional<View> last;
+    CoordinatorOptions options = options_for(2);
+    options.on_view = [&](const View& view) { last = view; };
+    Desk first(options, {0, 0});
+    Speaker zombie = group(first, 2, 0)[1];
+    first.lost(R"({"id":2,"why":"cable"})", {0.5, 0.5});
+    ASSERT_TRUE(last);
+    ASSERT_EQ(last->find(zombie.word.id), nullptr) << "each view is told before anybody asks";
+    CoordinatorOptions next = options_for(2, 100);
+    if (knows) next.last_view = last;
+    Desk second(next, {10, 10});
+    for (const double now : {10.1, 10.6, 11.1, 11.6}) {
+      if (!zombie.news.out) zombie.speak(second, now);
+    }
+    EXPECT_EQ(zombie.news.out.has_value(), knows);
+    if (knows) EXPECT_THAT(*zombie.news.out, HasSubstr("the group went on without it"));
+  }
+}
+
 // The first to speak again may be one that only joins.
 TEST(Desk, ASuccessorThatHeardNobodyWhoComputesYetWaitsForThem) {
   Desk first(options_for(2), {0, 0});

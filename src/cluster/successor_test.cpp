@@ -37,34 +37,6 @@ TEST(Coordinator, ASuccessorKnowsWhatTheMembersTell) {
   ASSERT_TRUE(settle(workers));
 }
 
-// The only one to speak is one that the group went on without; who has the state died with the coordinator.
-TEST(Coordinator, ASuccessorThatKnowsTheLastViewDoesNotGoBackWithAZombie) {
-  Place place, nowhere;
-  std::optional<View> last;
-  CoordinatorOptions options = options_for(2);
-  options.on_view = [&](const View& view) { last = view; };
-  auto first = std::make_unique<Running>(options);
-  place.set(first->url());
-  nowhere.set(first->url());
-  Workers workers;
-  workers.push_back(std::make_unique<Worker>(place));
-  workers.push_back(std::make_unique<Worker>(nowhere));
-  ASSERT_TRUE(settle(workers));
-  const auto zombie = std::move(workers[1]);
-  workers.pop_back();
-  nowhere.set("http://127.0.0.1:1");  // it is cut off, and put out
-  first->post("/v1/lost", R"({"id":2,"why":"silent"})");
-  ASSERT_TRUE(settle(workers));
-  first.reset();
-  workers.clear();
-  ASSERT_TRUE(last);
-  options.first_id = MemberId(500);
-  options.last_view = last;
-  Running second(options);
-  nowhere.set(second.url());
-  ASSERT_TRUE(wait_for([&] { return zombie->out().has_value(); }));
-}
-
 TEST(Coordinator, ASuccessorPutsOutWhoDoesNotSpeak) {
   Place place, nowhere;
   auto first = std::make_unique<Running>(options_for(2));

@@ -23,26 +23,18 @@ const std::vector<Architecture>& architectures() {
   return list;
 }
 
-namespace {
-
-void freeze(Model& model, const std::vector<std::string>& patterns) {
-  std::vector<NamedTensor> parameters = model.parameters();
-  for (const std::string& pattern : patterns) {
-    bool any = false;
-    for (NamedTensor& parameter : parameters) {
-      if (!spec::fits_pattern(pattern, parameter.name)) continue;
-      parameter.tensor.set_requires_grad(false);
-      any = true;
-    }
-    if (any) continue;
-    std::vector<std::string> names;
-    for (const NamedTensor& parameter : parameters) names.push_back(parameter.name);
-    throw Error("model.freeze: no parameter is named like '" + pattern + "'",
-                "the model has " + std::to_string(names.size()) + ", from " + names.front() + " to " + names.back());
+std::vector<size_t> parameters_like(const std::string& pattern, const std::vector<NamedTensor>& parameters,
+                                    const std::string& option) {
+  std::vector<size_t> places;
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    if (spec::fits_pattern(pattern, parameters[p].name)) places.push_back(p);
   }
+  if (!places.empty()) return places;
+  throw Error(option + ": no parameter is named like '" + pattern + "'",
+              parameters.empty() ? "the model has none"
+                                 : "the model has " + std::to_string(parameters.size()) + ", from " +
+                                       parameters.front().name + " to " + parameters.back().name);
 }
-
-}  // namespace
 
 std::unique_ptr<Model> make_model(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs,
                                   uint64_t seed) {
@@ -50,7 +42,11 @@ std::unique_ptr<Model> make_model(const spec::ModelOptions& options, const data:
     if (options.name != architecture.name) continue;
     const RandomScope scope(derive(random_key({seed}), "init"));
     auto model = architecture.make(options, data, outputs);
-    freeze(*model, options.freeze);
+    const std::vector<NamedTensor> parameters = model->parameters();
+    for (const std::string& pattern : options.freeze) {
+      for (const size_t p : parameters_like(pattern, parameters, "model.freeze"))
+        parameters[p].tensor.set_requires_grad(false);
+    }
     return model;
   }
   throw Error("no architecture '" + options.name + "'", "sinew schema lists them");

@@ -185,9 +185,8 @@ constexpr std::array kAskReplaced = {"aten::native_dropout", "aten::bernoulli.ou
                                      "aten::_scaled_dot_product_flash_attention_for_cpu"};
 
 constexpr const char* kWhyRefused =
-    " draws from the process's one generator, in the order of the calls: with several lanes or workers its numbers "
-    "would "
-    "not be the same twice. Build it from rand, randn, bernoulli, exponential_ or randperm";
+    " draws from the process's one generator, in the order of the calls: with several lanes or workers its "
+    "numbers would not be the same twice. Build it from rand, randn, bernoulli, exponential_ or randperm";
 
 void refuse(const c10::OperatorHandle& op, torch::jit::Stack*) {
   const std::string& name = op.schema().name();

@@ -64,6 +64,10 @@ std::unique_ptr<Model> make_model(const spec::ModelOptions& options, const data:
 
 int64_t parameter_count(Model& model);
 
+// Places of the parameters that `pattern`, given by the option `option`, fits. Throws Error when there is none.
+std::vector<size_t> parameters_like(const std::string& pattern, const std::vector<NamedTensor>& parameters,
+                                    const std::string& option);
+
 // Every node of the program of `file` that can not run here, with the reason; empty: it can be trained. Throws Error
 // when the file itself is damaged.
 std::vector<std::string> program_problems(const std::string& file);

@@ -19,10 +19,6 @@ std::vector<IValue> take(Stack& stack, size_t first) {
   return values;
 }
 
-void give(std::vector<IValue> outputs, Stack& stack) {
-  stack = std::move(outputs);
-}
-
 std::vector<IValue> flat(const IValue& operands) {
   const auto list = operands.toListRef();
   return std::vector<IValue>(list.begin(), list.end());
@@ -62,14 +58,14 @@ void cond(const HigherOrder& node, Stack& stack, bool training) {
         output.toTensor().is_floating_point())
       output = WithZeros::apply(output.toTensor(), at::TensorList(differentiable));
   }
-  give(std::move(outputs), stack);
+  stack = std::move(outputs);
 }
 
 // wrap_with_set_grad_enabled(enabled, body, *operands)
 void with_gradients(const HigherOrder& node, Stack& stack, bool training) {
   TORCH_CHECK(!stack.empty() && node.bodies.size() == 1, "expects a flag and a body");
   const torch::AutoGradMode mode(stack[0].toBool() && torch::GradMode::is_enabled());
-  give(run_plan(node.bodies[0], take(stack, 1), training), stack);
+  stack = run_plan(node.bodies[0], take(stack, 1), training);
 }
 
 // wrap_with_autocast(device, dtype, enabled, cache, body, *operands)
@@ -90,13 +86,13 @@ void with_autocast(const HigherOrder& node, Stack& stack, bool training) {
       at::autocast::set_autocast_dtype(device, type);
     }
   } back{device, on, type};
-  give(run_plan(node.bodies[0], take(stack, 4), training), stack);
+  stack = run_plan(node.bodies[0], take(stack, 4), training);
 }
 
 // tag_activation_checkpoint(body, *operands): the values are the same, only kept instead of computed again.
 void plain_body(const HigherOrder& node, Stack& stack, bool training) {
   TORCH_CHECK(node.bodies.size() == 1, "expects one body");
-  give(run_plan(node.bodies[0], take(stack, 0), training), stack);
+  stack = run_plan(node.bodies[0], take(stack, 0), training);
 }
 
 // while_loop(cond_fn, body_fn, carried, additional)
@@ -115,7 +111,7 @@ void while_loop(const HigherOrder& node, Stack& stack, bool training) {
     TORCH_CHECK(++round <= kMost, "the loop did not end after ", kMost, " rounds");
     carried = run_plan(node.bodies[1], inputs(), training);
   }
-  give(std::move(carried), stack);
+  stack = std::move(carried);
 }
 
 // Slice i of every tensor of a list.
@@ -150,7 +146,7 @@ void map_over(const HigherOrder& node, Stack& stack, bool training) {
   TORCH_CHECK(!rows.empty(), "has nothing to go over");
   std::vector<IValue> outputs;
   for (size_t column = 0; column < rows[0].size(); ++column) outputs.push_back(stacked(rows, column));
-  give(std::move(outputs), stack);
+  stack = std::move(outputs);
 }
 
 // scan(combine, init, xs, additional): combine gives the next carry and then the outputs.
@@ -171,7 +167,7 @@ void scan(const HigherOrder& node, Stack& stack, bool training) {
   TORCH_CHECK(!rows.empty(), "has nothing to go over");
   std::vector<IValue> outputs = carry;
   for (size_t column = 0; column < rows[0].size(); ++column) outputs.push_back(stacked(rows, column));
-  give(std::move(outputs), stack);
+  stack = std::move(outputs);
 }
 
 }  // namespace

@@ -12,27 +12,10 @@ namespace {
 using program::InputSpec;
 using program::Stored;
 
-at::ScalarType type_of(DType dtype) {
-  switch (dtype) {
-    case DType::boolean: return at::kBool;
-    case DType::u8: return at::kByte;
-    case DType::i8: return at::kChar;
-    case DType::i16: return at::kShort;
-    case DType::i32: return at::kInt;
-    case DType::i64: return at::kLong;
-    case DType::f16: return at::kHalf;
-    case DType::bf16: return at::kBFloat16;
-    case DType::f32: return at::kFloat;
-    case DType::f64: return at::kDouble;
-  }
-  SINEW_CHECK(false, "a dtype without a name");
-  return at::kFloat;
-}
-
 torch::Tensor tensor_of(const program::Program& program, const Stored& stored) {
   const Array array = program::read_tensor(program, stored);
   return torch::from_blob(const_cast<std::byte*>(array.bytes.data()), at::IntArrayRef(array.shape),
-                          torch::TensorOptions().dtype(type_of(array.dtype)))
+                          torch::TensorOptions().dtype(scalar_type(stored.dtype)))
       .clone();
 }
 
@@ -106,15 +89,9 @@ ProgramModel::ProgramModel(const std::string& path)
 // Autograd keeps what a functional graph read until backward, so what is written back at the end goes elsewhere. And in
 // evaluation no buffer changes, whatever a graph made for training does to them.
 void ProgramModel::choose_copies() {
-  const size_t own = plan_.inputs.size() - plan_.originals.size();
-  for (size_t place = 0; place < own; ++place) {
-    const auto buffer = std::ranges::find_if(buffers_, [&](const NamedTensor& b) {
-      return inputs_[place].isTensor() && inputs_[place].toTensor().is_same(b.tensor);
-    });
-    if (buffer == buffers_.end()) continue;
-    const auto index = static_cast<size_t>(buffer - buffers_.begin());
-    const bool functional = std::ranges::any_of(mutated_, [&](const auto& m) { return m.second == index; });
-    if (functional) copied_.push_back(place);
+  for (size_t b = 0; b < buffers_.size(); ++b) {
+    const size_t place = buffer_places_[b];
+    if (std::ranges::any_of(mutated_, [&](const auto& m) { return m.second == b; })) copied_.push_back(place);
     if (plan_.written[place]) copied_in_evaluation_.push_back(place);
   }
 }
@@ -153,6 +130,7 @@ void ProgramModel::read_inputs() {
       case InputSpec::Kind::parameter: add_parameter(spec, place); break;
       case InputSpec::Kind::buffer: {
         buffers_.push_back({spec.name, tensor_of(program_, stored(program_, spec))});
+        buffer_places_.push_back(place);
         inputs_[place] = buffers_.back().tensor;
         break;
       }
@@ -167,7 +145,6 @@ void ProgramModel::read_inputs() {
         if (value.kind != program::ValueKind::tensor)
           throw Error(program_.path + ": input " + spec.name + " is a number, not a tensor",
                       "export the model with this number fixed");
-        user_inputs_.push_back(i);
         user_places_.push_back(place);
     }
     ++place;

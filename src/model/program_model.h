@@ -25,11 +25,8 @@ class ProgramModel final : public Model {
   std::string identity() const override { return to_hex(identity_); }
 
   const program::Program& program() const { return program_; }
-  const Plan& plan() const { return plan_; }
-  // All inputs and all outputs, for programs with several: one tensor for each of user_inputs().
+  // All inputs and all outputs, for programs with several: one tensor for each input of kind user, in order.
   std::vector<c10::IValue> run(const std::vector<torch::Tensor>& inputs);
-  // Places in program().inputs of what a caller gives, in order.
-  const std::vector<size_t>& user_inputs() const { return user_inputs_; }
 
  private:
   void read_inputs();
@@ -45,8 +42,7 @@ class ProgramModel final : public Model {
   std::vector<NamedTensor> parameters_, buffers_;
   std::vector<bool> shadows_;
   std::vector<c10::IValue> inputs_;  // of the plan: parameters, buffers and constants in place, the caller's empty
-  std::vector<size_t> user_inputs_;  // into program_.inputs
-  std::vector<size_t> user_places_;  // into inputs_
+  std::vector<size_t> user_places_, buffer_places_;    // into inputs_
   std::vector<std::pair<size_t, size_t>> mutated_;     // (output, buffer): what a functional graph writes back
   std::vector<size_t> copied_, copied_in_evaluation_;  // inputs that each run gets a copy of
 };

@@ -176,8 +176,7 @@ torch::Tensor Engine::as_leaf_gradient(const torch::Tensor& gradient, const torc
   return torch::empty_like(parameter).copy_(gradient);
 }
 
-// By parameter; absent where it is frozen or has no part in the loss, and everywhere when nothing counts in this shard
-// (all its targets ignored: the mean over none of them is no number).
+// By parameter; absent where it is frozen or has no part in the loss, and everywhere when nothing counts in this shard.
 std::vector<torch::Tensor> Engine::gradients_of(int lane, const Loss::Value& loss) const {
   const auto& parameters = replica_parameters_[static_cast<size_t>(lane)];
   std::vector<torch::Tensor> all(parameters.size());
@@ -208,7 +207,7 @@ std::optional<Contribution> Engine::train_shard(int lane, const data::StepRange&
   training_metrics_.count(outputs.detach(), targets, leaf);
   leaf.gradients = gradients_of(lane, loss);
   leaf.buffers = buffer_deltas(lane, batch.count());
-  leaf.loss = loss.weight > 0 ? loss.sum.item<double>() : 0;
+  leaf.loss = loss.sum.item<double>();
   leaf.weight = loss.weight;
   leaf.samples = batch.count();
   return leaf;

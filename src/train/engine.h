@@ -52,9 +52,6 @@ struct Diverged : Error {
   using Error::Error;
 };
 
-// Of random operators in evaluation. The same at every evaluation: what changes between two is the model alone.
-RandomKey piece_key(const TrainingState& state, const data::ShardRequest& piece);
-
 class Engine {
  public:
   explicit Engine(const EngineOptions& options);
@@ -91,6 +88,7 @@ class Engine {
  private:
   std::optional<Contribution> train_shard(int lane, const data::StepRange& range, int64_t first, int64_t last,
                                           ShardIndex shard);
+  std::vector<data::ShardRequest> pieces_of(data::Part part) const;  // what evaluation goes over, by sample
   std::optional<Contribution> evaluate_shard(int lane, const data::ShardRequest& request);
   // Computes what `work` says and delivers it. Throws ShardFailed.
   void do_shard(int lane, const Work& work, const std::function<std::optional<Contribution>()>& shard);

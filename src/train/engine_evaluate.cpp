@@ -2,10 +2,25 @@
 #include "train/engine.h"
 
 namespace sinew::train {
+namespace {
 
+// Of random operators in evaluation. The same at every evaluation: what changes between two is the model alone.
 RandomKey piece_key(const TrainingState& state, const data::ShardRequest& piece) {
   return derive(random_key({state.seed, static_cast<uint64_t>(piece.part), static_cast<uint64_t>(piece.first)}),
                 "evaluate");
+}
+
+}  // namespace
+
+std::vector<data::ShardRequest> Engine::pieces_of(data::Part part) const {
+  const int64_t size = options_.dataset->size(part);
+  const auto& trainer = options_.job.trainer;
+  const int64_t batch_size = trainer.eval_batch_size > 0 ? trainer.eval_batch_size : trainer.batch_size;
+  const int64_t piece = std::max<int64_t>(1, (batch_size + shards() - 1) / shards());
+  std::vector<data::ShardRequest> pieces;
+  for (int64_t first = 0; first < size; first += piece)
+    pieces.push_back({part, 0, first, std::min(piece, size - first)});
+  return pieces;
 }
 
 std::optional<Contribution> Engine::evaluate_shard(int lane, const data::ShardRequest& request) {
@@ -18,38 +33,32 @@ std::optional<Contribution> Engine::evaluate_shard(int lane, const data::ShardRe
   const Loss::Value loss = loss_(outputs, targets);
   Contribution leaf;
   evaluation_metrics_.count(outputs, targets, leaf);
-  leaf.loss = loss.weight > 0 ? loss.sum.item<double>() : 0;
+  leaf.loss = loss.sum.item<double>();
   leaf.weight = loss.weight;
   leaf.samples = batch.count();
   return leaf;
 }
 
 EvaluationResult Engine::evaluate(data::Part part) {
-  const int64_t size = options_.dataset->size(part);
-  const auto& trainer = options_.job.trainer;
-  const int64_t batch_size = trainer.eval_batch_size > 0 ? trainer.eval_batch_size : trainer.batch_size;
-  const int64_t piece = std::max<int64_t>(1, (batch_size + shards() - 1) / shards());
-  const int64_t pieces = (size + piece - 1) / piece;
-  const auto request = [&](int64_t i) {
-    return data::ShardRequest{part, 0, i * piece, std::min(piece, size - i * piece)};
-  };
+  const std::vector<data::ShardRequest> pieces = pieces_of(part);
+  const auto count = static_cast<int64_t>(pieces.size());
   if (!options_.dataset->in_memory()) {
     std::vector<data::ShardRequest> requests;
-    for (int64_t i = 0; i < pieces; ++i) {
-      if (options_.reducer->expects(ShardIndex(i), pieces)) requests.push_back(request(i));
+    for (int64_t i = 0; i < count; ++i) {
+      if (options_.reducer->expects(ShardIndex(i), count)) requests.push_back(pieces[static_cast<size_t>(i)]);
     }
     forget_expected();
     options_.prefetcher->expect(requests);
   }
   if (bound_to_average_ != !state_.ema.empty()) bind_replicas(!state_.ema.empty());
-  options_.reducer->begin(pieces, {}, "");
+  options_.reducer->begin(count, {}, "");
   const int64_t step = state_.step.value;
   const auto work_on_lane = [&](int lane) {
     tell(lane, {Work::Kind::reducing, step});
     replicas_[static_cast<size_t>(lane)]->set_training(false);
     start_buffers(lane);
     while (const auto shard = options_.reducer->next_shard()) {
-      const data::ShardRequest samples = request(shard->value);
+      const data::ShardRequest& samples = pieces[static_cast<size_t>(shard->value)];
       do_shard(lane, {Work::Kind::evaluating, step, shard->value, 0, samples.first, samples.count},
                [&] { return evaluate_shard(lane, samples); });
     }
@@ -62,26 +71,19 @@ EvaluationResult Engine::evaluate(data::Part part) {
 }
 
 void Engine::outputs(data::Part part, const Take& take) {
-  const int64_t size = options_.dataset->size(part);
-  const auto& trainer = options_.job.trainer;
-  const int64_t batch_size = trainer.eval_batch_size > 0 ? trainer.eval_batch_size : trainer.batch_size;
-  const int64_t piece = std::max<int64_t>(1, (batch_size + shards() - 1) / shards());
-  std::vector<data::ShardRequest> requests;
-  for (int64_t first = 0; first < size; first += piece)
-    requests.push_back({part, 0, first, std::min(piece, size - first)});
-  options_.prefetcher->forget();
-  if (!options_.dataset->in_memory()) options_.prefetcher->expect(requests);
-  expected_step_ = -1;
+  const std::vector<data::ShardRequest> pieces = pieces_of(part);
+  forget_expected();
+  if (!options_.dataset->in_memory()) options_.prefetcher->expect(pieces);
   if (bound_to_average_ != !state_.ema.empty()) bind_replicas(!state_.ema.empty());
   std::atomic<size_t> next{0};
   lanes_.run([&](int lane) {
     const torch::NoGradGuard no_grad;
     replicas_[static_cast<size_t>(lane)]->set_training(false);
     start_buffers(lane);
-    for (size_t i = next++; i < requests.size(); i = next++) {
-      const data::Batch batch = options_.prefetcher->take(requests[i]);
-      const model::RandomScope random(piece_key(state_, requests[i]));
-      take(requests[i], batch, batch.count() == 0 ? torch::Tensor() : forward(lane, to_input(batch)));
+    for (size_t i = next++; i < pieces.size(); i = next++) {
+      const data::Batch batch = options_.prefetcher->take(pieces[i]);
+      const model::RandomScope random(piece_key(state_, pieces[i]));
+      take(pieces[i], batch, batch.count() == 0 ? torch::Tensor() : forward(lane, to_input(batch)));
     }
   });
 }

@@ -62,6 +62,21 @@ TEST_P(Parameters, ARateOfTheirOwnIsThatOfAJobWithThisRate) {
   }
 }
 
+TEST_P(Parameters, LanesDoNotChangeABit) {
+  spec::Job job = job_of(GetParam());
+  job.model.freeze = {"hidden.0.*"};
+  job.optimizer.lr_scale = {"*bias=0.5"};
+  std::vector<std::string> digests;
+  for (const int64_t lanes : {1, 2, 4}) {
+    job.trainer.lanes = lanes;
+    TestEngine test(job, data());
+    for (int i = 0; i < 5; ++i) test.engine.step(job.optimizer.lr, false);
+    digests.push_back(to_hex(digest(test.engine.state())));
+  }
+  EXPECT_EQ(digests[0], digests[1]);
+  EXPECT_EQ(digests[0], digests[2]);
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, Parameters, testing::Values("sgd", "adamw", "rmsprop"));
 
 TEST(ParametersByName, APatternThatFitsNothingIsRefusedAndSaysWhatThereIs) {

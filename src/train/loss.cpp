@@ -88,6 +88,7 @@ Loss::Value Loss::of_program(const torch::Tensor& output, const torch::Tensor& t
   TORCH_CHECK(output.numel() == 1, "loss: program takes one number, but the model gave ", output.numel());
   const auto weight =
       over_targets_ ? targets.ne(ignore_index_).sum().item<int64_t>() : static_cast<int64_t>(targets.size(0));
+  if (weight == 0) return {torch::zeros({}), 0};  // the mean over none of them is no number
   const torch::Tensor value = output.reshape({}).to(torch::kFloat32);
   return {is_mean_ ? value * static_cast<double>(weight) : value, static_cast<double>(weight)};
 }

@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "base/error.h"
 
 namespace sinew::train {
 namespace {
@@ -27,16 +26,8 @@ std::vector<double> factors_of(const spec::OptimizerOptions& options, const Trai
   for (const std::string& item : options.lr_scale) {
     const auto scale = spec::parse_scale(item);
     SINEW_CHECK(scale, item);  // spec/ saw to it
-    bool any = false;
-    for (size_t p = 0; p < factors.size(); ++p) {
-      if (!spec::fits_pattern(scale->pattern, state.parameters[p].name)) continue;
+    for (const size_t p : model::parameters_like(scale->pattern, state.parameters, "optimizer.lr_scale"))
       factors[p] = scale->factor;
-      any = true;
-    }
-    if (!any)
-      throw Error("optimizer.lr_scale: no parameter is named like '" + scale->pattern + "'",
-                  "the model has " + std::to_string(factors.size()) + ", from " + state.parameters.front().name +
-                      " to " + state.parameters.back().name);
   }
   return factors;
 }
