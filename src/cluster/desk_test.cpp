@@ -154,7 +154,9 @@ TEST(Desk, ASuccessorThatKnowsTheLastViewDoesNotGoBackWithAZombie) {
       if (!zombie.news.out) zombie.speak(second, now);
     }
     EXPECT_EQ(zombie.news.out.has_value(), knows);
-    if (knows) EXPECT_THAT(*zombie.news.out, HasSubstr("the group went on without it"));
+    if (knows) {
+      EXPECT_THAT(*zombie.news.out, HasSubstr("the group went on without it"));
+    }
   }
 }
 

@@ -102,7 +102,7 @@ TEST(GroupReducer, GivesTheBitsOfOneProcess) {
       threads.emplace_back([&, m] {
         const auto local = train::make_local_reducer();
         group::Group& group = *seats.groups[static_cast<size_t>(m)];
-        group.start_at(0, 42);
+        group.start_at(0, {0, 42});
         GroupReducer reducer(group, 1, system_clock());
         for (int64_t round = 0; round < 6; ++round) {
           const auto ours = gradients(), expected = gradients();

@@ -75,7 +75,7 @@ class GroupMembers final : public train::Members {
     return std::move(received.state);
   }
 
-  void begin(Digest origin) override { group_.start_at(round_, origin.high, history_); }
+  void begin(Step step, Digest origin) override { group_.start_at(round_, {step.value, origin.high}, history_); }
 
   void boundary(const train::TrainingState& state, const std::function<checkpoint::OwnedSnapshot()>& take) override {
     member_.boundary(take);

@@ -85,7 +85,7 @@ void Group::on_frame(MemberId from, link::Frame frame) {
 
 // ---- rounds --------------------------------------------------------------------------------------------------------
 
-void Group::start_at(int64_t round, uint64_t origin, std::optional<uint64_t> history) {
+void Group::start_at(int64_t round, Origin origin, std::optional<uint64_t> history) {
   State& state = *state_;
   Outbox outbox;
   {

@@ -36,6 +36,13 @@ struct PutOut : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The state a member began with.
+struct Origin {
+  int64_t step = 0;
+  uint64_t digest = 0;
+  bool operator==(const Origin&) const = default;
+};
+
 // A shard's result. The rows stay readable until the round after the next begins, or `keep` is dropped by the group.
 struct Leaf {
   std::vector<const float*> rows;  // by row, of the round's lengths; null: absent. Empty: all absent
@@ -81,11 +88,12 @@ class Group {
   void on_frame(MemberId from, link::Frame frame);
 
   // -- from the step thread and its lanes
-  // Round 0 is the first of a fresh view; a joiner begins at the round its snapshot was taken before. `origin`: a
-  // digest of the state there; members of a fresh view with different ones stop with an Error. `history`, of a joiner:
-  // the donor's, of the boundary its snapshot was taken at: a joiner whose donor had followed a round that the group
-  // made anew with another note finds out by it and is put out.
-  void start_at(int64_t round, uint64_t origin, std::optional<uint64_t> history = std::nullopt);
+  // Round 0 is the first of a fresh view; a joiner begins at the round its snapshot was taken before. `origin`: the
+  // state there. Of those who begin with a fresh view the ones at another step than the group, or the furthest of
+  // them, are put out; different states of one step are an Error. `history`, of a joiner: the donor's, of the
+  // boundary its snapshot was taken at: a joiner whose donor had followed a round that the group made anew with another
+  // note finds out by it and is put out.
+  void start_at(int64_t round, Origin origin, std::optional<uint64_t> history = std::nullopt);
   // Opens the next round. `lengths`: floats of each row, may be empty. `note`: used if this member is the lead.
   void begin(int64_t shards, std::vector<int64_t> lengths, std::string note);
   // A shard to compute; nullopt: the round's root is here. In between it works on sums and waits. Every lane calls it

@@ -71,7 +71,11 @@ link::Bytes encode(const Here& here) {
   write(writer, here.history);
   writer.byte(here.joining ? 1 : 0);
   writer.byte(here.computed_before ? 1 : 0);
-  write(writer, here.origin);
+  writer.byte(here.origin ? 1 : 0);
+  if (here.origin) {
+    writer.number(here.origin->step);
+    writer.number(here.origin->digest);
+  }
   writer.number(static_cast<uint64_t>(here.held.size()));
   writer.bits(here.held);
   return writer.take();
@@ -84,7 +88,10 @@ Decoded<Here> decode_here(const link::Bytes& bytes) {
   here.history = read_optional(reader);
   here.joining = reader.truth();
   here.computed_before = reader.truth();
-  here.origin = read_optional(reader);
+  if (reader.truth()) {
+    const int64_t step = reader.whole(0, INT64_MAX - 1);
+    here.origin = Origin{step, reader.number()};
+  }
   here.held = reader.bits(static_cast<size_t>(reader.whole(0, kMostShards)));
   if (!reader.ended()) return bad("a report of where it stands that does not read");
   if (here.round < 0 && !here.joining) return bad("that it computes without a state");

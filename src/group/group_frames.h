@@ -54,9 +54,9 @@ struct Here {
   int64_t round = -1;               // the first whose root it does not have; -1: it has no state yet
   std::optional<uint64_t> history;  // of the notes of all rounds before
   bool joining = false;
-  bool computed_before = false;    // it computed in the view it had before
-  std::optional<uint64_t> origin;  // of one that began with a fresh view: the state it began with
-  std::vector<bool> held;          // of that round, by shard: results it has or is computing; empty: not in it yet
+  bool computed_before = false;  // it computed in the view it had before
+  std::optional<Origin> origin;  // of one that began with a fresh view: the state it began with
+  std::vector<bool> held;        // of that round, by shard: results it has or is computing; empty: not in it yet
   bool operator==(const Here&) const = default;
 };
 link::Bytes encode(const Here& here);

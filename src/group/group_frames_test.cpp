@@ -28,7 +28,7 @@ Here random_here(RandomStream& random) {
   here.round = static_cast<int64_t>(random.below(100)) - (here.joining ? 1 : 0);
   if (random.below(2) == 0) here.history = random.bits64();
   here.computed_before = random.below(2) == 0;
-  if (random.below(2) == 0) here.origin = random.bits64();
+  if (random.below(2) == 0) here.origin = Origin{static_cast<int64_t>(random.below(1000)), random.bits64()};
   here.held = random_bits(random, 40);
   return here;
 }

@@ -73,8 +73,7 @@ link::Frame frame(Kind kind, int64_t generation, int64_t round, const link::Byte
   return {static_cast<uint16_t>(kind), Generation(generation), round, part, std::make_shared<const link::Bytes>(bytes)};
 }
 
-link::Frame here(int64_t generation, int64_t round, bool joining = false,
-                 std::optional<uint64_t> origin = std::nullopt) {
+link::Frame here(int64_t generation, int64_t round, bool joining = false, std::optional<Origin> origin = std::nullopt) {
   Here here;
   here.round = round;
   here.joining = joining;
@@ -109,8 +108,8 @@ struct Beside {
   explicit Beside(std::vector<MemberId> joining = {}, GroupOptions given = options())
       : group(kTwo, links, std::move(given), system_clock()) {
     group.adopt(view_of(1, {kOne, kTwo}, std::move(joining)));
-    group.start_at(0, 77);
-    group.on_frame(kOne, here(1, 0, false, 77));
+    group.start_at(0, {0, 77});
+    group.on_frame(kOne, here(1, 0, false, Origin{0, 77}));
     begin("two");
     while (group.expects(0, 2) || group.expects(1, 2)) {
       const auto shard = group.next_shard();
@@ -186,7 +185,7 @@ TEST(GroupProtocol, AJoinerWhoseDonorFollowedAnotherNoteLeaves) {
     three.on_frame(kOne, here(4, 5));
     three.on_frame(kTwo, here(4, 5));
     three.on_frame(kOne, root(4, 5, "n", 99));
-    three.start_at(6, 0, right ? history_after(99, "n") : 98);
+    three.start_at(6, {6, 0}, right ? history_after(99, "n") : 98);
     three.begin(2, {}, "");
     three.on_frame(kOne, root(4, 6, "n", history_after(99, "n")));
     if (right) {
@@ -203,7 +202,7 @@ TEST(GroupProtocol, AJoinerWithAStateThatIsTooOldLeaves) {
   three.adopt(view_of(4, {kOne, kTwo}, {kThree}));
   three.on_frame(kOne, here(4, 5));
   three.on_frame(kTwo, here(4, 4));
-  EXPECT_THROW(three.start_at(4, 0, 1), PutOut);
+  EXPECT_THROW(three.start_at(4, {4, 0}, 1), PutOut);
 }
 
 TEST(GroupProtocol, WhatIsKeptForLaterIsBounded) {
@@ -215,7 +214,7 @@ TEST(GroupProtocol, WhatIsKeptForLaterIsBounded) {
   three.adopt(view_of(4, {kOne}, {kThree}));
   three.on_frame(kOne, here(4, 0));
   for (int i = 0; i < 100; ++i) three.on_frame(kOne, root(4, i, "", 0, 100));
-  EXPECT_THROW(three.start_at(0, 0), PutOut);
+  EXPECT_THROW(three.start_at(0, {}), PutOut);
 }
 
 TEST(GroupProtocol, ABadFrameEndsThisLifeWithAReason) {
@@ -247,9 +246,9 @@ TEST(GroupProtocol, DifferentOriginsAreAnErrorThatNamesTheMembers) {
   PaperLinks links;
   Group two(kTwo, links, options(), system_clock());
   two.adopt(view_of(1, {kOne, kTwo}));
-  two.on_frame(kOne, here(1, 0, false, 5));
+  two.on_frame(kOne, here(1, 0, false, Origin{0, 5}));
   try {
-    two.start_at(0, 6);
+    two.start_at(0, {0, 6});
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "member 1 and member 2 begin with different states");
@@ -263,7 +262,7 @@ TEST(GroupProtocol, PatienceEndsWithWhoIsSilent) {
   short_patience.patience_seconds = 0.05;
   Group two(kTwo, links, short_patience, system_clock());
   two.adopt(view_of(1, {kOne, kTwo}));
-  two.start_at(0, 6);
+  two.start_at(0, {0, 6});
   two.begin(2, {}, "");
   try {
     two.next_shard();
@@ -314,7 +313,7 @@ TEST(GroupProtocol, AnErrorOfTheMergeReachesEveryLane) {
   failing.merge = [](std::string_view, std::string_view) -> std::string { throw Error("buffers differ", "hint"); };
   Group one(kOne, links, failing, system_clock());
   one.adopt(view_of(1, {kOne}));
-  one.start_at(0, 6);
+  one.start_at(0, {0, 6});
   one.begin(2, {}, "");
   for (int i = 0; i < 2; ++i) one.deliver(*one.next_shard(), Leaf{{}, "x", nullptr});
   EXPECT_THROW(one.next_shard(), Error);
@@ -325,8 +324,8 @@ TEST(GroupProtocol, MembersWithOtherRowsAreNamed) {
   PaperLinks links;
   Group one(kOne, links, options(), system_clock());
   one.adopt(view_of(1, {kOne, kTwo}));
-  one.start_at(0, 6);
-  one.on_frame(kTwo, here(1, 0, false, 6));
+  one.start_at(0, {0, 6});
+  one.on_frame(kTwo, here(1, 0, false, Origin{0, 6}));
   one.begin(2, {}, "");
   one.deliver(*one.next_shard(), std::nullopt);
   SmallSums sums{Shape(2, {3}).digest, {true}, {"x"}};

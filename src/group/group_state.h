@@ -112,7 +112,7 @@ struct Group::State {
 
   // -- rounds
   bool started = false, born = false;  // born: its first state is that of a fresh view
-  uint64_t origin = 0;
+  Origin origin;
   int64_t round = 0;                      // next to begin
   std::optional<uint64_t> round_history;  // of all rounds before `round`, outside of a round
   std::optional<int64_t> have;            // the first round whose root is not here; none: a joiner that waits

@@ -11,17 +11,39 @@ std::string name(MemberId id) {
   return "member " + std::to_string(id.value);
 }
 
-// Those of a fresh view must begin with the same state.
+// Whose beginning is the group's: of one that has computed with the others already, for the group went on from it; else
+// the furthest, for it has the newest checkpoint and the work in it is not to be lost.
+std::optional<MemberId> measure_of_origins(const std::vector<MemberId>& ids, const std::map<MemberId, Here>& heres) {
+  const auto rank = [&](MemberId id) {
+    const Here& here = heres.at(id);
+    return std::pair(here.computed_before, here.origin->step);
+  };
+  std::optional<MemberId> best;
+  for (const MemberId id : ids) {
+    if (heres.at(id).origin && (!best || rank(id) > rank(*best))) best = id;
+  }
+  return best;
+}
+
+// Those of a fresh view must begin with the same state. Who has it of another step comes again and is sent the group's.
 void compare_origins(const std::vector<MemberId>& ids, const std::map<MemberId, Here>& heres, Settled& settled) {
-  std::optional<MemberId> first;
+  const auto measure = measure_of_origins(ids, heres);
+  if (!measure) return;
+  const Origin right = *heres.at(*measure).origin;
+  // All that went on were sent the state: nobody knows what the group began with.
+  const bool unknown = !heres.at(*measure).computed_before &&
+                       std::ranges::any_of(ids, [&](MemberId id) { return heres.at(id).computed_before; });
   for (const MemberId id : ids) {
     const auto& origin = heres.at(id).origin;
-    if (!origin) continue;
-    if (!first) first = id;
-    if (heres.at(*first).origin == origin) continue;
-    settled.conflict = name(*first) + " and " + name(id) + " begin with different states";
-    settled.hint = "all members must run the same job, data and program, from the same checkpoint";
-    return;
+    if (origin && unknown) settled.out[id] = "the group went on without it";
+    if (!origin || unknown || origin == right) continue;
+    if (origin->step == right.step) {
+      settled.conflict = name(*measure) + " and " + name(id) + " begin with different states";
+      settled.hint = "all members must run the same job, data and program, from the same checkpoint";
+      return;
+    }
+    settled.out[id] = "it began at step " + std::to_string(origin->step) + ", " + name(*measure) + " at step " +
+                      std::to_string(right.step);
   }
 }
 
@@ -61,11 +83,12 @@ bool is_witness(const Here& here) {
 }  // namespace
 
 Settled settle(const cluster::View& view, const std::map<MemberId, Here>& heres) {
-  const auto ids = view.computing();
+  auto ids = view.computing();
   Settled settled;
+  compare_origins(ids, heres, settled);
+  std::erase_if(ids, [&](MemberId id) { return settled.out.contains(id); });
   for (const MemberId id : ids) settled.round = std::max(settled.round, heres.at(id).round);
   settled.giver = giver_of(ids, heres, settled.round);
-  compare_origins(ids, heres, settled);
   if (std::ranges::none_of(ids, [&](MemberId id) { return is_witness(heres.at(id)); })) {
     for (const MemberId id : ids)
       settled.out[id] = "those who gave it the state are gone, and may have gone on from it";

@@ -1,9 +1,12 @@
 #include "group/settle.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace sinew::group {
 namespace {
+
+using testing::ElementsAre, testing::Pair;
 
 cluster::View view_of(std::vector<int64_t> computing, std::vector<int64_t> joining = {}) {
   cluster::View view;
@@ -61,14 +64,40 @@ TEST(Settle, WhoWasSentItsStateDoesNotGoOnAlone) {
   EXPECT_EQ(alone.out.size(), 2U);
   EXPECT_TRUE(settle(view_of({1, 3}), {{MemberId(1), at(6)}, {MemberId(3), joined}}).out.empty());
   Here born = at(0, {}, 0, false);
-  born.origin = 9;
+  born.origin = Origin{0, 9};
   EXPECT_TRUE(settle(view_of({1, 2}), {{MemberId(1), born}, {MemberId(2), born}}).out.empty());
+}
+
+// One that slept through the beginning took a checkpoint that the others made later, or one has an older copy of them.
+TEST(Settle, WhoBeginsBehindTheFurthestIsOut) {
+  auto early = at(0, {true, true}, 0, false), late = at(0, {}, 0, false);
+  early.origin = Origin{8, 1};
+  late.origin = Origin{12, 2};
+  const auto settled = settle(view_of({1, 2, 3}), {{MemberId(1), early}, {MemberId(2), late}, {MemberId(3), early}});
+  EXPECT_TRUE(settled.conflict.empty());
+  EXPECT_THAT(settled.out, ElementsAre(Pair(MemberId(1), "it began at step 8, member 2 at step 12"),
+                                       Pair(MemberId(3), "it began at step 8, member 2 at step 12")));
+  EXPECT_TRUE(settled.held.empty()) << "what they hold is of another step";
+  EXPECT_EQ(settled.giver, MemberId(2));
+}
+
+// The group is at step 11 and has saved step 9, which is what one reads that missed the beginning.
+TEST(Settle, WhoBeginsElsewhereThanTheGroupThatWentOnIsOut) {
+  auto group = at(3), late = at(0, {}, 0, false);
+  group.origin = Origin{8, 1};
+  late.origin = Origin{9, 2};
+  const auto settled = settle(view_of({1, 2, 3}), {{MemberId(1), late}, {MemberId(2), group}, {MemberId(3), group}});
+  EXPECT_THAT(settled.out, ElementsAre(Pair(MemberId(1), "it began at step 9, member 2 at step 8")));
+  EXPECT_EQ(settled.round, 3);
+  group.origin.reset();  // they were sent the state
+  const auto sent = settle(view_of({1, 2}), {{MemberId(1), late}, {MemberId(2), group}});
+  EXPECT_THAT(sent.out, ElementsAre(Pair(MemberId(1), "the group went on without it")));
 }
 
 TEST(Settle, MembersOfDifferentStatesOrRoundsAreNamed) {
   auto one = at(0), other = at(0);
-  one.origin = 1;
-  other.origin = 2;
+  one.origin = Origin{8, 1};
+  other.origin = Origin{8, 2};
   const auto origins = settle(view_of({3, 9}), {{MemberId(3), one}, {MemberId(9), other}});
   EXPECT_EQ(origins.conflict, "member 3 and member 9 begin with different states");
   EXPECT_FALSE(origins.hint.empty());

@@ -123,7 +123,7 @@ bool Person::start() {
     if (asked_to_end) throw PutOut("asked to end");
     if (seat != nullptr && !seat->joining) {
       state_ = town_.states_.front();
-      group_->start_at(0, state_);
+      group_->start_at(0, {0, state_});
       return true;
     }
     if (seat != nullptr) {
@@ -131,7 +131,7 @@ bool Person::start() {
       if (const auto& snapshot = town_.asked_.at(id)) {
         state_ = snapshot->state;
         reached = snapshot->round;
-        group_->start_at(snapshot->round, state_, snapshot->history);
+        group_->start_at(snapshot->round, {snapshot->round, state_}, snapshot->history);
         return true;
       }
     }

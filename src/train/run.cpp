@@ -38,7 +38,7 @@ RunResult Run::train() {
   try {
     start_state(loaded);
     loaded.reset();
-    if (members_) members_->begin(digest(state()));
+    if (members_) members_->begin(state().step, digest(state()));
     loop();
     if (lead_at_end()) finish();
   } catch (const Diverged& error) {

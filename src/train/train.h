@@ -164,7 +164,7 @@ class Members {
   virtual bool may_write() const = 0;  // any thread: this member is surely still the lead
   // The state to begin from; nullopt: all begin alike, from the newest checkpoint or step 0. Blocks, bounded.
   virtual std::optional<checkpoint::Loaded> take_state() = 0;
-  virtual void begin(Digest origin) = 0;  // the state stands and has this digest: rounds begin
+  virtual void begin(Step step, Digest origin) = 0;  // the state stands at this step and has this digest: rounds begin
   // At each step boundary; `take` makes one copy of the state, if somebody who joins waits for one.
   virtual void boundary(const TrainingState& state, const std::function<checkpoint::OwnedSnapshot()>& take) = 0;
   virtual std::vector<ControlEntry> requests() = 0;  // of people, not yet taken; the lead's

@@ -55,7 +55,7 @@ void Worker::start_from_donor() {
 }
 
 void Worker::start(int64_t round, std::optional<uint64_t> history) {
-  group_->start_at(round, training_.state, history);
+  group_->start_at(round, {training_.step, training_.state}, history);
   stage_ = Stage::trains;
   later(scene_.world.random.uniform(0, 0.05), [this] { one_turn(); });
 }
