@@ -23,7 +23,7 @@ SECTIONS = {
     "Throughput": ["mlp", "mlp64", "cnn", "cnn-auto", "resnet", "csv"],
     "Models brought as .pt2": ["programs"],
     "What starting and saving cost": ["startup", "checkpoint"],
-    "Workers that come and go": ["deaths", "torchrun", "join", "ddp", "strangers"],
+    "Workers that come and go": ["deaths", "torchrun", "join", "ddp", "strangers", "reduction"],
 }
 ROWS = {
     "mlp": throughput.mlp, "mlp64": throughput.mlp64, "cnn": throughput.cnn, "cnn-auto": throughput.cnn_auto,
@@ -31,7 +31,7 @@ ROWS = {
     "programs": programs.programs,
     "startup": costs.startup, "checkpoint": costs.checkpoint,
     "deaths": elastic.deaths, "torchrun": elastic.torchrun_death, "join": elastic.join, "ddp": elastic.ddp,
-    "strangers": elastic.strangers,
+    "strangers": elastic.strangers, "reduction": elastic.reduction,
 }
 NOTES = {
     "Throughput": "Ratios: samples a second of Sinew over the peer's, the median over rounds in which contestants take turns; "

@@ -64,9 +64,9 @@ def end(process):
     process.wait(20)
 
 
-def torchrun(workers, script_words, *options):
+def torchrun(workers, script, words, *options):
     words = [contestants.PYTHON, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={workers}", *options,
-             contestants.ROOT / "bench/ddp.py", *script_words]
+             contestants.ROOT / "bench" / script, *words]
     return subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=ENVIRONMENT,
                             start_new_session=True)
 
@@ -78,7 +78,7 @@ def torchrun_death(folder, quick):
         for turn in range(1 if quick else 3):
             here = progress / str(turn)
             here.mkdir()
-            process = torchrun(WORKERS, ["mlp", 64, 4, 600, here], "--max-restarts=3", "--monitor-interval=0.1")
+            process = torchrun(WORKERS, "ddp.py", ["mlp", 64, 4, 600, here], "--max-restarts=3", "--monitor-interval=0.1")
             watch = group.Watch(here / "steps")
             try:
                 if len(watch.after(0, 50, 120)) < 50:
@@ -96,10 +96,9 @@ def torchrun_death(folder, quick):
                           "anew: without a checkpoint of the script's own all is lost")]
 
 
-def ddp_rate(name, seconds):
-    """Two processes of one thread each, the micro-batches of Sinew's shards, gradients all-reduced once a step."""
-    job = jobs.JOBS[name]
-    process = torchrun(2, [job.kind, job.batch, 8, seconds, "-"])
+def torchrun_figure(script, words, seconds):
+    """What the first of two processes printed last."""
+    process = torchrun(2, script, words)
     try:
         said, _ = process.communicate(timeout=seconds + contestants.PATIENCE)
         if process.returncode != 0:
@@ -107,6 +106,12 @@ def ddp_rate(name, seconds):
         return float(said.split()[-1])
     finally:
         end(process)
+
+
+def ddp_rate(name, seconds):
+    """Two processes of one thread each, the micro-batches of Sinew's shards, gradients all-reduced once a step."""
+    job = jobs.JOBS[name]
+    return torchrun_figure("ddp.py", [job.kind, job.batch, 8, seconds, "-"], seconds)
 
 
 def ddp(folder, quick):
@@ -144,6 +149,35 @@ def strangers(folder, quick):
     ratio = statistics.median(a / b for a, b in zip(together, apart))
     detail = f"{statistics.median(together):,.0f} against {statistics.median(apart):,.0f} samples/s"
     return [figure(f"{jobs.JOBS['cnn'].title}: a group of 2 one-lane workers against 2 runs side by side", ratio, 0.9, detail=detail)]
+
+
+def reduction_ms(floats, seconds):
+    with tempfile.TemporaryDirectory() as folder:
+        words = [contestants.ROOT / "build/release/bin/reduction_loop", "RANK", folder, floats, seconds]
+        ranks = [subprocess.Popen([str(rank) if word == "RANK" else str(word) for word in words], stdout=subprocess.PIPE, text=True)
+                 for rank in range(2)]
+        try:
+            said = [rank.communicate(timeout=seconds + contestants.PATIENCE)[0] for rank in ranks]
+        finally:
+            for rank in ranks:
+                rank.kill()
+        if any(rank.returncode != 0 for rank in ranks):
+            raise RuntimeError("a process that reduces failed")
+        return float(said[0])
+
+
+def reduction(folder, quick):
+    """Two processes that only add up: a round of the group against an all-reduce of as many floats."""
+    turns, seconds, floats = 5 if quick else 15, 4, 1 << 22
+    ours, theirs = [], []
+    for turn in range(turns):
+        runners = [lambda: ours.append(reduction_ms(floats, seconds)),
+                   lambda: theirs.append(torchrun_figure("gloo_reduce.py", [floats, seconds], seconds))]
+        for runner in runners if turn % 2 == 0 else reversed(runners):
+            runner()
+    ratio = statistics.median(a / b for a, b in zip(ours, theirs))
+    detail = f"{statistics.median(ours):.1f} against {statistics.median(theirs):.1f} ms, checksums of every frame included"
+    return [figure("reducing 16 MB between 2 processes, time over that of Gloo's all-reduce", ratio, 1, low=True, detail=detail)]
 
 
 def join(folder, quick):
