@@ -6,22 +6,13 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "spec/spec.h"
 
 namespace sinew::cli {
 
 // What stands after the command's name. A run function returns the exit code; it may throw Error, which main prints.
 using Arguments = std::vector<std::string>;
-
-// Exit codes, the same for every command (docs/reference/exit-codes.md).
-enum ExitCode {
-  kDone = 0,
-  kTrainingError = 1,
-  kUsage = 2,
-  kBudget = 3,
-  kCheckFailed = 4,
-  kResumable = 75,  // stopped or preempted after a checkpoint
-};
 
 // A mistake on the command line, or a job file that can not be read: exit code 2 instead of 1.
 struct UsageError : Error {

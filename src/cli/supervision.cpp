@@ -4,7 +4,6 @@
 #include <cmath>
 #include <csignal>
 
-#include "cli/commands.h"
 
 namespace sinew::cli {
 namespace {

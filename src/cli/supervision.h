@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/exit_code.h"
 #include "base/process.h"
 #include "cli/poison.h"
 
@@ -29,9 +30,6 @@ struct SupervisionOptions {
   double longest_delay = 10;  // between two starts, when workers die young again and again
   double first_delay = 0.25;
 };
-
-// The worker program's word by its exit code (docs/reference/exit-codes.md).
-constexpr int kAnotherLife = 76;
 
 struct WorkerState {
   int64_t number = 0;  // 1, 2, 3 ... in the order they were started

@@ -58,7 +58,7 @@ class GroupMembers final : public train::Members {
 
   ~GroupMembers() override {
     if (ending_ == nullptr) return;
-    if (leaving_) ending_->exit_code = train::kResumable;
+    if (leaving_) ending_->exit_code = kResumable;
     if (const auto code = member_.finished()) ending_->exit_code = static_cast<int>(*code);
   }
 

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/exit_code.h"
 #include "base/hash.h"
 #include "base/ids.h"
 #include "base/slate.h"
@@ -179,9 +180,6 @@ class Members {
 };
 
 // ---- a run ---------------------------------------------------------------------------------------------------------
-
-// Exit codes of a worker (docs/reference/exit-codes.md). kAgain: this life among others is over, begin another.
-constexpr int kTrainingError = 1, kBudget = 3, kResumable = 75, kAgain = 76;
 
 struct RunOptions {
   spec::Job job;              // validated

@@ -31,7 +31,7 @@ spec::Environment environment() {
 spec::Job read_job_text(const std::string& yaml, const std::string& name, const Words& overrides) {
   const spec::Reading reading = spec::read_job(yaml, name, overrides, environment());
   for (const spec::Problem& problem : reading.problems) std::fprintf(stderr, "%s\n", to_string(problem).c_str());
-  if (!reading.problems.empty()) std::exit(2);
+  if (!reading.problems.empty()) std::exit(kUsage);
   return reading.job;
 }
 

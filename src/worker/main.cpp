@@ -128,13 +128,13 @@ int main(int argc, char** argv) {
     }
     if (words.size() >= 2 && words[0] == "check") return run_check({words.begin() + 1, words.end()});
     std::fprintf(stderr, "sinew-worker: started without a task\n  try: sinew train JOB\n");
-    return 2;
+    return kUsage;
   } catch (const Error& error) {
     std::fprintf(stderr, "sinew: %s\n", error.what());
     if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", error.hint.c_str());
-    return 1;
+    return kTrainingError;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "sinew: %s\n", error.what());
-    return 1;
+    return kTrainingError;
   }
 }

@@ -108,7 +108,7 @@ int run_train(const Words& words) {
   try {
     return train::run(options, system_disk(), system_clock()).exit_code;
   } catch (const group::PutOut& out) {
-    if (ending.exit_code == train::kAgain) std::fprintf(stderr, "sinew-worker: %s; joining anew\n", out.what());
+    if (ending.exit_code == kAnotherLife) std::fprintf(stderr, "sinew-worker: %s; joining anew\n", out.what());
     return ending.exit_code;
   }
 }

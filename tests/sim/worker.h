@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/exit_code.h"
 #include "base/process.h"
 #include "checkpoint/faulty_disk.h"
 #include "cluster/conversation.h"

@@ -8,7 +8,6 @@ namespace sinew::sim {
 namespace {
 
 constexpr double kWordSeconds = 2, kNewsSeconds = 10, kFirstPause = 0.02, kLongestPause = 0.25;  // as the Client's
-constexpr int kAnotherLife = 76, kLeft = 75, kTrainingError = 1;
 
 }  // namespace
 
@@ -39,7 +38,7 @@ void Worker::guarded(const Event& event) {
   try {
     event();
   } catch (const group::PutOut& ended) {
-    end_life({finished_ ? static_cast<int>(*finished_) : leaving_ ? kLeft : kAnotherLife, 0}, ended.what());
+    end_life({finished_ ? static_cast<int>(*finished_) : leaving_ ? kResumable : kAnotherLife, 0}, ended.what());
   } catch (const Error& error) {
     if (stage_ != Stage::joining)  // who comes when the run is over is told so
       scene_.judge.complain("process " + std::to_string(pid) + ": " + error.what());

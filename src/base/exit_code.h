@@ -1,0 +1,16 @@
+// Exit codes of the two programs, the same for every command (docs/reference/exit-codes.md).
+#pragma once
+
+namespace sinew {
+
+enum ExitCode {
+  kDone = 0,
+  kTrainingError = 1,
+  kUsage = 2,
+  kBudget = 3,
+  kCheckFailed = 4,
+  kResumable = 75,    // stopped or preempted after a checkpoint
+  kAnotherLife = 76,  // of a worker, to who keeps it: this life in the group is over, begin another
+};
+
+}  // namespace sinew
