@@ -24,6 +24,9 @@ struct UsageError : Error {
 // read.
 std::optional<spec::Job> load_job(const std::string& path, const std::vector<std::string>& overrides);
 
+// runs/<job>/<utc>-<id>, of this instant; not made yet.
+std::string new_run_directory(const std::string& job_name);  // train.cpp
+
 // True when the arguments ask for help, which is then printed.
 bool print_help_if_asked(const Arguments& arguments, const char* help);
 

@@ -61,12 +61,13 @@ int dispatch(const std::string& name, const Arguments& arguments) {
 }  // namespace sinew::cli
 
 int main(int argc, char** argv) {
+  using namespace sinew;
   using namespace sinew::cli;
   const Arguments words(argv + 1, argv + argc);
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") return print_help();
   try {
     return dispatch(words[0], Arguments(words.begin() + 1, words.end()));
-  } catch (const sinew::Error& error) {
+  } catch (const Error& error) {
     std::fprintf(stderr, "sinew %s: %s\n", words[0].c_str(), error.what());
     if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", error.hint.c_str());
     return dynamic_cast<const UsageError*>(&error) != nullptr ? kUsage : kTrainingError;

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <csignal>
 
-
 namespace sinew::cli {
 namespace {
 

@@ -110,14 +110,6 @@ Words parse(const Arguments& arguments, const std::string& command) {
   return words;
 }
 
-std::string new_run_directory(const std::string& job_name) {
-  uint64_t entropy = static_cast<uint64_t>(system_clock().wall_seconds() * 1e6);
-  entropy = random_key({entropy, static_cast<uint64_t>(getpid())}).value;
-  char id[8];
-  std::snprintf(id, sizeof id, "%04llx", static_cast<unsigned long long>(entropy & 0xFFFF));
-  return "runs/" + job_name + "/" + utc_compact(system_clock().wall_seconds()) + "-" + id;
-}
-
 std::string as_given(const std::string& path, const std::vector<std::string>& overrides) {
   std::string text = read_text(system_disk(), path);
   for (const std::string& override_text : overrides) text += "# override: " + override_text + "\n";
@@ -195,6 +187,14 @@ void check_words(const Words& words) {
 }
 
 }  // namespace
+
+std::string new_run_directory(const std::string& job_name) {
+  uint64_t entropy = static_cast<uint64_t>(system_clock().wall_seconds() * 1e6);
+  entropy = random_key({entropy, static_cast<uint64_t>(getpid())}).value;
+  char id[8];
+  std::snprintf(id, sizeof id, "%04llx", static_cast<unsigned long long>(entropy & 0xFFFF));
+  return "runs/" + job_name + "/" + utc_compact(system_clock().wall_seconds()) + "-" + id;
+}
 
 int run_train(const Arguments& arguments) {
   if (print_help_if_asked(arguments, kTrainHelp)) return kDone;

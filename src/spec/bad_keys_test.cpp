@@ -21,7 +21,7 @@ const BadFile kFiles[] = {
     {"nothing_close",
      std::string(kData) + "zebra: 1\n",
      {"job:2:1: unknown key 'zebra' / keys at the top: name, model, loss, data, trainer, optimizer, scheduler, "
-      "checkpoint, early_stopping, objective, logging, budget, workers"}},
+      "checkpoint, early_stopping, objective, logging, budget, tune, workers"}},
     {"dotted_key",
      std::string(kData) + "optimizer.lr: 0.1\n",
      {"job:2:1: unknown key 'optimizer.lr' / dotted keys are for the command line: write the sections as indented "

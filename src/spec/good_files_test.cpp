@@ -62,7 +62,7 @@ TEST(GoodFiles, GiveEveryValueOfTheTableJob) {
 }
 
 TEST(GoodFiles, SurviveWritingAndReading) {
-  for (const char* name : {"digits", "table", "photos", "text"}) {
+  for (const char* name : {"digits", "table", "photos", "text", "search"}) {
     const Job job = good(read_file(std::string("tests/jobs/") + name + ".yaml"));
     EXPECT_EQ(good(to_yaml(job)), job) << name;
   }

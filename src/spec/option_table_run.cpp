@@ -92,4 +92,29 @@ std::vector<Option> workers_options() {
   };
 }
 
+std::vector<Option> tune_options() {
+  using T = TuneOptions;
+  constexpr auto tune = &Job::tune;
+  return {
+      {"tune.search", at<tune, &T::search>(), search(),
+       "the options that `sinew tune` varies, each with a range or a list of values", "nothing is varied"},
+      {"tune.trials", at<tune, &T::trials>(), whole(1, 1e6), "trainings in all", "", kTune,
+       "n_trials num_samples max_trials"},
+      {"tune.parallel", at<tune, &T::parallel>(), whole(1, 4096),
+       "trainings side by side; auto: as many as the machine has cores for", "", kTune, "n_jobs max_concurrent_trials"},
+      {"tune.sampler", at<tune, &T::sampler>(),
+       choice({"auto", "random", "grid", "sobol", "tpe", "gp", "trust_region", "cmaes"}), "who suggests the next trial",
+       "", kTune, "search_alg algorithm"},
+      {"tune.stopper", at<tune, &T::stopper>(), choice({"auto", "none", "asha", "hyperband", "median", "curve"}),
+       "who pauses or stops trials that do not promise much", "", kTune, "pruner trial_scheduler"},
+      {"tune.monitor", at<tune, &T::monitor>(), metric(true),
+       "the metric that is searched for; auto: the objective's, else checkpoint.monitor", "", kTune},
+      {"tune.mode", at<tune, &T::mode>(), choice({"auto", "min", "max"}), "whether a small or a large value is better",
+       "", kTune},
+      {"tune.seed", at<tune, &T::seed>(), whole(0, 18446744073709551615.0), "the suggestions' own", "", kTune},
+      {"tune.time", at<tune, &T::seconds>(), time(), "begin no trial after this time; those that run end", "no limit",
+       kTune, "timeout"},
+  };
+}
+
 }  // namespace sinew::spec

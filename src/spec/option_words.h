@@ -49,6 +49,9 @@ inline Type interval() {
 inline Type objective() {
   return {.kind = Kind::objective};
 }
+inline Type search() {
+  return {.kind = Kind::search};
+}
 inline Type metric(bool may_be_auto) {
   return {.kind = Kind::metric, .auto_metric = may_be_auto};
 }
@@ -109,6 +112,7 @@ inline const Effect kRmsprop = {"optimizer.name", {"rmsprop"}};
 inline const Effect kStep = {"scheduler.name", {"step"}};
 inline const Effect kToAnEnd = {"scheduler.name", {"cosine", "linear"}};
 inline const Effect kRamp = {"trainer.batch_size_ramp", {}};
+inline const Effect kTune = {"tune.search", {}};
 inline const Effect kEarly = {"early_stopping.monitor", {}};
 
 // A schedule of the learning rate must not depend on the clock: the same job would give another model.
@@ -123,5 +127,6 @@ namespace sinew::spec {
 
 std::vector<Option> run_options();  // option_table_run.cpp
 std::vector<Option> workers_options();
+std::vector<Option> tune_options();
 
 }  // namespace sinew::spec

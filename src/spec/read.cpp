@@ -5,6 +5,7 @@
 #include "spec/options.h"
 #include "spec/overrides.h"
 #include "spec/rules.h"
+#include "spec/search.h"
 #include "spec/spec.h"
 #include "spec/tree.h"
 #include "spec/values.h"
@@ -100,6 +101,39 @@ std::vector<Problem> in_order(std::vector<Finding> findings, std::string_view fi
   return problems;
 }
 
+constexpr size_t kMostProbes = 1000;
+
+Place place_of_parameter(Node& root, const std::string& key) {
+  Node* tune = root.find("tune");
+  Node* search = tune == nullptr ? nullptr : tune->find("search");
+  if (search == nullptr) return {};
+  for (const Entry& entry : search->entries) {
+    if (entry.key == key) return entry.place;
+  }
+  return search->place;
+}
+
+// What a study may try must be a good job too: the rules between options, at the edges of each parameter.
+std::vector<Finding> check_search(const Node& file, Node& root, const Job& job,
+                                  const std::vector<std::string>& overrides, const Environment& environment) {
+  std::vector<Finding> found;
+  const std::vector<SearchProbe> probes = probes_of(job.tune.search);
+  for (size_t i = 0; i < std::min(probes.size(), kMostProbes); ++i) {
+    std::vector<std::string> words = overrides;
+    words.insert(words.end(), probes[i].overrides.begin(), probes[i].overrides.end());
+    Node probed = file;
+    JobReader reader(environment);
+    apply_overrides(probed, words, reader.findings);
+    reader.read_section("", probed);
+    for (Finding& finding : check_rules(reader.job, reader.given)) reader.findings.push_back(std::move(finding));
+    if (reader.findings.empty()) continue;
+    found.push_back({place_of_parameter(root, job.tune.search[probes[i].at].key),
+                     "tune.search: with " + listed(probes[i].overrides) + ": " + reader.findings[0].what,
+                     reader.findings[0].hint});
+  }
+  return found;
+}
+
 }  // namespace
 
 Reading read_job(std::string_view yaml, std::string_view file_name, const std::vector<std::string>& overrides,
@@ -120,11 +154,13 @@ Reading read_job(std::string_view yaml, std::string_view file_name, const std::v
   Node root;
   root.kind = Node::Kind::map;
   if (is_map) root = std::move(*tree.root);
+  const Node file = root;
   for (const std::string& key : apply_overrides(root, overrides, findings)) reader.given[key].good = false;
   reader.read_section("", root);
   // Where the text could not be read to its end, a rule would complain about what was only not reached.
   if (tree.complete && is_map) {
     for (Finding& finding : check_rules(reader.job, reader.given)) findings.push_back(std::move(finding));
+    if (findings.empty()) findings = check_search(file, root, reader.job, overrides, environment);
   }
   return {std::move(reader.job), in_order(std::move(findings), file_name, overrides)};
 }

@@ -103,6 +103,24 @@ class JobMaker {
     value = Objective{"val/" + word("abc_", 5), random_.below(2) == 0,
                       random_.normal() * std::pow(10, random_.normal() * 5)};
   }
+  // Each sensible by itself; the rules between options are asked about what it tries as well, so none that they name.
+  void draw(std::vector<SearchParameter>& search) {
+    SearchParameter rate, clip, metric;
+    rate.key = "optimizer.lr";
+    rate.low = 1e-6 * (1 + random_.uniform());
+    rate.high = random_.uniform() + 0.1;
+    rate.log = random_.below(2) == 0;
+    clip.key = "trainer.grad_clip_norm";
+    clip.kind = SearchParameter::Kind::choice;
+    clip.choices = {"0", "0.5", "1e3"};
+    clip.ordered = random_.below(2) == 0;
+    metric.key = "trainer.eval_batch_size";
+    metric.kind = SearchParameter::Kind::whole;
+    metric.high = static_cast<double>(10 + random_.below(1000));
+    metric.step = static_cast<double>(random_.below(10));
+    metric.only_if = {{"trainer.grad_clip_norm", {"0", "1e3"}}};
+    search = {rate, clip, metric};
+  }
   template <typename T>
   void draw(std::vector<T>& values) {
     const Type& type = option_->type;

@@ -43,6 +43,7 @@ struct Rules {
   void pairs(const std::string& key, const std::vector<std::string>& items, const std::string& example);
   void optimizer();
   void workers();
+  void tune();
 };
 
 // An override of one key keeps the file's other keys of the section: say how to drop them.
@@ -177,6 +178,11 @@ void Rules::workers() {
   }
 }
 
+void Rules::tune() {
+  if (!has("tune") || has("tune.search") || !good({"tune", "tune.search"})) return;
+  say(key_of("tune"), "tune varies nothing", "name options below tune.search, or delete the section");
+}
+
 }  // namespace
 
 std::vector<Finding> check_rules(const Job& job, const GivenKeys& given) {
@@ -186,6 +192,7 @@ std::vector<Finding> check_rules(const Job& job, const GivenKeys& given) {
   rules.model();
   rules.optimizer();
   rules.workers();
+  rules.tune();
   return std::move(rules.findings);
 }
 

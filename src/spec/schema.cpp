@@ -3,6 +3,7 @@
 
 #include "spec/amounts.h"
 #include "spec/options.h"
+#include "spec/search.h"
 #include "spec/values.h"
 
 namespace sinew::spec {
@@ -38,6 +39,8 @@ Json string_schema(const std::string& pattern) {
   return {{"type", "string"}, {"pattern", pattern}};
 }
 
+Json search_schema();
+
 Json item_schema(const Option& option) {
   const Type& type = option.type;
   switch (type.kind) {
@@ -61,6 +64,7 @@ Json item_schema(const Option& option) {
            {{{"type", "integer"}, {"minimum", 1}, {"maximum", 999999999999999999}}, string_schema(bytes_pattern())}}};
     case Kind::time: return string_schema(duration_pattern(type.units, false));
     case Kind::objective: return string_schema(objective_pattern());
+    case Kind::search: return search_schema();
   }
   return {};
 }
@@ -81,6 +85,37 @@ Json option_schema(const Option& option) {
   schema["description"] = option.help + (option.unset.empty() ? "" : "; not given: " + option.unset);
   if (is_set(option, Job{})) schema["default"] = default_value(option);
   return schema;
+}
+
+// A range, where the option is one number, or a list of its values.
+Json parameter_schema(const Option& option) {
+  Json value = option_schema(option);
+  value.erase("description");
+  value.erase("default");
+  const Json condition = {{"type", "object"}, {"minProperties", 1}};
+  const Json choices = {{"type", "array"}, {"items", value}, {"minItems", 1}, {"uniqueItems", true}};
+  const auto form = [&](Json properties, std::vector<std::string> required) {
+    properties["if"] = condition;
+    return Json{
+        {"type", "object"}, {"additionalProperties", false}, {"properties", properties}, {"required", required}};
+  };
+  Json forms = {choices, form({{"choices", choices}, {"ordered", {{"type", "boolean"}}}}, {"choices"})};
+  if (takes_range(option)) {
+    const bool whole = option.type.kind == Kind::whole;
+    const Json step = {{"type", whole ? "integer" : "number"}, {"exclusiveMinimum", 0}};
+    const Json end = {{"allOf", {value, {{"type", "number"}}}}};
+    forms.push_back(
+        form({{"low", end}, {"high", end}, {"log", {{"type", "boolean"}}}, {"step", step}}, {"low", "high"}));
+  }
+  return {{"anyOf", forms}};
+}
+
+Json search_schema() {
+  Json properties = Json::object();
+  for (const Option& option : option_table()) {
+    if (is_searchable(option)) properties[option.key] = parameter_schema(option);
+  }
+  return {{"type", "object"}, {"additionalProperties", false}, {"minProperties", 1}, {"properties", properties}};
 }
 
 Json section_schema(const std::string& section) {

@@ -25,6 +25,7 @@ const std::vector<Section>& section_table() {
       {"early_stopping", "Stop when a metric no longer improves"},
       {"logging", "What is written while training"},
       {"budget", "What the training may cost"},
+      {"tune", "What `sinew tune` varies, and how long it searches; a training does not look at it"},
       {"workers", "How many processes train; --workers N says it on the command line"},
   };
   return table;

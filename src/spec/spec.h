@@ -207,6 +207,38 @@ struct WorkersOptions {  // processes of one run; never part of the result
   bool operator==(const WorkersOptions&) const = default;
 };
 
+// One option that a study varies (tune.search): between two ends, or over listed values.
+struct SearchParameter {
+  enum class Kind { real, whole, choice };
+  struct Condition {  // of another parameter, listed before: it must have one of these values
+    std::string key;
+    std::vector<std::string> values;
+    bool operator==(const Condition&) const = default;
+  };
+  std::string key;  // dotted, of an option
+  Kind kind = Kind::real;
+  double low = 0, high = 0;          // both included
+  bool log = false;                  // evenly in the logarithm
+  double step = 0;                   // 0: none
+  std::vector<std::string> choices;  // each as a job file has it: relu, [64, 64]
+  bool ordered = false;              // the choices are in order
+  std::vector<Condition> only_if;    // all must hold, or the option stays as the job has it
+  bool operator==(const SearchParameter&) const = default;
+};
+
+struct TuneOptions {  // sinew tune; never part of one training
+  std::vector<SearchParameter> search;
+  int64_t trials = 50;
+  Auto<int64_t> parallel;        // trials side by side
+  std::string sampler = "auto";  // as tune/ names them
+  std::string stopper = "auto";  // likewise
+  std::string monitor = "auto";  // a metric name; auto: the objective's, else checkpoint.monitor's
+  std::string mode = "auto";     // auto | min | max
+  uint64_t seed = 0;
+  double seconds = 0;  // key tune.time; 0: none
+  bool operator==(const TuneOptions&) const = default;
+};
+
 struct Job {
   std::string name = "job";
   ModelOptions model;
@@ -221,6 +253,7 @@ struct Job {
   LoggingOptions logging;
   BudgetOptions budget;
   WorkersOptions workers;
+  TuneOptions tune;
   bool operator==(const Job&) const = default;
 };
 

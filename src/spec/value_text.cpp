@@ -4,13 +4,12 @@
 #include <cmath>
 
 #include "spec/amounts.h"
+#include "spec/search.h"
 #include "spec/values.h"
 
 namespace sinew::spec {
-namespace {
 
-// Plain where no reader of YAML could take it for anything but this string; else in double quotes.
-std::string quoted(const std::string& text) {
+std::string quoted_text(const std::string& text) {
   const auto is_plain = [](unsigned char letter) {
     return letter < 0x80 &&
            (std::isalnum(letter) != 0 || letter == '_' || letter == '/' || letter == '.' || letter == '-');
@@ -29,6 +28,8 @@ std::string quoted(const std::string& text) {
   return escaped + '"';
 }
 
+namespace {
+
 class Writer {
  public:
   explicit Writer(const Option& option) : option_(option) {}
@@ -37,7 +38,7 @@ class Writer {
     const Kind kind = option_.type.kind;
     if (kind == Kind::interval) return value;
     const bool expands = kind == Kind::text || kind == Kind::path || kind == Kind::name;
-    return quoted(expands ? escape_dollars(value) : value);
+    return quoted_text(expands ? escape_dollars(value) : value);
   }
   std::string write(bool value) const { return value ? "true" : "false"; }
   std::string write(int64_t value) const {
@@ -53,6 +54,7 @@ class Writer {
     if (!value) return "";
     return value->metric + (value->at_least ? " >= " : " <= ") + number_text(value->value);
   }
+  std::string write(const std::vector<SearchParameter>& search) const { return search_text(search); }
   template <typename T>
   std::string write(const std::vector<T>& values) const {
     std::string text;
@@ -115,6 +117,7 @@ std::string item_expectation(const Option& option) {
     case Kind::bytes: return "a size in bytes";
     case Kind::time: return "a time in " + spaced(type.units);
     case Kind::objective: return "a metric, '>=' or '<=', and a number";
+    case Kind::search: return "options, each with a range or a list";
   }
   return "";
 }
@@ -137,6 +140,7 @@ std::string example(const Option& option) {
       case Kind::metric: return "val/loss";
       case Kind::time: return "2h";
       case Kind::objective: return "val/accuracy >= 0.92";
+      case Kind::search: return "{optimizer.lr: {low: 1e-4, high: 1e-1, log: true}}";
       case Kind::whole: return number_text(std::clamp(4.0, option.type.range.low, option.type.range.high));
       case Kind::number: return number_text(option.type.range.holds(0.1) ? 0.1 : option.type.range.high);
       default: return "price";

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "spec/amounts.h"
+#include "spec/search.h"
 
 namespace sinew::spec {
 namespace {
@@ -97,6 +98,11 @@ class Reader {
     if (!is_string_node(node)) return wrong(node);
     value = parse_objective(node.text);
     return value ? true : wrong(node);
+  }
+
+  bool read(const Node& node, std::vector<SearchParameter>& search) {
+    search.clear();
+    return read_search(node, environment_, search, findings_);
   }
 
   template <typename T>

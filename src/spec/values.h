@@ -24,6 +24,9 @@ std::string item_expectation(const Option& option);  // of one item, for lists
 // A value that would be accepted: "64".
 std::string example(const Option& option);
 
+// Plain where no reader of YAML could take it for anything but this string; else in double quotes.
+std::string quoted_text(const std::string& text);
+
 // ---- ${NAME} -------------------------------------------------------------------------------------------------------
 
 struct Expanded {

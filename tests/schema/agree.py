@@ -24,7 +24,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What the program says when a rule between options, or the environment, is at fault.
 BETWEEN_OPTIONS = re.compile(
     r"has no effect|names no file|has both a path and|stands without|^[^/]*the format \w+ needs|leave nothing of train"
-    r"|begins with the larger factor|needs a momentum above 0|not name=value|not pattern=factor|, but the model is|environment variable \w+ is not set|, from '"
+    r"|begins with the larger factor|needs a momentum above 0|not name=value|not pattern=factor|, but the model is|more than workers\.max|tune varies nothing|tune\.search: with |not below high|step is larger|can not begin at|does not go with log"
+    r"|is not a parameter above|only listed values can be a condition|is not among the choices|if needs |environment variable \w+ is not set|, from '"
 )
 
 PROBES = [
@@ -41,14 +42,23 @@ PROBES = [
     " val/loss <= 1 ", "val/loss<=1 x", [], [1], [0], [1, 2], [1.5, 2], [0.5, 0.25], [1, 2, 3], [0.9, 0.999], [0, 1],
     ["a"], ["a", "b"], ["no"], [""], [None], [True], [[1]], ["a", 1], [1] * 64, [1] * 65, [1e7], {}, {"a": 1},
     {"name": "sgd"}, {"name": "cnn"}, {"path": "x"}, {"path": 5}, {"images": "a", "labels": "b"}, {"val": 0.1},
-    {"threads": 3}, {"memory": "1GiB"}, {"monitor": "val/loss"},
+    {"threads": 3}, {"low": 1, "high": 2}, {"low": 0.5, "high": 1.5, "log": True},
+    {"low": 1, "high": 2, "step": 0.5}, {"low": 2, "high": 64, "step": 2}, {"low": 1}, {"choices": [1, 2]}, {"choices": [[1], [2, 3]]},
+    {"choices": ["relu", "gelu"], "ordered": True}, {"choices": []}, {"choices": [1], "low": 1}, ["relu", "tanh"], [[64], [32, 32]], [1, 1],
+    {"low": 1, "high": 2, "if": {}}, {"low": 1, "high": 2, "if": 3}, {"optimizer.lr": [0.1, 0.2]}, {"optimizer.lr": 3}, {"nothing": [1]}, {"memory": "1GiB"}, {"monitor": "val/loss"},
 ]
+
+
+# Of all options a search can vary, some of each kind; else nearly all probes would be these.
+SEARCHED = ("optimizer.lr", "trainer.batch_size", "trainer.shards", "model.activation", "model.hidden", "data.train.path")
 
 
 def leaves(schema, path=()):
     """Every key path of the schema, sections and options."""
     for branch in [schema] + schema.get("anyOf", []):
         for key, below in branch.get("properties", {}).items():
+            if path == ("tune", "search") and key not in SEARCHED:
+                continue
             yield path + (key,)
             yield from leaves(below, path + (key,))
 
@@ -154,7 +164,7 @@ def main():
             if counts["disagree"] <= 20:
                 print(f"schema {'accepts' if valid else 'refuses'}, program {'accepts' if accepted else 'refuses'}: "
                       f"{as_yaml(instance)[:200]}\n{text}")
-    for name in ("digits", "table", "photos", "text"):
+    for name in ("digits", "table", "photos", "text", "search"):
         done = subprocess.run([options.sinew, "validate", str(ROOT / "tests/jobs" / f"{name}.yaml")], env={})
         if done.returncode != 0:
             sys.exit(f"{name}.yaml is refused")

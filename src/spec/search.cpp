@@ -1,0 +1,323 @@
+#include "spec/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "spec/amounts.h"
+#include "spec/values.h"
+
+namespace sinew::spec {
+namespace {
+
+using Form = SearchParameter::Kind;
+
+const std::vector<std::string> kKeys = {"low", "high", "log", "step", "choices", "ordered", "if"};
+
+// The node as it would be written in a job file, on one line.
+std::string flow_text(const Node& node) {
+  if (node.kind == Node::Kind::list) {
+    std::string text;
+    for (const Node& item : node.items) text += (text.empty() ? "" : ", ") + flow_text(item);
+    return "[" + text + "]";
+  }
+  return is_string_node(node) ? quoted_text(node.text) : node.text;
+}
+
+// One parameter of the map.
+class ParameterReader {
+ public:
+  ParameterReader(const Option& option, const Environment& environment, const std::vector<SearchParameter>& before,
+                  std::vector<Finding>& findings)
+      : option_(option), environment_(environment), before_(before), findings_(findings) {
+    parameter_.key = option.key;
+  }
+
+  std::optional<SearchParameter> read(const Node& node) {
+    if (node.broken) return std::nullopt;
+    bool good = true;
+    if (node.kind == Node::Kind::list) {
+      good = read_choices(node);
+    } else if (node.kind == Node::Kind::map) {
+      good = read_map(node);
+    } else {
+      good =
+          say(node.place, "tune.search: " + option_.key + " needs a range or a list, got " + described(node), form());
+    }
+    return good ? std::optional(std::move(parameter_)) : std::nullopt;
+  }
+
+ private:
+  bool say(Place place, std::string what, std::string hint) {
+    findings_.push_back({place, std::move(what), std::move(hint)});
+    return false;
+  }
+
+  std::string form() const {
+    const std::string value = example(option_);
+    const std::string list = "'" + option_.key + ": [" + value + ", ...]'";
+    if (!takes_range(option_)) return "list what to try: " + list;
+    return "write '" + option_.key + ": {low: ..., high: ...}', or list what to try: " + list;
+  }
+
+  bool read_map(const Node& node) {
+    bool good = true;
+    for (const Entry& entry : node.entries) {
+      if (std::ranges::find(kKeys, entry.key) != kKeys.end()) continue;
+      const std::string meant = did_you_mean(entry.key, kKeys);
+      meant_.insert(meant);
+      good = say(entry.place, "unknown key " + shown(entry.key) + " in tune.search: " + option_.key,
+                 meant.empty() ? "keys here: " + listed(kKeys) : "did you mean '" + meant + "'?");
+    }
+    const Node* choices = find(node, "choices");
+    good = (choices != nullptr ? read_listed(node, *choices) : read_range(node)) && good;
+    if (const Node* condition = find(node, "if")) good = read_condition(*condition) && good;
+    return good;
+  }
+
+  static const Node* find(const Node& node, std::string_view key) { return const_cast<Node&>(node).find(key); }
+
+  bool read_flag(const Node& node, const char* key, bool& value) {
+    const Node* flag = find(node, key);
+    if (flag == nullptr) return true;
+    if (flag->broken) return false;
+    if (!is_true_or_false(*flag))
+      return say(flag->place, std::string(key) + " needs true or false, got " + described(*flag),
+                 "write " + std::string(key) + ": true");
+    value = flag->text == "true";
+    return true;
+  }
+
+  bool refuse(const Node& node, std::initializer_list<const char*> keys, const std::string& why) {
+    bool good = true;
+    for (const char* key : keys) {
+      if (const Node* found = find(node, key)) good = say(found->place, std::string(key) + why, "delete it");
+    }
+    return good;
+  }
+
+  // ---- a list of values
+
+  bool read_listed(const Node& node, const Node& choices) {
+    bool good = refuse(node, {"low", "high", "log", "step"}, " stands beside choices");
+    good = read_flag(node, "ordered", parameter_.ordered) && good;
+    return read_choices(choices) && good;
+  }
+
+  bool read_choices(const Node& node) {
+    parameter_.kind = Form::choice;
+    if (node.broken) return false;
+    if (node.kind != Node::Kind::list) return say(node.place, "choices needs a list, got " + described(node), form());
+    if (node.items.empty()) return say(node.place, "tune.search: " + option_.key + " has nothing to try", form());
+    bool good = true;
+    for (const Node& item : node.items) {
+      good = fits(item) && good;
+      const std::string text = flow_text(item);
+      if (std::ranges::find(parameter_.choices, text) != parameter_.choices.end())
+        good = say(item.place, text + " is listed twice", "keep one of them");
+      parameter_.choices.push_back(text);
+    }
+    return good;
+  }
+
+  // Judged by the option itself, as if it stood in its section.
+  bool fits(const Node& value) {
+    Job scratch;
+    return read_value(option_, value, environment_, scratch, findings_);
+  }
+
+  // ---- a range
+
+  bool read_range(const Node& node) {
+    parameter_.kind = option_.type.kind == Kind::whole ? Form::whole : Form::real;
+    if (!takes_range(option_))
+      return say(node.place, "tune.search: " + option_.key + " can not have a range: it takes " + expectation(option_),
+                 form());
+    bool good = refuse(node, {"ordered"}, " is for choices: a range is in order");
+    good = read_flag(node, "log", parameter_.log) && good;
+    good = read_end(node, "low", parameter_.low) && good;
+    good = read_end(node, "high", parameter_.high) && good;
+    good = read_step(node) && good;
+    return good && check_range(node.place);
+  }
+
+  bool read_end(const Node& node, const char* key, double& value) {
+    const Node* end = find(node, key);
+    if (end == nullptr && meant_.contains(key)) return false;  // it was said already
+    if (end == nullptr) return say(node.place, "tune.search: " + option_.key + " has no " + key, form());
+    if (!fits(*end)) return false;
+    const auto number = is_number_node(*end) ? parse_number(end->text) : std::nullopt;
+    if (!number) return say(end->place, std::string(key) + " must be a number, got " + described(*end), form());
+    value = *number;
+    return true;
+  }
+
+  bool read_step(const Node& node) {
+    const Node* step = find(node, "step");
+    if (step == nullptr) return true;
+    const auto number = !step->broken && is_number_node(*step) ? parse_number(step->text) : std::nullopt;
+    const bool whole = option_.type.kind == Kind::whole;
+    if (!number || !(*number > 0) || (whole && *number != std::floor(*number)))
+      return say(step->place,
+                 std::string("step needs a ") + (whole ? "whole " : "") + "number above 0, got " + described(*step),
+                 "for example step: " + std::string(whole ? "2" : "0.1"));
+    parameter_.step = *number;
+    return true;
+  }
+
+  bool check_range(Place place) {
+    const SearchParameter& p = parameter_;
+    if (p.low >= p.high)
+      return say(place, "low is " + number_text(p.low) + ", not below high: " + number_text(p.high),
+                 "write the smaller one as low");
+    if (p.log && p.low <= 0)
+      return say(place, "a search in the logarithm can not begin at " + number_text(p.low),
+                 "choose a low above 0, or leave log out");
+    if (p.log && p.step > 0) return say(place, "step does not go with log", "keep one of the two");
+    if (p.step > p.high - p.low) return say(place, "step is larger than the range", "choose a smaller one");
+    return true;
+  }
+
+  // ---- when it is there at all
+
+  bool read_condition(const Node& node) {
+    const std::string hint = "write 'if: {optimizer.name: [sgd]}', by a parameter above this one";
+    if (node.broken) return false;
+    if (node.kind != Node::Kind::map || node.entries.empty())
+      return say(node.place, "if needs other parameters with values, got " + described(node), hint);
+    bool good = true;
+    for (const Entry& entry : node.entries) good = read_parent(entry, hint) && good;
+    return good;
+  }
+
+  bool read_parent(const Entry& entry, const std::string& hint) {
+    const auto parent = std::ranges::find(before_, entry.key, &SearchParameter::key);
+    if (parent == before_.end())
+      return say(entry.place, shown(entry.key) + " is not a parameter above " + option_.key, hint);
+    if (parent->kind != Form::choice)
+      return say(entry.place, entry.key + " has a range: only listed values can be a condition", "list its values");
+    if (entry.value.broken) return false;
+    const bool one = entry.value.kind == Node::Kind::scalar;
+    const std::vector<Node> values = one ? std::vector<Node>{entry.value} : entry.value.items;
+    if (values.empty() || entry.value.kind == Node::Kind::map)
+      return say(entry.value.place, "if needs values of " + entry.key, hint);
+    SearchParameter::Condition condition{entry.key, {}};
+    bool good = true;
+    for (const Node& value : values) {
+      condition.values.push_back(flow_text(value));
+      if (std::ranges::find(parent->choices, condition.values.back()) == parent->choices.end())
+        good = say(value.place, condition.values.back() + " is not among the choices of " + entry.key,
+                   "they are " + listed(parent->choices));
+    }
+    parameter_.only_if.push_back(std::move(condition));
+    return good;
+  }
+
+  const Option& option_;
+  const Environment& environment_;
+  const std::vector<SearchParameter>& before_;
+  std::vector<Finding>& findings_;
+  SearchParameter parameter_;
+  std::set<std::string> meant_;  // keys that were misspelt
+};
+
+std::string key_hint_for(const std::string& key) {
+  std::vector<std::string> known;
+  for (const Option& option : option_table()) {
+    if (is_searchable(option)) known.push_back(option.key);
+  }
+  const std::string meant = did_you_mean(key, known);
+  return meant.empty() ? "give the dotted key of an option, such as optimizer.lr" : "did you mean '" + meant + "'?";
+}
+
+std::string values_text(const std::vector<std::string>& values) {
+  return "[" + listed(values) + "]";
+}
+
+std::string parameter_text(const SearchParameter& parameter) {
+  std::string text;
+  if (parameter.kind == Form::choice) {
+    if (parameter.only_if.empty() && !parameter.ordered) return values_text(parameter.choices);
+    text = "choices: " + values_text(parameter.choices) + (parameter.ordered ? ", ordered: true" : "");
+  } else {
+    text = "low: " + number_text(parameter.low) + ", high: " + number_text(parameter.high);
+    if (parameter.log) text += ", log: true";
+    if (parameter.step > 0) text += ", step: " + number_text(parameter.step);
+  }
+  std::string condition;
+  for (const auto& [key, values] : parameter.only_if)
+    condition += (condition.empty() ? "" : ", ") + key + ": " + values_text(values);
+  return "{" + text + (condition.empty() ? "" : ", if: {" + condition + "}") + "}";
+}
+
+// Overrides under which the parameter is there.
+void meet_conditions(const std::vector<SearchParameter>& search, const SearchParameter& parameter,
+                     std::vector<std::string>& overrides) {
+  for (const auto& [key, values] : parameter.only_if) {
+    meet_conditions(search, *std::ranges::find(search, key, &SearchParameter::key), overrides);
+    const std::string text = key + "=" + values.front();
+    if (std::ranges::find(overrides, text) == overrides.end()) overrides.push_back(text);
+  }
+}
+
+}  // namespace
+
+bool takes_range(const Option& option) {
+  return !option.is_list() && option.type.choices.empty() &&
+         (option.type.kind == Kind::whole || option.type.kind == Kind::number);
+}
+
+bool is_searchable(const Option& option) {
+  return option.key != "name" && option.section() != "tune";
+}
+
+bool read_search(const Node& node, const Environment& environment, std::vector<SearchParameter>& search,
+                 std::vector<Finding>& findings) {
+  if (node.broken) return false;
+  if (node.kind != Node::Kind::map || node.entries.empty()) {
+    findings.push_back({node.place, "tune.search needs options and what to try of each, got " + described(node),
+                        "for example 'search: {optimizer.lr: {low: 1e-4, high: 1e-1, log: true}}'"});
+    return false;
+  }
+  bool good = true;
+  for (const Entry& entry : node.entries) {
+    const Option* option = find_option(entry.key);
+    if (option == nullptr || !is_searchable(*option)) {
+      findings.push_back(
+          {entry.place,
+           "tune.search can not vary " + shown(entry.key) + (option == nullptr ? ": there is no such option" : ""),
+           key_hint_for(entry.key)});
+      good = false;
+      continue;
+    }
+    auto parameter = ParameterReader(*option, environment, search, findings).read(entry.value);
+    good = parameter.has_value() && good;
+    if (parameter) search.push_back(std::move(*parameter));
+  }
+  return good;
+}
+
+std::string search_text(const std::vector<SearchParameter>& search) {
+  std::string text;
+  for (const SearchParameter& parameter : search)
+    text += (text.empty() ? "" : ", ") + parameter.key + ": " + parameter_text(parameter);
+  return "{" + text + "}";
+}
+
+std::vector<SearchProbe> probes_of(const std::vector<SearchParameter>& search) {
+  std::vector<SearchProbe> probes;
+  for (size_t i = 0; i < search.size(); ++i) {
+    const SearchParameter& parameter = search[i];
+    std::vector<std::string> values = parameter.choices;
+    if (parameter.kind != Form::choice) values = {number_text(parameter.low), number_text(parameter.high)};
+    for (const std::string& value : values) {
+      SearchProbe probe{i, {}};
+      meet_conditions(search, parameter, probe.overrides);
+      probe.overrides.push_back(parameter.key + "=" + value);
+      probes.push_back(std::move(probe));
+    }
+  }
+  return probes;
+}
+
+}  // namespace sinew::spec

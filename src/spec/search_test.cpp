@@ -1,0 +1,111 @@
+// tune.search: what is read, what is refused, and where.
+#include "spec/search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "spec/expect_problems.h"
+
+namespace sinew::spec {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::string kJob = "data: {train: x.csv, format: csv, columns: {target: y}}\n";
+
+Reading read(const std::string& search) {
+  return read_job(kJob + "tune:\n  search:\n" + search, "job.yaml");
+}
+
+std::string first_problem(const std::string& search) {
+  const Reading reading = read(search);
+  return reading.problems.empty() ? "" : to_string(reading.problems[0]);
+}
+
+TEST(Search, ReadsRangesListsAndConditions) {
+  const Reading reading = read(
+      "    optimizer.name: [sgd, adamw]\n"
+      "    optimizer.lr: {low: 1e-4, high: 0.1, log: true}\n"
+      "    optimizer.momentum: {low: 0, high: 0.9, step: 0.1, if: {optimizer.name: sgd}}\n"
+      "    trainer.batch_size: {choices: [32, 64, 128], ordered: true}\n"
+      "    model.hidden: [[64], [128, 64]]\n"
+      "    optimizer.weight_decay: {low: 0, high: 0.1}\n");
+  ASSERT_TRUE(reading.problems.empty()) << to_string(reading.problems[0]);
+  const auto& search = reading.job.tune.search;
+  ASSERT_EQ(search.size(), 6U);
+  EXPECT_THAT(search[0].choices, ElementsAre("sgd", "adamw"));
+  EXPECT_EQ(search[1].kind, SearchParameter::Kind::real);
+  EXPECT_TRUE(search[1].log);
+  EXPECT_EQ(search[1].low, 1e-4);
+  ASSERT_EQ(search[2].only_if.size(), 1U);
+  EXPECT_THAT(search[2].only_if[0].values, ElementsAre("sgd"));
+  EXPECT_TRUE(search[3].ordered);
+  EXPECT_THAT(search[4].choices, ElementsAre("[64]", "[128, 64]"));
+}
+
+// Each with its line and column, and what to try.
+TEST(Search, RefusesWhatMakesNoSense) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"    optimizer.lrr: [1]\n",
+       "job.yaml:4:5: tune.search can not vary 'optimizer.lrr': there is no such option / did "
+       "you mean 'optimizer.lr'?"},
+      {"    tune.trials: [1, 2]\n", "job.yaml:4:5: tune.search can not vary 'tune.trials'"},
+      {"    optimizer.lr: 5\n", "job.yaml:4:19: tune.search: optimizer.lr needs a range or a list, got the number 5"},
+      {"    optimizer.lr: []\n", "job.yaml:4:19: tune.search: optimizer.lr has nothing to try"},
+      {"    optimizer.lr: {low: 0.1}\n", "optimizer.lr has no high"},
+      {"    optimizer.lr: {low: 0.1, high: 0.1}\n", "low is 0.1, not below high: 0.1"},
+      {"    optimizer.lr: {low: 0.1, high: -1}\n", "job.yaml:4:36: optimizer.lr is -1, but must be a number above 0"},
+      {"    optimizer.lr: {low: 0.1, hihg: 1}\n", "job.yaml:4:30: unknown key 'hihg' in tune.search: optimizer.lr"},
+      {"    optimizer.weight_decay: {low: 0, high: 1, log: true}\n", "a search in the logarithm can not begin at 0"},
+      {"    optimizer.lr: {low: 0.1, high: 1, log: 3}\n", "log needs true or false, got the number 3"},
+      {"    optimizer.lr: {low: 0.1, high: 1, step: 2}\n", "step is larger than the range"},
+      {"    trainer.batch_size: {low: 1, high: 9, step: 0.5}\n", "step needs a whole number above 0"},
+      {"    model.activation: {low: 1, high: 2}\n", "model.activation can not have a range: it takes one of relu"},
+      {"    model.activation: [relu, gleu]\n",
+       "job.yaml:4:30: model.activation can not be 'gleu' / did you mean 'gelu'?"},
+      {"    model.activation: [relu, relu]\n", "relu is listed twice"},
+      {"    model.activation: {choices: [relu], low: 1}\n", "low stands beside choices"},
+      {"    optimizer.momentum: {low: 0, high: 0.9, if: {optimizer.name: sgd}}\n",
+       "'optimizer.name' is not a parameter above optimizer.momentum"},
+      {"    optimizer.name: [sgd, adam]\n    optimizer.momentum: {low: 0, high: 0.9, if: {optimizer.name: adamw}}\n",
+       "adamw is not among the choices of optimizer.name / they are sgd, adam"},
+      {"    optimizer.momentum: {low: 0, high: 0.9}\n",
+       "job.yaml:4:5: tune.search: with optimizer.momentum=0: optimizer.momentum has no effect with optimizer.name: "
+       "adamw"},
+      {"    workers.min: [1, 2]\n", "with workers.min=2: workers.min is 2, more than workers.max"},
+  };
+  for (const auto& [text, problem] : cases) EXPECT_THAT(first_problem(text), HasSubstr(problem)) << text;
+}
+
+TEST(Search, NeedsSomethingToVary) {
+  const auto said = [](const std::string& tune) {
+    const Reading reading = read_job(kJob + tune, "job.yaml");
+    return reading.problems.empty() ? "" : to_string(reading.problems[0]);
+  };
+  EXPECT_THAT(said("tune: {trials: 3}\n"), HasSubstr("job.yaml:2:1: tune varies nothing"));
+  EXPECT_THAT(said("tune: {search: {}}\n"), HasSubstr("tune.search needs options and what to try of each"));
+  EXPECT_THAT(said("tune: {search: [a]}\n"), HasSubstr("tune.search needs options"));
+}
+
+TEST(Search, OverridingWhatIsVariedIsRefused) {
+  const std::string yaml = kJob + "tune: {search: {optimizer.lr: [0.1, 0.2]}}\n";
+  const Reading reading = read_job(yaml, "job.yaml", {"optimizer.lr=0.3"});
+  ASSERT_FALSE(reading.problems.empty());
+  EXPECT_THAT(to_string(reading.problems[0]), HasSubstr("it undoes 'optimizer.lr=0.3'"));
+}
+
+TEST(Search, TextReadsBack) {
+  const std::string text =
+      "{optimizer.name: [sgd, adamw], optimizer.lr: {low: 1e-04, high: 0.1, log: true}, model.hidden: [[64], [128, "
+      "64]], "
+      "optimizer.momentum: {low: 0, high: 0.9, step: 0.1, if: {optimizer.name: [sgd]}}, trainer.batch_size: {choices: "
+      "[32, 64], ordered: true}}";
+  const Reading reading = read_job(kJob + "tune: {search: " + text + "}\n", "job.yaml");
+  ASSERT_TRUE(reading.problems.empty()) << to_string(reading.problems[0]);
+  const std::string written = search_text(reading.job.tune.search);
+  EXPECT_EQ(read_job(kJob + "tune: {search: " + written + "}\n", "job.yaml").job, reading.job) << written;
+}
+
+}  // namespace
+}  // namespace sinew::spec
