@@ -1,4 +1,6 @@
 // to_yaml: every option that has an effect on this job, with its value; the others as comments.
+#include <algorithm>
+
 #include "spec/options.h"
 #include "spec/values.h"
 
@@ -12,8 +14,16 @@ std::string comment(const std::string& text) {
   return line;
 }
 
+// Where a study varies what an option depends on, the option may have no effect on some trials: left at its default it
+// is not written, for there it would be refused.
+bool may_be_without_effect(const Option& option, const Job& job) {
+  const bool varied =
+      std::ranges::find(job.tune.search, option.effect.key, &SearchParameter::key) != job.tune.search.end();
+  return varied && value_text(option, job) == value_text(option, Job{});
+}
+
 bool is_written(const Option& option, const Job& job) {
-  return has_effect(option, job) && is_set(option, job);
+  return has_effect(option, job) && is_set(option, job) && !may_be_without_effect(option, job);
 }
 
 class YamlWriter {
@@ -42,7 +52,7 @@ class YamlWriter {
   }
 
   void write_option(const Option& option, const std::string& indent) {
-    if (!has_effect(option, job_)) return;
+    if (!has_effect(option, job_) || may_be_without_effect(option, job_)) return;
     const auto reason = reasons_.find(option.key);
     if (is_set(option, job_)) {
       text_ += indent + option.leaf() + ": " + value_text(option, job_);

@@ -68,7 +68,7 @@ class Docs(unittest.TestCase):
         self.assertEqual(page, commands)
 
     def test_exit_codes_are_those_of_the_code(self):
-        body = re.search(r"enum ExitCode \{(.*?)\};", text_of("src/cli/commands.h"), re.DOTALL).group(1)
+        body = re.search(r"enum ExitCode \{(.*?)\};", text_of("src/base/exit_code.h"), re.DOTALL).group(1)
         codes = set(re.findall(r"= (\d+)", body))
         page = set(re.findall(r"^\| `(\d+)` \|", text_of("docs/reference/exit-codes.md"), re.MULTILINE))
         self.assertLessEqual(codes, page)
