@@ -1,0 +1,12 @@
+// The makers of the samplers and stoppers, for the two visible lists (samplers.cpp, stoppers.cpp). One line a sampler;
+// what it does and whom it follows stands at the top of its file.
+#pragma once
+
+#include "tune/tune.h"
+
+namespace sinew::tune {
+
+std::unique_ptr<Sampler> make_random();  // sampler_random.cpp
+std::unique_ptr<Sampler> make_grid();    // sampler_grid.cpp
+
+}  // namespace sinew::tune
