@@ -8,5 +8,7 @@ namespace sinew::tune {
 
 std::unique_ptr<Sampler> make_random();  // sampler_random.cpp
 std::unique_ptr<Sampler> make_grid();    // sampler_grid.cpp
+std::unique_ptr<Sampler> make_sobol();   // sampler_sobol.cpp
+std::unique_ptr<Sampler> make_tpe();     // sampler_tpe.cpp
 
 }  // namespace sinew::tune

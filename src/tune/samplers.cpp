@@ -10,6 +10,8 @@ namespace {
 constexpr SamplerMaker kSamplers[] = {
     {"random", make_random, "every point as likely as another"},
     {"grid", make_grid, "a lattice over the space, all of it"},
+    {"sobol", make_sobol, "an even cover of the space (scrambled Sobol points)"},
+    {"tpe", make_tpe, "where good trials are dense and bad ones are not; any space, any number of trials"},
 };
 
 constexpr int kTries = 32;

@@ -111,8 +111,8 @@ struct StudyOptions {
   Space space;
   std::vector<Direction> directions = {Direction::minimize};
   uint64_t seed = 0;
-  int64_t budget = 0;        // trials planned; 0: not known
-  std::vector<Point> first;  // tried before anything a sampler suggests: the user's defaults, say
+  int64_t budget = 0;             // trials planned; 0: not known
+  std::vector<Point> first = {};  // tried before anything a sampler suggests: the user's defaults, say
 };
 
 struct Report {
@@ -247,5 +247,28 @@ struct StopperMaker {
 };
 std::span<const StopperMaker> stoppers();
 std::unique_ptr<Stopper> make_stopper(const StopperOptions& options);  // throws Error
+
+// ---- the conversation ----------------------------------------------------------------------------------------------
+
+// One side of the conversation of docs/formats/ask-tell.md: a line comes in, a line goes out. Whatever comes in gets
+// exactly one answer; what can not be understood gets {"error": ..., "hint": ...} and changes nothing.
+class AskTell {
+ public:
+  // The answer, without a newline; none: the other side has taken its leave.
+  std::optional<std::string> answer(std::string_view line);
+
+ private:
+  struct Request;
+  std::string dispatch(const Request& request);
+  std::string init(const Request& request);
+  std::string ask(const Request& request);
+  std::string tell(const Request& request);
+  std::string report(const Request& request);
+  Study& study();
+
+  std::optional<Study> study_;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<Stopper> stopper_;
+};
 
 }  // namespace sinew::tune
