@@ -12,6 +12,7 @@ constexpr SamplerMaker kSamplers[] = {
     {"grid", make_grid, "a lattice over the space, all of it"},
     {"sobol", make_sobol, "an even cover of the space (scrambled Sobol points)"},
     {"tpe", make_tpe, "where good trials are dense and bad ones are not; any space, any number of trials"},
+    {"gp", make_gp, "where a Gaussian process expects the most; constraints and several objectives too"},
 };
 
 constexpr int kTries = 32;
