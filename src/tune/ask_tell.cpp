@@ -217,7 +217,7 @@ std::string AskTell::report(const Request& request) {
   const int64_t id = request.whole("id");
   study().report(id, request.number("step"), request.number("value"));
   const Verdict verdict = stopper_->judge(study(), study().trial(id));
-  if (verdict.course == Course::pause) study().pause(id);
+  if (verdict.course == Course::pause) study().pause(id, verdict.estimate);
   std::string out = verdict.course == Course::go_on  ? R"({"stop":false)"
                     : verdict.course == Course::stop ? R"({"stop":true)"
                                                      : R"({"stop":true,"pause":true)";

@@ -21,14 +21,14 @@ constexpr int64_t kStart = 10;  // trials of an even cover before there is anyth
 constexpr int kCandidates = 24;
 constexpr double kGoodPart = 0.12;
 constexpr size_t kMostGood = 25;
-constexpr size_t kMostBad = 1024;  // half of them the newest
+constexpr size_t kMostBad = 512;  // half of them the newest
 
 class TpeSampler : public Sampler {
  public:
   Suggestion suggest(const Study& study) override {
     const Space& space = study.space();
     ranking_.follow(study);
-    if (static_cast<int64_t>(study.told().size()) < kStart) {
+    if (static_cast<int64_t>(ranking_.order().size()) < kStart) {
       std::vector<double> unit(space.size());
       sobol_point(study.key("tpe start"), static_cast<uint32_t>(study.next_id()), unit);
       return {space.from_unit(unit), "tpe", "one of the first, an even cover", {}};
@@ -89,7 +89,7 @@ class TpeSampler : public Sampler {
       for (size_t i = 0; i < older; i += stride) add(told[i]);
       for (size_t i = older; i < told.size(); ++i) add(told[i]);
     }
-    for (const int64_t id : study.open()) rows.push_back(static_cast<int32_t>(id));
+    rows.insert(rows.end(), ranking_.unknown().begin(), ranking_.unknown().end());
     return rows;
   }
 

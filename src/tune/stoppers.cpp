@@ -17,6 +17,11 @@ std::unique_ptr<Stopper> make_none(const StopperOptions&) {
 
 constexpr StopperMaker kStoppers[] = {
     {"none", make_none, "every trial runs to its end"},
+    {"auto", make_auto_stopper, "curve when max_resource is known, else median"},
+    {"curve", make_curve, "goes on with the trials whose learning curve may become the best"},
+    {"asha", make_asha, "on every rung one in reduction_factor goes on; the others wait"},
+    {"hyperband", make_hyperband, "asha in brackets that begin on higher and higher rungs"},
+    {"median", make_median, "ends trials worse than the median at the same step"},
 };
 
 }  // namespace

@@ -28,15 +28,12 @@ int64_t Study::start(Suggestion suggestion) {
   SINEW_CHECK(!problem, suggestion.by, problem.value_or(""));
   const int64_t id = next_id();
   seen_.insert(hash_of(suggestion.point));
-  trials_.push_back({id,
-                     std::move(suggestion.point),
-                     TrialState::running,
-                     std::move(suggestion.by),
-                     std::move(suggestion.why),
-                     std::move(suggestion.memo),
-                     {},
-                     {},
-                     {}});
+  Trial& trial = trials_.emplace_back();
+  trial.id = id;
+  trial.point = std::move(suggestion.point);
+  trial.by = std::move(suggestion.by);
+  trial.why = std::move(suggestion.why);
+  trial.memo = std::move(suggestion.memo);
   open_.push_back(id);
   return id;
 }
@@ -84,8 +81,10 @@ void Study::report(int64_t id, double step, double value) {
   trial.reports.push_back({step, value});
 }
 
-void Study::pause(int64_t id) {
-  open_trial(id).state = TrialState::paused;
+void Study::pause(int64_t id, std::optional<double> estimate) {
+  Trial& trial = open_trial(id);
+  trial.state = TrialState::paused;
+  if (estimate) trial.estimate = estimate;
 }
 
 void Study::resume(int64_t id) {
@@ -103,6 +102,15 @@ double Study::loss(const Trial& trial, size_t objective) const {
 double Study::loss(const Report& report) const {
   if (std::isnan(report.value)) return std::numeric_limits<double>::infinity();
   return options_.directions[0] == Direction::minimize ? report.value : -report.value;
+}
+
+std::optional<double> Study::known_loss(const Trial& trial) const {
+  const bool ended = trial.state == TrialState::complete || trial.state == TrialState::failed;
+  if (ended || !trial.values.empty()) return loss(trial);
+  if (trial.estimate) return loss(Report{0, *trial.estimate});
+  if (!trial.reports.empty()) return loss(trial.reports.back());
+  if (trial.state == TrialState::pruned) return loss(trial);
+  return std::nullopt;
 }
 
 double Study::violation(const Trial& trial) {

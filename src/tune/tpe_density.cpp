@@ -47,7 +47,7 @@ const NormalTable kNormal;
 
 // exp for x <= 0 without a call, so that loops over it become vector instructions; relative error below 2e-6.
 inline float fast_exp(float x) {
-  x = std::max(x, -87.0f);
+  x = x > -87.0f ? x : -87.0f;
   const float scaled = x * std::numbers::log2e_v<float>;
   const float whole = static_cast<float>(static_cast<int32_t>(scaled - 0.5f));
   const float f = (scaled - whole) * std::numbers::ln2_v<float>;
@@ -167,14 +167,21 @@ double TpeDensity::log_density(const Space& space, std::span<const float> unit) 
         out[i] += height[i] - 0.5f * z * z;
       }
     } else {
-      for (size_t i = 0; i < n; ++i) out[i] += u == center[i] ? height[i] : scale[i];
+      for (size_t i = 0; i < n; ++i) {
+        const float match = height[i], other = scale[i];
+        out[i] += u == center[i] ? match : other;
+      }
     }
   }
-  float most = out[0];
-  for (size_t i = 1; i < n; ++i) most = std::max(most, out[i]);
-  float sums[8] = {};  // in a fixed order, eight side by side
+  float tops[8], sums[8] = {};  // eight side by side, in a fixed order
+  for (float& top : tops) top = out[0];
   size_t i = 0;
   for (; i + 8 <= n; i += 8) {
+    for (size_t j = 0; j < 8; ++j) tops[j] = tops[j] > out[i + j] ? tops[j] : out[i + j];
+  }
+  float most = *std::ranges::max_element(tops);
+  for (; i < n; ++i) most = std::max(most, out[i]);
+  for (i = 0; i + 8 <= n; i += 8) {
     for (size_t j = 0; j < 8; ++j) sums[j] += fast_exp(out[i + j] - most);
   }
   double sum = 0;

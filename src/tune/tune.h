@@ -139,6 +139,7 @@ struct Trial {
   std::vector<double> values;       // one an objective, as told; empty unless complete (or pruned with a value)
   std::vector<double> constraints;  // at most 0: feasible
   std::vector<Report> reports;      // of the first objective
+  std::optional<double> estimate;   // what its stopper thought it would end with, when it last waited
 };
 
 // The record: only grows. A trial ends once.
@@ -154,8 +155,8 @@ class Study {
   // Ends one: complete with a value an objective, pruned (values or none), failed (none). Throws Error when there is no
   // such trial, it has ended, or the numbers are not as many as they should be. NaN counts as the worst value.
   void tell(int64_t id, TrialState state, std::vector<double> values = {}, std::vector<double> constraints = {});
-  void report(int64_t id, double step, double value);  // of a running trial; steps grow
-  void pause(int64_t id);
+  void report(int64_t id, double step, double value);                     // of a running trial; steps grow
+  void pause(int64_t id, std::optional<double> estimate = std::nullopt);  // the estimate as a told value
   void resume(int64_t id);
 
   const std::vector<Trial>& trials() const { return trials_; }
@@ -168,6 +169,9 @@ class Study {
   double loss(const Trial& trial, size_t objective = 0) const;
   // Reports likewise.
   double loss(const Report& report) const;
+  // What is known of the first objective, told or not: the told value, else the stopper's estimate, else the last
+  // report; none: a running trial that has reported nothing. A failed trial is +infinity.
+  std::optional<double> known_loss(const Trial& trial) const;
   // The sum of violated constraints: 0 is feasible.
   static double violation(const Trial& trial);
   // Whether some trial has or had this point, and how many different points there were.
@@ -221,6 +225,7 @@ enum class Course { go_on, pause, stop };
 struct Verdict {
   Course course = Course::go_on;
   std::string why;
+  std::optional<double> estimate = {};  // what the trial would end with, as a told value; for samplers
 };
 // A paused trial worth going on with.
 struct Promotion {
