@@ -17,13 +17,14 @@ MAY_INCLUDE = {
     "group": ["base", "checkpoint", "link", "cluster"],
     "program": ["base"],
     "data": ["base", "spec"],
+    "tune": ["base", "spec"],
     "model": ["base", "spec", "checkpoint", "report", "program", "data"],
     "train": ["base", "spec", "checkpoint", "report", "data", "model"],
     "distribute": ["base", "spec", "checkpoint", "link", "cluster", "group", "data", "model", "train"],
-    "cli": ["base", "spec", "http", "checkpoint", "report", "program", "cluster", "data"],
+    "cli": ["base", "spec", "http", "checkpoint", "report", "program", "cluster", "data", "tune"],
     "worker": ["base", "spec", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "distribute"],
 }
-PLAIN = {"base", "spec", "http", "link", "checkpoint", "report", "program", "cluster", "group", "data", "cli"}
+PLAIN = {"base", "spec", "http", "link", "checkpoint", "report", "program", "cluster", "group", "data", "tune", "cli"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 

@@ -1,0 +1,236 @@
+#include "tune/acquisition_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "tune/lbfgs.h"
+
+namespace sinew::tune {
+namespace {
+
+using Eigen::Index;
+using Eigen::VectorXd;
+
+constexpr int64_t kFine = 24;        // cells from which on a lattice is climbed by gradient first
+constexpr double kMostScales = 0.3;  // of the disturbance, in units of a range
+constexpr double kLeastScales = 0.005;
+
+std::span<const double> as_span(const VectorXd& x) {
+  return {x.data(), static_cast<size_t>(x.size())};
+}
+
+class Search {
+ public:
+  Search(const Study& study, const Score& score, RandomStream& random, const SearchOptions& options)
+      : study_(study), space_(study.space()), score_(score), random_(random), options_(options) {
+    const auto d = static_cast<Index>(space_.size());
+    low_ = options.low.size() == d ? options.low : VectorXd::Zero(d);
+    high_ = options.high.size() == d ? options.high : VectorXd::Ones(d);
+  }
+
+  std::optional<Found> run() {
+    std::vector<Found> found = scored(candidates());
+    std::ranges::stable_sort(found, std::greater{}, &Found::score);
+    if (found.empty()) return std::nullopt;
+    Found best = found.front();
+    std::vector<const Found*> starts;
+    for (const Found& one : found) {
+      if (static_cast<int>(starts.size()) >= options_.climbs) break;
+      const bool near = std::ranges::any_of(starts, [&](const Found* start) { return close(*start, one); });
+      if (!near) starts.push_back(&one);
+    }
+    for (const Found* start : starts) {
+      Found top = climbed(*start);
+      if (top.score > best.score) best = std::move(top);
+    }
+    return best;
+  }
+
+ private:
+  bool is_category(size_t i) const { return space_[i].kind == Parameter::Kind::categorical; }
+  bool climbs_by_slope(size_t i) const { return !is_category(i) && (space_.cells(i) == 0 || space_.cells(i) >= kFine); }
+
+  static bool close(const Found& a, const Found& b) {
+    for (Index i = 0; i < a.x.size(); ++i) {
+      if (std::isnan(a.x[i]) != std::isnan(b.x[i]) || std::abs(a.x[i] - b.x[i]) > 0.05) return false;
+    }
+    return true;
+  }
+
+  double anywhere(size_t i) {
+    const auto axis = static_cast<Index>(i);
+    return is_category(i) ? random_.uniform() : random_.uniform(low_[axis], high_[axis]);
+  }
+
+  // A point of the space near `unit`, none if it was tried.
+  std::optional<Found> settled(const VectorXd& unit) const {
+    Point point = space_.from_unit(as_span(unit));
+    if (study_.seen(point)) return std::nullopt;
+    VectorXd x = row_of(space_, point);
+    return Found{std::move(point), std::move(x), 0};
+  }
+
+  VectorXd disturbed(const VectorXd& centre) {
+    const double scale = kLeastScales * std::pow(kMostScales / kLeastScales, random_.uniform());
+    const size_t d = space_.size();
+    const double chance = std::max(std::min(1.0, 2.0 / static_cast<double>(d)), random_.uniform());
+    VectorXd unit(centre.size());
+    for (size_t i = 0; i < d; ++i) {
+      const auto axis = static_cast<Index>(i);
+      const bool moves = random_.uniform() < chance;
+      if (std::isnan(centre[axis])) {
+        unit[axis] = anywhere(i);
+      } else if (!moves) {
+        unit[axis] = centre[axis];
+      } else if (is_category(i)) {
+        unit[axis] = random_.uniform() < 0.5 ? random_.uniform() : centre[axis];
+      } else {
+        const double cell = space_.cells(i) > 0 ? 1.0 / static_cast<double>(space_.cells(i)) : 0;
+        unit[axis] = std::clamp(centre[axis] + std::max(scale, cell) * random_.normal(), low_[axis], high_[axis]);
+      }
+    }
+    return unit;
+  }
+
+  std::vector<Found> candidates() {
+    std::vector<Found> all;
+    const auto add = [&](const VectorXd& unit) {
+      if (auto one = settled(unit)) all.push_back(*std::move(one));
+    };
+    const size_t d = space_.size();
+    VectorXd unit(static_cast<Index>(d));
+    for (int k = 0; k < options_.candidates; ++k) {
+      if (k % 2 == 0 && !options_.centres.empty()) {
+        const auto which = static_cast<size_t>(random_.below(options_.centres.size()));
+        add(disturbed(options_.centres[which]));
+      } else {
+        for (size_t i = 0; i < d; ++i) unit[static_cast<Index>(i)] = anywhere(i);
+        add(unit);
+      }
+    }
+    return all;
+  }
+
+  std::vector<Found> scored(std::vector<Found> all) const {
+    if (all.empty()) return all;
+    Points points(static_cast<Index>(all.size()), all[0].x.size());
+    for (size_t k = 0; k < all.size(); ++k) points.row(static_cast<Index>(k)) = all[k].x.transpose();
+    const std::vector<double> scores = score_.at_all(points);
+    for (size_t k = 0; k < all.size(); ++k) all[k].score = scores[k];
+    return all;
+  }
+
+  Found climbed(Found at) const {
+    for (int round = 0; round < 3; ++round) {
+      const double before = at.score;
+      along_slopes(at);
+      along_cells(at);
+      if (!(at.score > before + 1e-6)) break;
+    }
+    return at;
+  }
+
+  void along_slopes(Found& at) const {
+    std::vector<Index> free;
+    for (size_t i = 0; i < space_.size(); ++i) {
+      const auto axis = static_cast<Index>(i);
+      if (climbs_by_slope(i) && !std::isnan(at.x[axis]) && !is_parent(i)) free.push_back(axis);
+    }
+    if (free.empty()) return;
+    const auto n = static_cast<Index>(free.size());
+    VectorXd start(n), low(n), high(n), x = at.x, slope(at.x.size());
+    for (Index k = 0; k < n; ++k) {
+      start[k] = at.x[free[static_cast<size_t>(k)]];
+      low[k] = low_[free[static_cast<size_t>(k)]];
+      high[k] = high_[free[static_cast<size_t>(k)]];
+    }
+    const auto function = [&](const VectorXd& moved, VectorXd& gradient) {
+      for (Index k = 0; k < n; ++k) x[free[static_cast<size_t>(k)]] = moved[k];
+      const double value = score_.at(x, slope);
+      for (Index k = 0; k < n; ++k) gradient[k] = -slope[free[static_cast<size_t>(k)]];
+      return -value;
+    };
+    const Minimum top = minimise(function, start, low, high,
+                                 {.most_evaluations = options_.climb_evaluations,
+                                  .gradient_tolerance = 1e-4,
+                                  .value_tolerance = 1e-6,
+                                  .longest_step = 0.1});
+    for (Index k = 0; k < n; ++k) x[free[static_cast<size_t>(k)]] = top.x[k];
+    if (auto one = settled(x)) take_better(at, {*std::move(one)});
+  }
+
+  // Whether some parameter's being active depends on this one: then it moves by cells only.
+  bool is_parent(size_t i) const {
+    for (size_t j = i + 1; j < space_.size(); ++j) {
+      for (const Condition& condition : space_[j].conditions) {
+        if (condition.parent == i) return true;
+      }
+    }
+    return false;
+  }
+
+  void along_cells(Found& at) const {
+    for (size_t i = 0; i < space_.size(); ++i) {
+      const auto axis = static_cast<Index>(i);
+      const int64_t cells = space_.cells(i);
+      if (cells < 2 || std::isnan(at.x[axis])) continue;
+      const double here = at.x[axis];
+      std::vector<Found> neighbours;
+      const auto add = [&](int64_t cell) {
+        VectorXd unit = at.x;
+        unit[axis] = (static_cast<double>(cell) + 0.5) / static_cast<double>(cells);
+        if (unit[axis] == here || (!is_category(i) && (unit[axis] < low_[axis] || unit[axis] > high_[axis]))) return;
+        if (auto one = settled(unit)) neighbours.push_back(*std::move(one));
+      };
+      if (is_category(i) || cells <= kFine) {
+        for (int64_t cell = 0; cell < std::min<int64_t>(cells, 64); ++cell) add(cell);
+      } else if (space_[i].log) {
+        for (const double step : {-1.0, 1.0}) {
+          VectorXd unit = at.x;
+          unit[axis] = space_.unit_at(i, std::clamp(at.point[i] + step, space_[i].low, space_[i].high));
+          if (auto one = settled(unit)) neighbours.push_back(*std::move(one));
+        }
+      } else {
+        const auto cell = static_cast<int64_t>(std::floor(here * static_cast<double>(cells)));
+        for (const int64_t step : {-1, 1}) {
+          if (cell + step >= 0 && cell + step < cells) add(cell + step);
+        }
+      }
+      take_better(at, std::move(neighbours));
+    }
+  }
+
+  void take_better(Found& at, std::vector<Found> others) const {
+    for (Found& other : scored(std::move(others))) {
+      if (other.score > at.score) at = std::move(other);
+    }
+  }
+
+  const Study& study_;
+  const Space& space_;
+  const Score& score_;
+  RandomStream& random_;
+  const SearchOptions& options_;
+  VectorXd low_, high_;
+};
+
+}  // namespace
+
+std::optional<Found> best_untried(const Study& study, const Score& score, RandomStream& random,
+                                  const SearchOptions& options) {
+  return Search(study, score, random, options).run();
+}
+
+std::vector<Axis> axes_of(const Space& space) {
+  std::vector<Axis> axes;
+  for (size_t i = 0; i < space.size(); ++i) axes.push_back({space[i].kind == Parameter::Kind::categorical});
+  return axes;
+}
+
+VectorXd row_of(const Space& space, const Point& point) {
+  const std::vector<double> unit = space.to_unit(point);
+  return Eigen::Map<const VectorXd>(unit.data(), static_cast<Index>(unit.size()));
+}
+
+}  // namespace sinew::tune

@@ -1,0 +1,228 @@
+// The conversation of docs/formats/ask-tell.md.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "tune/tune.h"
+
+namespace sinew::tune {
+namespace {
+
+using nlohmann::json;
+
+// JSON has no word for three numbers that training knows; Python writes them bare. Such a line is read again with the
+// words in quotes.
+constexpr std::string_view kBareNumbers[] = {"NaN", "-Infinity", "Infinity"};
+
+std::string with_quoted_numbers(std::string_view line) {
+  std::string out;
+  bool inside = false;  // a string
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"') inside = !inside;
+    if (inside && line[i] == '\\' && i + 1 < line.size()) out += line[i++];
+    std::string_view bare;
+    for (const std::string_view word : kBareNumbers) {
+      if (!inside && bare.empty() && line.substr(i).starts_with(word)) bare = word;
+    }
+    if (bare.empty()) {
+      out += line[i];
+    } else {
+      out += '"' + std::string(bare) + '"';
+      i += bare.size() - 1;
+    }
+  }
+  return out;
+}
+
+json parsed(std::string_view line) {
+  json request = json::parse(line, nullptr, false);
+  if (request.is_discarded()) request = json::parse(with_quoted_numbers(line), nullptr, false);
+  if (request.is_discarded()) throw Error("the line is not JSON", R"({"cmd":"ask"})");
+  if (!request.is_object()) throw Error("the line is not a JSON object", R"({"cmd":"ask"})");
+  return request;
+}
+
+std::string error_line(const std::string& what, const std::string& hint) {
+  json line = {{"error", what}};
+  if (!hint.empty()) line["hint"] = hint;
+  return line.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace
+
+// The values of a request, each refused with its key when it is not what it should be.
+struct AskTell::Request {
+  json all;
+
+  bool has(const char* key) const {
+    const auto found = all.find(key);
+    return found != all.end() && !found->is_null();
+  }
+  [[noreturn]] static void refuse(const char* key, const std::string& what) {
+    throw Error(std::string("'") + key + "' " + what, "docs/formats/ask-tell.md");
+  }
+  static double number_of(const json& value, const char* key) {
+    if (value.is_number()) return value.get<double>();
+    if (value == "NaN") return std::numeric_limits<double>::quiet_NaN();
+    if (value == "Infinity") return std::numeric_limits<double>::infinity();
+    if (value == "-Infinity") return -std::numeric_limits<double>::infinity();
+    refuse(key, "is not a number");
+  }
+  double number(const char* key) const {
+    if (!has(key)) refuse(key, "is missing");
+    return number_of(all[key], key);
+  }
+  double number(const char* key, double otherwise) const { return has(key) ? number(key) : otherwise; }
+  std::vector<double> numbers(const char* key) const {
+    if (!has(key)) return {};
+    if (!all[key].is_array()) refuse(key, "is not a list of numbers");
+    std::vector<double> values;
+    for (const json& value : all[key]) values.push_back(number_of(value, key));
+    return values;
+  }
+  int64_t whole(const char* key) const {
+    if (!has(key)) refuse(key, "is missing");
+    if (!all[key].is_number_integer()) refuse(key, "is not a whole number");
+    return all[key].get<int64_t>();
+  }
+  std::string text(const char* key, const std::string& otherwise) const {
+    if (!has(key)) return otherwise;
+    if (!all[key].is_string()) refuse(key, "is not text");
+    return all[key].get<std::string>();
+  }
+  bool flag(const char* key) const { return has(key) && all[key].is_boolean() && all[key].get<bool>(); }
+  // A request inside this one, such as the pruner.
+  Request inner(const json& value, const char* key) const {
+    if (!value.is_object()) refuse(key, "is not an object");
+    return {value};
+  }
+  std::vector<double> told_values() const {
+    if (has("values")) return numbers("values");
+    if (has("value")) return {number("value")};
+    return {};
+  }
+};
+
+namespace {
+
+TrialState state_of(const std::string& word) {
+  if (word == "complete") return TrialState::complete;
+  if (word == "pruned") return TrialState::pruned;
+  if (word == "failed") return TrialState::failed;
+  throw Error("no state '" + word + "'", "complete, pruned or failed");
+}
+
+std::vector<Direction> directions_of(const json& words) {
+  if (!words.is_array()) throw Error("'directions' is not a list", R"("directions":["minimize"])");
+  std::vector<Direction> directions;
+  for (const json& word : words) {
+    if (word != "minimize" && word != "maximize")
+      throw Error("a direction is minimize or maximize", R"("directions":["minimize"])");
+    directions.push_back(word == "minimize" ? Direction::minimize : Direction::maximize);
+  }
+  return directions;
+}
+
+}  // namespace
+
+std::optional<std::string> AskTell::answer(std::string_view line) {
+  try {
+    Request request{parsed(line)};
+    if (request.text("cmd", "") == "quit") return std::nullopt;
+    return dispatch(request);
+  } catch (const Error& error) {
+    return error_line(error.what(), error.hint);
+  }
+}
+
+std::string AskTell::dispatch(const Request& request) {
+  const std::string command = request.text("cmd", "");
+  if (command == "init") return init(request);
+  if (command == "ask") return ask(request);
+  if (command == "tell") return tell(request);
+  if (command == "report") return report(request);
+  throw Error("no command '" + command + "'", "init, ask, tell, report or quit");
+}
+
+Study& AskTell::study() {
+  if (!study_) throw Error("there is no study yet", R"(begin with {"cmd":"init","space":[...]})");
+  return *study_;
+}
+
+std::string AskTell::init(const Request& request) {
+  if (!request.has("space")) throw Error("init has no space", R"({"cmd":"init","space":[...]})");
+  StudyOptions options{read_space(request.all["space"].dump())};
+  if (request.has("directions")) options.directions = directions_of(request.all["directions"]);
+  if (request.has("seed")) options.seed = static_cast<uint64_t>(request.whole("seed"));
+  if (request.has("budget")) options.budget = request.whole("budget");
+  if (request.has("first")) {
+    if (!request.all["first"].is_array()) throw Error("'first' is not a list of params", R"("first":[{"lr":0.01}])");
+    for (const json& params : request.all["first"]) options.first.push_back(read_point(options.space, params.dump()));
+  }
+  StopperOptions stopping;
+  if (request.has("pruner")) {
+    const Request pruner = request.inner(request.all["pruner"], "pruner");
+    stopping.name = pruner.text("name", "none");
+    stopping.min_resource = pruner.number("min_resource", stopping.min_resource);
+    stopping.max_resource = pruner.number("max_resource", stopping.max_resource);
+    stopping.reduction = pruner.number("reduction_factor", stopping.reduction);
+  }
+  auto sampler = make_sampler(request.text("sampler", "auto"));
+  auto stopper = make_stopper(stopping);
+  Study study(std::move(options));
+  if (request.has("prefill")) {
+    if (!request.all["prefill"].is_array()) throw Error("'prefill' is not a list of trials");
+    for (const json& entry : request.all["prefill"]) {
+      const Request trial = request.inner(entry, "prefill");
+      if (!trial.has("params")) throw Error("a trial of 'prefill' has no params");
+      const int64_t id =
+          study.start({read_point(study.space(), trial.all["params"].dump()), "prefill", "told at the beginning", {}});
+      study.tell(id, state_of(trial.text("state", "complete")), trial.told_values(), trial.numbers("constraints"));
+    }
+  }
+  study_.emplace(std::move(study));
+  sampler_ = std::move(sampler);
+  stopper_ = std::move(stopper);
+  return stopper_->pauses() ? R"({"ok":true,"resume":true})" : R"({"ok":true})";
+}
+
+std::string AskTell::ask(const Request& request) {
+  const bool no_new = request.flag("no_new");
+  const auto line = [&](int64_t id, const std::string& why, const std::string& more) {
+    std::string out = R"({"id":)" + std::to_string(id) + R"(,"params":)" +
+                      write_point(study().space(), study().trial(id).point) + more;
+    if (request.flag("why")) out += R"(,"why":)" + json(why).dump();
+    return out + "}";
+  };
+  study();  // there must be one
+  if (const auto promotion = stopper_->promote(study(), no_new)) {
+    study().resume(promotion->id);
+    const auto& reports = study().trial(promotion->id).reports;
+    const double step = reports.empty() ? 0 : reports.back().step;
+    const json written = std::nearbyint(step) == step ? json(static_cast<int64_t>(step)) : json(step);
+    return line(promotion->id, promotion->why, R"(,"resume_from":)" + written.dump());
+  }
+  if (no_new) return R"({"id":null})";
+  const int64_t id = study().start(suggest_next(study(), *sampler_));
+  return line(id, study().trial(id).by + ": " + study().trial(id).why, "");
+}
+
+std::string AskTell::tell(const Request& request) {
+  study().tell(request.whole("id"), state_of(request.text("state", "complete")), request.told_values(),
+               request.numbers("constraints"));
+  return R"({"ok":true})";
+}
+
+std::string AskTell::report(const Request& request) {
+  const int64_t id = request.whole("id");
+  study().report(id, request.number("step"), request.number("value"));
+  const Verdict verdict = stopper_->judge(study(), study().trial(id));
+  if (verdict.course == Course::pause) study().pause(id, verdict.estimate);
+  std::string out = verdict.course == Course::go_on  ? R"({"stop":false)"
+                    : verdict.course == Course::stop ? R"({"stop":true)"
+                                                     : R"({"stop":true,"pause":true)";
+  if (request.flag("why")) out += R"(,"why":)" + json(verdict.why).dump();
+  return out + "}";
+}
+
+}  // namespace sinew::tune

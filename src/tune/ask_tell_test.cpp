@@ -1,0 +1,152 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tune/testing.h"
+
+namespace sinew::tune {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kInit =
+    R"({"cmd":"init","sampler":"random","seed":3,"budget":10,"directions":["minimize"],"unknown":[1],
+        "space":[{"name":"x","type":"float","low":0,"high":1,"log":false},
+                 {"name":"opt","type":"cat","choices":["sgd","adam"]},
+                 {"name":"momentum","type":"float","low":0,"high":0.99,"if":{"opt":["sgd"]}}]})";
+
+class Conversation {
+ public:
+  json say(const std::string& line) {
+    const auto answer = side_.answer(line);
+    EXPECT_TRUE(answer);
+    EXPECT_EQ(answer->find('\n'), std::string::npos);
+    return json::parse(*answer);
+  }
+
+ private:
+  AskTell side_;
+};
+
+TEST(AskTell, ASessionAsTheFormatSaysIt) {
+  Conversation side;
+  EXPECT_EQ(side.say(kInit), json({{"ok", true}}));
+  for (int id = 0; id < 20; ++id) {
+    const json asked = side.say(R"({"cmd":"ask"})");
+    EXPECT_EQ(asked["id"], id);
+    EXPECT_EQ(asked["params"].contains("momentum"), asked["params"]["opt"] == "sgd");
+    const json told = {{"cmd", "tell"}, {"id", id}, {"value", 0.5}};
+    EXPECT_EQ(side.say(told.dump()), json({{"ok", true}}));
+  }
+  EXPECT_TRUE(side.say(R"({"cmd":"ask","why":true})")["why"].is_string());
+  EXPECT_EQ(AskTell().answer(R"({"cmd":"quit"})"), std::nullopt);
+}
+
+TEST(AskTell, EveryStateCanBeTold) {
+  Conversation side;
+  side.say(kInit);
+  for (const char* how : {R"("value":1)", R"("values":[2],"constraints":[-1,0.5])", R"("state":"pruned")",
+                          R"("state":"pruned","value":3)", R"("state":"failed")", R"("value":NaN)",
+                          R"("value":-Infinity)", R"("value":"Infinity")"}) {
+    const std::string id = side.say(R"({"cmd":"ask"})")["id"].dump();
+    EXPECT_EQ(side.say(R"({"cmd":"tell","id":)" + id + "," + how + "}"), json({{"ok", true}})) << how;
+  }
+}
+
+TEST(AskTell, WhatMakesNoSenseIsAnErrorAndChangesNothing) {
+  Conversation side;
+  EXPECT_TRUE(side.say(R"({"cmd":"ask"})").contains("error"));  // no study yet
+  side.say(kInit);
+  side.say(R"({"cmd":"ask"})");
+  for (
+      const char* line :
+      {"",
+       "{",
+       "null",
+       "[]",
+       "42",
+       "\xff\xfe",
+       R"({"cmd":"dance"})",
+       R"({"cmd":7})",
+       R"({})",
+       R"({"cmd":"tell"})",
+       R"({"cmd":"tell","id":"x","value":1})",
+       R"({"cmd":"tell","id":7,"value":1})",
+       R"({"cmd":"tell","id":-1,"value":1})",
+       R"({"cmd":"tell","id":0})",
+       R"({"cmd":"tell","id":0,"value":"high"})",
+       R"({"cmd":"tell","id":0,"values":[1,2]})",
+       R"({"cmd":"tell","id":0,"values":1})",
+       R"({"cmd":"tell","id":0,"value":1,"state":"lost"})",
+       R"({"cmd":"tell","id":0,"value":1,"constraints":[{}]})",
+       R"({"cmd":"tell","id":1e300,"value":1})",
+       R"({"cmd":"report","id":0,"value":1})",
+       R"({"cmd":"report","id":0,"step":NaN,"value":1})",
+       R"({"cmd":"report","id":9,"step":1,"value":1})",
+       R"({"cmd":"init"})",
+       R"({"cmd":"init","space":[]})",
+       R"({"cmd":"init","space":"x"})",
+       R"({"cmd":"init","sampler":"none of ours","space":[{"name":"x","type":"float","low":0,"high":1}]})",
+       R"({"cmd":"init","pruner":{"name":"nobody"},"space":[{"name":"x","type":"float","low":0,"high":1}]})",
+       R"({"cmd":"init","pruner":3,"space":[{"name":"x","type":"float","low":0,"high":1}]})",
+       R"({"cmd":"init","directions":["up"],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
+       R"({"cmd":"init","directions":[],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
+       R"({"cmd":"init","budget":-1,"space":[{"name":"x","type":"float","low":0,"high":1}]})",
+       R"({"cmd":"init","seed":1.5,"space":[{"name":"x","type":"float","low":0,"high":1}]})",
+       R"({"cmd":"init","prefill":[{"params":{"x":3},"value":1}],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
+       R"({"cmd":"init","prefill":[3],"space":[{"name":"x","type":"float","low":0,"high":1}]})"}) {
+    const json answer = side.say(line);
+    EXPECT_TRUE(answer.contains("error")) << line << " -> " << answer;
+  }
+  EXPECT_EQ(side.say(R"({"cmd":"tell","id":0,"value":1})"), json({{"ok", true}}));  // trial 0 is as it was
+  EXPECT_EQ(side.say(R"({"cmd":"ask"})")["id"], 1);
+}
+
+TEST(AskTell, TrialsToldAtTheBeginningCount) {
+  Conversation side;
+  json init = json::parse(kInit);
+  for (int i = 0; i < 5; ++i) init["prefill"].push_back({{"params", {{"x", 0.1 * i}, {"opt", "adam"}}}, {"value", i}});
+  EXPECT_EQ(side.say(init.dump()), json({{"ok", true}}));
+  EXPECT_EQ(side.say(R"({"cmd":"ask"})")["id"], 5);
+}
+
+TEST(AskTell, TheSameLinesGetTheSameAnswers) {
+  for (const SamplerMaker& maker : samplers()) {
+    std::string lines[2];
+    for (std::string& all : lines) {
+      Conversation side;
+      json init = json::parse(kInit);
+      init["sampler"] = maker.name;
+      side.say(init.dump());
+      for (int id = 0; id < 25; ++id) {
+        const json asked = side.say(R"({"cmd":"ask","why":true})");
+        all += asked.dump() + "\n";
+        side.say(json({{"cmd", "tell"}, {"id", id}, {"value", asked["params"]["x"]}}).dump());
+      }
+    }
+    EXPECT_EQ(lines[0], lines[1]) << maker.name;
+  }
+}
+
+// Lines changed at random never crash and always get one answer.
+TEST(AskTell, DamagedLinesGetAnAnswer) {
+  RandomStream random(random_key({11}));
+  const std::string lines[] = {kInit, R"({"cmd":"ask"})", R"({"cmd":"tell","id":0,"value":1,"constraints":[1]})",
+                               R"({"cmd":"report","id":0,"step":1,"value":1})"};
+  Conversation side;
+  for (int round = 0; round < 4000; ++round) {
+    std::string line = lines[random.below(4)];
+    for (uint64_t i = random.below(4); i > 0; --i) {
+      const size_t at = random.below(line.size());
+      if (random.below(2) == 0)
+        line.erase(at, 1 + random.below(4));
+      else
+        line[at] = static_cast<char>(random.below(2) == 0 ? random.below(256) : "{}[]\",:019eE-"[random.below(13)]);
+      if (line.empty()) break;
+    }
+    side.say(line);
+  }
+}
+
+}  // namespace
+}  // namespace sinew::tune

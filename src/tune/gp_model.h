@@ -1,0 +1,31 @@
+// What the record of a study tells: a Gaussian process for every objective and every constraint.
+//
+// All processes know the same trials: those that ended with values, and those that failed (the worst value there is).
+// Beyond kMostPoints they know the best ones and the newest ones. The numbers they were fitted by go into the memo of
+// the suggestion made with them and are where the next fit begins, so a fit is cheap, and a function of the record.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "tune/gp.h"
+#include "tune/gp_warp.h"
+#include "tune/tune.h"
+
+namespace sinew::tune {
+
+struct StudyModel {
+  std::vector<GaussianProcess> objectives;   // of warped losses
+  std::vector<GaussianProcess> constraints;  // of squashed ones; at most 0 is feasible
+  std::vector<const Trial*> trials;          // behind the first rows of the processes
+  Eigen::Index known = 0;  // rows of ended trials; the rest are running ones, believed to end as expected
+  std::vector<double> memo;
+
+  Eigen::VectorXd row(Eigen::Index i) const { return objectives[0].points().row(i).transpose(); }
+  bool feasible(Eigen::Index i) const { return Study::violation(*trials[static_cast<size_t>(i)]) == 0; }
+};
+
+// None as long as fewer than `least` trials have ended or none of them with a finite value.
+std::optional<StudyModel> model_of(const Study& study, size_t least);
+
+}  // namespace sinew::tune

@@ -1,0 +1,132 @@
+// The Gaussian process sampler: the point where improvement is expected most.
+//
+// One objective: log expected improvement (Ament et al. 2023) below the best known, times the probability of being
+// feasible where there are constraints (Gardner et al. 2014). Several: the expected gain of hypervolume. Running trials
+// are believed to end as expected (Ginsbourger, Le Riche, Carraro, "Kriging is well-suited to parallelize
+// optimization", 2010). The first few trials are Sobol points.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+#include "tune/gp_model.h"
+#include "tune/gp_score.h"
+#include "tune/makers.h"
+#include "tune/multi_objective.h"
+#include "tune/sobol.h"
+
+namespace sinew::tune {
+namespace {
+
+using Eigen::Index;
+using Eigen::VectorXd;
+
+constexpr size_t kCentres = 5, kMostFront = 40;
+
+// How much there is to look at; less when every look costs more.
+SearchOptions effort(Index points) {
+  SearchOptions options;
+  options.candidates = points <= 150 ? 400 : 200;
+  options.climbs = points <= 150 ? 4 : 2;
+  return options;
+}
+
+std::string written(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", number);
+  return text;
+}
+
+class GpSampler : public Sampler {
+ public:
+  Suggestion suggest(const Study& study) override {
+    const size_t d = study.space().size();
+    const std::optional<StudyModel> model = model_of(study, std::min<size_t>(4 + d / 2, 10));
+    if (!model) return beginning(study);
+    return study.objectives() == 1 ? of_one(study, *model) : of_several(study, *model);
+  }
+
+ private:
+  static Suggestion beginning(const Study& study) {
+    std::vector<double> unit(study.space().size());
+    sobol_point(study.key("gp"), static_cast<uint32_t>(study.next_id()), unit);
+    return {study.space().from_unit(unit), "sobol", "an even cover of the space to begin with", {}};
+  }
+
+  static Suggestion of_one(const Study& study, const StudyModel& model) {
+    const GaussianProcess& process = model.objectives[0];
+    const VectorXd smoothed = process.smoothed();
+    std::vector<Index> order(static_cast<size_t>(model.known));
+    std::iota(order.begin(), order.end(), Index{0});
+    std::ranges::stable_sort(order, {}, [&](Index i) {
+      return std::pair(Study::violation(*model.trials[static_cast<size_t>(i)]), smoothed[i]);
+    });
+    SearchOptions options = effort(process.size());
+    for (size_t k = 0; k < std::min(kCentres, order.size()); ++k) options.centres.push_back(model.row(order[k]));
+    const bool some_feasible = model.feasible(order[0]);
+    const Improvement improvement(process, smoothed[order[0]]);
+    const Feasibility feasibility(model.constraints, some_feasible ? &improvement : nullptr);
+    const Score& score = model.constraints.empty() ? static_cast<const Score&>(improvement) : feasibility;
+    return found(
+        study, model, score, options,
+        some_feasible ? "the most improvement is expected here" : "most likely to be feasible; nothing is yet");
+  }
+
+  static Suggestion of_several(const Study& study, const StudyModel& model) {
+    const size_t m = study.objectives();
+    std::vector<Objectives> known;
+    std::vector<Index> rows;
+    std::vector<VectorXd> smoothed;
+    for (const GaussianProcess& process : model.objectives) smoothed.push_back(process.smoothed());
+    for (Index i = 0; i < model.known; ++i) {
+      if (!model.feasible(i)) continue;
+      Objectives point(m);
+      for (size_t k = 0; k < m; ++k) point[k] = smoothed[k][i];
+      known.push_back(std::move(point));
+      rows.push_back(i);
+    }
+    SearchOptions options = effort(model.objectives[0].size());
+    if (known.empty()) {
+      const Feasibility feasibility(model.constraints, nullptr);
+      return found(study, model, feasibility, options, "most likely to be feasible; nothing is yet");
+    }
+    std::vector<size_t> front = front_of(known);
+    for (const size_t i : front) options.centres.push_back(model.row(rows[i]));
+    // Exact boxes grow with a power of the front: a part of a large one says nearly the same.
+    const size_t most = m <= 2 ? front.size() : m == 3 ? kMostFront : kMostFront / 3;
+    std::vector<Objectives> shown;
+    for (size_t i = 0; i < std::min(most, front.size()); ++i)
+      shown.push_back(known[front[i * front.size() / std::min(most, front.size())]]);
+    const HypervolumeGain gain(model.objectives, free_boxes(shown, reference(known, front, m)));
+    const Feasibility feasibility(model.constraints, &gain);
+    return found(study, model, feasibility, options, "the most new trade-offs are expected here");
+  }
+
+  // Somewhat beyond the worst of the front in every objective; of a front that is a point, the middle of what is known.
+  static Objectives reference(const std::vector<Objectives>& known, const std::vector<size_t>& front, size_t m) {
+    Objectives worst(m);
+    for (size_t k = 0; k < m; ++k) {
+      double low = known[front[0]][k], high = low, highest = low;
+      for (const size_t i : front) low = std::min(low, known[i][k]), high = std::max(high, known[i][k]);
+      for (const Objectives& point : known) highest = std::max(highest, point[k]);
+      worst[k] = high > low ? high + 0.1 * (high - low) : highest;
+    }
+    return worst;
+  }
+
+  static Suggestion found(const Study& study, const StudyModel& model, const Score& score, const SearchOptions& options,
+                          const std::string& why) {
+    RandomStream random = study.random("gp");
+    const auto best = best_untried(study, score, random, options);
+    if (!best) return beginning(study);  // everything near was tried; suggest_next() finds what is left
+    return {best->point, "gp", why + " (log " + written(best->score) + ")", model.memo};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Sampler> make_gp() {
+  return std::make_unique<GpSampler>();
+}
+
+}  // namespace sinew::tune

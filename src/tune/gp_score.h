@@ -1,0 +1,45 @@
+// What a Gaussian process says a point is worth: logarithms of expected improvement, of being feasible, and their sum.
+#pragma once
+
+#include "tune/acquisition_search.h"
+#include "tune/gp.h"
+
+namespace sinew::tune {
+
+// The logarithm of E[max(0, bound - Y)] for a normal Y, and its derivatives by the mean and by the logarithm of the
+// standard deviation.
+struct LogBelow {
+  double value = 0, by_mean = 0, by_log_spread = 0;
+};
+LogBelow log_below(double bound, const Normal& normal);
+
+// Expected improvement below `best`.
+class Improvement : public Score {
+ public:
+  Improvement(const GaussianProcess& process, double best) : process_(process), best_(best) {}
+  std::vector<double> at_all(const Points& points) const override;
+  double at(const Eigen::VectorXd& x, Eigen::VectorXd& slope) const override;
+
+ private:
+  const GaussianProcess& process_;
+  double best_;
+};
+
+// The probability that all constraints are at most 0: Gardner et al., "Bayesian optimization with inequality
+// constraints" (ICML 2014); times what another score says, if there is one.
+class Feasibility : public Score {
+ public:
+  Feasibility(std::span<const GaussianProcess> constraints, const Score* other)
+      : constraints_(constraints), other_(other) {}
+  std::vector<double> at_all(const Points& points) const override;
+  double at(const Eigen::VectorXd& x, Eigen::VectorXd& slope) const override;
+
+ private:
+  std::span<const GaussianProcess> constraints_;
+  const Score* other_;
+};
+
+// Derivatives by coordinates, of derivatives by the mean and by the logarithm of the standard deviation.
+Eigen::VectorXd by_coordinates(const Normal& normal, const NormalSlopes& slopes, double by_mean, double by_log_spread);
+
+}  // namespace sinew::tune

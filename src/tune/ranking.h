@@ -1,0 +1,31 @@
+// The trials of a study of which something is known, from the best to the worst, kept up as the study grows.
+//
+// Feasible before infeasible, those by what they violate; then by loss (Study::known_loss), with several objectives by
+// how many trials dominate it (Fonseca, Fleming 1993); then the earlier told. Trials that run or wait and have reported
+// come by what is known so far.
+#pragma once
+
+#include <vector>
+
+#include "tune/tune.h"
+
+namespace sinew::tune {
+
+class Ranking {
+ public:
+  // Takes in what happened since the last call.
+  void follow(const Study& study);
+  const std::vector<int32_t>& order() const { return order_; }      // ids of trials
+  const std::vector<int32_t>& unknown() const { return unknown_; }  // ids of running trials without a report
+  // The loss the order goes by (of the first objective).
+  double loss_at(const Study& study, int32_t id) const;
+
+ private:
+  void sort_by_rank(const Study& study);
+  void merge(const Study& study, std::vector<std::pair<double, int32_t>> reported);
+  std::vector<int32_t> ended_;  // the ended ones in their order
+  std::vector<int32_t> order_, unknown_;
+  size_t taken_ = 0;
+};
+
+}  // namespace sinew::tune

@@ -1,0 +1,135 @@
+// What holds for every sampler.
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <set>
+
+#include "base/error.h"
+#include "tune/testing.h"
+
+namespace sinew::tune {
+namespace {
+
+class EverySampler : public testing::TestWithParam<std::string> {};
+
+// Runs a study with some trials in flight that end in a shuffled order; some fail or are pruned.
+Study run(const std::string& name, Space space, uint64_t seed, int trials, size_t in_flight, bool fresh_sampler) {
+  Study study({std::move(space), {Direction::minimize}, seed, trials});
+  auto sampler = make_sampler(name);
+  RandomStream random(random_key({seed, 17}));
+  while (static_cast<int>(study.told().size()) < trials) {
+    if (study.open().size() < in_flight && study.next_id() < trials) {
+      if (fresh_sampler) sampler = make_sampler(name);
+      study.start(suggest_next(study, *sampler));
+      continue;
+    }
+    const int64_t id = study.open()[random.below(study.open().size())];
+    const double luck = random.uniform();
+    if (luck < 0.05) {
+      study.tell(id, TrialState::failed);
+    } else {
+      study.tell(id, TrialState::complete, {luck < 0.1 ? std::nan("") : bowl(study.space(), study.trial(id).point)});
+    }
+  }
+  return study;
+}
+
+TEST_P(EverySampler, SuggestsPointsOfTheSpaceWithAReason) {
+  const Study study = run(GetParam(), mixed_space(), 3, 60, 4, false);
+  for (const Trial& trial : study.trials()) {
+    EXPECT_EQ(study.space().problem_of(trial.point), std::nullopt);
+    EXPECT_FALSE(trial.why.empty());
+    EXPECT_FALSE(trial.by.empty());
+  }
+}
+
+TEST_P(EverySampler, ASuggestionIsAFunctionOfTheRecord) {
+  const Study one = run(GetParam(), mixed_space(), 5, 50, 4, false);
+  const Study other = run(GetParam(), mixed_space(), 5, 50, 4, true);  // restarted before every suggestion
+  for (int64_t id = 0; id < one.next_id(); ++id) {
+    ASSERT_TRUE(same_point(one.trial(id).point, other.trial(id).point)) << id << " by " << one.trial(id).by;
+    ASSERT_EQ(one.trial(id).why, other.trial(id).why);
+    ASSERT_EQ(one.trial(id).memo, other.trial(id).memo);
+  }
+}
+
+TEST_P(EverySampler, NothingTwiceInAFiniteSpaceWhileSomethingIsLeft) {
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    const Study study = run(GetParam(), finite_space(), seed, 14, 3, false);
+    std::set<std::string> different;
+    for (int i = 0; i < 10; ++i) different.insert(write_point(study.space(), study.trial(i).point));
+    EXPECT_EQ(different.size(), 10u);
+  }
+}
+
+TEST_P(EverySampler, ManagesSpacesOfOnePoint) {
+  Space space =
+      read_space(R"([{"name":"x","type":"float","low":2,"high":2},{"name":"c","type":"cat","choices":["a"]}])");
+  const Study study = run(GetParam(), std::move(space), 1, 30, 2, false);
+  for (const Trial& trial : study.trials()) EXPECT_EQ(trial.point, (Point{2, 0}));
+}
+
+TEST_P(EverySampler, ManagesEqualAndInfiniteValues) {
+  const double values[] = {1, 1, std::numeric_limits<double>::infinity(), -1e300, 1e300, 1};
+  for (const bool all_equal : {true, false}) {
+    Study study({mixed_space(), {Direction::maximize}, 1, 60});
+    auto sampler = make_sampler(GetParam());
+    for (int i = 0; i < 60; ++i) {
+      const int64_t id = study.start(suggest_next(study, *sampler));
+      study.tell(id, TrialState::complete, {all_equal ? 1 : values[i % 6]});
+    }
+  }
+}
+
+TEST_P(EverySampler, TriesTheUsersPointsFirst) {
+  StudyOptions options{finite_space()};
+  options.first = {{2, kInactive, kInactive}, {1, 3, 1}};
+  Study study(std::move(options));
+  auto sampler = make_sampler(GetParam());
+  for (int i = 0; i < 3; ++i) study.start(suggest_next(study, *sampler));
+  EXPECT_TRUE(same_point(study.trial(0).point, study.options().first[0]));
+  EXPECT_TRUE(same_point(study.trial(1).point, study.options().first[1]));
+  EXPECT_FALSE(study.trial(2).by == "first");
+}
+
+std::vector<std::string> sampler_names() {
+  std::vector<std::string> names;
+  for (const SamplerMaker& maker : samplers()) names.push_back(maker.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EverySampler, testing::ValuesIn(sampler_names()),
+                         [](const auto& each) { return each.param; });
+
+TEST(Samplers, AnUnknownNameListsThoseThereAre) {
+  try {
+    make_sampler("annealing");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(error.hint.find("random"), std::string::npos);
+  }
+}
+
+TEST(Grid, GoesThroughEveryCombinationOnce) {
+  Space space = read_space(R"([
+    {"name":"x","type":"float","low":0,"high":1},{"name":"y","type":"float","low":1,"high":100,"log":true},
+    {"name":"c","type":"cat","choices":["a","b","c"]},{"name":"z","type":"float","low":0,"high":1,"if":{"c":["b"]}}])");
+  Study study({std::move(space), {Direction::minimize}, 0, 90});
+  auto grid = make_sampler("grid");
+  std::set<std::string> different;
+  std::set<double> x;
+  int points = 0;
+  for (; points < 90; ++points) {
+    const Suggestion next = grid->suggest(study);
+    if (next.why == "the grid begins again") break;
+    x.insert(next.point[0]);
+    different.insert(write_point(study.space(), next.point));
+    study.start(next);
+  }
+  EXPECT_EQ(x, (std::set<double>{0, 0.5, 1}));  // 3 * 3 * 3 * 3 is the largest grid below 90
+  EXPECT_EQ(points, 3 * 3 * (3 + 1 + 1));
+  EXPECT_EQ(different.size(), static_cast<size_t>(points));
+}
+
+}  // namespace
+}  // namespace sinew::tune

@@ -1,0 +1,70 @@
+// Going through every point of a finite space, in a fixed order: the last parameters change first.
+#include <bit>
+#include <cmath>
+
+#include "tune/tune.h"
+
+namespace sinew::tune {
+
+void Space::count_points() {
+  double bound = 1;  // of the product over all, active or not
+  for (const int64_t cells : cells_) {
+    if (cells == 0) return;
+    bound *= static_cast<double>(cells);
+  }
+  if (!conditional_) {
+    if (bound <= static_cast<double>(kMostCounted)) count_ = static_cast<int64_t>(bound);
+    return;
+  }
+  int64_t points = 0;
+  for (std::optional<Point> point = first_point(); point; point = point_after(*point)) {
+    if (++points > kMostCounted) return;
+  }
+  count_ = points;
+}
+
+Point Space::first_point() const {
+  Point point(size());
+  for (size_t i = 0; i < size(); ++i) point[i] = active(i, point) ? value_at(i, 0) : kInactive;
+  return point;
+}
+
+std::optional<Point> Space::point_after(const Point& point) const {
+  for (size_t last = size(); last-- > 0;) {
+    if (std::isnan(point[last])) continue;
+    const Parameter& parameter = parameters_[last];
+    const double value =
+        cells_[last] == 1
+            ? parameter.low
+            : parameter.low + std::nearbyint((point[last] - parameter.low) / parameter.step + 1) * parameter.step;
+    if (cells_[last] == 1 ||
+        std::nearbyint((value - parameter.low) / parameter.step) >= static_cast<double>(cells_[last]))
+      continue;
+    Point next = point;
+    next[last] = value;
+    for (size_t i = last + 1; i < size(); ++i) next[i] = active(i, next) ? value_at(i, 0) : kInactive;
+    return next;
+  }
+  return std::nullopt;
+}
+
+bool same_point(const Point& a, const Point& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!(a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])))) return false;
+  }
+  return true;
+}
+
+uint64_t hash_of(const Point& point) {
+  uint64_t hash = 0x9E3779B97F4A7C15;
+  for (const double value : point) {
+    const uint64_t bits = std::isnan(value) ? 1 : std::bit_cast<uint64_t>(value + 0.0);  // -0 is 0
+    hash = (hash ^ bits) * 0xBF58476D1CE4E5B9;
+    hash ^= hash >> 29;
+  }
+  hash *= 0x94D049BB133111EB;
+  return hash ^ (hash >> 31);
+}
+
+}  // namespace sinew::tune

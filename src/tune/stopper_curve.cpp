@@ -1,0 +1,216 @@
+// The curve stopper: every trial runs a little, then only those go on whose learning curve may still become the best.
+//
+// Freeze and thaw (Swersky, Snoek, Adams, "Freeze-thaw Bayesian optimization", 2014) with the extrapolation of
+// tune/curve.h: trials wait at regular steps; the one that goes on is the one with the lowest optimistic prediction,
+// until no prediction has a fair chance against the best whole trial. Predictions are corrected by hindsight: what
+// the same prediction, made at the same step of the whole trials, got wrong. So a schedule that lets every trial drop
+// at its end does not mislead.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/error.h"
+#include "tune/curve.h"
+#include "tune/makers.h"
+
+namespace sinew::tune {
+namespace {
+
+constexpr double kParts = 16;                        // a trial waits after every such part of its length …
+constexpr size_t kFewestReports = 4;                 // … but not before so many reports
+constexpr double kOptimism = 0.5;                    // deviations below the mean
+constexpr double kSurely = 2;                        // deviations above the mean
+constexpr double kFairChance = 0.1;                  // of ending below the best whole trial …
+constexpr double kWorth = 0.05;                      // … by so much of its lead over the median of the first trials
+constexpr double kEarlyShare = 0.1, kLateShare = 1;  // of the first steps' work, spent on going on: see promote()
+constexpr double kMostDrop = 10;                     // a curve falls at most so many times as far as it has fallen
+
+struct Forecast {
+  double mean, deviation;
+  double optimistic() const { return mean - kOptimism * deviation; }
+};
+
+class CurveStopper : public Stopper {
+ public:
+  explicit CurveStopper(const StopperOptions& options) : options_(options), model_(options.max_resource) {}
+
+  bool pauses() const override { return true; }
+
+  Verdict judge(const Study& study, const Trial& trial) override {
+    follow(study);
+    const double step = trial.reports.back().step;
+    if (!std::isfinite(study.loss(trial.reports.back()))) return {Course::stop, "the value is not a finite number"};
+    if (step >= options_.max_resource) return {Course::go_on, "at its end"};
+    const size_t reports = trial.reports.size();
+    const double before = reports > 1 ? trial.reports[reports - 2].step : 0, first = first_wait(trial);
+    if (step < first || (before >= first && part_of(before) == part_of(step))) {
+      return {Course::go_on, "its curve is looked at later"};
+    }
+    if (before < first) {
+      return paused(study, forecast(study, trial), "its beginning is known; the most promising goes on");
+    }
+    const Forecast mine = forecast(study, trial);
+    const auto other = most_promising(study);
+    const double margin = kWorth * std::max(0.0, median_ - mine.optimistic());
+    if (other && step < options_.max_resource / 2 && other->second.optimistic() < mine.optimistic() - margin) {
+      return paused(study, mine, "trial " + std::to_string(other->first) + " promises more by now");
+    }
+    if (chance_of(study, mine, trial.id) < kFairChance) return paused(study, mine, "it will hardly be the best");
+    return {Course::go_on, "its curve promises the most"};
+  }
+
+  // While new trials come, going on may cost a part of what beginnings have cost: little of it before the planned
+  // trials have all begun, for until then the better ones may not be there yet.
+  std::optional<Promotion> promote(const Study& study, bool no_new) override {
+    follow(study);
+    if (!no_new) {
+      double first = 0, later = 0;
+      for (const Trial& trial : study.trials()) {
+        const double steps = trial.reports.empty() ? 0 : trial.reports.back().step;
+        first += std::min(steps, first_wait(trial));
+        later += std::max(0.0, steps - first_wait(trial));
+      }
+      const bool all_begun = study.options().budget > 0 && study.next_id() >= study.options().budget;
+      if (later >= first * (all_begun ? kLateShare : kEarlyShare)) return std::nullopt;
+      if (study.next_id() < kFewestBegun) return std::nullopt;
+    }
+    const auto best = most_promising(study);
+    if (!best) return std::nullopt;
+    if (chance_of(study, best->second, best->first) < kFairChance) return std::nullopt;
+    return Promotion{best->first, "its curve promises the most of those that wait"};
+  }
+
+ private:
+  static constexpr int64_t kFewestBegun = 5;
+  static constexpr size_t kFirstOnes = 16;
+
+  double wait() const { return std::max({std::ceil(options_.max_resource / kParts), options_.min_resource}); }
+  double part_of(double step) const { return std::floor(step / wait() + 1e-9); }
+  // The step at which a trial waits for the first time.
+  double first_wait(const Trial& trial) const {
+    if (trial.reports.size() < kFewestReports) return std::numeric_limits<double>::infinity();
+    return std::max(wait(), trial.reports[kFewestReports - 1].step);
+  }
+
+  std::optional<double> end_of(const Study& study, const Trial& trial) const {
+    if (!trial.reports.empty() && trial.reports.back().step >= options_.max_resource)
+      return study.loss(trial.reports.back());
+    if (trial.state == TrialState::complete) return study.loss(trial);
+    return std::nullopt;
+  }
+
+  // From the first `reports` reports.
+  const Forecast& raw_forecast(const Study& study, const Trial& trial, size_t reports) {
+    const auto [found, fresh] = known_.try_emplace({trial.id, reports});
+    if (!fresh) return found->second;
+    std::vector<double> steps, losses;
+    bool positive = study.options().directions[0] == Direction::minimize;
+    for (size_t i = 0; i < reports; ++i) {
+      if (!std::isfinite(study.loss(trial.reports[i]))) continue;
+      steps.push_back(trial.reports[i].step);
+      losses.push_back(study.loss(trial.reports[i]));
+      positive &= losses.back() >= 0;
+    }
+    if (steps.size() < 2)
+      return found->second = {losses.empty() ? 0 : losses[0], std::abs(losses.empty() ? 0 : losses[0])};
+    const auto [low, high] = std::ranges::minmax(losses);
+    double floor = low - kMostDrop * (high - low);
+    if (positive) floor = std::max(floor, 0.0);  // an error or a loss that was never below 0 is not expected to be
+    const Prediction prediction = model_.predict(steps, losses, floor);
+    return found->second = {prediction.mean(), prediction.deviation()};
+  }
+
+  // With what hindsight says of predictions at this step.
+  Forecast forecast(const Study& study, const Trial& trial) {
+    Forecast out = raw_forecast(study, trial, trial.reports.size());
+    double count = 1, shift = 0, square = 0;
+    for (const int64_t id : whole_) {
+      const Trial& other = study.trial(id);
+      const auto cut =
+          std::ranges::upper_bound(other.reports, trial.reports.back().step, {}, &Report::step) - other.reports.begin();
+      if (cut < 2) continue;
+      const double wrong = *end_of(study, other) - raw_forecast(study, other, static_cast<size_t>(cut)).mean;
+      if (!std::isfinite(wrong)) continue;
+      count += 1;
+      shift += wrong;
+      square += wrong * wrong;
+    }
+    out.mean += shift / count;
+    out.deviation = std::sqrt(out.deviation * out.deviation + square / count - (shift / count) * (shift / count));
+    return out;
+  }
+
+  // Whole trials, for hindsight and as what has to be beaten.
+  void follow(const Study& study) {
+    whole_.clear();
+    best_whole_ = std::numeric_limits<double>::infinity();
+    for (const Trial& trial : study.trials()) {
+      const auto end = end_of(study, trial);
+      if (!end) continue;
+      best_whole_ = std::min(best_whole_, *end);
+      if (std::isfinite(*end) && trial.reports.size() >= 2) whole_.push_back(trial.id);
+    }
+    std::vector<double> known;
+    for (const Trial& trial : study.trials()) {  // the first ones: no sampler had learned anything yet
+      if (const auto loss = study.known_loss(trial); loss && std::isfinite(*loss)) known.push_back(*loss);
+      if (known.size() == kFirstOnes) break;
+    }
+    std::ranges::nth_element(known, known.begin() + static_cast<ptrdiff_t>(known.size() / 2));
+    median_ = known.empty() ? best_whole_ : known[known.size() / 2];
+    if (whole_.size() > kMostHindsight) whole_.erase(whole_.begin(), whole_.end() - kMostHindsight);
+  }
+
+  std::optional<std::pair<int64_t, Forecast>> most_promising(const Study& study) {
+    std::optional<std::pair<int64_t, Forecast>> best;
+    for (const int64_t id : study.open()) {
+      const Trial& trial = study.trial(id);
+      if (trial.state != TrialState::paused || trial.reports.empty()) continue;
+      const Forecast here = forecast(study, trial);
+      if (!best || here.optimistic() < best->second.optimistic()) best = {id, here};
+    }
+    return best;
+  }
+
+  // Of ending below the best whole trial, or what a running one surely will end below; 1 as long as there is neither.
+  double chance_of(const Study& study, const Forecast& mine, int64_t me) {
+    double target = best_whole_;
+    for (const int64_t id : study.open()) {
+      const Trial& trial = study.trial(id);
+      if (id == me || trial.state != TrialState::running || !trial.estimate) continue;
+      const Forecast other = forecast(study, trial);
+      target = std::min(target, other.mean + kSurely * other.deviation);
+    }
+    if (!std::isfinite(target)) return 1;
+    target -= kWorth * std::max(0.0, median_ - target);
+    if (!(mine.deviation > 0)) return mine.mean < target ? 1 : 0;
+    return 0.5 * std::erfc((mine.mean - target) / (mine.deviation * std::sqrt(2.0)));
+  }
+
+  static Verdict paused(const Study& study, const Forecast& forecast, std::string why) {
+    const bool minimize = study.options().directions[0] == Direction::minimize;
+    return {Course::pause, std::move(why), minimize ? forecast.mean : -forecast.mean};
+  }
+
+  static constexpr ptrdiff_t kMostHindsight = 8;
+  StopperOptions options_;
+  CurveModel model_;
+  std::map<std::pair<int64_t, size_t>, Forecast> known_;  // by trial and number of reports: reports never change
+  std::vector<int64_t> whole_;
+  double best_whole_ = 0, median_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Stopper> make_curve(const StopperOptions& options) {
+  if (!(options.max_resource > 0)) {
+    throw Error("'" + options.name + "' needs to know how long a whole trial is", R"("max_resource":81)");
+  }
+  return std::make_unique<CurveStopper>(options);
+}
+
+// Curves where the length of a trial is known, else the median rule.
+std::unique_ptr<Stopper> make_auto_stopper(const StopperOptions& options) {
+  return options.max_resource > 0 ? make_curve(options) : make_median(options);
+}
+
+}  // namespace sinew::tune

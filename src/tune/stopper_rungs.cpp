@@ -1,0 +1,137 @@
+// Successive halving, asynchronous and in promotion form: a trial waits at every rung, and goes on when it is among the
+// best one in `reduction` of all that reached the rung. Trials resume where they wait, so nothing is trained twice.
+//
+// asha: Li, Jamieson, Rostamizadeh, Gonina, Hardt, Recht, Talwalkar, "A system for massively parallel hyperparameter
+// tuning" (MLSys 2020). hyperband: Li, Jamieson, DeSalvo, Rostamizadeh, Talwalkar (JMLR 2018), whose brackets begin on
+// higher and higher rungs, for the case that early values mislead; trials take their brackets in turn.
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "tune/makers.h"
+
+namespace sinew::tune {
+namespace {
+
+void check_rungs(const StopperOptions& options) {
+  if (!(options.max_resource > 0)) {
+    throw Error("'" + options.name + "' needs to know how long a whole trial is", R"("max_resource":81)");
+  }
+  if (!(options.min_resource > 0) || options.min_resource > options.max_resource) {
+    throw Error("'" + options.name + "': min_resource must be above 0 and at most max_resource", R"("min_resource":1)");
+  }
+  if (!(options.reduction >= 2)) {
+    throw Error("'" + options.name + "': reduction_factor must be at least 2", R"("reduction_factor":3)");
+  }
+}
+
+// The steps at which trials wait, below a whole trial's.
+std::vector<double> rungs_of(const StopperOptions& options) {
+  std::vector<double> rungs;
+  for (double rung = options.min_resource; rung < options.max_resource * (1 - 1e-9); rung *= options.reduction) {
+    rungs.push_back(rung);
+  }
+  return rungs;
+}
+
+class RungStopper : public Stopper {
+ public:
+  RungStopper(const StopperOptions& options, bool brackets) : options_(options), rungs_(rungs_of(options)) {
+    if (rungs_.empty()) rungs_.push_back(options.max_resource);
+    // Bracket b skips the first b rungs. Hyperband gives each about the same work: a bracket that begins one rung
+    // later gets that much fewer trials.
+    double share = 1;
+    for (size_t b = 0; b < (brackets ? rungs_.size() : 1); ++b, share /= options.reduction) shares_.push_back(share);
+  }
+
+  bool pauses() const override { return true; }
+
+  Verdict judge(const Study& study, const Trial& trial) override {
+    if (!std::isfinite(study.loss(trial.reports.back()))) return {Course::stop, "the value is not a finite number"};
+    const auto rung = reached(trial, trial.reports.size());
+    if (!rung || rung == reached(trial, trial.reports.size() - 1)) return {Course::go_on, "between two rungs"};
+    if (trial.reports.back().step >= options_.max_resource) return {Course::go_on, "at its end"};
+    const auto best = best_of(study, bracket_of(trial.id), *rung);
+    const bool among = std::ranges::find(best.ids, trial.id) != best.ids.end();
+    return {among ? Course::go_on : Course::pause, place(best, *rung, among)};
+  }
+
+  std::optional<Promotion> promote(const Study& study, bool) override {
+    for (size_t rung = rungs_.size(); rung-- > 0;) {
+      for (size_t bracket = 0; bracket < shares_.size(); ++bracket) {
+        const auto best = best_of(study, bracket, rung);
+        for (const int64_t id : best.ids) {  // the best first
+          const Trial& trial = study.trial(id);
+          if (trial.state == TrialState::paused && reached(trial, trial.reports.size()) == rung)
+            return Promotion{id, place(best, rung, true)};
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct Best {
+    std::vector<int64_t> ids;
+    size_t arrived = 0;
+  };
+
+  // Trials take brackets so that every prefix has them in about their shares.
+  size_t bracket_of(int64_t id) const {
+    double total = 0;
+    for (const double share : shares_) total += share;
+    double place = std::fmod((static_cast<double>(id) + 0.5) * 0.6180339887498949, 1.0) * total;  // golden ratio: even
+    for (size_t b = 0; b + 1 < shares_.size(); ++b) {
+      if ((place -= shares_[b]) < 0) return b;
+    }
+    return shares_.size() - 1;
+  }
+
+  // The highest rung of its bracket that the first `reports` reports came to.
+  std::optional<size_t> reached(const Trial& trial, size_t reports) const {
+    if (reports == 0) return std::nullopt;
+    const auto above = std::ranges::upper_bound(rungs_, trial.reports[reports - 1].step) - rungs_.begin();
+    if (above <= static_cast<ptrdiff_t>(bracket_of(trial.id))) return std::nullopt;
+    return static_cast<size_t>(above - 1);
+  }
+
+  // The best 1 / reduction of a bracket's trials on a rung, by what they reported there.
+  Best best_of(const Study& study, size_t bracket, size_t rung) const {
+    std::vector<std::pair<double, int64_t>> arrived;
+    for (const Trial& trial : study.trials()) {
+      if (trial.reports.empty() || trial.reports.back().step < rungs_[rung] || bracket_of(trial.id) != bracket)
+        continue;
+      const auto first = std::ranges::lower_bound(trial.reports, rungs_[rung], {}, &Report::step);
+      arrived.emplace_back(study.loss(*first), trial.id);
+    }
+    std::ranges::sort(arrived);
+    Best best{{}, arrived.size()};
+    arrived.resize(static_cast<size_t>(static_cast<double>(arrived.size()) / options_.reduction));
+    for (const auto& [loss, id] : arrived) best.ids.push_back(id);
+    return best;
+  }
+
+  std::string place(const Best& best, size_t rung, bool among) const {
+    return std::string(among ? "among" : "not among") + " the best " + std::to_string(best.ids.size()) + " of " +
+           std::to_string(best.arrived) + " trials at step " +
+           std::to_string(static_cast<int64_t>(std::ceil(rungs_[rung])));
+  }
+
+  StopperOptions options_;
+  std::vector<double> rungs_;
+  std::vector<double> shares_;  // of the trials, a bracket
+};
+
+}  // namespace
+
+std::unique_ptr<Stopper> make_asha(const StopperOptions& options) {
+  check_rungs(options);
+  return std::make_unique<RungStopper>(options, false);
+}
+
+std::unique_ptr<Stopper> make_hyperband(const StopperOptions& options) {
+  check_rungs(options);
+  return std::make_unique<RungStopper>(options, true);
+}
+
+}  // namespace sinew::tune

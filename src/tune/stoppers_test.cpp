@@ -1,0 +1,199 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "tune/testing.h"
+
+namespace sinew::tune {
+namespace {
+
+constexpr double kWhole = 27;
+
+using Curve = double (*)(const Point&, double step);
+
+// Falls as a power of the step towards an end that x decides; good ends are slow, so early values mislead a little.
+double power_curve(const Point& point, double step) {
+  const double end = 0.1 + (point[0] - 0.3) * (point[0] - 0.3);
+  return end + 0.9 * std::pow(step, -0.4 - 0.6 * point[1]);
+}
+
+struct Ran {
+  Study study;
+  double steps = 0;
+  std::map<int64_t, std::vector<double>> paused_at;
+};
+
+// What a loop of workers does; with `fresh` the stopper is made anew before every question.
+Ran run(const StopperOptions& options, Curve curve, uint64_t seed, int trials, size_t workers, bool fresh) {
+  Ran ran{Study(
+      {read_space(R"([{"name":"x","type":"float","low":0,"high":1},{"name":"y","type":"float","low":0,"high":1}])"),
+       {Direction::minimize},
+       seed,
+       trials})};
+  Study& study = ran.study;
+  auto sampler = make_sampler("random");
+  auto stopper = make_stopper(options);
+  RandomStream random(random_key({seed, 31}));
+  std::vector<int64_t> running;
+  while (true) {
+    while (running.size() < workers) {
+      if (fresh) stopper = make_stopper(options);
+      const bool no_new = study.next_id() >= trials;
+      if (const auto promotion = stopper->promote(study, no_new)) {
+        EXPECT_EQ(study.trial(promotion->id).state, TrialState::paused);
+        study.resume(promotion->id);
+        running.push_back(promotion->id);
+      } else if (!no_new) {
+        running.push_back(study.start(suggest_next(study, *sampler)));
+      } else {
+        break;
+      }
+    }
+    if (running.empty()) return ran;
+    const size_t at = random.below(running.size());
+    const int64_t id = running[at];
+    const Trial& trial = study.trial(id);
+    const double step = trial.reports.empty() ? 1 : trial.reports.back().step + 1;
+    ++ran.steps;
+    study.report(id, step, curve(trial.point, step));
+    if (fresh) stopper = make_stopper(options);
+    const Verdict verdict = stopper->judge(study, study.trial(id));
+    EXPECT_FALSE(verdict.why.empty());
+    if (step >= kWhole) {
+      EXPECT_EQ(verdict.course, Course::go_on);
+      study.tell(id, TrialState::complete, {curve(trial.point, step)});
+    } else if (verdict.course == Course::stop) {
+      study.tell(id, TrialState::pruned);
+    } else if (verdict.course == Course::pause) {
+      ran.paused_at[id].push_back(step);
+      study.pause(id, verdict.estimate);
+    } else {
+      continue;
+    }
+    running.erase(running.begin() + static_cast<ptrdiff_t>(at));
+  }
+}
+
+StopperOptions options_of(const std::string& name) {
+  return {name, 1, kWhole, 3};
+}
+
+std::vector<std::string> stopper_names() {
+  std::vector<std::string> names;
+  for (const StopperMaker& maker : stoppers()) names.push_back(maker.name);
+  return names;
+}
+
+class EveryStopper : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryStopper, DecidesByTheRecordAlone) {
+  const Ran one = run(options_of(GetParam()), power_curve, 3, 40, 4, false);
+  const Ran other = run(options_of(GetParam()), power_curve, 3, 40, 4, true);
+  EXPECT_EQ(one.steps, other.steps);
+  EXPECT_EQ(one.paused_at, other.paused_at);
+  EXPECT_EQ(one.study.told(), other.study.told());
+}
+
+TEST_P(EveryStopper, SomeTrialIsWholeAndNobodyPausesUnlessItSaysSo) {
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    const Ran ran = run(options_of(GetParam()), power_curve, seed, 40, 3, false);
+    EXPECT_GT(std::ranges::count_if(ran.study.trials(), [](const Trial& t) { return t.state == TrialState::complete; }),
+              0);
+    if (!make_stopper(options_of(GetParam()))->pauses()) EXPECT_TRUE(ran.paused_at.empty());
+  }
+}
+
+TEST_P(EveryStopper, NotANumberEndsATrial) {
+  if (GetParam() == "none") return;
+  Study study({read_space(R"([{"name":"x","type":"float","low":0,"high":1}])")});
+  auto stopper = make_stopper(options_of(GetParam()));
+  for (const double value : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    const int64_t id = study.start({{0.5}, "test", "", {}});
+    study.report(id, 1, value);
+    EXPECT_EQ(stopper->judge(study, study.trial(id)).course, Course::stop);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryStopper, testing::ValuesIn(stopper_names()),
+                         [](const auto& each) { return each.param; });
+
+// Whoever is on rung k + 1 was among the best third of rung k when it went on; nobody waits elsewhere.
+TEST(Asha, OneInThreeGoesOnFromEveryRung) {
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    const Ran ran = run(options_of("asha"), power_curve, seed, 81, 4, false);
+    const double rungs[] = {1, 3, 9, 27};
+    size_t came[4] = {};
+    for (const Trial& trial : ran.study.trials()) {
+      for (int k = 0; k < 4; ++k) came[k] += trial.reports.back().step >= rungs[k];
+    }
+    EXPECT_EQ(came[0], 81u);
+    for (int k = 1; k < 4; ++k) {
+      EXPECT_LE(came[k] * 3, came[k - 1] * 2 + 9) << k;  // some went on early, when they were among the best
+      EXPECT_GE(came[k], came[k - 1] / 3) << k;          // at the end all that deserve it have gone on
+    }
+    for (const auto& [id, steps] : ran.paused_at) {
+      for (const double step : steps) EXPECT_TRUE(step == 1 || step == 3 || step == 9) << step;
+    }
+  }
+}
+
+TEST(Hyperband, BracketsBeginOnDifferentRungs) {
+  const Ran ran = run(options_of("hyperband"), power_curve, 1, 90, 4, false);
+  std::map<double, int> first;
+  for (const auto& [id, steps] : ran.paused_at) ++first[steps[0]];
+  EXPECT_GT(first[1], first[3]);
+  EXPECT_GT(first[3], first[9]);
+  EXPECT_GT(first[9], 0);
+}
+
+TEST(Median, EndsWhoIsWorseThanHalf) {
+  Study study({read_space(R"([{"name":"x","type":"float","low":0,"high":1}])")});
+  auto stopper = make_stopper({"median", 2, 0, 3});
+  for (int i = 0; i < 7; ++i) {
+    const int64_t id = study.start({{0.1 * i}, "test", "", {}});
+    for (int step = 1; step <= 5; ++step) study.report(id, step, i);
+  }
+  const int64_t bad = study.start({{0.9}, "test", "", {}});
+  study.report(bad, 1, 5);
+  EXPECT_EQ(stopper->judge(study, study.trial(bad)).course, Course::go_on);  // before min_resource
+  study.report(bad, 2, 4);
+  EXPECT_EQ(stopper->judge(study, study.trial(bad)).course, Course::stop);
+  const int64_t good = study.start({{0.9}, "test", "", {}});
+  study.report(good, 1, 5);
+  study.report(good, 2, 3);
+  EXPECT_EQ(stopper->judge(study, study.trial(good)).course, Course::go_on);
+}
+
+TEST(Stoppers, WhatTheyNeedIsAskedFor) {
+  for (const char* name : {"asha", "hyperband", "curve"}) EXPECT_THROW(make_stopper({name, 1, 0, 3}), Error) << name;
+  EXPECT_THROW(make_stopper({"asha", 0, 27, 3}), Error);
+  EXPECT_THROW(make_stopper({"asha", 30, 27, 3}), Error);
+  EXPECT_THROW(make_stopper({"asha", 1, 27, 1}), Error);
+  EXPECT_THROW(make_stopper({"sometimes"}), Error);
+}
+
+// The point of it: nearly the best trial of all for a small part of the steps.
+TEST(CurveStopper, FindsNearlyTheBestForAPartOfTheWork) {
+  double steps = 0, regret = 0, spread = 0;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const Ran ran = run(options_of("curve"), power_curve, seed, 60, 4, false);
+    steps += ran.steps / (60 * kWhole) / 10;
+    std::vector<double> ends;
+    double found = 9;
+    for (const Trial& trial : ran.study.trials()) {
+      ends.push_back(power_curve(trial.point, kWhole));
+      if (trial.state == TrialState::complete) found = std::min(found, ends.back());
+    }
+    std::ranges::sort(ends);
+    regret += (found - ends[0]) / 10;
+    spread += (ends[30] - ends[0]) / 10;
+  }
+  EXPECT_LT(steps, 0.3);
+  EXPECT_LT(regret, 0.1 * spread);
+}
+
+}  // namespace
+}  // namespace sinew::tune

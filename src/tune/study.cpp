@@ -1,0 +1,133 @@
+// The record of a study.
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "tune/tune.h"
+
+namespace sinew::tune {
+namespace {
+
+std::string named(int64_t id) {
+  return "trial " + std::to_string(id);
+}
+
+}  // namespace
+
+Study::Study(StudyOptions options) : options_(std::move(options)) {
+  if (options_.directions.empty()) throw Error("a study needs an objective", "directions: [minimize]");
+  if (options_.budget < 0) throw Error("the budget is below 0 trials", "leave it out when it is not known");
+  for (Point& point : options_.first) {
+    if (const auto problem = space().problem_of(point)) throw Error("a first point is not in the space: " + *problem);
+  }
+}
+
+int64_t Study::start(Suggestion suggestion) {
+  const auto problem = space().problem_of(suggestion.point);
+  SINEW_CHECK(!problem, suggestion.by, problem.value_or(""));
+  const int64_t id = next_id();
+  seen_.insert(hash_of(suggestion.point));
+  Trial& trial = trials_.emplace_back();
+  trial.id = id;
+  trial.point = std::move(suggestion.point);
+  trial.by = std::move(suggestion.by);
+  trial.why = std::move(suggestion.why);
+  trial.memo = std::move(suggestion.memo);
+  open_.push_back(id);
+  return id;
+}
+
+const Trial& Study::trial(int64_t id) const {
+  if (id < 0 || id >= next_id()) throw Error("there is no " + named(id), "an id that ask gave");
+  return trials_[static_cast<size_t>(id)];
+}
+
+Trial& Study::open_trial(int64_t id) {
+  Trial& found = trials_[static_cast<size_t>(trial(id).id)];
+  if (found.state != TrialState::running && found.state != TrialState::paused) {
+    throw Error(named(id) + " has already ended", "tell every trial once");
+  }
+  return found;
+}
+
+void Study::close(Trial& trial) {
+  open_.erase(std::ranges::lower_bound(open_, trial.id));
+  told_.push_back(trial.id);
+}
+
+void Study::tell(int64_t id, TrialState state, std::vector<double> values, std::vector<double> constraints) {
+  Trial& trial = open_trial(id);
+  SINEW_CHECK(state == TrialState::complete || state == TrialState::pruned || state == TrialState::failed);
+  const size_t due = state == TrialState::complete ? objectives() : state == TrialState::failed ? 0 : values.size();
+  if (values.size() != due || (!values.empty() && values.size() != objectives())) {
+    throw Error(named(id) + ": " + std::to_string(values.size()) + " values for " + std::to_string(objectives()) +
+                    " objectives",
+                "one value an objective; none when it failed");
+  }
+  trial.state = state;
+  trial.values = std::move(values);
+  trial.constraints = std::move(constraints);
+  close(trial);
+}
+
+void Study::report(int64_t id, double step, double value) {
+  Trial& trial = open_trial(id);
+  if (trial.state != TrialState::running) throw Error(named(id) + " is paused", "report only of running trials");
+  if (!std::isfinite(step)) throw Error(named(id) + ": the step must be a finite number");
+  if (!trial.reports.empty() && !(step > trial.reports.back().step)) {
+    throw Error(named(id) + ": a report's step must be above the last one's", "report every step once, in order");
+  }
+  trial.reports.push_back({step, value});
+}
+
+void Study::pause(int64_t id, std::optional<double> estimate) {
+  Trial& trial = open_trial(id);
+  trial.state = TrialState::paused;
+  if (estimate) trial.estimate = estimate;
+}
+
+void Study::resume(int64_t id) {
+  open_trial(id).state = TrialState::running;
+}
+
+double Study::loss(const Trial& trial, size_t objective) const {
+  if (objective >= trial.values.size() || std::isnan(trial.values[objective])) {
+    return std::numeric_limits<double>::infinity();
+  }
+  const double value = trial.values[objective];
+  return options_.directions[objective] == Direction::minimize ? value : -value;
+}
+
+double Study::loss(const Report& report) const {
+  if (std::isnan(report.value)) return std::numeric_limits<double>::infinity();
+  return options_.directions[0] == Direction::minimize ? report.value : -report.value;
+}
+
+std::optional<double> Study::known_loss(const Trial& trial) const {
+  const bool ended = trial.state == TrialState::complete || trial.state == TrialState::failed;
+  if (ended || !trial.values.empty()) return loss(trial);
+  if (trial.estimate) return loss(Report{0, *trial.estimate});
+  if (!trial.reports.empty()) return loss(trial.reports.back());
+  if (trial.state == TrialState::pruned) return loss(trial);
+  return std::nullopt;
+}
+
+double Study::violation(const Trial& trial) {
+  double sum = 0;
+  for (const double constraint : trial.constraints) {
+    if (std::isnan(constraint)) return std::numeric_limits<double>::infinity();
+    sum += std::max(constraint, 0.0);
+  }
+  return sum;
+}
+
+RandomKey Study::key(std::string_view purpose) const {
+  return derive(random_key({options_.seed}), purpose);
+}
+
+RandomStream Study::random(std::string_view purpose) const {
+  return RandomStream(derive(key(purpose), trials_.size()));
+}
+
+}  // namespace sinew::tune

@@ -1,0 +1,51 @@
+// Spaces and points for this room's tests.
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include "tune/tune.h"
+
+namespace sinew::tune {
+
+// Every kind of parameter, two levels of conditions.
+inline Space mixed_space() {
+  return read_space(R"([
+    {"name":"lr","type":"float","low":1e-5,"high":1,"log":true},
+    {"name":"momentum","type":"float","low":-1,"high":3},
+    {"name":"drop","type":"float","low":0,"high":0.8,"step":0.1},
+    {"name":"layers","type":"int","low":1,"high":6},
+    {"name":"width","type":"int","low":16,"high":1024,"log":true},
+    {"name":"even","type":"int","low":2,"high":21,"step":2},
+    {"name":"act","type":"cat","choices":["relu","tanh",3,true,null]},
+    {"name":"size","type":"ordinal","choices":["s","m","l"]},
+    {"name":"kernel","type":"cat","choices":["rbf","poly"],"if":{"act":["relu",3]}},
+    {"name":"gamma","type":"float","low":1e-3,"high":10,"log":true,"if":{"kernel":["rbf"],"layers":[1,2,3]}}])");
+}
+
+// 3 + 3 * 2 + 1 = 10 points.
+inline Space finite_space() {
+  return read_space(R"([
+    {"name":"algo","type":"cat","choices":["a","b","c"]},
+    {"name":"depth","type":"int","low":1,"high":3,"if":{"algo":["a","b"]}},
+    {"name":"wide","type":"cat","choices":[false,true],"if":{"algo":["b"]}}])");
+}
+
+inline Point random_point(const Space& space, RandomStream& random) {
+  std::vector<double> unit(space.size());
+  for (double& u : unit) u = random.uniform();
+  return space.from_unit(unit);
+}
+
+// A smooth bowl over the active part of any space, lowest (0) at 0.3 of every range; choice 0 is the best.
+inline double bowl(const Space& space, const Point& point) {
+  double sum = 0;
+  for (size_t i = 0; i < space.size(); ++i) {
+    if (std::isnan(point[i])) continue;
+    const double u = space.unit_at(i, point[i]);
+    sum += space[i].ordered() ? (u - 0.3) * (u - 0.3) : 0.3 * (point[i] != 0);
+  }
+  return sum;
+}
+
+}  // namespace sinew::tune

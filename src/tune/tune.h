@@ -1,0 +1,279 @@
+// Which trial next: search spaces, the record of a study, samplers and stoppers.
+//
+// For cli/ and jobs/. Nothing here runs a trial, waits, or touches a disk: a study is told what happened, and samplers
+// and stoppers are asked what to do next. What they answer is a function of (options, seed, what was told, in its
+// order) and of nothing else: the same record gives the same suggestion with 1 or 8 workers and after a restart.
+// Whatever a sampler keeps between two calls is an acceleration and may not change an answer; what it wants to find
+// again (fitted numbers, say) it writes into the trial's memo, which is part of the record.
+//
+// Everything is minimised inside: use Study::loss, not the told values.
+// Errors: a space or an answer of the user's that makes no sense throws Error. Threads: one study, one thread.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "base/random.h"
+
+namespace sinew::tune {
+
+// ---- spaces --------------------------------------------------------------------------------------------------------
+
+// One value a parameter: the number itself of a real or an integer, the index of a choice; NaN where it is not active.
+using Point = std::vector<double>;
+inline constexpr double kInactive = std::numeric_limits<double>::quiet_NaN();
+
+// A parameter is active when the parent is and has one of the allowed values (numbers as in a Point).
+struct Condition {
+  size_t parent = 0;
+  std::vector<double> allowed;
+};
+
+struct Parameter {
+  enum class Kind { real, integer, categorical, ordinal };
+  std::string name;
+  Kind kind = Kind::real;
+  double low = 0, high = 1;           // real and integer; both ends included; of choices 0 and the last index
+  bool log = false;                   // search evenly in the logarithm
+  double step = 0;                    // real: 0 or a lattice from low on; integer: 1 or more
+  std::vector<std::string> choices;   // categorical and ordinal (in order): each the JSON text of a scalar: "relu", 64
+  std::vector<Condition> conditions;  // all must hold
+
+  bool numeric() const { return kind == Kind::real || kind == Kind::integer; }
+  bool ordered() const { return kind != Kind::categorical; }
+};
+
+// A validated list of parameters; parents precede their children.
+class Space {
+ public:
+  explicit Space(std::vector<Parameter> parameters);  // throws Error naming the parameter
+  size_t size() const { return parameters_.size(); }
+  const Parameter& operator[](size_t i) const { return parameters_[i]; }
+  bool conditional() const { return conditional_; }
+
+  // How many values a parameter has; 0: a continuum.
+  int64_t cells(size_t i) const { return cells_[i]; }
+  // A value's place in [0, 1], in the logarithm where asked; what has cells has the middle of its cell. And back: the
+  // nearest value there is. unit_at(value_at(u)) moves u less than a cell.
+  double unit_at(size_t i, double value) const;
+  double value_at(size_t i, double unit) const;
+  // The whole point; inactive is NaN in both. Every point of the cube is a point of the space: what turns out inactive
+  // is dropped.
+  Point from_unit(std::span<const double> unit) const;
+  std::vector<double> to_unit(const Point& point) const;
+
+  // Whether parameter i is active given those before it.
+  bool active(size_t i, std::span<const double> point) const;
+  // Brings every active value to the nearest one there is and drops inactive ones; an active parameter without a value
+  // gets the middle. The result is a point of the space.
+  void settle(Point& point) const;
+  // Why this is not a point of the space; none: it is one.
+  std::optional<std::string> problem_of(const Point& point) const;
+
+  // The number of different points, when it is finite and at most kMostCounted; else none.
+  static constexpr int64_t kMostCounted = 1 << 20;
+  std::optional<int64_t> count() const { return count_; }
+  // Goes through a counted space in a fixed order: the first point, then the one after. None: that was the last.
+  Point first_point() const;
+  std::optional<Point> point_after(const Point& point) const;
+
+ private:
+  void check_parameter(size_t i) const;
+  void count_points();
+  std::vector<Parameter> parameters_;
+  std::vector<int64_t> cells_;
+  std::vector<double> from_, to_;  // the ends of the unit interval, in the logarithm where asked
+  std::optional<int64_t> count_;
+  bool conditional_ = false;
+};
+
+bool same_point(const Point& a, const Point& b);
+// Equal points have equal hashes; unequal ones practically never.
+uint64_t hash_of(const Point& point);
+
+// A space, a point as JSON text (docs/formats/ask-tell.md). Reading throws Error saying where.
+Space read_space(std::string_view json);
+Point read_point(const Space& space, std::string_view json);  // {"lr": 0.1, ...}; exactly the active parameters
+std::string write_point(const Space& space, const Point& point);
+
+// ---- studies -------------------------------------------------------------------------------------------------------
+
+enum class Direction { minimize, maximize };
+
+struct StudyOptions {
+  Space space;
+  std::vector<Direction> directions = {Direction::minimize};
+  uint64_t seed = 0;
+  int64_t budget = 0;             // trials planned; 0: not known
+  std::vector<Point> first = {};  // tried before anything a sampler suggests: the user's defaults, say
+};
+
+struct Report {
+  double step = 0;  // an epoch, usually: whatever the trial counts by, growing
+  double value = 0;
+};
+
+enum class TrialState { running, paused, complete, pruned, failed };
+
+// What a sampler suggests: a point of the space, who thought of it, and why in a sentence.
+struct Suggestion {
+  Point point;
+  std::string by;
+  std::string why;
+  std::vector<double> memo;  // numbers the sampler wants to find again in the record
+};
+
+struct Trial {
+  int64_t id = 0;  // its place in Study::trials
+  Point point;
+  TrialState state = TrialState::running;
+  std::string by, why;
+  std::vector<double> memo;
+  std::vector<double> values;       // one an objective, as told; empty unless complete (or pruned with a value)
+  std::vector<double> constraints;  // at most 0: feasible
+  std::vector<Report> reports;      // of the first objective
+  std::optional<double> estimate;   // what its stopper thought it would end with, when it last waited
+};
+
+// The record: only grows. A trial ends once.
+class Study {
+ public:
+  explicit Study(StudyOptions options);
+  const StudyOptions& options() const { return options_; }
+  const Space& space() const { return options_.space; }
+  size_t objectives() const { return options_.directions.size(); }
+
+  // Begins a trial (running) and returns its id: the number of trials before it.
+  int64_t start(Suggestion suggestion);
+  // Ends one: complete with a value an objective, pruned (values or none), failed (none). Throws Error when there is no
+  // such trial, it has ended, or the numbers are not as many as they should be. NaN counts as the worst value.
+  void tell(int64_t id, TrialState state, std::vector<double> values = {}, std::vector<double> constraints = {});
+  void report(int64_t id, double step, double value);                     // of a running trial; steps grow
+  void pause(int64_t id, std::optional<double> estimate = std::nullopt);  // the estimate as a told value
+  void resume(int64_t id);
+
+  const std::vector<Trial>& trials() const { return trials_; }
+  int64_t next_id() const { return static_cast<int64_t>(trials_.size()); }
+  const std::vector<int64_t>& told() const { return told_; }  // ids of ended trials, in the order they ended
+  const std::vector<int64_t>& open() const { return open_; }  // running and paused, ascending
+  const Trial& trial(int64_t id) const;                       // throws Error when there is none
+
+  // What to minimise: the told value with its sign; +infinity for failed trials, NaN and what was never told.
+  double loss(const Trial& trial, size_t objective = 0) const;
+  // Reports likewise.
+  double loss(const Report& report) const;
+  // What is known of the first objective, told or not: the told value, else the stopper's estimate, else the last
+  // report; none: a running trial that has reported nothing. A failed trial is +infinity.
+  std::optional<double> known_loss(const Trial& trial) const;
+  // The sum of violated constraints: 0 is feasible.
+  static double violation(const Trial& trial);
+  // Whether some trial has or had this point, and how many different points there were.
+  bool seen(const Point& point) const { return seen_.contains(hash_of(point)); }
+  int64_t different_points() const { return static_cast<int64_t>(seen_.size()); }
+
+  // The numbers of the next trial, for one purpose: "tpe", "sobol".
+  RandomStream random(std::string_view purpose) const;
+  RandomKey key(std::string_view purpose) const;  // the same for all trials
+
+ private:
+  Trial& open_trial(int64_t id);
+  void close(Trial& trial);
+  StudyOptions options_;
+  std::vector<Trial> trials_;
+  std::vector<int64_t> told_, open_;
+  std::unordered_set<uint64_t> seen_;
+};
+
+// ---- samplers ------------------------------------------------------------------------------------------------------
+
+// One sampler serves one study, which grows between calls; a new sampler given the same study answers the same.
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+  virtual Suggestion suggest(const Study& study) = 0;
+};
+
+struct SamplerMaker {
+  const char* name;
+  std::unique_ptr<Sampler> (*make)();
+  const char* help;
+};
+std::span<const SamplerMaker> samplers();
+std::unique_ptr<Sampler> make_sampler(std::string_view name);  // throws Error with the names there are
+
+// The next trial's point: first those of the options, then the sampler's; in a finite space never one that was tried
+// while another is left.
+Suggestion suggest_next(const Study& study, Sampler& sampler);
+
+// ---- stoppers ------------------------------------------------------------------------------------------------------
+
+struct StopperOptions {
+  std::string name = "none";
+  double min_resource = 1;  // steps, as reported
+  double max_resource = 0;  // steps of a whole trial; stoppers with rungs need it
+  double reduction = 3;     // of the trials on a rung one in so many goes on
+};
+
+enum class Course { go_on, pause, stop };
+struct Verdict {
+  Course course = Course::go_on;
+  std::string why;
+  std::optional<double> estimate = {};  // what the trial would end with, as a told value; for samplers
+};
+// A paused trial worth going on with.
+struct Promotion {
+  int64_t id = 0;
+  std::string why;
+};
+
+// As a sampler: one study, and a function of its record.
+class Stopper {
+ public:
+  virtual ~Stopper() = default;
+  // What becomes of a running trial after its newest report.
+  virtual Verdict judge(const Study& study, const Trial& trial) = 0;
+  // The paused trial to go on with instead of a new one; none: start a new one. `no_new`: there will be no new ones,
+  // so whatever still deserves to go on is named now, and none means the study is over but for what runs.
+  virtual std::optional<Promotion> promote(const Study& study, bool no_new);
+  virtual bool pauses() const { return false; }
+};
+
+struct StopperMaker {
+  const char* name;
+  std::unique_ptr<Stopper> (*make)(const StopperOptions&);
+  const char* help;
+};
+std::span<const StopperMaker> stoppers();
+std::unique_ptr<Stopper> make_stopper(const StopperOptions& options);  // throws Error
+
+// ---- the conversation ----------------------------------------------------------------------------------------------
+
+// One side of the conversation of docs/formats/ask-tell.md: a line comes in, a line goes out. Whatever comes in gets
+// exactly one answer; what can not be understood gets {"error": ..., "hint": ...} and changes nothing.
+class AskTell {
+ public:
+  // The answer, without a newline; none: the other side has taken its leave.
+  std::optional<std::string> answer(std::string_view line);
+
+ private:
+  struct Request;
+  std::string dispatch(const Request& request);
+  std::string init(const Request& request);
+  std::string ask(const Request& request);
+  std::string tell(const Request& request);
+  std::string report(const Request& request);
+  Study& study();
+
+  std::optional<Study> study_;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<Stopper> stopper_;
+};
+
+}  // namespace sinew::tune
