@@ -28,7 +28,7 @@ constexpr Command kCommands[] = {
     {"eval", "metrics of a trained model on a part of the data", run_eval},
     {"predict", "what a trained model says of new samples", run_predict},
     {"check", "try a job for some seconds and say whether it is sane", run_check},
-    {"tune", "suggest trials to a program that runs them", run_tune},
+    {"tune", "search the options of a job: many trainings, the best one kept", run_tune},
     {"runs", "runs so far: list, show, compare", run_runs},
     {"validate", "check a job file and report every problem at once", run_validate},
     {"schema", "print the JSON Schema or the reference page of the job file", run_schema},

@@ -27,6 +27,7 @@ void Run::open() {
   Machine machine = this_machine();
   machine.cores = std::max<int64_t>(1, machine.cores / std::max<int64_t>(1, options_.workers_here));
   resolved_ = resolve(options_.job, data_->info(), machine);
+  resolved_.written.tune = {};  // a training does not look at it
   resolved_yaml_ = spec::to_yaml(resolved_.written, resolved_.reasons);
   write_durably(disk_, options_.run_directory + "/resolved.yaml", resolved_yaml_);
   write_durably(disk_, options_.run_directory + "/environment.json", environment_json(machine));

@@ -1,0 +1,248 @@
+#include "cli/study_file.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace sinew::cli {
+namespace {
+
+using nlohmann::json;
+using Kind = StudyEvent::Kind;
+
+constexpr int kVersion = 1;
+constexpr std::array<const char*, 6> kKinds = {"start", "report", "pause", "resume", "end", "extend"};
+constexpr std::array<const char*, 5> kStates = {"running", "paused", "complete", "pruned", "failed"};
+
+template <typename Enum, size_t N>
+Enum one_of(const std::array<const char*, N>& words, const std::string& word) {
+  const auto found = std::ranges::find(words, word);
+  if (found == words.end()) throw Error("'" + word + "' is not known here", "");
+  return static_cast<Enum>(found - words.begin());
+}
+
+std::string number_text(double value) {
+  std::array<char, 64> buffer;
+  return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr};
+}
+
+// JSON has no such numbers, and a loss may be one.
+json number(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+double number_of(const json& value) {
+  if (value.is_number()) return value.get<double>();
+  const auto word = value.get<std::string>();
+  if (word == "nan") return std::nan("");
+  if (word == "inf" || word == "-inf") return word == "inf" ? INFINITY : -INFINITY;
+  throw Error("'" + word + "' is no number", "");
+}
+
+json numbers(const std::vector<double>& values) {
+  json list = json::array();
+  for (const double value : values) list.push_back(number(value));
+  return list;
+}
+
+std::vector<double> numbers_of(const json& list) {
+  std::vector<double> values;
+  for (const json& value : list) values.push_back(number_of(value));
+  return values;
+}
+
+StudyHead head_of(const json& line) {
+  if (line.value("format", "") != "sinew-study") throw Error("it does not begin as a study does", "");
+  if (const int version = line.value("version", 0); version != kVersion)
+    throw Error("it is of version " + std::to_string(version),
+                "use the version of sinew that wrote it, or a newer one");
+  StudyHead head;
+  head.job = line.at("job");
+  head.overrides = line.at("overrides").get<std::vector<std::string>>();
+  head.sampler = line.at("sampler");
+  head.stopper = line.at("stopper");
+  head.monitor = line.at("monitor");
+  head.minimize = line.at("minimize");
+  head.trials = line.at("trials");
+  head.max_resource = line.at("max_resource");
+  return head;
+}
+
+StudyEvent event_of(const json& line, const tune::Space& space) {
+  StudyEvent event;
+  event.kind = one_of<Kind>(kKinds, line.at("event"));
+  if (event.kind == Kind::extend) return event.trials = line.at("trials"), event;
+  event.id = line.at("id");
+  switch (event.kind) {
+    case Kind::start:
+      event.suggestion = {tune::read_point(space, line.at("params").dump()), line.at("by"), line.at("why"),
+                          numbers_of(line.at("memo"))};
+      break;
+    case Kind::report:
+      event.step = line.at("step");
+      event.value = number_of(line.at("value"));
+      break;
+    case Kind::end:
+      event.state = one_of<tune::TrialState>(kStates, line.at("state"));
+      event.values = numbers_of(line.at("values"));
+      break;
+    default: break;
+  }
+  return event;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+    lines.push_back(text.substr(begin, end - begin));
+  return lines;
+}
+
+template <typename Read>
+auto read_line(const std::string& path, size_t number, const std::string& line, const Read& read) {
+  const std::string where = path + ":" + std::to_string(number) + ": ";
+  try {
+    return read(json::parse(line));
+  } catch (const json::exception&) {
+    throw Error(where + "this line is damaged", "put it right from a copy, or cut the file off before it");
+  } catch (const Error& error) {
+    throw Error(where + error.what(), error.hint.empty() ? "put it right, or cut the file off before it" : error.hint);
+  }
+}
+
+}  // namespace
+
+tune::Space space_of(const std::vector<spec::SearchParameter>& search) {
+  std::vector<tune::Parameter> parameters;
+  for (const spec::SearchParameter& wish : search) {
+    tune::Parameter parameter;
+    parameter.name = wish.key;
+    parameter.low = wish.low;
+    parameter.high = wish.high;
+    parameter.log = wish.log;
+    parameter.step = wish.step;
+    using From = spec::SearchParameter::Kind;
+    using To = tune::Parameter::Kind;
+    parameter.kind = wish.kind == From::real    ? To::real
+                     : wish.kind == From::whole ? To::integer
+                     : wish.ordered             ? To::ordinal
+                                                : To::categorical;
+    for (const std::string& choice : wish.choices) parameter.choices.push_back(json(choice).dump());
+    for (const auto& [key, values] : wish.only_if) {
+      const auto parent = std::ranges::find(search, key, &spec::SearchParameter::key);
+      tune::Condition condition{static_cast<size_t>(parent - search.begin()), {}};
+      for (const std::string& value : values)
+        condition.allowed.push_back(
+            static_cast<double>(std::ranges::find(parent->choices, value) - parent->choices.begin()));
+      parameter.conditions.push_back(std::move(condition));
+    }
+    parameters.push_back(std::move(parameter));
+  }
+  return tune::Space(std::move(parameters));
+}
+
+std::vector<std::string> overrides_of(const tune::Space& space, const tune::Point& point) {
+  std::vector<std::string> overrides;
+  for (size_t i = 0; i < space.size(); ++i) {
+    if (std::isnan(point[i])) continue;
+    const tune::Parameter& parameter = space[i];
+    const std::string value = parameter.numeric()
+                                  ? number_text(point[i])
+                                  : json::parse(parameter.choices[static_cast<size_t>(point[i])]).get<std::string>();
+    overrides.push_back(parameter.name + "=" + value);
+  }
+  return overrides;
+}
+
+std::string to_json(const StudyHead& head) {
+  return json{{"format", "sinew-study"},          {"version", kVersion},       {"job", head.job},
+              {"overrides", head.overrides},      {"sampler", head.sampler},   {"stopper", head.stopper},
+              {"monitor", head.monitor},          {"minimize", head.minimize}, {"trials", head.trials},
+              {"max_resource", head.max_resource}}
+      .dump();
+}
+
+std::string to_json(const tune::Space& space, const StudyEvent& event) {
+  json line = {{"event", kKinds[static_cast<size_t>(event.kind)]}};
+  if (event.kind == Kind::extend) {
+    line["trials"] = event.trials;
+    return line.dump();
+  }
+  line["id"] = event.id;
+  switch (event.kind) {
+    case Kind::start:
+      line["params"] = json::parse(tune::write_point(space, event.suggestion.point));
+      line["by"] = event.suggestion.by;
+      line["why"] = event.suggestion.why;
+      line["memo"] = numbers(event.suggestion.memo);
+      break;
+    case Kind::report:
+      line["step"] = event.step;
+      line["value"] = number(event.value);
+      break;
+    case Kind::end:
+      line["state"] = kStates[static_cast<size_t>(event.state)];
+      line["values"] = numbers(event.values);
+      break;
+    default: break;
+  }
+  return line.dump();
+}
+
+void apply(tune::Study& study, const StudyEvent& event) {
+  switch (event.kind) {
+    case Kind::start:
+      if (study.start(event.suggestion) != event.id)
+        throw Error("trial " + std::to_string(event.id) + " is out of its order", "");
+      return;
+    case Kind::report: return study.report(event.id, event.step, event.value);
+    case Kind::pause: return study.pause(event.id);
+    case Kind::resume: return study.resume(event.id);
+    case Kind::end: return study.tell(event.id, event.state, event.values);
+    case Kind::extend: return;
+  }
+}
+
+StudyFile::StudyFile(Disk& disk, const std::string& path, const StudyHead& head) : disk_(disk) {
+  if (disk.exists(path))
+    throw Error(path + " is there already", "go on with it: sinew tune resume; or name another --study");
+  write_durably(disk, path, to_json(head) + "\n");
+  file_ = disk.append(path);
+}
+
+StudyFile::StudyFile(Disk& disk, const std::string& path) : disk_(disk) {
+  const std::string text = read_text(disk, path);
+  if (const size_t whole = text.rfind('\n') + 1; whole < text.size()) write_durably(disk, path, text.substr(0, whole));
+  file_ = disk.append(path);
+}
+
+void StudyFile::append(const tune::Space& space, const StudyEvent& event) {
+  const std::string line = to_json(space, event) + "\n";
+  file_->write(std::as_bytes(std::span(line)));
+  // A report stands in the trial's own metrics too, and is found there again.
+  if (event.kind != Kind::report) file_->sync();
+}
+
+StudyHead read_study_head(Disk& disk, const std::string& path) {
+  if (!disk.exists(path)) throw Error(path + " is not there", "name a study's directory; sinew tune makes one");
+  const auto lines = lines_of(read_text(disk, path));
+  if (lines.empty()) throw Error(path + " is empty", "begin the study anew");
+  return read_line(path, 1, lines[0], head_of);
+}
+
+ReadStudy read_study(Disk& disk, const std::string& path, const std::function<tune::Space(const StudyHead&)>& space) {
+  ReadStudy study;
+  study.head = read_study_head(disk, path);
+  const auto lines = lines_of(read_text(disk, path));
+  const tune::Space found = space(study.head);
+  for (size_t i = 1; i < lines.size(); ++i) {
+    study.events.push_back(read_line(path, i + 1, lines[i], [&](const json& line) { return event_of(line, found); }));
+    if (study.events.back().kind == Kind::extend) study.head.trials = study.events.back().trials;
+  }
+  return study;
+}
+
+}  // namespace sinew::cli

@@ -1,0 +1,71 @@
+// A study on disk: study.jsonl, a line an event, appended and synced before anybody acts on it.
+//
+// docs/formats/study.md. What is read back, line after line, is the study as it was: suggestions go on from there. A
+// torn last line is an event that nobody acted on, and is cut off.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/disk.h"
+#include "spec/spec.h"
+#include "tune/tune.h"
+
+namespace sinew::cli {
+
+// How a study was begun: the first line.
+struct StudyHead {
+  std::string job;                     // the job file's text, as given
+  std::vector<std::string> overrides;  // of the command line
+  std::string sampler, stopper, monitor;
+  bool minimize = true;
+  int64_t trials = 0;       // planned
+  double max_resource = 0;  // evaluations of a whole trial; 0: not known
+};
+
+struct StudyEvent {
+  enum class Kind { start, report, pause, resume, end, extend };
+  Kind kind = Kind::start;
+  int64_t id = 0;                                       // of the trial
+  tune::Suggestion suggestion;                          // start
+  double step = 0, value = 0;                           // report
+  tune::TrialState state = tune::TrialState::complete;  // end
+  std::vector<double> values;                           // end
+  int64_t trials = 0;                                   // extend: planned in all from now on
+};
+
+// The space of tune.search. A choice's text is kept as a string whatever it is: "64", "[64, 64]".
+tune::Space space_of(const std::vector<spec::SearchParameter>& search);
+// What the trial changes in the job, as dotted overrides.
+std::vector<std::string> overrides_of(const tune::Space& space, const tune::Point& point);
+
+std::string to_json(const StudyHead& head);
+std::string to_json(const tune::Space& space, const StudyEvent& event);
+void apply(tune::Study& study, const StudyEvent& event);
+
+class StudyFile {
+ public:
+  // Makes the file with its head. Throws Error when there is one already.
+  StudyFile(Disk& disk, const std::string& path, const StudyHead& head);
+  // Opens one to go on with it; see read_study.
+  StudyFile(Disk& disk, const std::string& path);
+  void append(const tune::Space& space, const StudyEvent& event);  // durable when it returns, but for reports
+
+ private:
+  Disk& disk_;
+  std::unique_ptr<Disk::File> file_;
+};
+
+struct ReadStudy {
+  StudyHead head;
+  std::vector<StudyEvent> events;
+};
+// `space` is asked for once the head is known. Throws Error, with the line's number where one makes no sense.
+ReadStudy read_study(Disk& disk, const std::string& path, const std::function<tune::Space(const StudyHead&)>& space);
+// Only the first line.
+StudyHead read_study_head(Disk& disk, const std::string& path);
+
+}  // namespace sinew::cli

@@ -1,0 +1,329 @@
+#include "cli/tune_job.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/disk.h"
+#include "base/process.h"
+#include "checkpoint/checkpoint.h"
+#include "cli/launch.h"
+#include "cli/numbers.h"
+#include "cli/study_text.h"
+#include "cli/trial_metric.h"
+#include "cli/tuning.h"
+#include "report/report.h"
+
+namespace sinew::cli {
+namespace {
+
+constexpr double kLookSeconds = 0.05;
+constexpr double kLeaveSeconds = 60;  // from asking a trial to save and end to killing it
+
+volatile std::sig_atomic_t asked = 0, last_signal = 0;
+void on_signal(int signal) {
+  asked = asked + 1;
+  last_signal = signal;
+}
+
+std::string this_program() {
+  char path[4096];
+  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
+  if (size <= 0) throw Error("this program does not find itself", "is /proc mounted?");
+  return {path, static_cast<size_t>(size)};
+}
+
+// Whether less of the metric is better, and its name, where the job leaves it open.
+struct Aim {
+  std::string monitor;
+  bool minimize = true;
+};
+Aim aim_of(const spec::Job& job) {
+  Aim aim;
+  aim.monitor = job.tune.monitor != "auto"         ? job.tune.monitor
+                : job.objective                    ? job.objective->metric
+                : job.checkpoint.monitor != "auto" ? job.checkpoint.monitor
+                                                   : "val/loss";
+  aim.minimize = job.tune.mode == "auto" ? report::lower_is_better(aim.monitor) : job.tune.mode == "min";
+  return aim;
+}
+
+int64_t places_of(const spec::Job& job) {
+  const auto cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
+  return job.tune.parallel ? *job.tune.parallel : std::max<int64_t>(1, cores / job.trainer.lanes.value_or(1));
+}
+
+// Trials of one study, side by side, until there is nothing more to do or somebody wants it to stop.
+class StudyRun {
+ public:
+  StudyRun(std::string directory, const spec::Job& job, const StudyHead& head, const std::vector<StudyEvent>& events,
+           StudyFile& file, Clock& clock)
+      : directory_(std::move(directory)),
+        job_(job),
+        head_(head),
+        space_(space_of(job.tune.search)),
+        clock_(clock),
+        file_(file),
+        tuning_(options(), events) {
+    if (!job_.trainer.lanes) lanes_ = std::max<int64_t>(1, std::thread::hardware_concurrency() / places_of(job_));
+  }
+
+  int run() {
+    const double began = clock_.monotonic_seconds();
+    while (true) {
+      const bool time_is_up = job_.tune.seconds > 0 && clock_.monotonic_seconds() - began >= job_.tune.seconds;
+      if (asked == 0) start_trials(time_is_up);
+      look_at_trials();
+      if (asked > 0 && leave()) return kResumable;
+      if (asked == 0 && trials_.empty() && tuning_.over(time_is_up)) break;
+      std::this_thread::sleep_for(std::chrono::duration<double>(kLookSeconds));
+    }
+    std::fputs(study_summary(directory_, tuning_.study(), head_).c_str(), stdout);
+    return tuning_.best() ? kDone : kTrainingError;
+  }
+
+ private:
+  struct Trial {
+    Process process;
+    TrialMetric metric;
+    std::optional<double> asked;  // when it was asked to save and end
+  };
+
+  TuningOptions options() {
+    TuningOptions options{{space_,
+                           {head_.minimize ? tune::Direction::minimize : tune::Direction::maximize},
+                           job_.tune.seed,
+                           head_.trials,
+                           {}}};
+    options.sampler = head_.sampler;
+    options.stopper = head_.stopper;
+    options.max_resource = head_.max_resource;
+    options.trials = head_.trials;
+    options.parallel = places_of(job_);
+    options.record = [this](const StudyEvent& event) { file_.append(space_, event); };
+    return options;
+  }
+
+  void say(int64_t id, const std::string& text) {
+    std::printf("trial %lld: %s\n", static_cast<long long>(id), text.c_str());
+    std::fflush(stdout);
+  }
+
+  std::string directory_of(int64_t id) const { return trial_directory(directory_, id); }
+
+  void start_trials(bool no_new) {
+    while (const auto start = tuning_.next(no_new)) {
+      const auto changes = overrides_of(space_, tuning_.study().trial(start->id).point);
+      std::string words;
+      for (const std::string& change : changes) words += (words.empty() ? "" : " ") + change;
+      say(start->id, (start->again ? "" : words + "  ") + "(" + start->why + ")");
+      ProcessOptions process;
+      process.command = {this_program(),          "train",   directory_ + "/job.yaml", "--run-dir",
+                         directory_of(start->id), "--resume"};
+      process.command.insert(process.command.end(), head_.overrides.begin(), head_.overrides.end());
+      process.command.insert(process.command.end(), changes.begin(), changes.end());
+      if (lanes_) process.command.push_back("trainer.lanes=" + std::to_string(*lanes_));
+      process.death_signal = SIGKILL;  // its checkpoints stand; the study goes on from them
+      system_disk().make_directories(directory_of(start->id));
+      process.output = directory_of(start->id) + "/output.log";
+      trials_.emplace(
+          start->id,
+          Trial{Process(process), {system_disk(), directory_of(start->id) + "/metrics.jsonl", head_.monitor}, {}});
+    }
+  }
+
+  void ask_to_end(Trial& trial) {
+    const double now = clock_.monotonic_seconds();
+    if (!trial.asked) {
+      trial.asked = now;
+      trial.process.send(SIGTERM);
+    } else if (now - *trial.asked >= kLeaveSeconds) {
+      trial.process.send_group(SIGKILL);
+    }
+  }
+
+  void take_reports(int64_t id, Trial& trial) {
+    for (const auto& value : trial.metric.next()) {
+      std::string why;
+      if (!tuning_.reported(id, static_cast<double>(value.number), value.value, why)) continue;
+      say(id, why);
+      ask_to_end(trial);
+    }
+  }
+
+  void look_at_trials() {
+    for (auto at = trials_.begin(); at != trials_.end();) {
+      auto& [id, trial] = *at;
+      const auto end = trial.process.wait();
+      take_reports(id, trial);
+      if (trial.asked) ask_to_end(trial);
+      if (!end) {
+        ++at;
+        continue;
+      }
+      const int64_t over = id;
+      at = trials_.erase(at);
+      if (asked == 0) take_end(over, *end);
+    }
+  }
+
+  // Only of a training that came to its end.
+  std::optional<double> value_of(int64_t id, const ProcessEnd& end) const {
+    if (end != ProcessEnd{kDone, 0}) return std::nullopt;
+    const auto& reports = tuning_.study().trial(id).reports;
+    if (reports.empty()) return std::nan("");
+    if (!job_.early_stopping.restore_best || job_.early_stopping.monitor != head_.monitor) return reports.back().value;
+    const auto better = [&](const tune::Report& a, const tune::Report& b) {
+      return head_.minimize ? a.value < b.value : a.value > b.value;
+    };
+    return std::ranges::min_element(reports, better)->value;
+  }
+
+  void take_end(int64_t id, const ProcessEnd& end) {
+    const auto value = value_of(id, end);
+    const auto before = tuning_.best();
+    const TrialOver over = tuning_.ended(id, end, value);
+    std::string text = over.why;
+    if (value) text += ", " + head_.monitor + " " + short_number(*value) + (over.best ? ", the best so far" : "");
+    if (tuning_.study().trial(id).state == tune::TrialState::failed)
+      text += "; " + directory_of(id) + "/output.log says more";
+    say(id, text);
+    if (!over.resumable && !over.best) forget_model(id);
+    if (over.best && before && *before != id) forget_model(*before);
+  }
+
+  // Its metrics and its job stay; what is large goes.
+  void forget_model(int64_t id) {
+    for (const char* part : {"/checkpoints", "/model"}) system_disk().remove_all(directory_of(id) + part);
+  }
+
+  // Trials save a checkpoint and end; a second signal kills them. True: all are gone.
+  bool leave() {
+    for (auto& [id, trial] : trials_) {
+      if (asked > 1)
+        trial.process.send_group(SIGKILL);
+      else
+        ask_to_end(trial);
+    }
+    if (!trials_.empty()) return false;
+    std::printf("stopped; go on with it: sinew tune resume %s\n", directory_.c_str());
+    return true;
+  }
+
+  std::string directory_;
+  spec::Job job_;
+  StudyHead head_;
+  tune::Space space_;
+  Clock& clock_;
+  StudyFile& file_;
+  Tuning tuning_;
+  std::map<int64_t, Trial> trials_;
+  std::optional<int64_t> lanes_;
+};
+
+std::string study_path(const std::string& directory) {
+  return directory + "/study.jsonl";
+}
+
+int run_study(const std::string& directory, const spec::Job& job, const StudyHead& head,
+              const std::vector<StudyEvent>& events, StudyFile& file) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
+  std::printf("study: %s; %s %s, %lld trials, %lld side by side\n", directory.c_str(),
+              head.minimize ? "least" : "greatest", head.monitor.c_str(), static_cast<long long>(head.trials),
+              static_cast<long long>(places_of(job)));
+  return StudyRun(directory, job, head, events, file, system_clock()).run();
+}
+
+spec::Job job_of(const StudyHead& head, const std::string& where) {
+  const spec::Reading reading = spec::read_job(head.job, where, head.overrides, process_environment());
+  if (reading.problems.empty()) return reading.job;
+  throw Error("the study's job file is not good any more: " + to_string(reading.problems[0]),
+              "set the environment as it was when the study began");
+}
+
+checkpoint::RunLock lock_study(const std::string& directory) {
+  auto lock = checkpoint::RunLock::take(directory);
+  if (!lock) throw Error(lock.error(), "one process at a time leads a study");
+  return std::move(*lock);
+}
+
+}  // namespace
+
+int tune_job(const Arguments& arguments) {
+  std::vector<std::string> words;
+  std::string directory;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--study" && i + 1 < arguments.size()) {
+      directory = arguments[++i];
+    } else if (arguments[i].starts_with("-")) {
+      throw UsageError("no option '" + arguments[i] + "', or it needs a value", "sinew tune --help");
+    } else {
+      words.push_back(arguments[i]);
+    }
+  }
+  if (words.empty()) throw UsageError("tune needs a job file", "sinew tune job.yaml");
+  const std::vector<std::string> overrides = {words.begin() + 1, words.end()};
+  const auto job = load_job(words[0], overrides);
+  if (!job) return kUsage;
+  if (job->tune.search.empty())
+    throw UsageError(words[0] + " has no tune.search: nothing is varied",
+                     "for example 'tune: {search: {optimizer.lr: {low: 1e-4, high: 1e-1, log: true}}}'");
+  if (directory.empty()) directory = new_run_directory(job->name) + "-study";
+  const Aim aim = aim_of(*job);
+  const StudyHead head{read_text(system_disk(), words[0]),
+                       overrides,
+                       job->tune.sampler,
+                       job->tune.stopper,
+                       aim.monitor,
+                       aim.minimize,
+                       job->tune.trials,
+                       evaluations_of(*job)};
+  system_disk().make_directories(directory);
+  const auto lock = lock_study(directory);
+  StudyFile file(system_disk(), study_path(directory), head);
+  write_durably(system_disk(), directory + "/job.yaml", head.job);
+  return run_study(directory, *job, head, {}, file);
+}
+
+int resume_study(const Arguments& arguments) {
+  if (arguments.empty() || arguments.size() > 2)
+    throw UsageError("resume needs a study", "sinew tune resume DIR [trials=N]");
+  const std::string& directory = arguments[0];
+  const spec::Job job = job_of(read_study_head(system_disk(), study_path(directory)), study_path(directory));
+  const auto lock = lock_study(directory);
+  const tune::Space space = space_of(job.tune.search);
+  StudyFile file(system_disk(), study_path(directory));
+  ReadStudy study = read_study(system_disk(), study_path(directory), [&](const StudyHead&) { return space; });
+  if (arguments.size() == 2) {
+    if (!arguments[1].starts_with("trials="))
+      throw UsageError("'" + arguments[1] + "' is not trials=N", "sinew tune resume DIR trials=100");
+    study.head.trials = whole_number("trials", arguments[1].substr(7), 1, 1'000'000);
+    file.append(space, {.kind = StudyEvent::Kind::extend, .trials = study.head.trials});
+  }
+  return run_study(directory, job, study.head, study.events, file);
+}
+
+int report_study(const Arguments& arguments) {
+  if (arguments.size() != 1) throw UsageError("report needs a study", "sinew tune report DIR");
+  const std::string& directory = arguments[0];
+  const spec::Job job = job_of(read_study_head(system_disk(), study_path(directory)), study_path(directory));
+  const tune::Space space = space_of(job.tune.search);
+  const ReadStudy read = read_study(system_disk(), study_path(directory), [&](const StudyHead&) { return space; });
+  tune::Study study({space,
+                     {read.head.minimize ? tune::Direction::minimize : tune::Direction::maximize},
+                     job.tune.seed,
+                     read.head.trials,
+                     {}});
+  for (const StudyEvent& event : read.events) apply(study, event);
+  std::fputs(study_summary(directory, study, read.head).c_str(), stdout);
+  return kDone;
+}
+
+}  // namespace sinew::cli

@@ -1,0 +1,87 @@
+// What `sinew tune` does next: which trial to start, to go on with, to pause or to stop. Decides and records; starts no
+// process and reads no clock.
+//
+// The study's record is the only memory: each decision is recorded before it is returned, so a process that dies in
+// between leaves a study that goes on. A trial whose process died is still running in the record; its next life goes on
+// from its checkpoint.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/process.h"
+#include "cli/study_file.h"
+#include "tune/tune.h"
+
+namespace sinew::cli {
+
+struct TuningOptions {
+  tune::StudyOptions study;
+  std::string sampler = "auto", stopper = "auto";
+  double max_resource = 0;  // evaluations of a whole trial; 0: not known, so no stopper with rungs
+  int64_t trials = 50;      // in all
+  int64_t parallel = 1;     // processes side by side
+  int64_t most_deaths = 3;  // of one trial without an evaluation between them: it fails
+  std::function<void(const StudyEvent&)> record = nullptr;  // must be durable when it returns
+};
+
+struct TrialStart {
+  int64_t id = 0;
+  bool again = false;  // goes on from its checkpoint
+  std::string why;
+};
+
+struct TrialOver {
+  std::string why;         // a sentence for people
+  bool best = false;       // the best of the study so far
+  bool resumable = false;  // its checkpoints are still needed
+};
+
+class Tuning {
+ public:
+  // `events`: of a study that goes on; they are applied, not recorded again.
+  Tuning(TuningOptions options, const std::vector<StudyEvent>& events = {});
+
+  // The next process to start; none: all places are taken, or there is nothing (more) to do. `no_new`: time is up.
+  std::optional<TrialStart> next(bool no_new = false);
+  // Nothing runs, and next() has nothing.
+  bool over(bool no_new = false) { return running_.empty() && !wants_more(no_new); }
+
+  // An evaluation of a running trial; what was reported before, by its step, is passed over. True: its process is to be
+  // asked to save a checkpoint and end, and `why` says for what.
+  bool reported(int64_t id, double step, double value, std::string& why);
+  // Its process ended. `value`: the trial's, when its training came to its end; absent otherwise.
+  TrialOver ended(int64_t id, const ProcessEnd& end, std::optional<double> value);
+
+  const tune::Study& study() const { return study_; }
+  std::optional<int64_t> best() const;  // the complete trial of the least loss
+  std::vector<int64_t> running() const;
+
+ private:
+  struct Life {
+    std::optional<tune::Course> asked;  // to end: pause or stop
+    int64_t deaths = 0;
+  };
+  void record(const StudyEvent& event);
+  bool wants_more(bool no_new);
+  TrialStart begin(int64_t id, bool again, std::string why);
+  TrialOver end_trial(int64_t id, tune::TrialState state, std::vector<double> values, std::string why);
+
+  TuningOptions options_;
+  tune::Study study_;
+  std::unique_ptr<tune::Sampler> sampler_;
+  std::unique_ptr<tune::Stopper> stopper_;
+  std::map<int64_t, Life> running_;
+  std::vector<int64_t> waiting_;  // running in the record, without a process
+  std::map<int64_t, int64_t> deaths_;
+};
+
+// How many evaluations a training of this job has; 0: that is not known before it runs.
+double evaluations_of(const spec::Job& job);
+
+}  // namespace sinew::cli

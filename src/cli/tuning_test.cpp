@@ -1,0 +1,215 @@
+// Studies of made-up trainings: what is recorded is enough to go on, and nothing is lost or told twice.
+#include "cli/tuning.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <csignal>
+
+#include "base/exit_code.h"
+#include "base/random.h"
+
+namespace sinew::cli {
+namespace {
+
+using tune::TrialState;
+
+std::vector<spec::SearchParameter> search() {
+  spec::SearchParameter rate, kind, momentum;
+  rate.key = "optimizer.lr";
+  rate.low = 1e-4;
+  rate.high = 1;
+  rate.log = true;
+  kind.key = "optimizer.name";
+  kind.kind = spec::SearchParameter::Kind::choice;
+  kind.choices = {"sgd", "adamw"};
+  momentum.key = "optimizer.momentum";
+  momentum.high = 0.9;
+  momentum.only_if = {{"optimizer.name", {"sgd"}}};
+  return {rate, kind, momentum};
+}
+
+TuningOptions options(std::vector<StudyEvent>& record, int64_t parallel = 2) {
+  TuningOptions options{{space_of(search()), {tune::Direction::minimize}, 7, 12, {}}};
+  options.sampler = "tpe";
+  options.stopper = "asha";
+  options.max_resource = 9;
+  options.trials = 12;
+  options.parallel = parallel;
+  options.record = [&](const StudyEvent& event) { record.push_back(event); };
+  return options;
+}
+
+// A training that evaluates nine times; its loss is a function of its point and of how far it is. Its process forgets
+// nothing at a checkpoint, which it saves at each evaluation.
+struct Trainings {
+  std::map<int64_t, int64_t> evaluations;
+
+  double loss(const tune::Study& study, int64_t id, int64_t evaluation) const {
+    const double rate = std::log10(study.trial(id).point[0]) + 2;
+    return rate * rate + 1.0 / static_cast<double>(evaluation);
+  }
+};
+
+// Lives through a study: draws who evaluates, who is killed. Stops after `most` turns.
+void play(Tuning& tuning, Trainings& trainings, RandomStream& random, int64_t most, double kills) {
+  for (int64_t turn = 0; turn < most; ++turn) {
+    while (tuning.next()) {
+    }
+    const auto running = tuning.running();
+    if (running.empty()) return;
+    const int64_t id = running[random.below(running.size())];
+    if (random.uniform() < kills) {
+      tuning.ended(id, {0, SIGKILL}, {});
+      continue;
+    }
+    const int64_t evaluation = ++trainings.evaluations[id];
+    std::string why;
+    const bool ends =
+        tuning.reported(id, static_cast<double>(evaluation), trainings.loss(tuning.study(), id, evaluation), why);
+    if (ends) {
+      EXPECT_FALSE(why.empty());
+      tuning.ended(id, {kResumable, 0}, {});
+    } else if (evaluation == 9) {
+      tuning.ended(id, {kDone, 0}, trainings.loss(tuning.study(), id, evaluation));
+    }
+  }
+  FAIL() << "the study does not end";
+}
+
+TEST(Tuning, EveryTrialEndsOnceOrWaitsAtItsCheckpoint) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    std::vector<StudyEvent> record;
+    Tuning tuning(options(record), {});
+    Trainings trainings;
+    RandomStream random(random_key({seed}));
+    play(tuning, trainings, random, 2000, seed % 2 == 0 ? 0 : 0.2);
+    EXPECT_TRUE(tuning.over());
+    EXPECT_EQ(tuning.study().next_id(), 12);
+    ASSERT_TRUE(tuning.best());
+    std::map<int64_t, int> ends;
+    for (const StudyEvent& event : record) ends[event.id] += event.kind == StudyEvent::Kind::end;
+    for (const tune::Trial& trial : tuning.study().trials()) {
+      EXPECT_NE(trial.state, TrialState::running);
+      EXPECT_EQ(ends[trial.id], trial.state == TrialState::paused ? 0 : 1);
+    }
+  }
+}
+
+// Whatever instant the process that leads the study dies at, another that reads the record suggests the same.
+TEST(Tuning, TheRecordIsEnoughToGoOn) {
+  std::vector<StudyEvent> record;
+  Tuning tuning(options(record), {});
+  Trainings trainings;
+  RandomStream random(random_key({3}));
+  play(tuning, trainings, random, 2000, 0);
+  const tune::Space space = space_of(search());
+  for (size_t cut = 0; cut < record.size(); ++cut) {
+    if (record[cut].kind != StudyEvent::Kind::start) continue;
+    std::vector<StudyEvent> more;
+    Tuning again(options(more, 100), {record.begin(), record.begin() + static_cast<std::ptrdiff_t>(cut)});
+    while (more.empty() || more.back().kind != StudyEvent::Kind::start) ASSERT_TRUE(again.next());
+    EXPECT_TRUE(tune::same_point(more.back().suggestion.point, record[cut].suggestion.point)) << cut;
+    EXPECT_EQ(more.back().suggestion.why, record[cut].suggestion.why);
+  }
+}
+
+TEST(Tuning, ATrialThatDiesAgainAndAgainFailsAndOneThatIsKilledNow) {
+  std::vector<StudyEvent> record;
+  Tuning tuning(options(record, 1), {});
+  const auto first = tuning.next();
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(first->again);
+  for (int death = 0; death < 2; ++death) {
+    EXPECT_TRUE(tuning.ended(0, {0, SIGKILL}, {}).resumable);
+    EXPECT_TRUE(tuning.next()->again);
+  }
+  std::string why;
+  tuning.reported(0, 1, 0.5, why);  // it came further: it is not the trial's doing
+  EXPECT_TRUE(tuning.ended(0, {0, SIGSEGV}, {}).resumable);
+  EXPECT_TRUE(tuning.next()->again);
+  EXPECT_TRUE(tuning.ended(0, {0, SIGSEGV}, {}).resumable);
+  EXPECT_TRUE(tuning.next()->again);
+  EXPECT_FALSE(tuning.ended(0, {0, SIGSEGV}, {}).resumable);
+  EXPECT_EQ(tuning.study().trial(0).state, TrialState::failed);
+  tuning.next();
+  EXPECT_FALSE(tuning.ended(1, {kTrainingError, 0}, {}).resumable) << "an error of its own comes again";
+  EXPECT_EQ(tuning.study().trial(1).state, TrialState::failed);
+}
+
+TEST(Tuning, ReportsThatComeAgainAreOne) {
+  std::vector<StudyEvent> record;
+  Tuning tuning(options(record, 1), {});
+  tuning.next();
+  std::string why;
+  tuning.reported(0, 1, 0.5, why);
+  tuning.reported(0, 1, 0.5, why);
+  EXPECT_EQ(tuning.study().trial(0).reports.size(), 1U);
+}
+
+TEST(StudyFile, WhatIsWrittenIsReadBackButForATornLastLine) {
+  const std::string folder = testing::TempDir() + "study_file";
+  Disk& disk = system_disk();
+  disk.remove_all(folder);
+  disk.make_directories(folder);
+  const std::string path = folder + "/study.jsonl";
+  const StudyHead head{"data: {train: x}", {"a=b"}, "tpe", "asha", "val/loss", true, 12, 9};
+  std::vector<StudyEvent> record;
+  {
+    StudyFile file(disk, path, head);
+    Tuning tuning(options(record), {});
+    Trainings trainings;
+    RandomStream random(random_key({5}));
+    play(tuning, trainings, random, 2000, 0.1);
+    for (const StudyEvent& event : record) file.append(space_of(search()), event);
+    file.append(space_of(search()), {.kind = StudyEvent::Kind::extend, .trials = 20});
+    EXPECT_THROW(StudyFile(disk, path, head), Error);
+  }
+  disk.append(path)->write(std::as_bytes(std::span(std::string_view("{\"event\":\"sta"))));
+  StudyFile again(disk, path);
+  const auto read = read_study(disk, path, [](const StudyHead&) { return space_of(search()); });
+  EXPECT_EQ(read.head.job, head.job);
+  EXPECT_EQ(read.head.trials, 20);
+  ASSERT_EQ(read.events.size(), record.size() + 1);
+  for (size_t i = 0; i < record.size(); ++i)
+    EXPECT_EQ(to_json(space_of(search()), read.events[i]), to_json(space_of(search()), record[i]));
+}
+
+TEST(StudyFile, ADamagedLineIsNamed) {
+  const std::string path = testing::TempDir() + "damaged_study.jsonl";
+  Disk& disk = system_disk();
+  const StudyHead head{"", {}, "tpe", "asha", "val/loss", true, 12, 9};
+  for (const std::string& line : {std::string("nonsense"), std::string(R"({"event":"start","id":0})"),
+                                  std::string(R"({"event":"dance","id":0})")}) {
+    write_durably(disk, path, to_json(head) + "\n" + line + "\n");
+    try {
+      read_study(disk, path, [](const StudyHead&) { return space_of(search()); });
+      FAIL() << line;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("damaged_study.jsonl:2: "));
+    }
+  }
+}
+
+TEST(StudyFile, ChoicesAndNumbersBecomeOverrides) {
+  const tune::Space space = space_of(search());
+  EXPECT_THAT(overrides_of(space, {0.01, 0, 0.5}),
+              testing::ElementsAre("optimizer.lr=0.01", "optimizer.name=sgd", "optimizer.momentum=0.5"));
+  EXPECT_THAT(overrides_of(space, {0.1, 1, tune::kInactive}),
+              testing::ElementsAre("optimizer.lr=0.1", "optimizer.name=adamw"));
+}
+
+TEST(Evaluations, AreCountedWhereTheJobTells) {
+  spec::Job job;
+  EXPECT_EQ(evaluations_of(job), 10);
+  job.trainer.eval_interval = {100, spec::Duration::Unit::steps};
+  EXPECT_EQ(evaluations_of(job), 0) << "how many steps ten epochs have is not known here";
+  job.trainer.max_duration = {950, spec::Duration::Unit::steps};
+  EXPECT_EQ(evaluations_of(job), 9);
+  job.trainer.eval_interval = {0.1, spec::Duration::Unit::fraction};
+  EXPECT_EQ(evaluations_of(job), 10);
+}
+
+}  // namespace
+}  // namespace sinew::cli

@@ -1,0 +1,135 @@
+"""Studies of real trainings: killed anywhere, nothing told is lost, and every trial is the training it says it is."""
+import json
+import os
+import pathlib
+import random
+import signal
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import sinew_process as sp
+
+STEPS = 60
+KILLS = 40 if os.environ.get("SINEW_LONG") else 4
+STUDY = """
+tune:
+  trials: 8
+  parallel: 2
+  sampler: tpe
+  stopper: asha
+  monitor: val/loss
+  search:
+    optimizer.lr: {low: 1e-4, high: 0.1, log: true}
+    model.dropout: [0, 0.2]
+"""
+
+
+def events(study):
+    """Every line but the head; a torn last one is left out."""
+    text = (study / "study.jsonl").read_text()
+    return [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()[1:]]
+
+
+class Tune(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name)
+        self.job = sp.write_job(self.path, STEPS, STUDY)
+        self.study = self.path / "study"
+
+    def ended(self):
+        ends = {}
+        for event in events(self.study):
+            if event["event"] == "end":
+                self.assertNotIn(event["id"], ends, "a trial ends once")
+                ends[event["id"]] = event
+        return ends
+
+    def assert_is_the_training_it_says(self, trial):
+        """The same job with the trial's overrides, undisturbed, has the same metrics and the same digest."""
+        params = next(e["params"] for e in events(self.study) if e["event"] == "start" and e["id"] == trial)
+        words = [f"{key}={value}" for key, value in params.items()]
+        calm = self.path / f"calm-{trial}"
+        sp.run("train", self.study / "job.yaml", "--run-dir", calm, *words, check=0)
+        there = self.study / "trials" / f"{trial:05d}"
+        self.assertEqual(sp.report(there)["digest"], sp.report(calm)["digest"])
+        told = [e["value"] for e in events(self.study) if e["event"] == "report" and e["id"] == trial]
+        lines = [json.loads(line) for line in (calm / "metrics.jsonl").read_text().splitlines()]
+        self.assertEqual(told, [line["val/loss"] for line in lines if "val/loss" in line])
+
+    def best(self):
+        complete = [(e["values"][0], trial) for trial, e in self.ended().items() if e["state"] == "complete"]
+        return min(complete)[1]
+
+    def test_the_best_trial_is_kept_and_is_what_it_says(self):
+        done = sp.run("tune", self.job, "--study", self.study, check=0)
+        self.assertEqual(sum(e["event"] == "start" for e in events(self.study)), 8)
+        best = self.best()
+        self.assertIn(f"trial {best} ", done.stdout)
+        self.assertTrue((self.study / "trials" / f"{best:05d}" / "model").is_dir())
+        for trial in self.ended():
+            if trial != best:
+                self.assertFalse((self.study / "trials" / f"{trial:05d}" / "model").exists(), "only the best is kept")
+        self.assert_is_the_training_it_says(best)
+        again = sp.run("tune", self.job, "--study", self.study)
+        self.assertNotEqual(again.returncode, 0)
+        self.assertIn("is there already", again.stderr)
+        more = sp.run("tune", "resume", self.study, "trials=10", check=0)
+        self.assertIn("10 trials", more.stdout)
+        self.assertEqual(sum(e["event"] == "start" for e in events(self.study)), 10)
+
+    def test_killed_anywhere_the_study_goes_on(self):
+        rng = random.Random(5)
+        process = sp.start("tune", self.job, "--study", self.study)
+        self.assertTrue(sp.wait_for(lambda: (self.study / "study.jsonl").exists()))
+        for _ in range(KILLS):
+            time.sleep(rng.uniform(0.1, 2.0))
+            if process.poll() is not None:
+                break
+            before = events(self.study)
+            sp.kill(process)
+            self.assertEqual(events(self.study)[:len(before)], before, "what stood there stands")
+            process = sp.start("tune", "resume", self.study)
+        process.wait(300)
+        process.stderr.close()
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(sum(e["event"] == "start" for e in events(self.study)), 8)
+        self.assert_is_the_training_it_says(self.best())
+
+    def test_trials_that_are_killed_go_on_from_their_checkpoints(self):
+        rng = random.Random(6)
+        process = sp.start("tune", self.job, "--study", self.study)
+        for _ in range(KILLS):
+            time.sleep(rng.uniform(0.5, 1.5))
+            workers = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and self.is_trial(pid)]
+            if workers:
+                os.kill(rng.choice(workers), signal.SIGKILL)
+        process.wait(300)
+        process.stderr.close()
+        self.assertEqual(process.returncode, 0)
+        self.assertTrue(all(e["state"] != "failed" for e in self.ended().values()), self.ended())
+        self.assert_is_the_training_it_says(self.best())
+
+    def is_trial(self, pid):
+        try:
+            words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return False
+        return words[0].endswith(b"sinew-worker") and any(str(self.study).encode() in word for word in words)
+
+    def test_the_first_signal_saves_and_says_resumable(self):
+        process = sp.start("tune", self.job, "--study", self.study)
+        self.assertTrue(sp.wait_for(lambda: (self.study / "trials/00000/metrics.jsonl").exists()))
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(60), 75)
+        process.stderr.close()
+        sp.run("tune", "resume", self.study, check=0)
+        self.assertEqual(sum(e["event"] == "start" for e in events(self.study)), 8)
+
+
+if __name__ == "__main__":
+    unittest.main()
