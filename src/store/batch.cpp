@@ -43,8 +43,8 @@ std::optional<Refusal> broken_condition(Transaction& transaction, const Batch& b
                             {static_cast<int64_t>(subject.kind), std::string_view(subject.id)},
                             [&](const Row& row) { newest = row.integer(0); });
   if (newest <= batch.unchanged->seq) return std::nullopt;
-  return Refusal{Reason::kConflict, in_words(subject) + " has news: event " + std::to_string(newest) + ", and this was decided at " +
-                                        std::to_string(batch.unchanged->seq)};
+  return Refusal{Reason::kConflict, in_words(subject) + " has news: event " + std::to_string(newest) +
+                                        ", and this was decided at " + std::to_string(batch.unchanged->seq)};
 }
 
 }  // namespace
@@ -52,7 +52,8 @@ std::optional<Refusal> broken_condition(Transaction& transaction, const Batch& b
 Outcome apply(Transaction& transaction, const Batch& batch) {
   Database& database = transaction.database;
   if (!batch.key.empty()) {
-    if (const auto objection = TextJudge().id("the batch's key", batch.key).objection()) return std::unexpected(*objection);
+    if (const auto objection = TextJudge().id("the batch's key", batch.key).objection())
+      return std::unexpected(*objection);
     if (auto receipt = receipt_of(database, batch.key)) return std::move(*receipt);
   }
   if (const auto broken = broken_condition(transaction, batch)) return std::unexpected(*broken);
@@ -80,7 +81,9 @@ Outcome apply(Transaction& transaction, const Batch& batch) {
     transaction.seq = seq;
     transaction.points.resize(points);
     Refusal refusal = applied.error();
-    if (nested) refusal.why = "change " + std::to_string(receipt.answers.size() + 1) + " of " + std::to_string(batch.changes.size()) + ": " + refusal.why;
+    if (nested)
+      refusal.why = "change " + std::to_string(receipt.answers.size() + 1) + " of " +
+                    std::to_string(batch.changes.size()) + ": " + refusal.why;
     return std::unexpected(std::move(refusal));
   }
   if (nested) database.run("RELEASE SAVEPOINT batch", {});

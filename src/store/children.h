@@ -1,4 +1,5 @@
-// For tests inside store/: work in a child process, which may be killed, may be somebody else, may have less of the disk.
+// For tests inside store/: work in a child process, which may be killed, may be somebody else, may have less of the
+// disk.
 #pragma once
 
 #include <sys/wait.h>
@@ -41,7 +42,10 @@ class Child {
     ::close(ends[1]);
     descriptor_ = ends[0];
   }
-  Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, 0)), descriptor_(std::exchange(other.descriptor_, -1)), rest_(std::move(other.rest_)) {}
+  Child(Child&& other) noexcept
+      : pid_(std::exchange(other.pid_, 0)),
+        descriptor_(std::exchange(other.descriptor_, -1)),
+        rest_(std::move(other.rest_)) {}
   Child& operator=(Child&&) = delete;
   ~Child() {
     if (pid_ > 0) kill();

@@ -20,7 +20,8 @@ CommitQueue::~CommitQueue() {
 }
 
 Outcome CommitQueue::write(const Batch& batch) {
-  Pending mine{batch, {}, nullptr, nullptr, false, {}};
+  Pending mine;
+  mine.batch = &batch;
   Lock lock(mutex_);
   queue_.push_back(&mine);
   mine.woken.wait(lock, [&] { return mine.finished || (!busy_ && queue_.front() == &mine); });
@@ -32,7 +33,8 @@ Outcome CommitQueue::write(const Batch& batch) {
 
 void CommitQueue::submit(Batch batch, Done done) {
   auto pending = std::make_unique<Pending>();
-  pending->batch = std::move(batch);
+  pending->own = std::move(batch);
+  pending->batch = &pending->own;
   pending->done = std::move(done);
   Lock lock(mutex_);
   if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
@@ -53,8 +55,10 @@ void CommitQueue::lead(Lock& lock) {
   std::vector<std::unique_ptr<Pending>> submitted;
   for (Pending* one : group) {
     one->finished = true;
-    if (one->done) submitted.emplace_back(one);
-    else one->woken.notify_one();
+    if (one->done)
+      submitted.emplace_back(one);
+    else
+      one->woken.notify_one();
   }
   // They are called outside the lock, still one group at a time, in the order they came.
   if (!submitted.empty()) {
@@ -70,7 +74,8 @@ void CommitQueue::lead(Lock& lock) {
 void CommitQueue::serve() {
   Lock lock(mutex_);
   for (;;) {
-    work_.wait(lock, [this] { return !busy_ && ((!queue_.empty() && queue_.front()->done) || (closing_ && queue_.empty())); });
+    work_.wait(
+        lock, [this] { return !busy_ && ((!queue_.empty() && queue_.front()->done) || (closing_ && queue_.empty())); });
     if (queue_.empty()) return;
     lead(lock);
   }

@@ -1,6 +1,7 @@
 // Inside store/: group commit. Whoever writes joins a queue; the first of it commits for all that wait, the next group
-// gathers meanwhile. So a lone writer pays no thread switch, and a crowd shares its syncs. After LevelDB's writers queue
-// (Ghemawat, Dean); group commit: DeWitt et al., "Implementation techniques for main memory database systems", 1984.
+// gathers meanwhile. So a lone writer pays no thread switch, and a crowd shares its syncs. After LevelDB's writers
+// queue (Ghemawat, Dean); group commit: DeWitt et al., "Implementation techniques for main memory database systems",
+// 1984.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +15,8 @@
 namespace sinew::store {
 
 struct Pending {
-  Batch batch;
+  const Batch* batch = nullptr;  // of whoever waits, or `own`
+  Batch own;
   Outcome outcome;
   std::exception_ptr trouble;  // then there is no outcome
   Done done;                   // empty: somebody waits for it

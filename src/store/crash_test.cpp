@@ -17,15 +17,16 @@ ON_BOTH(LongCrash);
 class Crowd : public OnBoth {};
 ON_BOTH(Crowd);
 
-// Writes for ever: a run with all that belongs to it in one batch, points, a trial. Says each number when it is written.
+// Writes for ever: a run with all that belongs to it in one batch, points, a trial. Says each number when it is
+// written.
 void work(const std::string& where, int64_t life, const Child::Say& say) {
   Store store(where);
   say("ready");
   for (int64_t i = 0;; ++i) {
     const std::string id = std::to_string(life) + "-" + std::to_string(i);
-    const auto made = store.write(Batch{{Create{{Kind::kRun, id}, "e", "", "", {{"i", id}}}, SetTags{{Kind::kRun, id}, {{"t", id}}},
-                                         AddPoints{id, "k", {{i, i, 1.5}}}, Attach{{Kind::kRun, id}, "p", id, 1},
-                                         NewTrial{"s", "w", id, 3600}}});
+    const auto made = store.write(
+        Batch{{Create{{Kind::kRun, id}, "e", "", "", {{"i", id}}}, SetTags{{Kind::kRun, id}, {{"t", id}}},
+               AddPoints{id, "k", {{i, i, 1.5}}}, Attach{{Kind::kRun, id}, "p", id, 1}, NewTrial{"s", "w", id, 3600}}});
     if (!made.has_value()) throw Error("refused: " + made.error().why);
     say("run " + id);
     const Answer trial = made->answers.back();
@@ -66,7 +67,8 @@ void judge(Store& store, const std::set<std::string>& said) {
   }
   for (const std::string& line : said) {
     const std::string id = line.substr(line.find(' ') + 1);
-    EXPECT_TRUE(line.starts_with("told") ? told.contains(id) : runs.contains(id)) << line << " was acknowledged and is lost";
+    EXPECT_TRUE(line.starts_with("told") ? told.contains(id) : runs.contains(id))
+        << line << " was acknowledged and is lost";
   }
   EXPECT_TRUE(store.check().empty()) << store.check().front();
 }
@@ -163,7 +165,9 @@ TEST_P(Crowd, ThreadsShareCommits) {
         if (t % 2 == 0) {
           answered += mine.write(batch).has_value() ? 1 : 0;
         } else {
-          mine.submit(batch, [&](const Outcome& outcome, const std::exception_ptr&) { answered += outcome.has_value() ? 1 : 0; });
+          mine.submit(batch, [&](const Outcome& outcome, const std::exception_ptr&) {
+            answered += outcome.has_value() ? 1 : 0;
+          });
         }
       }
     });

@@ -37,6 +37,12 @@ struct LostConnection : Error {
   using Error::Error;
 };
 
+// A commit of which nobody knows what became of it, or a connection that was not to be had in time: doing it again may
+// do it twice.
+struct Unsettled : Error {
+  using Error::Error;
+};
+
 class Database {
  public:
   virtual ~Database() = default;
@@ -44,8 +50,8 @@ class Database {
   virtual void begin_write() = 0;
   // What is read until commit is of one instant.
   virtual void begin_read() = 0;
-  // kDurable: what was written, and what was read to promise something, is on the disk when it returns. A transaction that
-  // promises nothing (it read, or it refused) need not wait for the disk.
+  // kDurable: what was written, and what was read to promise something, is on the disk when it returns. A transaction
+  // that promises nothing (it read, or it refused) need not wait for the disk.
   enum class Promise { kNothing, kDurable };
   virtual void commit(Promise promise) = 0;
   virtual void roll_back() noexcept = 0;

@@ -16,16 +16,41 @@ class Hostile : public OnBoth {};
 ON_BOTH(Hostile);
 
 const std::vector<std::string>& good_texts() {
-  static const std::vector<std::string> texts = {
-      "'; DROP TABLE event; --", "\"", "''", "\\", "\\x00", "$1", "?1", "%s%n", "\r\n\t", " ", "NULL", "0", "1e999", "\xef\xbb\xbf" "bom",
-      "\xf0\x9f\xa7\xa0", "e\xcc\x81", "\xe2\x80\xae", "{\"a\":[1,2]}", "<script>alert(1)</script>", "../../etc/passwd", "a/b",
-      "\x01\x1f\x7f", "$$;COMMIT;$$", "/*", "A", "a", std::string(500, 'x')};
+  static const std::vector<std::string> texts = {"'; DROP TABLE event; --",
+                                                 "\"",
+                                                 "''",
+                                                 "\\",
+                                                 "\\x00",
+                                                 "$1",
+                                                 "?1",
+                                                 "%s%n",
+                                                 "\r\n\t",
+                                                 " ",
+                                                 "NULL",
+                                                 "0",
+                                                 "1e999",
+                                                 "\xef\xbb\xbf"
+                                                 "bom",
+                                                 "\xf0\x9f\xa7\xa0",
+                                                 "e\xcc\x81",
+                                                 "\xe2\x80\xae",
+                                                 "{\"a\":[1,2]}",
+                                                 "<script>alert(1)</script>",
+                                                 "../../etc/passwd",
+                                                 "a/b",
+                                                 "\x01\x1f\x7f",
+                                                 "$$;COMMIT;$$",
+                                                 "/*",
+                                                 "A",
+                                                 "a",
+                                                 std::string(500, 'x')};
   return texts;
 }
 
 const std::vector<std::string>& bad_texts() {
   static const std::vector<std::string> texts = {
-      std::string("a\0b", 3), std::string(1, '\0'), "\xff", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "\x80", "ok\xc3"};
+      std::string("a\0b", 3), std::string(1, '\0'), "\xff", "\xc0\xaf", "\xed\xa0\x80",
+      "\xf4\x90\x80\x80",     "\xe2\x82",           "\x80", "ok\xc3"};
   return texts;
 }
 
@@ -36,10 +61,16 @@ TEST(Texts, Utf8IsJudgedByTheBook) {
   for (uint32_t code = 1; code < 0x110000; code += code < 0x900 ? 1 : 97) {
     if (code >= 0xd800 && code < 0xe000) continue;
     std::string text;
-    if (code < 0x80) text = {static_cast<char>(code)};
-    else if (code < 0x800) text = {static_cast<char>(0xc0 | code >> 6), static_cast<char>(0x80 | (code & 63))};
-    else if (code < 0x10000) text = {static_cast<char>(0xe0 | code >> 12), static_cast<char>(0x80 | (code >> 6 & 63)), static_cast<char>(0x80 | (code & 63))};
-    else text = {static_cast<char>(0xf0 | code >> 18), static_cast<char>(0x80 | (code >> 12 & 63)), static_cast<char>(0x80 | (code >> 6 & 63)), static_cast<char>(0x80 | (code & 63))};
+    if (code < 0x80)
+      text = {static_cast<char>(code)};
+    else if (code < 0x800)
+      text = {static_cast<char>(0xc0 | code >> 6), static_cast<char>(0x80 | (code & 63))};
+    else if (code < 0x10000)
+      text = {static_cast<char>(0xe0 | code >> 12), static_cast<char>(0x80 | (code >> 6 & 63)),
+              static_cast<char>(0x80 | (code & 63))};
+    else
+      text = {static_cast<char>(0xf0 | code >> 18), static_cast<char>(0x80 | (code >> 12 & 63)),
+              static_cast<char>(0x80 | (code >> 6 & 63)), static_cast<char>(0x80 | (code & 63))};
     ASSERT_TRUE(is_utf8(text)) << code;
     ASSERT_FALSE(is_utf8(text.substr(0, text.size() - 1)) && text.size() > 1) << code;
   }
@@ -95,19 +126,53 @@ TEST_P(Hostile, TextsComeBackAsTheyWentIn) {
 // Each field of each change with a text that can not be kept.
 std::vector<Change> changes_with(const std::string& bad) {
   const Subject run{Kind::kRun, "r"};
-  return {Create{{Kind::kExperiment, bad}}, Create{{Kind::kRun, "x"}, bad}, Create{{Kind::kRun, "x"}, "e", bad},
-          Create{{Kind::kRun, "x"}, "e", "", bad}, Create{{Kind::kRun, "x"}, "e", "", "", {{bad, ""}}},
-          Create{{Kind::kRun, "x"}, "e", "", "", {{"k", bad}}}, Create{{Kind::kRun, "x"}, "e", "", "", {}, {{bad, ""}}},
-          Create{{Kind::kRun, "x"}, "e", "", "", {}, {{"k", bad}}}, Amend{run, bad}, Amend{run, {}, bad}, Amend{{Kind::kRun, bad}, "x"},
-          SetParams{run, {{bad, ""}}}, SetParams{run, {{"k", bad}}}, SetParams{{Kind::kRun, bad}, {{"k", "v"}}},
-          SetTags{run, {{bad, ""}}}, SetTags{run, {{"k", bad}}}, SetTags{{Kind::kRun, bad}, {{"k", "v"}}},
-          Move{bad, RunState::kFinished}, Move{"r", RunState::kFinished, bad}, SetAlias{bad, "a", 0}, SetAlias{"m", bad, 1},
-          AddPoints{bad, "k", {{1, 1, 1}}}, AddPoints{"r", bad, {{1, 1, 1}}}, DropPoints{bad, 0}, Attach{{Kind::kRun, bad}, "p", "d", 1},
-          Attach{run, bad, "d", 1}, Attach{run, "p", bad, 1}, Detach{run, bad}, Forget{bad}, Link{{Kind::kRun, bad}, "r", run},
-          Link{run, bad, run}, Link{run, "r", {Kind::kData, bad}}, SetNote{bad, ""}, SetNote{"n", bad}, NewTrial{bad, "w", "", 60},
-          NewTrial{"s", bad, "", 60}, NewTrial{"s", "w", bad, 60}, TakeTrial{bad, "w", 60}, TakeTrial{"s", bad, 60},
-          Report{bad, 0, 1, "", 60}, Report{"s", 0, 1, bad, 60}, Tell{bad, 0, 1}, Tell{"s", 0, 1, TrialState::kDone, bad},
-          Acquire{bad, "h", 60}, Acquire{"l", bad, 60}, Renew{bad, 1, 60}, Release{bad, 1}};
+  return {Create{{Kind::kExperiment, bad}},
+          Create{{Kind::kRun, "x"}, bad},
+          Create{{Kind::kRun, "x"}, "e", bad},
+          Create{{Kind::kRun, "x"}, "e", "", bad},
+          Create{{Kind::kRun, "x"}, "e", "", "", {{bad, ""}}},
+          Create{{Kind::kRun, "x"}, "e", "", "", {{"k", bad}}},
+          Create{{Kind::kRun, "x"}, "e", "", "", {}, {{bad, ""}}},
+          Create{{Kind::kRun, "x"}, "e", "", "", {}, {{"k", bad}}},
+          Amend{run, bad},
+          Amend{run, {}, bad},
+          Amend{{Kind::kRun, bad}, "x"},
+          SetParams{run, {{bad, ""}}},
+          SetParams{run, {{"k", bad}}},
+          SetParams{{Kind::kRun, bad}, {{"k", "v"}}},
+          SetTags{run, {{bad, ""}}},
+          SetTags{run, {{"k", bad}}},
+          SetTags{{Kind::kRun, bad}, {{"k", "v"}}},
+          Move{bad, RunState::kFinished},
+          Move{"r", RunState::kFinished, bad},
+          SetAlias{bad, "a", 0},
+          SetAlias{"m", bad, 1},
+          AddPoints{bad, "k", {{1, 1, 1}}},
+          AddPoints{"r", bad, {{1, 1, 1}}},
+          DropPoints{bad, 0},
+          Attach{{Kind::kRun, bad}, "p", "d", 1},
+          Attach{run, bad, "d", 1},
+          Attach{run, "p", bad, 1},
+          Detach{run, bad},
+          Forget{bad},
+          Link{{Kind::kRun, bad}, "r", run},
+          Link{run, bad, run},
+          Link{run, "r", {Kind::kData, bad}},
+          SetNote{bad, ""},
+          SetNote{"n", bad},
+          NewTrial{bad, "w", "", 60},
+          NewTrial{"s", bad, "", 60},
+          NewTrial{"s", "w", bad, 60},
+          TakeTrial{bad, "w", 60},
+          TakeTrial{"s", bad, 60},
+          Report{bad, 0, 1, "", 60},
+          Report{"s", 0, 1, bad, 60},
+          Tell{bad, 0, 1},
+          Tell{"s", 0, 1, TrialState::kDone, bad},
+          Acquire{bad, "h", 60},
+          Acquire{"l", bad, 60},
+          Renew{bad, 1, 60},
+          Release{bad, 1}};
 }
 
 TEST_P(Hostile, WhatCanNotBeKeptIsRefusedInEveryField) {
@@ -146,13 +211,24 @@ TEST_P(Hostile, NothingIsEndless) {
   done(*store, Create{{Kind::kStudy, "s"}});
   const Subject run{Kind::kRun, "r"};
   const std::string long_id(501, 'x'), long_body((size_t{4} << 20U) + 1, 'x');
-  const std::vector<Change> changes = {Create{{Kind::kExperiment, long_id}}, Create{{Kind::kExperiment, ""}}, Amend{run, {}, long_body},
-                                       SetTags{run, {{"k", long_body}}}, SetTags{run, {{long_id, ""}}}, SetTags{run, {{"", ""}}},
-                                       AddPoints{"r", long_id, {}}, AddPoints{"r", "k", std::vector<Point>((size_t{1} << 20U) + 1)},
-                                       NewTrial{"s", "w", long_body, 60}, NewTrial{"s", "w", "", 0}, NewTrial{"s", "w", "", -1},
-                                       NewTrial{"s", "w", "", std::nan("")}, NewTrial{"s", "w", "", HUGE_VAL}, Acquire{"l", "h", 1e10},
-                                       SetAlias{"m", "a", -1}, Attach{run, "p", "d", -1}};
-  for (size_t i = 0; i < changes.size(); ++i) EXPECT_TRUE(is_refused(store->write(changes[i]), Reason::kInvalid)) << "change " << i;
+  const std::vector<Change> changes = {Create{{Kind::kExperiment, long_id}},
+                                       Create{{Kind::kExperiment, ""}},
+                                       Amend{run, {}, long_body},
+                                       SetTags{run, {{"k", long_body}}},
+                                       SetTags{run, {{long_id, ""}}},
+                                       SetTags{run, {{"", ""}}},
+                                       AddPoints{"r", long_id, {}},
+                                       AddPoints{"r", "k", std::vector<Point>((size_t{1} << 20U) + 1)},
+                                       NewTrial{"s", "w", long_body, 60},
+                                       NewTrial{"s", "w", "", 0},
+                                       NewTrial{"s", "w", "", -1},
+                                       NewTrial{"s", "w", "", std::nan("")},
+                                       NewTrial{"s", "w", "", HUGE_VAL},
+                                       Acquire{"l", "h", 1e10},
+                                       SetAlias{"m", "a", -1},
+                                       Attach{run, "p", "d", -1}};
+  for (size_t i = 0; i < changes.size(); ++i)
+    EXPECT_TRUE(is_refused(store->write(changes[i]), Reason::kInvalid)) << "change " << i;
   // Many small tags become too many together.
   const std::string big(size_t{1} << 20U, 'x');
   for (const char* key : {"a", "b", "c"}) done(*store, SetTags{run, {{key, big}}});
@@ -165,8 +241,10 @@ TEST_P(Hostile, RandomBytesNeverBreakAnything) {
   std::map<std::string, std::string> kept;
   for (int i = 0; i < 300; ++i) {
     std::string name, text;
-    for (uint64_t n = random.below(12); n > 0; --n) name.push_back(static_cast<char>(random.bits32() & (i % 2 == 0 ? 0xffU : 0x7fU)));
-    for (uint64_t n = random.below(12); n > 0; --n) text.push_back(static_cast<char>(random.bits32() & (i % 2 == 0 ? 0xffU : 0x7fU)));
+    for (uint64_t n = random.below(12); n > 0; --n)
+      name.push_back(static_cast<char>(random.bits32() & (i % 2 == 0 ? 0xffU : 0x7fU)));
+    for (uint64_t n = random.below(12); n > 0; --n)
+      text.push_back(static_cast<char>(random.bits32() & (i % 2 == 0 ? 0xffU : 0x7fU)));
     const bool fits = !name.empty() && is_utf8(name) && is_utf8(text) && (name + text).find('\0') == std::string::npos;
     const Outcome outcome = store->write(SetNote{name, text});
     ASSERT_EQ(outcome.has_value(), fits);

@@ -19,21 +19,26 @@ struct LeaseRow {
 LeaseRow find_lease(Database& database, const std::string& name) {
   LeaseRow found;
   database.each("SELECT holder, fence, until FROM lease WHERE name = ?1", {std::string_view(name)},
-                [&](const Row& row) { found = {std::string(row.text(0)), row.integer(1), row.real(2)}; });
+                [&](const Row& row) {
+                  found = {std::string(row.text(0)), row.integer(1), row.real(2)};
+                });
   return found;
 }
 
 std::string held_by(const std::string& name, const LeaseRow& lease, double now) {
   if (lease.holder.empty()) return "lease \"" + name + "\" is free";
   const double left = lease.until - now;
-  const std::string since = left > 0 ? "for another " + std::to_string(static_cast<int64_t>(std::ceil(left))) + " s" : "and ran out";
-  return "lease \"" + name + "\" is held by \"" + lease.holder + "\" " + since + " (fence " + std::to_string(lease.fence) + ")";
+  const std::string since =
+      left > 0 ? "for another " + std::to_string(static_cast<int64_t>(std::ceil(left))) + " s" : "and ran out";
+  return "lease \"" + name + "\" is held by \"" + lease.holder + "\" " + since + " (fence " +
+         std::to_string(lease.fence) + ")";
 }
 
 void set_lease(Database& database, const std::string& name, const LeaseRow& lease) {
-  database.run("INSERT INTO lease(name, holder, fence, until) VALUES (?1, ?2, ?3, ?4) "
-               "ON CONFLICT(name) DO UPDATE SET holder = excluded.holder, fence = excluded.fence, until = excluded.until",
-               {std::string_view(name), std::string_view(lease.holder), lease.fence, lease.until});
+  database.run(
+      "INSERT INTO lease(name, holder, fence, until) VALUES (?1, ?2, ?3, ?4) "
+      "ON CONFLICT(name) DO UPDATE SET holder = excluded.holder, fence = excluded.fence, until = excluded.until",
+      {std::string_view(name), std::string_view(lease.holder), lease.fence, lease.until});
 }
 
 }  // namespace
@@ -46,7 +51,8 @@ Applied apply(Transaction& transaction, const Acquire& change) {
                              .objection();
   if (objection) return std::unexpected(*objection);
   LeaseRow lease = find_lease(transaction.database, change.name);
-  if (!lease.holder.empty() && lease.until > transaction.now) return refused(Reason::kHeld, held_by(change.name, lease, transaction.now));
+  if (!lease.holder.empty() && lease.until > transaction.now)
+    return refused(Reason::kHeld, held_by(change.name, lease, transaction.now));
   lease = {change.holder, lease.fence + 1, transaction.now + change.seconds};
   set_lease(transaction.database, change.name, lease);
   add_event(transaction, "lease.taken", {Kind::kLease, change.name, lease.fence}, change.holder);
@@ -55,9 +61,11 @@ Applied apply(Transaction& transaction, const Acquire& change) {
 
 // Nobody took it meanwhile, so one that ran out can be renewed too.
 Applied apply(Transaction& transaction, const Renew& change) {
-  if (const auto objection = TextJudge().seconds("a lease", change.seconds).objection()) return std::unexpected(*objection);
+  if (const auto objection = TextJudge().seconds("a lease", change.seconds).objection())
+    return std::unexpected(*objection);
   LeaseRow lease = find_lease(transaction.database, change.name);
-  if (lease.holder.empty() || lease.fence != change.fence) return refused(Reason::kStale, held_by(change.name, lease, transaction.now));
+  if (lease.holder.empty() || lease.fence != change.fence)
+    return refused(Reason::kStale, held_by(change.name, lease, transaction.now));
   lease.until = transaction.now + change.seconds;
   set_lease(transaction.database, change.name, lease);
   return Answer{0, lease.fence};
@@ -65,7 +73,8 @@ Applied apply(Transaction& transaction, const Renew& change) {
 
 Applied apply(Transaction& transaction, const Release& change) {
   LeaseRow lease = find_lease(transaction.database, change.name);
-  if (lease.fence != change.fence || change.fence == 0) return refused(Reason::kStale, held_by(change.name, lease, transaction.now));
+  if (lease.fence != change.fence || change.fence == 0)
+    return refused(Reason::kStale, held_by(change.name, lease, transaction.now));
   if (lease.holder.empty()) return Answer{0, lease.fence, true};
   add_event(transaction, "lease.released", {Kind::kLease, change.name, lease.fence}, lease.holder);
   lease.holder.clear();

@@ -10,12 +10,14 @@ namespace {
 class Library {
  public:
   Library() : handle_(::dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL)) {
-    if (handle_ == nullptr) throw Error("PostgreSQL's client library is not there (libpq.so.5)", "install it: Debian's package is libpq5");
+    if (handle_ == nullptr)
+      throw Error("PostgreSQL's client library is not there (libpq.so.5)", "install it: Debian's package is libpq5");
   }
   template <typename Function>
   void find(const char* name, Function& function) const {
     function = reinterpret_cast<Function>(::dlsym(handle_, name));
-    if (function == nullptr) throw Error(std::string("PostgreSQL's client library has no ") + name, "install libpq of version 14 or newer");
+    if (function == nullptr)
+      throw Error(std::string("PostgreSQL's client library has no ") + name, "install libpq of version 14 or newer");
   }
 
  private:

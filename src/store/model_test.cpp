@@ -1,5 +1,5 @@
-// Random stories, told to both databases and to a model made of a few maps: the same answers, the same refusals, the same
-// tables in the end.
+// Random stories, told to both databases and to a model made of a few maps: the same answers, the same refusals, the
+// same tables in the end.
 #include <map>
 #include <sstream>
 
@@ -28,9 +28,12 @@ class Model {
     if (found == runs_.end()) return no(Reason::kNotFound);
     auto& [state, attempt] = found->second;
     if (change.reopen && is_over(change.to)) return no(Reason::kConflict);
-    if (change.reopen && is_over(state)) ++attempt;
-    else if (state == change.to) return answer(attempt, 0, true);
-    else if (is_over(state)) return no(Reason::kConflict);
+    if (change.reopen && is_over(state))
+      ++attempt;
+    else if (state == change.to)
+      return answer(attempt, 0, true);
+    else if (is_over(state))
+      return no(Reason::kConflict);
     state = change.to;
     return answer(attempt);
   }
@@ -44,7 +47,8 @@ class Model {
   }
   std::string operator()(const NewTrial& change) {
     const bool claimed = !change.worker.empty();
-    trials_.push_back({claimed ? TrialState::kRunning : TrialState::kWaiting, claimed, claimed ? now + change.lease_seconds : 0, ""});
+    trials_.push_back(
+        {claimed ? TrialState::kRunning : TrialState::kWaiting, claimed, claimed ? now + change.lease_seconds : 0, ""});
     return answer(static_cast<int64_t>(trials_.size()) - 1, claimed);
   }
   std::string operator()(const TakeTrial& change) {
@@ -52,7 +56,8 @@ class Model {
     for (const bool waiting : {true, false}) {
       for (size_t i = 0; i < trials_.size() && number < 0; ++i) {
         const Trial& trial = trials_[i];
-        const bool free = waiting ? trial.state == TrialState::kWaiting : trial.state == TrialState::kRunning && trial.until <= now;
+        const bool free =
+            waiting ? trial.state == TrialState::kWaiting : trial.state == TrialState::kRunning && trial.until <= now;
         if (free) number = static_cast<int64_t>(i);
       }
     }
@@ -76,7 +81,8 @@ class Model {
     if (change.trial >= static_cast<int64_t>(trials_.size())) return no(Reason::kNotFound);
     Trial& trial = trials_[static_cast<size_t>(change.trial)];
     const std::string told = std::string(to_string(change.state)) + change.body;
-    if (trial.fence == change.fence && trial.state == change.state && trial.told == told) return answer(change.trial, change.fence, true);
+    if (trial.fence == change.fence && trial.state == change.state && trial.told == told)
+      return answer(change.trial, change.fence, true);
     if (trial.state != TrialState::kRunning || trial.fence != change.fence) return no(Reason::kStale);
     trial.state = change.state;
     trial.told = told;
@@ -136,11 +142,16 @@ Change any_change(RandomStream& random) {
     case 1: return Create{{Kind::kVersion, "m"}};
     case 2:
     case 3: return Move{run, static_cast<RunState>(1 + below(6)), "", below(4) == 0};
-    case 4: return SetAlias{"m", "a" + std::to_string(below(2)), below(4), below(2) == 0 ? std::optional(below(4)) : std::nullopt};
+    case 4:
+      return SetAlias{"m", "a" + std::to_string(below(2)), below(4),
+                      below(2) == 0 ? std::optional(below(4)) : std::nullopt};
     case 5: return NewTrial{"s", below(4) == 0 ? "" : "w", std::to_string(below(9)), 100};
     case 6: return TakeTrial{"s", "v", 100, below(3) == 0 ? std::optional(below(8)) : std::nullopt};
     case 7: return Report{"s", below(8), 1 + below(3), below(2) == 0 ? "" : "x", 100};
-    case 8: return Tell{"s", below(8), 1 + below(3), below(4) == 0 ? TrialState::kWaiting : static_cast<TrialState>(3 + below(3)), std::to_string(below(2))};
+    case 8:
+      return Tell{"s", below(8), 1 + below(3),
+                  below(4) == 0 ? TrialState::kWaiting : static_cast<TrialState>(3 + below(3)),
+                  std::to_string(below(2))};
     case 9: return Acquire{lease, "h", 100};
     case 10: return Renew{lease, 1 + below(4), 100};
     default: return Release{lease, 1 + below(4)};
@@ -160,16 +171,18 @@ std::string everything(Store& store) {
     for (const Record& record : store.list({.kind = kind})) {
       text << record.seq << ' ' << to_string(kind) << ' ' << record.subject.id << ' ' << record.subject.number << ' '
            << to_string(record.state) << ' ' << record.attempt << ' ' << record.ended_ms;
-      for (const Alias& alias : record.aliases) text << ' ' << alias.name << '=' << alias.version << '<' << alias.previous;
+      for (const Alias& alias : record.aliases)
+        text << ' ' << alias.name << '=' << alias.version << '<' << alias.previous;
       text << '\n';
     }
   }
   for (const Trial& trial : store.trials("s")) {
-    text << trial.number << ' ' << to_string(trial.state) << ' ' << trial.worker << ' ' << trial.fence << ' ' << trial.asked_seq << ' '
-         << trial.told_seq << ' ' << trial.asked_body << ' ' << trial.told_body << '\n';
+    text << trial.number << ' ' << to_string(trial.state) << ' ' << trial.worker << ' ' << trial.fence << ' '
+         << trial.asked_seq << ' ' << trial.told_seq << ' ' << trial.asked_body << ' ' << trial.told_body << '\n';
   }
   for (const Event& event : store.events({.limit = 100000})) {
-    text << event.seq << ' ' << event.what << ' ' << to_string(event.subject.kind) << ' ' << event.subject.id << ' ' << event.subject.number << ' ' << event.at_ms << ' ' << event.body << '\n';
+    text << event.seq << ' ' << event.what << ' ' << to_string(event.subject.kind) << ' ' << event.subject.id << ' '
+         << event.subject.number << ' ' << event.at_ms << ' ' << event.body << '\n';
   }
   return text.str();
 }
@@ -193,8 +206,10 @@ TEST(Stories, AreTheSameOnBothDatabasesAndInTheModel) {
       model.now = clock.seconds;
       const Change change = any_change(random);
       const std::string expected = std::visit([&](const auto& one) { return model(one); }, change);
-      ASSERT_EQ(told(a.write(change)), expected) << "seed " << seed << ", change " << i << " of kind " << change.index() << ", SQLite";
-      ASSERT_EQ(told(b.write(change)), expected) << "seed " << seed << ", change " << i << " of kind " << change.index() << ", PostgreSQL";
+      ASSERT_EQ(told(a.write(change)), expected)
+          << "seed " << seed << ", change " << i << " of kind " << change.index() << ", SQLite";
+      ASSERT_EQ(told(b.write(change)), expected)
+          << "seed " << seed << ", change " << i << " of kind " << change.index() << ", PostgreSQL";
     }
     ASSERT_EQ(everything(a), everything(b)) << "seed " << seed;
     EXPECT_TRUE(a.check().empty());

@@ -135,7 +135,8 @@ Labels unpack_labels(std::string_view bytes) {
 std::string pack_points(std::span<const Point> points) {
   Packer packer;
   packer.reserve(points.size() * 12 + 16);
-  const bool narrow = std::all_of(points.begin(), points.end(), [](const Point& point) { return fits_float(point.value); });
+  const bool narrow =
+      std::all_of(points.begin(), points.end(), [](const Point& point) { return fits_float(point.value); });
   packer.word(points.size());
   packer.word(narrow ? 4 : 8);
   int64_t before = 0, time = 0, pace = 0;
@@ -150,8 +151,10 @@ std::string pack_points(std::span<const Point> points) {
     pace = passed;
   }
   for (const Point& point : points) {
-    if (narrow) packer.fixed(static_cast<float>(point.value));
-    else packer.fixed(point.value);
+    if (narrow)
+      packer.fixed(static_cast<float>(point.value));
+    else
+      packer.fixed(point.value);
   }
   return packer.finished();
 }
@@ -168,7 +171,8 @@ void unpack_points(std::string_view bytes, std::vector<Point>& out) {
     pace = plus(pace, unpacker.number());
     point.time_ms = time = plus(time, pace);
   }
-  for (Point& point : points) point.value = narrow ? static_cast<double>(unpacker.fixed<float>()) : unpacker.fixed<double>();
+  for (Point& point : points)
+    point.value = narrow ? static_cast<double>(unpacker.fixed<float>()) : unpacker.fixed<double>();
   unpacker.finish();
 }
 
@@ -195,7 +199,8 @@ std::vector<SeriesSummary> unpack_summary(std::string_view bytes) {
     one.metric.count = unpacker.number();
     one.metric.last.step = unpacker.number();
     one.metric.last.time_ms = unpacker.number();
-    for (double* value : {&one.metric.last.value, &one.metric.least, &one.metric.most}) *value = unpacker.fixed<double>();
+    for (double* value : {&one.metric.last.value, &one.metric.least, &one.metric.most})
+      *value = unpacker.fixed<double>();
     one.chunks = unpacker.number();
     one.last_points = unpacker.number();
   }
@@ -242,7 +247,8 @@ bool comes_before(const Point& a, const Point& b) {
 }
 
 void sort_unique(std::vector<Point>& points) {
-  if (!std::is_sorted(points.begin(), points.end(), comes_before)) std::sort(points.begin(), points.end(), comes_before);
+  if (!std::is_sorted(points.begin(), points.end(), comes_before))
+    std::sort(points.begin(), points.end(), comes_before);
   const auto same = [](const Point& a, const Point& b) { return !comes_before(a, b) && !comes_before(b, a); };
   points.erase(std::unique(points.begin(), points.end(), same), points.end());
 }

@@ -1,5 +1,5 @@
-// Inside store/: what is kept packed in one value: labels of a record, chunks of points, what is known of a run's series.
-// docs/formats/store.md has the bytes. Reading throws Error on damage, whatever the bytes are.
+// Inside store/: what is kept packed in one value: labels of a record, chunks of points, what is known of a run's
+// series. docs/formats/store.md has the bytes. Reading throws Error on damage, whatever the bytes are.
 #pragma once
 
 #include <span>

@@ -1,7 +1,7 @@
 // Points of series. Those that come alone go to the tail, one row for all that one transaction added, whatever their
 // series; when the tail is long, or many come at once, they go to chunks, sorted, a row for up to 1,024 points. So an
-// append costs the same as a line of a journal, and a read touches few rows. After the log-structured merge tree: O'Neil,
-// Cheng, Gawlick, O'Neil, "The log-structured merge-tree", Acta Informatica 33 (1996), with two levels.
+// append costs the same as a line of a journal, and a read touches few rows. After the log-structured merge tree:
+// O'Neil, Cheng, Gawlick, O'Neil, "The log-structured merge-tree", Acta Informatica 33 (1996), with two levels.
 #include <algorithm>
 #include <map>
 
@@ -22,13 +22,15 @@ constexpr size_t kMostAtOnce = size_t{1} << 20U;
 
 std::vector<SeriesSummary> read_summary(Database& database, int64_t run) {
   std::vector<SeriesSummary> series;
-  database.each("SELECT data FROM summary WHERE run = ?1", {run}, [&](const Row& row) { series = unpack_summary(row.text(0)); });
+  database.each("SELECT data FROM summary WHERE run = ?1", {run},
+                [&](const Row& row) { series = unpack_summary(row.text(0)); });
   return series;
 }
 
 void write_summary(Database& database, int64_t run, const std::vector<SeriesSummary>& series) {
   const std::string data = pack_summary(series);
-  database.run("INSERT INTO summary(run, data) VALUES (?1, ?2) ON CONFLICT(run) DO UPDATE SET data = excluded.data", {run, Bytes{data}});
+  database.run("INSERT INTO summary(run, data) VALUES (?1, ?2) ON CONFLICT(run) DO UPDATE SET data = excluded.data",
+               {run, Bytes{data}});
 }
 
 // The series' number in its run, given now if the key is new.
@@ -42,7 +44,8 @@ std::optional<TailPoint> place_of(Transaction& transaction, const std::string& r
   auto found = run->numbers.find(key);
   if (found == run->numbers.end()) {
     auto series = read_summary(transaction.database, run->run);
-    const auto same = std::find_if(series.begin(), series.end(), [&](const SeriesSummary& one) { return one.key == key; });
+    const auto same =
+        std::find_if(series.begin(), series.end(), [&](const SeriesSummary& one) { return one.key == key; });
     const bool is_new = same == series.end();
     if (is_new) series.push_back(SeriesSummary{.key = key, .metric = {}});
     run->numbers.clear();
@@ -73,9 +76,10 @@ void append(Database& database, int64_t run, int64_t number, SeriesSummary& seri
   for (size_t at = 0; at < points.size(); at += kChunkPoints, ++part) {
     const auto piece = std::span(points).subspan(at, std::min(kChunkPoints, points.size() - at));
     const std::string data = pack_points(piece);
-    database.run("INSERT INTO chunk(run, series, part, data) VALUES (?1, ?2, ?3, ?4) "
-                 "ON CONFLICT(run, series, part) DO UPDATE SET data = excluded.data",
-                 {run, number, part, Bytes{data}});
+    database.run(
+        "INSERT INTO chunk(run, series, part, data) VALUES (?1, ?2, ?3, ?4) "
+        "ON CONFLICT(run, series, part) DO UPDATE SET data = excluded.data",
+        {run, number, part, Bytes{data}});
     series.last_points = static_cast<int64_t>(piece.size());
   }
   series.chunks = part;
@@ -98,7 +102,8 @@ ByRun sorted_out(const std::vector<TailPoint>& points) {
 void append_all(Database& database, ByRun by_run) {
   for (auto& [run, lists] : by_run) {
     auto series = read_summary(database, run);
-    for (auto& [number, points] : lists) append(database, run, number, series.at(static_cast<size_t>(number)), std::move(points));
+    for (auto& [number, points] : lists)
+      append(database, run, number, series.at(static_cast<size_t>(number)), std::move(points));
     write_summary(database, run, series);
   }
 }
@@ -151,11 +156,12 @@ void settle_points(Transaction& transaction) {
   transaction.points.clear();
   if (few.empty()) return;
   int64_t last = 0, first = 0, total = 0;
-  database.each("SELECT id, total, (SELECT min(id) FROM tail) FROM tail ORDER BY id DESC LIMIT 1", {}, [&](const Row& row) {
-    last = row.integer(0);
-    total = row.integer(1);
-    first = row.integer(2);
-  });
+  database.each("SELECT id, total, (SELECT min(id) FROM tail) FROM tail ORDER BY id DESC LIMIT 1", {},
+                [&](const Row& row) {
+                  last = row.integer(0);
+                  total = row.integer(1);
+                  first = row.integer(2);
+                });
   total += static_cast<int64_t>(few.size());
   if (total >= kTailPoints || last - first >= kTailRows) return empty_tail(database, few);
   const std::string data = pack_tail(few);
@@ -200,7 +206,8 @@ std::vector<std::vector<Point>> read_history(Database& database, std::span<const
       run = record_seq(database, {Kind::kRun, one.run});
       if (run != 0) series = read_summary(database, run);
     }
-    const auto same = std::find_if(series.begin(), series.end(), [&](const SeriesSummary& known) { return known.key == one.key; });
+    const auto same =
+        std::find_if(series.begin(), series.end(), [&](const SeriesSummary& known) { return known.key == one.key; });
     places.emplace_back(run, same == series.end() ? -1 : same - series.begin());
     if (same == series.end() || !points.try_emplace(places.back()).second) continue;
     auto& list = points[places.back()];
@@ -213,7 +220,8 @@ std::vector<std::vector<Point>> read_history(Database& database, std::span<const
   }
   for (auto& [place, list] : points) {
     sort_unique(list);
-    std::erase_if(list, [&](const Point& point) { return point.step < window.first_step || point.step > window.last_step; });
+    std::erase_if(list,
+                  [&](const Point& point) { return point.step < window.first_step || point.step > window.last_step; });
     if (window.most > 0) downsample(list, std::max<int64_t>(window.most, 4));
   }
   std::vector<std::vector<Point>> history;

@@ -31,7 +31,8 @@ std::vector<Point> any_points(RandomStream& random, size_t count) {
   for (Point& point : points) {
     step += static_cast<int64_t>(random.below(3));
     time += static_cast<int64_t>(random.below(2000));
-    point = {wild ? static_cast<int64_t>(random.bits64()) : step, wild ? static_cast<int64_t>(random.bits64()) : time, any_value(random)};
+    point = {wild ? static_cast<int64_t>(random.bits64()) : step, wild ? static_cast<int64_t>(random.bits64()) : time,
+             any_value(random)};
   }
   return points;
 }
@@ -44,7 +45,8 @@ TEST(PackedPoints, AreTheSameBitsAfterwards) {
     unpack_points(pack_points(points), read);
     ASSERT_EQ(read, points) << "seed " << seed;
     std::vector<TailPoint> tail;
-    for (const Point& point : points) tail.push_back({static_cast<int64_t>(random.bits64()), static_cast<int64_t>(random.below(100)), point});
+    for (const Point& point : points)
+      tail.push_back({static_cast<int64_t>(random.bits64()), static_cast<int64_t>(random.below(100)), point});
     std::vector<TailPoint> tail_read;
     unpack_tail(pack_tail(tail), tail_read);
     ASSERT_EQ(tail_read.size(), tail.size());
@@ -62,8 +64,10 @@ TEST(PackedPoints, DamageIsFoundWhateverItIs) {
   const auto damaged = [&](std::string bytes, bool points) {
     std::vector<Point> out;
     try {
-      if (points) unpack_points(bytes, out);
-      else unpack_labels(bytes);
+      if (points)
+        unpack_points(bytes, out);
+      else
+        unpack_labels(bytes);
     } catch (const Error&) {
       return true;
     }
@@ -88,7 +92,8 @@ TEST(Downsample, KeepsWhatALineChartShows) {
     int64_t step = -50;
     const bool still = seed % 7 == 0;  // all in one step
     for (uint64_t i = 0, count = random.below(2000); i < count; ++i) {
-      all.push_back({step += still ? 0 : static_cast<int64_t>(random.below(4)), static_cast<int64_t>(i), random.below(20) == 0 ? std::nan("") : random.normal()});
+      all.push_back({step += still ? 0 : static_cast<int64_t>(random.below(4)), static_cast<int64_t>(i),
+                     random.below(20) == 0 ? std::nan("") : random.normal()});
     }
     const auto most = static_cast<int64_t>(4 + random.below(200));
     auto kept = all;
@@ -192,7 +197,8 @@ TEST_P(Points, ThatComeAloneAreSeenAtOnceAndGoToChunksInTime) {
   EXPECT_EQ(metrics.at("odd").most, 699);
   EXPECT_EQ(metrics.at("even").least, 0);
   EXPECT_TRUE(store->list({.kind = Kind::kRun, .metrics = false}).at(0).metrics.empty());
-  EXPECT_EQ(history(*store, "r", "even", {.first_step = 10, .last_step = 13}), (std::vector<Point>{{10, 10, 10}, {12, 12, 12}}));
+  EXPECT_EQ(history(*store, "r", "even", {.first_step = 10, .last_step = 13}),
+            (std::vector<Point>{{10, 10, 10}, {12, 12, 12}}));
   EXPECT_LE(history(*store, "r", "odd", {.most = 40}).size(), 40U);
 }
 

@@ -2,9 +2,9 @@
 //
 // - One advisory lock a schema orders all writers, which is what makes numbers gapless and every check a safe one.
 // - The transaction itself commits without waiting for the disk (synchronous_commit off), which gives the lock back at
-//   once. Then a second, empty one commits with the server's own setting: a commit flushes everything logged before it, so
-//   the first is durable when it returns, and the server joins the flushes of several connections. Whoever acts on what
-//   he has read of a commit that is not flushed yet logs behind it, and flushes it with his own.
+//   once. Then a second, empty one commits with the server's own setting: a commit flushes everything logged before it,
+//   so the first is durable when it returns, and the server joins the flushes of several connections. Whoever acts on
+//   what he has read of a commit that is not flushed yet logs behind it, and flushes it with his own.
 // - A connection lost while it committed: the outcome is read from a mark that each transaction leaves, under the lock,
 //   which the lost one holds until it has ended.
 #include <algorithm>
@@ -96,7 +96,8 @@ class Postgres final : public Database {
   // Needs a transaction block to be in; leaves none.
   void flush() {
     link_->send("BEGIN", {});
-    link_->send("SELECT set_config('synchronous_commit', ?1, true), pg_logical_emit_message(true, 'sinew', '')", {durable_});
+    link_->send("SELECT set_config('synchronous_commit', ?1, true), pg_logical_emit_message(true, 'sinew', '')",
+                {durable_});
     link_->send("COMMIT", {});
   }
   template <typename Work>
@@ -115,16 +116,20 @@ class Postgres final : public Database {
     const auto milliseconds = std::to_string(static_cast<int64_t>(options_.patience_seconds * 1000) + 1);
     std::string durable = "on", schema;
     link->script("SET client_min_messages = warning; SET lock_timeout = " + milliseconds);
-    link->send("SELECT current_setting('synchronous_commit'), coalesce(current_schema(), ''), "
-               "coalesce((SELECT oid::bigint FROM pg_namespace WHERE nspname = current_schema()), 0), "
-               "extract(epoch FROM clock_timestamp())::float8", {});
+    link->send(
+        "SELECT current_setting('synchronous_commit'), coalesce(current_schema(), ''), "
+        "coalesce((SELECT oid::bigint FROM pg_namespace WHERE nspname = current_schema()), 0), "
+        "extract(epoch FROM clock_timestamp())::float8",
+        {});
     link->finish([&](const Row& row) {
       if (row.text(0) != "off") durable = row.text(0);
       schema = row.text(1);
       lock_ = (int64_t{0x53494e57} << 32U) | row.integer(2);
       server_ahead_ = row.real(3) - clock_.monotonic_seconds();
     });
-    if (schema.empty()) throw Error("store " + without_password(url_) + ": the search path names no schema that exists", "CREATE SCHEMA, or correct the URL");
+    if (schema.empty())
+      throw Error("store " + without_password(url_) + ": the search path names no schema that exists",
+                  "CREATE SCHEMA, or correct the URL");
     durable_ = durable;
     link->script("SET synchronous_commit = off");
     if (use_ == Use::kWrite) enter(*link);
@@ -134,10 +139,15 @@ class Postgres final : public Database {
   void enter(PostgresLink& link) {
     link.send("BEGIN", {});
     link.send("SELECT pg_advisory_xact_lock(?1)", {lock_});
-    link.send("CREATE TABLE IF NOT EXISTS postgres_session(id TEXT NOT NULL PRIMARY KEY, mark INTEGER NOT NULL, at_ms INTEGER NOT NULL)", {});
+    link.send(
+        "CREATE TABLE IF NOT EXISTS postgres_session(id TEXT NOT NULL PRIMARY KEY, mark INTEGER NOT NULL, at_ms "
+        "INTEGER NOT NULL)",
+        {});
     const auto at_ms = static_cast<int64_t>(clock_.wall_seconds() * 1000);
     link.send("DELETE FROM postgres_session WHERE at_ms < ?1", {at_ms - 86'400'000});
-    link.send("INSERT INTO postgres_session(id, mark, at_ms) VALUES (?1, 0, ?2) ON CONFLICT(id) DO UPDATE SET at_ms = ?2", {session_, at_ms});
+    link.send(
+        "INSERT INTO postgres_session(id, mark, at_ms) VALUES (?1, 0, ?2) ON CONFLICT(id) DO UPDATE SET at_ms = ?2",
+        {session_, at_ms});
     link.send("COMMIT", {});
     link.finish();
   }
@@ -148,9 +158,10 @@ class Postgres final : public Database {
       try {
         return connect();
       } catch (const LostConnection& lost) {
-        if (clock_.monotonic_seconds() - since > options_.reconnect_seconds) throw Error(lost.what(), lost.hint);
+        if (clock_.monotonic_seconds() - since > options_.reconnect_seconds) throw Unsettled(lost.what(), lost.hint);
       }
-      clock_.sleep_seconds(std::min(1.0, 0.02 * (1 << std::min(tries, 6))) * std::uniform_real_distribution(0.5, 1.0)(jitter_));
+      clock_.sleep_seconds(std::min(1.0, 0.02 * (1 << std::min(tries, 6))) *
+                           std::uniform_real_distribution(0.5, 1.0)(jitter_));
     }
   }
   // Of the transaction whose commit nobody answered.
@@ -171,8 +182,8 @@ class Postgres final : public Database {
       } catch (const LostConnection& lost) {
         link_.reset();
         if (clock_.monotonic_seconds() - since > options_.reconnect_seconds) {
-          throw Error(std::string(lost.what()) + "; whether the last batch was written is not known",
-                      "write it again under the same key");
+          throw Unsettled(std::string(lost.what()) + "; whether the last batch was written is not known",
+                          "write it again under the same key");
         }
       }
     }

@@ -47,12 +47,13 @@ class PostgresRow final : public Row {
 // The words of this database for those of the dialect.
 std::string translated(std::string_view sql) {
   static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
-      {" STRICT", ""}, {", WITHOUT ROWID", ""}, {" INTEGER", " BIGINT"}, {" REAL", " DOUBLE PRECISION"},
+      {" STRICT", ""},     {", WITHOUT ROWID", ""},         {" INTEGER", " BIGINT"}, {" REAL", " DOUBLE PRECISION"},
       {" BLOB", " BYTEA"}, {" TEXT", " TEXT COLLATE \"C\""}};
   std::string text(sql);
   if (text.starts_with("CREATE")) {
     for (const auto& [from, to] : kWords) {
-      for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+      for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+        text.replace(at, from.size(), to);
     }
   }
   for (size_t at = 0; at + 1 < text.size(); ++at) {
@@ -79,7 +80,8 @@ bool means_lost(std::string_view state) {
   if (state == "25006") throw Error(what, "the server is read-only (a standby?): name the primary");
   if (state == "42501") throw Error(what, "give this user the right to create and write tables in its schema");
   if (state == "55P03") throw Error(what, "another process writes for too long: see pg_stat_activity");
-  if (state == "42P07") throw Error(what, "the schema has tables of another program: give the store a schema or database of its own");
+  if (state == "42P07")
+    throw Error(what, "the schema has tables of another program: give the store a schema or database of its own");
   if (state.starts_with("XX")) throw Error(what, "the server found damage: restore a backup");
   throw Error(what, "see the server's log");
 }
@@ -95,7 +97,9 @@ std::string without_password(const std::string& url) {
 }
 
 PostgresLink::PostgresLink(const std::string& url, double patience_seconds) : patience_seconds_(patience_seconds) {
-  const char* keys[] = {"dbname", "connect_timeout", "application_name", "client_encoding", "tcp_user_timeout", "keepalives_idle", nullptr};
+  const char* keys[] = {
+      "dbname", "connect_timeout", "application_name", "client_encoding", "tcp_user_timeout", "keepalives_idle",
+      nullptr};
   const char* values[] = {url.c_str(), "5", "sinew", "UTF8", "20000", "10", nullptr};
   connection_ = libpq().connectdbParams(keys, values, 1);
   if (libpq().status(connection_) == CONNECTION_OK) return;
@@ -103,7 +107,8 @@ PostgresLink::PostgresLink(const std::string& url, double patience_seconds) : pa
   libpq().finish(connection_);
   connection_ = nullptr;
   for (const char* final_word : {"password", "does not exist", "no pg_hba.conf entry", "invalid", "missing"}) {
-    if (why.find(final_word) != std::string::npos) throw Error("store " + without_password(url) + ": " + why, "check the URL: postgresql://user@host:port/database");
+    if (why.find(final_word) != std::string::npos)
+      throw Error("store " + without_password(url) + ": " + why, "check the URL: postgresql://user@host:port/database");
   }
   throw LostConnection("store " + without_password(url) + ": " + why, "check that the server runs and can be reached");
 }
@@ -116,7 +121,8 @@ void PostgresLink::script(const std::string& sql) {
   if (libpq().pipelineStatus(connection_) != PQ_PIPELINE_OFF) SINEW_CHECK(libpq().exitPipelineMode(connection_) == 1);
   const Result result(libpq().exec(connection_, sql.c_str()));
   const auto status = libpq().resultStatus(result.get());
-  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) fail(result.get(), trimmed(libpq().errorMessage(connection_)));
+  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
+    fail(result.get(), trimmed(libpq().errorMessage(connection_)));
   SINEW_CHECK(libpq().setnonblocking(connection_, 1) == 0 && libpq().enterPipelineMode(connection_) == 1);
 }
 
@@ -152,7 +158,8 @@ void PostgresLink::send(std::string_view sql, std::initializer_list<Value> value
     }
     ++place;
   }
-  if (libpq().sendQueryPrepared(connection_, name.c_str(), static_cast<int>(place), bytes.data(), lengths.data(), formats.data(), 1) != 1) {
+  if (libpq().sendQueryPrepared(connection_, name.c_str(), static_cast<int>(place), bytes.data(), lengths.data(),
+                                formats.data(), 1) != 1) {
     fail(nullptr, trimmed(libpq().errorMessage(connection_)));
   }
   ++sent_;
@@ -164,9 +171,12 @@ void PostgresLink::await_readable() {
   while (libpq().isBusy(connection_) == 1) {
     const int unsent = libpq().flush(connection_);
     pollfd wait{libpq().socket(connection_), static_cast<short>(unsent == 1 ? POLLIN | POLLOUT : POLLIN), 0};
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    if (unsent < 0 || wait.fd < 0) throw LostConnection(trimmed(libpq().errorMessage(connection_)), "check that the server runs");
-    if (left.count() <= 0) throw LostConnection("the server has not answered for too long", "check that the server runs");
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (unsent < 0 || wait.fd < 0)
+      throw LostConnection(trimmed(libpq().errorMessage(connection_)), "check that the server runs");
+    if (left.count() <= 0)
+      throw LostConnection("the server has not answered for too long", "check that the server runs");
     ::poll(&wait, 1, static_cast<int>(left.count()));
     if (libpq().consumeInput(connection_) != 1) {
       throw LostConnection(trimmed(libpq().errorMessage(connection_)), "check that the server runs and can be reached");
@@ -193,8 +203,10 @@ void PostgresLink::finish(const std::function<void(const Row&)>& take_rows_of_la
     silent = 0;
     const auto status = libpq().resultStatus(result.get());
     if (status == PGRES_PIPELINE_SYNC) break;
-    if (status == PGRES_FATAL_ERROR && failed == nullptr) failed = std::move(result);
-    else if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) last = std::move(result);
+    if (status == PGRES_FATAL_ERROR && failed == nullptr)
+      failed = std::move(result);
+    else if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
+      last = std::move(result);
     if (libpq().status(connection_) != CONNECTION_OK) break;
   }
   sent_ = 0;
@@ -202,7 +214,8 @@ void PostgresLink::finish(const std::function<void(const Row&)>& take_rows_of_la
     // Of statements asked for in vain nobody knows whether the server has them: their names are not used again.
     for (const std::string_view sql : new_names_) names_.erase(sql);
     new_names_.clear();
-    fail(failed.get(), trimmed(failed == nullptr ? libpq().errorMessage(connection_) : libpq().resultErrorMessage(failed.get())));
+    fail(failed.get(),
+         trimmed(failed == nullptr ? libpq().errorMessage(connection_) : libpq().resultErrorMessage(failed.get())));
   }
   new_names_.clear();
   if (!take_rows_of_last) return;

@@ -35,8 +35,8 @@ class Folder {
   std::string path_;
 };
 
-// A PostgreSQL of this test program alone, reached by a socket in a folder of its own. It refuses to be run by root, who
-// therefore runs it as the user postgres (or nobody).
+// A PostgreSQL of this test program alone, reached by a socket in a folder of its own. It refuses to be run by root,
+// who therefore runs it as the user postgres (or nobody).
 class PostgresServer {
  public:
   static PostgresServer& one() {
@@ -49,20 +49,24 @@ class PostgresServer {
     if (::geteuid() == 0) {
       const passwd* user = ::getpwnam("postgres");
       if (user == nullptr) user = ::getpwnam("nobody");
-      as_user_ = {"/usr/bin/setpriv", "--reuid=" + std::to_string(user->pw_uid), "--regid=" + std::to_string(user->pw_gid),
-                  "--clear-groups", "--pdeathsig=QUIT"};
+      as_user_ = {"/usr/bin/setpriv", "--reuid=" + std::to_string(user->pw_uid),
+                  "--regid=" + std::to_string(user->pw_gid), "--clear-groups", "--pdeathsig=QUIT"};
       if (::chown(folder_->path().c_str(), user->pw_uid, user->pw_gid) != 0) throw Error("chown");
     }
-    run_to_end("initdb", {"-D", *folder_ / "data", "-A", "trust", "-U", "sinew", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"});
+    run_to_end("initdb",
+               {"-D", *folder_ / "data", "-A", "trust", "-U", "sinew", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"});
     start();
   }
   ~PostgresServer() { stop(SIGQUIT); }
 
   void start() {
     server_ = std::make_unique<Process>(ProcessOptions{
-        command("postgres", {"-D", *folder_ / "data", "-k", folder_->path(), "-c", "listen_addresses=", "-c", fsync_ ? "fsync=on" : "fsync=off", "-c",
-                             "shared_buffers=32MB", "-c", "max_connections=60"}),
-        {}, *folder_ / "server.log", 0});
+        command("postgres",
+                {"-D", *folder_ / "data", "-k", folder_->path(), "-c", "listen_addresses=", "-c",
+                 fsync_ ? "fsync=on" : "fsync=off", "-c", "shared_buffers=32MB", "-c", "max_connections=150"}),
+        {},
+        *folder_ / "server.log",
+        0});
     for (int i = 0; i < 600; ++i) {
       if (server_->wait(0.05)) break;
       try {

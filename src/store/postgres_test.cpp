@@ -50,7 +50,9 @@ class CuttingProxy {
   CuttingProxy(std::string from, std::string to, uint64_t seed) : to_(std::move(to)), random_(random_key({seed})) {
     listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const sockaddr_un address = address_of(from);
-    if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || ::listen(listener_, 16) != 0) throw Error("bind " + from);
+    if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        ::listen(listener_, 16) != 0)
+      throw Error("bind " + from);
     thread_ = std::thread([this] { serve(); });
   }
   ~CuttingProxy() {
@@ -72,22 +74,28 @@ class CuttingProxy {
   void serve() {
     while (!stop_) {
       std::vector<pollfd> waits{{listener_, POLLIN, 0}};
-      for (const auto& [client, server] : pairs_) waits.push_back({client, POLLIN, 0}), waits.push_back({server, POLLIN, 0});
+      for (const auto& [client, server] : pairs_)
+        waits.push_back({client, POLLIN, 0}), waits.push_back({server, POLLIN, 0});
       ::poll(waits.data(), waits.size(), 20);
       std::vector<std::pair<int, int>> kept;
       for (size_t i = 0; i < pairs_.size(); ++i) {
-        if (pass_on(pairs_[i], waits[1 + 2 * i].revents != 0, waits[2 + 2 * i].revents != 0)) kept.push_back(pairs_[i]);
-        else ::close(pairs_[i].first), ::close(pairs_[i].second);
+        if (pass_on(pairs_[i], waits[1 + 2 * i].revents != 0, waits[2 + 2 * i].revents != 0))
+          kept.push_back(pairs_[i]);
+        else
+          ::close(pairs_[i].first), ::close(pairs_[i].second);
       }
       pairs_ = std::move(kept);
       if (waits[0].revents != 0) accept();
     }
   }
   void accept() {
-    const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC), server = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC),
+              server = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const sockaddr_un address = address_of(to_);
-    if (::connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) pairs_.emplace_back(client, server);
-    else ::close(client), ::close(server);
+    if (::connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+      pairs_.emplace_back(client, server);
+    else
+      ::close(client), ::close(server);
   }
   bool pass_on(const std::pair<int, int>& pair, bool from_client, bool from_server) {
     char bytes[65536];
@@ -177,7 +185,9 @@ TEST_F(Postgres, AConnectionAnAdministratorEndsIsMadeAgain) {
   for (int i = 0; i < 10; ++i) {
     one_trial(store, i, said);
     EXPECT_EQ(store.trials("s").size(), said.size());
-    server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sinew'");
+    server.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND application_name = "
+        "'sinew'");
   }
   judge(store, said);
 }
@@ -194,7 +204,10 @@ TEST_F(Postgres, ATransactionThatHoldsTheLockForTooLongIsNotWaitedForForEver) {
   other.finish([&](const Row& row) { lock = row.integer(0); });
   other.send("SELECT pg_advisory_xact_lock(?1)", {lock});
   other.finish();
-  EXPECT_THAT(error_of([&] { store.write(SetNote{"n", "1"}); }), testing::HasSubstr("another process writes for too long"));
+  EXPECT_THAT(error_of([&] {
+                store.write(SetNote{"n", "1"});
+              }),
+              testing::HasSubstr("another process writes for too long"));
   other.send("COMMIT", {});
   other.finish();
   done(store, SetNote{"n", "2"});
@@ -228,8 +241,10 @@ TEST_F(Postgres, WhatIsAcknowledgedIsFlushed) {
   for (int i = 0; i < 20; ++i) {
     int64_t behind = -1, inserted = 0;
     done(store, SetNote{"n", std::to_string(i)});
-    other.send("SELECT (pg_current_wal_insert_lsn() - pg_current_wal_flush_lsn())::bigint, "
-               "(pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint", {});
+    other.send(
+        "SELECT (pg_current_wal_insert_lsn() - pg_current_wal_flush_lsn())::bigint, "
+        "(pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint",
+        {});
     other.finish([&](const Row& row) {
       behind = row.integer(0);
       inserted = row.integer(1);

@@ -21,13 +21,20 @@ struct Found {
 
 std::optional<Found> lock_record(Database& database, const Subject& subject) {
   std::optional<Found> found;
-  database.each("SELECT seq, name, body, state, attempt, ended_ms, hidden, params, tags FROM record "
-                "WHERE kind = ?1 AND id = ?2 AND number = ?3",
-                {static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number}, [&](const Row& row) {
-                  found = Found{row.integer(0), std::string(row.text(1)), std::string(row.text(2)),
-                                static_cast<RunState>(row.integer(3)), row.integer(4), row.integer(5), row.integer(6),
-                                unpack_labels(row.text(7)), unpack_labels(row.text(8))};
-                });
+  database.each(
+      "SELECT seq, name, body, state, attempt, ended_ms, hidden, params, tags FROM record "
+      "WHERE kind = ?1 AND id = ?2 AND number = ?3",
+      {static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number}, [&](const Row& row) {
+        found = Found{row.integer(0),
+                      std::string(row.text(1)),
+                      std::string(row.text(2)),
+                      static_cast<RunState>(row.integer(3)),
+                      row.integer(4),
+                      row.integer(5),
+                      row.integer(6),
+                      unpack_labels(row.text(7)),
+                      unpack_labels(row.text(8))};
+      });
   return found;
 }
 
@@ -38,7 +45,8 @@ std::unexpected<Refusal> not_there(const Subject& subject) {
 bool name_is_taken(Database& database, const Subject& subject, const std::string& name) {
   if (subject.kind != Kind::kExperiment && subject.kind != Kind::kStudy) return false;
   bool taken = false;
-  database.each("SELECT id FROM record WHERE kind = ?1 AND name = ?2", {static_cast<int64_t>(subject.kind), std::string_view(name)},
+  database.each("SELECT id FROM record WHERE kind = ?1 AND name = ?2",
+                {static_cast<int64_t>(subject.kind), std::string_view(name)},
                 [&](const Row& row) { taken |= row.text(0) != subject.id; });
   return taken;
 }
@@ -46,15 +54,18 @@ bool name_is_taken(Database& database, const Subject& subject, const std::string
 int64_t next_version(Database& database, const std::string& model) {
   int64_t number = 0;
   database.each("SELECT coalesce(max(number), 0) FROM record WHERE kind = ?1 AND id = ?2",
-                {static_cast<int64_t>(Kind::kVersion), std::string_view(model)}, [&](const Row& row) { number = row.integer(0); });
+                {static_cast<int64_t>(Kind::kVersion), std::string_view(model)},
+                [&](const Row& row) { number = row.integer(0); });
   return number + 1;
 }
 
 // What must be there before the record can be.
 std::optional<Refusal> lacks_parent(Database& database, const Create& change) {
   Subject parent{Kind::kExperiment, change.parent};
-  if (change.subject.kind == Kind::kVersion) parent = {Kind::kModel, change.subject.id};
-  else if (change.subject.kind != Kind::kRun) return std::nullopt;
+  if (change.subject.kind == Kind::kVersion)
+    parent = {Kind::kModel, change.subject.id};
+  else if (change.subject.kind != Kind::kRun)
+    return std::nullopt;
   if (record_seq(database, parent) != 0) return std::nullopt;
   return Refusal{Reason::kNotFound, "there is no " + in_words(parent)};
 }
@@ -95,19 +106,24 @@ Applied apply(Transaction& transaction, const Create& change) {
   Subject subject = change.subject;
   const std::string& name = change.name.empty() ? subject.id : change.name;
   if (const auto lacking = lacks_parent(database, change)) return std::unexpected(*lacking);
-  if (subject.kind == Kind::kVersion) subject.number = next_version(database, subject.id);
-  else if (record_seq(database, subject) != 0) return refused(Reason::kExists, "there is a " + in_words(subject) + " already");
+  if (subject.kind == Kind::kVersion)
+    subject.number = next_version(database, subject.id);
+  else if (record_seq(database, subject) != 0)
+    return refused(Reason::kExists, "there is a " + in_words(subject) + " already");
   if (name_is_taken(database, subject, name)) {
-    return refused(Reason::kExists, std::string("there is another ") + to_string(subject.kind) + " called \"" + name + "\"");
+    return refused(Reason::kExists,
+                   std::string("there is another ") + to_string(subject.kind) + " called \"" + name + "\"");
   }
   const int64_t seq = add_event(transaction, "create", subject, text_of({{"name", name}, {"parent", change.parent}}));
   const bool is_run = subject.kind == Kind::kRun;
   const std::string params = pack_labels(change.params), tags = pack_labels(change.tags);
-  database.run("INSERT INTO record(seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, "
-               "params, tags) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, 0, 0, ?9, ?10, ?11)",
-               {seq, static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number,
-                std::string_view(change.parent), std::string_view(name), is_run ? static_cast<int64_t>(change.state) : 0,
-                change.begun_ms == 0 ? transaction.at_ms : change.begun_ms, std::string_view(change.body), Bytes{params}, Bytes{tags}});
+  database.run(
+      "INSERT INTO record(seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, "
+      "params, tags) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, 0, 0, ?9, ?10, ?11)",
+      {seq, static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number,
+       std::string_view(change.parent), std::string_view(name), is_run ? static_cast<int64_t>(change.state) : 0,
+       change.begun_ms == 0 ? transaction.at_ms : change.begun_ms, std::string_view(change.body), Bytes{params},
+       Bytes{tags}});
   return Answer{subject.number};
 }
 
@@ -125,7 +141,8 @@ Applied apply(Transaction& transaction, const Amend& change) {
   const int64_t hidden = change.hidden ? static_cast<int64_t>(*change.hidden) : found->hidden;
   if (name == found->name && body == found->body && hidden == found->hidden) return Answer{0, 0, true};
   if (name != found->name && name_is_taken(transaction.database, change.subject, name)) {
-    return refused(Reason::kExists, std::string("there is another ") + to_string(change.subject.kind) + " called \"" + name + "\"");
+    return refused(Reason::kExists,
+                   std::string("there is another ") + to_string(change.subject.kind) + " called \"" + name + "\"");
   }
   transaction.database.run("UPDATE record SET name = ?1, body = ?2, hidden = ?3 WHERE seq = ?4",
                            {std::string_view(name), std::string_view(body), hidden, found->seq});
@@ -134,19 +151,21 @@ Applied apply(Transaction& transaction, const Amend& change) {
 }
 
 Applied apply(Transaction& transaction, const SetParams& change) {
-  if (const auto objection = TextJudge().labels("parameter", change.params).objection()) return std::unexpected(*objection);
+  if (const auto objection = TextJudge().labels("parameter", change.params).objection())
+    return std::unexpected(*objection);
   auto found = lock_record(transaction.database, change.subject);
   if (!found) return not_there(change.subject);
   const size_t before = found->params.size();
   for (const auto& [key, value] : change.params) {
     const auto [place, added] = found->params.emplace(key, value);
     if (!added && place->second != value) {
-      return refused(Reason::kConflict, "parameter \"" + key + "\" of " + in_words(change.subject) + " is \"" + place->second +
-                                            "\" and is never another");
+      return refused(Reason::kConflict, "parameter \"" + key + "\" of " + in_words(change.subject) + " is \"" +
+                                            place->second + "\" and is never another");
     }
   }
   if (found->params.size() == before) return Answer{0, 0, true};
-  if (const auto objection = TextJudge().labels("parameter", found->params).objection()) return std::unexpected(*objection);
+  if (const auto objection = TextJudge().labels("parameter", found->params).objection())
+    return std::unexpected(*objection);
   const std::string params = pack_labels(found->params);
   transaction.database.run("UPDATE record SET params = ?1 WHERE seq = ?2", {Bytes{params}, found->seq});
   add_event(transaction, "params", change.subject, text_of(change.params));
@@ -162,8 +181,10 @@ Applied apply(Transaction& transaction, const SetTags& change) {
   if (!found) return not_there(change.subject);
   const Labels before = found->tags;
   for (const auto& [key, value] : change.tags) {
-    if (value) found->tags[key] = *value;
-    else found->tags.erase(key);
+    if (value)
+      found->tags[key] = *value;
+    else
+      found->tags.erase(key);
     event[key] = value ? json(*value) : json();
   }
   if (found->tags == before) return Answer{0, 0, true};
@@ -176,7 +197,8 @@ Applied apply(Transaction& transaction, const SetTags& change) {
 
 Applied apply(Transaction& transaction, const Move& change) {
   const bool known = change.to >= RunState::kQueued && change.to <= RunState::kStopped;
-  const auto objection = TextJudge().that(known, "there is no such state of a run").body("the reason", change.why).objection();
+  const auto objection =
+      TextJudge().that(known, "there is no such state of a run").body("the reason", change.why).objection();
   if (objection) return std::unexpected(*objection);
   const Subject run{Kind::kRun, change.run};
   const auto found = lock_record(transaction.database, run);

@@ -11,7 +11,8 @@ ON_BOTH(Records);
 TEST_P(Records, AreReadAsTheyWereMade) {
   auto store = open();
   done(*store, Create{{Kind::kExperiment, "e1"}, "", "digits", "{\"a\":1}", {}, {{"team", "x"}}});
-  done(*store, Create{{Kind::kRun, "r1"}, "e1", "first", "body", {{"lr", "0.1"}}, {{"user", "me"}}, RunState::kQueued, 123});
+  done(*store,
+       Create{{Kind::kRun, "r1"}, "e1", "first", "body", {{"lr", "0.1"}}, {{"user", "me"}}, RunState::kQueued, 123});
   const auto run = store->find({Kind::kRun, "r1"});
   ASSERT_TRUE(run);
   EXPECT_EQ(run->parent, "e1");
@@ -39,7 +40,8 @@ TEST_P(Records, AreRefusedTwiceOrWithoutAParent) {
   EXPECT_TRUE(is_refused(store->write(Create{{Kind::kRun, "r"}, "e9"}), Reason::kNotFound));
   EXPECT_TRUE(is_refused(store->write(Create{{Kind::kVersion, "m"}}), Reason::kNotFound));
   EXPECT_TRUE(is_refused(store->write(Create{{Kind::kLease, "l"}}), Reason::kInvalid));
-  EXPECT_TRUE(is_refused(store->write(Create{{Kind::kRun, "r"}, "e1", "", "", {}, {}, RunState::kFinished}), Reason::kInvalid));
+  EXPECT_TRUE(
+      is_refused(store->write(Create{{Kind::kRun, "r"}, "e1", "", "", {}, {}, RunState::kFinished}), Reason::kInvalid));
   EXPECT_EQ(store->events({}).size(), 1U) << "what is refused leaves no event";
 }
 
@@ -139,8 +141,9 @@ TEST_P(Records, AliasesMoveAtomicallyAndComeBack) {
   for (const Event& event : store->events({.subject = Subject{Kind::kModel, "m"}})) {
     if (event.what == "alias") moves += event.body + "\n";
   }
-  EXPECT_EQ(moves, "{\"alias\":\"champion\",\"from\":0,\"to\":1}\n{\"alias\":\"champion\",\"from\":1,\"to\":2}\n"
-                   "{\"alias\":\"champion\",\"from\":2,\"to\":1}\n{\"alias\":\"champion\",\"from\":1,\"to\":0}\n");
+  EXPECT_EQ(moves,
+            "{\"alias\":\"champion\",\"from\":0,\"to\":1}\n{\"alias\":\"champion\",\"from\":1,\"to\":2}\n"
+            "{\"alias\":\"champion\",\"from\":2,\"to\":1}\n{\"alias\":\"champion\",\"from\":1,\"to\":0}\n");
 }
 
 TEST_P(Records, ContentsAreKeptWhileAnythingRefersToThem) {

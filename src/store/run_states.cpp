@@ -51,7 +51,8 @@ MoveVerdict judge_move(RunState from, RunState to, bool reopen) {
   }
   if (from == to) return {MoveVerdict::kRepeated, "it is " + was + " already"};
   if (is_over(from)) {
-    return {MoveVerdict::kRefused, "it is " + was + ", and an attempt ends once" + (is_over(to) ? "" : "; it can be opened again")};
+    return {MoveVerdict::kRefused,
+            "it is " + was + ", and an attempt ends once" + (is_over(to) ? "" : "; it can be opened again")};
   }
   if (to == RunState::kQueued && from == RunState::kRunning) return {MoveVerdict::kGo, "it goes back to the queue"};
   return {MoveVerdict::kGo, "it was " + was};

@@ -8,10 +8,12 @@ const std::vector<Migration>& steps_so_far() {
   static const std::vector<Migration> steps = {
       {1,
        {
-           "CREATE TABLE event(seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, what TEXT NOT NULL, kind INTEGER NOT NULL, "
+           "CREATE TABLE event(seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, what TEXT NOT NULL, kind INTEGER NOT "
+           "NULL, "
            "id TEXT NOT NULL, number INTEGER NOT NULL, body TEXT NOT NULL) STRICT",
            "CREATE INDEX event_of ON event(kind, id, seq)",
-           "CREATE TABLE record(seq INTEGER PRIMARY KEY, kind INTEGER NOT NULL, id TEXT NOT NULL, number INTEGER NOT NULL, "
+           "CREATE TABLE record(seq INTEGER PRIMARY KEY, kind INTEGER NOT NULL, id TEXT NOT NULL, number INTEGER NOT "
+           "NULL, "
            "parent TEXT NOT NULL, name TEXT NOT NULL, state INTEGER NOT NULL, attempt INTEGER NOT NULL, "
            "begun_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL, hidden INTEGER NOT NULL, body TEXT NOT NULL, "
            "params BLOB NOT NULL, tags BLOB NOT NULL) STRICT",
@@ -20,13 +22,17 @@ const std::vector<Migration>& steps_so_far() {
            "CREATE INDEX record_called ON record(kind, name, seq)",
            "CREATE INDEX record_made ON record(kind, seq)",
            "CREATE TABLE summary(run INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT",
-           "CREATE TABLE chunk(run INTEGER NOT NULL, series INTEGER NOT NULL, part INTEGER NOT NULL, data BLOB NOT NULL, "
+           "CREATE TABLE chunk(run INTEGER NOT NULL, series INTEGER NOT NULL, part INTEGER NOT NULL, data BLOB NOT "
+           "NULL, "
            "PRIMARY KEY(run, series, part)) STRICT, WITHOUT ROWID",
            "CREATE TABLE tail(id INTEGER PRIMARY KEY, total INTEGER NOT NULL, data BLOB NOT NULL) STRICT",
-           "CREATE TABLE alias(model TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL, previous INTEGER NOT NULL, "
+           "CREATE TABLE alias(model TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL, previous INTEGER NOT "
+           "NULL, "
            "PRIMARY KEY(model, name)) STRICT, WITHOUT ROWID",
-           "CREATE TABLE content(digest TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY(digest)) STRICT, WITHOUT ROWID",
-           "CREATE TABLE attachment(kind INTEGER NOT NULL, id TEXT NOT NULL, number INTEGER NOT NULL, path TEXT NOT NULL, "
+           "CREATE TABLE content(digest TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY(digest)) STRICT, WITHOUT "
+           "ROWID",
+           "CREATE TABLE attachment(kind INTEGER NOT NULL, id TEXT NOT NULL, number INTEGER NOT NULL, path TEXT NOT "
+           "NULL, "
            "digest TEXT NOT NULL, PRIMARY KEY(kind, id, number, path)) STRICT, WITHOUT ROWID",
            "CREATE INDEX attachment_of ON attachment(digest)",
            "CREATE TABLE link(kind INTEGER NOT NULL, id TEXT NOT NULL, number INTEGER NOT NULL, role TEXT NOT NULL, "
@@ -34,7 +40,8 @@ const std::vector<Migration>& steps_so_far() {
            "PRIMARY KEY(kind, id, number, role, to_kind, to_id, to_number)) STRICT, WITHOUT ROWID",
            "CREATE INDEX link_to ON link(to_kind, to_id, to_number)",
            "CREATE TABLE note(name TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY(name)) STRICT, WITHOUT ROWID",
-           "CREATE TABLE trial(study TEXT NOT NULL, number INTEGER NOT NULL, state INTEGER NOT NULL, worker TEXT NOT NULL, "
+           "CREATE TABLE trial(study TEXT NOT NULL, number INTEGER NOT NULL, state INTEGER NOT NULL, worker TEXT NOT "
+           "NULL, "
            "fence INTEGER NOT NULL, until REAL NOT NULL, asked INTEGER NOT NULL, told INTEGER NOT NULL, "
            "PRIMARY KEY(study, number)) STRICT, WITHOUT ROWID",
            "CREATE INDEX trial_open ON trial(study, state, number) WHERE state < 3",
@@ -52,7 +59,8 @@ const std::vector<Migration>& steps_so_far() {
 int64_t version_of(Database& database) {
   int64_t version = 0;
   if (!database.has_table("migration")) return version;
-  database.each("SELECT coalesce(max(version), 0) FROM migration", {}, [&](const Row& row) { version = row.integer(0); });
+  database.each("SELECT coalesce(max(version), 0) FROM migration", {},
+                [&](const Row& row) { version = row.integer(0); });
   return version;
 }
 

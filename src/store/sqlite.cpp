@@ -32,12 +32,14 @@ constexpr int kApplicationId = 0x53494e57;  // "SINW"
   const std::string what = "store " + path + ": " + doing + ": " + message;
   const int kind = code & 0xff;
   if (kind == SQLITE_FULL || system_code == ENOSPC || system_code == EFBIG || system_code == EDQUOT) {
-    throw Error("store " + path + ": " + doing + ": no space left", "free space on that disk; nothing that was acknowledged is lost");
+    throw Error("store " + path + ": " + doing + ": no space left",
+                "free space on that disk; nothing that was acknowledged is lost");
   }
   switch (kind) {
     case SQLITE_CORRUPT:
       throw Error(what, "the file is damaged: keep a copy, then restore a backup or try `sqlite3 FILE .recover`");
-    case SQLITE_NOTADB: throw Error("store " + path + ": this is not a database", "name another file, or move this one away");
+    case SQLITE_NOTADB:
+      throw Error("store " + path + ": this is not a database", "name another file, or move this one away");
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
@@ -77,7 +79,9 @@ class Sqlite final : public Database {
   Sqlite(const std::string& path, const Options& options, Use use)
       : path_(path), clock_(*options.clock), patience_(options.patience_seconds), jitter_(std::random_device()()) {
     const bool fresh = use == Use::kWrite && ::access(path.c_str(), F_OK) != 0;
-    const int code = sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | (use == Use::kWrite ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX, nullptr);
+    const int code = sqlite3_open_v2(
+        path.c_str(), &db_, SQLITE_OPEN_READWRITE | (use == Use::kWrite ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX,
+        nullptr);
     try {
       if (code != SQLITE_OK) refuse("opening", code);
       sqlite3_extended_result_codes(db_, 1);
@@ -173,17 +177,34 @@ class Sqlite final : public Database {
   }
   int execute(const char* sql) { return sqlite3_exec(db_, sql, nullptr, nullptr, nullptr); }
   [[noreturn]] void refuse(const std::string& doing, int code) {
-    fail(path_, doing, code, db_ == nullptr ? 0 : sqlite3_system_errno(db_),
-         db_ == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(db_));
+    if (db_ == nullptr) fail(path_, doing, code, 0, sqlite3_errstr(code));
+    const std::string message = sqlite3_errmsg(db_);
+    int system_code = sqlite3_system_errno(db_);
+    if (system_code == 0 && (code & 0xff) == SQLITE_IOERR) system_code = last_errno();
+    fail(path_, doing, code, system_code, message);
+  }
+  // What the system said last of the WAL or the file: SQLite itself may have forgotten it while it cleaned up.
+  int last_errno() {
+    int found = 0;
+    sqlite3_file* wal = nullptr;
+    sqlite3_file_control(db_, "main", SQLITE_FCNTL_JOURNAL_POINTER, static_cast<void*>(&wal));
+    if (wal != nullptr && wal->pMethods != nullptr) wal->pMethods->xFileControl(wal, SQLITE_FCNTL_LAST_ERRNO, &found);
+    if (found == 0) sqlite3_file_control(db_, "main", SQLITE_FCNTL_LAST_ERRNO, &found);
+    return found;
   }
 
   int64_t pragma(const char* sql) {
     int64_t value = 0;
     patiently("reading its header", [&] {
-      return sqlite3_exec(db_, sql, [](void* out, int, char** columns, char**) {
-        *static_cast<int64_t*>(out) = columns[0] == nullptr ? 0 : std::strcmp(columns[0], "wal") == 0 ? -1 : std::atoll(columns[0]);
-        return 0;
-      }, &value, nullptr);
+      return sqlite3_exec(
+          db_, sql,
+          [](void* out, int, char** columns, char**) {
+            *static_cast<int64_t*>(out) = columns[0] == nullptr                 ? 0
+                                          : std::strcmp(columns[0], "wal") == 0 ? -1
+                                                                                : std::atoll(columns[0]);
+            return 0;
+          },
+          &value, nullptr);
     });
     return value;
   }
@@ -197,12 +218,14 @@ class Sqlite final : public Database {
     if (pragma("PRAGMA journal_mode") != -1) {
       patiently("making it", [this] { return execute("PRAGMA journal_mode = WAL"); });
       if (pragma("PRAGMA journal_mode") != -1) {
-        throw Error("store " + path_ + ": this file system has no shared memory for SQLite's WAL", "put the store on a local disk");
+        throw Error("store " + path_ + ": this file system has no shared memory for SQLite's WAL",
+                    "put the store on a local disk");
       }
     }
-    if (owner != kApplicationId) patiently("making it", [this] { return execute("PRAGMA application_id = 1397313111"); });
-    for (const char* sql : {"PRAGMA synchronous = NORMAL", "PRAGMA wal_autocheckpoint = 4000", "PRAGMA cache_size = -16000",
-                            "PRAGMA foreign_keys = OFF", "PRAGMA trusted_schema = OFF"}) {
+    if (owner != kApplicationId)
+      patiently("making it", [this] { return execute("PRAGMA application_id = 1397313111"); });
+    for (const char* sql : {"PRAGMA synchronous = NORMAL", "PRAGMA wal_autocheckpoint = 4000",
+                            "PRAGMA cache_size = -16000", "PRAGMA foreign_keys = OFF", "PRAGMA trusted_schema = OFF"}) {
       patiently("opening", [&] { return execute(sql); });
     }
     if (use == Use::kRead) patiently("opening", [this] { return execute("PRAGMA query_only = 1"); });
@@ -215,17 +238,22 @@ class Sqlite final : public Database {
     const int code = wal->pMethods->xSync(wal, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
     if (code == SQLITE_OK) return;
     wal_in_doubt_ = true;
-    fail(path_, "committing", code, errno, "the disk did not confirm what was written");
+    throw Unsettled(
+        "store " + path_ + ": committing: the disk did not confirm what was written: " + std::strerror(errno),
+        "check the disk and its free space; write it again under the same key");
   }
-  // After a failed sync the kernel may count pages as written that are not, and the next sync of them proves nothing. All
-  // that the WAL holds is copied to the file, synced there, and the WAL begun anew.
+  // After a failed sync the kernel may count pages as written that are not, and the next sync of them proves nothing.
+  // All that the WAL holds is copied to the file, synced there, and the WAL begun anew.
   void settle_wal() {
     patiently("settling what the disk did not confirm", [this] {
       int busy = 0;
-      const int code = sqlite3_exec(db_, "PRAGMA wal_checkpoint(TRUNCATE)", [](void* out, int, char** columns, char**) {
-        *static_cast<int*>(out) = std::atoi(columns[0]);
-        return 0;
-      }, &busy, nullptr);
+      const int code = sqlite3_exec(
+          db_, "PRAGMA wal_checkpoint(TRUNCATE)",
+          [](void* out, int, char** columns, char**) {
+            *static_cast<int*>(out) = std::atoi(columns[0]);
+            return 0;
+          },
+          &busy, nullptr);
       return code == SQLITE_OK && busy != 0 ? SQLITE_BUSY : code;
     });
     wal_in_doubt_ = false;
@@ -244,7 +272,8 @@ class Sqlite final : public Database {
     if (found != statements_.end()) return found->second;
     sqlite3_stmt* statement = nullptr;
     patiently("reading its schema", [&] {
-      return sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+      return sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &statement,
+                                nullptr);
     });
     return statements_[sql] = statement;
   }

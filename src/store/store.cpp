@@ -26,7 +26,10 @@ std::string this_boot() {
 
 struct Store::State {
   State(const std::string& place, Options given)
-      : where(place), options(std::move(given)), writer(open(Use::kWrite)), queue([this](auto group) { commit(group); }) {
+      : where(place),
+        options(std::move(given)),
+        writer(open(Use::kWrite)),
+        queue([this](auto group) { commit(group); }) {
     migrate(*writer, migrations(), wall_ms(), where);
     begin_on_this_machine();
   }
@@ -40,7 +43,7 @@ struct Store::State {
 
   void begin_on_this_machine();
   void commit(std::span<Pending* const> group);
-  bool commit_once(std::span<Pending* const> group);
+  bool commit_once(std::span<Pending* const> group, bool& begun);
 
   // With a connection of its own for as long as it takes; what `work` reads is of one instant.
   template <typename Work>
@@ -92,7 +95,8 @@ void Store::State::begin_on_this_machine() {
     database.each("SELECT boot FROM machine WHERE id = 1", {}, [&](const Row& row) { known = row.text(0); });
     const bool another = known != boot;
     if (another) {
-      database.run("INSERT INTO machine(id, boot) VALUES (1, ?1) ON CONFLICT(id) DO UPDATE SET boot = excluded.boot", {std::string_view(boot)});
+      database.run("INSERT INTO machine(id, boot) VALUES (1, ?1) ON CONFLICT(id) DO UPDATE SET boot = excluded.boot",
+                   {std::string_view(boot)});
       database.run("UPDATE lease SET until = 0", {});
       database.run("UPDATE trial SET until = 0 WHERE state = 2", {});
       database.run("DELETE FROM receipt WHERE at_ms < ?1", {wall_ms() - kReceiptDays * 86'400'000});
@@ -105,15 +109,17 @@ void Store::State::begin_on_this_machine() {
 }
 
 // False: the connection was lost before the commit, and nothing of it was done.
-bool Store::State::commit_once(std::span<Pending* const> group) {
+bool Store::State::commit_once(std::span<Pending* const> group, bool& begun) {
   try {
     writer->begin_write();
+    begun = true;
     Transaction transaction{*writer, series, writer->now(), wall_ms()};
     leases_ahead = transaction.now - options.clock->monotonic_seconds();
-    writer->each("SELECT coalesce(max(seq), 0) FROM event", {}, [&](const Row& row) { transaction.seq = row.integer(0); });
+    writer->each("SELECT coalesce(max(seq), 0) FROM event", {},
+                 [&](const Row& row) { transaction.seq = row.integer(0); });
     bool promises = false;
     for (Pending* one : group) {
-      one->outcome = apply(transaction, one->batch);
+      one->outcome = apply(transaction, *one->batch);
       promises |= one->outcome.has_value();
     }
     settle_points(transaction);
@@ -132,19 +138,22 @@ bool Store::State::commit_once(std::span<Pending* const> group) {
 
 void Store::State::commit(std::span<Pending* const> group) {
   const double since = options.clock->monotonic_seconds();
+  bool begun = false;
   try {
-    while (!commit_once(group)) {
+    while (!commit_once(group, begun)) {
       if (options.clock->monotonic_seconds() - since > options.reconnect_seconds) {
-        throw Error("store " + where + ": the connection is lost again and again", "check the server's log");
+        throw Unsettled("store " + where + ": the connection is lost again and again", "check the server's log");
       }
     }
+  } catch (const Unsettled&) {
+    for (Pending* one : group) one->trouble = std::current_exception();
   } catch (const Error&) {
-    if (group.size() == 1) {
-      group.front()->trouble = std::current_exception();
-      return;
+    // What one of them brought about is not the others' fault: nothing of it was done, so each may try alone.
+    if (begun && group.size() > 1) {
+      for (Pending* const& one : group) commit({&one, 1});
+    } else {
+      for (Pending* one : group) one->trouble = std::current_exception();
     }
-    // What one of them brought about is not the others' fault.
-    for (Pending* const& one : group) commit({&one, 1});
   } catch (...) {
     for (Pending* one : group) one->trouble = std::current_exception();
   }
@@ -171,8 +180,10 @@ std::unique_ptr<Database> Store::State::borrow() {
 // Null: it is of no use any more.
 void Store::State::give_back(std::unique_ptr<Database> reader) {
   const std::lock_guard lock(readers_mutex);
-  if (reader == nullptr) --readers_open;
-  else readers.push_back(std::move(reader));
+  if (reader == nullptr)
+    --readers_open;
+  else
+    readers.push_back(std::move(reader));
   reader_free.notify_one();
 }
 
@@ -222,7 +233,8 @@ std::vector<std::string> Store::check() {
     std::vector<std::string> found = database.check();
     database.each("SELECT count(*), coalesce(max(seq), 0) FROM event", {}, [&](const Row& row) {
       if (row.integer(0) == row.integer(1)) return;
-      found.push_back("the log of events has " + std::to_string(row.integer(0)) + " entries up to number " + std::to_string(row.integer(1)));
+      found.push_back("the log of events has " + std::to_string(row.integer(0)) + " entries up to number " +
+                      std::to_string(row.integer(1)));
     });
     return found;
   });

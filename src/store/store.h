@@ -1,8 +1,8 @@
 // The tables: what is known of experiments, runs, models and studies, kept so that nothing acknowledged is ever lost.
 //
-// For registry/, tune/, jobs/ and the server above them. One file (SQLite) by default, a PostgreSQL database by URL; the
-// same words, answers and order on both. The one room that speaks SQL, and nothing of SQL leaves it. It judges whether a
-// change may be made (states, fences, names) and never what a text means: bodies belong to the rooms above.
+// For registry/, tune/, jobs/ and the server above them. One file (SQLite) by default, a PostgreSQL database by URL;
+// the same words, answers and order on both. The one room that speaks SQL, and nothing of SQL leaves it. It judges
+// whether a change may be made (states, fences, names) and never what a text means: bodies belong to the rooms above.
 //
 // docs/formats/store.md describes what is kept. Changes are plain structs; `write` makes a batch of them, all or none,
 // durable when it returns. Any number of threads and processes may use one store.
@@ -89,8 +89,8 @@ struct Move {
   bool reopen = false;
   int64_t at_ms = 0;  // 0: now
 };
-// An alias names one version of a model. Version 0 removes it. With `expected` (0: no alias) it is refused when the alias
-// stands elsewhere: promote and rollback of several people can not undo each other unseen.
+// An alias names one version of a model. Version 0 removes it. With `expected` (0: no alias) it is refused when the
+// alias stands elsewhere: promote and rollback of several people can not undo each other unseen.
 struct SetAlias {
   std::string model, alias;
   int64_t version = 0;
@@ -135,7 +135,8 @@ struct NewTrial {
   std::string study, worker, body;
   double lease_seconds = 60;
 };
-// Takes a trial that waits, else one whose lease ran out; the lowest number first. Refused as kNothing if there is none.
+// Takes a trial that waits, else one whose lease ran out; the lowest number first. Refused as kNothing if there is
+// none.
 struct TakeTrial {
   std::string study, worker;
   double lease_seconds = 60;
@@ -171,8 +172,8 @@ struct Release {
   int64_t fence = 0;
 };
 
-using Change = std::variant<Create, Amend, SetParams, SetTags, Move, SetAlias, AddPoints, DropPoints, Attach, Detach, Forget,
-                            Link, SetNote, NewTrial, TakeTrial, Report, Tell, Acquire, Renew, Release>;
+using Change = std::variant<Create, Amend, SetParams, SetTags, Move, SetAlias, AddPoints, DropPoints, Attach, Detach,
+                            Forget, Link, SetNote, NewTrial, TakeTrial, Report, Tell, Acquire, Renew, Release>;
 
 struct Held {
   std::string name;
@@ -270,8 +271,8 @@ struct Trial {
   TrialState state = TrialState::kWaiting;
   std::string worker;
   int64_t fence = 0;
-  double lease_seconds = 0;              // left; 0 or less: ran out
-  int64_t asked_seq = 0, told_seq = 0;   // events that hold both bodies; told_seq 0: not yet
+  double lease_seconds = 0;             // left; 0 or less: ran out
+  int64_t asked_seq = 0, told_seq = 0;  // events that hold both bodies; told_seq 0: not yet
   std::string asked_body, told_body;
 };
 struct Lease {
@@ -296,7 +297,8 @@ using Done = std::function<void(Outcome outcome, std::exception_ptr trouble)>;
 // acknowledged, and may be written again under the same key.
 class Store {
  public:
-  // A path of a file, made if missing, or postgresql://...; brings an older store up to this version and refuses a newer.
+  // A path of a file, made if missing, or postgresql://...; brings an older store up to this version and refuses a
+  // newer.
   explicit Store(const std::string& where, Options options = {});
   ~Store();  // after every submitted batch was answered
   Store(const Store&) = delete;
@@ -308,12 +310,12 @@ class Store {
 
   std::optional<Record> find(const Subject& subject);
   std::vector<Record> list(const Query& query);
-  // One list a series, in order of steps, then times. At most `most` points each: the first, last, least and greatest of
-  // each of most/4 slices (M4: Jugel, Jerzak, Hackenbroich, Markl, "M4: A Visualization-Oriented Time Series Data
+  // One list a series, in order of steps, then times. At most `most` points each: the first, last, least and greatest
+  // of each of most/4 slices (M4: Jugel, Jerzak, Hackenbroich, Markl, "M4: A Visualization-Oriented Time Series Data
   // Aggregation", VLDB 2014). A series that is not there is empty.
   std::vector<std::vector<Point>> history(std::span<const Series> series, const Window& window = {});
   std::vector<Attachment> attachments(const Subject& subject);
-  std::vector<Content> loose_contents();  // nothing refers to them
+  std::vector<Content> loose_contents();            // nothing refers to them
   std::vector<Link> links(const Subject& subject);  // from it and to it
   std::string note(const std::string& name);        // empty: none
   std::vector<Event> events(const EventQuery& query);

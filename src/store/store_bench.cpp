@@ -1,7 +1,8 @@
 // What the store does in a second, beside what SQLite or PostgreSQL do bare, on one disk in one run. Each figure is of
 // one go: a row's time is that of all it did, `per_second` and `syncs_each` are what to look at.
 //
-// SINEW_BENCH_DIR: where the files go (default: the temporary directory); SINEW_BENCH_RUNS: runs of the big store (2,000).
+// SINEW_BENCH_DIR: where the files go (default: the temporary directory); SINEW_BENCH_RUNS: runs of the big store
+// (2,000).
 #include <benchmark/benchmark.h>
 #include <sqlite3.h>
 #include <sys/mman.h>
@@ -38,7 +39,8 @@ struct Counts {
   std::atomic<int64_t> syncs = 0, done = 0, errors = 0;
 };
 Counts& counts() {
-  static auto* shared = new (::mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Counts;
+  static auto* shared =
+      new (::mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Counts;
   return *shared;
 }
 const sqlite3_io_methods* real_methods = nullptr;
@@ -100,7 +102,8 @@ void RawSqliteTrials(benchmark::State& state) {
   remove_store(path);
   sqlite3* made = nullptr;
   sqlite3_open(path.c_str(), &made);
-  sqlite3_exec(made, "PRAGMA journal_mode=WAL; CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT, b TEXT)", nullptr, nullptr, nullptr);
+  sqlite3_exec(made, "PRAGMA journal_mode=WAL; CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT, b TEXT)", nullptr,
+               nullptr, nullptr);
   sqlite3_close(made);
   count_syncs();
   in_processes(state, static_cast<int>(state.range(0)), [&](int, double until) {
@@ -171,7 +174,9 @@ PostgresServer& durable_server() {
   return server;
 }
 void RawPostgresTrials(benchmark::State& state) {
-  durable_server().execute("DROP SCHEMA IF EXISTS raw CASCADE; CREATE SCHEMA raw; CREATE TABLE raw.t(id bigserial PRIMARY KEY, a text, b text)");
+  durable_server().execute(
+      "DROP SCHEMA IF EXISTS raw CASCADE; CREATE SCHEMA raw; CREATE TABLE raw.t(id bigserial PRIMARY KEY, a text, b "
+      "text)");
   counts().syncs = counts().done = counts().errors = 0;
   in_processes(state, static_cast<int>(state.range(0)), [&](int, double until) {
     PostgresLink link(durable_server().url("raw"), 30);
@@ -208,11 +213,13 @@ std::string big_path() {
 
 Batch one_run(int run) {
   const std::string id = "run-" + std::to_string(run);
-  Batch batch{{Create{{Kind::kRun, id}, "e", id, "", {{"lr", "0.1"}, {"seed", std::to_string(run)}}, {{"user", "bench"}}}}};
+  Batch batch{
+      {Create{{Kind::kRun, id}, "e", id, "", {{"lr", "0.1"}, {"seed", std::to_string(run)}}, {{"user", "bench"}}}}};
   for (int series = 0; series < kSeries; ++series) {
     std::vector<Point> points(kPoints);
     for (int i = 0; i < kPoints; ++i) {
-      points[static_cast<size_t>(i)] = {i * 10, 1'800'000'000'000 + i * 1003, std::exp(-0.01 * i) + 0.001 * ((run * 31 + series * 7 + i * 13) % 97)};
+      points[static_cast<size_t>(i)] = {i * 10, 1'800'000'000'000 + i * 1003,
+                                        std::exp(-0.01 * i) + 0.001 * ((run * 31 + series * 7 + i * 13) % 97)};
     }
     batch.changes.emplace_back(AddPoints{id, "metric/" + std::to_string(series), std::move(points)});
   }
@@ -227,8 +234,11 @@ void RawSqliteBulk(benchmark::State& state) {
     remove_store(path);
     sqlite3* db = nullptr;
     sqlite3_open(path.c_str(), &db);
-    sqlite3_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE p(series INTEGER, step INTEGER, time INTEGER, value REAL, "
-                     "PRIMARY KEY(series, step, time)) WITHOUT ROWID", nullptr, nullptr, nullptr);
+    sqlite3_exec(db,
+                 "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE p(series INTEGER, step INTEGER, time "
+                 "INTEGER, value REAL, "
+                 "PRIMARY KEY(series, step, time)) WITHOUT ROWID",
+                 nullptr, nullptr, nullptr);
     sqlite3_stmt* insert = nullptr;
     sqlite3_prepare_v2(db, "INSERT INTO p VALUES (?1, ?2, ?3, ?4)", -1, &insert, nullptr);
     const double begin = seconds_now();
@@ -267,7 +277,8 @@ void SqliteBulk(benchmark::State& state) {
     state.SetIterationTime(seconds_now() - begin);
     state.counters["per_second"] = static_cast<double>(big_runs()) * kSeries * kPoints / (seconds_now() - begin);
   }
-  state.counters["bytes_a_point"] = static_cast<double>(std::filesystem::file_size(big_path())) / (static_cast<double>(big_runs()) * kSeries * kPoints);
+  state.counters["bytes_a_point"] = static_cast<double>(std::filesystem::file_size(big_path())) /
+                                    (static_cast<double>(big_runs()) * kSeries * kPoints);
 }
 
 // What is read of the store that SqliteBulk left.
@@ -277,7 +288,8 @@ void SqliteListAllRuns(benchmark::State& state) {
   for (auto _ : state) {
     const double begin = seconds_now();
     metrics = 0;
-    for (const Record& run : store.list({.kind = Kind::kRun, .parent = "e", .limit = 1'000'000})) metrics += run.metrics.size();
+    for (const Record& run : store.list({.kind = Kind::kRun, .parent = "e", .limit = 1'000'000}))
+      metrics += run.metrics.size();
     state.SetIterationTime(seconds_now() - begin);
   }
   state.counters["metrics"] = static_cast<double>(metrics);
@@ -286,7 +298,8 @@ void overlay(benchmark::State& state, int64_t most) {
   Store store(big_path());
   std::vector<Series> series;
   for (int run = 0; run < 100; ++run) {
-    for (int i = 0; i < state.range(0); ++i) series.push_back({"run-" + std::to_string(run * big_runs() / 100), "metric/" + std::to_string(i)});
+    for (int i = 0; i < state.range(0); ++i)
+      series.push_back({"run-" + std::to_string(run * big_runs() / 100), "metric/" + std::to_string(i)});
   }
   size_t points = 0;
   for (auto _ : state) {
@@ -323,7 +336,9 @@ void SqliteSinglePoints(benchmark::State& state) {
           if (wait) {
             store.write(batch).has_value() ? ++counts().done : ++counts().errors;
           } else {
-            store.submit(std::move(batch), [](const Outcome& outcome, const std::exception_ptr&) { outcome.has_value() ? ++counts().done : ++counts().errors; });
+            store.submit(std::move(batch), [](const Outcome& outcome, const std::exception_ptr&) {
+              outcome.has_value() ? ++counts().done : ++counts().errors;
+            });
           }
         }
       });
@@ -353,7 +368,12 @@ BENCHMARK(RawSqliteBulk) ONCE;
 BENCHMARK(SqliteBulk) ONCE;
 BENCHMARK(SqliteListAllRuns)->Iterations(5)->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(SqliteOverlayOf100Runs)->Arg(1)->Arg(50)->Iterations(5)->UseManualTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(SqliteOverlayOf100RunsDownsampled)->Arg(1)->Arg(50)->Iterations(5)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(SqliteOverlayOf100RunsDownsampled)
+    ->Arg(1)
+    ->Arg(50)
+    ->Iterations(5)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(RemoveFiles)->Iterations(1);
 
 }  // namespace

@@ -82,7 +82,8 @@ inline void make_run(Store& store, const std::string& id = "r", const std::strin
 }
 
 inline bool operator==(const Point& a, const Point& b) {
-  return a.step == b.step && a.time_ms == b.time_ms && std::bit_cast<uint64_t>(a.value) == std::bit_cast<uint64_t>(b.value);
+  return a.step == b.step && a.time_ms == b.time_ms &&
+         std::bit_cast<uint64_t>(a.value) == std::bit_cast<uint64_t>(b.value);
 }
 inline std::ostream& operator<<(std::ostream& out, const Point& point) {
   return out << "(" << point.step << ", " << point.time_ms << ", " << point.value << ")";

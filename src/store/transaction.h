@@ -1,5 +1,5 @@
-// Inside store/: one transaction under way, and what can be done in it. Nobody else writes meanwhile, so what a function
-// has checked stays true until the commit. Each checks everything before it writes anything.
+// Inside store/: one transaction under way, and what can be done in it. Nobody else writes meanwhile, so what a
+// function has checked stays true until the commit. Each checks everything before it writes anything.
 #pragma once
 
 #include <expected>

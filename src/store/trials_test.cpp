@@ -38,7 +38,9 @@ TEST_P(Trials, LiveFromTheClaimToTheResult) {
   for (const Event& event : store->events({.subject = Subject{Kind::kStudy, "s"}})) {
     log += event.what + " " + std::to_string(event.subject.number) + " " + event.body + "\n";
   }
-  EXPECT_EQ(log, "create 0 {\"name\":\"s\",\"parent\":\"\"}\ntrial.new 0 {\"x\":1}\ntrial.report 0 {\"loss\":3}\ntrial.done 0 2.5\n");
+  EXPECT_EQ(log,
+            "create 0 {\"name\":\"s\",\"parent\":\"\"}\ntrial.new 0 {\"x\":1}\ntrial.report 0 {\"loss\":3}\ntrial.done "
+            "0 2.5\n");
 }
 
 TEST_P(Trials, ATellRepeatedIsRecognisedAndAnotherIsRefused) {
@@ -75,7 +77,8 @@ TEST_P(Trials, WhoIsLateButNotReplacedMayGoOn) {
   clock.seconds = clock.seconds + 10000;
   EXPECT_LT(store->trials("s")[0].lease_seconds, 0);
   done(*store, Report{"s", 0, 1, "", 6000});
-  EXPECT_NEAR(store->trials("s")[0].lease_seconds, 6000, 600);  // connections meet the server's clock one after the other
+  EXPECT_NEAR(store->trials("s")[0].lease_seconds, 6000,
+              600);  // connections meet the server's clock one after the other
 }
 
 TEST_P(Trials, PausedOnesAreTakenUpLowestFirst) {
@@ -154,8 +157,10 @@ TEST_P(Batches, AreWrittenWholeOrNotAtAll) {
   auto store = open();
   make_run(*store);
   const auto before = store->events({});
-  const auto outcome = store->write(Batch{{SetTags{{Kind::kRun, "r"}, {{"a", "1"}}}, AddPoints{"r", "loss", {{1, 1, 1}}},
-                                           Create{{Kind::kRun, "r2"}, "e"}, Create{{Kind::kRun, "r"}, "e"}}, "key"});
+  const auto outcome =
+      store->write(Batch{{SetTags{{Kind::kRun, "r"}, {{"a", "1"}}}, AddPoints{"r", "loss", {{1, 1, 1}}},
+                          Create{{Kind::kRun, "r2"}, "e"}, Create{{Kind::kRun, "r"}, "e"}},
+                         "key"});
   EXPECT_TRUE(is_refused(outcome, Reason::kExists));
   EXPECT_EQ(outcome.error().why.find("change 4 of 4"), 0U);
   EXPECT_EQ(store->events({}).size(), before.size());
@@ -190,7 +195,8 @@ TEST_P(Batches, EventsAreNumberedWithoutAGap) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 20; ++i) {
-        store->write(Batch{{SetTags{{Kind::kRun, "r"}, {{"a" + std::to_string(t), std::to_string(i)}}}, Create{{Kind::kRun, i % 2 == 0 ? "r" : "x" + std::to_string(t * 100 + i)}, "e"}}});
+        store->write(Batch{{SetTags{{Kind::kRun, "r"}, {{"a" + std::to_string(t), std::to_string(i)}}},
+                            Create{{Kind::kRun, i % 2 == 0 ? "r" : "x" + std::to_string(t * 100 + i)}, "e"}}});
       }
     });
   }
@@ -207,10 +213,11 @@ TEST_P(Batches, SubmittedOnesAreAnsweredInOrder) {
   make_run(*store);
   std::vector<int> order;
   for (int i = 0; i < 200; ++i) {
-    store->submit(Batch{{SetTags{{Kind::kRun, "r"}, {{"n", std::to_string(i)}}}}}, [&order, i](const Outcome& outcome, const std::exception_ptr& trouble) {
-      EXPECT_TRUE(outcome.has_value() && !trouble);
-      order.push_back(i);
-    });
+    store->submit(Batch{{SetTags{{Kind::kRun, "r"}, {{"n", std::to_string(i)}}}}},
+                  [&order, i](const Outcome& outcome, const std::exception_ptr& trouble) {
+                    EXPECT_TRUE(outcome.has_value() && !trouble);
+                    order.push_back(i);
+                  });
     if (i % 50 == 0) done(*store, SetTags{{Kind::kRun, "r"}, {{"n", "between"}}});
   }
   store.reset();  // answers all
