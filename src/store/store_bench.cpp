@@ -11,8 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <condition_variable>
-#include <mutex>
+#include <map>
 #include <thread>
 
 #include "store/postgres_server.h"
@@ -43,21 +42,19 @@ Counts& counts() {
       new (::mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Counts;
   return *shared;
 }
-const sqlite3_io_methods* real_methods = nullptr;
+int (*real_sync)(sqlite3_file*, int) = nullptr;
 int counting_open(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out) {
+  static std::map<const sqlite3_io_methods*, sqlite3_io_methods> counting;  // the file and its WAL have different ones
   sqlite3_vfs* real = sqlite3_vfs_find("unix");
   const int code = real->xOpen(real, name, file, flags, out);
   if (code != SQLITE_OK || file->pMethods == nullptr) return code;
-  static sqlite3_io_methods methods;
-  if (real_methods == nullptr) {
-    real_methods = file->pMethods;
-    methods = *real_methods;
-    methods.xSync = [](sqlite3_file* at, int how) {
-      ++counts().syncs;
-      return real_methods->xSync(at, how);
-    };
-  }
-  if (file->pMethods == real_methods) file->pMethods = &methods;
+  real_sync = file->pMethods->xSync;
+  sqlite3_io_methods& methods = counting.try_emplace(file->pMethods, *file->pMethods).first->second;
+  methods.xSync = [](sqlite3_file* at, int how) {
+    ++counts().syncs;
+    return real_sync(at, how);
+  };
+  file->pMethods = &methods;
   return code;
 }
 void count_syncs() {
