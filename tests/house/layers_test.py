@@ -9,6 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAY_INCLUDE = {
     "base": [],
     "spec": ["base"],
+    "store": ["base"],
     "checkpoint": ["base", "spec"],
     "report": ["base", "spec"],
     "http": ["base"],
@@ -24,7 +25,7 @@ MAY_INCLUDE = {
     "cli": ["base", "spec", "http", "checkpoint", "report", "program", "cluster", "data", "tune"],
     "worker": ["base", "spec", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "distribute"],
 }
-PLAIN = {"base", "spec", "http", "link", "checkpoint", "report", "program", "cluster", "group", "data", "tune", "cli"}
+PLAIN = {"base", "spec", "store", "http", "link", "checkpoint", "report", "program", "cluster", "group", "data", "tune", "cli"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 

@@ -1,0 +1,47 @@
+// The log of events: its numbers have no gap, for they are given under the lock of writers and taken back with whoever
+// fails.
+#include "store/transaction.h"
+
+namespace sinew::store {
+
+std::unexpected<Refusal> refused(Refusal::Reason reason, const std::string& why) {
+  return std::unexpected(Refusal{reason, why});
+}
+
+std::string in_words(const Subject& subject) {
+  const std::string quoted = "\"" + subject.id + "\"";
+  if (subject.kind != Kind::kVersion) return std::string(to_string(subject.kind)) + " " + quoted;
+  return "version " + std::to_string(subject.number) + " of model " + quoted;
+}
+
+int64_t add_event(Transaction& transaction, std::string_view what, const Subject& subject, std::string_view body) {
+  transaction.database.run(
+      "INSERT INTO event(seq, at_ms, what, kind, id, number, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+      {++transaction.seq, transaction.at_ms, what, static_cast<int64_t>(subject.kind), std::string_view(subject.id),
+       subject.number, body});
+  return transaction.seq;
+}
+
+std::vector<Event> read_events(Database& database, const EventQuery& query) {
+  std::vector<Event> events;
+  const auto take = [&](const Row& row) {
+    events.push_back({row.integer(0),
+                      row.integer(1),
+                      std::string(row.text(2)),
+                      {static_cast<Kind>(row.integer(3)), std::string(row.text(4)), row.integer(5)},
+                      std::string(row.text(6))});
+  };
+  if (query.subject) {
+    database.each(
+        "SELECT seq, at_ms, what, kind, id, number, body FROM event WHERE kind = ?1 AND id = ?2 AND seq > ?3 "
+        "ORDER BY seq LIMIT ?4",
+        {static_cast<int64_t>(query.subject->kind), std::string_view(query.subject->id), query.after, query.limit},
+        take);
+  } else {
+    database.each("SELECT seq, at_ms, what, kind, id, number, body FROM event WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+                  {query.after, query.limit}, take);
+  }
+  return events;
+}
+
+}  // namespace sinew::store

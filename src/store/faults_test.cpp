@@ -1,0 +1,323 @@
+// Disks that are full, broken, read-only or hold something else: a clear Error, and nothing acknowledged is lost.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sqlite3.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+#include <map>
+#include <set>
+
+#include "store/children.h"
+#include "store/schema.h"
+#include "store/testing.h"
+
+namespace sinew::store {
+namespace {
+
+// The disk below SQLite, of which every write from a certain one on fails.
+struct FaultyDisk {
+  int64_t writes_left = -1;  // -1: all is well
+  int code = SQLITE_IOERR_WRITE;
+  bool syncs_only = false;
+  int64_t writes = 0;
+  int fault(bool sync) {
+    ++writes;
+    if (writes_left < 0 || (syncs_only && !sync)) return SQLITE_OK;
+    if (writes_left > 0) {
+      --writes_left;
+      return SQLITE_OK;
+    }
+    return sync && code == SQLITE_IOERR_WRITE ? SQLITE_IOERR_FSYNC : code;
+  }
+};
+FaultyDisk faults;
+
+sqlite3_vfs* real_vfs() {
+  static sqlite3_vfs* vfs = sqlite3_vfs_find("unix");
+  return vfs;
+}
+// The methods of the real one, but for those that write.
+int faulty_open(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out) {
+  static std::map<const sqlite3_io_methods*, std::unique_ptr<sqlite3_io_methods>> wrapped;
+  static const sqlite3_io_methods* real = nullptr;
+  const int code = real_vfs()->xOpen(real_vfs(), name, file, flags, out);
+  if (code != SQLITE_OK || file->pMethods == nullptr) return code;
+  real = file->pMethods;
+  auto& methods = wrapped[real];
+  if (methods == nullptr) {
+    methods = std::make_unique<sqlite3_io_methods>(*real);
+    methods->xWrite = [](sqlite3_file* at, const void* bytes, int size, sqlite3_int64 offset) {
+      const int fault = faults.fault(false);
+      return fault != SQLITE_OK ? fault : real->xWrite(at, bytes, size, offset);
+    };
+    methods->xSync = [](sqlite3_file* at, int how) {
+      const int fault = faults.fault(true);
+      return fault != SQLITE_OK ? fault : real->xSync(at, how);
+    };
+    methods->xTruncate = [](sqlite3_file* at, sqlite3_int64 size) {
+      const int fault = faults.fault(false);
+      return fault != SQLITE_OK ? fault : real->xTruncate(at, size);
+    };
+  }
+  file->pMethods = methods.get();
+  return code;
+}
+
+class Faults : public testing::Test {
+ protected:
+  void SetUp() override {
+    static sqlite3_vfs faulty = *real_vfs();
+    faulty.zName = "faulty";
+    faulty.xOpen = faulty_open;
+    sqlite3_vfs_register(&faulty, 1);
+    faults = {};
+  }
+  void TearDown() override { sqlite3_vfs_register(real_vfs(), 1); }
+};
+
+std::string error_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return std::string(error.what()) + " | " + error.hint;
+  }
+  return "";
+}
+
+// Some of everything; acknowledged numbers go to `said`.
+void write_some(Store& store, int from, int to, std::set<int>& said) {
+  for (int i = from; i < to; ++i) {
+    const std::string id = std::to_string(i);
+    const auto outcome = store.write(Batch{{Create{{Kind::kRun, id}, "e", "", std::string(3000, 'x')},
+                                            AddPoints{id, "k", std::vector<Point>(100, {i, 0, 1})}},
+                                           id});
+    if (outcome.has_value()) said.insert(i);
+  }
+}
+
+void judge(Store& store, const std::set<int>& said) {
+  std::set<int> there;
+  for (const Record& run : store.list({.kind = Kind::kRun, .limit = 100000})) {
+    EXPECT_EQ(run.body.size(), 3000U);
+    EXPECT_EQ(run.metrics.size(), 1U);
+    there.insert(std::stoi(run.subject.id));
+  }
+  for (const int i : said) EXPECT_TRUE(there.contains(i)) << i << " was acknowledged and is lost";
+  EXPECT_THAT(store.check(), testing::IsEmpty());
+}
+
+// Whatever write is the first to fail, and however it fails.
+TEST_F(Faults, NoWriteThatFailsLosesAnything) {
+  for (const int code : {SQLITE_FULL, SQLITE_IOERR_WRITE, SQLITE_IOERR_FSYNC}) {
+    int64_t total = 0;
+    for (int64_t fail_at = -1; fail_at < total || fail_at < 0; fail_at += 1 + total / 30) {
+      const Folder folder;
+      const std::string path = folder / "store.db";
+      std::set<int> said;
+      faults = {};
+      faults.code = code == SQLITE_IOERR_FSYNC ? SQLITE_IOERR_WRITE : code;
+      faults.syncs_only = code == SQLITE_IOERR_FSYNC;
+      faults.writes_left = fail_at;
+      std::unique_ptr<Store> store;
+      const std::string error = error_of([&] {
+        store = std::make_unique<Store>(path);
+        done(*store, Create{{Kind::kExperiment, "e"}});
+        write_some(*store, 0, 12, said);
+      });
+      if (fail_at < 0) total = faults.writes;
+      EXPECT_EQ(error.empty(), fail_at < 0 || said.size() == 12) << error;
+      faults.writes_left = -1;
+      // The disk is well again: the same store goes on, and so does the next.
+      if (store == nullptr) store = std::make_unique<Store>(path);
+      if (!store->find({Kind::kExperiment, "e"})) done(*store, Create{{Kind::kExperiment, "e"}});
+      write_some(*store, 0, 20, said);  // by their keys, none is made twice
+      ASSERT_EQ(said.size(), 20U);
+      judge(*store, said);
+      store = std::make_unique<Store>(path);
+      judge(*store, said);
+      ASSERT_FALSE(HasFailure()) << "fault " << code << " at " << fail_at;
+    }
+    ASSERT_GT(total, 40);
+  }
+}
+
+TEST_F(Faults, AFullDiskIsSaidAndTheStoreGoesOnWhenThereIsSpace) {
+  const Folder folder;
+  Store store(folder / "store.db");
+  done(store, Create{{Kind::kExperiment, "e"}});
+  faults.code = SQLITE_FULL;
+  faults.writes_left = 0;
+  std::set<int> said;
+  EXPECT_THAT(error_of([&] { write_some(store, 0, 1, said); }), testing::HasSubstr("no space left | free space"));
+  EXPECT_TRUE(store.list({.kind = Kind::kExperiment}).size() == 1) << "reading goes on";
+  faults.writes_left = -1;
+  write_some(store, 0, 1, said);
+  judge(store, {0});
+}
+
+// One after the other until nothing fits any more, in a process of its own.
+void fill(const std::string& path, const Child::Say& say) {
+  Store store(path);
+  store.write(Create{{Kind::kExperiment, "e"}});
+  for (int i = 0; i < 5000; ++i) {
+    std::set<int> said;
+    write_some(store, i, i + 1, said);
+    say(std::to_string(i));
+  }
+}
+
+void judge_full(Child& child, const std::string& path) {
+  std::set<int> said;
+  std::string line = child.line();
+  for (; !line.empty() && !line.starts_with("error"); line = child.line()) said.insert(std::stoi(line));
+  EXPECT_THAT(line, testing::HasSubstr("no space left | free space"));
+  EXPECT_GT(said.size(), 3U);
+  const std::string error = error_of([&] {
+    Store store(path);
+    judge(store, said);
+  });
+  EXPECT_TRUE(error.empty() || error.find("no space left") != std::string::npos) << error;
+}
+
+TEST(FullDisk, IsSaidAndLosesNothing) {
+  const Folder folder;
+  Child child([&](const Child::Say& say) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{1 << 20, 1 << 20};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    fill(folder / "store.db", say);
+  });
+  judge_full(child, folder / "store.db");
+}
+
+TEST(FullDisk, OfAMegabyteLosesNothing) {
+  const Folder folder;
+  if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=1m") != 0) return;  // then the limit above has to do
+  {
+    Child child([&](const Child::Say& say) { fill(folder / "store.db", say); });
+    judge_full(child, folder / "store.db");
+  }
+  EXPECT_EQ(::umount(folder.path().c_str()), 0);
+}
+
+// As a user who may not write there, root may everywhere.
+std::string error_as_nobody(const std::string& path) {
+  Child child([&](const Child::Say& say) {
+    if (::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0)) throw Error("setuid");
+    Store store(path);
+    const auto outcome = store.write(Create{{Kind::kExperiment, "x"}});
+    say(outcome.has_value() ? "written" : "refused");
+  });
+  return child.line();
+}
+
+TEST(Unwritable, IsSaid) {
+  const Folder folder;
+  const std::string path = folder / "store.db";
+  { Store store(path); }
+  ::chmod(path.c_str(), 0444);
+  ::chmod(folder.path().c_str(), 0555);
+  EXPECT_THAT(error_as_nobody(path),
+              testing::HasSubstr("it can not be written (attempt to write a readonly database) | give this user"));
+  EXPECT_THAT(error_as_nobody(folder / "new.db"), testing::HasSubstr("it can not be opened"));
+  ::chmod(path.c_str(), 0666);  // the file may be written, its directory may not: there is no place for the WAL
+  EXPECT_THAT(error_as_nobody(path), testing::HasSubstr("error: store " + path));
+  ::chmod(folder.path().c_str(), 0755);
+}
+
+TEST(Unreadable, FilesOfOthersAreLeftAlone) {
+  const Folder folder;
+  const auto file = [&](const std::string& name, const std::string& bytes) {
+    std::ofstream(folder / name, std::ios::binary) << bytes;
+    return folder / name;
+  };
+  const std::string text = file("text", std::string(5000, 'x'));
+  EXPECT_THAT(error_of([&] { Store store(text); }), testing::HasSubstr("this is not a database"));
+  EXPECT_EQ(std::filesystem::file_size(text), 5000U);
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open((folder / "other.db").c_str(), &other), SQLITE_OK);
+  sqlite3_exec(other, "CREATE TABLE experiments(a)", nullptr, nullptr, nullptr);
+  sqlite3_close(other);
+  EXPECT_THAT(error_of([&] { Store store(folder / "other.db"); }),
+              testing::HasSubstr("database of another program | name another"));
+  EXPECT_THAT(error_of([&] { Store store(folder.path()); }), testing::HasSubstr("can not be opened"));
+  EXPECT_THAT(error_of([&] { Store store(folder / "none/store.db"); }), testing::HasSubstr("can not be opened"));
+}
+
+// Pages overwritten with noise: found by whoever reads them, and by check; never a crash, never a wrong answer unsaid.
+TEST(Damage, IsSaid) {
+  const Folder folder;
+  const std::string path = folder / "store.db";
+  std::set<int> said;
+  {
+    Store store(path);
+    done(store, Create{{Kind::kExperiment, "e"}});
+    write_some(store, 0, 200, said);
+  }
+  const auto size = std::filesystem::file_size(path);
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const std::string copy = folder / ("copy" + std::to_string(seed));
+    std::filesystem::copy_file(path, copy);
+    {
+      std::fstream file(copy, std::ios::in | std::ios::out | std::ios::binary);
+      file.seekp(static_cast<std::streamoff>(4096 * (1 + seed * 17 % (size / 4096 - 1))));
+      for (int i = 0; i < 4096; ++i) file.put(static_cast<char>(i * 31 + static_cast<int>(seed)));
+    }
+    const std::string error = error_of([&] {
+      Store store(copy);
+      const auto found = store.check();
+      if (!found.empty()) throw Error(found.front());
+    });
+    EXPECT_FALSE(error.empty()) << "page " << 1 + seed * 17 % (size / 4096 - 1);
+  }
+}
+
+class Migrations : public OnBoth {
+ protected:
+  std::unique_ptr<Database> connect() {
+    options.clock = &clock;
+    return place.postgres() ? open_postgres(place.where(), options, Use::kWrite)
+                            : open_sqlite(place.where(), options, Use::kWrite);
+  }
+  Options options;
+};
+ON_BOTH(Migrations);
+
+TEST_P(Migrations, GoForwardInOneTransactionAndNeverBack) {
+  const std::vector<Migration> one = {
+      {1, {"CREATE TABLE a(x INTEGER NOT NULL) STRICT", "INSERT INTO a(x) VALUES (7)"}}};
+  auto two = one;
+  two.push_back({2, {"CREATE TABLE b(x INTEGER NOT NULL) STRICT", "INSERT INTO b(x) SELECT x FROM a"}});
+  auto broken = two;
+  broken.push_back({3, {"CREATE TABLE c(x INTEGER NOT NULL) STRICT", "INSERT INTO nowhere(x) VALUES (1)"}});
+  auto database = connect();
+  migrate(*database, one, 0, "here");
+  migrate(*database, one, 0, "here");
+  EXPECT_NE(error_of([&] { migrate(*database, broken, 0, "here"); }), "");
+  database = connect();
+  database->begin_write();
+  EXPECT_FALSE(database->has_table("b")) << "half a migration";
+  EXPECT_FALSE(database->has_table("c"));
+  database->roll_back();
+  migrate(*database, two, 0, "here");
+  database->begin_write();
+  int64_t value = 0;
+  database->each("SELECT x FROM b", {}, [&](const Row& row) { value = row.integer(0); });
+  database->roll_back();
+  EXPECT_EQ(value, 7);
+  EXPECT_THAT(error_of([&] { migrate(*database, one, 0, "here"); }),
+              testing::HasSubstr("store here: it has version 2, this program knows up to 1 | use the newer program"));
+}
+
+TEST_P(Migrations, ANewerStoreIsRefused) {
+  { open(); }
+  auto database = connect();
+  database->begin_write();
+  database->run("INSERT INTO migration(version, at_ms) VALUES (?1, 0)", {int64_t{99}});
+  database->commit(Database::Promise::kDurable);
+  EXPECT_THAT(error_of([&] { open(); }), testing::HasSubstr("it has version 99"));
+}
+
+}  // namespace
+}  // namespace sinew::store

@@ -1,0 +1,243 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "base/random.h"
+#include "store/downsample.h"
+#include "store/packed.h"
+#include "store/testing.h"
+
+namespace sinew::store {
+namespace {
+
+constexpr int64_t kFirst = std::numeric_limits<int64_t>::min(), kLast = std::numeric_limits<int64_t>::max();
+
+double any_value(RandomStream& random) {
+  switch (random.below(6)) {
+    case 0: return std::bit_cast<double>(random.bits64());  // any at all, NaN with a payload among them
+    case 1: return -0.0;
+    case 2: return std::numeric_limits<double>::infinity();
+    case 3: return static_cast<double>(static_cast<float>(random.normal()));
+    default: return random.normal();
+  }
+}
+
+std::vector<Point> any_points(RandomStream& random, size_t count) {
+  std::vector<Point> points(count);
+  const bool wild = random.below(4) == 0;
+  int64_t step = 0, time = 1'800'000'000'000;
+  for (Point& point : points) {
+    step += static_cast<int64_t>(random.below(3));
+    time += static_cast<int64_t>(random.below(2000));
+    point = {wild ? static_cast<int64_t>(random.bits64()) : step, wild ? static_cast<int64_t>(random.bits64()) : time,
+             any_value(random)};
+  }
+  return points;
+}
+
+TEST(PackedPoints, AreTheSameBitsAfterwards) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    RandomStream random(random_key({seed}));
+    const auto points = any_points(random, random.below(200));
+    std::vector<Point> read;
+    unpack_points(pack_points(points), read);
+    ASSERT_EQ(read, points) << "seed " << seed;
+    std::vector<TailPoint> tail;
+    for (const Point& point : points)
+      tail.push_back({static_cast<int64_t>(random.bits64()), static_cast<int64_t>(random.below(100)), point});
+    std::vector<TailPoint> tail_read;
+    unpack_tail(pack_tail(tail), tail_read);
+    ASSERT_EQ(tail_read.size(), tail.size());
+    for (size_t i = 0; i < tail.size(); ++i) {
+      ASSERT_EQ(tail_read[i].run, tail[i].run);
+      ASSERT_EQ(tail_read[i].series, tail[i].series);
+      ASSERT_EQ(tail_read[i].point, tail[i].point);
+    }
+  }
+}
+
+TEST(PackedPoints, DamageIsFoundWhateverItIs) {
+  RandomStream random(random_key({1}));
+  const std::string packed = pack_points(any_points(random, 50)), labels = pack_labels({{"a", "b"}, {"c", "d"}});
+  const auto damaged = [&](std::string bytes, bool points) {
+    std::vector<Point> out;
+    try {
+      if (points)
+        unpack_points(bytes, out);
+      else
+        unpack_labels(bytes);
+    } catch (const Error&) {
+      return true;
+    }
+    return false;
+  };
+  for (const bool points : {true, false}) {
+    const std::string& whole = points ? packed : labels;
+    ASSERT_FALSE(damaged(whole, points));
+    for (size_t i = 0; i < whole.size(); ++i) {
+      std::string bytes = whole;
+      bytes[i] = static_cast<char>(bytes[i] ^ (1 << random.below(8)));
+      EXPECT_TRUE(damaged(bytes, points)) << "byte " << i;
+      EXPECT_TRUE(damaged(whole.substr(0, i), points)) << "cut at " << i;
+    }
+  }
+}
+
+TEST(Downsample, KeepsWhatALineChartShows) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    RandomStream random(random_key({seed, 2}));
+    std::vector<Point> all;
+    int64_t step = -50;
+    const bool still = seed % 7 == 0;  // all in one step
+    for (uint64_t i = 0, count = random.below(2000); i < count; ++i) {
+      all.push_back({step += still ? 0 : static_cast<int64_t>(random.below(4)), static_cast<int64_t>(i),
+                     random.below(20) == 0 ? std::nan("") : random.normal()});
+    }
+    const auto most = static_cast<int64_t>(4 + random.below(200));
+    auto kept = all;
+    downsample(kept, most);
+    ASSERT_LE(static_cast<int64_t>(kept.size()), std::max<int64_t>(most, 4));
+    if (all.empty()) continue;
+    if (static_cast<int64_t>(all.size()) <= most) {
+      ASSERT_EQ(kept, all);
+    }
+    ASSERT_EQ(kept.front(), all.front());
+    ASSERT_EQ(kept.back(), all.back());
+    // In order, and nothing made up.
+    auto at = all.begin();
+    for (const Point& point : kept) {
+      at = std::find(at, all.end(), point);
+      ASSERT_NE(at, all.end()) << "seed " << seed;
+    }
+    const auto extreme = [](const std::vector<Point>& points, bool low) {
+      double found = std::nan("");
+      for (const Point& point : points) {
+        if (std::isnan(found) || (low ? point.value < found : point.value > found)) found = point.value;
+      }
+      return found;
+    };
+    for (const bool low : {true, false}) {
+      const double a = extreme(all, low), b = extreme(kept, low);
+      ASSERT_TRUE(a == b || (std::isnan(a) && std::isnan(b))) << "seed " << seed;
+    }
+  }
+}
+
+class Points : public OnBoth {
+ protected:
+  std::vector<Point> history(Store& store, const std::string& run, const std::string& key, const Window& window = {}) {
+    const Series series{run, key};
+    return store.history({&series, 1}, window).at(0);
+  }
+};
+ON_BOTH(Points);
+
+// However they came: alone, many at once, twice, out of order, with drops and reopened stores in between.
+TEST_P(Points, AreASetInOrderHoweverTheyCame) {
+  RandomStream random(random_key({3}));
+  auto store = open();
+  for (const char* run : {"a", "b"}) make_run(*store, run);
+  std::map<std::pair<std::string, std::string>, std::vector<Point>> model;
+  for (int round = 0; round < 400; ++round) {
+    const std::string run = random.below(2) == 0 ? "a" : "b";
+    Batch batch;
+    const uint64_t what = random.below(100);
+    if (what < 2) {
+      const auto from = static_cast<int64_t>(random.below(100));
+      batch.changes.emplace_back(DropPoints{run, from});
+      for (auto& [name, points] : model) {
+        if (name.first == run) std::erase_if(points, [&](const Point& point) { return point.step >= from; });
+      }
+    } else if (what < 5) {
+      store = open();
+      continue;
+    }
+    for (uint64_t i = 0, series = 1 + random.below(3); i < series; ++i) {
+      const std::string key = "k" + std::to_string(random.below(5));
+      auto points = any_points(random, random.below(8) == 0 ? random.below(1500) : 1 + random.below(3));
+      auto& list = model[{run, key}];
+      if (!list.empty() && random.below(4) == 0) points.push_back(list.front());  // again
+      list.insert(list.end(), points.begin(), points.end());
+      batch.changes.emplace_back(AddPoints{run, key, points});
+    }
+    ASSERT_TRUE(store->write(batch).has_value());
+  }
+  for (auto& [name, points] : model) {
+    sort_unique(points);
+    ASSERT_EQ(history(*store, name.first, name.second), points) << name.first << " " << name.second;
+    const auto metrics = store->find({Kind::kRun, name.first})->metrics;
+    if (points.empty()) {
+      EXPECT_FALSE(metrics.contains(name.second));
+      continue;
+    }
+    const Metric& metric = metrics.at(name.second);
+    EXPECT_EQ(metric.last, points.back());
+    EXPECT_GE(metric.count, static_cast<int64_t>(points.size()));
+    double least = std::nan("");
+    for (const Point& point : points) {
+      if (!(least <= point.value) && !std::isnan(point.value)) least = point.value;
+    }
+    EXPECT_TRUE(metric.least == least || std::isnan(least));
+  }
+}
+
+TEST_P(Points, ThatComeAloneAreSeenAtOnceAndGoToChunksInTime) {
+  auto store = open();
+  make_run(*store);
+  for (int64_t step = 0; step < 700; ++step) {  // more commits than the tail has rows
+    done(*store, AddPoints{"r", step % 2 == 0 ? "even" : "odd", {{step, step, static_cast<double>(step)}}});
+    if (step % 100 != 0) continue;
+    ASSERT_EQ(store->find({Kind::kRun, "r"})->metrics.at("even").last.step, step);
+    ASSERT_EQ(history(*store, "r", "even").size(), static_cast<size_t>(step / 2 + 1));
+  }
+  const auto metrics = store->list({.kind = Kind::kRun}).at(0).metrics;
+  EXPECT_EQ(metrics.at("odd").count, 350);
+  EXPECT_EQ(metrics.at("odd").most, 699);
+  EXPECT_EQ(metrics.at("even").least, 0);
+  EXPECT_TRUE(store->list({.kind = Kind::kRun, .metrics = false}).at(0).metrics.empty());
+  EXPECT_EQ(history(*store, "r", "even", {.first_step = 10, .last_step = 13}),
+            (std::vector<Point>{{10, 10, 10}, {12, 12, 12}}));
+  EXPECT_LE(history(*store, "r", "odd", {.most = 40}).size(), 40U);
+}
+
+TEST_P(Points, OfManySeriesAreReadTogether) {
+  auto store = open();
+  for (int run = 0; run < 5; ++run) {
+    make_run(*store, std::to_string(run));
+    for (const char* key : {"a", "b"}) {
+      done(*store, AddPoints{std::to_string(run), key, {{run, 0, 1}}});
+    }
+  }
+  const std::vector<Series> wanted{{"3", "b"}, {"9", "a"}, {"0", "c"}, {"1", "a"}, {"3", "b"}};
+  const auto lists = store->history(wanted);
+  ASSERT_EQ(lists.size(), 5U);
+  EXPECT_EQ(lists[0], (std::vector<Point>{{3, 0, 1}}));
+  EXPECT_TRUE(lists[1].empty());
+  EXPECT_TRUE(lists[2].empty());
+  EXPECT_EQ(lists[3], (std::vector<Point>{{1, 0, 1}}));
+  EXPECT_EQ(lists[4], lists[0]);
+  EXPECT_TRUE(is_refused(store->write(AddPoints{"9", "a", {{1, 1, 1}}}), Refusal::Reason::kNotFound));
+  EXPECT_TRUE(is_refused(store->write(DropPoints{"9", 0}), Refusal::Reason::kNotFound));
+}
+
+// A batch that is refused after it dropped points takes back its own doing, not that of others in the same commit.
+TEST_P(Points, ADropThatIsRefusedLeavesAllAsItWas) {
+  auto store = open();
+  make_run(*store);
+  done(*store, AddPoints{"r", "a", {{1, 1, 1}, {2, 2, 2}}});
+  std::atomic<int> answered = 0;
+  const auto count = [&](const Outcome&, const std::exception_ptr&) { ++answered; };
+  // Submitted in one go, so that they share commits.
+  for (int i = 0; i < 50; ++i) {
+    store->submit(Batch{{AddPoints{"r", "b", {{i, i, 1}}}}}, count);
+    store->submit(Batch{{AddPoints{"r", "a", {{9, 9, 9}}}, DropPoints{"r", 2}, Create{{Kind::kRun, "r"}, "e"}}}, count);
+  }
+  while (answered < 100) std::this_thread::yield();
+  EXPECT_EQ(history(*store, "r", "a"), (std::vector<Point>{{1, 1, 1}, {2, 2, 2}}));
+  EXPECT_EQ(history(*store, "r", "b").size(), 50U);
+}
+
+}  // namespace
+}  // namespace sinew::store

@@ -1,0 +1,225 @@
+#include "store/postgres_link.h"
+
+#include <endian.h>
+#include <poll.h>
+
+#include <bit>
+#include <chrono>
+#include <cstring>
+#include <memory>
+
+#include "base/check.h"
+#include "store/libpq.h"
+
+namespace sinew::store {
+namespace {
+
+struct Clear {
+  void operator()(PGresult* result) const { libpq().clear(result); }
+};
+using Result = std::unique_ptr<PGresult, Clear>;
+
+class PostgresRow final : public Row {
+ public:
+  PostgresRow(const PGresult* result, int row) : result_(result), row_(row) {}
+  int64_t integer(int column) const override {
+    SINEW_CHECK(libpq().getlength(result_, row_, column) == 8, column);
+    return static_cast<int64_t>(bits(column));
+  }
+  double real(int column) const override {
+    SINEW_CHECK(libpq().getlength(result_, row_, column) == 8, column);
+    return std::bit_cast<double>(bits(column));
+  }
+  std::string_view text(int column) const override {
+    return {libpq().getvalue(result_, row_, column), static_cast<size_t>(libpq().getlength(result_, row_, column))};
+  }
+
+ private:
+  uint64_t bits(int column) const {
+    uint64_t value = 0;
+    std::memcpy(&value, libpq().getvalue(result_, row_, column), sizeof value);
+    return be64toh(value);
+  }
+  const PGresult* result_;
+  int row_;
+};
+
+// The words of this database for those of the dialect.
+std::string translated(std::string_view sql) {
+  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {" STRICT", ""},     {", WITHOUT ROWID", ""},         {" INTEGER", " BIGINT"}, {" REAL", " DOUBLE PRECISION"},
+      {" BLOB", " BYTEA"}, {" TEXT", " TEXT COLLATE \"C\""}};
+  std::string text(sql);
+  if (text.starts_with("CREATE")) {
+    for (const auto& [from, to] : kWords) {
+      for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+        text.replace(at, from.size(), to);
+    }
+  }
+  for (size_t at = 0; at + 1 < text.size(); ++at) {
+    if (text[at] == '?' && text[at + 1] >= '1' && text[at + 1] <= '9') text[at] = '$';
+  }
+  return text;
+}
+
+std::string trimmed(const char* message) {
+  std::string text = message == nullptr ? "" : message;
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  for (char& letter : text) letter = letter == '\n' ? ' ' : letter;
+  return text;
+}
+
+// The five letters of a failure: is the connection, or the server, gone for now?
+bool means_lost(std::string_view state) {
+  return state.starts_with("08") || state.starts_with("57P") || state == "25P03";
+}
+
+[[noreturn]] void fail_with(std::string_view state, const std::string& what) {
+  if (means_lost(state)) throw LostConnection(what, "check that the server runs and can be reached");
+  if (state == "53100") throw Error(what, "free space on the server's disk; nothing that was acknowledged is lost");
+  if (state == "25006") throw Error(what, "the server is read-only (a standby?): name the primary");
+  if (state == "42501") throw Error(what, "give this user the right to create and write tables in its schema");
+  if (state == "55P03") throw Error(what, "another process writes for too long: see pg_stat_activity");
+  if (state == "42P07")
+    throw Error(what, "the schema has tables of another program: give the store a schema or database of its own");
+  if (state.starts_with("XX")) throw Error(what, "the server found damage: restore a backup");
+  throw Error(what, "see the server's log");
+}
+
+}  // namespace
+
+std::string without_password(const std::string& url) {
+  const auto begin = url.find("://");
+  const auto end = begin == std::string::npos ? begin : url.find('@', begin);
+  if (end == std::string::npos || end > url.find('/', begin + 3)) return url;
+  const auto colon = url.find(':', begin + 3);
+  return colon < end ? url.substr(0, colon + 1) + "***" + url.substr(end) : url;
+}
+
+PostgresLink::PostgresLink(const std::string& url, double patience_seconds) : patience_seconds_(patience_seconds) {
+  const char* keys[] = {
+      "dbname", "connect_timeout", "application_name", "client_encoding", "tcp_user_timeout", "keepalives_idle",
+      nullptr};
+  const char* values[] = {url.c_str(), "5", "sinew", "UTF8", "20000", "10", nullptr};
+  connection_ = libpq().connectdbParams(keys, values, 1);
+  if (libpq().status(connection_) == CONNECTION_OK) return;
+  const std::string why = trimmed(libpq().errorMessage(connection_));
+  libpq().finish(connection_);
+  connection_ = nullptr;
+  for (const char* final_word : {"password", "does not exist", "no pg_hba.conf entry", "invalid", "missing"}) {
+    if (why.find(final_word) != std::string::npos)
+      throw Error("store " + without_password(url) + ": " + why, "check the URL: postgresql://user@host:port/database");
+  }
+  throw LostConnection("store " + without_password(url) + ": " + why, "check that the server runs and can be reached");
+}
+
+PostgresLink::~PostgresLink() {
+  libpq().finish(connection_);
+}
+
+void PostgresLink::script(const std::string& sql) {
+  if (libpq().pipelineStatus(connection_) != PQ_PIPELINE_OFF) SINEW_CHECK(libpq().exitPipelineMode(connection_) == 1);
+  const Result result(libpq().exec(connection_, sql.c_str()));
+  const auto status = libpq().resultStatus(result.get());
+  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
+    fail(result.get(), trimmed(libpq().errorMessage(connection_)));
+  SINEW_CHECK(libpq().setnonblocking(connection_, 1) == 0 && libpq().enterPipelineMode(connection_) == 1);
+}
+
+const std::string& PostgresLink::name_of(std::string_view sql) {
+  const auto found = names_.find(sql);
+  if (found != names_.end()) return found->second;
+  std::string name = "s" + std::to_string(++names_given_);
+  if (libpq().sendPrepare(connection_, name.c_str(), translated(sql).c_str(), 0, nullptr) != 1) {
+    fail(nullptr, trimmed(libpq().errorMessage(connection_)));
+  }
+  ++sent_;
+  new_names_.push_back(sql);
+  return names_.emplace(sql, std::move(name)).first->second;
+}
+
+void PostgresLink::send(std::string_view sql, std::initializer_list<Value> values) {
+  if (sent_ >= 500) finish();  // a bound on what lies in buffers
+  const std::string& name = name_of(sql);
+  std::vector<uint64_t> words(values.size());
+  std::vector<const char*> bytes(values.size());
+  std::vector<int> lengths(values.size()), formats(values.size(), 1);
+  size_t place = 0;
+  for (const Value& value : values) {
+    if (const auto* integer = std::get_if<int64_t>(&value)) words[place] = htobe64(static_cast<uint64_t>(*integer));
+    if (const auto* real = std::get_if<double>(&value)) words[place] = htobe64(std::bit_cast<uint64_t>(*real));
+    bytes[place] = reinterpret_cast<const char*>(&words[place]);
+    lengths[place] = sizeof words[place];
+    const auto* text = std::get_if<std::string_view>(&value);
+    if (const auto* blob = std::get_if<Bytes>(&value)) text = &blob->bytes;
+    if (text != nullptr) {
+      bytes[place] = text->empty() ? "" : text->data();
+      lengths[place] = static_cast<int>(text->size());
+    }
+    ++place;
+  }
+  if (libpq().sendQueryPrepared(connection_, name.c_str(), static_cast<int>(place), bytes.data(), lengths.data(),
+                                formats.data(), 1) != 1) {
+    fail(nullptr, trimmed(libpq().errorMessage(connection_)));
+  }
+  ++sent_;
+}
+
+// Sends what waits to be sent, and waits until libpq can say the next result without waiting.
+void PostgresLink::await_readable() {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience_seconds_);
+  while (libpq().isBusy(connection_) == 1) {
+    const int unsent = libpq().flush(connection_);
+    pollfd wait{libpq().socket(connection_), static_cast<short>(unsent == 1 ? POLLIN | POLLOUT : POLLIN), 0};
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (unsent < 0 || wait.fd < 0)
+      throw LostConnection(trimmed(libpq().errorMessage(connection_)), "check that the server runs");
+    if (left.count() <= 0)
+      throw LostConnection("the server has not answered for too long", "check that the server runs");
+    ::poll(&wait, 1, static_cast<int>(left.count()));
+    if (libpq().consumeInput(connection_) != 1) {
+      throw LostConnection(trimmed(libpq().errorMessage(connection_)), "check that the server runs and can be reached");
+    }
+  }
+}
+
+void PostgresLink::fail(pg_result* result, const std::string& what) {
+  const char* state = result == nullptr ? nullptr : libpq().resultErrorField(result, PG_DIAG_SQLSTATE);
+  const bool gone = libpq().status(connection_) != CONNECTION_OK;
+  fail_with(gone ? "08006" : state == nullptr ? "" : state, "store: " + what);
+}
+
+void PostgresLink::finish(const std::function<void(const Row&)>& take_rows_of_last) {
+  if (libpq().pipelineSync(connection_) != 1) fail(nullptr, trimmed(libpq().errorMessage(connection_)));
+  Result failed(nullptr), last(nullptr);
+  for (int silent = 0; silent < 3;) {
+    await_readable();
+    Result result(libpq().getResult(connection_));
+    if (result == nullptr) {
+      ++silent;
+      continue;
+    }
+    silent = 0;
+    const auto status = libpq().resultStatus(result.get());
+    if (status == PGRES_PIPELINE_SYNC) break;
+    if (status == PGRES_FATAL_ERROR && failed == nullptr)
+      failed = std::move(result);
+    else if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
+      last = std::move(result);
+    if (libpq().status(connection_) != CONNECTION_OK) break;
+  }
+  sent_ = 0;
+  if (failed != nullptr || libpq().status(connection_) != CONNECTION_OK) {
+    // Of statements asked for in vain nobody knows whether the server has them: their names are not used again.
+    for (const std::string_view sql : new_names_) names_.erase(sql);
+    new_names_.clear();
+    fail(failed.get(),
+         trimmed(failed == nullptr ? libpq().errorMessage(connection_) : libpq().resultErrorMessage(failed.get())));
+  }
+  new_names_.clear();
+  if (!take_rows_of_last) return;
+  for (int row = 0; row < libpq().ntuples(last.get()); ++row) take_rows_of_last(PostgresRow(last.get(), row));
+}
+
+}  // namespace sinew::store

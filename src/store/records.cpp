@@ -1,0 +1,218 @@
+// Experiments, runs, models, versions and studies: one table, one way to make and to change them.
+#include <nlohmann/json.hpp>
+
+#include "store/run_states.h"
+#include "store/texts.h"
+#include "store/transaction.h"
+
+namespace sinew::store {
+namespace {
+
+using Reason = Refusal::Reason;
+using nlohmann::json;
+
+struct Found {
+  int64_t seq = 0;
+  std::string name, body;
+  RunState state = RunState::kRunning;
+  int64_t attempt = 0, ended_ms = 0, hidden = 0;
+  Labels params, tags;
+};
+
+std::optional<Found> lock_record(Database& database, const Subject& subject) {
+  std::optional<Found> found;
+  database.each(
+      "SELECT seq, name, body, state, attempt, ended_ms, hidden, params, tags FROM record "
+      "WHERE kind = ?1 AND id = ?2 AND number = ?3",
+      {static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number}, [&](const Row& row) {
+        found = Found{row.integer(0),
+                      std::string(row.text(1)),
+                      std::string(row.text(2)),
+                      static_cast<RunState>(row.integer(3)),
+                      row.integer(4),
+                      row.integer(5),
+                      row.integer(6),
+                      unpack_labels(row.text(7)),
+                      unpack_labels(row.text(8))};
+      });
+  return found;
+}
+
+std::unexpected<Refusal> not_there(const Subject& subject) {
+  return refused(Reason::kNotFound, "there is no " + in_words(subject));
+}
+
+bool name_is_taken(Database& database, const Subject& subject, const std::string& name) {
+  if (subject.kind != Kind::kExperiment && subject.kind != Kind::kStudy) return false;
+  bool taken = false;
+  database.each("SELECT id FROM record WHERE kind = ?1 AND name = ?2",
+                {static_cast<int64_t>(subject.kind), std::string_view(name)},
+                [&](const Row& row) { taken |= row.text(0) != subject.id; });
+  return taken;
+}
+
+int64_t next_version(Database& database, const std::string& model) {
+  int64_t number = 0;
+  database.each("SELECT coalesce(max(number), 0) FROM record WHERE kind = ?1 AND id = ?2",
+                {static_cast<int64_t>(Kind::kVersion), std::string_view(model)},
+                [&](const Row& row) { number = row.integer(0); });
+  return number + 1;
+}
+
+// What must be there before the record can be.
+std::optional<Refusal> lacks_parent(Database& database, const Create& change) {
+  Subject parent{Kind::kExperiment, change.parent};
+  if (change.subject.kind == Kind::kVersion)
+    parent = {Kind::kModel, change.subject.id};
+  else if (change.subject.kind != Kind::kRun)
+    return std::nullopt;
+  if (record_seq(database, parent) != 0) return std::nullopt;
+  return Refusal{Reason::kNotFound, "there is no " + in_words(parent)};
+}
+
+std::optional<Refusal> judge_create(const Create& change) {
+  const Kind kind = change.subject.kind;
+  const bool known = kind >= Kind::kExperiment && kind <= Kind::kStudy;
+  return TextJudge()
+      .that(known, "only experiments, runs, models, versions and studies are made")
+      .that(change.subject.number == 0, "a new record has number 0: versions are numbered by the store")
+      .that(change.state >= RunState::kQueued && !is_over(change.state), "a run begins queued, running or paused")
+      .id("the id", change.subject.id)
+      .name("the parent", change.parent)
+      .name("the name", change.name)
+      .body("the body", change.body)
+      .labels("parameter", change.params)
+      .labels("tag", change.tags)
+      .objection();
+}
+
+std::string text_of(const json& value) {
+  return value.dump();
+}
+
+}  // namespace
+
+int64_t record_seq(Database& database, const Subject& subject) {
+  int64_t seq = 0;
+  database.each("SELECT seq FROM record WHERE kind = ?1 AND id = ?2 AND number = ?3",
+                {static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number},
+                [&](const Row& row) { seq = row.integer(0); });
+  return seq;
+}
+
+Applied apply(Transaction& transaction, const Create& change) {
+  Database& database = transaction.database;
+  if (const auto objection = judge_create(change)) return std::unexpected(*objection);
+  Subject subject = change.subject;
+  const std::string& name = change.name.empty() ? subject.id : change.name;
+  if (const auto lacking = lacks_parent(database, change)) return std::unexpected(*lacking);
+  if (subject.kind == Kind::kVersion)
+    subject.number = next_version(database, subject.id);
+  else if (record_seq(database, subject) != 0)
+    return refused(Reason::kExists, "there is a " + in_words(subject) + " already");
+  if (name_is_taken(database, subject, name)) {
+    return refused(Reason::kExists,
+                   std::string("there is another ") + to_string(subject.kind) + " called \"" + name + "\"");
+  }
+  const int64_t seq = add_event(transaction, "create", subject, text_of({{"name", name}, {"parent", change.parent}}));
+  const bool is_run = subject.kind == Kind::kRun;
+  const std::string params = pack_labels(change.params), tags = pack_labels(change.tags);
+  database.run(
+      "INSERT INTO record(seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, "
+      "params, tags) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, 0, 0, ?9, ?10, ?11)",
+      {seq, static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number,
+       std::string_view(change.parent), std::string_view(name), is_run ? static_cast<int64_t>(change.state) : 0,
+       change.begun_ms == 0 ? transaction.at_ms : change.begun_ms, std::string_view(change.body), Bytes{params},
+       Bytes{tags}});
+  return Answer{subject.number};
+}
+
+Applied apply(Transaction& transaction, const Amend& change) {
+  const auto objection = TextJudge()
+                             .name("the name", change.name.value_or(""))
+                             .that(!change.name || !change.name->empty(), "the name must not be empty")
+                             .body("the body", change.body.value_or(""))
+                             .objection();
+  if (objection) return std::unexpected(*objection);
+  const auto found = lock_record(transaction.database, change.subject);
+  if (!found) return not_there(change.subject);
+  const std::string& name = change.name ? *change.name : found->name;
+  const std::string& body = change.body ? *change.body : found->body;
+  const int64_t hidden = change.hidden ? static_cast<int64_t>(*change.hidden) : found->hidden;
+  if (name == found->name && body == found->body && hidden == found->hidden) return Answer{0, 0, true};
+  if (name != found->name && name_is_taken(transaction.database, change.subject, name)) {
+    return refused(Reason::kExists,
+                   std::string("there is another ") + to_string(change.subject.kind) + " called \"" + name + "\"");
+  }
+  transaction.database.run("UPDATE record SET name = ?1, body = ?2, hidden = ?3 WHERE seq = ?4",
+                           {std::string_view(name), std::string_view(body), hidden, found->seq});
+  add_event(transaction, "amend", change.subject, text_of({{"name", name}, {"hidden", hidden != 0}}));
+  return Answer{};
+}
+
+Applied apply(Transaction& transaction, const SetParams& change) {
+  if (const auto objection = TextJudge().labels("parameter", change.params).objection())
+    return std::unexpected(*objection);
+  auto found = lock_record(transaction.database, change.subject);
+  if (!found) return not_there(change.subject);
+  const size_t before = found->params.size();
+  for (const auto& [key, value] : change.params) {
+    const auto [place, added] = found->params.emplace(key, value);
+    if (!added && place->second != value) {
+      return refused(Reason::kConflict, "parameter \"" + key + "\" of " + in_words(change.subject) + " is \"" +
+                                            place->second + "\" and is never another");
+    }
+  }
+  if (found->params.size() == before) return Answer{0, 0, true};
+  if (const auto objection = TextJudge().labels("parameter", found->params).objection())
+    return std::unexpected(*objection);
+  const std::string params = pack_labels(found->params);
+  transaction.database.run("UPDATE record SET params = ?1 WHERE seq = ?2", {Bytes{params}, found->seq});
+  add_event(transaction, "params", change.subject, text_of(change.params));
+  return Answer{};
+}
+
+Applied apply(Transaction& transaction, const SetTags& change) {
+  Labels given;
+  json event;
+  for (const auto& [key, value] : change.tags) given[key] = value.value_or("");
+  if (const auto objection = TextJudge().labels("tag", given).objection()) return std::unexpected(*objection);
+  auto found = lock_record(transaction.database, change.subject);
+  if (!found) return not_there(change.subject);
+  const Labels before = found->tags;
+  for (const auto& [key, value] : change.tags) {
+    if (value)
+      found->tags[key] = *value;
+    else
+      found->tags.erase(key);
+    event[key] = value ? json(*value) : json();
+  }
+  if (found->tags == before) return Answer{0, 0, true};
+  if (const auto objection = TextJudge().labels("tag", found->tags).objection()) return std::unexpected(*objection);
+  const std::string tags = pack_labels(found->tags);
+  transaction.database.run("UPDATE record SET tags = ?1 WHERE seq = ?2", {Bytes{tags}, found->seq});
+  add_event(transaction, "tags", change.subject, text_of(event));
+  return Answer{};
+}
+
+Applied apply(Transaction& transaction, const Move& change) {
+  const bool known = change.to >= RunState::kQueued && change.to <= RunState::kStopped;
+  const auto objection =
+      TextJudge().that(known, "there is no such state of a run").body("the reason", change.why).objection();
+  if (objection) return std::unexpected(*objection);
+  const Subject run{Kind::kRun, change.run};
+  const auto found = lock_record(transaction.database, run);
+  if (!found) return not_there(run);
+  const MoveVerdict verdict = judge_move(found->state, change.to, change.reopen);
+  if (verdict.what == MoveVerdict::kRepeated) return Answer{found->attempt, 0, true};
+  if (verdict.what == MoveVerdict::kRefused) return refused(Reason::kConflict, in_words(run) + ": " + verdict.why);
+  const int64_t attempt = found->attempt + (verdict.what == MoveVerdict::kBeginAnew ? 1 : 0);
+  const int64_t at_ms = change.at_ms == 0 ? transaction.at_ms : change.at_ms;
+  transaction.database.run("UPDATE record SET state = ?1, attempt = ?2, ended_ms = ?3 WHERE seq = ?4",
+                           {static_cast<int64_t>(change.to), attempt, is_over(change.to) ? at_ms : 0, found->seq});
+  add_event(transaction, to_string(change.to), run,
+            text_of({{"was", to_string(found->state)}, {"attempt", attempt}, {"why", change.why}}));
+  return Answer{attempt};
+}
+
+}  // namespace sinew::store

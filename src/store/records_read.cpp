@@ -1,0 +1,106 @@
+// Records as they are read: with what is known of a run's series, also of points that have not come to their chunks.
+#include <algorithm>
+
+#include "store/transaction.h"
+
+namespace sinew::store {
+namespace {
+
+struct Page {
+  std::vector<Record> records;
+  std::vector<std::vector<SeriesSummary>> series;  // of each
+};
+
+void take(Page& page, const Row& row) {
+  Record& record = page.records.emplace_back();
+  record.seq = row.integer(0);
+  record.subject = {static_cast<Kind>(row.integer(1)), std::string(row.text(2)), row.integer(3)};
+  record.parent = row.text(4);
+  record.name = row.text(5);
+  if (record.subject.kind == Kind::kRun) record.state = static_cast<RunState>(row.integer(6));
+  record.attempt = row.integer(7);
+  record.begun_ms = row.integer(8);
+  record.ended_ms = row.integer(9);
+  record.hidden = row.integer(10) != 0;
+  record.body = row.text(11);
+  record.params = unpack_labels(row.text(12));
+  record.tags = unpack_labels(row.text(13));
+  page.series.emplace_back();
+  if (const auto packed = row.text(14); !packed.empty()) page.series.back() = unpack_summary(packed);
+}
+
+void count_tail(Page& page, const std::vector<TailPoint>& tail) {
+  std::unordered_map<int64_t, size_t> place;
+  for (size_t i = 0; i < page.records.size(); ++i) place[page.records[i].seq] = i;
+  for (const TailPoint& one : tail) {
+    const auto found = place.find(one.run);
+    if (found == place.end()) continue;
+    auto& series = page.series[found->second];
+    if (static_cast<size_t>(one.series) < series.size())
+      count_in(series[static_cast<size_t>(one.series)].metric, {&one.point, 1});
+  }
+}
+
+std::vector<Record> finished(Database& database, Page page, bool metrics) {
+  const bool any_series =
+      std::any_of(page.series.begin(), page.series.end(), [](const auto& series) { return !series.empty(); });
+  if (metrics && any_series) count_tail(page, read_tail(database));
+  for (size_t i = 0; i < page.records.size(); ++i) {
+    auto& all = page.records[i].metrics;
+    for (SeriesSummary& series : page.series[i]) {
+      if (series.metric.count > 0) all.emplace_hint(all.end(), std::move(series.key), series.metric);
+    }
+    if (page.records[i].subject.kind == Kind::kModel)
+      page.records[i].aliases = read_aliases(database, page.records[i].subject.id);
+  }
+  return std::move(page.records);
+}
+
+}  // namespace
+
+std::optional<Record> read_record(Database& database, const Subject& subject) {
+  Page page;
+  database.each(
+      "SELECT seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, params, tags, "
+      "summary.data FROM record LEFT JOIN summary ON summary.run = record.seq "
+      "WHERE kind = ?1 AND id = ?2 AND number = ?3",
+      {static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number},
+      [&](const Row& row) { take(page, row); });
+  auto records = finished(database, std::move(page), true);
+  return records.empty() ? std::nullopt : std::optional(std::move(records.front()));
+}
+
+std::vector<Record> read_records(Database& database, const Query& query) {
+  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+  Page page;
+  const auto kind = static_cast<int64_t>(query.kind);
+  const int64_t before = query.before == 0 ? kAny : query.before, hidden = query.hidden ? 1 : 0,
+                metrics = query.metrics ? 1 : 0;
+  const auto keep = [&](const Row& row) { take(page, row); };
+  if (query.name) {
+    // Few have one name: what else is asked of them is judged here.
+    database.each(
+        "SELECT seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, params, tags, "
+        "summary.data FROM record LEFT JOIN summary ON summary.run = record.seq AND CAST(?5 AS BIGINT) = 1 "
+        "WHERE kind = ?1 AND name = ?2 AND seq < ?3 AND hidden <= ?4 ORDER BY seq DESC",
+        {kind, std::string_view(*query.name), before, hidden, metrics}, [&](const Row& row) {
+          const bool wanted = !query.parent || row.text(4) == *query.parent;
+          if (wanted && static_cast<int64_t>(page.records.size()) < query.limit) take(page, row);
+        });
+  } else if (query.parent) {
+    database.each(
+        "SELECT seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, params, tags, "
+        "summary.data FROM record LEFT JOIN summary ON summary.run = record.seq AND CAST(?6 AS BIGINT) = 1 "
+        "WHERE kind = ?1 AND parent = ?2 AND seq < ?3 AND hidden <= ?4 ORDER BY seq DESC LIMIT ?5",
+        {kind, std::string_view(*query.parent), before, hidden, query.limit, metrics}, keep);
+  } else {
+    database.each(
+        "SELECT seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, params, tags, "
+        "summary.data FROM record LEFT JOIN summary ON summary.run = record.seq AND CAST(?5 AS BIGINT) = 1 "
+        "WHERE kind = ?1 AND seq < ?2 AND hidden <= ?3 ORDER BY seq DESC LIMIT ?4",
+        {kind, before, hidden, query.limit, metrics}, keep);
+  }
+  return finished(database, std::move(page), query.metrics);
+}
+
+}  // namespace sinew::store

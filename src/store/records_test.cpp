@@ -1,0 +1,204 @@
+#include "store/testing.h"
+
+namespace sinew::store {
+namespace {
+
+using Reason = Refusal::Reason;
+
+class Records : public OnBoth {};
+ON_BOTH(Records);
+
+TEST_P(Records, AreReadAsTheyWereMade) {
+  auto store = open();
+  done(*store, Create{{Kind::kExperiment, "e1"}, "", "digits", "{\"a\":1}", {}, {{"team", "x"}}});
+  done(*store,
+       Create{{Kind::kRun, "r1"}, "e1", "first", "body", {{"lr", "0.1"}}, {{"user", "me"}}, RunState::kQueued, 123});
+  const auto run = store->find({Kind::kRun, "r1"});
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->parent, "e1");
+  EXPECT_EQ(run->name, "first");
+  EXPECT_EQ(run->body, "body");
+  EXPECT_EQ(run->params, (Labels{{"lr", "0.1"}}));
+  EXPECT_EQ(run->tags, (Labels{{"user", "me"}}));
+  EXPECT_EQ(run->state, RunState::kQueued);
+  EXPECT_EQ(run->begun_ms, 123);
+  EXPECT_EQ(run->ended_ms, 0);
+  EXPECT_EQ(run->attempt, 1);
+  EXPECT_FALSE(run->hidden);
+  const auto experiment = store->find({Kind::kExperiment, "e1"});
+  ASSERT_TRUE(experiment);
+  EXPECT_EQ(experiment->name, "digits");
+  EXPECT_LT(experiment->seq, run->seq);
+  EXPECT_FALSE(store->find({Kind::kRun, "e1"}));
+}
+
+TEST_P(Records, AreRefusedTwiceOrWithoutAParent) {
+  auto store = open();
+  done(*store, Create{{Kind::kExperiment, "e1"}, "", "digits"});
+  EXPECT_TRUE(is_refused(store->write(Create{{Kind::kExperiment, "e1"}}), Reason::kExists));
+  EXPECT_TRUE(is_refused(store->write(Create{{Kind::kExperiment, "e2"}, "", "digits"}), Reason::kExists));
+  EXPECT_TRUE(is_refused(store->write(Create{{Kind::kRun, "r"}, "e9"}), Reason::kNotFound));
+  EXPECT_TRUE(is_refused(store->write(Create{{Kind::kVersion, "m"}}), Reason::kNotFound));
+  EXPECT_TRUE(is_refused(store->write(Create{{Kind::kLease, "l"}}), Reason::kInvalid));
+  EXPECT_TRUE(
+      is_refused(store->write(Create{{Kind::kRun, "r"}, "e1", "", "", {}, {}, RunState::kFinished}), Reason::kInvalid));
+  EXPECT_EQ(store->events({}).size(), 1U) << "what is refused leaves no event";
+}
+
+TEST_P(Records, AreListedNewestFirstByPages) {
+  auto store = open();
+  for (const char* experiment : {"a", "b"}) {
+    for (int i = 0; i < 5; ++i) make_run(*store, experiment + std::to_string(i), experiment);
+  }
+  done(*store, Amend{{Kind::kRun, "a2"}, {}, {}, true});
+  const auto ids = [&](const Query& query) {
+    std::string all;
+    for (const Record& record : store->list(query)) all += record.subject.id + " ";
+    return all;
+  };
+  EXPECT_EQ(ids({Kind::kRun, "a"}), "a4 a3 a1 a0 ");
+  EXPECT_EQ(ids({.kind = Kind::kRun, .parent = "a", .hidden = true}), "a4 a3 a2 a1 a0 ");
+  EXPECT_EQ(ids({.kind = Kind::kRun, .limit = 6}), "b4 b3 b2 b1 b0 a4 ");
+  const auto page = store->list({.kind = Kind::kRun, .limit = 3});
+  EXPECT_EQ(ids({.kind = Kind::kRun, .before = page.back().seq, .limit = 3}), "b1 b0 a4 ");
+  EXPECT_EQ(ids({.kind = Kind::kRun, .parent = "b", .before = page.back().seq, .limit = 3}), "b1 b0 ");
+  EXPECT_EQ(ids({.kind = Kind::kRun, .name = "b1"}), "b1 ");
+  EXPECT_EQ(ids({.kind = Kind::kRun, .parent = "a", .name = "b1"}), "");
+  EXPECT_EQ(ids({.kind = Kind::kExperiment}), "b a ");
+}
+
+TEST_P(Records, ParametersAreSetOnceAndTagsAreReplaced) {
+  auto store = open();
+  make_run(*store);
+  const Subject run{Kind::kRun, "r"};
+  done(*store, SetParams{run, {{"lr", "0.1"}, {"layers", "2"}}});
+  EXPECT_TRUE(done(*store, SetParams{run, {{"lr", "0.1"}}}).repeated);
+  EXPECT_FALSE(done(*store, SetParams{run, {{"lr", "0.1"}, {"seed", "1"}}}).repeated);
+  EXPECT_TRUE(is_refused(store->write(SetParams{run, {{"lr", "0.2"}, {"more", "1"}}}), Reason::kConflict));
+  EXPECT_EQ(store->find(run)->params, (Labels{{"lr", "0.1"}, {"layers", "2"}, {"seed", "1"}}));
+  done(*store, SetTags{run, {{"a", "1"}, {"b", "2"}}});
+  done(*store, SetTags{run, {{"a", "3"}, {"b", std::nullopt}, {"c", ""}}});
+  EXPECT_TRUE(done(*store, SetTags{run, {{"b", std::nullopt}}}).repeated);
+  EXPECT_EQ(store->find(run)->tags, (Labels{{"a", "3"}, {"c", ""}}));
+  EXPECT_TRUE(is_refused(store->write(SetTags{{Kind::kRun, "q"}, {{"a", "1"}}}), Reason::kNotFound));
+}
+
+TEST_P(Records, AreAmended) {
+  auto store = open();
+  done(*store, Create{{Kind::kStudy, "s"}, "", "one"});
+  done(*store, Create{{Kind::kStudy, "t"}, "", "two"});
+  EXPECT_TRUE(is_refused(store->write(Amend{{Kind::kStudy, "s"}, "two"}), Reason::kExists));
+  done(*store, Amend{{Kind::kStudy, "s"}, "three", "body"});
+  EXPECT_TRUE(done(*store, Amend{{Kind::kStudy, "s"}, "three", "body", false}).repeated);
+  EXPECT_EQ(store->find({Kind::kStudy, "s"})->name, "three");
+  EXPECT_EQ(store->find({Kind::kStudy, "s"})->body, "body");
+  EXPECT_EQ(store->list({.kind = Kind::kStudy, .name = "one"}).size(), 0U);
+}
+
+TEST_P(Records, AnAttemptEndsOnce) {
+  auto store = open();
+  make_run(*store);
+  done(*store, Move{"r", RunState::kPaused});
+  done(*store, Move{"r", RunState::kRunning});
+  clock.seconds = 2000;
+  done(*store, Move{"r", RunState::kFailed, "out of memory"});
+  EXPECT_EQ(store->find({Kind::kRun, "r"})->ended_ms, 1'800'002'000'000);
+  const size_t events = store->events({}).size();
+  EXPECT_TRUE(done(*store, Move{"r", RunState::kFailed, "told again"}).repeated);
+  EXPECT_TRUE(is_refused(store->write(Move{"r", RunState::kFinished}), Reason::kConflict));
+  EXPECT_TRUE(is_refused(store->write(Move{"r", RunState::kRunning}), Reason::kConflict));
+  EXPECT_TRUE(is_refused(store->write(Move{"r", RunState::kFinished, "", true}), Reason::kConflict));
+  EXPECT_EQ(store->events({}).size(), events);
+  EXPECT_EQ(done(*store, Move{"r", RunState::kRunning, "", true}).number, 2);
+  EXPECT_EQ(store->find({Kind::kRun, "r"})->ended_ms, 0);
+  done(*store, Move{"r", RunState::kFinished, "", false, 77});
+  const auto run = store->find({Kind::kRun, "r"});
+  EXPECT_EQ(run->state, RunState::kFinished);
+  EXPECT_EQ(run->attempt, 2);
+  EXPECT_EQ(run->ended_ms, 77);
+  EXPECT_TRUE(is_refused(store->write(Move{"q", RunState::kFinished}), Reason::kNotFound));
+}
+
+TEST_P(Records, AliasesMoveAtomicallyAndComeBack) {
+  auto store = open();
+  done(*store, Create{{Kind::kModel, "m"}});
+  EXPECT_EQ(done(*store, Create{{Kind::kVersion, "m"}, "r1"}).number, 1);
+  EXPECT_EQ(done(*store, Create{{Kind::kVersion, "m"}}).number, 2);
+  EXPECT_TRUE(is_refused(store->write(SetAlias{"m", "champion", 3}), Reason::kNotFound));
+  done(*store, SetAlias{"m", "champion", 1, 0});
+  EXPECT_TRUE(is_refused(store->write(SetAlias{"m", "champion", 2, 0}), Reason::kConflict));
+  done(*store, SetAlias{"m", "champion", 2, 1});
+  EXPECT_TRUE(done(*store, SetAlias{"m", "champion", 2}).repeated);
+  auto aliases = store->find({Kind::kModel, "m"})->aliases;
+  ASSERT_EQ(aliases.size(), 1U);
+  EXPECT_EQ(aliases[0].version, 2);
+  EXPECT_EQ(aliases[0].previous, 1);
+  done(*store, SetAlias{"m", "champion", aliases[0].previous, aliases[0].version});
+  EXPECT_EQ(store->find({Kind::kModel, "m"})->aliases[0].version, 1);
+  done(*store, SetAlias{"m", "champion", 0});
+  EXPECT_TRUE(store->find({Kind::kModel, "m"})->aliases.empty());
+  std::string moves;
+  for (const Event& event : store->events({.subject = Subject{Kind::kModel, "m"}})) {
+    if (event.what == "alias") moves += event.body + "\n";
+  }
+  EXPECT_EQ(moves,
+            "{\"alias\":\"champion\",\"from\":0,\"to\":1}\n{\"alias\":\"champion\",\"from\":1,\"to\":2}\n"
+            "{\"alias\":\"champion\",\"from\":2,\"to\":1}\n{\"alias\":\"champion\",\"from\":1,\"to\":0}\n");
+}
+
+TEST_P(Records, ContentsAreKeptWhileAnythingRefersToThem) {
+  auto store = open();
+  make_run(*store);
+  const Subject run{Kind::kRun, "r"};
+  done(*store, Attach{run, "model/weights", "d1", 100});
+  done(*store, Attach{run, "copy", "d1", 100});
+  EXPECT_TRUE(done(*store, Attach{run, "copy", "d1", 100}).repeated);
+  EXPECT_TRUE(is_refused(store->write(Forget{"d1"}), Reason::kConflict));
+  done(*store, Detach{run, "copy"});
+  EXPECT_TRUE(store->loose_contents().empty());
+  done(*store, Attach{run, "model/weights", "d2", 50});  // takes its place
+  auto attached = store->attachments(run);
+  ASSERT_EQ(attached.size(), 1U);
+  EXPECT_EQ(attached[0].digest, "d2");
+  EXPECT_EQ(attached[0].bytes, 50);
+  auto loose = store->loose_contents();
+  ASSERT_EQ(loose.size(), 1U);
+  EXPECT_EQ(loose[0].digest, "d1");
+  EXPECT_EQ(loose[0].bytes, 100);
+  done(*store, Forget{"d1"});
+  EXPECT_TRUE(done(*store, Forget{"d1"}).repeated);
+  EXPECT_TRUE(done(*store, Detach{run, "copy"}).repeated);
+  EXPECT_TRUE(store->loose_contents().empty());
+  EXPECT_TRUE(is_refused(store->write(Attach{{Kind::kRun, "q"}, "p", "d", 1}), Reason::kNotFound));
+}
+
+TEST_P(Records, LineageIsSeenFromBothEnds) {
+  auto store = open();
+  make_run(*store);
+  const Subject run{Kind::kRun, "r"}, data{Kind::kData, "digest"};
+  done(*store, Link{run, "train", data});
+  EXPECT_TRUE(done(*store, Link{run, "train", data}).repeated);
+  done(*store, Link{run, "test", data});
+  for (const Subject& end : {run, data}) {
+    const auto links = store->links(end);
+    ASSERT_EQ(links.size(), 2U);
+    EXPECT_EQ(links[0].role, "test");
+    EXPECT_EQ(links[1].role, "train");
+    EXPECT_EQ(links[1].from, run);
+    EXPECT_EQ(links[1].to, data);
+  }
+  EXPECT_TRUE(is_refused(store->write(Link{data, "of", run}), Reason::kNotFound));
+}
+
+TEST_P(Records, NotesAreRemembered) {
+  auto store = open();
+  EXPECT_EQ(store->note("n"), "");
+  done(*store, SetNote{"n", "1"});
+  done(*store, SetNote{"n", "2"});
+  store = open();
+  EXPECT_EQ(store->note("n"), "2");
+  EXPECT_TRUE(store->events({}).empty());
+}
+
+}  // namespace
+}  // namespace sinew::store
