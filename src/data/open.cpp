@@ -99,6 +99,8 @@ std::unique_ptr<Dataset> open_dataset(const spec::DataOptions& options, uint64_t
     if (reason.empty()) return dataset;
     return std::make_unique<Detected>(std::move(dataset), reason);
   }
+  if (resolved.format == "library")
+    throw Error("data.format: library is opened where the model is", "sinew train, check, eval and predict open it");
   std::string known;
   for (const Format& format : kFormats) known += (known.empty() ? "" : ", ") + std::string(format.name);
   throw Error("data.format: '" + resolved.format + "' is no format", "one of: auto, " + known);

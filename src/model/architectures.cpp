@@ -18,7 +18,9 @@ const std::vector<Architecture>& architectures() {
       {"resnet50", make_resnet50, "He et al. 2016, bottlenecks with the stride in the 3x3; as resnet18"},
       {"lstm", make_lstm,
        "text: embedding, LSTM, a prediction a place; else a classifier over rows; PyTorch's defaults"},
-      {"program", make_program, "a model of your own, model.file; with the weights that stand in it"},
+      {"program", make_program, "a .pt2 of torch.export, model.file; with the weights that stand in it"},
+      {"torchscript", make_script, "a .pt of TorchScript, model.file; with the weights that stand in it"},
+      {"library", make_library, "C++ of your own, a shared object in model.file; as its constructor initialises"},
   };
   return list;
 }
@@ -36,6 +38,14 @@ std::vector<size_t> parameters_like(const std::string& pattern, const std::vecto
                                        parameters.front().name + " to " + parameters.back().name);
 }
 
+namespace {
+
+bool keeps_weights(const std::string& name) {  // in its file
+  return name == "program" || name == "torchscript";
+}
+
+}  // namespace
+
 std::unique_ptr<Model> make_model(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs,
                                   uint64_t seed) {
   for (const Architecture& architecture : architectures()) {
@@ -43,6 +53,11 @@ std::unique_ptr<Model> make_model(const spec::ModelOptions& options, const data:
     const RandomScope scope(derive(random_key({seed}), "init"));
     auto model = architecture.make(options, data, outputs);
     const std::vector<NamedTensor> parameters = model->parameters();
+    if (keeps_weights(options.name)) {
+      reinitialise(options.reinit, parameters, model->buffers(), seed);
+    } else {  // made anew as it is; what is meant is that model.init_from leaves them so
+      for (const std::string& pattern : options.reinit) parameters_like(pattern, parameters, "model.reinit");
+    }
     for (const std::string& pattern : options.freeze) {
       for (const size_t p : parameters_like(pattern, parameters, "model.freeze"))
         parameters[p].tensor.set_requires_grad(false);

@@ -7,8 +7,10 @@
 
 #include <torch/torch.h>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -39,8 +41,12 @@ class Model {
   // its gradient. Buffers stay the replica's own: a shard starts from a copy.
   virtual void share(size_t index, const torch::Tensor& memory) = 0;
 
-  // What it computes as far as the job does not say: of a program a digest of its graph and constants. Else "".
+  // What it computes as far as the job does not say: of a model of the user's own a digest of its graph and constants,
+  // or of its code. Else "".
   virtual std::string identity() const { return ""; }
+
+  // What somebody who trains it should know before, as sentences: what can not be told from right, but is seldom meant.
+  virtual std::vector<std::string> remarks() const { return {}; }
 
   // True for parameters that autocast would cast to bfloat16 at every use (weights of linear, convolution and
   // recurrent layers): these get one shared shadow instead.
@@ -56,9 +62,9 @@ struct Architecture {
 const std::vector<Architecture>& architectures();
 
 // A replica with initial weights that are a function of (options, data shapes, outputs, seed) alone; a program's are
-// those of its file. outputs 0: what the program returns is its loss. Throws Error when the architecture cannot take
-// such data, a program's file is damaged or has an operator nobody knows, and when a pattern of options.freeze fits no
-// parameter.
+// those of its file, but for options.reinit. outputs 0: what the model returns is its loss. Throws Error when the
+// architecture cannot take such data, a program's file is damaged or has an operator nobody knows, and when a pattern
+// of options.freeze or options.reinit fits no parameter.
 std::unique_ptr<Model> make_model(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs,
                                   uint64_t seed);
 
@@ -68,13 +74,40 @@ int64_t parameter_count(Model& model);
 std::vector<size_t> parameters_like(const std::string& pattern, const std::vector<NamedTensor>& parameters,
                                     const std::string& option);
 
-// Every node of the program of `file` that can not run here, with the reason; empty: it can be trained. Throws Error
-// when the file itself is damaged.
-std::vector<std::string> program_problems(const std::string& file);
+// Gives the parameters that `patterns` fit new values, and the batch norms among them new statistics: a matrix or a
+// kernel uniform numbers within 1/sqrt(fan in), as PyTorch's linear and convolution layers begin; a bias the same of
+// the weight beside it; a scale 1 and all else 0. Of each a function of (seed, name, shape) alone. Throws Error where
+// one fits nothing.
+void reinitialise(const std::vector<std::string>& patterns, const std::vector<NamedTensor>& parameters,
+                  const std::vector<NamedTensor>& buffers, uint64_t seed);
 
-// The program of `file` with these values, of parameters and buffers by name, as a file of its own at `to`:
-// torch.export.load opens it. Appears whole or not at all. Throws Error.
-void save_program(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to);
+// ---- models of the user's own --------------------------------------------------------------------------------------
+
+// What a job gets of the shared object it names (include/sinew/library.h): each throws Error where the file is none,
+// was built for another Sinew or libtorch, or offers no such thing. None of its code runs before that is known.
+using LossFunction =
+    std::function<std::pair<torch::Tensor, double>(const torch::Tensor& outputs, const torch::Tensor& targets)>;
+LossFunction library_loss(const spec::Job& job);  // (sum, weight)
+std::unique_ptr<data::Dataset> open_library_data(const spec::Job& job);
+// As data::open_inputs, of such a data set.
+std::unique_ptr<data::Dataset> open_library_inputs(const spec::Job& job, const data::DataInfo& train,
+                                                   const spec::DataSource& source, bool labelled);
+
+// What only libtorch can tell of a model's file (.pt2, .pt, .so): lines to show, and why it can not be trained here,
+// with what to change; none: it can. Throws Error when the file itself is damaged.
+struct FileReport {
+  std::vector<std::string> lines, problems;
+};
+FileReport inspect_file(const std::string& file);
+std::vector<std::string> program_problems(const std::string& file);  // of a .pt2: every node that can not run
+
+// The format a model came in: "model.pt2", "model.pt", "model.so"; "" for what has no file of its own.
+std::string own_file_name(const std::string& model_name);
+// The model of options.file with these values, of parameters and buffers by name, as a file of its own at `to`: what
+// opened the one opens the other. Of a library its code alone. Appears whole or not at all. Throws Error.
+void save_own_file(const spec::ModelOptions& options, const std::vector<NamedTensor>& values, const std::string& to);
+
+void save_program(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to);  // a .pt2
 
 // ---- random operators ----------------------------------------------------------------------------------------------
 // On the CPU every random operator of libtorch draws from one process-wide generator, in the order of the calls: with

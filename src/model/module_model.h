@@ -10,6 +10,22 @@
 
 namespace sinew::model {
 
+// For Model::wants_shadow, by place in `parameters`, which `root` has by these names.
+inline std::vector<bool> shadows_of(const torch::nn::Module& root, const std::vector<NamedTensor>& parameters) {
+  std::vector<bool> shadows(parameters.size(), false);
+  for (const auto& item : root.named_modules("", /*include_self=*/false)) {
+    const auto* module = item.value().get();
+    const bool casts = dynamic_cast<const torch::nn::LinearImpl*>(module) != nullptr ||
+                       dynamic_cast<const torch::nn::Conv2dImpl*>(module) != nullptr ||
+                       dynamic_cast<const torch::nn::LSTMImpl*>(module) != nullptr;
+    if (!casts) continue;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (parameters[i].name.starts_with(item.key() + ".")) shadows[i] = true;
+    }
+  }
+  return shadows;
+}
+
 // Module: a torch::nn::Module with `torch::Tensor forward(const torch::Tensor&)`.
 template <typename Module>
 class ModuleModel final : public Model {
@@ -17,7 +33,7 @@ class ModuleModel final : public Model {
   explicit ModuleModel(std::shared_ptr<Module> module) : module_(std::move(module)) {
     for (const auto& item : module_->named_parameters()) parameters_.push_back({item.key(), item.value()});
     for (const auto& item : module_->named_buffers()) buffers_.push_back({item.key(), item.value()});
-    mark_shadows(*module_);
+    shadows_ = shadows_of(*module_, parameters_);
   }
 
   torch::Tensor forward(const torch::Tensor& input, const torch::Tensor&) override { return module_->forward(input); }
@@ -33,20 +49,6 @@ class ModuleModel final : public Model {
   bool wants_shadow(size_t index) override { return shadows_.at(index); }
 
  private:
-  void mark_shadows(const torch::nn::Module& root) {
-    shadows_.assign(parameters_.size(), false);
-    for (const auto& item : root.named_modules("", /*include_self=*/false)) {
-      const auto* module = item.value().get();
-      const bool casts = dynamic_cast<const torch::nn::LinearImpl*>(module) != nullptr ||
-                         dynamic_cast<const torch::nn::Conv2dImpl*>(module) != nullptr ||
-                         dynamic_cast<const torch::nn::LSTMImpl*>(module) != nullptr;
-      if (!casts) continue;
-      for (size_t i = 0; i < parameters_.size(); ++i) {
-        if (parameters_[i].name.starts_with(item.key() + ".")) shadows_[i] = true;
-      }
-    }
-  }
-
   std::shared_ptr<Module> module_;
   std::vector<NamedTensor> parameters_, buffers_;
   std::vector<bool> shadows_;

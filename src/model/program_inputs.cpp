@@ -127,28 +127,34 @@ Binding bind(const Program& program, const InputSpec& spec, const Given& given) 
   return binding;
 }
 
-std::string known_names(const std::vector<const InputSpec*>& users) {
+std::string known_names(const std::vector<std::string>& names) {
   std::string text = "its inputs are ";
-  for (const InputSpec* user : users) text += (user == users.front() ? "" : ", ") + user->name;
+  for (const std::string& name : names) text += (&name == &names.front() ? "" : ", ") + name;
   return text;
 }
 
-std::map<std::string, Given> sources(const Program& program, const std::vector<const InputSpec*>& users,
+std::map<std::string, Given> sources(const std::string& file, const std::vector<std::string>& names,
                                      const std::vector<std::string>& wanted, const data::DataInfo& data) {
   std::map<std::string, Given> given;
   for (const std::string& item : wanted) {
     const size_t at = item.find('=');
     SINEW_CHECK(at != std::string::npos, item);  // spec/ saw to it
     const std::string name = item.substr(0, at);
-    if (std::ranges::none_of(users, [&](const InputSpec* user) { return user->name == name; }))
-      throw Error("model.inputs names '" + name + "', which is no input of " + program.path, known_names(users));
+    if (std::ranges::find(names, name) == names.end())
+      throw Error("model.inputs names '" + name + "', which is no input of " + file, known_names(names));
     if (!given.emplace(name, source_of(item.substr(at + 1), data)).second)
-      throw Error("model.inputs names '" + name + "' twice", known_names(users));
+      throw Error("model.inputs names '" + name + "' twice", known_names(names));
   }
   if (!wanted.empty()) return given;
-  for (size_t i = 0; i < users.size() && i < 2; ++i)
-    given.emplace(users[i]->name, i == 0 ? whole_input(data) : whole_target(data));
+  for (size_t i = 0; i < names.size() && i < 2; ++i)
+    given.emplace(names[i], i == 0 ? whole_input(data) : whole_target(data));
   return given;
+}
+
+[[noreturn]] void given_nothing(const std::string& file, const std::string& name,
+                                const std::vector<std::string>& names) {
+  throw Error(file + ": input " + name + " is given nothing",
+              "model.inputs: ['" + name + "=...', ...]; " + known_names(names));
 }
 
 }  // namespace
@@ -156,17 +162,35 @@ std::map<std::string, Given> sources(const Program& program, const std::vector<c
 std::vector<Binding> bind_inputs(const Program& program, const std::vector<std::string>& wanted,
                                  const data::DataInfo& data) {
   std::vector<const InputSpec*> users;
+  std::vector<std::string> names;
   for (const InputSpec& spec : program.inputs) {
-    if (spec.kind == InputSpec::Kind::user) users.push_back(&spec);
+    if (spec.kind != InputSpec::Kind::user) continue;
+    users.push_back(&spec);
+    names.push_back(spec.name);
   }
-  const std::map<std::string, Given> given = sources(program, users, wanted, data);
+  const std::map<std::string, Given> given = sources(program.path, names, wanted, data);
   std::vector<Binding> bindings;
   for (const InputSpec* user : users) {
     const auto found = given.find(user->name);
-    if (found == given.end())
-      throw Error(program.path + ": input " + user->name + " is given nothing",
-                  "model.inputs: ['" + user->name + "=...', ...]; " + known_names(users));
+    if (found == given.end()) given_nothing(program.path, user->name, names);
     bindings.push_back(bind(program, *user, found->second));
+  }
+  return bindings;
+}
+
+std::vector<Binding> bind_names(const std::string& file, const std::vector<std::string>& names,
+                                const std::vector<std::string>& optional, const std::vector<std::string>& wanted,
+                                const data::DataInfo& data) {
+  std::vector<std::string> known = names;
+  known.insert(known.end(), optional.begin(), optional.end());
+  const std::map<std::string, Given> given = sources(file, wanted.empty() ? names : known, wanted, data);
+  std::vector<Binding> bindings;
+  for (const std::string& name : known) {
+    const auto found = given.find(name);
+    if (found == given.end() && std::ranges::find(optional, name) != optional.end()) continue;
+    if (found == given.end()) given_nothing(file, name, known);
+    const Given& source = found->second;
+    bindings.push_back({name, source.source, source.first, source.last, false, source.whole ? at::kLong : at::kFloat});
   }
   return bindings;
 }

@@ -24,6 +24,12 @@ struct Binding {
 std::vector<Binding> bind_inputs(const program::Program& program, const std::vector<std::string>& wanted,
                                  const data::DataInfo& data);
 
+// The same for a model that says the names of its inputs and nothing of their shapes. Those of `optional` may be left
+// out, and have no binding then.
+std::vector<Binding> bind_names(const std::string& file, const std::vector<std::string>& names,
+                                const std::vector<std::string>& optional, const std::vector<std::string>& wanted,
+                                const data::DataInfo& data);
+
 // Throws Error where the first output can not be what the loss takes: `outputs` numbers a sample (or a token), or, with
 // 0, one number.
 void check_output(const program::Program& program, const data::DataInfo& data, int64_t outputs);

@@ -89,6 +89,7 @@ class Record {
 
 // The directory's entries, unsorted: name, size, crc and header are set; `end` is where the directory begins, the most
 // it can be. Throws Error.
-std::vector<Member> read_directory(const FileRange& file);
+// `packed_too`: members may be compressed; their bytes are then not looked at, and `size` is that of what they hold.
+std::vector<Member> read_directory(const FileRange& file, bool packed_too = false);
 
 }  // namespace sinew::program

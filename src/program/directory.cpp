@@ -97,10 +97,12 @@ void check_name(const Record& record, const std::string& name) {
 }
 
 void check_method(const Record& record, const std::string& path, uint16_t flags, uint16_t method,
-                  const std::string& name) {
+                  const std::string& name, bool packed_too) {
+  constexpr uint16_t kDeflated = 8;
   constexpr uint16_t kEncrypted = 1 | 1 << 6 | 1 << 13, kPatch = 1 << 5;
   if ((flags & kEncrypted) != 0) record.fail("member " + shown(name) + " is encrypted");
   if (method == 0 && (flags & kPatch) == 0) return;
+  if (packed_too && method == kDeflated && (flags & kPatch) == 0) return;
   throw Error(path + ": member " + shown(name) + " is compressed (method " + std::to_string(method) +
                   "); those of a .pt2 are stored",
               "save it again with torch.export.save, or unpack it and pack it anew with zip -0 -r");
@@ -108,7 +110,7 @@ void check_method(const Record& record, const std::string& path, uint16_t flags,
 
 }  // namespace
 
-std::vector<Member> read_directory(const FileRange& file) {
+std::vector<Member> read_directory(const FileRange& file, bool packed_too) {
   const Directory directory = find_directory(file);
   const Record none({}, file.path());
   if (directory.offset > directory.limit || directory.size > directory.limit - directory.offset)
@@ -127,12 +129,13 @@ std::vector<Member> read_directory(const FileRange& file) {
     Member member;
     member.name = record.text(at + kEntrySize, name_size);
     check_name(record, member.name);
-    check_method(record, file.path(), record.u16(at + 8), record.u16(at + 10), member.name);
+    check_method(record, file.path(), record.u16(at + 8), record.u16(at + 10), member.name, packed_too);
     uint64_t packed = record.u32(at + 20);
     member.size = record.u32(at + 24);
     member.header = record.u32(at + 42);
     read_wide(record, at + kEntrySize + name_size, extra_size, {&member.size, &packed, &member.header});
-    if (packed != member.size) record.fail("member " + shown(member.name) + " has two different sizes");
+    if (packed != member.size && !(packed_too && record.u16(at + 10) != 0))
+      record.fail("member " + shown(member.name) + " has two different sizes");
     if (record.u16(at + 34) != 0) record.fail("it is one of several volumes");
     member.crc = record.u32(at + 16);
     member.crc_places = {directory.offset + at + 16};

@@ -219,6 +219,35 @@ Program read_program(const std::string& path);
 // The tensor, dense and in C order whatever its strides. Throws Error (file changed meanwhile, checksum).
 Array read_tensor(const Program& program, const Stored& stored);
 
+// ---- what it costs -------------------------------------------------------------------------------------------------
+
+// Floating-point operations of the products in one forward pass, a multiplication and an addition counted as two:
+// linear layers, matrix products, convolutions, attention, recurrent layers. All else is small beside them. Symbols
+// count as 1, so with the batch as the only one it is a sample's.
+struct Flops {
+  double total = 0;
+  std::map<std::string, double> by_operator;   // "aten.linear"
+  std::map<std::string, int64_t> not_counted;  // products whose shapes the file does not say: operator -> nodes
+  std::vector<std::string> symbols;            // that were counted as 1
+};
+Flops flops_of(const Program& program);
+
+// ---- files that are not read further here --------------------------------------------------------------------------
+
+// A TorchScript archive, as far as it can be known without libtorch.
+struct ScriptFile {
+  std::string root;                     // of the archive
+  Digest code;                          // of the code and the structure, whatever the weights
+  std::vector<std::string> code_files;  // "__torch__.py"
+  int64_t tensors = 0;
+  uint64_t tensor_bytes = 0;
+};
+ScriptFile read_script_file(const std::string& path);  // throws Error
+
+// What a shared object says it was built for, from the section ".sinew_library" of its file: nothing of it runs. Names
+// and values by line ("torch" -> "2.13.0"); empty: it says nothing. Throws Error for what is no ELF file.
+std::map<std::string, std::string> read_library_stamp(const std::string& path);
+
 // ---- writing back --------------------------------------------------------------------------------------------------
 
 // A new value for one tensor of the program.

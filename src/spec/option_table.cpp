@@ -5,77 +5,6 @@ namespace {
 
 using namespace words;
 
-std::vector<Option> model_options() {
-  using M = ModelOptions;
-  constexpr auto in = &Job::model;
-  return {
-      {"model.name",
-       at<in, &M::name>(),
-       choice({"linear", "svm", "mlp", "cnn", "resnet18", "resnet34", "resnet50", "lstm", "program"}),
-       "the architecture; program: a model of your own, model.file",
-       "",
-       {},
-       "type arch architecture kind",
-       true},
-      {"model.hidden", at<in, &M::hidden>(), list(whole(1, 1e6), 1, 64), "sizes of the hidden layers", "", kMlp,
-       "hidden_layers hidden_sizes units"},
-      {"model.channels", at<in, &M::channels>(), list(whole(1, 65536), 1, 16), "channels of the convolution blocks", "",
-       kCnn, "filters"},
-      {"model.activation", at<in, &M::activation>(), choice({"relu", "gelu", "tanh", "silu"}),
-       "the function between layers", "", kBlocks},
-      {"model.norm", at<in, &M::norm>(), choice({"none", "batch"}), "normalisation after each hidden layer or block",
-       "", kBlocks, "normalization batch_norm"},
-      {"model.dropout", at<in, &M::dropout>(), number(kFraction), "probability that a unit is left out in training", "",
-       kDropout},
-      {"model.width", at<in, &M::width>(), whole(1, 4096), "channels of the first stage", "", kResnet},
-      {"model.stem", at<in, &M::stem>(), choice({"auto", "imagenet", "cifar"}),
-       "the first layers: imagenet shrinks the image by 4, cifar keeps it", "", kResnet},
-      {"model.embedding", at<in, &M::embedding>(), whole(1, 65536), "size of a token's vector", "", kLstm,
-       "embedding_size"},
-      {"model.hidden_size", at<in, &M::hidden_size>(), whole(1, 65536), "size of the state", "", kLstm},
-      {"model.layers", at<in, &M::layers>(), whole(1, 64), "layers on top of each other", "", kLstm, "num_layers"},
-      {"model.bidirectional", at<in, &M::bidirectional>(), flag(), "read the window in both directions", "", kLstm},
-      {"model.file", at<in, &M::file>(), path(), "the model: a .pt2 file of torch.export",
-       "none: name: program needs it", kProgram, "path program"},
-      {"model.inputs", at<in, &M::inputs>(), list(text(), 1, 1000),
-       "what each input of the program is given, as name=source: input, target, a column by name, or columns "
-       "first:last",
-       "input, then target", kProgram},
-      {"model.freeze",
-       at<in, &M::freeze>(),
-       list(text(), 1, 10000),
-       "parameters that stay as they are, by name; * stands for any characters",
-       "none",
-       {},
-       "frozen"},
-      {"model.init_from",
-       at<in, &M::init_from>(),
-       path(),
-       "start from these weights: a checkpoint, a run directory or a .safetensors file",
-       "random weights",
-       {},
-       "pretrained weights"},
-      {"loss.name",
-       at<&Job::loss, &LossOptions::name>(),
-       choice({"auto", "cross_entropy", "mse", "l1", "hinge", "bce", "program"}),
-       "what training makes small; program: what the model's first output says",
-       "",
-       {},
-       "type kind",
-       true},
-      {"loss.label_smoothing", at<&Job::loss, &LossOptions::label_smoothing>(), number(kFraction),
-       "share of the target spread over all classes", "", kClasses},
-      {"loss.class_weights", at<&Job::loss, &LossOptions::class_weights>(), list(number(kFromZero), 1, 100000),
-       "weight of each class, in the order of the classes", "all 1", kClasses, "weights weight"},
-      {"loss.reduction", at<&Job::loss, &LossOptions::reduction>(), choice({"mean", "sum"}),
-       "what the program's loss is of the losses it is made of", "", kProgramLoss},
-      {"loss.over", at<&Job::loss, &LossOptions::over>(), choice({"samples", "targets"}),
-       "what it is the mean or sum over: samples, or targets other than loss.ignore_index", "", kProgramLoss},
-      {"loss.ignore_index", at<&Job::loss, &LossOptions::ignore_index>(), whole(-1e9, 1e9),
-       "the target that does not count", "", kProgramLoss},
-  };
-}
-
 template <DataSource DataOptions::*Part>
 std::vector<Option> source_options(const std::string& key, const std::string& unset) {
   return {
@@ -331,14 +260,18 @@ void append(std::vector<Option>& table, std::vector<Option> more) {
 std::vector<Option> make_table() {
   std::vector<Option> table = {{"name", at<&Job::name>(), name(), "name of the job and of its directory of runs"}};
   append(table, model_options());
-  table.push_back({"data.format",
-                   at<&Job::data, &DataOptions::format>(),
-                   choice({"auto", "idx", "cifar10", "cifar100", "csv", "tsv", "jsonl", "npy", "npz", "image_folder",
-                           "image_list", "text"}),
-                   "how the files are to be read; auto: by their names and first bytes",
-                   "",
-                   {},
-                   "type kind"});
+  append(table, loss_options());
+  table.push_back(
+      {"data.format",
+       at<&Job::data, &DataOptions::format>(),
+       choice({"auto", "idx", "cifar10", "cifar100", "csv", "tsv", "jsonl", "npy", "npz", "image_folder", "image_list",
+               "text", "library"}),
+       "how the files are to be read; auto: by their names and first bytes; library: by a library of your own",
+       "",
+       {},
+       "type kind"});
+  table.push_back({"data.library", at<&Job::data, &DataOptions::library>(), path(),
+                   "the shared object whose data set is meant", "model.file", kLibraryData});
   append(table, source_options<&DataOptions::train>("data.train", "images and labels are given instead"));
   append(table, source_options<&DataOptions::val>("data.val", "data.split.val of train"));
   append(table, source_options<&DataOptions::test>("data.test", "data.split.test of train"));

@@ -93,7 +93,12 @@ inline const Effect kDropout = {"model.name", {"mlp", "cnn", "lstm"}};
 inline const Effect kResnet = {"model.name", {"resnet18", "resnet34", "resnet50"}};
 inline const Effect kConvolution = {"model.name", {"cnn", "resnet18", "resnet34", "resnet50"}};
 inline const Effect kLstm = {"model.name", {"lstm"}};
-inline const Effect kProgram = {"model.name", {"program"}};
+inline const Effect kOwn = {"model.name", {"program", "torchscript", "library"}};
+inline const Effect kGraph = {"model.name", {"program", "torchscript"}};
+inline const Effect kLibrary = {"model.name", {"library"}};
+inline const Effect kLibraryLoss = {"loss.name", {"library"}};
+inline const Effect kLibraryData = {"data.format", {"library"}};
+inline const Effect kWeights = {"model.init_from.path", {}};
 inline const Effect kProgramLoss = {"loss.name", {"program"}};
 inline const Effect kClasses = {"loss.name", {"auto", "cross_entropy"}};
 inline const Effect kTable = {"data.format", {"auto", "csv", "tsv", "jsonl"}};
@@ -125,6 +130,8 @@ inline constexpr const char* kWholeTraining = "ep st sp tok s m h d";
 
 namespace sinew::spec {
 
+std::vector<Option> model_options();  // option_table_model.cpp
+std::vector<Option> loss_options();
 std::vector<Option> run_options();  // option_table_run.cpp
 std::vector<Option> workers_options();
 std::vector<Option> tune_options();

@@ -149,8 +149,13 @@ class JobMaker {
   }
 
   void obey_the_rules(Job& job) {
-    if (job.model.name == "program" && job.model.file.empty()) job.model.file = text();
-    if (job.model.name != "program" && job.loss.name == "program") job.loss = {};
+    const bool graph = job.model.name == "program" || job.model.name == "torchscript";
+    if ((graph || job.model.name == "library") && job.model.file.empty()) job.model.file = text();
+    if (!graph && job.loss.name == "program") job.loss = {};
+    if (job.loss.name == "library" && job.loss.library.empty()) job.loss.library = text();
+    if (job.data.format == "library" && job.data.library.empty()) job.data.library = text();
+    for (std::string& option : job.model.options) option = "a=" + option;
+    for (std::string& name : job.model.init_from.map) name = "a=" + name;
     for (std::string& input : job.model.inputs) input = "a=" + input;
     for (std::string& scale : job.optimizer.lr_scale) scale += "=0.5";
     DataOptions& data = job.data;

@@ -40,7 +40,8 @@ struct Rules {
   void split(const std::string& part, const DataSource& source, double share);
   void data();
   void model();
-  void pairs(const std::string& key, const std::vector<std::string>& items, const std::string& example);
+  void pairs(const std::string& key, const std::vector<std::string>& items, const std::string& example,
+             bool may_be_empty);
   void optimizer();
   void workers();
   void tune();
@@ -134,25 +135,35 @@ void Rules::data() {
 }
 
 // "name=value" items, by their form; the values mean something only later.
-void Rules::pairs(const std::string& key, const std::vector<std::string>& items, const std::string& example) {
+void Rules::pairs(const std::string& key, const std::vector<std::string>& items, const std::string& example,
+                  bool may_be_empty) {
   if (!good({key})) return;
   for (const std::string& item : items) {
     const size_t at = item.find('=');
-    if (at != std::string::npos && at > 0 && at + 1 < item.size()) continue;
+    if (at != std::string::npos && at > 0 && (may_be_empty || at + 1 < item.size())) continue;
     say(value_of(key), key + " has '" + item + "', which is not name=value", "write it as " + example);
   }
 }
 
 void Rules::model() {
-  const bool program = job.model.name == "program";
-  if (!good({"model", "model.name", "model.file", "loss", "loss.name"})) return;
-  if (program && !has("model.file"))
-    say(has("model.name") ? value_of("model.name") : key_of("model"), "model: program names no file",
-        "give the model: 'model: {name: program, file: model.pt2}'");
-  if (!program && job.loss.name == "program")
-    say(value_of("loss.name"), "loss: program, but the model is " + job.model.name,
+  const std::string& name = job.model.name;
+  const bool graph = name == "program" || name == "torchscript", own = graph || name == "library";
+  pairs("model.inputs", job.model.inputs, "'ids=0:16', 'price=price' or 'label=target'", false);
+  pairs("model.options", job.model.options, "'width=64'", true);
+  pairs("model.init_from.map", job.model.init_from.map, "'encoder.*=backbone.*', or 'old.*=' to leave those out", true);
+  if (!good({"model", "model.name", "model.file", "loss", "loss.name", "data", "data.format"})) return;
+  if (own && !has("model.file")) {
+    const char* file = name == "program" ? "model.pt2" : name == "library" ? "libmodel.so" : "model.pt";
+    say(has("model.name") ? value_of("model.name") : key_of("model"), "model: " + name + " names no file",
+        "give the model: 'model: {name: " + name + ", file: " + file + "}'");
+  }
+  if (!graph && job.loss.name == "program")
+    say(value_of("loss.name"), "loss: program, but the model is " + name,
         "only a program of your own (model.file) can give its loss itself");
-  pairs("model.inputs", job.model.inputs, "'ids=0:16', 'price=price' or 'label=target'");
+  if (name != "library" && job.loss.name == "library" && !has("loss.library"))
+    say(value_of("loss.name"), "loss: library names no file", "give it: 'loss: {name: library, library: libloss.so}'");
+  if (name != "library" && job.data.format == "library" && !has("data.library"))
+    say(value_of("data.format"), "the format library names no file", "give it: 'data: {library: libdata.so}'");
 }
 
 void Rules::optimizer() {

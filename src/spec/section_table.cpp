@@ -6,6 +6,7 @@ namespace sinew::spec {
 const std::vector<Section>& section_table() {
   static const std::vector<Section> table = {
       {"model", "The architecture, with the options that it has"},
+      {"model.init_from", "Weights that were trained before"},
       {"loss", "What training makes small"},
       {"data", "Where the samples come from and what is done to them"},
       {"data.train", "The data to learn from. Required"},

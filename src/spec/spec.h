@@ -34,9 +34,18 @@ using Auto = std::optional<T>;  // nullopt: auto
 // ---- the job -------------------------------------------------------------------------------------------------------
 // One struct a section. The defaults below are the defaults: the option table reads them from here.
 
+// Weights to start from, key model.init_from. A short form: `init_from: runs/photos/last`.
+struct WeightSource {
+  std::string path;              // a checkpoint, run directory or .safetensors file; empty: the model's own start
+  std::vector<std::string> map;  // "encoder.*=backbone.*": name in the file = name in the model; "head.*=": left out
+  bool strict = true;            // every parameter is in the file, and nothing else
+  bool operator==(const WeightSource&) const = default;
+};
+
 struct ModelOptions {
-  std::string name = "mlp";             // linear | svm | mlp | cnn | resnet18 | resnet34 | resnet50 | lstm | program
-  std::vector<int64_t> hidden = {256};  // mlp: sizes of the hidden layers
+  // linear | svm | mlp | cnn | resnet18 | resnet34 | resnet50 | lstm | program | torchscript | library
+  std::string name = "mlp";
+  std::vector<int64_t> hidden = {256};       // mlp: sizes of the hidden layers
   std::vector<int64_t> channels = {32, 64};  // cnn: channels of the convolution blocks
   std::string activation = "relu";           // relu | gelu | tanh | silu
   std::string norm = "none";                 // none | batch; mlp and cnn
@@ -47,20 +56,23 @@ struct ModelOptions {
   int64_t hidden_size = 128;                 // lstm
   int64_t layers = 1;                        // lstm
   bool bidirectional = false;                // lstm
-  std::string file;                          // program: a .pt2 of torch.export
-  std::vector<std::string> inputs;           // program: "ids=0:16", "price=price", "label=target"; empty: as they come
+  std::string file;                          // program: a .pt2; torchscript: a .pt; library: a .so
+  std::vector<std::string> inputs;           // program, torchscript: "ids=0:16", "label=target"; empty: as they come
+  std::vector<std::string> options;          // library: "width=64", for its code
   std::vector<std::string> freeze;           // name patterns of parameters that stay as they are
-  std::string init_from;                     // warm start: a checkpoint, run directory or .safetensors file
+  std::vector<std::string> reinit;           // name patterns of parameters that begin anew
+  WeightSource init_from;
   bool operator==(const ModelOptions&) const = default;
 };
 
 struct LossOptions {
-  std::string name = "auto";          // auto | cross_entropy | mse | l1 | hinge | bce | program
+  std::string name = "auto";          // auto | cross_entropy | mse | l1 | hinge | bce | program | library
   double label_smoothing = 0.0;       // cross_entropy, [0, 1)
   std::vector<double> class_weights;  // empty: all 1; else one a class
   std::string reduction = "mean";     // program: what its loss is, mean | sum …
   std::string over = "samples";       // … over samples | targets, those that are ignore_index left out
   int64_t ignore_index = -100;        // program
+  std::string library;                // library: the .so; empty: model.file
   bool operator==(const LossOptions&) const = default;
 };
 
@@ -105,8 +117,9 @@ struct AugmentOptions {       // each a pure function of (seed, epoch, sample); 
 };
 
 struct DataOptions {
-  std::string format =
-      "auto";  // auto | idx | cifar10 | cifar100 | csv | tsv | jsonl | npy | npz | image_folder | image_list | text
+  // auto | idx | cifar10 | cifar100 | csv | tsv | jsonl | npy | npz | image_folder | image_list | text | library
+  std::string format = "auto";
+  std::string library;        // library: the .so; empty: model.file
   DataSource train;           // required
   DataSource val;             // empty: split.val of train
   DataSource test;            // empty: split.test of train

@@ -111,7 +111,7 @@ void load_weights(const Trained& trained, TrainingState& state, Disk& disk) {
     throw Error(trained.weights + " does not fit this job's model: it has no " + buffer.name,
                 "use the model.json it was written with");
   }
-  warm_start(state, trained.weights, disk);
+  warm_start(state, {trained.weights, {}, true}, {}, disk);
 }
 
 std::string normal_form(const data::DataInfo& info) {
@@ -120,7 +120,7 @@ std::string normal_form(const data::DataInfo& info) {
 
 // The job's own data, refused where it would be made ready otherwise than the model was trained to see it.
 std::unique_ptr<data::Dataset> open_as_trained(const Trained& trained, const spec::Job& job) {
-  auto dataset = data::open_dataset(job.data, job.trainer.seed);
+  auto dataset = open_data(job);
   if (trained.data && normal_form(dataset->info()) != normal_form(*trained.data)) {
     throw Error(
         "the training data is not what it was when this model was trained: its classes, columns or normalisation "
@@ -128,6 +128,18 @@ std::unique_ptr<data::Dataset> open_as_trained(const Trained& trained, const spe
         "restore it, or name files for the part: --data test.path=FILE needs no training data");
   }
   return dataset;
+}
+
+// A model directory is complete: the file the model came from need not be there any more.
+spec::Job with_file_beside(const Trained& trained, spec::Job job, Disk& disk) {
+  const std::string own = model::own_file_name(job.model.name);
+  const std::string beside = parent_of(trained.weights) + "/" + own;
+  if (own.empty() || trained.checkpoint || !disk.exists(beside)) return job;
+  for (std::string* library : {&job.loss.library, &job.data.library}) {
+    if (*library == job.model.file) *library = beside;
+  }
+  job.model.file = beside;
+  return job;
 }
 
 }  // namespace
@@ -151,17 +163,20 @@ data::DataInfo training_data(const Trained& trained, const spec::Job& job) {
   // Parts named since then must not change what a split left for training.
   spec::Job original = spec::read_job(trained.job_yaml, trained.weights).job;
   original.data.train = job.data.train;
-  return data::open_dataset(original.data, original.trainer.seed)->info();
+  return open_data(original)->info();
+}
+
+std::unique_ptr<data::Dataset> open_samples(const Trained& trained, const spec::Job& job,
+                                            const spec::DataSource& source, bool labelled, Disk& disk) {
+  const data::DataInfo known = training_data(trained, job);
+  if (known.format != "library") return data::open_inputs(job.data, known, source, labelled);
+  return model::open_library_inputs(with_file_beside(trained, job, disk), known, source, labelled);
 }
 
 AppliedModel apply_model(const Trained& trained, const spec::Job& job, std::unique_ptr<data::Dataset> dataset,
                          Disk& disk) {
   AppliedModel applied;
-  applied.job = resolve(without_training(job), dataset->info(), this_machine()).job;
-  // A model directory is complete: the file the model came from need not be there any more.
-  const std::string beside = parent_of(trained.weights) + "/model.pt2";
-  if (applied.job.model.name == "program" && !trained.checkpoint && disk.exists(beside))
-    applied.job.model.file = beside;
+  applied.job = resolve(without_training(with_file_beside(trained, job, disk)), dataset->info(), this_machine()).job;
   applied.dataset = std::move(dataset);
   applied.prefetcher = std::make_unique<data::Prefetcher>(
       *applied.dataset, applied.job.trainer.seed, *applied.job.data.prefetch_threads, applied.job.data.prefetch_bytes);
@@ -188,8 +203,8 @@ Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Part par
                                                         ".labels=FILE), or choose another part: --part " + other);
   }
   const bool alone = part != data::Part::train && named.given();
-  auto dataset = alone ? data::open_inputs(job.data, training_data(trained, job), named, /*labelled=*/true)
-                       : open_as_trained(trained, job);
+  auto dataset = alone ? open_samples(trained, job, named, /*labelled=*/true, disk)
+                       : open_as_trained(trained, with_file_beside(trained, job, disk));
   const data::Part served = alone ? data::Part::test : part;
   if (dataset->size(served) == 0)
     throw Error("the " + data::to_string(part) + " part of the job's data is empty",

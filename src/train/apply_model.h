@@ -17,6 +17,10 @@ struct AppliedModel {
 AppliedModel apply_model(const Trained& trained, const spec::Job& job, std::unique_ptr<data::Dataset> dataset,
                          Disk& disk);
 
+// Samples of a source of its own, made ready as those the model was trained on.
+std::unique_ptr<data::Dataset> open_samples(const Trained& trained, const spec::Job& job,
+                                            const spec::DataSource& source, bool labelled, Disk& disk);
+
 // The data the model remembers, or that of the job.
 data::DataInfo training_data(const Trained& trained, const spec::Job& job);
 

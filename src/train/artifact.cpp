@@ -29,10 +29,10 @@ void write_artifact(const TrainingState& state, const spec::Job& job, const std:
   const std::string directory = run_directory + "/model";
   disk.make_directories(directory);
   write_model(state, directory + "/model.safetensors", {{"format", "pt"}}, disk);
-  if (job.model.name == "program") {  // back in the format it came in
+  if (const std::string own = model::own_file_name(job.model.name); !own.empty()) {  // back in the format it came in
     std::vector<model::NamedTensor> values = state.ema.empty() ? state.parameters : state.ema;
     values.insert(values.end(), state.buffers.begin(), state.buffers.end());
-    model::save_program(job.model.file, values, directory + "/model.pt2");
+    model::save_own_file(job.model, values, directory + "/" + own);
   }
   const nlohmann::json about = {{"format", 1},
                                 {"job", resolved_yaml},

@@ -63,7 +63,7 @@ Engine::Engine(const EngineOptions& options)
                                                                           : torch::MemoryFormat::Contiguous),
       batch_sizes_(options.job.trainer, info_.train_size, info_.tokens_per_sample),
       lanes_(static_cast<int>(*options.job.trainer.lanes)),
-      loss_(options.job.loss.name, options.job.loss, info_),
+      loss_(options.job, info_),
       training_metrics_(options.job.loss.name, info_, false),
       evaluation_metrics_(options.job.loss.name, info_, true) {
   const spec::Job& job = options_.job;
@@ -81,10 +81,13 @@ Engine::Engine(const EngineOptions& options)
   }
   for (size_t p = 0; p < state_.parameters.size(); ++p) {
     const torch::Tensor& parameter = state_.parameters[p].tensor;
-    gradients_.push_back(torch::zeros_like(parameter));
+    // What is frozen has neither: no gradient ever comes, so there is nothing to add, to keep or to save.
+    const bool trained = replica_parameters_[0][p].tensor.requires_grad();
+    const torch::Tensor room = trained ? parameter : torch::empty({0}, parameter.options());
+    gradients_.push_back(torch::zeros_like(room));
     for (const std::string& name : optimizer_state_names(job.optimizer))
-      state_.optimizer[name].push_back(torch::zeros_like(parameter));
-    if (replica_parameters_[0][p].tensor.requires_grad()) trained_.push_back(p);
+      state_.optimizer[name].push_back(torch::zeros_like(room));
+    if (trained) trained_.push_back(p);
     const bool shadow = low_precision_ && replicas_[0]->wants_shadow(p);
     shadows_.push_back(shadow ? torch::empty_like(parameter, torch::kBFloat16) : torch::Tensor());
   }
@@ -97,7 +100,9 @@ Engine::~Engine() = default;
 
 void Engine::state_replaced() {
   const torch::NoGradGuard no_grad;
-  for (const Block& block : blocks_.blocks) refresh_shadow(block);
+  for (size_t p = 0; p < shadows_.size(); ++p) {
+    if (shadows_[p].defined()) shadows_[p].copy_(state_.parameters[p].tensor);
+  }
   bind_replicas(false);
   forget_expected();
 }

@@ -1,6 +1,8 @@
 // Parameters with a rate of their own, or none: model.freeze and optimizer.lr_scale.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "base/error.h"
 #include "train/state.h"
 #include "train/synthetic.h"
@@ -92,6 +94,59 @@ TEST(ParametersByName, APatternThatFitsNothingIsRefusedAndSaysWhatThereIs) {
   job.model.freeze.clear();
   job.optimizer.lr_scale = {"encoder.*=0.1"};
   EXPECT_THROW(after(job, 0), Error);
+}
+
+// No memory of its own, and a state that is what it would be with zeros in it.
+TEST_P(Parameters, FrozenOnesHaveNoStateOfTheirOwn) {
+  spec::Job job = job_of(GetParam());
+  job.model.freeze = {"hidden.0.*"};
+  job.trainer.ema_decay = 0.9;
+  TestEngine test(job, data());
+  for (int i = 0; i < 3; ++i) test.engine.step(job.optimizer.lr, true);
+  TrainingState& state = test.engine.state();
+  TrainingState full = state;
+  for (auto& [name, tensors] : full.optimizer) {
+    for (size_t p = 0; p < tensors.size(); ++p) {
+      const bool frozen = state.parameters[p].name.starts_with("hidden.0.");
+      EXPECT_EQ(tensors[p].numel(), frozen ? 0 : state.parameters[p].tensor.numel()) << state.parameters[p].name;
+      if (frozen) tensors[p] = torch::zeros_like(state.parameters[p].tensor);
+    }
+  }
+  EXPECT_EQ(digest(state), digest(full));
+  // Both are read back: as it is written now, and as it was written when zeros were.
+  const auto loaded = [](const checkpoint::OwnedSnapshot& taken) {
+    checkpoint::Loaded loaded;
+    loaded.state_json = taken.state_json;
+    for (const auto& [part, tensors] : taken.parts) {
+      loaded.parts[part];
+      for (const auto& [entry, bytes] : tensors) {
+        Array array(entry.dtype, entry.shape);
+        std::memcpy(array.bytes.data(), bytes.data(), bytes.size());
+        loaded.parts[part].tensors[entry.name] = std::move(array);
+      }
+    }
+    return loaded;
+  };
+  const checkpoint::OwnedSnapshot now = snapshot(state, {}), before = snapshot(full, {});
+  EXPECT_LT(now.parts.at("optimizer").size(), before.parts.at("optimizer").size());
+  for (const auto* taken : {&now, &before}) {
+    TestEngine other(job, data());
+    StateFacts facts;
+    restore(other.engine.state(), facts, loaded(*taken));
+    EXPECT_EQ(digest(other.engine.state()), digest(state));
+  }
+}
+
+// Under bfloat16 a frozen weight's low-precision image is made too, though no update ever refreshes it.
+TEST(FrozenParameters, HaveAShadow) {
+  spec::Job job = job_of("sgd");
+  job.trainer.precision = "bf16";
+  job.model.freeze = {"hidden.0.*"};
+  TestEngine test(job, data());
+  const auto& mine = test.engine.state().parameters[0];
+  const torch::Tensor used = test.engine.replica(0).parameters()[0].tensor;
+  EXPECT_EQ(used.scalar_type(), torch::kBFloat16);
+  EXPECT_TRUE(torch::equal(used, mine.tensor.to(torch::kBFloat16)));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ std::string resolve_loss(const spec::Job& job, const data::DataInfo& data, std::
     reason = regression ? "the target is a number" : "the target is a class";
     return regression ? "mse" : "cross_entropy";
   }
-  if (job.loss.name == "program") return "program";
+  if (job.loss.name == "program" || job.loss.name == "library") return job.loss.name;
   const bool for_numbers = job.loss.name == "mse" || job.loss.name == "l1";
   if (for_numbers && !regression) {
     throw Error("loss '" + job.loss.name + "' needs a numeric target, but the task is classification",
@@ -46,22 +46,24 @@ int64_t outputs_for(const std::string& loss, const data::DataInfo& data) {
   return loss == "bce" && data.classes == 2 ? 1 : data.classes;
 }
 
-Loss::Loss(std::string name, const spec::LossOptions& options, const data::DataInfo& data)
-    : name_(std::move(name)),
-      label_smoothing_(options.label_smoothing),
-      is_mean_(options.reduction == "mean"),
-      over_targets_(options.over == "targets"),
-      ignore_index_(options.ignore_index),
+Loss::Loss(const spec::Job& job, const data::DataInfo& data)
+    : name_(job.loss.name),
+      label_smoothing_(job.loss.label_smoothing),
+      is_mean_(job.loss.reduction == "mean"),
+      over_targets_(job.loss.over == "targets"),
+      ignore_index_(job.loss.ignore_index),
       target_mean_(data.target_mean),
       target_std_(data.target_std),
       classes_(data.classes) {
-  if (options.class_weights.empty()) return;
-  if (static_cast<int64_t>(options.class_weights.size()) != data.classes) {
-    throw Error("loss.class_weights has " + std::to_string(options.class_weights.size()) + " numbers for " +
+  if (name_ == "library") own_ = model::library_loss(job);
+  const std::vector<double>& weights = job.loss.class_weights;
+  if (weights.empty()) return;
+  if (static_cast<int64_t>(weights.size()) != data.classes) {
+    throw Error("loss.class_weights has " + std::to_string(weights.size()) + " numbers for " +
                     std::to_string(data.classes) + " classes",
                 "give one weight a class, in the order of the classes");
   }
-  class_weights_ = torch::tensor(options.class_weights, torch::kFloat32);
+  class_weights_ = torch::tensor(weights, torch::kFloat32);
 }
 
 torch::Tensor Loss::sum_of(const torch::Tensor& outputs, const torch::Tensor& targets, int64_t reduction) const {
@@ -93,8 +95,14 @@ Loss::Value Loss::of_program(const torch::Tensor& output, const torch::Tensor& t
   return {is_mean_ ? value * static_cast<double>(weight) : value, static_cast<double>(weight)};
 }
 
+Loss::Value Loss::of_library(const torch::Tensor& outputs, const torch::Tensor& targets) const {
+  auto [sum, weight] = own_(outputs, targets);
+  return {sum.to(torch::kFloat32), weight};
+}
+
 Loss::Value Loss::operator()(const torch::Tensor& outputs, const torch::Tensor& targets) const {
   if (name_ == "program") return of_program(outputs, targets);
+  if (own_) return of_library(outputs, targets);
   double weight = static_cast<double>(name_ == "bce" ? outputs.numel() : targets.numel());
   if (class_weights_.defined() && name_ == "cross_entropy") {
     weight = class_weights_.to(torch::kFloat64).index_select(0, targets.flatten().cpu()).sum().item<double>();
@@ -105,6 +113,12 @@ Loss::Value Loss::operator()(const torch::Tensor& outputs, const torch::Tensor& 
 torch::Tensor Loss::per_sample(const torch::Tensor& outputs, const torch::Tensor& targets) const {
   const torch::NoGradGuard no_grad;
   if (name_ == "program") return outputs.reshape({1}).expand({targets.size(0)});  // one of them, who knows which
+  if (own_) {
+    std::vector<torch::Tensor> each;
+    for (int64_t i = 0; i < targets.size(0); ++i)
+      each.push_back(of_library(outputs.slice(0, i, i + 1), targets.slice(0, i, i + 1)).sum);
+    return torch::stack(each);
+  }
   return sum_of(outputs, targets, kNone).reshape({targets.size(0), -1}).sum(1);
 }
 

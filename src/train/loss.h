@@ -17,8 +17,8 @@ int64_t outputs_for(const std::string& loss, const data::DataInfo& data);
 
 class Loss {
  public:
-  // `name` is resolved. Class weights are copied to the device the outputs are on.
-  Loss(std::string name, const spec::LossOptions& options, const data::DataInfo& data);
+  // job.loss.name is resolved. Class weights are copied to the device the outputs are on.
+  Loss(const spec::Job& job, const data::DataInfo& data);
 
   struct Value {
     torch::Tensor sum;  // scalar, differentiable
@@ -35,6 +35,7 @@ class Loss {
 
  private:
   Value of_program(const torch::Tensor& output, const torch::Tensor& targets) const;
+  Value of_library(const torch::Tensor& outputs, const torch::Tensor& targets) const;
   torch::Tensor sum_of(const torch::Tensor& outputs, const torch::Tensor& targets, int64_t reduction) const;
 
   std::string name_;
@@ -44,6 +45,7 @@ class Loss {
   torch::Tensor class_weights_;  // undefined: none
   double target_mean_, target_std_;
   int64_t classes_;
+  model::LossFunction own_;  // of a library
 };
 
 // Metrics of evaluation (and the cheap ones of training) as counts and sums that merge exactly.

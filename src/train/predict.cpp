@@ -25,8 +25,7 @@ Predictions predict(const Trained& trained, const spec::Job& job, const std::str
   const data::DataInfo known = training_data(trained, job);
   spec::DataSource source;
   (known.format == "idx" || known.format == "npy" ? source.images : source.path) = path;
-  AppliedModel applied =
-      apply_model(trained, job, data::open_inputs(job.data, known, source, /*labelled=*/false), disk);
+  AppliedModel applied = apply_model(trained, job, open_samples(trained, job, source, /*labelled=*/false, disk), disk);
   const data::DataInfo& info = applied.dataset->info();
   const bool numbers = info.task == data::Task::regression, sigmoid = applied.job.loss.name == "bce";
   const auto count = static_cast<size_t>(applied.dataset->size(data::Part::test));

@@ -133,6 +133,8 @@ Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine
   std::string reason;
   resolved.job.loss.name = resolve_loss(job, data, reason);
   if (!reason.empty()) resolved.reasons["loss.name"] = reason;
+  if (job.loss.name == "library" && job.loss.library.empty()) resolved.job.loss.library = job.model.file;
+  if (data.format == "library" && job.data.library.empty()) resolved.job.data.library = job.model.file;
   resolve_trainer(resolved, machine);
   resolve_monitors(resolved, data.val_size > 0);
   if (job.objective) require_metric(job.objective->metric, "objective", resolved.job, data);
@@ -154,6 +156,10 @@ Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine
   resolved.reasons["trainer.lanes"] = "one a core, wherever it runs; never changes the result";
   resolved.reasons["data.prefetch.threads"] = "one a core, wherever it runs; never changes the result";
   return resolved;
+}
+
+std::unique_ptr<data::Dataset> open_data(const spec::Job& job) {
+  return job.data.format == "library" ? model::open_library_data(job) : data::open_dataset(job.data, job.trainer.seed);
 }
 
 bool monitor_lower_is_better(const std::string& mode, const std::string& metric) {

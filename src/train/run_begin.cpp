@@ -23,7 +23,7 @@ void Run::open() {
     if (!lock) throw Error(lock.error(), "wait for it to end, stop it, or use another --run-dir");
     lock_ = std::move(*lock);
   }
-  data_ = data::open_dataset(options_.job.data, options_.job.trainer.seed);
+  data_ = open_data(options_.job);
   Machine machine = this_machine();
   machine.cores = std::max<int64_t>(1, machine.cores / std::max<int64_t>(1, options_.workers_here));
   resolved_ = resolve(options_.job, data_->info(), machine);
@@ -103,6 +103,8 @@ void Run::say_start() {
                   std::to_string(job.trainer.batch_size) + " in " + std::to_string(engine_->shards()) + " shards on " +
                   std::to_string(engine_->lanes().count()) + (members_ ? " lanes a worker; " : " lanes; ") +
                   job.trainer.precision + " on " + job.trainer.device);
+  for (const std::string& remark : engine_->replica(0).remarks())
+    voice_->say(report::Level::warning, "model", job.model.file + ": " + remark);
   voice_->say(report::Level::info, "run_directory", "run directory: " + options_.run_directory);
 }
 
@@ -114,8 +116,8 @@ void Run::start_state(const std::optional<checkpoint::Loaded>& loaded) {
   }
   if (loaded) return restore_from(*loaded);
   if (options_.resume) voice_->say(report::Level::info, "resume", "no checkpoint yet: starting from step 0");
-  if (options_.resume || resolved_.job.model.init_from.empty()) return;
-  const std::string said = warm_start(state(), resolved_.job.model.init_from, disk_);
+  if (options_.resume || resolved_.job.model.init_from.path.empty()) return;
+  const std::string said = warm_start(state(), resolved_.job.model.init_from, resolved_.job.model.reinit, disk_);
   engine_->state_replaced();
   voice_->say(report::Level::info, "warm_start", said);
 }

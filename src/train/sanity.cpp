@@ -13,35 +13,44 @@ using namespace sanity;
 constexpr int64_t kMostSamples = 100'000;  // looked at, of each part
 constexpr double kLookSeconds = 4;         // train and val each; only slow sources come near
 
+void says_nothing(Subject&, SanityFinding& finding) {
+  finding.verdict = Verdict::skip;
+  finding.what = "the model gives its loss alone: there is no prediction to look at";
+}
+
 struct Entry {
   const char* name;
-  Check run;
-  bool trains;  // says nothing new once the data is known to be broken
+  Check run, run_of_loss;  // the second of a model that gives its loss alone
+  bool trains;             // says nothing new once the data is known to be broken
   const char* help;
 };
 
 const Entry kChecks[] = {
-    {"data", check_data, false, "inputs and targets are finite, in range, and not all alike"},
-    {"classes", check_classes, false, "every class that is judged is also learned; none outweighs all others"},
-    {"duplicates", check_duplicates, false, "validation samples are not training samples"},
-    {"labels", check_labels, true, "inputs say something about labels, the same in train and val"},
-    {"initial_loss", check_initial_loss, true, "the untrained model's loss is that of knowing nothing"},
-    {"function", check_function, true, "the output depends on the input, and not just linearly when it should not"},
-    {"batch_leak", check_batch_leak, true, "a sample's output does not depend on its neighbours, nor on later tokens"},
-    {"eval_mode", check_eval_mode, true, "in evaluation mode the same input gives the same output"},
-    {"gradients", check_gradients, true, "every parameter gets a gradient, none dead, vanishing or exploding"},
-    {"one_batch", check_one_batch, true, "the model and its optimizer can learn one small batch by heart"},
-    {"first_steps", check_first_steps, true, "the job's own schedule does not make the loss worse"},
-    {"repeatable", check_repeatable, true, "the same steps twice, and on other numbers of lanes, give the same bits"},
+    {"data", check_data, check_data, false, "inputs and targets are finite, in range, and not all alike"},
+    {"classes", check_classes, says_nothing, false,
+     "every class that is judged is also learned; none outweighs all others"},
+    {"duplicates", check_duplicates, check_duplicates, false, "validation samples are not training samples"},
+    {"labels", check_labels, says_nothing, true, "inputs say something about labels, the same in train and val"},
+    {"initial_loss", check_initial_loss, says_nothing, true, "the untrained model's loss is that of knowing nothing"},
+    {"function", check_function, check_own_function, true,
+     "the output depends on the input, and not just linearly when it should not"},
+    {"batch_leak", check_batch_leak, check_own_batch, true,
+     "a sample's output does not depend on its neighbours, nor on later tokens"},
+    {"eval_mode", check_eval_mode, check_own_eval_mode, true,
+     "in evaluation mode the same input gives the same output"},
+    {"gradients", check_gradients, check_gradients, true,
+     "every parameter gets a gradient, none dead, vanishing or exploding"},
+    {"one_batch", check_one_batch, check_own_one_batch, true,
+     "the model and its optimizer can learn one small batch by heart"},
+    {"first_steps", check_first_steps, check_first_steps, true, "the job's own schedule does not make the loss worse"},
+    {"repeatable", check_repeatable, check_repeatable, true,
+     "the same steps twice, and on other numbers of lanes, give the same bits"},
 };
 
 Subject subject_of(const SanityOptions& options, Clock& clock) {
   const data::DataInfo& info = options.dataset->info();
   const Resolved resolved = resolve(options.job, info, this_machine());
   const spec::Job& job = resolved.job;
-  if (job.loss.name == "program")
-    throw Error("sinew check looks at a model's predictions, but this model gives its loss alone (loss: program)",
-                "return the prediction and name a loss, to check the model");
   lengths_of(job, info.train_size, info.tokens_per_sample);  // refuses a job without a step
   auto make = options.make_model;
   if (!make)
@@ -53,7 +62,7 @@ Subject subject_of(const SanityOptions& options, Clock& clock) {
                   std::move(make),
                   clock,
                   clock.monotonic_seconds() + options.seconds,
-                  Loss(job.loss.name, job.loss, info),
+                  Loss(job, info),
                   {},
                   {},
                   {},
@@ -75,7 +84,7 @@ SanityFinding run_one(const Entry& entry, Subject& subject) {
     finding.what = "no time left";
   } else {
     try {
-      entry.run(subject, finding);
+      (subject.gives_its_loss() ? entry.run_of_loss : entry.run)(subject, finding);
     } catch (const std::exception& error) {
       const std::string text = error.what();
       finding.what = "could not be run: " + text.substr(0, text.find('\n'));

@@ -85,6 +85,7 @@ struct Subject {
   double now() const { return clock.monotonic_seconds(); }
   // When a trial of at most this many seconds must end.
   double until(double seconds) const { return std::min(deadline, now() + seconds); }
+  bool gives_its_loss() const { return loss.name() == "program"; }  // and no prediction
   bool reads_tokens() const { return info().input_dtype == DType::i64; }
   // Samples of a part as they are, never augmented.
   data::Batch load(data::Part part, std::span<const int64_t> samples) const;
@@ -134,6 +135,12 @@ void check_one_batch(Subject&, SanityFinding&);
 void check_first_steps(Subject&, SanityFinding&);
 void check_gradients(Subject&, SanityFinding&);
 void check_repeatable(Subject&, SanityFinding&);
+// Of a model that gives its loss alone.
+void check_own_function(Subject&, SanityFinding&);
+void check_own_batch(Subject&, SanityFinding&);
+void check_own_eval_mode(Subject&, SanityFinding&);
+void check_own_one_batch(Subject&, SanityFinding&);
+double own_loss(const Subject& subject, const data::Batch& batch);  // of the untrained model, a mean
 
 inline void judge(SanityFinding& finding, Verdict verdict, std::string cause, std::string likely, std::string hint) {
   finding.verdict = verdict;

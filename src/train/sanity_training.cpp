@@ -78,7 +78,8 @@ void judge_sizes(const Subject& subject, const FirstSteps& steps, const std::vec
   size_t smallest = 0, largest = 0;
   bool any = false;
   for (size_t p = 0; p < parameters.size(); ++p) {
-    if (parameters[p].tensor.dim() < 2) continue;  // a bias before a norm rightly gets next to nothing
+    // A bias before a norm rightly gets next to nothing, and what is frozen nothing at all.
+    if (parameters[p].tensor.dim() < 2 || !parameters[p].tensor.requires_grad()) continue;
     const double size = rms(steps, parameters, p);
     sizes.push_back(size);
     if (!any || size < rms(steps, parameters, smallest)) smallest = p;
@@ -109,6 +110,12 @@ void judge_sizes(const Subject& subject, const FirstSteps& steps, const std::vec
     judge(finding, Verdict::fail, "dead_activation", "their activation is zero for every sample",
           "use smaller biases or normalised inputs, or model.activation=gelu");
   }
+}
+
+bool frozen_on_purpose(const spec::ModelOptions& model, const std::string& name) {
+  if (model.name == "program" || model.name == "torchscript") return true;  // their files say so
+  return std::ranges::any_of(model.freeze,
+                             [&](const std::string& pattern) { return spec::fits_pattern(pattern, name); });
 }
 
 }  // namespace
@@ -146,7 +153,8 @@ void check_gradients(Subject& subject, SanityFinding& finding) {
   std::vector<model::NamedTensor> parameters = model->parameters();
   std::vector<std::string> frozen;
   for (const auto& parameter : parameters) {
-    if (!parameter.tensor.requires_grad()) frozen.push_back(parameter.name);
+    if (!parameter.tensor.requires_grad() && !frozen_on_purpose(subject.job.model, parameter.name))
+      frozen.push_back(parameter.name);
   }
   if (!frozen.empty()) {
     finding.what = say("%zu of %zu parameters are frozen: ", frozen.size(), parameters.size()) + listed(frozen);
@@ -162,7 +170,9 @@ void check_gradients(Subject& subject, SanityFinding& finding) {
     return;
   }
   if (unreached(steps, parameters, finding)) return;
-  finding.what = say("all %zu parameters get one", parameters.size());
+  const auto still = std::ranges::count_if(parameters, [](const auto& p) { return !p.tensor.requires_grad(); });
+  finding.what = still == 0 ? say("all %zu parameters get one", parameters.size())
+                            : say("all of %zu parameters get one but the %td frozen", parameters.size(), still);
   judge_sizes(subject, steps, parameters, finding);
 }
 
@@ -186,7 +196,8 @@ void check_first_steps(Subject& subject, SanityFinding& finding) {
                      static_cast<double>(tail);
   const double start = steps.losses[0];
   finding.what = say("loss %.4g -> %.4g in %zu steps of %lld", start, end, n, static_cast<long long>(steps.planned));
-  if (end > kWorse * std::max(start, steps.knows_nothing) + kWorseSlack) {
+  const double begin = std::max(start, steps.knows_nothing);  // below 0 a loss of the model's own
+  if (end > begin + (kWorse - 1) * std::abs(begin) + kWorseSlack) {
     judge(finding, Verdict::fail, "learning_rate_too_large",
           say("a learning rate of %.1g throws the weights about", subject.job.optimizer.lr),
           say("optimizer.lr=%.1g, or a longer scheduler.warmup", subject.job.optimizer.lr / 10));

@@ -24,13 +24,6 @@ constexpr TypePair kTypes[] = {
     {DType::f64, torch::kFloat64},
 };
 
-DType dtype_of(const torch::Tensor& tensor) {
-  for (const TypePair& pair : kTypes) {
-    if (pair.theirs == tensor.scalar_type()) return pair.ours;
-  }
-  throw Error(std::string("a tensor of type ") + toString(tensor.scalar_type()) + " can not be saved");
-}
-
 torch::ScalarType type_of(DType dtype) {
   for (const TypePair& pair : kTypes) {
     if (pair.ours == dtype) return pair.theirs;
@@ -49,6 +42,21 @@ void digest_tensor(const torch::Tensor& tensor, std::vector<Digest>& parts) {
   const auto* data = static_cast<const std::byte*>(values.const_data_ptr());
   for (size_t first = 0; first < bytes; first += block) {
     parts.push_back(digest_of(std::span(data + first, std::min(block, bytes - first))));
+  }
+}
+
+// What is frozen has no optimizer state of its own (Engine) and counts as the zeros that it would be.
+bool has_state(const torch::Tensor& of_optimizer, const torch::Tensor& parameter) {
+  return of_optimizer.numel() == parameter.numel();
+}
+
+void digest_zeros(size_t bytes, std::vector<Digest>& parts) {
+  const size_t block = static_cast<size_t>(kBlockElements) * 64;
+  static const std::vector<std::byte> zeros(block);
+  static const Digest whole = digest_of(std::span(zeros));
+  for (size_t first = 0; first < bytes; first += block) {
+    const size_t size = std::min(block, bytes - first);
+    parts.push_back(size == block ? whole : digest_of(std::span(zeros).first(size)));
   }
 }
 
@@ -80,11 +88,6 @@ void push(std::vector<std::pair<checkpoint::TensorEntry, Buffer>>& part, const s
   part.emplace_back(std::move(entry), std::move(bytes));
 }
 
-torch::Tensor tensor_of(const Array& array) {
-  return torch::from_blob(const_cast<std::byte*>(array.bytes.data()), at::IntArrayRef(array.shape),
-                          torch::TensorOptions().dtype(type_of(array.dtype)));
-}
-
 std::string shape_text(at::IntArrayRef sizes) {
   std::string text = "[";
   for (const int64_t size : sizes) text += (text.size() > 1 ? "," : "") + std::to_string(size);
@@ -98,14 +101,14 @@ struct Loader {
   std::vector<std::string> problems;
   size_t used = 0;
 
-  void load(const std::string& name, const torch::Tensor& into, bool required = true) {
+  void load(const std::string& name, const torch::Tensor& into) {
     const auto found = file.tensors.find(name);
     if (found == file.tensors.end()) {
-      if (required) problems.push_back("missing " + name + " " + shape_text(into.sizes()));
+      problems.push_back("missing " + name + " " + shape_text(into.sizes()));
       return;
     }
     ++used;
-    const torch::Tensor values = tensor_of(found->second);
+    const torch::Tensor values = view_of(found->second);
     if (values.sizes() != into.sizes() || values.scalar_type() != into.scalar_type()) {
       problems.push_back(name + " is " + toString(values.scalar_type()) + shape_text(values.sizes()) +
                          ", the model has " + toString(into.scalar_type()) + shape_text(into.sizes()));
@@ -115,8 +118,11 @@ struct Loader {
     into.copy_(values);
   }
 
-  void finish(bool nothing_unused) {
-    if (nothing_unused && problems.empty() && used != file.tensors.size()) {
+  // Earlier versions wrote it.
+  void pass_over(const std::string& name) { used += file.tensors.contains(name) ? 1 : 0; }
+
+  void finish() {
+    if (problems.empty() && used != file.tensors.size()) {
       problems.push_back(std::to_string(file.tensors.size() - used) + " tensors the model does not have");
     }
     if (problems.empty()) return;
@@ -142,6 +148,18 @@ ControlLog control_of(const json& list) {
 
 }  // namespace
 
+DType dtype_of(const torch::Tensor& tensor) {
+  for (const TypePair& pair : kTypes) {
+    if (pair.theirs == tensor.scalar_type()) return pair.ours;
+  }
+  throw Error(std::string("a tensor of type ") + toString(tensor.scalar_type()) + " can not be saved");
+}
+
+torch::Tensor view_of(const Array& array) {
+  return torch::from_blob(const_cast<std::byte*>(array.bytes.data()), at::IntArrayRef(array.shape),
+                          torch::TensorOptions().dtype(type_of(array.dtype)));
+}
+
 TrainingState initial_state(const spec::Job& job, model::Model& model, torch::MemoryFormat format) {
   TrainingState state;
   state.seed = job.trainer.seed;
@@ -164,7 +182,10 @@ Digest digest(const TrainingState& state) {
     for (const auto& item : *list) digest_tensor(item.tensor, parts);
   }
   for (const auto& [name, tensors] : state.optimizer) {
-    for (const torch::Tensor& tensor : tensors) digest_tensor(tensor, parts);
+    for (size_t p = 0; p < tensors.size(); ++p) {
+      const torch::Tensor& parameter = state.parameters[p].tensor;
+      has_state(tensors[p], parameter) ? digest_tensor(tensors[p], parts) : digest_zeros(parameter.nbytes(), parts);
+    }
   }
   return digest_of(parts);
 }
@@ -177,8 +198,11 @@ checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts&
   for (const auto& item : state.buffers) push(result.parts["model"], item.name, item.tensor);
   for (const auto& item : state.ema) push(result.parts["ema"], item.name, item.tensor);
   for (const auto& [name, tensors] : state.optimizer) {
-    for (size_t p = 0; p < tensors.size(); ++p)
-      push(result.parts["optimizer"], name + "." + state.parameters[p].name, tensors[p]);
+    result.parts["optimizer"];  // there, though all may be frozen
+    for (size_t p = 0; p < tensors.size(); ++p) {
+      if (has_state(tensors[p], state.parameters[p].tensor))
+        push(result.parts["optimizer"], name + "." + state.parameters[p].name, tensors[p]);
+    }
   }
   json evaluation = {{"best_step", state.evaluation.best_step.value},
                      {"without_improvement", state.evaluation.without_improvement},
@@ -251,42 +275,25 @@ void restore(TrainingState& state, StateFacts& facts, const checkpoint::Loaded& 
   Loader model{part_of(loaded, "model"), loaded.directory + "/model.safetensors", {}, 0};
   for (const auto& item : state.parameters) model.load(item.name, item.tensor);
   for (const auto& item : state.buffers) model.load(item.name, item.tensor);
-  model.finish(true);
+  model.finish();
   if (!state.ema.empty()) {
     Loader ema{part_of(loaded, "ema"), loaded.directory + "/ema.safetensors", {}, 0};
     for (const auto& item : state.ema) ema.load(item.name, item.tensor);
-    ema.finish(true);
+    ema.finish();
   }
   if (state.optimizer.empty()) return;
   Loader optimizer{part_of(loaded, "optimizer"), loaded.directory + "/optimizer.safetensors", {}, 0};
   for (const auto& [name, tensors] : state.optimizer) {
-    for (size_t p = 0; p < tensors.size(); ++p) optimizer.load(name + "." + state.parameters[p].name, tensors[p]);
-  }
-  optimizer.finish(true);
-}
-
-std::string warm_start(TrainingState& state, const std::string& path, Disk& disk) {
-  std::string file = path;
-  if (!path.ends_with(".safetensors")) {
-    std::string directory = path;
-    for (const std::string& inner : {std::string("/checkpoints"), std::string("")}) {
-      if (!disk.exists(path + inner)) continue;
-      const checkpoint::Newest newest = checkpoint::load_newest(disk, path + inner);
-      if (newest.loaded) directory = newest.loaded->directory;
-      if (newest.loaded) break;
+    for (size_t p = 0; p < tensors.size(); ++p) {
+      const std::string& parameter = state.parameters[p].name;
+      if (has_state(tensors[p], state.parameters[p].tensor)) {
+        optimizer.load(name + "." + parameter, tensors[p]);
+      } else {
+        optimizer.pass_over(name + "." + parameter);
+      }
     }
-    // Averaged weights are the better ones to start from where there are any.
-    file = directory + (disk.exists(directory + "/ema.safetensors") ? "/ema.safetensors" : "/model.safetensors");
   }
-  const auto read = checkpoint::read_safetensors(disk, file);
-  if (!read)
-    throw Error("model.init_from: " + read.error(), "give a checkpoint, a run directory or a .safetensors file");
-  Loader loader{*read, file, {}, 0};
-  for (const auto& item : state.parameters) loader.load(item.name, item.tensor);
-  for (const auto& item : state.buffers) loader.load(item.name, item.tensor, /*required=*/false);
-  loader.finish(true);
-  for (size_t p = 0; p < state.ema.size(); ++p) state.ema[p].tensor.copy_(state.parameters[p].tensor);
-  return "weights taken from " + file;
+  optimizer.finish();
 }
 
 void write_model(const TrainingState& state, const std::string& path, const checkpoint::Metadata& metadata,

@@ -15,6 +15,9 @@ struct StateFacts {
   double seconds = 0;                 // the run has trained so long, over all its attempts
 };
 
+DType dtype_of(const torch::Tensor& tensor);  // throws Error for types no file can hold
+torch::Tensor view_of(const Array& array);    // the same memory
+
 // A zero state of the right shapes: parameters and buffers as the model was initialised.
 TrainingState initial_state(const spec::Job& job, model::Model& model, torch::MemoryFormat format);
 
@@ -26,8 +29,10 @@ checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts&
 void restore(TrainingState& state, StateFacts& facts, const checkpoint::Loaded& loaded);
 
 // Parameters (and buffers where both have them) of a checkpoint, run or safetensors file into a fresh state: a warm
-// start takes the weights and nothing else. Strict about names and shapes. Returns a sentence for the log.
-std::string warm_start(TrainingState& state, const std::string& path, Disk& disk);
+// start takes the weights and nothing else. Names as `from.map` says; those that `reinit` fits stay as they are. Throws
+// Error with every name that is missing, not wanted or of another shape. Returns sentences for the log.
+std::string warm_start(TrainingState& state, const spec::WeightSource& from, const std::vector<std::string>& reinit,
+                       Disk& disk);
 
 // The serving artifact: weights (averaged ones under EMA) and buffers in one safetensors file.
 void write_model(const TrainingState& state, const std::string& path, const checkpoint::Metadata& metadata, Disk& disk);

@@ -135,7 +135,7 @@ struct TrainingState {
   std::vector<model::NamedTensor> parameters;  // float32
   std::vector<model::NamedTensor> buffers;
   std::vector<model::NamedTensor> ema;                          // empty without EMA; else one a parameter
-  std::map<std::string, std::vector<torch::Tensor>> optimizer;  // "exp_avg" -> one a parameter
+  std::map<std::string, std::vector<torch::Tensor>> optimizer;  // "exp_avg" -> one a parameter; frozen: empty
   std::vector<int64_t> optimizer_steps;                         // updates of each parameter
   ControlLog control;
   EvaluationState evaluation;
@@ -204,6 +204,13 @@ struct RunResult {
 
 // Trains from the job to the end, a stop or an error. Throws Error for what the user can fix.
 RunResult run(const RunOptions& options, Disk& disk, Clock& clock);
+
+// The model of a job as it is built for its data: what it takes and gives, every parameter and buffer. Throws Error where
+// it can not be built.
+model::FileReport inspect_job(const spec::Job& job);
+
+// The data set of a job, whatever it comes from.
+std::unique_ptr<data::Dataset> open_data(const spec::Job& job);
 
 // ---- using a trained model -----------------------------------------------------------------------------------------
 

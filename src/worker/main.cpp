@@ -76,7 +76,7 @@ int run_check(const std::vector<std::string>& words) {
     }
   }
   options.job = worker::read_job_file(words.at(0), overrides);
-  const auto data = data::open_dataset(options.job.data, options.job.trainer.seed);
+  const auto data = train::open_data(options.job);
   options.dataset = data.get();
   if (!json) {
     std::printf("%s: %s on %lld training samples\n", options.job.name.c_str(), options.job.model.name.c_str(),
@@ -93,14 +93,6 @@ int run_check(const std::vector<std::string>& words) {
   return train::all_sane(findings) ? 0 : 4;
 }
 
-// sinew-worker inspect FILE: the part of `sinew inspect` that only libtorch can answer.
-int run_inspect(const Words& words) {
-  const std::vector<std::string> problems = model::program_problems(words.at(0));
-  for (const std::string& problem : problems) std::printf("problem     %s\n", problem.c_str());
-  std::printf("%s\n", problems.empty() ? "it can be trained here" : "it can not be trained here");
-  return problems.empty() ? 0 : 4;
-}
-
 struct Task {
   const char* name;
   size_t words;  // at least so many must follow
@@ -109,7 +101,7 @@ struct Task {
 constexpr Task kTasks[] = {
     {"train", 2, worker::run_train},
     {"eval", 2, worker::run_eval},
-    {"inspect", 1, run_inspect},
+    {"inspect", 1, worker::run_inspect},
     {"predict", 4, worker::run_predict},
 };
 

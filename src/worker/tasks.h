@@ -20,6 +20,7 @@ extern std::atomic<int> stop_signals, checkpoint_signals;
 
 int run_train(const Words& words);    // JOB RUN_DIR [--resume] [--ledger] [--json] [--group] [key=value ...]
 int run_eval(const Words& words);     // WHAT PART [--json] [data.key=value ...]
+int run_inspect(const Words& words);  // FILE; of a job file [key=value ...] too
 int run_predict(const Words& words);  // WHAT DATA OUT FORMAT [data.key=value ...]; OUT "-": standard output
 
 }  // namespace sinew::worker

@@ -50,6 +50,13 @@ class Source(unittest.TestCase):
         self.assertEqual(found, [])
 
 
+class Version(unittest.TestCase):
+    def test_it_is_one_everywhere(self):
+        version = re.search(r"project\(sinew VERSION ([0-9.]+)", text_of("CMakeLists.txt")).group(1)
+        self.assertIn(f'#define SINEW_VERSION "{version}"', text_of("include/sinew/library.h"))
+        self.assertIn(f'{{"sinew", "{version}"}}', text_of("src/train/resolve.cpp"))
+
+
 class Packages(unittest.TestCase):
     def packages(self, text, name):
         return set(re.search(rf"^{name}=\(([^)]*)\)", text, re.MULTILINE).group(1).split())

@@ -1,0 +1,122 @@
+// The model and the loss of a library.
+#include <algorithm>
+
+#include "base/error.h"
+#include "model/library.h"
+#include "model/makers.h"
+#include "model/module_model.h"
+#include "program/program.h"
+
+namespace sinew::model {
+namespace {
+
+class LibraryModel final : public Model {
+ public:
+  LibraryModel(library::Model model, std::string identity) : model_(std::move(model)), identity_(std::move(identity)) {
+    for (const auto& item : model_.module->named_parameters()) {
+      const bool tied = std::ranges::any_of(
+          parameters_, [&](const NamedTensor& known) { return known.tensor.is_same(item.value()); });
+      if (!tied) parameters_.push_back({item.key(), item.value()});
+    }
+    for (const auto& item : model_.module->named_buffers()) buffers_.push_back({item.key(), item.value()});
+    shadows_ = shadows_of(*model_.module, parameters_);
+  }
+
+  torch::Tensor forward(const torch::Tensor& input, const torch::Tensor&) override { return model_.forward(input); }
+  void set_training(bool on) override { model_.module->train(on); }
+  std::vector<NamedTensor> parameters() override { return parameters_; }
+  std::vector<NamedTensor> buffers() override { return buffers_; }
+  void share(size_t index, const torch::Tensor& memory) override {
+    torch::Tensor& parameter = parameters_.at(index).tensor;
+    parameter.mutable_grad() = torch::Tensor();
+    parameter.set_data(memory);
+  }
+  bool wants_shadow(size_t index) override { return shadows_.at(index); }
+  std::string identity() const override { return identity_; }
+
+ private:
+  library::Model model_;
+  std::string identity_;
+  std::vector<NamedTensor> parameters_, buffers_;
+  std::vector<bool> shadows_;
+};
+
+library::About about(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs) {
+  library::About about;
+  about.input_shape = data.input_shape;
+  about.tokens = data.input_dtype == DType::i64;
+  about.outputs = outputs;
+  about.classes = data.classes;
+  about.input_names = data.input_names;
+  about.options = options_of(options.options);
+  return about;
+}
+
+// Evaluation must be a function of the input, and its answer of the loss's shape. The model is not touched.
+void try_out(LibraryModel& model, const std::string& path, const data::DataInfo& data, int64_t outputs) {
+  constexpr int64_t kSamples = 3;
+  const torch::NoGradGuard no_grad;
+  const RandomScope scope(random_key({7}));
+  model.set_training(false);
+  const torch::Tensor input = made_up_input(data, kSamples);
+  const torch::Tensor first = model.forward(input, {});
+  check_made(path, first, data, outputs, kSamples);
+  if (!torch::equal(torch::nan_to_num(first), torch::nan_to_num(model.forward(input, {}))))
+    throw Error(path + ": evaluation gives another answer each time", "torch::dropout(x, p, is_training())");
+  model.set_training(true);
+}
+
+[[noreturn]] void offers_no(const std::string& path, const char* what) {
+  throw Error(path + " offers no " + what, std::string("SINEW_LIBRARY(library) { library.") + what + " = ...; }");
+}
+
+}  // namespace
+
+std::unique_ptr<Model> make_library(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs) {
+  const OpenLibrary& opened = open_library(options.file);
+  if (!opened.offers.model) offers_no(options.file, "model");
+  library::Model made = opened.offers.model(about(options, data, outputs));
+  if (!made.module || !made.forward)
+    throw Error(options.file + ": its model has no module, or no forward", "sinew::library::model<Net>() makes one");
+  auto model = std::make_unique<LibraryModel>(std::move(made), opened.digest);
+  for (const auto& [name, tensor] : model->parameters()) {
+    if (tensor.scalar_type() != torch::kFloat32)
+      throw Error(options.file + ": parameter " + name + " is " + toString(tensor.scalar_type()) +
+                      ", but parameters are trained in float32",
+                  "trainer.precision: bf16 computes in bfloat16");
+  }
+  if (model->parameters().empty())
+    throw Error(options.file + ": its model has no parameters", "register_module and register_parameter tell of them");
+  try_out(*model, options.file, data, outputs);
+  return model;
+}
+
+LossFunction library_loss(const spec::Job& job) {
+  const std::string& path = job.loss.library.empty() ? job.model.file : job.loss.library;
+  const OpenLibrary& opened = open_library(path);
+  if (!opened.offers.loss) offers_no(path, "loss");
+  const library::LossOfBatch loss = opened.offers.loss(options_of(job.model.options));
+  return [loss, path](const torch::Tensor& outputs, const torch::Tensor& targets) {
+    library::Sum sum = loss(outputs, targets);
+    if (!sum.sum.defined() || sum.sum.numel() != 1 || !(sum.weight >= 0))
+      throw Error(path + ": its loss gave no single number with a weight of at least 0",
+                  "return {the sum over the batch, what to divide it by}");
+    return std::pair(sum.sum.reshape({}), sum.weight);
+  };
+}
+
+FileReport inspect_library(const std::string& file) {
+  FileReport report;
+  report.problems = why_not_open(program::read_library_stamp(file));
+  if (!report.problems.empty()) return report;
+  const OpenLibrary& opened = open_library(file);
+  const auto add = [&](const char* what, bool there) {
+    report.lines.push_back(std::string("offers\t") + what + "\t" + (there ? "yes" : "no"));
+  };
+  add("model", opened.offers.model != nullptr);
+  add("loss", opened.offers.loss != nullptr);
+  add("data", opened.offers.data != nullptr);
+  return report;
+}
+
+}  // namespace sinew::model

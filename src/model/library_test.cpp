@@ -1,0 +1,190 @@
+// A user's own shared object: what is asked of it before it is opened, and what it then gives. The one opened here is
+// examples/cpp-module, as this build makes it.
+#include "model/library.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/disk.h"
+#include "base/error.h"
+#include "model/model.h"
+#include "program/program.h"
+
+namespace sinew::model {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string example() {
+  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  return (here / "libexample_library.so").string();
+}
+
+class Scratch {
+ public:
+  Scratch() : path_("/tmp/sinew-library-test-" + std::to_string(::getpid())) {
+    std::filesystem::create_directories(path_);
+  }
+  ~Scratch() { std::filesystem::remove_all(path_); }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+// A copy of the example with other bytes in place of some.
+std::string changed(const Scratch& scratch, const std::string& name, const std::string& from, const std::string& to) {
+  std::string bytes = read_text(system_disk(), example());
+  const size_t at = bytes.find(from);
+  if (at == std::string::npos) throw Error("the example has no " + from);
+  bytes.replace(at, to.size(), to);
+  write_durably(system_disk(), scratch.file(name), bytes);
+  return scratch.file(name);
+}
+
+std::string refusal(const std::string& path) {
+  try {
+    open_library(path);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "opened";
+}
+
+data::DataInfo points() {
+  data::DataInfo info;
+  info.input_shape = {2};
+  info.classes = 3;
+  return info;
+}
+
+spec::Job job() {
+  install_keyed_random();
+  spec::Job job;
+  job.model.name = "library";
+  job.model.file = example();
+  job.loss.name = "library";
+  job.data.format = "library";
+  return job;
+}
+
+TEST(Library, SaysWhatItWasBuiltFor) {
+  const auto stamp = program::read_library_stamp(example());
+  EXPECT_EQ(stamp.at("interface"), std::to_string(SINEW_LIBRARY_INTERFACE));
+  EXPECT_EQ(stamp.at("torch"), TORCH_VERSION);
+  EXPECT_THAT(why_not_open(stamp), IsEmpty());
+}
+
+TEST(Library, EveryDifferenceIsSaidBeforeItIsOpened) {
+  auto stamp = program::read_library_stamp(example());
+  stamp["torch"] = "2.12.1";
+  stamp["string_abi"] = "0";
+  stamp["compiler"] = "another one";  // may differ
+  EXPECT_THAT(why_not_open(stamp), ElementsAre(HasSubstr("string_abi 0"), HasSubstr("torch 2.12.1")));
+  EXPECT_THAT(why_not_open({}), ElementsAre(HasSubstr("does not say")));
+}
+
+TEST(Library, AnotherLibtorchIsRefused) {
+  const Scratch scratch;
+  EXPECT_THAT(refusal(changed(scratch, "old.so", "\ntorch " TORCH_VERSION, "\ntorch 1.99.9")),
+              HasSubstr("built for torch 1.99.9"));
+  EXPECT_THAT(refusal(changed(scratch, "new.so", "interface 1\n", "interface 9\n")),
+              HasSubstr("built for interface 9"));
+  EXPECT_EQ(refusal(example()), "opened");
+}
+
+TEST(Library, WhatIsNoLibraryIsRefused) {
+  const Scratch scratch;
+  std::ofstream(scratch.file("text.so")) << std::string(200, 'x');
+  std::ofstream(scratch.file("short.so")) << "\x7f"
+                                             "ELF";
+  EXPECT_THAT(refusal(scratch.file("text.so")), HasSubstr("is no shared object"));
+  EXPECT_THAT(refusal(scratch.file("short.so")), HasSubstr("is no shared object"));
+  EXPECT_THAT(refusal(scratch.file("none.so")), HasSubstr("there is no"));
+}
+
+// Whatever stands in the tables of the file: a reason, never a crash.
+TEST(Library, DamagedTablesAreRefusedOrReadAsTheyAre) {
+  const Scratch scratch;
+  const std::string bytes = read_text(system_disk(), example());
+  RandomStream random(random_key({11}));
+  for (int i = 0; i < 60; ++i) {
+    std::string damaged = bytes.substr(0, i % 3 == 0 ? random.below(bytes.size()) : bytes.size());
+    for (int n = 0; n < 4 && damaged.size() > 64; ++n)
+      damaged[16 + random.below(48)] = static_cast<char>(random.bits32());
+    std::ofstream(scratch.file("damaged.so"), std::ios::binary) << damaged;
+    try {
+      program::read_library_stamp(scratch.file("damaged.so"));
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()), "");
+    }
+  }
+}
+
+TEST(Library, GivesAModel) {
+  spec::Job with = job();
+  with.model.options = {"width=8", "depth=1"};
+  const auto model = make_model(with.model, points(), 3, 1);
+  EXPECT_EQ(model->parameters()[0].name, "stem.weight");
+  EXPECT_EQ(model->parameters()[0].tensor.sizes(), (std::vector<int64_t>{8, 2}));
+  EXPECT_EQ(model->buffers().size(), 3U);
+  // Weights are a function of the seed, and replicas are equal.
+  const auto same = make_model(with.model, points(), 3, 1), other = make_model(with.model, points(), 3, 2);
+  EXPECT_TRUE(torch::equal(model->parameters()[0].tensor, same->parameters()[0].tensor));
+  EXPECT_FALSE(torch::equal(model->parameters()[0].tensor, other->parameters()[0].tensor));
+  const torch::Tensor memory = torch::zeros({8, 2});
+  same->share(0, memory);
+  same->set_training(false);
+  EXPECT_EQ(same->forward(torch::randn({4, 2}, torch::kFloat32).zero_()).sizes(), (std::vector<int64_t>{4, 3}));
+  EXPECT_FALSE(model->identity().empty());
+}
+
+TEST(Library, GivesALossAsASum) {
+  const LossFunction loss = library_loss(job());
+  const RandomScope scope(random_key({1}));
+  const torch::Tensor outputs = torch::randn({6, 3}).set_requires_grad(true);
+  const torch::Tensor targets = torch::tensor({0, 1, 2, 0, 1, 2}, torch::kInt64);
+  const auto [whole, weight] = loss(outputs, targets);
+  EXPECT_EQ(weight, 6);
+  const auto [left, n] = loss(outputs.slice(0, 0, 2), targets.slice(0, 0, 2));
+  const auto [right, m] = loss(outputs.slice(0, 2), targets.slice(0, 2));
+  EXPECT_NEAR(whole.item<double>(), (left + right).item<double>(), 1e-5);
+  EXPECT_EQ(n + m, 6);
+}
+
+TEST(Library, GivesAData) {
+  const Scratch scratch;
+  std::ofstream lines(scratch.file("points.txt"));
+  for (int i = 0; i < 600; ++i) lines << i << ' ' << -0.5 * i << ' ' << i % 3 << '\n';
+  lines.close();
+  spec::Job with = job();
+  with.data.train.path = scratch.file("points.txt");
+  with.data.split_val = 0.25;
+  const auto data = open_library_data(with);
+  EXPECT_EQ(data->info().classes, 3);
+  EXPECT_EQ(data->info().train_size + data->info().val_size, 600);
+  EXPECT_EQ(data->info().val_size, 150);
+  const std::vector<int64_t> few = {5, 0, 7};
+  const data::SampleContext calm{1, 0, false}, moved{1, 0, true}, later{1, 1, true};
+  const auto values = [&](const data::SampleContext& context) {
+    const data::Batch batch = data->load(data::Part::train, few, context);
+    return std::vector<float>(batch.input.as<float>(), batch.input.as<float>() + 6);
+  };
+  EXPECT_EQ(values(calm), values(calm));
+  EXPECT_EQ(values(moved), values(moved));
+  EXPECT_NE(values(calm), values(moved));
+  EXPECT_NE(values(moved), values(later));
+  // A sample does not depend on the others it is loaded with.
+  const data::Batch alone = data->load(data::Part::train, std::vector<int64_t>{7}, moved);
+  EXPECT_EQ(alone.input.as<float>()[0], values(moved)[4]);
+  EXPECT_THAT(data->describe(data::Part::train, 0), HasSubstr("points.txt:"));
+}
+
+}  // namespace
+}  // namespace sinew::model

@@ -1,0 +1,148 @@
+#include "model/script_model.h"
+
+#include <torch/csrc/jit/runtime/graph_executor.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "base/check.h"
+#include "base/disk.h"
+#include "base/error.h"
+#include "model/makers.h"
+#include "program/program.h"
+
+namespace sinew::model {
+namespace {
+
+// The part of libtorch's message that says something: its first lines, without the C++ stack.
+std::string first_lines(const std::exception& error) {
+  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
+  const std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
+  constexpr size_t kMost = 600;
+  return text.size() <= kMost ? text : text.substr(0, kMost) + " ...";
+}
+
+bool same_memory(const torch::Tensor& a, const torch::Tensor& b) {
+  return a.numel() > 0 && a.const_data_ptr() == b.const_data_ptr() && a.sizes() == b.sizes() &&
+         a.strides() == b.strides();
+}
+
+// The module that owns "layers.0.weight", and the name it has there.
+std::pair<torch::jit::Module, std::string> owner_of(torch::jit::Module module, const std::string& name) {
+  size_t begin = 0;
+  for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', begin)) {
+    module = module.attr(name.substr(begin, dot - begin)).toModule();
+    begin = dot + 1;
+  }
+  return {module, name.substr(begin)};
+}
+
+torch::Tensor tensor_in(const std::string& path, const c10::IValue& value) {
+  if (value.isTensor()) return value.toTensor();
+  if (value.isTuple() && !value.toTupleRef().elements().empty() && value.toTupleRef().elements()[0].isTensor())
+    return value.toTupleRef().elements()[0].toTensor();
+  if (value.isTensorList() && !value.toTensorVector().empty()) return value.toTensorVector()[0];
+  throw Error(path + ": forward returns " + value.type()->repr_str() + ", not a tensor",
+              "return the prediction, or the loss, first");
+}
+
+}  // namespace
+
+torch::jit::Module load_script(const std::string& path) {
+  // Profiling would give the third run of a shape another plan than the first.
+  torch::jit::getProfilingMode() = false;
+  torch::jit::getExecutorMode() = false;
+  try {
+    return torch::jit::load(path, torch::kCPU);
+  } catch (const std::exception& error) {
+    const std::string text = first_lines(error);
+    const bool unknown = text.find("Unknown builtin op") != std::string::npos;
+    throw Error(path + " can not be loaded as TorchScript: " + text,
+                unknown ? "operators of other libraries are not known here: build the model from PyTorch's own"
+                        : "save it with torch.jit.save(torch.jit.script(model), 'model.pt')");
+  }
+}
+
+ScriptModel::ScriptModel(const std::string& path)
+    : path_(path), identity_(to_hex(program::read_script_file(path).code)), module_(load_script(path)) {
+  if (!module_.find_method("forward"))
+    throw Error(path + ": the module has no forward", "script the whole model, not a part of it");
+  const ScriptScan scan = scan_script(module_);
+  if (!scan.problems.empty()) {
+    std::string text;
+    for (const std::string& problem : scan.problems) text += "\n  " + problem;
+    throw Error(path + " can not be trained:" + text,
+                "torch.jit.script keeps what depends on model.train() and model.eval()");
+  }
+  remarks_ = scan.remarks;
+  read_parameters();
+}
+
+// Tied weights come back as several tensors over one memory; autograd would see several leaves. They become one.
+void ScriptModel::read_parameters() {
+  for (const auto& item : module_.named_parameters()) {
+    const auto tied = std::ranges::find_if(
+        parameters_, [&](const NamedTensor& known) { return same_memory(known.tensor, item.value); });
+    if (tied != parameters_.end()) {
+      auto [owner, leaf] = owner_of(module_, item.name);
+      owner.setattr(leaf, tied->tensor);
+      continue;
+    }
+    if (item.value.scalar_type() != torch::kFloat32)
+      throw Error(path_ + ": parameter " + item.name + " is " + toString(item.value.scalar_type()) +
+                      ", but parameters are trained in float32",
+                  "save model.float(); trainer.precision: bf16 computes in bfloat16");
+    parameters_.push_back({item.name, item.value});
+  }
+  for (const auto& item : module_.named_buffers()) buffers_.push_back({item.name, item.value});
+  if (parameters_.empty())
+    throw Error(path_ + " has no parameters", "torch.jit.freeze makes constants of them: save the model before it");
+}
+
+std::vector<std::string> ScriptModel::input_names(bool optional) const {
+  std::vector<std::string> names;
+  const auto& arguments = module_.get_method("forward").function().getSchema().arguments();
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    if (arguments[i].default_value().has_value() == optional) names.push_back(arguments[i].name());
+  }
+  return names;
+}
+
+void ScriptModel::share(size_t index, const torch::Tensor& memory) {
+  torch::Tensor& parameter = parameters_.at(index).tensor;
+  parameter.mutable_grad() = torch::Tensor();
+  parameter.set_data(memory);
+}
+
+torch::Tensor ScriptModel::forward(const torch::Tensor& input, const torch::Tensor& target) {
+  const torch::jit::GraphOptimizerEnabledGuard as_it_stands(false);
+  torch::jit::Kwargs given;
+  for (const Binding& binding : bindings_) given.emplace(binding.name, bound(binding, input, target));
+  return tensor_in(path_, module_.get_method("forward")({}, given));
+}
+
+void save_script(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to) {
+  torch::jit::Module module = load_script(file);
+  const torch::NoGradGuard no_grad;
+  std::map<std::string, torch::Tensor> places;
+  for (const auto& item : module.named_parameters()) places.emplace(item.name, item.value);
+  for (const auto& item : module.named_buffers()) places.emplace(item.name, item.value);
+  for (const NamedTensor& value : values) {
+    const auto place = places.find(value.name);
+    if (place == places.end()) throw Error(file + " has no " + value.name, "restore the file the training began with");
+    place->second.copy_(value.tensor);
+  }
+  std::ostringstream bytes;
+  module.save(bytes);
+  write_durably(system_disk(), to, bytes.str());
+}
+
+std::unique_ptr<Model> make_script(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs) {
+  auto model = std::make_unique<ScriptModel>(options.file);
+  model->bind(bind_names(options.file, model->input_names(false), model->input_names(true), options.inputs, data));
+  probe_script(*model, data, outputs);
+  return model;
+}
+
+}  // namespace sinew::model

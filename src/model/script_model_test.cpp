@@ -1,0 +1,254 @@
+// TorchScript modules, written here in TorchScript itself: trained, evaluated, saved; and those that are refused.
+#include "model/script_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "model/makers.h"
+
+namespace sinew::model {
+namespace {
+
+using testing::HasSubstr;
+
+class Scratch {
+ public:
+  Scratch() : path_("/tmp/sinew-script-test-" + std::to_string(::getpid())) {
+    std::filesystem::create_directories(path_);
+  }
+  ~Scratch() { std::filesystem::remove_all(path_); }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+data::DataInfo table(int64_t columns = 6, int64_t classes = 3) {
+  data::DataInfo info;
+  info.input_shape = {columns};
+  info.classes = classes;
+  return info;
+}
+
+// A linear layer with the body of forward as given; w, b are its parameters, m a buffer.
+torch::jit::Module made(const std::string& forward) {
+  torch::jit::Module module("Net");
+  const torch::NoGradGuard no_grad;
+  torch::manual_seed(1);
+  const RandomScope scope(random_key({3}));
+  module.register_parameter("w", torch::randn({3, 6}).set_requires_grad(true), false);
+  module.register_parameter("b", torch::randn({3}).set_requires_grad(true), false);
+  module.register_buffer("m", torch::zeros({6}));
+  module.register_attribute("calls", c10::IntType::get(), 0);
+  module.register_attribute("training", c10::BoolType::get(), true);
+  module.define(forward);
+  return module;
+}
+
+constexpr const char* kPlain = "def forward(self, x):\n  return torch.linear(x, self.w, self.b)\n";
+constexpr const char* kDropout =
+    "def forward(self, x):\n  return torch.linear(torch.dropout(x, 0.5, self.training), self.w, self.b)\n";
+constexpr const char* kMean =
+    "def forward(self, x):\n"
+    "  if self.training:\n"
+    "    self.m.copy_(self.m * 0.9 + x.mean(0) * 0.1)\n"
+    "  return torch.linear(x - self.m, self.w, self.b)\n";
+
+class Script : public testing::Test {
+ protected:
+  Script() { install_keyed_random(); }
+
+  std::string save(const std::string& forward) {
+    const std::string path = scratch_.file("net.pt");
+    made(forward).save(path);
+    return path;
+  }
+  std::unique_ptr<Model> make(const std::string& forward, int64_t outputs = 3, const data::DataInfo& data = table()) {
+    spec::ModelOptions options;
+    options.name = "torchscript";
+    options.file = save(forward);
+    return make_model(options, data, outputs, 1);
+  }
+  std::string refusal(const std::string& forward, int64_t outputs = 3) {
+    try {
+      make(forward, outputs);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+  Scratch scratch_;
+};
+
+TEST_F(Script, ComputesWhatTheModuleComputes) {
+  const auto model = make(kPlain);
+  const torch::Tensor x = made_up_input(table(), 5);
+  auto parameters = model->parameters();
+  ASSERT_EQ(parameters.size(), 2U);
+  EXPECT_EQ(parameters[0].name, "w");
+  EXPECT_EQ(model->buffers().size(), 1U);
+  const torch::Tensor out = model->forward(x), expected = torch::linear(x, parameters[0].tensor, parameters[1].tensor);
+  EXPECT_TRUE(torch::equal(out, expected));
+  const auto gradients = torch::autograd::grad({out.square().sum()}, {parameters[0].tensor, parameters[1].tensor});
+  const auto wanted = torch::autograd::grad({expected.square().sum()}, {parameters[0].tensor, parameters[1].tensor});
+  for (size_t i = 0; i < 2; ++i) EXPECT_TRUE(torch::equal(gradients[i], wanted[i]));
+}
+
+// The tenth pass has the bits of the first: nothing profiles and then changes its plan.
+TEST_F(Script, IsTheSameEveryTime) {
+  const auto model = make(kDropout);
+  model->set_training(true);
+  const torch::Tensor x = made_up_input(table(), 7);
+  std::vector<torch::Tensor> first;
+  for (int pass = 0; pass < 10; ++pass) {
+    const RandomScope scope(random_key({9}));
+    const torch::Tensor out = model->forward(x);
+    const torch::Tensor gradient = torch::autograd::grad({out.square().sum()}, {model->parameters()[0].tensor})[0];
+    if (first.empty()) first = {out, gradient};
+    ASSERT_TRUE(torch::equal(out, first[0]) && torch::equal(gradient, first[1])) << pass;
+  }
+  const RandomScope other(random_key({10}));
+  EXPECT_FALSE(torch::equal(model->forward(x), first[0]));
+  model->set_training(false);
+  EXPECT_TRUE(torch::equal(model->forward(x), model->forward(x)));
+}
+
+TEST_F(Script, ReplicasShareParametersAndNotBuffers) {
+  const auto a = make(kMean), b = make(kMean);
+  const torch::Tensor memory = torch::ones({3, 6});
+  a->share(0, memory);
+  b->share(0, memory);
+  memory.fill_(2);
+  EXPECT_EQ(a->parameters()[0].tensor[0][0].item<float>(), 2);
+  a->set_training(true);
+  a->forward(made_up_input(table(), 4));
+  EXPECT_FALSE(torch::equal(a->buffers()[0].tensor, torch::zeros({6})));
+  EXPECT_TRUE(torch::equal(b->buffers()[0].tensor, torch::zeros({6})));
+}
+
+TEST_F(Script, TheProbeLeavesItAsItWas) {
+  const auto model = make(kMean);
+  EXPECT_TRUE(torch::equal(model->buffers()[0].tensor, torch::zeros({6})));
+}
+
+TEST_F(Script, ComesBackWithNewWeights) {
+  const auto model = make(kMean);
+  std::vector<NamedTensor> values = {
+      {"w", torch::randn({3, 6})}, {"b", torch::ones({3})}, {"m", torch::full({6}, 0.5F)}};
+  const std::string to = scratch_.file("trained.pt");
+  save_own_file({.name = "torchscript", .file = scratch_.file("net.pt")}, values, to);
+  torch::jit::Module back = torch::jit::load(to);
+  back.eval();
+  const torch::Tensor x = made_up_input(table(), 5);
+  EXPECT_TRUE(torch::equal(back.forward({x}).toTensor(), torch::linear(x - 0.5, values[0].tensor, values[1].tensor)));
+  // Its code is the same, its weights are not: the identity is of the code.
+  spec::ModelOptions options;
+  options.name = "torchscript";
+  options.file = to;
+  EXPECT_EQ(make_model(options, table(), 3, 1)->identity(), model->identity());
+  EXPECT_NE(make(kPlain)->identity(), model->identity());
+}
+
+TEST_F(Script, TiedWeightsAreOneParameter) {
+  torch::jit::Module module("Tied");
+  const torch::Tensor weight = torch::ones({6, 6}).set_requires_grad(true);
+  module.register_parameter("a", weight, false);
+  module.register_parameter("b", weight, false);
+  module.register_attribute("training", c10::BoolType::get(), true);
+  module.define("def forward(self, x):\n  return torch.linear(torch.linear(x, self.a, None), self.b, None)\n");
+  const std::string path = scratch_.file("tied.pt");
+  module.save(path);
+  const auto model = make_model({.name = "torchscript", .file = path}, table(6, 6), 6, 1);
+  ASSERT_EQ(model->parameters().size(), 1U);
+  const torch::Tensor x = made_up_input(table(), 2), w = model->parameters()[0].tensor;
+  const torch::Tensor gradient = torch::autograd::grad({model->forward(x).sum()}, {w})[0];
+  EXPECT_TRUE(torch::allclose(gradient, torch::autograd::grad({x.matmul(w.t()).matmul(w.t()).sum()}, {w})[0]));
+}
+
+TEST_F(Script, InputsGoByName) {
+  spec::ModelOptions options;
+  options.name = "torchscript";
+  options.file =
+      save("def forward(self, left, right):\n  return torch.linear(torch.cat([left, right], 1), self.w, self.b)\n");
+  options.inputs = {"right=0:2", "left=2:6"};
+  const auto model = make_model(options, table(), 3, 1);
+  const torch::Tensor x = made_up_input(table(), 4);
+  const torch::Tensor turned = torch::cat({x.slice(1, 2, 6), x.slice(1, 0, 2)}, 1);
+  EXPECT_TRUE(torch::equal(model->forward(x),
+                           torch::linear(turned, model->parameters()[0].tensor, model->parameters()[1].tensor)));
+  options.inputs = {"rigth=0:2"};
+  EXPECT_THROW(make_model(options, table(), 3, 1), Error);
+}
+
+TEST_F(Script, ALossIsOneNumber) {
+  const char* loss =
+      "def forward(self, x, target):\n"
+      "  return torch.cross_entropy_loss(torch.linear(x, self.w, self.b), target, None, 1, -100, 0.0)\n";
+  EXPECT_EQ(refusal(loss, 0), "accepted");
+  EXPECT_THAT(refusal(kPlain, 0), HasSubstr("takes one number"));
+}
+
+TEST_F(Script, RefusesWhatEvalCanNotSwitchOff) {
+  EXPECT_THAT(refusal("def forward(self, x):\n  return torch.linear(torch.dropout(x, 0.5, True), self.w, self.b)\n"),
+              HasSubstr("is fixed as in training"));
+  // Not told by any argument: only a run shows it.
+  EXPECT_THAT(refusal("def forward(self, x):\n  return torch.linear(x + torch.rand_like(x), self.w, self.b)\n"),
+              HasSubstr("another answer each time"));
+  EXPECT_THAT(refusal("def forward(self, x):\n  self.m.add_(1)\n  return torch.linear(x, self.w, self.b)\n"),
+              HasSubstr("evaluation changes the buffer m"));
+}
+
+TEST_F(Script, RefusesAStateThatIsNoBuffer) {
+  EXPECT_THAT(refusal("def forward(self, x):\n"
+                      "  if self.training:\n"
+                      "    self.calls = self.calls + 1\n"
+                      "  return torch.linear(x, self.w, self.b) * (1 + self.calls)\n"),
+              HasSubstr("forward changes calls, which is no buffer"));
+}
+
+TEST_F(Script, RefusesRandomNumbersThatAreNotKeyed) {
+  EXPECT_THAT(
+      refusal(
+          "def forward(self, x):\n  return torch.linear(torch.rrelu(x, 0.1, 0.3, self.training), self.w, self.b)\n"),
+      testing::AnyOf(HasSubstr("rrelu"), HasSubstr("generator")));
+}
+
+TEST_F(Script, SaysBothShapesWhereTheyDoNotFit) {
+  EXPECT_THAT(refusal(kPlain, 5), testing::AllOf(HasSubstr("[3, 3]"), HasSubstr("[3, 5]")));
+  spec::ModelOptions options{.name = "torchscript", .file = save(kPlain)};
+  EXPECT_THROW(make_model(options, table(7), 3, 1), Error);  // forward fails
+}
+
+TEST_F(Script, AFixedEvaluationIsARemark) {
+  const auto model =
+      make("def forward(self, x):\n  return torch.linear(torch.dropout(x, 0.5, False), self.w, self.b)\n");
+  ASSERT_EQ(model->remarks().size(), 1U);
+  EXPECT_THAT(model->remarks()[0], HasSubstr("leaves nothing out in training"));
+  EXPECT_TRUE(make(kDropout)->remarks().empty());
+}
+
+TEST_F(Script, OtherFilesAreRefused) {
+  spec::ModelOptions options{.name = "torchscript", .file = scratch_.file("not-there.pt")};
+  EXPECT_THROW(make_model(options, table(), 3, 1), Error);
+  std::ofstream(scratch_.file("junk.pt")) << "not a zip archive, but some text that is long enough to be looked at";
+  options.file = scratch_.file("junk.pt");
+  EXPECT_THROW(make_model(options, table(), 3, 1), Error);
+}
+
+TEST_F(Script, AHeadCanBeginAnew) {
+  spec::ModelOptions options{.name = "torchscript", .file = save(kPlain)};
+  const auto before = make_model(options, table(), 3, 1);
+  options.reinit = {"w"};
+  const auto after = make_model(options, table(), 3, 1), again = make_model(options, table(), 3, 1);
+  EXPECT_FALSE(torch::equal(before->parameters()[0].tensor, after->parameters()[0].tensor));
+  EXPECT_TRUE(torch::equal(before->parameters()[1].tensor, after->parameters()[1].tensor));
+  EXPECT_TRUE(torch::equal(again->parameters()[0].tensor, after->parameters()[0].tensor));
+}
+
+}  // namespace
+}  // namespace sinew::model

@@ -1,0 +1,160 @@
+// A TorchScript module is tried before it is trained: what a graph does not say, a run shows.
+#include <algorithm>
+#include <sstream>
+
+#include "base/error.h"
+#include "model/makers.h"
+#include "model/script_model.h"
+
+namespace sinew::model {
+namespace {
+
+constexpr int64_t kProbeSamples = 3;
+
+std::vector<torch::Tensor> copies_of(const std::vector<NamedTensor>& tensors) {
+  std::vector<torch::Tensor> copies;
+  for (const NamedTensor& item : tensors) copies.push_back(item.tensor.clone());
+  return copies;
+}
+
+bool same(const torch::Tensor& a, const torch::Tensor& b) {
+  return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
+         torch::equal(torch::nan_to_num(a), torch::nan_to_num(b));
+}
+
+// What a forward pass could carry on in that is neither parameter nor buffer.
+std::vector<std::pair<std::string, c10::IValue>> other_attributes(const ScriptModel& model) {
+  std::vector<std::pair<std::string, c10::IValue>> found;
+  for (const auto& item : model.module().named_attributes()) {
+    const c10::IValue& value = item.value;
+    if (value.isInt() || value.isDouble() || value.isBool() || value.isString()) found.emplace_back(item.name, value);
+    if (value.isTensor() && value.toTensor().defined()) found.emplace_back(item.name, value.toTensor().clone());
+  }
+  return found;
+}
+
+bool same(const c10::IValue& a, const c10::IValue& b) {
+  if (a.isTensor() && b.isTensor()) return same(a.toTensor(), b.toTensor());
+  return a.tagKind() == b.tagKind() && a == b;
+}
+
+class Probe {
+ public:
+  Probe(ScriptModel& model, const data::DataInfo& data)
+      : model_(model), data_(data), buffers_(model.buffers()), before_(copies_of(buffers_)) {}
+
+  void run(int64_t outputs) {
+    const torch::NoGradGuard no_grad;
+    model_.set_training(false);
+    const torch::Tensor first = forward(1), second = forward(2);
+    if (!same(first, second))
+      refuse("evaluation gives another answer each time: it does not turn dropout off",
+             "torch.jit.trace fixes the mode it was traced in: use torch.jit.script, or trace model.eval() and train "
+             "without dropout");
+    if (!buffers_as_before())
+      refuse("evaluation changes the buffer " + changed_buffer(), "update it only when self.training is true");
+    check_made(model_.path(), first, data_, outputs, kProbeSamples);
+
+    model_.set_training(true);
+    const auto attributes = other_attributes(model_);
+    const torch::Tensor trained = forward(3);
+    const auto left = copies_of(buffers_);
+    restore();
+    const torch::Tensor again = forward(3);
+    bool equal = same(trained, again);
+    for (size_t b = 0; b < left.size(); ++b) equal = equal && same(left[b], buffers_[b].tensor);
+    restore();
+    check_attributes(attributes);
+    if (!equal)
+      refuse("the same samples and random numbers give another answer the second time",
+             "what forward remembers must be in buffers (register_buffer)");
+  }
+
+ private:
+  torch::Tensor forward(uint64_t key) {
+    const RandomScope scope(random_key({key}));
+    try {
+      return model_.forward(made_up_input(data_, kProbeSamples), made_up_target(data_, kProbeSamples)).clone();
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
+      const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
+      std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
+      if (text.size() > 1500) text = text.substr(text.size() - 1500);  // the reason stands last
+      throw Error(
+          model_.path() + ": forward fails on " + std::to_string(kProbeSamples) + " samples like the data's:\n" + text,
+          "model.inputs says what each input is given; a traced module takes only the shapes it was traced with");
+    }
+  }
+
+  bool buffers_as_before() const { return changed_buffer().empty(); }
+  std::string changed_buffer() const {
+    for (size_t b = 0; b < buffers_.size(); ++b) {
+      if (!same(before_[b], buffers_[b].tensor)) return buffers_[b].name;
+    }
+    return "";
+  }
+  void restore() {
+    for (size_t b = 0; b < buffers_.size(); ++b) buffers_[b].tensor.copy_(before_[b]);
+  }
+  void check_attributes(const std::vector<std::pair<std::string, c10::IValue>>& before) const {
+    const auto after = other_attributes(model_);
+    for (size_t i = 0; i < before.size() && i < after.size(); ++i) {
+      const bool buffer =
+          std::ranges::any_of(buffers_, [&](const NamedTensor& b) { return b.name == before[i].first; });
+      if (!buffer && !same(before[i].second, after[i].second))
+        refuse("forward changes " + before[i].first + ", which is no buffer",
+               "make it one (register_buffer): only buffers belong to the state");
+    }
+  }
+  [[noreturn]] void refuse(const std::string& what, const std::string& hint) const {
+    throw Error(model_.path() + ": " + what, hint);
+  }
+
+  ScriptModel& model_;
+  const data::DataInfo& data_;
+  std::vector<NamedTensor> buffers_;
+  std::vector<torch::Tensor> before_;
+};
+
+}  // namespace
+
+torch::Tensor made_up_input(const data::DataInfo& data, int64_t count) {
+  std::vector<int64_t> shape(data.input_shape.begin(), data.input_shape.end());
+  shape.insert(shape.begin(), count);
+  const RandomScope scope(random_key({0x5A}));
+  if (data.input_dtype == DType::f32) return torch::randn(shape);
+  return torch::randint(std::max<int64_t>(1, data.classes), shape, torch::kInt64);
+}
+
+torch::Tensor made_up_target(const data::DataInfo& data, int64_t count) {
+  std::vector<int64_t> shape(data.target_shape.begin(), data.target_shape.end());
+  shape.insert(shape.begin(), count);
+  if (data.task == data::Task::regression) return torch::zeros(shape);
+  const RandomScope scope(random_key({0xA5}));
+  return torch::randint(std::max<int64_t>(1, data.classes), shape, torch::kInt64);
+}
+
+void check_made(const std::string& file, const torch::Tensor& made, const data::DataInfo& data, int64_t outputs,
+                int64_t count) {
+  std::vector<int64_t> wanted = {count};
+  if (data.task == data::Task::next_token) wanted.push_back(data.tokens_per_sample);
+  wanted.push_back(outputs);
+  std::ostringstream is, takes;
+  is << made.sizes();
+  takes << at::IntArrayRef(wanted);
+  if (outputs == 0 && made.numel() != 1)
+    throw Error(file + ": loss: program takes one number as the first output, but it is " + is.str(),
+                "return the loss first, reduced to one number");
+  const bool number = outputs == 1 && made.sizes() == at::IntArrayRef({count});  // [batch] for one number a sample
+  if (outputs == 0 || number || made.sizes() == at::IntArrayRef(wanted)) return;
+  throw Error(file + ": its first output for " + std::to_string(count) + " samples is " + is.str() +
+                  ", but the loss takes " + takes.str(),
+              "change the model's last layer, or the data's classes");
+}
+
+void probe_script(ScriptModel& model, const data::DataInfo& data, int64_t outputs) {
+  Probe(model, data).run(outputs);
+}
+
+}  // namespace sinew::model

@@ -1,0 +1,93 @@
+// What a shared object says it was built for, read from the file: the object is not opened, so nothing of it runs.
+//
+// ELF, 64 bits, little-endian: Tool Interface Standard (TIS) Executable and Linking Format, version 1.2.
+#include <algorithm>
+#include <sstream>
+
+#include "program/archive.h"
+#include "program/program.h"
+
+namespace sinew::program {
+namespace {
+
+constexpr uint64_t kMostSections = 65536, kMostNames = 16ULL << 20, kMostStamp = 64ULL << 10;
+constexpr char kSection[] = ".sinew_library";
+
+struct Section {
+  uint64_t name = 0, offset = 0, size = 0;
+};
+
+class Elf {
+ public:
+  Elf(Disk& disk, const std::string& path) : file_(disk, path) {}
+
+  std::string stamp() const {
+    if (file_.size() < 64) fail("is no shared object");
+    const std::vector<std::byte> head = bytes(0, 64);
+    const Record header(head, file_.path());
+    if (header.text(0, 4) !=
+        "\x7f"
+        "ELF")
+      fail("is no shared object");
+    if (header.number(4, 1) != 2 || header.number(5, 1) != 1) fail("is no shared object for this machine");
+    if (header.u16(16) != 3) fail("is no shared object, but another kind of ELF file");
+    const uint64_t table = header.u64(40), width = header.u16(58), count = header.u16(60), names = header.u16(62);
+    if (width != 64 || count > kMostSections || names >= count)
+      fail("has no table of sections: was it stripped of it?");
+    const std::vector<std::byte> rows = bytes(table, width * count);
+    const Record record(rows, file_.path());
+    const auto section = [&](uint64_t i) {
+      return Section{record.u32(i * width), record.u64(i * width + 24), record.u64(i * width + 32)};
+    };
+    const Section name_section = section(names);
+    if (name_section.size > kMostNames) fail("has names of sections without end");
+    const std::vector<std::byte> letters = bytes(name_section.offset, name_section.size);
+    for (uint64_t i = 0; i < count; ++i) {
+      const Section one = section(i);
+      if (name_at(letters, one.name) != kSection) continue;
+      if (one.size > kMostStamp)
+        fail(std::string("has a section ") + kSection + " of " + std::to_string(one.size) + " bytes");
+      const std::vector<std::byte> stamp = bytes(one.offset, one.size);
+      return {reinterpret_cast<const char*>(stamp.data()), stamp.size()};
+    }
+    return "";
+  }
+
+ private:
+  std::vector<std::byte> bytes(uint64_t offset, uint64_t size) const {
+    std::vector<std::byte> read(size);
+    file_.read(offset, read);
+    return read;
+  }
+
+  static std::string_view name_at(const std::vector<std::byte>& letters, uint64_t at) {
+    if (at >= letters.size()) return "";
+    const char* begin = reinterpret_cast<const char*>(letters.data()) + at;
+    return {begin, static_cast<size_t>(
+                       std::find(begin, reinterpret_cast<const char*>(letters.data()) + letters.size(), '\0') - begin)};
+  }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(file_.path() + " " + what, "build it as examples/cpp-module does");
+  }
+
+  FileRange file_;
+};
+
+}  // namespace
+
+std::map<std::string, std::string> read_library_stamp(const std::string& path) {
+  std::map<std::string, std::string> stamp;
+  std::istringstream lines(Elf(system_disk(), path).stamp());
+  for (std::string line; std::getline(lines, line);) {
+    const size_t space = line.find(' ');
+    if (space == std::string::npos) continue;
+    std::string value = line.substr(space + 1);
+    std::ranges::replace_if(
+        value, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, '?');
+    stamp[line.substr(0, space)] = value;
+  }
+  return stamp;
+}
+
+}  // namespace sinew::program

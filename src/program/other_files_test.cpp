@@ -1,0 +1,163 @@
+// FLOPs of a program, and the files that are looked at from outside: TorchScript archives and shared objects.
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
+
+#include "program/refusal.h"
+#include "program/sample_model.h"
+
+namespace sinew::program {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Dim fixed(int64_t size) {
+  Dim dim;
+  dim.fixed = size;
+  return dim;
+}
+Dim written(const std::string& expression) {
+  Dim dim;
+  dim.expression = expression;
+  return dim;
+}
+
+// One node over tensors of these shapes.
+struct OneNode {
+  Program program;
+
+  Argument tensor(const std::vector<Dim>& sizes) {
+    TensorMeta meta;
+    meta.sizes = sizes;
+    program.graph.values.push_back({"v" + std::to_string(program.graph.values.size()), ValueKind::tensor, meta});
+    return {ValueRef{static_cast<ValueId>(program.graph.values.size()) - 1}};
+  }
+  double flops(const std::string& target, const std::vector<std::vector<Dim>>& inputs, const std::vector<Dim>& output,
+               std::vector<NamedArgument> more = {}) {
+    program = {};
+    Node node;
+    node.target = "torch.ops.aten." + target;
+    for (const auto& sizes : inputs) node.inputs.push_back({"", tensor(sizes)});
+    for (NamedArgument& argument : more) node.inputs.push_back(std::move(argument));
+    node.outputs.push_back(tensor(output));
+    program.graph.nodes.push_back(std::move(node));
+    return flops_of(program).total;
+  }
+};
+
+TEST(FlopsOf, CountsTheProducts) {
+  OneNode one;
+  const auto batch = written("Symbol('s77', positive=True, integer=True)");
+  const auto tokens = written("Mul(Integer(16), Symbol('s77', positive=True, integer=True))");
+  EXPECT_EQ(one.flops("linear.default", {{batch, fixed(8)}, {fixed(5), fixed(8)}}, {batch, fixed(5)}), 2 * 8 * 5);
+  EXPECT_EQ(flops_of(one.program).symbols, std::vector<std::string>{"s77"});
+  EXPECT_EQ(one.flops("mm.default", {{tokens, fixed(8)}, {fixed(8), fixed(5)}}, {tokens, fixed(5)}), 2 * 16 * 8 * 5);
+  EXPECT_EQ(one.flops("addmm.default", {{fixed(5)}, {batch, fixed(8)}, {fixed(8), fixed(5)}}, {batch, fixed(5)}), 80);
+  EXPECT_EQ(
+      one.flops("conv2d.default", {{batch, fixed(3), fixed(8), fixed(8)}, {fixed(4), fixed(3), fixed(3), fixed(3)}},
+                {batch, fixed(4), fixed(8), fixed(8)}),
+      2 * 4 * 64 * 27);
+  EXPECT_EQ(one.flops("conv_transpose2d.input",
+                      {{batch, fixed(4), fixed(8), fixed(8)}, {fixed(4), fixed(2), fixed(2), fixed(2)}},
+                      {batch, fixed(2), fixed(16), fixed(16)}),
+            2 * 4 * 64 * 8);
+  const std::vector<Dim> heads = {batch, fixed(2), fixed(10), fixed(4)};
+  EXPECT_EQ(one.flops("scaled_dot_product_attention.default", {heads, heads, heads}, heads), 2 * (2 * 10 * 10 * 8));
+  EXPECT_EQ(one.flops("relu.default", {heads}, heads), 0);
+}
+
+TEST(FlopsOf, SaysWhatItCanNotCount) {
+  OneNode one;
+  const auto odd = written("Function('f')(Symbol('u0'))");
+  EXPECT_EQ(one.flops("mm.default", {{odd, odd}, {odd, fixed(5)}}, {odd, fixed(5)}), 0);
+  EXPECT_EQ(flops_of(one.program).not_counted.at("aten.mm"), 1);
+}
+
+TEST(FlopsOf, ExpressionsThatAreNoneDoNotMatter) {
+  OneNode one;
+  const std::vector<std::string> texts = {"",
+                                          "(",
+                                          "Mul(",
+                                          "Mul(Integer(2)",
+                                          "Symbol('",
+                                          "Integer(x)",
+                                          "Add(,)",
+                                          "))",
+                                          "--",
+                                          "Pow()",
+                                          "Mul()x",
+                                          "Symbol()",
+                                          "FloorDiv(Integer(1), Integer(0))"};
+  for (const std::string& text : texts) {
+    one.flops("mm.default", {{fixed(2), written(text)}, {fixed(2), fixed(2)}}, {fixed(2), fixed(2)});
+    EXPECT_EQ(flops_of(one.program).not_counted.size() + flops_of(one.program).by_operator.size(), 1U) << text;
+  }
+  std::string deep;
+  for (int i = 0; i < 100000; ++i) deep += "Add(";
+  EXPECT_EQ(one.flops("mm.default", {{fixed(2), written(deep)}, {fixed(2), fixed(2)}}, {fixed(2), fixed(2)}), 0);
+}
+
+TEST(FlopsOf, TheSampleHasSome) {
+  EXPECT_GT(flops_of(Sample().read()).total, 0);
+}
+
+std::string said(const std::function<void(const std::string&)>& read, const std::string& bytes) {
+  const std::string path = testing::TempDir() + "sinew-other-files-" + std::to_string(::getpid());
+  std::ofstream(path, std::ios::binary) << bytes;
+  std::string text;
+  try {
+    read(path);
+  } catch (const Error& error) {
+    text = error.what();
+  }
+  std::remove(path.c_str());
+  return text;
+}
+
+TEST(ScriptFiles, AreReadAsFarAsTheDirectoryGoes) {
+  Zip zip;
+  for (const char* name : {"net/data.pkl", "net/constants.pkl", "net/code/__torch__.py", "net/version"})
+    zip[name] = name;
+  zip["net/data/0"] = std::string(12, 'x');
+  ScriptFile file;
+  EXPECT_EQ(said([&](const std::string& path) { file = read_script_file(path); }, zip.bytes()), "");
+  EXPECT_EQ(file.tensors, 1);
+  EXPECT_EQ(file.tensor_bytes, 12U);
+  EXPECT_THAT(file.code_files, ElementsAre("__torch__.py"));
+  // Other weights are the same model, other code is another.
+  ScriptFile other;
+  const auto read = [&](const std::string& path) { other = read_script_file(path); };
+  zip["net/data/0"] = std::string(12, 'y');
+  said(read, zip.bytes());
+  EXPECT_EQ(other.code, file.code);
+  zip["net/code/__torch__.py"] = "another";
+  said(read, zip.bytes());
+  EXPECT_NE(other.code, file.code);
+}
+
+TEST(ScriptFiles, OtherArchivesAreNamed) {
+  const auto read = [](const std::string& path) { read_script_file(path); };
+  EXPECT_THAT(said(read, Sample().bytes()), HasSubstr("is a .pt2"));
+  Zip zip;
+  zip["net/data.pkl"] = "x";
+  EXPECT_THAT(said(read, zip.bytes()), HasSubstr("torch.save wrote it"));
+  EXPECT_NE(said(read, "no zip at all, though long enough for a directory's end"), "");
+}
+
+TEST(LibraryStamps, AreAskedOfSharedObjectsOnly) {
+  const auto read = [](const std::string& path) { read_library_stamp(path); };
+  EXPECT_THAT(said(read, "short"), HasSubstr("is no shared object"));
+  EXPECT_THAT(said(read, std::string(100, 'x')), HasSubstr("is no shared object"));
+  std::string elf =
+      "\x7f"
+      "ELF\x02\x01" +
+      std::string(200, '\0');
+  EXPECT_THAT(said(read, elf), HasSubstr("another kind of ELF file"));
+  elf[16] = 3;
+  EXPECT_THAT(said(read, elf), HasSubstr("no table of sections"));
+}
+
+}  // namespace
+}  // namespace sinew::program

@@ -1,0 +1,121 @@
+// The options of a job's model and loss.
+#include "spec/option_words.h"
+
+namespace sinew::spec {
+namespace {
+
+using namespace words;
+
+std::vector<Option> architecture_options() {
+  using M = ModelOptions;
+  constexpr auto in = &Job::model;
+  return {
+      {"model.name",
+       at<in, &M::name>(),
+       choice({"linear", "svm", "mlp", "cnn", "resnet18", "resnet34", "resnet50", "lstm", "program", "torchscript",
+               "library"}),
+       "the architecture; program, torchscript, library: a model of your own, model.file",
+       "",
+       {},
+       "type arch architecture kind",
+       true},
+      {"model.hidden", at<in, &M::hidden>(), list(whole(1, 1e6), 1, 64), "sizes of the hidden layers", "", kMlp,
+       "hidden_layers hidden_sizes units"},
+      {"model.channels", at<in, &M::channels>(), list(whole(1, 65536), 1, 16), "channels of the convolution blocks", "",
+       kCnn, "filters"},
+      {"model.activation", at<in, &M::activation>(), choice({"relu", "gelu", "tanh", "silu"}),
+       "the function between layers", "", kBlocks},
+      {"model.norm", at<in, &M::norm>(), choice({"none", "batch"}), "normalisation after each hidden layer or block",
+       "", kBlocks, "normalization batch_norm"},
+      {"model.dropout", at<in, &M::dropout>(), number(kFraction), "probability that a unit is left out in training", "",
+       kDropout},
+      {"model.width", at<in, &M::width>(), whole(1, 4096), "channels of the first stage", "", kResnet},
+      {"model.stem", at<in, &M::stem>(), choice({"auto", "imagenet", "cifar"}),
+       "the first layers: imagenet shrinks the image by 4, cifar keeps it", "", kResnet},
+      {"model.embedding", at<in, &M::embedding>(), whole(1, 65536), "size of a token's vector", "", kLstm,
+       "embedding_size"},
+      {"model.hidden_size", at<in, &M::hidden_size>(), whole(1, 65536), "size of the state", "", kLstm},
+      {"model.layers", at<in, &M::layers>(), whole(1, 64), "layers on top of each other", "", kLstm, "num_layers"},
+      {"model.bidirectional", at<in, &M::bidirectional>(), flag(), "read the window in both directions", "", kLstm},
+      {"model.file", at<in, &M::file>(), path(),
+       "the model: a .pt2 of torch.export, a .pt of TorchScript, or a shared object of your C++",
+       "none: a model of your own needs it", kOwn, "path program"},
+      {"model.inputs", at<in, &M::inputs>(), list(text(), 1, 1000),
+       "what each input of the program is given, as name=source: input, target, a column by name, or columns "
+       "first:last",
+       "input, then target", kGraph},
+      {"model.options", at<in, &M::options>(), list(text(), 1, 1000),
+       "what the code of the library is told, as name=value", "none", kLibrary, "args kwargs config"},
+      {"model.freeze",
+       at<in, &M::freeze>(),
+       list(text(), 1, 10000),
+       "parameters that stay as they are, by name; * stands for any characters",
+       "none",
+       {},
+       "frozen"},
+      {"model.reinit",
+       at<in, &M::reinit>(),
+       list(text(), 1, 10000),
+       "parameters that begin anew, by name, whatever the file holds; * stands for any characters",
+       "none",
+       {},
+       "reinitialize reinitialise reset"},
+  };
+}
+
+std::vector<Option> weight_options() {
+  using W = WeightSource;
+  constexpr auto in = &Job::model;
+  constexpr auto from = &ModelOptions::init_from;
+  return {
+      {"model.init_from.path",
+       at<in, from, &W::path>(),
+       path(),
+       "a checkpoint, a run directory or a .safetensors file",
+       "the model's own start",
+       {},
+       "file weights pretrained",
+       true},
+      {"model.init_from.map", at<in, from, &W::map>(), list(text(), 1, 10000),
+       "names that differ, as file=model: \"encoder.*=backbone.*\", what * stands for stays; \"old.*=\" leaves those "
+       "out; the last that fits counts",
+       "names as they are", kWeights, "mapping rename key_mapping"},
+      {"model.init_from.strict", at<in, from, &W::strict>(), flag(),
+       "every parameter must be in the file, and nothing else; false: take what there is", "", kWeights},
+  };
+}
+
+}  // namespace
+
+std::vector<Option> model_options() {
+  std::vector<Option> table = architecture_options();
+  for (Option& option : weight_options()) table.push_back(std::move(option));
+  return table;
+}
+
+std::vector<Option> loss_options() {
+  return {
+      {"loss.name",
+       at<&Job::loss, &LossOptions::name>(),
+       choice({"auto", "cross_entropy", "mse", "l1", "hinge", "bce", "program", "library"}),
+       "what training makes small; program: what the model's first output says; library: a function of your own",
+       "",
+       {},
+       "type kind",
+       true},
+      {"loss.label_smoothing", at<&Job::loss, &LossOptions::label_smoothing>(), number(kFraction),
+       "share of the target spread over all classes", "", kClasses},
+      {"loss.class_weights", at<&Job::loss, &LossOptions::class_weights>(), list(number(kFromZero), 1, 100000),
+       "weight of each class, in the order of the classes", "all 1", kClasses, "weights weight"},
+      {"loss.reduction", at<&Job::loss, &LossOptions::reduction>(), choice({"mean", "sum"}),
+       "what the program's loss is of the losses it is made of", "", kProgramLoss},
+      {"loss.over", at<&Job::loss, &LossOptions::over>(), choice({"samples", "targets"}),
+       "what it is the mean or sum over: samples, or targets other than loss.ignore_index", "", kProgramLoss},
+      {"loss.ignore_index", at<&Job::loss, &LossOptions::ignore_index>(), whole(-1e9, 1e9),
+       "the target that does not count", "", kProgramLoss},
+      {"loss.library", at<&Job::loss, &LossOptions::library>(), path(), "the shared object whose loss is meant",
+       "model.file", kLibraryLoss},
+  };
+}
+
+}  // namespace sinew::spec

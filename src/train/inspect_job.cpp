@@ -1,0 +1,51 @@
+// The model of a job, shown before it is trained.
+#include <sstream>
+
+#include "train/loss.h"
+#include "train/resolve.h"
+#include "train/train.h"
+
+namespace sinew::train {
+namespace {
+
+std::string tensor_text(const torch::Tensor& tensor) {
+  std::ostringstream text;
+  text << toString(tensor.scalar_type()) << ' ' << tensor.sizes();
+  return text.str();
+}
+
+std::string shape_text(const Shape& shape) {
+  std::string text = "[batch";
+  for (const int64_t size : shape) text += ", " + std::to_string(size);
+  return text + "]";
+}
+
+}  // namespace
+
+model::FileReport inspect_job(const spec::Job& job) {
+  const auto dataset = open_data(job);
+  const data::DataInfo& info = dataset->info();
+  const spec::Job resolved = resolve(job, info, this_machine()).job;
+  const int64_t outputs = outputs_for(resolved.loss.name, info);
+  const auto model = model::make_model(resolved.model, info, outputs, resolved.trainer.seed);
+  model::FileReport report;
+  const auto add = [&](const char* what, const std::string& name, const std::string& text) {
+    report.lines.push_back(std::string(what) + "\t" + name + "\t" + text);
+  };
+  add("model", resolved.model.name, resolved.model.file);
+  add("input", "input", std::string(name_of(info.input_dtype)) + " " + shape_text(info.input_shape));
+  add("output", "-",
+      outputs == 0 ? "its loss" : std::to_string(outputs) + " numbers a sample, for " + resolved.loss.name);
+  int64_t numbers = 0, trained = 0;
+  for (const auto& [name, tensor] : model->parameters()) {
+    add("parameter", name, tensor_text(tensor) + (tensor.requires_grad() ? "" : " frozen"));
+    numbers += tensor.numel();
+    trained += tensor.requires_grad() ? tensor.numel() : 0;
+  }
+  for (const auto& [name, tensor] : model->buffers()) add("buffer", name, tensor_text(tensor));
+  add("numbers", std::to_string(numbers), "in all parameters, " + std::to_string(trained) + " of them trained");
+  for (const std::string& remark : model->remarks()) add("remark", remark, "");
+  return report;
+}
+
+}  // namespace sinew::train

@@ -1,0 +1,156 @@
+// Checks of a model that gives its loss alone (loss: program): what there is to see is one number a batch.
+#include <algorithm>
+#include <cmath>
+
+#include "train/sanity.h"
+
+namespace sinew::train::sanity {
+namespace {
+
+constexpr int64_t kRows = 8, kSteps = 100, kFewestSteps = 20;
+constexpr double kSame = 1e-3;  // relative; kernels add in another order
+constexpr double kSeconds = 5;
+
+struct Rows {
+  torch::Tensor input, target;
+};
+
+Rows rows_of(const Subject& subject, int64_t count, uint64_t purpose) {
+  const data::Batch batch = subject.load(data::Part::train, subject.draw(subject.train, count, purpose));
+  return {tensor_of(batch.input), tensor_of(batch.target)};
+}
+
+Loss::Value loss_of(const Subject& subject, model::Model& model, const Rows& rows, uint64_t draw) {
+  const torch::NoGradGuard no_grad;
+  const model::RandomScope random(random_key({draw}));
+  return subject.loss(model.forward(rows.input, rows.target), rows.target);
+}
+
+double number(const Loss::Value& loss) {
+  return loss.sum.item<double>() / std::max(1e-12, loss.weight);
+}
+
+bool differ(double a, double b) {
+  return std::abs(a - b) > kSame * std::max({std::abs(a), std::abs(b), 1e-6});
+}
+
+double mean_of(const std::vector<double>& values, size_t first, size_t last) {
+  double sum = 0;
+  for (size_t i = first; i < last; ++i) sum += values[i];
+  return sum / static_cast<double>(last - first);
+}
+
+}  // namespace
+
+double own_loss(const Subject& subject, const data::Batch& batch) {
+  const auto model = subject.make_model();
+  model->set_training(true);
+  return number(loss_of(subject, *model, {tensor_of(batch.input), tensor_of(batch.target)}, 5));
+}
+
+void check_own_function(Subject& subject, SanityFinding& finding) {
+  const auto model = subject.make_model();
+  model->set_training(false);
+  Rows rows = rows_of(subject, kRows, 12);
+  const double before = number(loss_of(subject, *model, rows, 1));
+  finding.what =
+      say("%lld parameters; the loss depends on the input", static_cast<long long>(model::parameter_count(*model)));
+  if (!std::isfinite(before)) {
+    finding.what = "the loss is not finite before any training";
+    return judge(finding, Verdict::fail, "initialisation", "the weights overflow, or the loss takes other inputs",
+                 "look at the weights, at data.normalize and at model.inputs");
+  }
+  rows.input = subject.reads_tokens() ? (rows.input + 1).remainder(std::max<int64_t>(2, subject.info().classes))
+                                      : -3 * rows.input + 5;
+  if (number(loss_of(subject, *model, rows, 1)) != before) return;
+  finding.what = "the loss is the same for every input";
+  judge(finding, Verdict::fail, "output_constant", "a dead layer, or an input that is never used",
+        "look at how forward uses its input, and at model.inputs");
+}
+
+// What loss.reduction and loss.over say must be so: then the loss of a batch is put together from those of its parts.
+void check_own_batch(Subject& subject, SanityFinding& finding) {
+  const auto model = subject.make_model();
+  model->set_training(false);
+  const Rows rows = rows_of(subject, kRows, 13);
+  if (rows.input.size(0) < 4) {
+    finding.verdict = Verdict::skip;
+    finding.what = "there are too few samples";
+    return;
+  }
+  const Loss::Value whole = loss_of(subject, *model, rows, 1);
+  if (differ(number(whole), number(loss_of(subject, *model, rows, 2)))) {
+    finding.verdict = Verdict::skip;
+    finding.what = "the loss draws random numbers in evaluation too, other ones for every batch";
+    return;
+  }
+  Loss::Value parts{torch::zeros({}), 0};
+  const int64_t cut = rows.input.size(0) / 3;  // unequal parts: a mean taken for a sum shows
+  for (const auto& [first, last] : {std::pair(int64_t{0}, cut), std::pair(cut, rows.input.size(0))}) {
+    const Loss::Value part =
+        loss_of(subject, *model, {rows.input.slice(0, first, last), rows.target.slice(0, first, last)}, 1);
+    parts.sum = parts.sum + part.sum;
+    parts.weight += part.weight;
+  }
+  finding.what = say("the loss of a batch is that of its parts put together: %.4g", number(whole));
+  if (!differ(number(whole), number(parts))) return;
+  finding.what = say("the loss of a batch is %.4g, but %.4g from that of its parts", number(whole), number(parts));
+  judge(finding, Verdict::fail, "reduction",
+        "the loss is not the " + subject.job.loss.reduction + " over " + subject.job.loss.over + ", or samples mix",
+        "loss.reduction and loss.over say what the number is; dimension 0 is the sample");
+}
+
+void check_own_eval_mode(Subject& subject, SanityFinding& finding) {
+  const auto model = subject.make_model();
+  const Rows rows = rows_of(subject, 32, 14);
+  model->set_training(true);
+  const double training = number(loss_of(subject, *model, rows, 1));
+  model->set_training(false);
+  const double once = number(loss_of(subject, *model, rows, 1)), again = number(loss_of(subject, *model, rows, 1)),
+               other = number(loss_of(subject, *model, rows, 2));
+  if (once != again && !(std::isnan(once) && std::isnan(again))) {
+    finding.what = say("the same samples and random numbers gave %.6g and %.6g", once, again);
+    return judge(finding, Verdict::fail, "random_in_eval",
+                 "forward keeps a state of its own, or draws numbers of its own",
+                 "let forward depend on its input, weights and training mode only");
+  }
+  finding.what = say("the same loss twice, %.4g; in training mode %.4g", once, training) +
+                 (once == other ? "" : "; it draws random numbers in evaluation too");
+}
+
+void check_own_one_batch(Subject& subject, SanityFinding& finding) {
+  const auto chosen = subject.draw(subject.train, 16, 41);
+  spec::Job job = subject.job;
+  job.trainer.batch_size = static_cast<int64_t>(chosen.size());
+  job.trainer.shards = data::default_shards(job.trainer.batch_size);
+  job.trainer.drop_last = false;
+  job.trainer.ema_decay = 0;
+  const Excerpt batch(subject.data, data::Part::train, chosen);
+  Trial trial(subject, job, batch);
+  const double until = subject.until(kSeconds);
+  std::vector<double> losses;
+  try {
+    while (static_cast<int64_t>(losses.size()) < kSteps && subject.now() < until)
+      losses.push_back(trial.engine().step(job.optimizer.lr, false).loss);
+  } catch (const Diverged&) {
+    finding.what = say("the loss is not finite after %zu steps at lr %.2g", losses.size(), job.optimizer.lr);
+    return judge(finding, Verdict::fail, "learning_rate_too_large",
+                 say("a learning rate of %.2g is too large", job.optimizer.lr),
+                 say("optimizer.lr=%.1g", job.optimizer.lr / 10));
+  }
+  const size_t n = losses.size(), few = 5;
+  if (static_cast<int64_t>(n) < kFewestSteps) {
+    finding.verdict = Verdict::skip;
+    finding.what = say("only %zu steps in the time there was", n);
+    return;
+  }
+  const double start = mean_of(losses, 0, few), end = mean_of(losses, n - few, n);
+  finding.what =
+      say("loss %.4g -> %.4g on %zu samples in %zu steps at lr %.2g", start, end, chosen.size(), n, job.optimizer.lr);
+  if (end < start - 1e-4 * std::abs(start)) return;
+  judge(finding, Verdict::fail, "cannot_learn",
+        "the loss of one batch does not fall: no gradient reaches the parameters, or the learning rate is far off",
+        say("look at the checks above; try optimizer.lr=%.1g and %.1g", job.optimizer.lr / 10, job.optimizer.lr * 10));
+}
+
+}  // namespace sinew::train::sanity

@@ -1,0 +1,34 @@
+// The part of `sinew inspect` that only libtorch can answer.
+#include <cstdio>
+
+#include "model/model.h"
+#include "train/train.h"
+#include "worker/tasks.h"
+
+namespace sinew::worker {
+namespace {
+
+bool is_job(const std::string& path) {
+  return path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json");
+}
+
+void print(const std::string& line) {  // what, name, text
+  const size_t first = line.find('\t'), second = line.find('\t', first + 1);
+  std::printf("%-11s %-24s %s\n", line.substr(0, first).c_str(), line.substr(first + 1, second - first - 1).c_str(),
+              line.substr(second + 1).c_str());
+}
+
+}  // namespace
+
+int run_inspect(const Words& words) {
+  const std::string& path = words.at(0);
+  const model::FileReport report = is_job(path)
+                                       ? train::inspect_job(read_job_file(path, {words.begin() + 1, words.end()}))
+                                       : model::inspect_file(path);
+  for (const std::string& line : report.lines) print(line);
+  for (const std::string& problem : report.problems) std::printf("problem     %s\n", problem.c_str());
+  std::printf("%s\n", report.problems.empty() ? "it can be trained here" : "it can not be trained here");
+  return report.problems.empty() ? 0 : 4;
+}
+
+}  // namespace sinew::worker

@@ -1,0 +1,162 @@
+"""TorchScript modules and C++ libraries, with dropout and batch norm inside, disturbed by `sinew chaos`: with 2 and 3
+workers that are killed and joined every step has the digest of the undisturbed run. What comes back opens in stock
+PyTorch, and a library that crashes is a worker that died."""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import chaos_test
+import sinew_process as sp
+
+EXAMPLE = sp.ROOT / "examples" / "cpp-module"
+STEPS = 300
+CRASHING = """#include <sinew/library.h>
+#include <csignal>
+struct Net : torch::nn::Module {
+  explicit Net(const sinew::library::About& about) : head(register_module("head", torch::nn::Linear(64, about.outputs))) {}
+  torch::Tensor forward(const torch::Tensor& x) {
+    if (is_training() && x.size(0) > 3 && ++calls == 30) std::raise(SIGSEGV);
+    return head(x.flatten(1));
+  }
+  int calls = 0;
+  torch::nn::Linear head;
+};
+SINEW_LIBRARY(library) { library.model = sinew::library::model<Net>(); }
+"""
+
+
+def build_library(source, build):
+    """The template project's library, built as its README says."""
+    launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+    subprocess.run(["cmake", "-S", source, "-B", build, f"-DSINEW_DIR={sp.ROOT}", *launcher], check=True,
+                   stdout=subprocess.DEVNULL, timeout=300)
+    subprocess.run(["cmake", "--build", build], check=True, stdout=subprocess.DEVNULL, timeout=900)
+    return build / "libnet.so"
+
+
+def script_module():
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(nn.Conv2d(1, 6, 3, padding=1), nn.BatchNorm2d(6), nn.ReLU(), nn.Dropout2d(0.1))
+            self.head = nn.Linear(6 * 64, 5)
+
+        def forward(self, x):
+            return self.head(self.body(x).flatten(1))
+
+    torch.manual_seed(1)
+    return Net().train()
+
+
+class OwnModels(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        warnings.filterwarnings("ignore")
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.path = pathlib.Path(cls.folder.name)
+        chaos_test.write_data(cls.path, 6000)
+        import torch
+        torch.jit.script(script_module()).save(str(cls.path / "net.pt"))
+        cls.library = build_library(EXAMPLE, cls.path / "library")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def job(self, name, model, steps=STEPS, more=""):
+        path = self.path / f"{name}.yaml"
+        path.write_text(f"""name: {name}
+model: {model}
+data:
+  format: idx
+  train: {{images: {self.path}/images, labels: {self.path}/labels}}
+  split: {{val: 0.1}}
+trainer: {{max_duration: {steps}st, batch_size: 32, shards: 7, eval_interval: 60st, grad_clip_norm: 1.0}}
+optimizer: {{name: adamw, lr: 3.0e-3, weight_decay: 0.01}}
+checkpoint: {{interval: 25st, keep: 2}}
+logging: {{interval: 50st}}
+{more}""")
+        return path
+
+    def assert_whoever_computes(self, name, job):
+        calm = self.path / f"calm-{name}"
+        sp.run("train", job, "workers.max=1", "--run-dir", calm, "--ledger", timeout=900, check=0)
+        for workers in (2, 3):
+            with self.subTest(workers=workers):
+                done = sp.run("chaos", job, "--seed", workers, "--events", 3, "--kill-every", "500ms", "--workers",
+                              workers, "--against", calm, "--run-dir", self.path / f"{name}-{workers}", timeout=900)
+                self.assertEqual(done.returncode, 0, f"{done.stdout}\n{done.stderr}")
+                self.assertIn(f"the same to the last bit: {STEPS} of {STEPS} steps", done.stdout)
+        return calm
+
+    def test_torchscript(self):
+        import torch
+        job = self.job("script", f"{{name: torchscript, file: {self.path}/net.pt}}")
+        calm = self.assert_whoever_computes("script", job)
+        back, fresh = torch.jit.load(str(calm / "model/model.pt")), torch.jit.load(str(self.path / "net.pt"))
+        weights = dict(back.named_parameters())
+        self.assertTrue(any(not torch.equal(value, weights[name]) for name, value in fresh.named_parameters()))
+        eager = script_module()
+        eager.load_state_dict(back.state_dict())
+        x = torch.randn(5, 1, 8, 8)
+        for mode in (False, True):
+            back.train(mode), eager.train(mode)
+            torch.manual_seed(2)
+            expected = eager(x)
+            torch.manual_seed(2)
+            self.assertTrue(torch.equal(back(x), expected), f"training={mode}")
+        # The model directory is all that asking needs.
+        (self.path / "net.pt").rename(self.path / "away.pt")
+        sp.run("eval", calm / "model", "--data", f"test.images={self.path}/images", f"test.labels={self.path}/labels", check=0)
+        (self.path / "away.pt").rename(self.path / "net.pt")
+
+    def test_a_library(self):
+        model = f"{{name: library, file: {self.library}, options: [width=24, depth=2, dropout=0.2]}}"
+        job = self.job("library", model, more="loss: library\n")
+        calm = self.assert_whoever_computes("library", job)
+        self.assertTrue((calm / "model/model.so").is_file())
+
+    def test_a_library_that_crashes_is_a_worker_that_died(self):
+        source = self.path / "crashing"
+        shutil.copytree(EXAMPLE, source)
+        (source / "net.cpp").write_text(CRASHING)
+        crashing = build_library(source, self.path / "crashing-build")
+        job = self.job("crash", f"{{name: library, file: {crashing}}}", steps=40)
+        done = sp.run("train", job, "--workers", 2, "--run-dir", self.path / "crash", timeout=300)
+        self.assertIn("was killed by SIGSEGV", done.stderr)
+        # Each life of a worker makes some steps before it dies, so the run gets through or names the shard; it neither
+        # hangs nor is lost.
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        self.assertTrue(list((self.path / "crash" / "checkpoints").glob("step-*")), done.stderr)
+
+    def test_a_library_for_another_libtorch_is_refused(self):
+        old = self.path / "old.so"
+        import torch
+        version = torch.__version__.split("+")[0].encode()
+        old.write_bytes(self.library.read_bytes().replace(b"\ntorch " + version, b"\ntorch 1" + version[1:], 1))
+        done = sp.run("train", self.job("old", f"{{name: library, file: {old}}}"), "--run-dir", self.path / "old")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("can not be opened", done.stderr)
+        self.assertIn("it was built for torch 1", done.stderr)
+
+    def test_its_own_job_learns_and_its_data_is_asked(self):
+        text = (EXAMPLE / "job.yaml").read_text().replace("build/cpp-module/libnet.so", str(self.library))
+        job = self.path / "spiral.yaml"
+        job.write_text(text.replace("examples/cpp-module/spiral.txt", str(EXAMPLE / "spiral.txt")).replace("100ep", "30ep"))
+        run = self.path / "spiral"
+        sp.run("train", job, "--run-dir", run, timeout=300, check=0)
+        self.assertGreater(sp.report(run)["last"]["val/accuracy"], 0.8)
+        done = sp.run("predict", run, EXAMPLE / "spiral.txt", check=0)
+        self.assertEqual(len(done.stdout.splitlines()), 601)
+
+
+if __name__ == "__main__":
+    unittest.main()
