@@ -14,8 +14,7 @@ using Kind = StudyEvent::Kind;
 Tuning::Tuning(TuningOptions options, const std::vector<StudyEvent>& events)
     : options_(std::move(options)), study_(options_.study), sampler_(tune::make_sampler(options_.sampler)) {
   tune::StopperOptions stopper;
-  const bool rungs = options_.max_resource >= 2;
-  stopper.name = options_.stopper == "auto" && !rungs ? "none" : options_.stopper;
+  stopper.name = options_.stopper;
   stopper.max_resource = options_.max_resource;
   stopper_ = tune::make_stopper(stopper);
   for (const StudyEvent& event : events) apply(study_, event);

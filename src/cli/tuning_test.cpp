@@ -200,6 +200,21 @@ TEST(StudyFile, ChoicesAndNumbersBecomeOverrides) {
               testing::ElementsAre("optimizer.lr=0.1", "optimizer.name=adamw"));
 }
 
+// The job file's words are those of tune/.
+TEST(Tuning, TheJobFileKnowsEverySamplerAndStopper) {
+  const auto choices_of = [](const std::string& key) {
+    for (const spec::OptionInfo& option : spec::options()) {
+      if (option.key == key) return option.choices;
+    }
+    return std::vector<std::string>();
+  };
+  std::vector<std::string> samplers, stoppers;
+  for (const auto& maker : tune::samplers()) samplers.emplace_back(maker.name);
+  for (const auto& maker : tune::stoppers()) stoppers.emplace_back(maker.name);
+  EXPECT_THAT(choices_of("tune.sampler"), testing::UnorderedElementsAreArray(samplers));
+  EXPECT_THAT(choices_of("tune.stopper"), testing::UnorderedElementsAreArray(stoppers));
+}
+
 TEST(Evaluations, AreCountedWhereTheJobTells) {
   spec::Job job;
   EXPECT_EQ(evaluations_of(job), 10);

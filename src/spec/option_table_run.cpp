@@ -103,7 +103,7 @@ std::vector<Option> tune_options() {
       {"tune.parallel", at<tune, &T::parallel>(), whole(1, 4096),
        "trainings side by side; auto: as many as the machine has cores for", "", kTune, "n_jobs max_concurrent_trials"},
       {"tune.sampler", at<tune, &T::sampler>(),
-       choice({"auto", "random", "grid", "sobol", "tpe", "gp", "trust_region", "cmaes"}), "who suggests the next trial",
+       choice({"auto", "random", "grid", "sobol", "tpe", "cmaes", "nearby", "gp", "trust_region"}), "who suggests the next trial",
        "", kTune, "search_alg algorithm"},
       {"tune.stopper", at<tune, &T::stopper>(), choice({"auto", "none", "asha", "hyperband", "median", "curve"}),
        "who pauses or stops trials that do not promise much", "", kTune, "pruner trial_scheduler"},
