@@ -16,6 +16,11 @@ Tuning::Tuning(TuningOptions options, const std::vector<StudyEvent>& events)
   tune::StopperOptions stopper;
   stopper.name = options_.stopper;
   stopper.max_resource = options_.max_resource;
+  const bool counts = options_.stopper != "auto" && options_.stopper != "none" && options_.stopper != "median";
+  if (counts && options_.max_resource < 2)
+    throw Error(
+        "tune.stopper: " + options_.stopper + " needs to know how many evaluations a training has, two at least",
+        "give trainer.max_duration and trainer.eval_interval in one unit, or choose median");
   stopper_ = tune::make_stopper(stopper);
   for (const StudyEvent& event : events) apply(study_, event);
   for (const int64_t id : study_.open()) {
@@ -64,7 +69,8 @@ bool Tuning::reported(int64_t id, double step, double value, std::string& why) {
   if (!trial.reports.empty() && step <= trial.reports.back().step) return false;
   record({.kind = Kind::report, .id = id, .step = step, .value = value});
   deaths_.erase(id);
-  if (life->second.asked || step >= options_.max_resource) return false;  // it ends by itself
+  const bool last = options_.max_resource > 0 && step >= options_.max_resource;  // it ends by itself
+  if (life->second.asked || last) return false;
   const tune::Verdict verdict = stopper_->judge(study_, trial);
   if (verdict.course == Course::go_on) return false;
   life->second.asked = verdict.course;

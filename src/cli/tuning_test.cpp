@@ -200,6 +200,20 @@ TEST(StudyFile, ChoicesAndNumbersBecomeOverrides) {
               testing::ElementsAre("optimizer.lr=0.1", "optimizer.name=adamw"));
 }
 
+TEST(Tuning, AStopperThatCountsEvaluationsIsToldHowManyThereAre) {
+  std::vector<StudyEvent> record;
+  for (const auto& [stopper, good] : {std::pair{"asha", false}, {"curve", false}, {"median", true}, {"auto", true}}) {
+    auto of = options(record);
+    of.stopper = stopper;
+    of.max_resource = 0;
+    if (good) {
+      EXPECT_NO_THROW(Tuning(of, {})) << stopper;
+    } else {
+      EXPECT_THROW(Tuning(of, {}), Error) << stopper;
+    }
+  }
+}
+
 // The job file's words are those of tune/.
 TEST(Tuning, TheJobFileKnowsEverySamplerAndStopper) {
   const auto choices_of = [](const std::string& key) {
