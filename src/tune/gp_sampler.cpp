@@ -26,8 +26,8 @@ constexpr size_t kCentres = 5, kMostFront = 40;
 // How much there is to look at; less when every look costs more.
 SearchOptions effort(Index points) {
   SearchOptions options;
-  options.candidates = points <= 150 ? 400 : 200;
-  options.climbs = points <= 150 ? 4 : 2;
+  options.candidates = points <= 60 ? 400 : points <= 150 ? 250 : 200;
+  options.climbs = points <= 60 ? 4 : points <= 150 ? 3 : 2;
   return options;
 }
 

@@ -1,5 +1,8 @@
 // The samplers there are, and what holds for every one of them: the user's points first, nothing twice in a finite
 // space.
+#include <algorithm>
+#include <cmath>
+
 #include "base/error.h"
 #include "tune/makers.h"
 #include "tune/tune.h"
@@ -8,26 +11,49 @@ namespace sinew::tune {
 namespace {
 
 constexpr SamplerMaker kSamplers[] = {
+    {"auto", make_auto, "the default: the others, each as often as it earns"},
     {"random", make_random, "every point as likely as another"},
     {"grid", make_grid, "a lattice over the space, all of it"},
     {"sobol", make_sobol, "an even cover of the space (scrambled Sobol points)"},
     {"tpe", make_tpe, "where good trials are dense and bad ones are not; any space, any number of trials"},
+    {"cmaes", make_cmaes, "a normal distribution that learns; many numbers, many trials"},
+    {"nearby", make_nearby, "small changes of the best points"},
     {"gp", make_gp, "where a Gaussian process expects the most; constraints and several objectives too"},
 };
 
 constexpr int kTries = 32;
 
-// Some point nobody has tried, or none: there is no other.
-std::optional<Point> untried_point(const Study& study) {
+// Another value of one parameter: the next cell either way, or another choice.
+void change_one(const Space& space, RandomStream& random, std::vector<double>& unit) {
+  const uint64_t i = random.below(unit.size());
+  const double even = random.uniform();
+  if (std::isnan(unit[i]) || !space[i].ordered() || space.cells(i) == 0) {
+    unit[i] = even;
+  } else {
+    const double cell = 1 / static_cast<double>(space.cells(i));
+    unit[i] += even < 0.5 ? -cell : cell;
+    if (unit[i] < 0 || unit[i] > 1) unit[i] = std::clamp(unit[i] + (even < 0.5 ? 2 : -2) * cell, 0.0, 1.0);
+  }
+}
+
+// A point nobody has tried, near this one if there is one, or none: there is no other.
+std::optional<Point> untried_point(const Study& study, const Point& tried) {
+  const Space& space = study.space();
   RandomStream random = study.random("untried");
-  std::vector<double> unit(study.space().size());
   for (int i = 0; i < kTries; ++i) {
-    for (double& u : unit) u = random.uniform();
-    Point point = study.space().from_unit(unit);
+    std::vector<double> unit = space.to_unit(tried);
+    for (int change = 0; change <= i / 8; ++change) change_one(space, random, unit);
+    Point point = space.from_unit(unit);
     if (!study.seen(point)) return point;
   }
-  if (!study.space().count()) return std::nullopt;
-  for (std::optional<Point> point = study.space().first_point(); point; point = study.space().point_after(*point)) {
+  std::vector<double> unit(space.size());
+  for (int i = 0; i < kTries; ++i) {
+    for (double& u : unit) u = random.uniform();
+    Point point = space.from_unit(unit);
+    if (!study.seen(point)) return point;
+  }
+  if (!space.count()) return std::nullopt;
+  for (std::optional<Point> point = space.first_point(); point; point = space.point_after(*point)) {
     if (!study.seen(*point)) return point;
   }
   return std::nullopt;
@@ -58,8 +84,8 @@ Suggestion suggest_next(const Study& study, Sampler& sampler) {
     suggestion.why += "; every point of the space has been tried";
     return suggestion;
   }
-  if (auto point = untried_point(study)) {
-    return {*std::move(point), suggestion.by, suggestion.why + "; but that was tried, so another one", {}};
+  if (auto point = untried_point(study, suggestion.point)) {
+    return {*std::move(point), suggestion.by, suggestion.why + "; but that was tried, so another point near it", {}};
   }
   return suggestion;
 }

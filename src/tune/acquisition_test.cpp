@@ -1,0 +1,105 @@
+// Expected improvement against numerical integration, far tails against their series, slopes against differences.
+#include "tune/acquisition.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "tune/gp_score.h"
+#include "tune/multi_objective.h"
+
+namespace sinew::tune {
+namespace {
+
+// E[max(0, bound - Y)] by Simpson's rule over 24 standard deviations.
+double integrated(double bound, double mean, double spread) {
+  constexpr int kSteps = 20000;
+  const double low = std::min(bound, mean) - 14 * spread;
+  const double step = (bound - low) / kSteps;
+  double sum = 0;
+  for (int i = 0; i <= kSteps; ++i) {
+    const double y = low + i * step, z = (y - mean) / spread;
+    const double density = std::exp(-0.5 * z * z) / (spread * std::sqrt(2 * std::numbers::pi));
+    sum += (i == 0 || i == kSteps ? 1 : i % 2 == 1 ? 4 : 2) * (bound - y) * density;
+  }
+  return sum * step / 3;
+}
+
+TEST(LogImprovement, IsTheIntegral) {
+  for (const double bound : {-6.0, -3.0, -1.1, -0.9, 0.0, 0.7, 4.0}) {
+    for (const double spread : {0.1, 1.0, 3.0}) {
+      const double direct = integrated(bound, 0.2, spread);
+      if (direct < 1e-250) continue;
+      EXPECT_NEAR(log_below(bound, {0.2, spread * spread}).value, std::log(direct), 1e-6) << bound << ' ' << spread;
+    }
+  }
+}
+
+TEST(LogImprovement, HoldsFarOutAndHasNoSeams) {
+  for (const double z : {-60.0, -200.0, -1e4, -1e8}) {
+    const double series = -0.5 * z * z - 0.5 * std::log(2 * std::numbers::pi) - 2 * std::log(-z);
+    EXPECT_NEAR(log_improvement(z).value, series, 1e-3 + 1e-15 * z * z) << z;
+    EXPECT_NEAR(log_improvement(z).slope, -z, 0.05 * -z);
+  }
+  for (const double seam : {-50.0, -1.0, -5 * std::numbers::sqrt2}) {
+    EXPECT_NEAR(log_improvement(seam - 1e-9).value, log_improvement(seam + 1e-9).value, 1e-6);
+    EXPECT_NEAR(log_improvement(seam - 1e-9).slope, log_improvement(seam + 1e-9).slope, 1e-6);
+    EXPECT_NEAR(log_normal_cdf(seam - 1e-9).value, log_normal_cdf(seam + 1e-9).value, 1e-6);
+  }
+}
+
+TEST(LogImprovement, SlopesAreThoseOfDifferences) {
+  for (double z = -30; z < 6; z += 0.37) {
+    const double h = 1e-5;
+    EXPECT_NEAR(log_improvement(z).slope, (log_improvement(z + h).value - log_improvement(z - h).value) / (2 * h),
+                1e-5 * (1 + std::abs(z)));
+    EXPECT_NEAR(log_normal_cdf(z).slope, (log_normal_cdf(z + h).value - log_normal_cdf(z - h).value) / (2 * h),
+                1e-5 * (1 + std::abs(z)));
+    EXPECT_NEAR(std::exp(log_normal_cdf(z).value), 0.5 * std::erfc(-z / std::numbers::sqrt2), 1e-12);
+  }
+}
+
+// Processes over a line and a square, to score with.
+GaussianProcess process_of(uint64_t seed) {
+  RandomStream random(random_key({seed}));
+  Points points(12, 2);
+  Eigen::VectorXd values(12), logs(6);
+  for (Eigen::Index i = 0; i < 12; ++i) {
+    points(i, 0) = random.uniform();
+    points(i, 1) = random.uniform();
+    values[i] = random.normal();
+  }
+  logs << 0, -6, -0.5, 0, -1, -0.7;
+  return {std::vector<Axis>(2), logs, points, values};
+}
+
+void expect_slopes_of_differences(const Score& score, uint64_t seed) {
+  RandomStream random(random_key({seed, 5}));
+  for (int k = 0; k < 8; ++k) {
+    Eigen::VectorXd x(2), slope(2), ignored(2);
+    x << random.uniform(), random.uniform();
+    const double value = score.at(x, slope);
+    Points one(1, 2);
+    one.row(0) = x.transpose();
+    EXPECT_NEAR(score.at_all(one)[0], value, 1e-6 * (1 + std::abs(value)));
+    for (Eigen::Index axis = 0; axis < 2; ++axis) {
+      Eigen::VectorXd up = x, down = x;
+      up[axis] += 1e-6, down[axis] -= 1e-6;
+      const double difference = (score.at(up, ignored) - score.at(down, ignored)) / 2e-6;
+      EXPECT_NEAR(slope[axis], difference, 1e-3 * (1 + std::abs(difference)));
+    }
+  }
+}
+
+TEST(Scores, SlopesAreThoseOfDifferences) {
+  const std::vector<GaussianProcess> two = {process_of(1), process_of(2)};
+  const Improvement improvement(two[0], -1);
+  expect_slopes_of_differences(improvement, 1);
+  expect_slopes_of_differences(Feasibility(two, nullptr), 2);
+  expect_slopes_of_differences(Feasibility(std::span(two).subspan(1), &improvement), 3);
+  expect_slopes_of_differences(HypervolumeGain(two, free_boxes({{-1, 0.5}, {0, -0.5}, {0.7, -1}}, {1.5, 1.5})), 4);
+}
+
+}  // namespace
+}  // namespace sinew::tune

@@ -1,0 +1,97 @@
+// The default: several samplers over one shared record, each asked as often as it has earned.
+//
+// The Gaussian process is the best there is for some hundred trials, whatever the space (measured: bench/hpo); TPE errs
+// in other ways, and local changes of the best points finish what the process has found. Which of them suggests is
+// drawn by what their earlier suggestions improved, with a floor for everyone, so that none is lost and none can do
+// much harm. Beyond some hundred trials, where the process costs too much, TPE takes over, and CMA-ES where there are
+// many numbers.
+#include <algorithm>
+#include <cmath>
+#include <ranges>
+
+#include "tune/makers.h"
+
+namespace sinew::tune {
+namespace {
+
+constexpr size_t kMostForProcess = 400;  // known trials
+constexpr size_t kFewest = 15;           // known trials, before anyone else has something to go by
+constexpr size_t kManyNumbers = 20;      // parameters, for CMA-ES
+constexpr double kFloor = 0.06;          // of the suggestions, for every arm
+constexpr size_t kRecent = 24;           // known trials that decide who has earned what
+
+struct Arm {
+  const char* name;
+  std::unique_ptr<Sampler> (*make)();
+  double share;  // at first
+};
+
+class AutoSampler : public Sampler {
+ public:
+  Suggestion suggest(const Study& study) override {
+    size_t known = study.told().size();
+    for (const int64_t id : study.open()) known += study.known_loss(study.trial(id)).has_value();
+    const auto arms = arms_for(study, known);
+    const auto shares = earned(study, arms);
+    double lot = study.random("auto").uniform();
+    size_t chosen = 0;
+    while (chosen + 1 < arms.size() && lot >= shares[chosen]) lot -= shares[chosen++];
+    return sampler(arms[chosen]).suggest(study);
+  }
+
+ private:
+  static std::vector<Arm> arms_for(const Study& study, size_t known) {
+    const bool numeric = std::ranges::all_of(std::views::iota(size_t{0}, study.space().size()), [&](size_t i) {
+      return study.space()[i].ordered() && study.space()[i].conditions.empty();
+    });
+    if (known < kFewest) return {{"gp", make_gp, 1}};  // which begins with an even cover
+    if (known < kMostForProcess) return {{"gp", make_gp, 0.8}, {"tpe", make_tpe, 0.1}, {"nearby", make_nearby, 0.1}};
+    if (study.objectives() > 1) return {{"tpe", make_tpe, 1}};
+    if (numeric && study.space().size() >= kManyNumbers)
+      return {{"cmaes", make_cmaes, 0.7}, {"tpe", make_tpe, 0.2}, {"nearby", make_nearby, 0.1}};
+    return {{"tpe", make_tpe, 0.7}, {"nearby", make_nearby, 0.3}};
+  }
+
+  // Each arm's share: what it has at first, times how often its recent trials brought the best value down.
+  static std::vector<double> earned(const Study& study, const std::vector<Arm>& arms) {
+    const auto& told = study.told();
+    const size_t recent = told.size() - std::min(told.size(), kRecent);
+    std::vector<double> improved(arms.size(), 1), asked(arms.size(), 4);
+    double best = std::numeric_limits<double>::infinity();
+    for (size_t i = 0; i < told.size(); ++i) {
+      const Trial& trial = study.trial(told[i]);
+      const bool better = Study::violation(trial) <= 0 && study.loss(trial) < best;
+      if (better) best = study.loss(trial);
+      for (size_t a = 0; a < arms.size() && i >= recent; ++a) {
+        if (trial.by != arms[a].name) continue;
+        asked[a] += 1;
+        improved[a] += better;
+      }
+    }
+    std::vector<double> shares;
+    double total = 0;
+    for (size_t a = 0; a < arms.size(); ++a) {
+      shares.push_back(arms[a].share * (study.objectives() == 1 ? improved[a] / asked[a] : 1));
+      total += shares.back();
+    }
+    for (double& share : shares) share = kFloor + (1 - kFloor * static_cast<double>(arms.size())) * share / total;
+    return shares;
+  }
+
+  Sampler& sampler(const Arm& arm) {
+    for (auto& [name, made] : made_) {
+      if (name == arm.name) return *made;
+    }
+    return *made_.emplace_back(arm.name, arm.make()).second;
+  }
+
+  std::vector<std::pair<std::string, std::unique_ptr<Sampler>>> made_;
+};
+
+}  // namespace
+
+std::unique_ptr<Sampler> make_auto() {
+  return std::make_unique<AutoSampler>();
+}
+
+}  // namespace sinew::tune

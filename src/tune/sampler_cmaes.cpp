@@ -1,0 +1,202 @@
+// CMA-ES with margin: a normal distribution that learns where and in which directions to search. For many numeric
+// parameters and many trials.
+//
+// Hansen, "The CMA evolution strategy: a tutorial" (arXiv 1604.00772), its default weights and rates; Hamano, Saito,
+// Nomura, Shirakawa, "CMA-ES with margin" (GECCO 2022) in its simplest form: along a parameter with cells the spread
+// stays wide enough to leave the cell now and then. Restarts with twice as many trials a generation when it has
+// converged (Auger, Hansen 2005).
+//
+// The distribution of a generation stands in the memo of the generation's first trial, so it is part of the record.
+// With many workers a generation is closed as soon as its full number of trials has been begun and half have ended.
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <cmath>
+
+#include "tune/makers.h"
+
+namespace sinew::tune {
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr double kFirstSpread = 0.25;  // of the unit cube
+constexpr double kConverged = 1e-6;
+
+struct Distribution {
+  double generation = 0, size = 0, spread = kFirstSpread;  // size: trials a generation
+  VectorXd mean, path, spread_path;
+  MatrixXd covariance;
+};
+
+std::vector<double> packed(const Distribution& state) {
+  std::vector<double> memo = {state.generation, state.size, state.spread};
+  for (const VectorXd* part : {&state.mean, &state.path, &state.spread_path})
+    memo.insert(memo.end(), part->begin(), part->end());
+  for (Eigen::Index i = 0; i < state.covariance.rows(); ++i) {
+    for (Eigen::Index j = 0; j <= i; ++j) memo.push_back(state.covariance(i, j));
+  }
+  return memo;
+}
+
+Distribution unpacked(std::span<const double> memo, Eigen::Index d) {
+  Distribution state{memo[0], memo[1], memo[2], VectorXd(d), VectorXd(d), VectorXd(d), MatrixXd(d, d)};
+  size_t at = 3;
+  for (VectorXd* part : {&state.mean, &state.path, &state.spread_path}) {
+    for (double& value : *part) value = memo[at++];
+  }
+  for (Eigen::Index i = 0; i < d; ++i) {
+    for (Eigen::Index j = 0; j <= i; ++j) state.covariance(i, j) = state.covariance(j, i) = memo[at++];
+  }
+  return state;
+}
+
+double mirrored(double x) {  // into [0, 1]
+  x = std::fmod(std::abs(x), 2.0);
+  return x > 1 ? 2 - x : x;
+}
+
+class CmaesSampler : public Sampler {
+ public:
+  Suggestion suggest(const Study& study) override {
+    const auto d = static_cast<Eigen::Index>(study.space().size());
+    // A memo is the coordinates, and in a generation's first trial the distribution behind them.
+    std::vector<const Trial*> members;
+    for (auto trial = study.trials().rbegin(); trial != study.trials().rend(); ++trial) {
+      if (trial->by != "cmaes" || trial->memo.empty()) continue;  // empty: another point had to stand in
+      members.push_back(&*trial);
+      if (trial->memo.size() > static_cast<size_t>(d)) break;
+    }
+    if (members.empty()) return first_of(study, beginning(study, 4 + std::floor(3 * std::log(static_cast<double>(d)))));
+    const Distribution state = unpacked(std::span(members.back()->memo).subspan(static_cast<size_t>(d)), d);
+    std::vector<std::pair<double, const Trial*>> known;
+    for (const Trial* member : members) {
+      if (const auto loss = study.known_loss(*member))
+        known.emplace_back(Study::violation(*member) > 0 ? std::numeric_limits<double>::infinity() : *loss, member);
+    }
+    const bool closed = static_cast<double>(members.size()) >= state.size &&
+                        static_cast<double>(known.size()) >= std::max(state.size / 2, 2.0);
+    if (!closed) return drawn(study, state, {});
+    std::ranges::stable_sort(known, {}, [](const auto& pair) { return std::pair(pair.first, pair.second->id); });
+    Distribution next = updated(study, state, known);
+    const double widest = next.spread * std::sqrt(next.covariance.diagonal().maxCoeff());
+    if (!(widest > kConverged) || !(widest < 1e3)) next = beginning(study, 2 * state.size);
+    return first_of(study, next);
+  }
+
+ private:
+  // Around the best known point, or where chance puts it after a restart.
+  static Distribution beginning(const Study& study, double size) {
+    const auto d = static_cast<Eigen::Index>(study.space().size());
+    RandomStream random = study.random("cmaes begin");
+    Distribution state{
+        0, size, kFirstSpread, VectorXd(d), VectorXd::Zero(d), VectorXd::Zero(d), MatrixXd::Identity(d, d)};
+    for (double& x : state.mean) x = random.uniform(0.2, 0.8);
+    const Trial* best = nullptr;
+    for (const int64_t id : study.told()) {
+      const Trial& trial = study.trial(id);
+      if (trial.by != "cmaes" && (best == nullptr || study.loss(trial) < study.loss(*best))) best = &trial;
+    }
+    if (best == nullptr) return state;
+    const auto unit = study.space().to_unit(best->point);
+    for (Eigen::Index i = 0; i < d; ++i) {
+      if (!std::isnan(unit[static_cast<size_t>(i)])) state.mean[i] = unit[static_cast<size_t>(i)];
+    }
+    return state;
+  }
+
+  static Distribution updated(const Study& study, const Distribution& state,
+                              const std::vector<std::pair<double, const Trial*>>& known) {
+    const Eigen::Index d = state.mean.size();
+    const double n = static_cast<double>(d);
+    const size_t parents = std::max<size_t>(1, known.size() / 2);
+    std::vector<double> weights(parents);
+    double total = 0, squares = 0;
+    for (size_t i = 0; i < parents; ++i)
+      total += weights[i] =
+          std::log(static_cast<double>(known.size()) / 2 + 0.5) - std::log(static_cast<double>(i) + 1);
+    for (double& weight : weights) {
+      weight /= total;
+      squares += weight * weight;
+    }
+    const double mass = 1 / squares;
+    const double c_spread = (mass + 2) / (n + mass + 5), c_path = (4 + mass / n) / (n + 4 + 2 * mass / n);
+    const double damping = 1 + c_spread + 2 * std::max(0.0, std::sqrt((mass - 1) / (n + 1)) - 1);
+    const double c_one = 2 / ((n + 1.3) * (n + 1.3) + mass);
+    const double c_mu = std::min(1 - c_one, 2 * (mass - 2 + 1 / mass) / ((n + 2) * (n + 2) + mass));
+    const double expected = std::sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n));
+    Distribution next = state;
+    std::vector<VectorXd> steps;
+    VectorXd step = VectorXd::Zero(d);
+    for (size_t i = 0; i < parents; ++i) {
+      const VectorXd x = Eigen::Map<const VectorXd>(known[i].second->memo.data(), d);
+      steps.push_back((x - state.mean) / state.spread);
+      step += weights[i] * steps.back();
+    }
+    next.mean += state.spread * step;
+    const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(state.covariance);
+    const VectorXd roots = eigen.eigenvalues().cwiseMax(1e-20).cwiseSqrt();
+    const VectorXd white = eigen.eigenvectors() * (eigen.eigenvectors().transpose() * step).cwiseQuotient(roots);
+    next.spread_path = (1 - c_spread) * state.spread_path + std::sqrt(c_spread * (2 - c_spread) * mass) * white;
+    const double length = next.spread_path.norm();
+    const bool moving =
+        length / std::sqrt(1 - std::pow(1 - c_spread, 2 * (state.generation + 1))) < (1.4 + 2 / (n + 1)) * expected;
+    next.path = (1 - c_path) * state.path;
+    if (moving) next.path += std::sqrt(c_path * (2 - c_path) * mass) * step;
+    next.covariance =
+        (1 - c_one - c_mu) * state.covariance +
+        c_one * (next.path * next.path.transpose() + (moving ? 0 : c_path * (2 - c_path)) * state.covariance);
+    for (size_t i = 0; i < parents; ++i) next.covariance += c_mu * weights[i] * steps[i] * steps[i].transpose();
+    next.spread *= std::exp(std::min(1.0, c_spread / damping * (length / expected - 1)));
+    next.generation += 1;
+    for (double& x : next.mean) x = std::clamp(x, 0.0, 1.0);
+    keep_margin(study.space(), next);
+    return next;
+  }
+
+  // Of a parameter with cells one trial in a generation or so shall leave the mean's cell.
+  static void keep_margin(const Space& space, Distribution& state) {
+    for (Eigen::Index i = 0; i < state.mean.size(); ++i) {
+      const auto cells = static_cast<double>(space.cells(static_cast<size_t>(i)));
+      if (cells < 2) continue;
+      const double inside = state.mean[i] * cells - std::floor(state.mean[i] * cells);
+      const double least =
+          std::min(inside, 1 - inside) / cells / 1.6 + 1e-9;  // about one in nine is beyond 1.6 deviations
+      const double deviation = state.spread * std::sqrt(state.covariance(i, i));
+      if (deviation >= least) continue;
+      state.covariance.row(i) *= least / deviation;
+      state.covariance.col(i) *= least / deviation;
+    }
+  }
+
+  static Suggestion first_of(const Study& study, const Distribution& state) {
+    return drawn(study, state, packed(state));
+  }
+
+  static Suggestion drawn(const Study& study, const Distribution& state, const std::vector<double>& behind) {
+    RandomStream random = study.random("cmaes");
+    const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(state.covariance);
+    VectorXd normal(state.mean.size());
+    for (double& z : normal) z = random.normal();
+    VectorXd x = state.mean +
+                 state.spread * eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).cwiseSqrt().cwiseProduct(normal);
+    for (double& value : x) value = mirrored(value);
+    std::vector<double> memo(x.begin(), x.end());
+    Suggestion suggestion{study.space().from_unit(memo),
+                          "cmaes",
+                          "drawn from generation " + std::to_string(static_cast<int64_t>(state.generation) + 1) +
+                              " of a normal distribution that moves towards the better half",
+                          {}};
+    memo.insert(memo.end(), behind.begin(), behind.end());
+    suggestion.memo = std::move(memo);
+    return suggestion;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Sampler> make_cmaes() {
+  return std::make_unique<CmaesSampler>();
+}
+
+}  // namespace sinew::tune

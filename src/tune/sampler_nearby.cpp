@@ -1,0 +1,68 @@
+// Local search: changes few parameters of one of the best points, by steps that shrink as the study grows. Knows no
+// model that could be wrong, so it finishes where a model has lost its way (an evolution strategy with restarts from
+// the best twentieth; Rechenberg 1973).
+#include <algorithm>
+#include <cmath>
+
+#include "tune/makers.h"
+
+namespace sinew::tune {
+namespace {
+
+class NearbySampler : public Sampler {
+ public:
+  Suggestion suggest(const Study& study) override {
+    RandomStream random = study.random("nearby");
+    std::vector<std::pair<double, int64_t>> known;
+    for (const Trial& trial : study.trials()) {
+      const auto loss = study.known_loss(trial);
+      if (loss && Study::violation(trial) <= 0) known.emplace_back(*loss, trial.id);
+    }
+    const Space& space = study.space();
+    std::vector<double> unit(space.size());
+    if (known.empty()) {
+      for (double& u : unit) u = random.uniform();
+      return {space.from_unit(unit), "nearby", "nothing is known yet: drawn at random", {}};
+    }
+    std::ranges::sort(known);
+    const size_t top = std::max<size_t>(1, known.size() / 20);
+    const Trial& start = study.trial(known[random.below(top)].second);
+    unit = space.to_unit(start.point);
+    const double reach = std::max(0.02, 0.2 * std::pow(static_cast<double>(known.size()) / 10, -0.7));
+    const double chance = std::max(1.5 / static_cast<double>(space.size()), 0.25);
+    const uint64_t always = random.below(space.size());
+    for (size_t i = 0; i < space.size(); ++i) {
+      const bool changed = random.uniform() < chance || i == always;
+      const double normal = random.normal(), even = random.uniform();
+      if (std::isnan(unit[i]))
+        unit[i] = even;  // becomes active only if a parent changed
+      else if (changed && !space[i].ordered())
+        unit[i] = even;
+      else if (changed)
+        unit[i] = moved(space, i, unit[i], reach * normal);
+    }
+    return {space.from_unit(unit),
+            "nearby",
+            "a small change of trial " + std::to_string(start.id) + ", one of the best",
+            {}};
+  }
+
+ private:
+  // At least to the next cell where there are cells.
+  static double moved(const Space& space, size_t i, double u, double step) {
+    if (space.cells(i) > 1) {
+      const double cell = 1 / static_cast<double>(space.cells(i));
+      if (std::abs(step) < cell) step = std::copysign(cell, step);
+    }
+    u += step;
+    return u < 0 ? std::min(-u, 1.0) : u > 1 ? std::max(2 - u, 0.0) : u;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Sampler> make_nearby() {
+  return std::make_unique<NearbySampler>();
+}
+
+}  // namespace sinew::tune
