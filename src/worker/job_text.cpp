@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "worker/tasks.h"
 
 extern char** environ;
