@@ -6,14 +6,15 @@
 
 namespace sinew::tune {
 
-std::unique_ptr<Sampler> make_random();  // sampler_random.cpp
-std::unique_ptr<Sampler> make_grid();    // sampler_grid.cpp
-std::unique_ptr<Sampler> make_sobol();   // sampler_sobol.cpp
-std::unique_ptr<Sampler> make_tpe();     // sampler_tpe.cpp
-std::unique_ptr<Sampler> make_cmaes();   // sampler_cmaes.cpp
-std::unique_ptr<Sampler> make_nearby();  // sampler_nearby.cpp
-std::unique_ptr<Sampler> make_auto();    // sampler_auto.cpp
-std::unique_ptr<Sampler> make_gp();      // gp_sampler.cpp
+std::unique_ptr<Sampler> make_random();        // sampler_random.cpp
+std::unique_ptr<Sampler> make_grid();          // sampler_grid.cpp
+std::unique_ptr<Sampler> make_sobol();         // sampler_sobol.cpp
+std::unique_ptr<Sampler> make_tpe();           // sampler_tpe.cpp
+std::unique_ptr<Sampler> make_cmaes();         // sampler_cmaes.cpp
+std::unique_ptr<Sampler> make_nearby();        // sampler_nearby.cpp
+std::unique_ptr<Sampler> make_auto();          // sampler_auto.cpp
+std::unique_ptr<Sampler> make_gp();            // gp_sampler.cpp
+std::unique_ptr<Sampler> make_trust_region();  // trust_region_sampler.cpp
 
 std::unique_ptr<Stopper> make_asha(const StopperOptions& options);          // stopper_rungs.cpp
 std::unique_ptr<Stopper> make_hyperband(const StopperOptions& options);     // stopper_rungs.cpp

@@ -1,10 +1,10 @@
 // The default: several samplers over one shared record, each asked as often as it has earned.
 //
-// The Gaussian process is the best there is for some hundred trials, whatever the space (measured: bench/hpo); TPE errs
-// in other ways, and local changes of the best points finish what the process has found. Which of them suggests is
-// drawn by what their earlier suggestions improved, with a floor for everyone, so that none is lost and none can do
-// much harm. Beyond some hundred trials, where the process costs too much, TPE takes over, and CMA-ES where there are
-// many numbers.
+// The Gaussian process is the best there is for some hundred trials, whatever the space (measured: bench/hpo); its
+// trust region digs where the whole space misleads it, TPE errs in other ways, and local changes know no model at all.
+// Which of them suggests is drawn by what their earlier suggestions improved, with a floor for everyone, so that none
+// is lost and none can do much harm. Beyond some hundred trials, where the process costs too much, TPE takes over, and
+// CMA-ES where there are many numbers.
 #include <algorithm>
 #include <cmath>
 #include <ranges>
@@ -45,7 +45,13 @@ class AutoSampler : public Sampler {
       return study.space()[i].ordered() && study.space()[i].conditions.empty();
     });
     if (known < kFewest) return {{"gp", make_gp, 1}};  // which begins with an even cover
-    if (known < kMostForProcess) return {{"gp", make_gp, 0.8}, {"tpe", make_tpe, 0.1}, {"nearby", make_nearby, 0.1}};
+    if (known < kMostForProcess) {
+      if (study.objectives() > 1) return {{"gp", make_gp, 0.9}, {"tpe", make_tpe, 0.1}};
+      return {{"gp", make_gp, 0.6},
+              {"trust_region", make_trust_region, 0.25},
+              {"tpe", make_tpe, 0.08},
+              {"nearby", make_nearby, 0.07}};
+    }
     if (study.objectives() > 1) return {{"tpe", make_tpe, 1}};
     if (numeric && study.space().size() >= kManyNumbers)
       return {{"cmaes", make_cmaes, 0.7}, {"tpe", make_tpe, 0.2}, {"nearby", make_nearby, 0.1}};

@@ -19,6 +19,8 @@ constexpr SamplerMaker kSamplers[] = {
     {"cmaes", make_cmaes, "a normal distribution that learns; many numbers, many trials"},
     {"nearby", make_nearby, "small changes of the best points"},
     {"gp", make_gp, "where a Gaussian process expects the most; constraints and several objectives too"},
+    {"trust_region", make_trust_region,
+     "a Gaussian process of the neighbourhood of the best, asked within a box around it"},
 };
 
 constexpr int kTries = 32;

@@ -16,14 +16,15 @@
 namespace sinew::tune {
 namespace {
 
-constexpr double kParts = 16;                        // a trial waits after every such part of its length …
-constexpr size_t kFewestReports = 4;                 // … but not before so many reports
-constexpr double kOptimism = 0.5;                    // deviations below the mean
-constexpr double kSurely = 2;                        // deviations above the mean
-constexpr double kFairChance = 0.1;                  // of ending below the best whole trial …
-constexpr double kWorth = 0.05;                      // … by so much of its lead over the median of the first trials
-constexpr double kEarlyShare = 0.1, kLateShare = 1;  // of the first steps' work, spent on going on: see promote()
-constexpr double kMostDrop = 10;                     // a curve falls at most so many times as far as it has fallen
+constexpr double kParts = 16;                          // a trial waits after every such part of its length …
+constexpr size_t kFewestReports = 3;                   // … but not before so many reports
+constexpr double kOptimism = 0.5;                      // deviations below the mean
+constexpr double kSurely = 2;                          // deviations above the mean
+constexpr double kFairChance = 0.1;                    // of ending below the best whole trial …
+constexpr double kLikelier = 0.5;                      // … or of that, once what going on may cost is spent …
+constexpr double kWorth = 0.05;                        // … by so much of its lead over the median of the first trials
+constexpr double kEarlyShare = 0.1, kLateShare = 0.5;  // of the first steps' work, spent on going on: see promote()
+constexpr double kMostDrop = 10;                       // a curve falls at most so many times as far as it has fallen
 
 struct Forecast {
   double mean, deviation;
@@ -59,24 +60,23 @@ class CurveStopper : public Stopper {
     return {Course::go_on, "its curve promises the most"};
   }
 
-  // While new trials come, going on may cost a part of what beginnings have cost: little of it before the planned
-  // trials have all begun, for until then the better ones may not be there yet.
+  // Going on may cost a part of what the beginnings have cost: little of it before the planned trials have all begun,
+  // for until then the better ones may not be there yet. Beyond that only what is likelier than not to be the best goes
+  // on, and only when there are no new trials.
   std::optional<Promotion> promote(const Study& study, bool no_new) override {
     follow(study);
-    if (!no_new) {
-      double first = 0, later = 0;
-      for (const Trial& trial : study.trials()) {
-        const double steps = trial.reports.empty() ? 0 : trial.reports.back().step;
-        first += std::min(steps, first_wait(trial));
-        later += std::max(0.0, steps - first_wait(trial));
-      }
-      const bool all_begun = study.options().budget > 0 && study.next_id() >= study.options().budget;
-      if (later >= first * (all_begun ? kLateShare : kEarlyShare)) return std::nullopt;
-      if (study.next_id() < kFewestBegun) return std::nullopt;
+    double first = 0, later = 0;
+    for (const Trial& trial : study.trials()) {
+      const double steps = trial.reports.empty() ? 0 : trial.reports.back().step;
+      first += std::min(steps, first_wait(trial));
+      later += std::max(0.0, steps - first_wait(trial));
     }
+    const bool all_begun = no_new || (study.options().budget > 0 && study.next_id() >= study.options().budget);
+    const bool spent = later >= first * (all_begun ? kLateShare : kEarlyShare);
+    if (!no_new && (spent || study.next_id() < kFewestBegun)) return std::nullopt;
     const auto best = most_promising(study);
     if (!best) return std::nullopt;
-    if (chance_of(study, best->second, best->first) < kFairChance) return std::nullopt;
+    if (chance_of(study, best->second, best->first) < (spent ? kLikelier : kFairChance)) return std::nullopt;
     return Promotion{best->first, "its curve promises the most of those that wait"};
   }
 

@@ -253,6 +253,21 @@ struct StopperMaker {
 std::span<const StopperMaker> stoppers();
 std::unique_ptr<Stopper> make_stopper(const StopperOptions& options);  // throws Error
 
+// ---- populations ---------------------------------------------------------------------------------------------------
+
+// A member of a population that trains side by side: its options now, and how well it does (lower is better).
+struct Member {
+  Point point;
+  double loss = 0;
+};
+// Whose state and options member `me` goes on with: its own (from == me), or another's, changed a little.
+struct PopulationStep {
+  size_t from = 0;
+  Point point;
+  std::string why;
+};
+PopulationStep population_step(const Space& space, std::span<const Member> members, size_t me, RandomStream random);
+
 // ---- the conversation ----------------------------------------------------------------------------------------------
 
 // One side of the conversation of docs/formats/ask-tell.md: a line comes in, a line goes out. Whatever comes in gets

@@ -1,0 +1,55 @@
+// Population based training as a pure decision: who copies whom, and what is changed.
+//
+// Jaderberg et al., "Population based training of neural networks" (arXiv 1711.09846): a member of the worst fifth
+// copies one of the best fifth and changes what it copied: numbers by a factor of 0.8 or 1.2, other values to a
+// neighbour, and now and then anything anew.
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "tune/tune.h"
+
+namespace sinew::tune {
+namespace {
+
+constexpr double kPart = 0.2;    // of the population, at either end
+constexpr double kAnew = 0.25;   // chance that a value is drawn anew
+constexpr double kFactor = 1.2;  // or 0.8
+
+double changed(const Space& space, size_t i, double value, RandomStream& random) {
+  const bool anew = random.uniform() < kAnew, up = random.uniform() < 0.5;
+  const double even = random.uniform();
+  if (anew || !space[i].ordered()) return anew ? space.value_at(i, even) : value;
+  if (space.cells(i) == 0) return value * (up ? kFactor : 2 - kFactor);
+  const double cell = 1 / static_cast<double>(space.cells(i));
+  const double moved = space.value_at(i, space.unit_at(i, value) + (up ? cell : -cell));
+  // Along a logarithm a cell may be too little to move.
+  return moved != value ? moved : value + (up ? 1 : -1) * std::max(1.0, space[i].step);
+}
+
+}  // namespace
+
+PopulationStep population_step(const Space& space, std::span<const Member> members, size_t me, RandomStream random) {
+  SINEW_CHECK(me < members.size(), me, members.size());
+  std::vector<size_t> order(members.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto loss = [&](size_t i) {
+    return std::isnan(members[i].loss) ? std::numeric_limits<double>::infinity() : members[i].loss;
+  };
+  std::ranges::stable_sort(order, {}, loss);
+  const auto part = static_cast<size_t>(kPart * static_cast<double>(members.size()));
+  const auto place = static_cast<size_t>(std::ranges::find(order, me) - order.begin());
+  if (part == 0 || place < members.size() - part)
+    return {me, members[me].point, "not among the worst fifth: it goes on"};
+  const size_t from = order[random.below(part)];
+  if (!(loss(from) < loss(me))) return {me, members[me].point, "nobody is better: it goes on"};
+  Point point = members[from].point;
+  for (size_t i = 0; i < space.size(); ++i) {
+    if (!std::isnan(point[i])) point[i] = changed(space, i, point[i], random);
+  }
+  space.settle(point);
+  return {from, std::move(point),
+          "among the worst fifth: it copies member " + std::to_string(from) + " of the best fifth, changed a little"};
+}
+
+}  // namespace sinew::tune

@@ -1,0 +1,63 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tune/testing.h"
+
+namespace sinew::tune {
+namespace {
+
+std::vector<Member> population(const Space& space, size_t count, uint64_t seed) {
+  RandomStream random(random_key({seed}));
+  std::vector<Member> members;
+  for (size_t i = 0; i < count; ++i) members.push_back({random_point(space, random), random.normal()});
+  return members;
+}
+
+TEST(Population, OnlyTheWorstFifthCopiesAndOnlyFromTheBest) {
+  const Space space = mixed_space();
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const auto members = population(space, 20, seed);
+    std::vector<double> losses;
+    for (const Member& member : members) losses.push_back(member.loss);
+    std::ranges::sort(losses);
+    for (size_t me = 0; me < members.size(); ++me) {
+      const auto step = population_step(space, members, me, RandomStream(random_key({seed, me})));
+      EXPECT_EQ(space.problem_of(step.point), std::nullopt);
+      if (members[me].loss >= losses[16]) {
+        EXPECT_LE(members[step.from].loss, losses[3]);
+      } else {
+        EXPECT_EQ(step.from, me);
+        EXPECT_TRUE(same_point(step.point, members[me].point));
+      }
+    }
+  }
+}
+
+TEST(Population, SmallAndEqualOnesStayAsTheyAre) {
+  const Space space = mixed_space();
+  auto members = population(space, 4, 1);
+  EXPECT_EQ(population_step(space, members, 3, RandomStream(random_key({1}))).from, 3u);
+  members = population(space, 10, 1);
+  for (Member& member : members) member.loss = 2;
+  for (size_t me = 0; me < 10; ++me)
+    EXPECT_EQ(population_step(space, members, me, RandomStream(random_key({1}))).from, me);
+}
+
+TEST(Population, NumbersMoveByAFifthOrAreDrawnAnew) {
+  const Space space = read_space(R"([{"name":"x","type":"float","low":0,"high":100}])");
+  std::vector<Member> members;
+  for (int i = 0; i < 10; ++i) members.push_back({{50}, static_cast<double>(i)});
+  members[9].loss = std::nan("");
+  int up = 0, down = 0, anew = 0;
+  for (uint64_t seed = 0; seed < 1000; ++seed) {
+    const double x = population_step(space, members, 9, RandomStream(random_key({seed}))).point[0];
+    (x == 60 ? up : x == 40 ? down : anew) += 1;
+  }
+  EXPECT_NEAR(up, 375, 80);
+  EXPECT_NEAR(down, 375, 80);
+  EXPECT_NEAR(anew, 250, 70);
+}
+
+}  // namespace
+}  // namespace sinew::tune

@@ -1,0 +1,123 @@
+// Local Bayesian optimisation: a Gaussian process of the points nearest to the best one, asked within a box around it
+// (trust_region.h). It sees detail that a process of the whole space takes for noise. Several objectives and
+// constraints are the global process's business.
+#include <algorithm>
+#include <cmath>
+
+#include "tune/gp_score.h"
+#include "tune/gp_warp.h"
+#include "tune/makers.h"
+#include "tune/trust_region.h"
+
+namespace sinew::tune {
+namespace {
+
+using Eigen::Index;
+using Eigen::VectorXd;
+
+constexpr int kEvaluations = 40;
+constexpr double kOtherCategory = 0.3;  // as far apart as numbers this part of their range
+
+double distance(const std::vector<Axis>& axes, const VectorXd& a, const VectorXd& b) {
+  double sum = 0;
+  for (Index i = 0; i < a.size(); ++i) {
+    if (std::isnan(a[i]) && std::isnan(b[i])) continue;
+    const bool number = !axes[static_cast<size_t>(i)].category && !std::isnan(a[i]) && !std::isnan(b[i]);
+    const double apart = number ? a[i] - b[i] : a[i] == b[i] ? 0 : kOtherCategory;
+    sum += apart * apart;
+  }
+  return sum;
+}
+
+// The ended trials nearest to a point.
+struct Near {
+  Points points;
+  std::vector<double> losses;
+};
+
+Near nearest(const Study& study, const std::vector<Axis>& axes, const VectorXd& centre) {
+  std::vector<std::pair<double, int64_t>> by_distance;
+  for (const int64_t id : study.told()) {
+    const Trial& trial = study.trial(id);
+    if (trial.state == TrialState::failed || !trial.values.empty()) {
+      by_distance.emplace_back(distance(axes, centre, row_of(study.space(), trial.point)), id);
+    }
+  }
+  std::ranges::sort(by_distance);
+  const size_t most = std::clamp<size_t>(4 * axes.size(), 20, 60);
+  by_distance.resize(std::min(by_distance.size(), most));
+  Near near{Points(static_cast<Index>(by_distance.size()), centre.size()), {}};
+  for (size_t i = 0; i < by_distance.size(); ++i) {
+    const Trial& trial = study.trial(by_distance[i].second);
+    near.points.row(static_cast<Index>(i)) = row_of(study.space(), trial.point).transpose();
+    near.losses.push_back(study.loss(trial));
+  }
+  return near;
+}
+
+VectorXd best_fit(const std::vector<Axis>& axes, const Points& points, const VectorXd& values) {
+  const std::vector<VectorXd> starts = fit_starts(axes);
+  Fit best = fit_from(axes, points, values, starts[1], kEvaluations);
+  const Fit additive = fit_from(axes, points, values, starts[0], kEvaluations);
+  return additive.misfit < best.misfit ? additive.logs : best.logs;
+}
+
+class TrustRegionSampler : public Sampler {
+ public:
+  Suggestion suggest(const Study& study) override {
+    const TrustRegion region = trust_region_of(study);
+    const size_t least = std::min<size_t>(4 + study.space().size() / 2, 10);
+    const bool constrained = region.centre >= 0 && !study.trial(region.centre).constraints.empty();
+    if (region.centre < 0 || study.told().size() < least || study.objectives() > 1 || constrained) {
+      return global_->suggest(study);
+    }
+    const std::vector<Axis> axes = axes_of(study.space());
+    const VectorXd centre = row_of(study.space(), study.trial(region.centre).point);
+    const Near near = nearest(study, axes, centre);
+    const VectorXd values = warp(near.losses, WarpKind::halfrank).values;
+    const VectorXd logs = best_fit(axes, near.points, values);
+    GaussianProcess process(axes, logs, near.points, values);
+    const double best = process.smoothed().minCoeff();
+    for (const int64_t id : study.open()) {
+      const VectorXd x = row_of(study.space(), study.trial(id).point);
+      process.append(x, process.at(x).mean);
+    }
+    SearchOptions options;
+    options.centres = {centre};
+    set_box(axes, logs, centre, region.side, options);
+    RandomStream random = study.random(kTrustRegion);
+    const auto found = best_untried(study, Improvement(process, best), random, options);
+    if (!found) return global_->suggest(study);
+    return {found->point,
+            kTrustRegion,
+            "improvement is expected near trial " + std::to_string(region.centre) +
+                ", the best, by a model of its neighbourhood",
+            {}};
+  }
+
+ private:
+  // Longer along parameters the values depend on slowly.
+  static void set_box(const std::vector<Axis>& axes, const VectorXd& logs, const VectorXd& centre, double side,
+                      SearchOptions& options) {
+    const KernelLayout at{static_cast<Index>(axes.size())};
+    const double middle = logs.segment(at.length(0), at.axes).mean();
+    options.low = VectorXd::Zero(at.axes);
+    options.high = VectorXd::Ones(at.axes);
+    for (Index i = 0; i < at.axes; ++i) {
+      if (std::isnan(centre[i]) || axes[static_cast<size_t>(i)].category) continue;
+      const double half = 0.5 * side * std::clamp(std::exp(logs[at.length(i)] - middle), 0.3, 3.0);
+      options.low[i] = std::max(0.0, centre[i] - half);
+      options.high[i] = std::min(1.0, centre[i] + half);
+    }
+  }
+
+  std::unique_ptr<Sampler> global_ = make_gp();
+};
+
+}  // namespace
+
+std::unique_ptr<Sampler> make_trust_region() {
+  return std::make_unique<TrustRegionSampler>();
+}
+
+}  // namespace sinew::tune
