@@ -188,7 +188,7 @@ std::string everything(Store& store) {
 }
 
 TEST(Stories, AreTheSameOnBothDatabasesAndInTheModel) {
-  for (uint64_t seed = 0; seed < 8; ++seed) {
+  for (uint64_t seed = 0; seed < 5; ++seed) {
     const Place sqlite(false), postgres(true);
     HandClock clock;
     Options options;

@@ -40,7 +40,11 @@ class Postgres final : public Database {
     guarded([&] {
       link_->send("BEGIN", {});
       link_->send("SELECT pg_advisory_xact_lock(?1)", {lock_});
-      link_->send("UPDATE postgres_session SET mark = ?1 WHERE id = ?2", {++mark_, session_});
+      // Made anew if somebody took it for a dead one's: a row of which nothing was heard for a day is removed.
+      link_->send(
+          "INSERT INTO postgres_session(id, mark, at_ms) VALUES (?1, ?2, ?3) "
+          "ON CONFLICT(id) DO UPDATE SET mark = excluded.mark, at_ms = excluded.at_ms",
+          {session_, ++mark_, static_cast<int64_t>(clock_.wall_seconds() * 1000)});
     });
   }
   void begin_read() override {
@@ -93,7 +97,7 @@ class Postgres final : public Database {
   std::vector<std::string> check() override { return {}; }  // the server minds its pages itself
 
  private:
-  // Needs a transaction block to be in; leaves none.
+  // An empty transaction behind the one that matters, durable with all before it.
   void flush() {
     link_->send("BEGIN", {});
     link_->send("SELECT set_config('synchronous_commit', ?1, true), pg_logical_emit_message(true, 'sinew', '')",

@@ -50,18 +50,20 @@ struct Store::State {
   auto read(const Work& work) {
     const double since = options.clock->monotonic_seconds();
     for (;;) {
-      std::unique_ptr<Database> reader = borrow();
+      std::unique_ptr<Database> reader;
       try {
+        reader = borrow();
         reader->begin_read();
         auto result = work(*reader);
         reader->commit(Database::Promise::kNothing);
         give_back(std::move(reader));
         return result;
       } catch (const LostConnection& lost) {
-        give_back(nullptr);
+        if (reader != nullptr) give_back(nullptr);
         if (options.clock->monotonic_seconds() - since > options.reconnect_seconds) throw Error(lost.what(), lost.hint);
+        options.clock->sleep_seconds(0.05);
       } catch (...) {
-        give_back(nullptr);
+        if (reader != nullptr) give_back(nullptr);
         throw;
       }
     }

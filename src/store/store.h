@@ -290,7 +290,7 @@ struct Options {
   std::string boot = {};          // names this start of the machine; empty: as the kernel says
 };
 
-// Called on a thread of the store's own. `trouble` is an Error when the batch was not, or not surely, written.
+// Called on any thread that writes; may submit, never write. `trouble`: an Error; it was not, or not surely, written.
 using Done = std::function<void(Outcome outcome, std::exception_ptr trouble)>;
 
 // Any thread may call any method. Throws Error for what surrounds it (disk, connection, damage): then the batch is not

@@ -42,11 +42,14 @@ TextJudge& TextJudge::that(bool well, const std::string& why) {
 
 TextJudge& TextJudge::text(const char* what, std::string_view text, size_t least, size_t most) {
   if (objection_) return *this;
-  that(text.size() >= least, std::string(what) + " must not be empty");
-  that(text.size() <= most,
-       std::string(what) + " has " + std::to_string(text.size()) + " bytes, at most " + std::to_string(most));
-  that(text.find('\0') == std::string_view::npos, std::string(what) + " has a NUL in it");
-  if (!objection_) that(is_utf8(text), std::string(what) + " is not UTF-8");
+  // Sentences are made only when they are needed: this is asked of every text of every change.
+  if (text.size() < least) return that(false, std::string(what) + " must not be empty");
+  if (text.size() > most) {
+    return that(false,
+                std::string(what) + " has " + std::to_string(text.size()) + " bytes, at most " + std::to_string(most));
+  }
+  if (text.find('\0') != std::string_view::npos) return that(false, std::string(what) + " has a NUL in it");
+  if (!is_utf8(text)) return that(false, std::string(what) + " is not UTF-8");
   return *this;
 }
 
@@ -69,8 +72,9 @@ TextJudge& TextJudge::labels(const char* what, const Labels& labels) {
     body(what, value);
     bytes += key.size() + value.size();
   }
-  return that(bytes <= kMostOfBody, std::string(what) + "s have " + std::to_string(bytes) +
-                                        " bytes together, at most " + std::to_string(kMostOfBody));
+  if (bytes <= kMostOfBody) return *this;
+  return that(false, std::string(what) + "s have " + std::to_string(bytes) + " bytes together, at most " +
+                         std::to_string(kMostOfBody));
 }
 
 TextJudge& TextJudge::seconds(const char* what, double seconds) {
