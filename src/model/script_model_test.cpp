@@ -138,8 +138,9 @@ TEST_F(Script, TheProbeLeavesItAsItWas) {
 
 TEST_F(Script, ComesBackWithNewWeights) {
   const auto model = make(kMean);
-  std::vector<NamedTensor> values = {
-      {"w", torch::randn({3, 6})}, {"b", torch::ones({3})}, {"m", torch::full({6}, 0.5F)}};
+  std::vector<NamedTensor> values = {{"w", torch::arange(18, torch::kFloat32).view({3, 6}).mul(0.1)},
+                                     {"b", torch::ones({3})},
+                                     {"m", torch::full({6}, 0.5F)}};
   const std::string to = scratch_.file("trained.pt");
   save_own_file({.name = "torchscript", .file = scratch_.file("net.pt")}, values, to);
   torch::jit::Module back = torch::jit::load(to);

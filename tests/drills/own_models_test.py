@@ -15,14 +15,17 @@ import sinew_process as sp
 
 EXAMPLE = sp.ROOT / "examples" / "cpp-module"
 STEPS = 300
-CRASHING = """#include <sinew/library.h>
+CRASHING = """#include <fcntl.h>
+#include <sinew/library.h>
 #include <csignal>
 struct Net : torch::nn::Module {
-  explicit Net(const sinew::library::About& about) : head(register_module("head", torch::nn::Linear(64, about.outputs))) {}
-  torch::Tensor forward(const torch::Tensor& x) {
-    if (is_training() && x.size(0) > 3 && ++calls == 30) std::raise(SIGSEGV);
+  explicit Net(const sinew::library::About& about)
+      : once(about.options.at("once")), head(register_module("head", torch::nn::Linear(64, about.outputs))) {}
+  torch::Tensor forward(const torch::Tensor& x) {  // the first who gets here makes the file, and dies
+    if (is_training() && ++calls == 30 && open(once.c_str(), O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0) std::raise(SIGSEGV);
     return head(x.flatten(1));
   }
+  std::string once;
   int calls = 0;
   torch::nn::Linear head;
 };
@@ -129,13 +132,12 @@ logging: {{interval: 50st}}
         shutil.copytree(EXAMPLE, source)
         (source / "net.cpp").write_text(CRASHING)
         crashing = build_library(source, self.path / "crashing-build")
-        job = self.job("crash", f"{{name: library, file: {crashing}}}", steps=40)
-        done = sp.run("train", job, "--workers", 2, "--run-dir", self.path / "crash", timeout=300)
+        job = self.job("crash", f"{{name: library, file: {crashing}, options: ['once={self.path}/once']}}", steps=60)
+        done = sp.run("train", job, "--workers", 2, "--ledger", "--run-dir", self.path / "crash", timeout=300, check=0)
         self.assertIn("was killed by SIGSEGV", done.stderr)
-        # Each life of a worker makes some steps before it dies, so the run gets through or names the shard; it neither
-        # hangs nor is lost.
-        self.assertIn(done.returncode, (0, 1), done.stderr)
-        self.assertTrue(list((self.path / "crash" / "checkpoints").glob("step-*")), done.stderr)
+        self.assertTrue((self.path / "once").exists())
+        sp.run("train", job, "workers.max=1", "--ledger", "--run-dir", self.path / "calm-crash", timeout=300, check=0)
+        self.assertEqual(sp.digests(self.path / "crash"), sp.digests(self.path / "calm-crash"))
 
     def test_a_library_for_another_libtorch_is_refused(self):
         old = self.path / "old.so"
@@ -150,10 +152,10 @@ logging: {{interval: 50st}}
     def test_its_own_job_learns_and_its_data_is_asked(self):
         text = (EXAMPLE / "job.yaml").read_text().replace("build/cpp-module/libnet.so", str(self.library))
         job = self.path / "spiral.yaml"
-        job.write_text(text.replace("examples/cpp-module/spiral.txt", str(EXAMPLE / "spiral.txt")).replace("100ep", "30ep"))
+        job.write_text(text.replace("examples/cpp-module/spiral.txt", str(EXAMPLE / "spiral.txt")))
         run = self.path / "spiral"
         sp.run("train", job, "--run-dir", run, timeout=300, check=0)
-        self.assertGreater(sp.report(run)["last"]["val/accuracy"], 0.8)
+        self.assertGreater(sp.report(run)["last"]["val/accuracy"], 0.6)  # one in three by chance
         done = sp.run("predict", run, EXAMPLE / "spiral.txt", check=0)
         self.assertEqual(len(done.stdout.splitlines()), 601)
 
