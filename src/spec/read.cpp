@@ -113,7 +113,8 @@ Place place_of_parameter(Node& root, const std::string& key) {
   return search->place;
 }
 
-// What a study may try must be a good job too: the rules between options, at the edges of each parameter.
+// What a study may try must be a good job too: the rules between options, at the edges of each parameter. Not asked of
+// a job that gives one of them a value of its own, as a trial does: it is one training.
 std::vector<Finding> check_search(const Node& file, Node& root, const Job& job,
                                   const std::vector<std::string>& overrides, const Environment& environment) {
   std::vector<Finding> found;
@@ -160,7 +161,8 @@ Reading read_job(std::string_view yaml, std::string_view file_name, const std::v
   // Where the text could not be read to its end, a rule would complain about what was only not reached.
   if (tree.complete && is_map) {
     for (Finding& finding : check_rules(reader.job, reader.given)) findings.push_back(std::move(finding));
-    if (findings.empty()) findings = check_search(file, root, reader.job, overrides, environment);
+    if (findings.empty() && overridden(reader.job.tune.search, overrides).empty())
+      findings = check_search(file, root, reader.job, overrides, environment);
   }
   return {std::move(reader.job), in_order(std::move(findings), file_name, overrides)};
 }

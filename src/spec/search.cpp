@@ -304,6 +304,14 @@ std::string search_text(const std::vector<SearchParameter>& search) {
   return "{" + text + "}";
 }
 
+std::string overridden(const std::vector<SearchParameter>& search, const std::vector<std::string>& overrides) {
+  for (const std::string& text : overrides) {
+    const std::string key = text.substr(0, text.find('='));
+    if (std::ranges::find(search, key, &SearchParameter::key) != search.end()) return key;
+  }
+  return "";
+}
+
 std::vector<SearchProbe> probes_of(const std::vector<SearchParameter>& search) {
   std::vector<SearchProbe> probes;
   for (size_t i = 0; i < search.size(); ++i) {

@@ -88,11 +88,15 @@ TEST(Search, NeedsSomethingToVary) {
   EXPECT_THAT(said("tune: {search: [a]}\n"), HasSubstr("tune.search needs options"));
 }
 
-TEST(Search, OverridingWhatIsVariedIsRefused) {
-  const std::string yaml = kJob + "tune: {search: {optimizer.lr: [0.1, 0.2]}}\n";
-  const Reading reading = read_job(yaml, "job.yaml", {"optimizer.lr=0.3"});
-  ASSERT_FALSE(reading.problems.empty());
-  EXPECT_THAT(to_string(reading.problems[0]), HasSubstr("it undoes 'optimizer.lr=0.3'"));
+// As a trial does.
+TEST(Search, AnOverrideOfWhatIsVariedMakesItOneTraining) {
+  const std::string yaml = kJob +
+                           "tune: {search: {optimizer.name: [sgd, adamw], optimizer.momentum: {low: 0, high: 0.9, if: "
+                           "{optimizer.name: sgd}}}}\n";
+  const Reading reading = read_job(yaml, "job.yaml", {"optimizer.name=sgd", "optimizer.momentum=0.5"});
+  EXPECT_TRUE(reading.problems.empty()) << to_string(reading.problems[0]);
+  EXPECT_EQ(overridden(reading.job.tune.search, {"trainer.seed=1", "optimizer.momentum=0.5"}), "optimizer.momentum");
+  EXPECT_EQ(overridden(reading.job.tune.search, {"trainer.seed=1"}), "");
 }
 
 TEST(Search, TextReadsBack) {
