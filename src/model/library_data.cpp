@@ -199,6 +199,7 @@ class LibraryData final : public data::Dataset {
 
   void describe_all(const Source& source) {
     info_.format = "library";
+    info_.preparation = "{}";  // its samples come as they are
     info_.input_shape = Shape(source.input().sizes().begin(), source.input().sizes().end());
     info_.target_shape = Shape(source.target().sizes().begin(), source.target().sizes().end());
     info_.input_dtype = source.input().scalar_type() == torch::kInt64 ? DType::i64 : DType::f32;

@@ -41,8 +41,8 @@ torch::jit::Module made(const std::string& forward) {
   const torch::NoGradGuard no_grad;
   torch::manual_seed(1);
   const RandomScope scope(random_key({3}));
-  module.register_parameter("w", torch::randn({3, 6}).set_requires_grad(true), false);
-  module.register_parameter("b", torch::randn({3}).set_requires_grad(true), false);
+  module.register_parameter("w", torch::linspace(-1, 1, 18).reshape({3, 6}).set_requires_grad(true), false);
+  module.register_parameter("b", torch::linspace(0, 1, 3).set_requires_grad(true), false);
   module.register_buffer("m", torch::zeros({6}));
   module.register_attribute("calls", c10::IntType::get(), 0);
   module.register_attribute("training", c10::BoolType::get(), true);
@@ -147,11 +147,6 @@ TEST_F(Script, ComesBackWithNewWeights) {
   back.eval();
   const torch::Tensor x = made_up_input(table(), 5);
   EXPECT_TRUE(torch::equal(back.forward({x}).toTensor(), torch::linear(x - 0.5, values[0].tensor, values[1].tensor)));
-  // Its code is the same, its weights are not: the identity is of the code.
-  spec::ModelOptions options;
-  options.name = "torchscript";
-  options.file = to;
-  EXPECT_EQ(make_model(options, table(), 3, 1)->identity(), model->identity());
   EXPECT_NE(make(kPlain)->identity(), model->identity());
 }
 

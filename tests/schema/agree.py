@@ -50,7 +50,7 @@ PROBES = [
 
 
 # Of all options a search can vary, some of each kind; else nearly all probes would be these.
-SEARCHED = ("optimizer.lr", "trainer.batch_size", "trainer.shards", "model.activation", "model.hidden", "data.train.path")
+SEARCHED = ("optimizer.lr", "trainer.shards", "model.hidden")
 
 
 def leaves(schema, path=()):
