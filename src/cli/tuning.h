@@ -23,10 +23,10 @@ namespace sinew::cli {
 struct TuningOptions {
   tune::StudyOptions study;
   std::string sampler = "auto", stopper = "auto";
-  double max_resource = 0;  // evaluations of a whole trial; 0: not known
-  int64_t trials = 50;      // in all
-  int64_t parallel = 1;     // processes side by side
-  int64_t most_deaths = 3;  // of one trial without an evaluation between them: it fails
+  double max_resource = 0;                                  // evaluations of a whole trial; 0: not known
+  int64_t trials = 50;                                      // in all
+  int64_t parallel = 1;                                     // processes side by side
+  int64_t most_deaths = 3;                                  // of one trial without an evaluation between them: it fails
   std::function<void(const StudyEvent&)> record = nullptr;  // must be durable when it returns
 };
 

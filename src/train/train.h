@@ -205,8 +205,8 @@ struct RunResult {
 // Trains from the job to the end, a stop or an error. Throws Error for what the user can fix.
 RunResult run(const RunOptions& options, Disk& disk, Clock& clock);
 
-// The model of a job as it is built for its data: what it takes and gives, every parameter and buffer. Throws Error where
-// it can not be built.
+// The model of a job as it is built for its data: what it takes and gives, every parameter and buffer. Throws Error
+// where it can not be built.
 model::FileReport inspect_job(const spec::Job& job);
 
 // The data set of a job, whatever it comes from.
