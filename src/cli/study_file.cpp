@@ -94,7 +94,10 @@ StudyEvent event_of(const json& line, const tune::Space& space) {
   return event;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
+// A torn last line is left out.
+std::vector<std::string> lines_in(Disk& disk, const std::string& path) {
+  if (!disk.exists(path)) throw Error(path + " is not there", "name a study's directory; sinew tune makes one");
+  const std::string text = read_text(disk, path);
   std::vector<std::string> lines;
   for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
     lines.push_back(text.substr(begin, end - begin));
@@ -113,7 +116,16 @@ auto read_line(const std::string& path, size_t number, const std::string& line, 
   }
 }
 
+StudyHead head_among(const std::string& path, const std::vector<std::string>& lines) {
+  if (lines.empty()) throw Error(path + " is empty", "begin the study anew");
+  return read_line(path, 1, lines[0], head_of);
+}
+
 }  // namespace
+
+tune::StudyOptions study_options(const StudyHead& head, const tune::Space& space, uint64_t seed) {
+  return {space, {head.minimize ? tune::Direction::minimize : tune::Direction::maximize}, seed, head.trials, {}};
+}
 
 tune::Space space_of(const std::vector<spec::SearchParameter>& search) {
   std::vector<tune::Parameter> parameters;
@@ -206,14 +218,14 @@ void apply(tune::Study& study, const StudyEvent& event) {
   }
 }
 
-StudyFile::StudyFile(Disk& disk, const std::string& path, const StudyHead& head) : disk_(disk) {
+StudyFile::StudyFile(Disk& disk, const std::string& path, const StudyHead& head) {
   if (disk.exists(path))
     throw Error(path + " is there already", "go on with it: sinew tune resume; or name another --study");
   write_durably(disk, path, to_json(head) + "\n");
   file_ = disk.append(path);
 }
 
-StudyFile::StudyFile(Disk& disk, const std::string& path) : disk_(disk) {
+StudyFile::StudyFile(Disk& disk, const std::string& path) {
   const std::string text = read_text(disk, path);
   if (const size_t whole = text.rfind('\n') + 1; whole < text.size()) write_durably(disk, path, text.substr(0, whole));
   file_ = disk.append(path);
@@ -227,19 +239,14 @@ void StudyFile::append(const tune::Space& space, const StudyEvent& event) {
 }
 
 StudyHead read_study_head(Disk& disk, const std::string& path) {
-  if (!disk.exists(path)) throw Error(path + " is not there", "name a study's directory; sinew tune makes one");
-  const auto lines = lines_of(read_text(disk, path));
-  if (lines.empty()) throw Error(path + " is empty", "begin the study anew");
-  return read_line(path, 1, lines[0], head_of);
+  return head_among(path, lines_in(disk, path));
 }
 
-ReadStudy read_study(Disk& disk, const std::string& path, const std::function<tune::Space(const StudyHead&)>& space) {
-  ReadStudy study;
-  study.head = read_study_head(disk, path);
-  const auto lines = lines_of(read_text(disk, path));
-  const tune::Space found = space(study.head);
+ReadStudy read_study(Disk& disk, const std::string& path, const tune::Space& space) {
+  const auto lines = lines_in(disk, path);
+  ReadStudy study{head_among(path, lines), {}};
   for (size_t i = 1; i < lines.size(); ++i) {
-    study.events.push_back(read_line(path, i + 1, lines[i], [&](const json& line) { return event_of(line, found); }));
+    study.events.push_back(read_line(path, i + 1, lines[i], [&](const json& line) { return event_of(line, space); }));
     if (study.events.back().kind == Kind::extend) study.head.trials = study.events.back().trials;
   }
   return study;

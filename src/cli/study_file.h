@@ -4,7 +4,6 @@
 // torn last line is an event that nobody acted on, and is cut off.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +36,9 @@ struct StudyEvent {
   int64_t trials = 0;                                   // extend: planned in all from now on
 };
 
+// What a study of this head is to tune/.
+tune::StudyOptions study_options(const StudyHead& head, const tune::Space& space, uint64_t seed);
+
 // The space of tune.search. A choice's text is kept as a string whatever it is: "64", "[64, 64]".
 tune::Space space_of(const std::vector<spec::SearchParameter>& search);
 // What the trial changes in the job, as dotted overrides.
@@ -55,7 +57,6 @@ class StudyFile {
   void append(const tune::Space& space, const StudyEvent& event);  // durable when it returns, but for reports
 
  private:
-  Disk& disk_;
   std::unique_ptr<Disk::File> file_;
 };
 
@@ -63,9 +64,9 @@ struct ReadStudy {
   StudyHead head;
   std::vector<StudyEvent> events;
 };
-// `space` is asked for once the head is known. Throws Error, with the line's number where one makes no sense.
-ReadStudy read_study(Disk& disk, const std::string& path, const std::function<tune::Space(const StudyHead&)>& space);
-// Only the first line.
+// Throws Error, with the line's number where one makes no sense.
+ReadStudy read_study(Disk& disk, const std::string& path, const tune::Space& space);
+// Only the first line, which says what the space is made of.
 StudyHead read_study_head(Disk& disk, const std::string& path);
 
 }  // namespace sinew::cli

@@ -35,8 +35,7 @@ std::vector<TrialMetric::Value> TrialMetric::next() {
   for (size_t end; (end = rest_.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const json record = json::parse(rest_.substr(begin, end - begin), nullptr, false);
     if (!record.is_object()) continue;
-    if (const auto value = value_in(record, metric_))
-      values.push_back({++number_, record.value("step", int64_t{0}), *value});
+    if (const auto value = value_in(record, metric_)) values.push_back({++number_, *value});
   }
   rest_.erase(0, begin);
   return values;

@@ -17,7 +17,7 @@ class TrialMetric {
   // Its values since the last call, in their order; an evaluation's number counts from 1. A file that was cut back (a
   // resumed training) is read from its beginning: numbers then come again.
   struct Value {
-    int64_t number = 0, step = 0;
+    int64_t number = 0;
     double value = 0;
   };
   std::vector<Value> next();

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/clock.h"
@@ -27,10 +26,9 @@ namespace {
 constexpr double kLookSeconds = 0.05;
 constexpr double kLeaveSeconds = 60;  // from asking a trial to save and end to killing it
 
-volatile std::sig_atomic_t asked = 0, last_signal = 0;
-void on_signal(int signal) {
+volatile std::sig_atomic_t asked = 0;
+void on_signal(int) {
   asked = asked + 1;
-  last_signal = signal;
 }
 
 std::string this_program() {
@@ -97,11 +95,7 @@ class StudyRun {
   };
 
   TuningOptions options() {
-    TuningOptions options{{space_,
-                           {head_.minimize ? tune::Direction::minimize : tune::Direction::maximize},
-                           job_.tune.seed,
-                           head_.trials,
-                           {}}};
+    TuningOptions options{study_options(head_, space_, job_.tune.seed)};
     options.sampler = head_.sampler;
     options.stopper = head_.stopper;
     options.max_resource = head_.max_resource;
@@ -309,7 +303,7 @@ int resume_study(const Arguments& arguments) {
   const auto lock = lock_study(directory);
   const tune::Space space = space_of(job.tune.search);
   StudyFile file(system_disk(), study_path(directory));
-  ReadStudy study = read_study(system_disk(), study_path(directory), [&](const StudyHead&) { return space; });
+  ReadStudy study = read_study(system_disk(), study_path(directory), space);
   if (arguments.size() == 2) {
     if (!arguments[1].starts_with("trials="))
       throw UsageError("'" + arguments[1] + "' is not trials=N", "sinew tune resume DIR trials=100");
@@ -324,12 +318,8 @@ int report_study(const Arguments& arguments) {
   const std::string& directory = arguments[0];
   const spec::Job job = job_of(read_study_head(system_disk(), study_path(directory)), study_path(directory));
   const tune::Space space = space_of(job.tune.search);
-  const ReadStudy read = read_study(system_disk(), study_path(directory), [&](const StudyHead&) { return space; });
-  tune::Study study({space,
-                     {read.head.minimize ? tune::Direction::minimize : tune::Direction::maximize},
-                     job.tune.seed,
-                     read.head.trials,
-                     {}});
+  const ReadStudy read = read_study(system_disk(), study_path(directory), space);
+  tune::Study study(study_options(read.head, space, job.tune.seed));
   for (const StudyEvent& event : read.events) apply(study, event);
   std::fputs(study_summary(directory, study, read.head).c_str(), stdout);
   return kDone;

@@ -31,6 +31,7 @@ Tuning::Tuning(TuningOptions options, const std::vector<StudyEvent>& events)
 void Tuning::record(const StudyEvent& event) {
   if (options_.record) options_.record(event);
   apply(study_, event);
+  in_vain_.reset();
 }
 
 TrialStart Tuning::begin(int64_t id, bool again, std::string why) {
@@ -39,7 +40,7 @@ TrialStart Tuning::begin(int64_t id, bool again, std::string why) {
 }
 
 std::optional<TrialStart> Tuning::next(bool no_new) {
-  if (static_cast<int64_t>(running_.size()) >= options_.parallel) return std::nullopt;
+  if (static_cast<int64_t>(running_.size()) >= options_.parallel || in_vain_ == no_new) return std::nullopt;
   if (!waiting_.empty()) {
     const int64_t id = waiting_.front();
     waiting_.erase(waiting_.begin());
@@ -50,16 +51,11 @@ std::optional<TrialStart> Tuning::next(bool no_new) {
     record({.kind = Kind::resume, .id = promotion->id});
     return begin(promotion->id, true, promotion->why);
   }
-  if (no_more) return std::nullopt;
+  if (no_more) return in_vain_ = no_new, std::nullopt;
   const tune::Suggestion suggestion = tune::suggest_next(study_, *sampler_);
   const int64_t id = study_.next_id();
   record({.kind = Kind::start, .id = id, .suggestion = suggestion});
   return begin(id, false, suggestion.why);
-}
-
-bool Tuning::wants_more(bool no_new) {
-  const bool no_more = no_new || study_.next_id() >= options_.trials;
-  return !waiting_.empty() || !no_more || stopper_->promote(study_, true).has_value();
 }
 
 bool Tuning::reported(int64_t id, double step, double value, std::string& why) {
@@ -105,6 +101,7 @@ TrialOver Tuning::ended(int64_t id, const ProcessEnd& end, std::optional<double>
                      "failed: it died " + std::to_string(deaths_[id]) + " times without an evaluation, the last time " +
                          to_string(end));
   waiting_.push_back(id);
+  in_vain_.reset();
   return {to_string(end) + "; it goes on from its checkpoint", false, true};
 }
 

@@ -49,8 +49,8 @@ class Tuning {
 
   // The next process to start; none: all places are taken, or there is nothing (more) to do. `no_new`: time is up.
   std::optional<TrialStart> next(bool no_new = false);
-  // Nothing runs, and next() has nothing.
-  bool over(bool no_new = false) { return running_.empty() && !wants_more(no_new); }
+  // Nothing runs, and next() had nothing when it was asked last.
+  bool over(bool no_new = false) const { return running_.empty() && in_vain_ == no_new; }
 
   // An evaluation of a running trial; what was reported before, by its step, is passed over. True: its process is to be
   // asked to save a checkpoint and end, and `why` says for what.
@@ -68,7 +68,6 @@ class Tuning {
     int64_t deaths = 0;
   };
   void record(const StudyEvent& event);
-  bool wants_more(bool no_new);
   TrialStart begin(int64_t id, bool again, std::string why);
   TrialOver end_trial(int64_t id, tune::TrialState state, std::vector<double> values, std::string why);
 
@@ -79,6 +78,8 @@ class Tuning {
   std::map<int64_t, Life> running_;
   std::vector<int64_t> waiting_;  // running in the record, without a process
   std::map<int64_t, int64_t> deaths_;
+  // next() had nothing for this `no_new`, and nothing happened since: stoppers need not be asked again.
+  std::optional<bool> in_vain_;
 };
 
 // How many evaluations a training of this job has; 0: that is not known before it runs.

@@ -168,7 +168,7 @@ TEST(StudyFile, WhatIsWrittenIsReadBackButForATornLastLine) {
   }
   disk.append(path)->write(std::as_bytes(std::span(std::string_view("{\"event\":\"sta"))));
   StudyFile again(disk, path);
-  const auto read = read_study(disk, path, [](const StudyHead&) { return space_of(search()); });
+  const auto read = read_study(disk, path, space_of(search()));
   EXPECT_EQ(read.head.job, head.job);
   EXPECT_EQ(read.head.trials, 20);
   ASSERT_EQ(read.events.size(), record.size() + 1);
@@ -184,7 +184,7 @@ TEST(StudyFile, ADamagedLineIsNamed) {
                                   std::string(R"({"event":"dance","id":0})")}) {
     write_durably(disk, path, to_json(head) + "\n" + line + "\n");
     try {
-      read_study(disk, path, [](const StudyHead&) { return space_of(search()); });
+      read_study(disk, path, space_of(search()));
       FAIL() << line;
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), testing::HasSubstr("damaged_study.jsonl:2: "));
