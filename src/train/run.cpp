@@ -79,7 +79,7 @@ void Run::measure() {
 }
 
 bool Run::one_turn() {
-  if (members_) members_->boundary(state(), [this] { return snapshot(state(), facts()); });
+  if (members_) members_->boundary(state(), [this] { return snapshot(state(), facts(), &engine_->lanes()); });
   stop_reason_ = state().evaluation.stop;
   if (!stop_reason_.empty()) return false;
   if (!obey(state().control.obey(state().step))) return false;
@@ -117,7 +117,7 @@ void Run::one_step() {
   const bool evaluates = due(evaluate_every_) || last;
   const bool improved = evaluates && evaluate();
   if (!evaluates && due(log_every_)) log_window(false);  // an evaluation logs by itself
-  if (options_.ledger) voice_->ledger(state().step, digest(state()));
+  if (options_.ledger) voice_->ledger(state().step, digest(state(), &engine_->lanes()));
   voice_->end_step();
   // Last: a saved step's records must all be written before it is.
   if (improved) save(true);

@@ -35,7 +35,7 @@ void Run::save(bool best) {
     return;
   }
   voice_->flush();
-  checkpoint::OwnedSnapshot taken = snapshot(state(), facts());
+  checkpoint::OwnedSnapshot taken = snapshot(state(), facts(), &engine_->lanes());
   last_saved_ = state().step;
   if (best) {
     pending_best_ = std::move(taken);

@@ -1,5 +1,7 @@
 #include "train/state.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -7,6 +9,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "train/blocks.h"
+#include "train/lanes.h"
 
 namespace sinew::train {
 namespace {
@@ -35,29 +38,66 @@ torch::Tensor plain(const torch::Tensor& tensor) {  // C order, on the CPU: what
   return tensor.detach().cpu().contiguous();
 }
 
-// One digest a block, so that a change names its place and lanes may share the work.
-void digest_tensor(const torch::Tensor& tensor, std::vector<Digest>& parts) {
-  const torch::Tensor values = plain(tensor);
-  const size_t bytes = values.nbytes(), block = static_cast<size_t>(kBlockElements) * 64;
-  const auto* data = static_cast<const std::byte*>(values.const_data_ptr());
-  for (size_t first = 0; first < bytes; first += block) {
-    parts.push_back(digest_of(std::span(data + first, std::min(block, bytes - first))));
+// The tensors of a state in the order of its digest, a block after the other: lanes share the work, and bytes that are
+// also copied are read from memory once.
+class TensorWalk {
+ public:
+  // `copy`: as many bytes; null: none is made.
+  void add(const torch::Tensor& values, std::byte* copy = nullptr) {
+    alive_.push_back(values);
+    bytes_ += values.nbytes();
+    const auto* from = static_cast<const std::byte*>(values.const_data_ptr());
+    for (size_t at = 0; at < values.nbytes(); at += kBlock)
+      blocks_.push_back({from + at, copy ? copy + at : nullptr, std::min(kBlock, values.nbytes() - at)});
   }
-}
+  void add_zeros(size_t bytes) {
+    for (size_t at = 0; at < bytes; at += kBlock) blocks_.push_back({nullptr, nullptr, std::min(kBlock, bytes - at)});
+  }
+
+  // Of the text and all blocks. Copies are made when it returns.
+  Digest finish(const std::string& text, Lanes* lanes) {
+    std::vector<Digest> parts(1 + blocks_.size());
+    parts[0] = digest_of(text);
+    std::atomic<size_t> next = 0;
+    const auto some = [&](int) {
+      for (size_t i = next++; i < blocks_.size(); i = next++) parts[i + 1] = walk(blocks_[i]);
+    };
+    lanes&& bytes_ >= kWorthWaking ? lanes->run(some) : some(0);
+    return digest_of(parts);
+  }
+
+ private:
+  struct Block {
+    const std::byte* from;  // null: zeros
+    std::byte* to;
+    size_t size;
+  };
+  static constexpr size_t kBlock = static_cast<size_t>(kBlockElements) * 64;
+  static constexpr size_t kWorthWaking = 1 << 20;  // bytes: below, one lane is done before another is awake
+
+  static Digest walk(const Block& block) {
+    constexpr size_t kCached = 64 << 10;
+    static const std::vector<std::byte> zeros(kBlock);
+    static const Digest whole = digest_of(std::span(zeros));
+    if (!block.from) return block.size == kBlock ? whole : digest_of(std::span(zeros).first(block.size));
+    if (!block.to) return digest_of(std::span(block.from, block.size));
+    DigestStream stream;
+    for (size_t at = 0; at < block.size; at += kCached) {
+      const size_t size = std::min(kCached, block.size - at);
+      std::memcpy(block.to + at, block.from + at, size);
+      stream.update(std::span(block.to + at, size));
+    }
+    return stream.digest();
+  }
+
+  std::vector<torch::Tensor> alive_;
+  std::vector<Block> blocks_;
+  size_t bytes_ = 0;
+};
 
 // What is frozen has no optimizer state of its own (Engine) and counts as the zeros that it would be.
 bool has_state(const torch::Tensor& of_optimizer, const torch::Tensor& parameter) {
   return of_optimizer.numel() == parameter.numel();
-}
-
-void digest_zeros(size_t bytes, std::vector<Digest>& parts) {
-  const size_t block = static_cast<size_t>(kBlockElements) * 64;
-  static const std::vector<std::byte> zeros(block);
-  static const Digest whole = digest_of(std::span(zeros));
-  for (size_t first = 0; first < bytes; first += block) {
-    const size_t size = std::min(block, bytes - first);
-    parts.push_back(size == block ? whole : digest_of(std::span(zeros).first(size)));
-  }
 }
 
 std::string exact(double value) {
@@ -80,12 +120,11 @@ std::string digest_text(const TrainingState& state) {
 }
 
 void push(std::vector<std::pair<checkpoint::TensorEntry, Buffer>>& part, const std::string& name,
-          const torch::Tensor& tensor) {
+          const torch::Tensor& tensor, TensorWalk& walk) {
   const torch::Tensor values = plain(tensor);
   checkpoint::TensorEntry entry{name, dtype_of(values), Shape(values.sizes().begin(), values.sizes().end()), 0, 0};
-  Buffer bytes(values.nbytes());
-  std::memcpy(bytes.data(), values.const_data_ptr(), values.nbytes());
-  part.emplace_back(std::move(entry), std::move(bytes));
+  part.emplace_back(std::move(entry), Buffer(values.nbytes()));
+  walk.add(values, part.back().second.data());
 }
 
 std::string shape_text(at::IntArrayRef sizes) {
@@ -176,34 +215,39 @@ TrainingState initial_state(const spec::Job& job, model::Model& model, torch::Me
   return state;
 }
 
-Digest digest(const TrainingState& state) {
-  std::vector<Digest> parts = {digest_of(digest_text(state))};
+Digest digest(const TrainingState& state, Lanes* lanes) {
+  TensorWalk walk;
   for (const auto* list : {&state.parameters, &state.buffers, &state.ema}) {
-    for (const auto& item : *list) digest_tensor(item.tensor, parts);
+    for (const auto& item : *list) walk.add(plain(item.tensor));
   }
   for (const auto& [name, tensors] : state.optimizer) {
     for (size_t p = 0; p < tensors.size(); ++p) {
       const torch::Tensor& parameter = state.parameters[p].tensor;
-      has_state(tensors[p], parameter) ? digest_tensor(tensors[p], parts) : digest_zeros(parameter.nbytes(), parts);
+      has_state(tensors[p], parameter) ? walk.add(plain(tensors[p])) : walk.add_zeros(parameter.nbytes());
     }
   }
-  return digest_of(parts);
+  return walk.finish(digest_text(state), lanes);
 }
 
-checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts& facts) {
+checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts& facts, Lanes* lanes) {
   checkpoint::OwnedSnapshot result;
   result.step = state.step;
-  result.digest = digest(state);
-  for (const auto& item : state.parameters) push(result.parts["model"], item.name, item.tensor);
-  for (const auto& item : state.buffers) push(result.parts["model"], item.name, item.tensor);
-  for (const auto& item : state.ema) push(result.parts["ema"], item.name, item.tensor);
+  TensorWalk walk;  // in the order of digest()
+  for (const auto& item : state.parameters) push(result.parts["model"], item.name, item.tensor, walk);
+  for (const auto& item : state.buffers) push(result.parts["model"], item.name, item.tensor, walk);
+  for (const auto& item : state.ema) push(result.parts["ema"], item.name, item.tensor, walk);
   for (const auto& [name, tensors] : state.optimizer) {
     result.parts["optimizer"];  // there, though all may be frozen
     for (size_t p = 0; p < tensors.size(); ++p) {
-      if (has_state(tensors[p], state.parameters[p].tensor))
-        push(result.parts["optimizer"], name + "." + state.parameters[p].name, tensors[p]);
+      const auto& parameter = state.parameters[p];
+      if (has_state(tensors[p], parameter.tensor)) {
+        push(result.parts["optimizer"], name + "." + parameter.name, tensors[p], walk);
+      } else {
+        walk.add_zeros(parameter.tensor.nbytes());
+      }
     }
   }
+  result.digest = walk.finish(digest_text(state), lanes);
   json evaluation = {{"best_step", state.evaluation.best_step.value},
                      {"without_improvement", state.evaluation.without_improvement},
                      {"objective_met", state.evaluation.objective_met},

@@ -21,8 +21,8 @@ torch::Tensor view_of(const Array& array);    // the same memory
 // A zero state of the right shapes: parameters and buffers as the model was initialised.
 TrainingState initial_state(const spec::Job& job, model::Model& model, torch::MemoryFormat format);
 
-// One copy of everything, ready for the background writer.
-checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts& facts);
+// One copy of everything, ready for the background writer. The step waits for it: lanes that are idle share the work.
+checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts& facts, Lanes* lanes = nullptr);
 
 // Fills `state`, made by initial_state for the same job, from a checkpoint. Throws Error when names, shapes or dtypes
 // differ, listing them.

@@ -30,6 +30,8 @@
 
 namespace sinew::train {
 
+class Lanes;
+
 // ---- what shards add up --------------------------------------------------------------------------------------------
 
 // The sums of one shard (a leaf) or of a set of shards (a node). Sums, never means: the root divides once.
@@ -141,8 +143,9 @@ struct TrainingState {
   EvaluationState evaluation;
 };
 
-// XXH3-128 over fixed blocks of every tensor in order and over a canonical text of the rest.
-Digest digest(const TrainingState& state);
+// XXH3-128 over fixed blocks of every tensor in order and over a canonical text of the rest. `lanes`: idle ones that
+// may share the work; the digest does not depend on them.
+Digest digest(const TrainingState& state, Lanes* lanes = nullptr);
 
 // ---- a run among others --------------------------------------------------------------------------------------------
 

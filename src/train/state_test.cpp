@@ -1,0 +1,80 @@
+// A state of several blocks, as a digest and as a copy, by any number of lanes.
+#include "train/state.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "train/lanes.h"
+
+namespace sinew::train {
+namespace {
+
+// Tensors of several blocks and of none, in any memory order; a frozen parameter without optimizer state.
+TrainingState some_state() {
+  torch::manual_seed(3);
+  TrainingState state;
+  state.step = Step(9);
+  state.parameters = {{"wide", torch::randn({1100, 700})},
+                      {"none", torch::empty({0, 4})},
+                      {"image", torch::randn({64, 48, 9, 9}).contiguous(torch::MemoryFormat::ChannelsLast)},
+                      {"turned", torch::randn({600, 900}).t()}};
+  state.buffers = {{"count", torch::tensor(int64_t{7})}, {"mean", torch::randn({3})}};
+  for (const auto& [name, tensor] : state.parameters) state.ema.push_back({name, tensor.clone() * 2});
+  auto& momentum = state.optimizer["momentum"];
+  for (const auto& [name, tensor] : state.parameters) momentum.push_back(torch::randn_like(tensor));
+  momentum[0] = torch::empty({0});
+  state.optimizer_steps = {0, 9, 9, 9};
+  return state;
+}
+
+bool same_bytes(const Buffer& bytes, const torch::Tensor& tensor) {
+  const torch::Tensor plain = tensor.contiguous();
+  return bytes.size() == plain.nbytes() &&
+         (bytes.size() == 0 || std::memcmp(bytes.data(), plain.const_data_ptr(), bytes.size()) == 0);
+}
+
+TEST(State, LanesShareDigestAndCopyWithoutATrace) {
+  const TrainingState state = some_state();
+  const Digest alone = digest(state);
+  for (const int count : {1, 2, 5}) {
+    Lanes lanes(count);
+    EXPECT_EQ(digest(state, &lanes), alone) << count;
+    const checkpoint::OwnedSnapshot taken = snapshot(state, {}, &lanes);
+    EXPECT_EQ(taken.digest, alone) << count;
+    std::map<std::string, torch::Tensor> all;
+    for (const auto* list : {&state.parameters, &state.buffers}) {
+      for (const auto& item : *list) all["model/" + item.name] = item.tensor;
+    }
+    for (const auto& item : state.ema) all["ema/" + item.name] = item.tensor;
+    for (size_t p = 1; p < state.parameters.size(); ++p)
+      all["optimizer/momentum." + state.parameters[p].name] = state.optimizer.at("momentum")[p];
+    for (const auto& [part, tensors] : taken.parts) {
+      for (const auto& [entry, bytes] : tensors) {
+        const auto found = all.find(part + "/" + entry.name);
+        ASSERT_NE(found, all.end()) << part << "/" << entry.name;
+        EXPECT_TRUE(same_bytes(bytes, found->second)) << found->first << ", " << count << " lanes";
+        all.erase(found);
+      }
+    }
+    EXPECT_TRUE(all.empty()) << all.begin()->first;
+  }
+}
+
+// One bit anywhere, last bytes of a block among them, is another digest.
+TEST(State, EveryByteCounts) {
+  TrainingState state = some_state();
+  Lanes lanes(2);
+  const Digest before = digest(state, &lanes);
+  float* values = state.parameters[0].tensor.data_ptr<float>();
+  for (const int64_t at : {int64_t{0}, int64_t{262143}, int64_t{262144}, state.parameters[0].tensor.numel() - 1}) {
+    const float kept = values[at];
+    values[at] = -kept;
+    EXPECT_NE(digest(state, &lanes), before) << at;
+    values[at] = kept;
+  }
+  EXPECT_EQ(digest(state, &lanes), before);
+}
+
+}  // namespace
+}  // namespace sinew::train
