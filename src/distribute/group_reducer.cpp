@@ -7,9 +7,6 @@
 namespace sinew::distribute {
 namespace {
 
-constexpr double kNewest = 0.2;      // weight of the newest shard in the smoothed time
-constexpr double kOldSeconds = 5.0;  // without a shard for so long a measured speed says nothing any more
-
 thread_local double shard_began = 0;  // of the lane's shard
 
 }  // namespace
@@ -20,6 +17,7 @@ GroupReducer::GroupReducer(group::Group& group, double pace, Clock& clock)
 void GroupReducer::begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string note) {
   gradients_ = gradients;
   training_ = !gradients.empty();
+  if (training_) meter_.begin_round(clock_.monotonic_seconds());
   std::vector<int64_t> lengths;
   for (const torch::Tensor& gradient : gradients) lengths.push_back(gradient.numel());
   group_.begin(shards, std::move(lengths), std::move(note));
@@ -39,11 +37,7 @@ void GroupReducer::deliver(ShardIndex shard, std::optional<train::Contribution> 
   --busy_;
   const double took = clock_.monotonic_seconds() - shard_began;
   if (pace_ > 1) clock_.sleep_seconds(took * (pace_ - 1));
-  if (training_ && leaf) {
-    const double before = seconds_a_shard_;
-    measured_at_ = clock_.monotonic_seconds();
-    seconds_a_shard_ = before == 0 ? took * pace_ : before + kNewest * (took * pace_ - before);
-  }
+  if (training_ && leaf) meter_.took(took * pace_);
   if (!leaf) return group_.deliver(shard, std::nullopt);
   group_.deliver(shard, leaf_of(std::move(*leaf)));
 }
@@ -80,9 +74,7 @@ train::Reducer::Root GroupReducer::root() {
 }
 
 double GroupReducer::speed() const {
-  const double seconds = seconds_a_shard_;
-  const bool old = clock_.monotonic_seconds() - measured_at_ > kOldSeconds;
-  return seconds > 0 && !old ? lanes_ / seconds : 0;
+  return lanes_ * meter_.shards_a_second(clock_.monotonic_seconds());
 }
 
 }  // namespace sinew::distribute

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "distribute/speed_meter.h"
 #include "group/group.h"
 #include "train/train.h"
 
@@ -21,8 +22,7 @@ class GroupReducer final : public train::Reducer {
   void give_up() override { group_.put_out("a shard failed on this worker"); }
   bool expects(ShardIndex shard, int64_t shards) const override { return group_.expects(shard.value, shards); }
 
-  // Shards a second of computing, all lanes side by side. 0: not known, or not known any more: a member whose share is
-  // too small for a shard would else keep for ever the speed that made it so.
+  // Shards a second of computing, all lanes side by side, as SpeedMeter says. 0: not known yet.
   double speed() const;
 
  private:
@@ -32,9 +32,8 @@ class GroupReducer final : public train::Reducer {
   double pace_;
   Clock& clock_;
   std::vector<torch::Tensor> gradients_;
-  bool training_ = false;                   // rounds with gradients: the ones whose speed is measured
-  std::atomic<double> seconds_a_shard_{0};  // smoothed, of one lane
-  std::atomic<double> measured_at_{0};
+  bool training_ = false;  // rounds with gradients: the ones whose speed is measured
+  SpeedMeter meter_;
   std::atomic<int> lanes_{1};
   std::atomic<int> busy_{0};
 };

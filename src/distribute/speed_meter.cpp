@@ -1,0 +1,36 @@
+#include "distribute/speed_meter.h"
+
+#include <cmath>
+
+namespace sinew::distribute {
+
+void SpeedMeter::begin_round(double now) {
+  const std::lock_guard lock(mutex_);
+  if (given_) {
+    without_since_.reset();
+  } else if (!without_since_) {
+    without_since_ = round_began_;
+  }
+  given_ = false;
+  round_began_ = now;
+}
+
+void SpeedMeter::took(double seconds) {
+  const std::lock_guard lock(mutex_);
+  const double kept = std::exp(-seconds / kSmoothSeconds);
+  shards_ = shards_ * kept + 1;
+  seconds_ = seconds_ * kept + seconds;
+  given_ = true;
+  without_since_.reset();
+}
+
+double SpeedMeter::shards_a_second(double now) const {
+  const std::lock_guard lock(mutex_);
+  if (seconds_ <= 0) return 0;
+  const double measured = shards_ / seconds_;
+  if (!without_since_) return measured;
+  // By whole doublings: each is a change of shares, and these are told.
+  return measured * std::exp2(std::floor((now - *without_since_) / kDoublingSeconds));
+}
+
+}  // namespace sinew::distribute

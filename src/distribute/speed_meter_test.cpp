@@ -1,0 +1,86 @@
+#include "distribute/speed_meter.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/random.h"
+
+namespace sinew::distribute {
+namespace {
+
+// Rounds a second apart, each with `count` shards of that many seconds.
+void rounds(SpeedMeter& meter, double& now, int rounds, int count, double seconds) {
+  for (int i = 0; i < rounds; ++i, now += 1) {
+    meter.begin_round(now);
+    for (int n = 0; n < count; ++n) meter.took(seconds);
+  }
+}
+
+TEST(SpeedMeter, NothingIsKnownBeforeTheFirstShard) {
+  SpeedMeter meter;
+  double now = 100;
+  EXPECT_EQ(meter.shards_a_second(now), 0);
+  rounds(meter, now, 30, 0, 0);
+  EXPECT_EQ(meter.shards_a_second(now), 0);
+  meter.took(0.5);
+  EXPECT_DOUBLE_EQ(meter.shards_a_second(now), 2);
+}
+
+TEST(SpeedMeter, OneShardThatWasPreemptedMovesLittleAndALastingChangeIsFollowed) {
+  SpeedMeter meter;
+  double now = 0;
+  rounds(meter, now, 10, 100, 0.01);
+  EXPECT_NEAR(meter.shards_a_second(now), 100, 1e-6);
+  meter.took(0.1);
+  EXPECT_GT(meter.shards_a_second(now), 90);
+  rounds(meter, now, 10, 100, 0.02);
+  EXPECT_NEAR(meter.shards_a_second(now), 50, 1);
+}
+
+// However the times scatter, it is shards over seconds.
+TEST(SpeedMeter, IsTheMeanOfScatteredTimes) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    RandomStream random(random_key({7, seed}));
+    SpeedMeter meter;
+    double now = 0;
+    for (int i = 0; i < 5000; ++i) {
+      meter.begin_round(now);
+      meter.took(random.uniform(0.001, 0.009));
+    }
+    EXPECT_NEAR(meter.shards_a_second(now), 200, 20) << seed;
+  }
+}
+
+TEST(SpeedMeter, WhoIsGivenNothingSaysMoreAndMore) {
+  SpeedMeter meter;
+  double now = 0;
+  rounds(meter, now, 5, 1, 0.5);
+  EXPECT_DOUBLE_EQ(meter.shards_a_second(now), 2);
+  rounds(meter, now, 1, 0, 0);  // the round may still give it one
+  const double since = now - 1;
+  double before = 2;
+  while (now < since + 4 * SpeedMeter::kDoublingSeconds) {
+    rounds(meter, now, 1, 0, 0);
+    const double told = meter.shards_a_second(now);
+    EXPECT_GE(told, before);
+    EXPECT_DOUBLE_EQ(told, 2 * std::exp2(std::floor((now - since) / SpeedMeter::kDoublingSeconds)));
+    before = told;
+  }
+  EXPECT_GE(before, 16);
+  meter.took(0.5);  // tried again, and no faster
+  EXPECT_DOUBLE_EQ(meter.shards_a_second(now), 2);
+}
+
+// Steps longer than the doubling: a worker that waits for the others is not without work.
+TEST(SpeedMeter, WaitingInARoundIsNotBeingWithoutShards) {
+  SpeedMeter meter;
+  for (double now = 0; now < 600; now += 60) {
+    meter.begin_round(now);
+    meter.took(1);
+    EXPECT_DOUBLE_EQ(meter.shards_a_second(now + 59), 1) << now;
+  }
+}
+
+}  // namespace
+}  // namespace sinew::distribute
