@@ -1,6 +1,4 @@
 // The model and the loss of a library.
-#include <algorithm>
-
 #include "base/error.h"
 #include "model/library.h"
 #include "model/makers.h"
@@ -9,37 +7,6 @@
 
 namespace sinew::model {
 namespace {
-
-class LibraryModel final : public Model {
- public:
-  LibraryModel(library::Model model, std::string identity) : model_(std::move(model)), identity_(std::move(identity)) {
-    for (const auto& item : model_.module->named_parameters()) {
-      const bool tied = std::ranges::any_of(
-          parameters_, [&](const NamedTensor& known) { return known.tensor.is_same(item.value()); });
-      if (!tied) parameters_.push_back({item.key(), item.value()});
-    }
-    for (const auto& item : model_.module->named_buffers()) buffers_.push_back({item.key(), item.value()});
-    shadows_ = shadows_of(*model_.module, parameters_);
-  }
-
-  torch::Tensor forward(const torch::Tensor& input, const torch::Tensor&) override { return model_.forward(input); }
-  void set_training(bool on) override { model_.module->train(on); }
-  std::vector<NamedTensor> parameters() override { return parameters_; }
-  std::vector<NamedTensor> buffers() override { return buffers_; }
-  void share(size_t index, const torch::Tensor& memory) override {
-    torch::Tensor& parameter = parameters_.at(index).tensor;
-    parameter.mutable_grad() = torch::Tensor();
-    parameter.set_data(memory);
-  }
-  bool wants_shadow(size_t index) override { return shadows_.at(index); }
-  std::string identity() const override { return identity_; }
-
- private:
-  library::Model model_;
-  std::string identity_;
-  std::vector<NamedTensor> parameters_, buffers_;
-  std::vector<bool> shadows_;
-};
 
 library::About about(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs) {
   library::About about;
@@ -53,7 +20,7 @@ library::About about(const spec::ModelOptions& options, const data::DataInfo& da
 }
 
 // Evaluation must be a function of the input, and its answer of the loss's shape. The model is not touched.
-void try_out(LibraryModel& model, const std::string& path, const data::DataInfo& data, int64_t outputs) {
+void try_out(Model& model, const std::string& path, const data::DataInfo& data, int64_t outputs) {
   constexpr int64_t kSamples = 3;
   const torch::NoGradGuard no_grad;
   const RandomScope scope(random_key({7}));
@@ -78,7 +45,7 @@ std::unique_ptr<Model> make_library(const spec::ModelOptions& options, const dat
   library::Model made = opened.offers.model(about(options, data, outputs));
   if (!made.module || !made.forward)
     throw Error(options.file + ": its model has no module, or no forward", "sinew::library::model<Net>() makes one");
-  auto model = std::make_unique<LibraryModel>(std::move(made), opened.digest);
+  auto model = std::make_unique<ModuleModel>(std::move(made.module), std::move(made.forward), opened.digest);
   for (const auto& [name, tensor] : model->parameters()) {
     if (tensor.scalar_type() != torch::kFloat32)
       throw Error(options.file + ": parameter " + name + " is " + toString(tensor.scalar_type()) +
