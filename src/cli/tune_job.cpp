@@ -242,14 +242,6 @@ spec::Job job_of(const StudyHead& head, const std::string& where) {
               "set the environment as it was when the study began");
 }
 
-// Its value would hold for the first check of the job, and for no trial.
-void refuse_overridden(const std::vector<spec::SearchParameter>& search, const std::vector<std::string>& overrides) {
-  for (const std::string& text : overrides) {
-    if (std::ranges::find(search, text.substr(0, text.find('=')), &spec::SearchParameter::key) != search.end())
-      throw UsageError("'" + text + "' gives a value to what tune.search varies", "leave one of the two out");
-  }
-}
-
 checkpoint::RunLock lock_study(const std::string& directory) {
   auto lock = checkpoint::RunLock::take(directory);
   if (!lock) throw Error(lock.error(), "one process at a time leads a study");
@@ -277,7 +269,9 @@ int tune_job(const Arguments& arguments) {
   if (job->tune.search.empty())
     throw UsageError(words[0] + " has no tune.search: nothing is varied",
                      "for example 'tune: {search: {optimizer.lr: {low: 1e-4, high: 1e-1, log: true}}}'");
-  refuse_overridden(job->tune.search, overrides);
+  // Its value would hold for the first check of the job, and for no trial.
+  if (const std::string key = spec::overridden(job->tune.search, overrides); !key.empty())
+    throw UsageError("a value is given for '" + key + "', which tune.search varies", "leave one of the two out");
   if (directory.empty()) directory = new_run_directory(job->name) + "-study";
   const Aim aim = aim_of(*job);
   const StudyHead head{read_text(system_disk(), words[0]),

@@ -22,10 +22,6 @@ bool read_search(const Node& node, const Environment& environment, std::vector<S
 // One line of YAML that read_search reads back.
 std::string search_text(const std::vector<SearchParameter>& search);
 
-// The first option that the search varies and an override gives a value: such a job is one training, not a search.
-// Empty: none.
-std::string overridden(const std::vector<SearchParameter>& search, const std::vector<std::string>& overrides);
-
 // Values at the edges of what a study may try, each as overrides that also meet the conditions: for the rules between
 // options. `at`: the parameter they probe.
 struct SearchProbe {

@@ -291,6 +291,10 @@ using Environment = std::map<std::string, std::string>;  // for ${NAME} in strin
 Reading read_job(std::string_view yaml, std::string_view file_name, const std::vector<std::string>& overrides = {},
                  const Environment& environment = {});
 
+// The first option that tune.search varies and an override gives a value: such a job is one training, not a search.
+// Empty: none.
+std::string overridden(const std::vector<SearchParameter>& search, const std::vector<std::string>& overrides);
+
 // ---- writing -------------------------------------------------------------------------------------------------------
 
 // Why an auto became what it is: dotted key -> reason.

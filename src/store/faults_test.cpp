@@ -76,15 +76,6 @@ class Faults : public testing::Test {
   void TearDown() override { sqlite3_vfs_register(real_vfs(), 1); }
 };
 
-std::string error_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return std::string(error.what()) + " | " + error.hint;
-  }
-  return "";
-}
-
 // Some of everything; acknowledged numbers go to `said`.
 void write_some(Store& store, int from, int to, std::set<int>& said) {
   for (int i = from; i < to; ++i) {

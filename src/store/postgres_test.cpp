@@ -13,15 +13,6 @@
 namespace sinew::store {
 namespace {
 
-std::string error_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return std::string(error.what()) + " | " + error.hint;
-  }
-  return "";
-}
-
 // Trials exactly as many as were acknowledged, each with its body, each told once.
 void judge(Store& store, const std::set<std::string>& said) {
   std::multiset<std::string> told;

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <bit>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -22,6 +23,16 @@ class HandClock final : public Clock {
   void sleep_seconds(double duration) override { system_clock().sleep_seconds(duration); }
   std::atomic<double> seconds = 1000;
 };
+
+// The Error that the work threw: what and hint. Empty: none.
+inline std::string error_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return std::string(error.what()) + " | " + error.hint;
+  }
+  return "";
+}
 
 // A place for one store; gone with it.
 class Place {
