@@ -1,0 +1,167 @@
+"""One run disturbed for minutes: workers killed, stopped and continued, coordinators killed, all by one supervisor.
+
+Afterwards every step's digest and every line of metrics are those of a single worker nobody disturbed, samples and
+epochs counted exactly, and the supervisor holds no more files and little more memory than at its beginning. In the long
+tier at least ten minutes and a thousand kills.
+"""
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import sinew_process as sp
+
+SECONDS, KILLS = (600, 1000) if os.environ.get("SINEW_LONG") else (15, 10)  # at least
+JOINS = 50 if os.environ.get("SINEW_LONG") else 4  # transfers of the state that are cut off
+PERIOD = 0.3  # seconds between two disturbances, at least
+WORKERS = 3
+PATIENCE = 240
+ENDLESS = "trainer.max_duration=100000000st"
+BY_CLOCK = ("time", "throughput/", "time/")  # keys of a line of metrics that a clock has a part in
+
+
+def metrics(directory, last):
+    """Step -> its metrics up to a step, but for those a clock has a part in."""
+    found = {}
+    for text in (directory / "metrics.jsonl").read_text().splitlines():
+        line = json.loads(text)
+        if line["step"] <= last:
+            found.setdefault(line["step"], {}).update({k: v for k, v in line.items() if not k.startswith(BY_CLOCK)})
+    return found
+
+
+def held_by(pid):
+    """Open files and resident bytes of a process."""
+    pages = int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return len(os.listdir(f"/proc/{pid}/fd")), pages * os.sysconf("SC_PAGE_SIZE")
+
+
+class Soak(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = pathlib.Path(self.folder.name)
+        # No schedule that depends on the end: the run ends when it has been disturbed for long enough.
+        self.job = sp.write_job(self.path, 1)
+        text = self.job.read_text().replace("scheduler: {name: cosine, warmup: 10st}\n", "").replace("interval: 5st", "interval: 50st")
+        self.job.write_text(text)
+
+    def start(self, name, *words):
+        directory = self.path / name
+        with open(self.path / f"{name}.log", "ab") as log:
+            process = subprocess.Popen(sp.command("train", self.job, ENDLESS, "trainer.shards=7", "--run-dir", directory, "--ledger", *words),
+                                       stdout=log, stderr=subprocess.STDOUT)
+        self.addCleanup(lambda: (process.poll() is None and process.kill(), process.wait(60)))
+        return process, directory
+
+    def stop(self, process, name):
+        """The first signal: it saves and says that it can be resumed."""
+        process.send_signal(signal.SIGINT)
+        said = lambda: (self.path / f"{name}.log").read_text()[-4000:]
+        self.assertEqual(process.wait(PATIENCE), 75, said())
+
+    def disturb(self, process, directory, rng):
+        """Kills, stops and coordinator deaths until there were enough, each after some further step."""
+        kills, stopped, at_first, step = 0, [], None, 0
+        begin = time.monotonic()
+        while kills < KILLS or time.monotonic() - begin < SECONDS:
+            said = (self.path / "soak.log").read_text()[-4000:]
+            self.assertIsNone(process.poll(), said)
+            self.assertLess(time.monotonic() - begin, SECONDS + 4 * KILLS + PATIENCE, f"{kills} kills\n{said}")
+            for since, pid in [entry for entry in stopped if time.monotonic() - entry[0] > 2]:
+                stopped.remove((since, pid))
+                self.send(pid, signal.SIGCONT)
+            time.sleep(PERIOD)
+            members = self.computing(directory)
+            if len(members) < 2 or (now := sp.step_of(directory)) <= step:
+                continue
+            step, chance = now, rng.random()
+            if chance < 0.05:
+                kills += self.send(json.loads((directory / "coordinator.json").read_text())["pid"], signal.SIGKILL)
+            elif chance < 0.1 and not stopped:
+                stopped.append((time.monotonic(), rng.choice(members)))
+                self.send(stopped[-1][1], signal.SIGSTOP)
+            else:
+                kills += self.send(rng.choice(members), signal.SIGKILL)
+            if at_first is None and kills >= KILLS // 5:
+                at_first = held_by(process.pid)
+        for _, pid in stopped:
+            self.send(pid, signal.SIGCONT)
+        files, resident = held_by(process.pid)
+        self.assertLessEqual(files, at_first[0] + 12)  # a worker that is being started holds some
+        self.assertLess(resident, at_first[1] + (32 << 20))
+        return kills
+
+    def computing(self, directory):
+        return [member["pid"] for member in (sp.status(directory) or {}).get("members", []) if member["phase"] == "computing"]
+
+    def send(self, pid, sig):
+        try:
+            os.kill(pid, sig)
+            return 1
+        except ProcessLookupError:
+            return 0
+
+    def compare_with_calm(self, directory):
+        """Every step of the disturbed run, and its metrics, with one worker's; how many steps."""
+        last = sp.report(directory)["steps"]
+        process, calm = self.start("calm", "workers.max=1")
+        self.assertTrue(sp.wait_for(lambda: process.poll() is not None or sp.step_of(calm) >= last, SECONDS + PATIENCE))
+        self.stop(process, "calm")
+        expected = sp.digests(calm)
+        for text in (directory / "ledger.jsonl").read_text().splitlines():  # also where a step stands twice
+            line = json.loads(text)
+            self.assertEqual(line["digest"], expected[line["step"]], f"step {line['step']}")
+        self.assertEqual(sorted(sp.digests(directory)), list(range(min(expected), last + 1)))
+        self.assertEqual(metrics(directory, last), metrics(calm, last))
+        return last
+
+    def test_for_minutes(self):
+        process, directory = self.start("soak", "--workers", WORKERS)
+        self.assertTrue(sp.wait_for(lambda: sp.step_of(directory) > 20, PATIENCE))
+        begin = time.monotonic()
+        kills = self.disturb(process, directory, random.Random(11))
+        seconds = time.monotonic() - begin
+        self.stop(process, "soak")
+        steps = self.compare_with_calm(directory)
+        print(f"{kills} kills in {seconds:.0f} s, {steps} steps the same to the last bit", file=sys.stderr)
+
+    def test_killed_while_somebody_joins(self):
+        """Who joins, or one of those it may take the state from (50 MB), dies at a random instant of the transfer."""
+        text = self.job.read_text()
+        self.job.write_text(re.sub("model: .*", "model: {name: mlp, hidden: [3000, 1000]}", text))
+        process, directory = self.start("soak", "--workers", WORKERS)
+        all_there = sp.wait_for(lambda: process.poll() is not None or len(self.computing(directory)) == WORKERS, PATIENCE)
+        self.assertTrue(all_there and process.poll() is None, (self.path / "soak.log").read_text()[-4000:])
+        rng, killed = random.Random(13), {"joining": 0, "computing": 0}
+        self.send(rng.choice(self.computing(directory)), signal.SIGKILL)
+        end = time.monotonic() + PATIENCE + 20 * JOINS
+        while sum(killed.values()) < JOINS:
+            self.assertIsNone(process.poll(), (self.path / "soak.log").read_text()[-4000:])
+            self.assertLess(time.monotonic(), end, f"{killed}\n{(self.path / 'soak.log').read_text()[-4000:]}")
+            phases = {member["pid"]: member["phase"] for member in (sp.status(directory) or {}).get("members", [])}
+            able = [pid for pid, phase in phases.items() if phase == "computing"]
+            joiners = [pid for pid, phase in phases.items() if phase == "joining"]
+            if len(able) < 2:
+                continue  # the last one that has the state is left alone
+            if not joiners and len(able) == WORKERS:
+                self.send(rng.choice(able), signal.SIGKILL)  # so that somebody joins again
+            if joiners:
+                time.sleep(rng.uniform(0, 0.2))
+                which = "joining" if sum(killed.values()) % 2 else "computing"
+                killed[which] += self.send(rng.choice(joiners if which == "joining" else able), signal.SIGKILL)
+        self.stop(process, "soak")
+        steps = self.compare_with_calm(directory)
+        print(f"{killed} killed during transfers, {steps} steps the same to the last bit", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
