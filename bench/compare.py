@@ -23,14 +23,15 @@ SECTIONS = {
     "Throughput": ["mlp", "mlp64", "cnn", "cnn-auto", "resnet", "csv"],
     "Models brought as .pt2": ["programs"],
     "What starting and saving cost": ["startup", "checkpoint"],
-    "Workers that come and go": ["deaths", "torchrun", "join", "ddp", "strangers", "reduction"],
+    "Workers that come and go": ["deaths", "stopped", "crowded", "stragglers", "torchrun", "join", "ddp", "strangers", "reduction"],
 }
 ROWS = {
     "mlp": throughput.mlp, "mlp64": throughput.mlp64, "cnn": throughput.cnn, "cnn-auto": throughput.cnn_auto,
     "resnet": throughput.resnet, "csv": throughput.csv,
     "programs": programs.programs,
     "startup": costs.startup, "checkpoint": costs.checkpoint,
-    "deaths": elastic.deaths, "torchrun": elastic.torchrun_death, "join": elastic.join, "ddp": elastic.ddp,
+    "deaths": elastic.deaths, "stopped": elastic.stopped, "crowded": elastic.crowded, "stragglers": elastic.stragglers,
+    "torchrun": elastic.torchrun_death, "join": elastic.join, "ddp": elastic.ddp,
     "strangers": elastic.strangers, "reduction": elastic.reduction,
 }
 NOTES = {

@@ -49,6 +49,73 @@ def deaths(folder, quick):
             figure("survivors that had to start anew", lost_survivors, 0, low=True, detail="by their PIDs")]
 
 
+def stopped(folder, quick):
+    """Workers that stop without a word (SIGSTOP), until the others compute without them."""
+    times, never = [], 0
+    with group.Group(folder, "mlp64", 3) as run:
+        for turn in range(5 if quick else 20):
+            run.wait_until_computing(3)
+            victim, usual = random.Random(turn).choice(run.members("computing")), run.watch.usual_gap()
+            began = time.monotonic()
+            os.kill(victim, signal.SIGSTOP)
+            took = group.seconds_until_computing(run.watch, began, usual)
+            times.append(took) if took is not None else None
+            never += took is None
+            os.kill(victim, signal.SIGCONT)
+    return [figure("from a SIGSTOP to the others computing without the worker, most, s", max(times, default=60), 1.5, low=True,
+                   detail=f"{len(times) + never} stops; median {statistics.median(times):.2f} s"),
+            figure("stops after which they did not compute within 60 s", never, 0, low=True)]
+
+
+BURN = "while True: pass"
+
+
+def crowded(folder, quick):
+    """Workers on a machine with four runnable threads a core: who is put out although nothing is wrong with it?"""
+    seconds, gone = 60 if quick else 300, set()
+    with group.Group(folder, "mlp64", 3) as run:
+        run.wait_until_computing(3)
+        first = set(run.members())
+        burners = [subprocess.Popen([contestants.PYTHON, "-c", BURN]) for _ in range(4 * len(os.sched_getaffinity(0)))]
+        try:
+            lines, end = run.ledger_lines(), time.monotonic() + seconds
+            while time.monotonic() < end:
+                gone |= first - set(run.members())
+                time.sleep(1)
+            steps = run.ledger_lines() - lines
+        finally:
+            for burner in burners:
+                burner.kill()
+                burner.wait()
+    return [figure("workers put out without a reason", len(gone), 0, low=True,
+                   detail=f"3 workers beside {len(burners)} busy processes on {len(os.sched_getaffinity(0))} cores for {seconds} s, {steps} steps")]
+
+
+def paced_rate(folder, paces, seconds):
+    """Steps a second of one-lane workers of those paces; the first is its own supervisor's, the others join by hand."""
+    with group.Group(folder, "mlp", 1, "trainer.shards=16", pace=paces[0]) as run:
+        run.wait_until_computing(1)
+        for pace in paces[1:]:
+            run.join(pace)
+        run.wait_for(lambda: len(run.members("computing")) == len(paces), "all workers")
+        time.sleep(seconds / 2)  # shares are found by measured speed
+        rate, there = run.steps_a_second(seconds), len(run.members("computing"))
+    if there != len(paces):
+        raise RuntimeError(f"{len(paces) - there} workers were put out")
+    return rate
+
+
+def stragglers(folder, quick):
+    """Three workers, one at a tenth of the others' speed, against what each does by itself, added up."""
+    rounds, seconds, usual, slow = 1 if quick else 3, 20, 8, 80
+    ratios = []
+    for _ in range(rounds):
+        alone = [paced_rate(folder, [pace], seconds) for pace in (usual, slow)]
+        ratios.append(paced_rate(folder, [usual, usual, slow], seconds) / (2 * alone[0] + alone[1]))
+    return [figure("3 workers, one at a tenth of the speed, against the sum of what each does alone", statistics.median(ratios), 0.9,
+                   detail=f"shards paced: {usual} and {slow} times their time; all stay members")]
+
+
 def end(process):
     """Ends a torchrun and the workers it started, a process group of their own."""
     if process.poll() is None:
@@ -153,7 +220,7 @@ def strangers(folder, quick):
 
 def reduction_ms(floats, seconds):
     with tempfile.TemporaryDirectory() as folder:
-        words = [contestants.ROOT / "build/release/bin/reduction_loop", "RANK", folder, floats, seconds]
+        words = [contestants.BIN / "reduction_loop", "RANK", folder, floats, seconds]
         ranks = [subprocess.Popen([str(rank) if word == "RANK" else str(word) for word in words], stdout=subprocess.PIPE, text=True)
                  for rank in range(2)]
         try:

@@ -70,14 +70,24 @@ def seconds_until_computing(watch, killed, usual, patience=60):
 class Group:
     """`sinew train --workers N` of a small job, in a directory of its own. Use as a context."""
 
-    def __init__(self, folder, name, workers, *overrides):
+    def __init__(self, folder, name, workers, *overrides, pace=1):
+        """pace: how many times longer than it would take every shard takes."""
         self.scratch = tempfile.TemporaryDirectory()
         self.run = pathlib.Path(self.scratch.name) / "run"
         words = [contestants.SINEW, "train", jobs.write_job(folder, name), "--run-dir", self.run, "--ledger", "--workers", workers,
                  "trainer.lanes=1", *overrides]
         self.log = open(pathlib.Path(self.scratch.name) / "log", "w+", encoding="utf-8")
-        self.process = subprocess.Popen(list(map(str, words)), stdout=self.log, stderr=subprocess.STDOUT)
+        self.process = self.start(words, pace)
+        self.joined = []
         self.watch = Watch(self.run / "ledger.jsonl")
+
+    def start(self, words, pace):
+        return subprocess.Popen(list(map(str, words)), stdout=self.log, stderr=subprocess.STDOUT,
+                                env={**os.environ, "SINEW_PACE": str(pace)})
+
+    def join(self, pace):
+        """One more worker, started by hand."""
+        self.joined.append(self.start([contestants.SINEW, "join", self.run], pace))
 
     def __enter__(self):
         return self
@@ -94,6 +104,12 @@ class Group:
                 self.process.wait(30)
                 for pid in filter(None, pids):  # nobody is left to end them
                     kill(pid)
+        for process in self.joined:
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(30)
         self.log.close()
         self.scratch.cleanup()
 
@@ -113,6 +129,15 @@ class Group:
 
     def scale(self, workers):
         subprocess.run([contestants.SINEW, "scale", self.run, str(workers)], check=True, capture_output=True, timeout=60)
+
+    def steps_a_second(self, seconds):
+        """Over that long from now on."""
+        begin, lines = time.monotonic(), self.ledger_lines()
+        time.sleep(seconds)
+        return (self.ledger_lines() - lines) / (time.monotonic() - begin)
+
+    def ledger_lines(self):
+        return (self.run / "ledger.jsonl").read_bytes().count(b"\n")
 
     def wait_for(self, condition, what, seconds=120):
         end = time.monotonic() + seconds
