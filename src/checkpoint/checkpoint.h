@@ -202,6 +202,8 @@ class RunLock {
   RunLock(RunLock&&) noexcept;
   RunLock& operator=(RunLock&&) noexcept;
   ~RunLock();
+  // For a process forked from this one that is to hold the lock, too: it is free when the last of them has ended.
+  int descriptor() const { return descriptor_; }
 
  private:
   explicit RunLock(int descriptor) : descriptor_(descriptor) {}

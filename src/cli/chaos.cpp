@@ -228,7 +228,7 @@ std::string job_of(const std::string& directory) {
 int run_chaos(const Arguments& arguments) {
   if (print_help_if_asked(arguments, kHelp)) return kDone;
   Wishes wishes = parse(arguments);
-  const auto job = load_job(wishes.job, wishes.overrides);
+  const auto job = load_training(wishes.job, wishes.overrides, "sinew chaos");
   if (!job) return kUsage;
   const auto plan = chaos_plan(static_cast<uint64_t>(*wishes.seed), wishes.workers, wishes.events, wishes.every);
   if (wishes.dry_run) {

@@ -53,7 +53,7 @@ int run_check(const Arguments& arguments) {
   }
   if (positional.empty())
     throw UsageError("check needs a job file", "sinew check job.yaml; sinew init DATA writes one");
-  if (!load_job(positional[0], {positional.begin() + 1, positional.end()})) return kUsage;
+  if (!load_training(positional[0], {positional.begin() + 1, positional.end()}, "sinew check")) return kUsage;
   std::vector<std::string> words = {"check"};
   words.insert(words.end(), positional.begin(), positional.end());
   words.insert(words.end(), options.begin(), options.end());

@@ -24,6 +24,13 @@ struct UsageError : Error {
 // read.
 std::optional<spec::Job> load_job(const std::string& path, const std::vector<std::string>& overrides);
 
+// The same for what trains a model and nothing else: a job with a command is refused, naming `what`.
+std::optional<spec::Job> load_training(const std::string& path, const std::vector<std::string>& overrides,
+                                       const std::string& what);
+// The same for a text that is no file.
+std::optional<spec::Job> read_job_text(const std::string& text, const std::string& name,
+                                       const std::vector<std::string>& overrides);
+
 // runs/<job>/<utc>-<id>, of this instant; not made yet.
 std::string new_run_directory(const std::string& job_name);  // train.cpp
 
@@ -36,6 +43,8 @@ int run_schema(const Arguments& arguments);
 int run_runs(const Arguments& arguments);
 int run_train(const Arguments& arguments);
 int run_resume(const Arguments& arguments);
+int run_run(const Arguments& arguments);
+int run_stop(const Arguments& arguments);
 int run_ps(const Arguments& arguments);
 int run_scale(const Arguments& arguments);    // control.cpp
 int run_control(const Arguments& arguments);  // control.cpp

@@ -69,7 +69,7 @@ int run_inspect(const Arguments& arguments) {
   if (arguments.size() != 1 && !job) throw UsageError("inspect takes one file", "sinew inspect net.pt2");
   if (!system_disk().exists(path)) throw UsageError("there is no " + path, "check the path");
   if (job) {
-    if (!load_job(path, {arguments.begin() + 1, arguments.end()})) return kUsage;
+    if (!load_training(path, {arguments.begin() + 1, arguments.end()}, "sinew inspect")) return kUsage;
     Arguments words = {"inspect"};
     words.insert(words.end(), arguments.begin(), arguments.end());
     return become_worker(words);

@@ -45,13 +45,25 @@ spec::Environment environment() {
 }  // namespace
 
 std::optional<spec::Job> load_job(const std::string& path, const std::vector<std::string>& overrides) {
-  const std::string name = path == "-" ? "<stdin>" : path;
-  spec::Reading reading = spec::read_job(read_text(path), name, overrides, environment());
+  return read_job_text(read_text(path), path == "-" ? "<stdin>" : path, overrides);
+}
+
+std::optional<spec::Job> read_job_text(const std::string& text, const std::string& name,
+                                       const std::vector<std::string>& overrides) {
+  spec::Reading reading = spec::read_job(text, name, overrides, environment());
   if (reading.problems.empty()) return std::move(reading.job);
   for (const spec::Problem& problem : reading.problems) std::fprintf(stderr, "%s\n", to_string(problem).c_str());
   const size_t count = reading.problems.size();
   std::fprintf(stderr, "%s: %zu problem%s\n", name.c_str(), count, count == 1 ? "" : "s");
   return std::nullopt;
+}
+
+std::optional<spec::Job> load_training(const std::string& path, const std::vector<std::string>& overrides,
+                                       const std::string& what) {
+  auto job = load_job(path, overrides);
+  if (job && job->command.given())
+    throw UsageError(path + " runs a command, and " + what + " is for trainings", "sinew train " + path + " runs it");
+  return job;
 }
 
 bool print_help_if_asked(const Arguments& arguments, const char* help) {

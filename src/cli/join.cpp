@@ -93,7 +93,8 @@ GroupWork work_of(const Wishes& wishes) {
 int run_join(const Arguments& arguments) {
   if (print_help_if_asked(arguments, kHelp)) return kDone;
   const Wishes wishes = parse(arguments);
-  if (wishes.by_url() && !load_job(wishes.more[0], {wishes.more.begin() + 2, wishes.more.end()})) return kUsage;
+  if (wishes.by_url() && !load_training(wishes.more[0], {wishes.more.begin() + 2, wishes.more.end()}, "sinew join"))
+    return kUsage;
   const auto launch = launch_of(process_environment());
   const GroupWork work = work_of(wishes);
   const auto make = [&](bool) {

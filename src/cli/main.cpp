@@ -19,7 +19,9 @@ struct Command {
 constexpr Command kCommands[] = {
     {"train", "train a model from a job file", run_train},
     {"resume", "go on with a run that was stopped or killed", run_resume},
-    {"ps", "the workers of a run that trains", run_ps},
+    {"run", "any command as a run, without a job file", run_run},
+    {"stop", "end a run of this machine", run_stop},
+    {"ps", "the workers of a run that trains, or the processes of a command", run_ps},
     {"scale", "more or fewer workers for a run that trains", run_scale},
     {"control", "stop, checkpoint, learning rate ... of a run that trains", run_control},
     {"join", "one more worker for a run, from this machine", run_join},

@@ -1,9 +1,11 @@
 // `sinew ps`: who is in a run that trains, and what was decided last.
 #include <cstdio>
 
+#include "cli/command_job.h"
 #include "cli/commands.h"
 #include "cli/group_file.h"
 #include "cli/group_line.h"
+#include "report/report.h"
 
 namespace sinew::cli {
 namespace {
@@ -11,6 +13,7 @@ namespace {
 constexpr const char* kHelp =
     "usage: sinew ps [RUN] [options]\n\n"
     "The workers of a run that trains with several: who computes what, how fast, and what was decided last.\n"
+    "Of a run of a command: its attempts and its processes.\n"
     "RUN: a run directory, the end of its name, or 'last' (the default).\n\n"
     "options:\n"
     "  --json       the coordinator's whole answer\n"
@@ -37,7 +40,11 @@ int run_ps(const Arguments& arguments) {
       throw UsageError("ps takes one run, and '" + word + "' is a second", "sinew runs lists all of them");
     }
   }
-  std::string directory;
+  std::string directory = report::pick_run(root, run.empty() ? "last" : run).directory;
+  if (const std::string status = command_status(directory, json); !status.empty()) {
+    std::fwrite(status.data(), 1, status.size(), stdout);
+    return kDone;
+  }
   const GroupFile file = running_group(root, run.empty() ? "last" : run, &directory);
   const std::string answer = ask_running(file, directory, "GET", "/v1/status");
   const std::string text = json ? answer + "\n" : status_text(directory, parse_status(answer));

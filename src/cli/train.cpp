@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/random.h"
+#include "cli/command_job.h"
 #include "cli/commands.h"
 #include "cli/launch.h"
 #include "cli/launched.h"
@@ -35,7 +36,9 @@ constexpr const char* kTrainHelp =
     "                        the run, and half as long later that worker is ended (default: 60s)\n"
     "  --resume              with --run-dir: go on from its newest intact checkpoint, or start if there is none\n"
     "  --ledger              write ledger.jsonl: the digest of the training state after every step\n"
-    "  --log-format FORMAT   human (default) or json: one object a line\n\n"
+    "  --log-format FORMAT   human (default) or json: one object a line\n"
+    "  --server URL          of a sinew server, which a job with a command is told (default: SINEW_SERVER)\n\n"
+    "A job with a command is run instead of trained; of the options, --run-dir, --resume and the last two are for it.\n"
     "First Ctrl-C (or SIGTERM): finish the step, save a checkpoint, stop (exit code 75). Second: stop now.\n"
     "SIGUSR1: save a checkpoint now.";
 constexpr const char* kResumeHelp =
@@ -45,11 +48,13 @@ constexpr const char* kResumeHelp =
     "  --root DIR            where runs are looked for (default: runs)\n"
     "  --workers N           with N processes; --listen ADDRESS, --tls and --hang-after D as for train\n"
     "  --ledger              write ledger.jsonl\n"
-    "  --log-format FORMAT   human (default) or json";
+    "  --log-format FORMAT   human (default) or json\n"
+    "  --server URL          of a sinew server, which a command is told (default: SINEW_SERVER)";
 
 struct Words {
   std::vector<std::string> positional;               // JOB and overrides, or RUN
   std::string run_directory, root = "runs", listen;  // listen: empty: the default
+  std::string server;                                // for a command
   int64_t workers = 0;                               // 0: as the job file says
   int64_t wait_seconds = 300;
   double hang_seconds = SupervisorOptions().hang_seconds;
@@ -90,6 +95,8 @@ Words parse(const Arguments& arguments, const std::string& command) {
       words.tls = true;
     } else if (word == "--launcher" && command == "train") {
       words.launch = launch_from(value());
+    } else if (word == "--server") {
+      words.server = value();
     } else if (word == "--wait" && command == "train") {
       words.wait_seconds = whole_number(word, value(), 1, 86'400);
     } else if (word == "--hang-after") {
@@ -186,6 +193,15 @@ void check_words(const Words& words) {
                      "leave one of them out");
 }
 
+// A command instead of a training: `directory` holds its job.yaml.
+int start_command(const spec::Job& job, const std::string& directory, const Words& words, bool resume) {
+  const bool of_workers = words.launch || words.workers > 0 || !words.listen.empty() || words.tls;
+  const auto json = std::ranges::find(words.passed_on, "--json");
+  if (of_workers || words.passed_on.size() > (json == words.passed_on.end() ? 0U : 1U))
+    throw UsageError("a command has no workers and no ledger", "resources.nproc starts several processes of it");
+  return run_command_job(job, {directory, words.server, resume, json != words.passed_on.end()});
+}
+
 }  // namespace
 
 std::string new_run_directory(const std::string& job_name) {
@@ -211,6 +227,7 @@ int run_train(const Arguments& arguments) {
   work.run_directory = words.run_directory.empty() ? new_run_directory(job->name) : words.run_directory;
   const bool first = !words.launch || words.launch->rank == 0;
   if (first) keep_job_file(work.run_directory, as_given(path, work.overrides), words.resume);
+  if (job->command.given()) return start_command(*job, work.run_directory, words, words.resume);
   // The job as it was resolved when the run began, where it came that far.
   if (words.resume && system_disk().exists(work.run_directory + "/resolved.yaml")) {
     work.job = work.run_directory + "/resolved.yaml";
@@ -228,6 +245,7 @@ int run_resume(const Arguments& arguments) {
   const report::RunSummary run = report::pick_run(words.root, words.positional[0]);
   const auto job = load_job(run.directory + "/resolved.yaml", {});
   if (!job) return kUsage;
+  if (job->command.given()) return start_command(*job, run.directory, words, true);
   return start(*job, {run.directory, run.directory + "/resolved.yaml", {}, words.passed_on, true}, words);
 }
 

@@ -264,7 +264,7 @@ int tune_job(const Arguments& arguments) {
   }
   if (words.empty()) throw UsageError("tune needs a job file", "sinew tune job.yaml");
   const std::vector<std::string> overrides = {words.begin() + 1, words.end()};
-  const auto job = load_job(words[0], overrides);
+  const auto job = load_training(words[0], overrides, "sinew tune");
   if (!job) return kUsage;
   if (job->tune.search.empty())
     throw UsageError(words[0] + " has no tune.search: nothing is varied",

@@ -14,6 +14,12 @@ constexpr const char* kHelp =
     "  key=value   an override, for example optimizer.lr=3e-4; values are YAML\n";
 
 std::string verdict(const spec::Job& job) {
+  if (job.command.given()) {
+    std::string words;
+    for (const std::string& word : job.command.words)
+      words += (words.empty() ? "" : " ") + spec::fill_in(word, job.command.params);
+    return words;
+  }
   const spec::DataSource& train = job.data.train;
   const std::string where = train.path.empty() ? train.images : train.path;
   return job.model.name + " on " + (job.data.format == "auto" ? where : job.data.format) + ", " +

@@ -1,7 +1,7 @@
 // What a run shows and leaves behind: the live line, plain lines or JSON on stdout; metrics.jsonl, TensorBoard events,
 // log.jsonl, ledger.jsonl and report.json in the run directory; and reading them back.
 //
-// For train/ (writes) and cli/ (reads). It computes nothing about training. A Reporter belongs to one thread;
+// For train/ and jobs/ (write) and cli/ (reads). It computes nothing about training. A Reporter belongs to one thread;
 // everything else here is a function of what lies on disk. The files' formats: docs/formats/run-directory.md.
 #pragma once
 
@@ -75,6 +75,8 @@ class Reporter {
   void say(Level level, const std::string& event, const std::string& text,
            const Fields& fields = {});  // a line; log.jsonl
   void ledger(Step step, Digest digest);
+  // A line that somebody else printed, shown on the stream it came from and written to no file here.
+  void pass_on(std::string_view line, bool errors);
   // Shows the last progress, ends the live line and the TensorBoard session, flushes. What is said afterwards, the
   // verdict say, stands below it.
   void finish(bool success);

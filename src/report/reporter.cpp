@@ -212,6 +212,21 @@ void Reporter::say(Level level, const std::string& event, const std::string& tex
   state_->tell_troubles();
 }
 
+void Reporter::pass_on(std::string_view line, bool errors) {
+  State& state = *state_;
+  if (state.options.format == LogFormat::json) {
+    Json json = {{"ts", utc_iso(state.clock.wall_seconds())},
+                 {"level", "info"},
+                 {"event", "output"},
+                 {"stream", errors ? "stderr" : "stdout"},
+                 {"text", line}};
+    state.screen.line(dump(json));
+  } else {
+    state.screen.pass_on(line, errors);
+  }
+  state.flush_when_due();
+}
+
 void Reporter::ledger(Step step, Digest digest) {
   if (!state_->options.ledger || step.value <= state_->newest_ledger) return;
   state_->line.clear();

@@ -84,6 +84,13 @@ void Screen::message(Level level, std::string_view text) {
   if (!live_.empty()) out(live_);
 }
 
+void Screen::pass_on(std::string_view text, bool errors) {
+  if (!errors) return line(text);
+  if (!live_.empty()) out(kErase);
+  err(std::string(text) + "\n");
+  if (!live_.empty()) out(live_);
+}
+
 void Screen::end_live() {
   if (live_.empty()) return;
   out("\n");

@@ -18,6 +18,7 @@ class Screen {
   void live(std::string text);                       // replaces the live line; terminal only
   void line(std::string_view text);                  // one whole line on stdout
   void message(Level level, std::string_view text);  // for people: warnings and errors on stderr
+  void pass_on(std::string_view text, bool errors);  // somebody else's line, as it is
   void end_live();                                   // the live line stays as it is and is done with
 
  private:

@@ -259,6 +259,7 @@ void append(std::vector<Option>& table, std::vector<Option> more) {
 
 std::vector<Option> make_table() {
   std::vector<Option> table = {{"name", at<&Job::name>(), name(), "name of the job and of its directory of runs"}};
+  append(table, command_options());
   append(table, model_options());
   append(table, loss_options());
   table.push_back(
@@ -282,6 +283,7 @@ std::vector<Option> make_table() {
   append(table, run_options());
   append(table, tune_options());
   append(table, workers_options());
+  append(table, resource_options());
   return table;
 }
 

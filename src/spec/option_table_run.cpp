@@ -74,6 +74,9 @@ std::vector<Option> run_options() {
       {"logging.tensorboard", at<&Job::logging, &LoggingOptions::tensorboard>(), flag(), "write TensorBoard events"},
       {"budget.time", at<&Job::budget, &BudgetOptions::seconds>(), time(),
        "stop with a checkpoint and exit code 3 after this time", "no limit"},
+      {"budget.attempt", at<&Job::command, &CommandOptions::attempt_seconds>(), time(),
+       "an attempt that takes longer is ended; retries.timeout says whether another follows", "no limit", kCommand,
+       "timeout"},
   };
 }
 

@@ -28,6 +28,12 @@ Access at() {
 inline Type text() {
   return {.kind = Kind::text};
 }
+inline Type word() {
+  return {.kind = Kind::word};
+}
+inline Type values() {
+  return {.kind = Kind::values};
+}
 inline Type path() {
   return {.kind = Kind::path};
 }
@@ -119,6 +125,8 @@ inline const Effect kToAnEnd = {"scheduler.name", {"cosine", "linear"}};
 inline const Effect kRamp = {"trainer.batch_size_ramp", {}};
 inline const Effect kTune = {"tune.search", {}};
 inline const Effect kEarly = {"early_stopping.monitor", {}};
+inline const Effect kCommand = {"command", {}};
+inline const Effect kMetricsFile = {"metrics.from", {"file"}};
 
 // A schedule of the learning rate must not depend on the clock: the same job would give another model.
 inline constexpr const char* kCounted = "ep st sp tok dur";
@@ -132,7 +140,9 @@ namespace sinew::spec {
 
 std::vector<Option> model_options();  // option_table_model.cpp
 std::vector<Option> loss_options();
-std::vector<Option> run_options();  // option_table_run.cpp
+std::vector<Option> run_options();      // option_table_run.cpp
+std::vector<Option> command_options();  // option_table_command.cpp
+std::vector<Option> resource_options();
 std::vector<Option> workers_options();
 std::vector<Option> tune_options();
 

@@ -86,10 +86,34 @@ bool is_set(const Option& option, const Job& job) {
       return true;
     });
   }
+  if (option.type.kind == Kind::bytes) {
+    return visit_value(option, job, [](const auto& value) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(value)>, int64_t>) return value > 0;
+      return true;
+    });
+  }
   return visit_value(option, job, [](const auto& value) { return set(value); });
 }
 
+bool is_of_training(std::string_view key) {
+  static constexpr std::string_view kOfTraining[] = {
+      "model",     "loss",       "data",    "trainer",          "optimizer",
+      "scheduler", "checkpoint", "workers", "logging.interval", "early_stopping.restore_best"};
+  return std::any_of(std::begin(kOfTraining), std::end(kOfTraining), [&](std::string_view part) {
+    return key == part || (key.starts_with(part) && key[part.size()] == '.');
+  });
+}
+
+const Option* owner_of_entry(std::string_view key) {
+  const size_t dot = key.find('.');
+  if (dot == std::string_view::npos || dot + 1 == key.size() || key.find('.', dot + 1) != std::string_view::npos)
+    return nullptr;
+  const Option* option = find_option(key.substr(0, dot));
+  return option != nullptr && option->type.kind == Kind::values ? option : nullptr;
+}
+
 bool has_effect(const Option& option, const Job& job) {
+  if (job.command.given() && is_of_training(option.key)) return false;
   if (option.effect.key.empty()) return true;
   const Option& owner = *find_option(option.effect.key);
   if (option.effect.values.empty()) return is_set(owner, job);

@@ -13,6 +13,8 @@ namespace sinew::spec {
 
 enum class Kind {
   text,       // any one-line string; ${NAME} is replaced
+  word,       // of a command line: as text, or a number or boolean as it is written
+  values,     // a map of the user's own names to one value each
   path,       // as text
   name,       // as text, but fit to be a directory's name
   metric,     // "val/loss"
@@ -48,11 +50,11 @@ struct Type {
 };
 
 // Where an option lives in a Job.
-using Access =
-    std::variant<std::string& (*)(Job&), int64_t& (*)(Job&), uint64_t& (*)(Job&), double& (*)(Job&), bool& (*)(Job&),
-                 Duration& (*)(Job&), Auto<int64_t>& (*)(Job&), std::vector<int64_t>& (*)(Job&),
-                 std::vector<double>& (*)(Job&), std::vector<std::string>& (*)(Job&),
-                 std::optional<Objective>& (*)(Job&), std::vector<SearchParameter>& (*)(Job&)>;
+using Access = std::variant<std::string& (*)(Job&), int64_t& (*)(Job&), uint64_t& (*)(Job&), double& (*)(Job&),
+                            bool& (*)(Job&), Duration& (*)(Job&), Auto<int64_t>& (*)(Job&),
+                            std::vector<int64_t>& (*)(Job&), std::vector<double>& (*)(Job&),
+                            std::vector<std::string>& (*)(Job&), std::optional<Objective>& (*)(Job&),
+                            std::vector<SearchParameter>& (*)(Job&), std::vector<NamedValue>& (*)(Job&)>;
 
 // An option has an effect only when the option `key` has one of `values` (empty: when it is set at all). Giving it
 // otherwise is an error, because it would be ignored.
@@ -89,6 +91,9 @@ const Option* short_form_of(std::string_view section);          // nullptr: none
 std::vector<std::string> keys_below(std::string_view section);  // leaf names of options and sections directly in it
 bool is_set(const Option& option, const Job& job);              // false: the value is "not given"
 bool has_effect(const Option& option, const Job& job);
+bool is_of_training(std::string_view key);  // an option or a section that a command does not have
+// "params" of "params.lr": the option whose map this dotted key is an entry of; nullptr: none.
+const Option* owner_of_entry(std::string_view key);
 
 // The option's value in this job.
 template <typename Visitor>

@@ -127,7 +127,7 @@ std::vector<std::string> apply_overrides(Node& root, const std::vector<std::stri
       findings.push_back({place, "an override is key=value", "for example optimizer.lr=3e-4"});
       continue;
     }
-    if (find_option(key) == nullptr && find_section(key) == nullptr) {
+    if (find_option(key) == nullptr && find_section(key) == nullptr && owner_of_entry(key) == nullptr) {
       const std::string elsewhere = same_name_elsewhere("", key);
       std::string meant = elsewhere.empty() ? did_you_mean(key, every_key()) : elsewhere;
       if (key.starts_with(meant + ".")) meant.clear();  // its own section

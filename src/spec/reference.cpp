@@ -9,7 +9,8 @@ constexpr const char* kIntroduction = R"(# The job file
 
 <!-- Made by `sinew schema --markdown`; a test keeps it equal. -->
 
-A job file says what to train, once. It is YAML 1.2; only `data.train` is required:
+A job file says what to train, once. It is YAML 1.2; only `data.train` is required, or `command` where any other program
+is run instead of a training ([guides/commands.md](../guides/commands.md)):
 
 ```yaml
 data:
@@ -42,7 +43,11 @@ errors.
 - **Data**: `train: path`, or for idx and npy `train: {images: path, labels: path}`. Paths are relative to the working
   directory of the command.
 - **Short forms**: `model: resnet18` stands for `model: {name: resnet18}`; likewise `loss`, `optimizer`, `scheduler`,
-  and `early_stopping: val/loss` for its `monitor`.
+  `metrics: stdout`, and `early_stopping: val/loss` for its `monitor`.
+- **Names of your own**: below `params` and `env` stand any names, each with a number, a word or a flag. An override says one of
+  them: `params.lr=0.3`.
+- **Commands**: `{params.NAME}` in `command` and in the values of `env` is that parameter. Other braces stay as they are.
+  Numbers and `true` need no quotes there: they are what is written.
 - **Not set** is written by leaving the key out; empty values and `null` are errors.
 - Not used: YAML tags (`!!str`), several documents, merge keys (`<<`), texts of several lines. Anchors and aliases work;
   a file holds at most 10,000 values, aliases counted as what they stand for, 64 levels and 1 MiB.

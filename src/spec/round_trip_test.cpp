@@ -121,6 +121,15 @@ class JobMaker {
     metric.only_if = {{"trainer.grad_clip_norm", {"0", "1e3"}}};
     search = {rate, clip, metric};
   }
+  void draw(std::vector<NamedValue>& values) {
+    values.clear();
+    for (uint64_t n = 1 + random_.below(3); n > 0; --n) {
+      using Kind = NamedValue::Kind;
+      NamedValue value{"N" + std::to_string(n) + word("abc_09", 8), "", static_cast<Kind>(random_.below(3))};
+      value.value = value.kind == Kind::text ? text() : value.kind == Kind::number ? "1e-" + std::to_string(n) : "true";
+      values.push_back(std::move(value));
+    }
+  }
   template <typename T>
   void draw(std::vector<T>& values) {
     const Type& type = option_->type;
@@ -148,7 +157,25 @@ class JobMaker {
     if (pairs) source.labels = text();
   }
 
+  // A command and nothing of a training, or a training and nothing of a command.
+  void decide(Job& job) {
+    if (!job.command.given()) return;
+    const Job usual;
+    job.model = usual.model;
+    job.loss = usual.loss;
+    job.data = usual.data;
+    job.trainer = usual.trainer;
+    job.optimizer = usual.optimizer;
+    job.scheduler = usual.scheduler;
+    job.checkpoint = usual.checkpoint;
+    job.workers = usual.workers;
+    job.logging.interval = usual.logging.interval;
+    job.early_stopping.restore_best = usual.early_stopping.restore_best;
+    job.tune = usual.tune;  // what it tries is of a training here
+  }
+
   void obey_the_rules(Job& job) {
+    if (job.command.given()) return decide(job);
     const bool graph = job.model.name == "program" || job.model.name == "torchscript";
     if ((graph || job.model.name == "library") && job.model.file.empty()) job.model.file = text();
     if (!graph && job.loss.name == "program") job.loss = {};

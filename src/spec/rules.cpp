@@ -58,6 +58,7 @@ std::string Rules::replace_section(const std::string& owner) const {
 void Rules::no_effect() {
   for (const Option& option : option_table()) {
     if (!has(option.key) || !good({option.key}) || has_effect(option, job)) continue;
+    if (has("command") && is_of_training(option.key)) continue;  // said as such
     const std::string& owner = option.effect.key;
     if (!good({owner})) continue;
     if (option.effect.values.empty()) {
@@ -199,11 +200,15 @@ void Rules::tune() {
 std::vector<Finding> check_rules(const Job& job, const GivenKeys& given) {
   Rules rules{job, given, {}};
   rules.no_effect();
+  rules.tune();
+  if (given.contains("command")) {
+    for (Finding& finding : check_command_rules(job, given)) rules.findings.push_back(std::move(finding));
+    return std::move(rules.findings);
+  }
   rules.data();
   rules.model();
   rules.optimizer();
   rules.workers();
-  rules.tune();
   return std::move(rules.findings);
 }
 

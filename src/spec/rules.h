@@ -19,5 +19,7 @@ using GivenKeys = std::map<std::string, Given>;
 
 // Rules whose options had problems of their own are left out: their message would only repeat or mislead.
 std::vector<Finding> check_rules(const Job& job, const GivenKeys& given);
+// Those of a job with a command (command_rules.cpp); check_rules asks them.
+std::vector<Finding> check_command_rules(const Job& job, const GivenKeys& given);
 
 }  // namespace sinew::spec

@@ -41,11 +41,27 @@ Json string_schema(const std::string& pattern) {
 
 Json search_schema();
 
+Json scalar_schema() {
+  return {{"anyOf",
+           {{{"type", "number"}},
+            {{"type", "boolean"}},
+            {{"type", "string"}, {"anyOf", {{{"maxLength", 0}}, {{"pattern", text_pattern()}}}}}}}};
+}
+
+Json values_schema() {
+  return {{"type", "object"},
+          {"additionalProperties", false},
+          {"minProperties", 1},
+          {"patternProperties", {{variable_name_pattern(), scalar_schema()}}}};
+}
+
 Json item_schema(const Option& option) {
   const Type& type = option.type;
   switch (type.kind) {
     case Kind::text:
     case Kind::path: return string_schema(text_pattern());
+    case Kind::word: return scalar_schema();
+    case Kind::values: return values_schema();
     case Kind::name:
       return {{"type", "string"}, {"allOf", {{{"pattern", text_pattern()}}, {{"pattern", name_pattern()}}}}};
     case Kind::metric:
@@ -110,12 +126,31 @@ Json parameter_schema(const Option& option) {
   return {{"anyOf", forms}};
 }
 
+// A parameter of a command (params.lr): any values, or a range of numbers.
+Json command_parameter_schema() {
+  const Json end = {{"type", "number"}};
+  const Json condition = {{"type", "object"}, {"minProperties", 1}};
+  const Json choices = {{"type", "array"}, {"items", scalar_schema()}, {"minItems", 1}, {"uniqueItems", true}};
+  const auto form = [](Json properties, std::vector<std::string> required) {
+    return Json{
+        {"type", "object"}, {"additionalProperties", false}, {"properties", properties}, {"required", required}};
+  };
+  const Json flag = {{"type", "boolean"}}, step = {{"type", "number"}, {"exclusiveMinimum", 0}};
+  return {{"anyOf",
+           {choices, form({{"choices", choices}, {"ordered", flag}, {"if", condition}}, {"choices"}),
+            form({{"low", end}, {"high", end}, {"log", flag}, {"step", step}, {"if", condition}}, {"low", "high"})}}};
+}
+
 Json search_schema() {
   Json properties = Json::object();
   for (const Option& option : option_table()) {
     if (is_searchable(option)) properties[option.key] = parameter_schema(option);
   }
-  return {{"type", "object"}, {"additionalProperties", false}, {"minProperties", 1}, {"properties", properties}};
+  return {{"type", "object"},
+          {"additionalProperties", false},
+          {"minProperties", 1},
+          {"properties", properties},
+          {"patternProperties", {{"^params\\.[A-Za-z_][A-Za-z0-9_]{0,63}$", command_parameter_schema()}}}};
 }
 
 Json section_schema(const std::string& section) {
@@ -139,7 +174,8 @@ Json section_schema(const std::string& section) {
 std::string json_schema() {
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "Sinew job file"}};
   schema.update(section_schema(""));
-  schema["required"] = {"data"};
+  schema["if"] = {{"required", {"command"}}};
+  schema["else"] = {{"required", {"data"}}};
   return schema.dump(2) + "\n";
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 using Form = SearchParameter::Kind;
 
+constexpr std::string_view kParams = "params.";
 const std::vector<std::string> kKeys = {"low", "high", "log", "step", "choices", "ordered", "if"};
 
 // The node as it would be written in a job file, on one line.
@@ -120,9 +121,16 @@ class ParameterReader {
     return good;
   }
 
-  // Judged by the option itself, as if it stood in its section.
+  // Judged by the option itself, as if it stood in its section. A parameter of a command takes any one value.
   bool fits(const Node& value) {
     Job scratch;
+    if (option_.key.starts_with(kParams)) {
+      Node entry;
+      entry.kind = Node::Kind::map;
+      entry.place = value.place;
+      entry.entries.push_back({option_.key.substr(kParams.size()), value.place, value});
+      return read_value(*find_option("params"), entry, environment_, scratch, findings_);
+    }
     return read_value(option_, value, environment_, scratch, findings_);
   }
 
@@ -221,6 +229,19 @@ class ParameterReader {
   std::set<std::string> meant_;  // keys that were misspelt
 };
 
+// A parameter of a command as an option: what kind of number it is, the range tells.
+Option parameter_option(const std::string& key, const Node& node) {
+  bool whole = node.kind == Node::Kind::map && const_cast<Node&>(node).find("low") != nullptr;
+  for (const Entry& entry : node.entries) {
+    if (entry.key != "low" && entry.key != "high" && entry.key != "step") continue;
+    whole = whole && is_number_node(entry.value) && entry.value.text.find_first_of(".eE") == std::string::npos;
+  }
+  Option option = *find_option("params");
+  option.key = key;
+  option.type = {.kind = whole ? Kind::whole : Kind::number, .range = {-1e300, 1e300}};
+  return option;
+}
+
 std::string key_hint_for(const std::string& key) {
   std::vector<std::string> known;
   for (const Option& option : option_table()) {
@@ -268,7 +289,8 @@ bool takes_range(const Option& option) {
 }
 
 bool is_searchable(const Option& option) {
-  return option.key != "name" && option.section() != "tune";
+  const Kind kind = option.type.kind;
+  return option.key != "name" && option.section() != "tune" && kind != Kind::values && option.key != "command";
 }
 
 bool read_search(const Node& node, const Environment& environment, std::vector<SearchParameter>& search,
@@ -282,6 +304,9 @@ bool read_search(const Node& node, const Environment& environment, std::vector<S
   bool good = true;
   for (const Entry& entry : node.entries) {
     const Option* option = find_option(entry.key);
+    std::optional<Option> parameter_of_command;
+    if (option == nullptr && entry.key.starts_with(kParams) && is_variable_name(entry.key.substr(kParams.size())))
+      option = &parameter_of_command.emplace(parameter_option(entry.key, entry.value));
     if (option == nullptr || !is_searchable(*option)) {
       findings.push_back(
           {entry.place,

@@ -28,6 +28,10 @@ const std::vector<Section>& section_table() {
       {"budget", "What the training may cost"},
       {"tune", "What `sinew tune` varies, and how long it searches; a training does not look at it"},
       {"workers", "How many processes train; --workers N says it on the command line"},
+      {"resources",
+       "What a command may use; beyond a limit it can not go where cgroups may be made, else it is watched"},
+      {"retries", "How often a command is started again, by what ended it"},
+      {"metrics", "Where a command says its metrics, one JSON object a line"},
   };
   return table;
 }

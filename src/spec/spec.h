@@ -252,8 +252,58 @@ struct TuneOptions {  // sinew tune; never part of one training
   bool operator==(const TuneOptions&) const = default;
 };
 
+// One entry of a free section (params, env): a name of the user's own and one value.
+struct NamedValue {
+  enum class Kind { text, number, flag };
+  std::string name, value;  // value: text as it is, a number or a flag as it was written
+  Kind kind = Kind::text;
+  bool operator==(const NamedValue&) const = default;
+};
+
+struct ResourceOptions {  // of a command; 0: as much as there is
+  int64_t nproc = 1;      // processes started side by side, each with a RANK of its own
+  double cpus = 0;        // for all of them together
+  int64_t memory = 0;     // bytes, all of them together
+  int64_t pids = 0;       // processes and threads at a time
+  bool operator==(const ResourceOptions&) const = default;
+};
+
+struct RetryOptions {               // how often a command is started again, by what ended it
+  int64_t crash = 0;                // a signal that nobody here sent
+  int64_t out_of_memory = 0;        // over resources.memory, or the machine's
+  int64_t exit = 0;                 // an exit code other than 0 and 75
+  std::vector<int64_t> exit_codes;  // those of them that are worth another try; empty: all
+  int64_t timeout = 0;              // budget.attempt
+  int64_t preempted = 10;           // exit code 75 unasked: it saved, and wants to be started again
+  double backoff_seconds = 1;       // key retries.backoff: before the second attempt; doubled for each further one
+  double longest_seconds = 60;      // key retries.longest: no wait is longer
+  bool operator==(const RetryOptions&) const = default;
+};
+
+struct MetricsOptions {         // where a command says its metrics
+  std::string from = "stdout";  // stdout | file | none
+  std::string file;             // file: relative to workdir; empty: the one SINEW_METRICS_FILE names
+  bool operator==(const MetricsOptions&) const = default;
+};
+
+// A run of any command instead of a training. No section of a training stands beside it.
+struct CommandOptions {
+  std::vector<std::string> words;  // key command: the program and its arguments; empty: a training
+  std::string workdir;             // key workdir; empty: where sinew was started
+  double grace_seconds = 30;       // key grace: from SIGTERM to SIGKILL
+  std::vector<NamedValue> params;  // key params: {params.lr} in the command, SINEW_PARAM_LR
+  std::vector<NamedValue> env;     // key env
+  ResourceOptions resources;
+  RetryOptions retries;
+  MetricsOptions metrics;
+  double attempt_seconds = 0;  // key budget.attempt; 0: none
+  bool given() const { return !words.empty(); }
+  bool operator==(const CommandOptions&) const = default;
+};
+
 struct Job {
   std::string name = "job";
+  CommandOptions command;
   ModelOptions model;
   LossOptions loss;
   DataOptions data;
@@ -315,6 +365,13 @@ struct OptionInfo {
   std::vector<std::string> choices;
 };
 std::vector<OptionInfo> options();
+
+// ---- a command's placeholders --------------------------------------------------------------------------------------
+
+// `{params.NAME}` in the text, replaced by that parameter's value; whatever else stands in braces stays as it is.
+// A name that `params` has not stays, too: read_job refuses it.
+std::string fill_in(std::string_view text, const std::vector<NamedValue>& params);
+std::vector<std::string> names_to_fill_in(std::string_view text);  // NAME of each placeholder, in order
 
 // ---- shared by every reader of user text ---------------------------------------------------------------------------
 

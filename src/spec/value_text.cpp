@@ -37,7 +37,7 @@ class Writer {
   std::string write(const std::string& value) const {
     const Kind kind = option_.type.kind;
     if (kind == Kind::interval) return value;
-    const bool expands = kind == Kind::text || kind == Kind::path || kind == Kind::name;
+    const bool expands = kind == Kind::text || kind == Kind::path || kind == Kind::name || kind == Kind::word;
     return quoted_text(expands ? escape_dollars(value) : value);
   }
   std::string write(bool value) const { return value ? "true" : "false"; }
@@ -53,6 +53,15 @@ class Writer {
   std::string write(const std::optional<Objective>& value) const {
     if (!value) return "";
     return value->metric + (value->at_least ? " >= " : " <= ") + number_text(value->value);
+  }
+  std::string write(const NamedValue& value) const {
+    const bool text = value.kind == NamedValue::Kind::text;
+    return value.name + ": " + (text ? quoted_text(escape_dollars(value.value)) : value.value);
+  }
+  std::string write(const std::vector<NamedValue>& values) const {
+    std::string text;
+    for (const NamedValue& value : values) text += (text.empty() ? "" : ", ") + write(value);
+    return "{" + text + "}";
   }
   std::string write(const std::vector<SearchParameter>& search) const { return search_text(search); }
   template <typename T>
@@ -103,6 +112,8 @@ std::string item_expectation(const Option& option) {
   const Type& type = option.type;
   switch (type.kind) {
     case Kind::text: return "a string";
+    case Kind::word: return "a word";
+    case Kind::values: return "names, each with a number, a word or a flag";
     case Kind::path: return "a path";
     case Kind::name: return "a plain name";
     case Kind::metric: return type.auto_metric ? "a metric like val/loss, or auto" : "a metric like val/loss";
@@ -139,7 +150,10 @@ std::string example(const Option& option) {
       case Kind::path: return "data/train.csv";
       case Kind::metric: return "val/loss";
       case Kind::time: return "2h";
+      case Kind::bytes: return "4GiB";
       case Kind::objective: return "val/accuracy >= 0.92";
+      case Kind::word: return "train.sh";
+      case Kind::values: return option.key == "env" ? "{LANG: C}" : "{lr: 0.1, kind: small}";
       case Kind::search: return "{optimizer.lr: {low: 1e-4, high: 1e-1, log: true}}";
       case Kind::whole: return number_text(std::clamp(4.0, option.type.range.low, option.type.range.high));
       case Kind::number: return number_text(option.type.range.holds(0.1) ? 0.1 : option.type.range.high);

@@ -22,6 +22,7 @@ class Reader {
       case Kind::choice: return read_choice(node, value);
       case Kind::metric: return read_metric(node, value);
       case Kind::interval: return read_interval(node, value);
+      case Kind::word: return read_word(node, value);
       default: return read_text(node, value);
     }
   }
@@ -103,6 +104,24 @@ class Reader {
   bool read(const Node& node, std::vector<SearchParameter>& search) {
     search.clear();
     return read_search(node, environment_, search, findings_);
+  }
+
+  bool read(const Node& node, std::vector<NamedValue>& values) {
+    values.clear();
+    if (node.kind != Node::Kind::map || node.entries.empty()) return wrong(node);
+    bool good = true;
+    for (const Entry& entry : node.entries) {
+      if (!is_variable_name(entry.key)) {
+        findings_.push_back({entry.place, option_.key + ": " + shown(entry.key) + " can not be a name",
+                             "use at most 64 letters, digits and '_', and begin with a letter or '_'"});
+        good = false;
+        continue;
+      }
+      NamedValue value{entry.key, "", NamedValue::Kind::text};
+      good = !entry.value.broken && read_named(entry.value, value) && good;
+      values.push_back(std::move(value));
+    }
+    return good;
   }
 
   template <typename T>
@@ -243,11 +262,34 @@ class Reader {
     return true;
   }
 
+  // As a shell would take it: 10 and true are the texts "10" and "true", and "" is an argument, too.
+  bool read_word(const Node& node, std::string& value) {
+    if (node.kind != Node::Kind::scalar) return wrong(node);
+    return (node.quoted && node.text.empty()) || read_expanded(node, value);
+  }
+
+  bool read_named(const Node& node, NamedValue& value) {
+    if (node.kind != Node::Kind::scalar) {
+      return say(node, option_.key + "." + value.name + " needs a number, a word or a flag, got " + described(node),
+                 "one value each: " + option_.key + ": " + example(option_));
+    }
+    value.kind = is_number_node(node)     ? NamedValue::Kind::number
+                 : is_true_or_false(node) ? NamedValue::Kind::flag
+                                          : NamedValue::Kind::text;
+    value.value = node.text;
+    if (value.kind != NamedValue::Kind::text || (node.quoted && node.text.empty())) return true;
+    return read_text(node, value.value);
+  }
+
   bool read_text(const Node& node, std::string& value) {
     if (node.kind == Node::Kind::scalar && (!is_string_node(node) || is_ambiguous(node))) {
       return wrong(node, "put it in quotes if it is meant as text: '" + node.text + "'");
     }
     if (!is_string_node(node)) return wrong(node);
+    return read_expanded(node, value);
+  }
+
+  bool read_expanded(const Node& node, std::string& value) {
     const Expanded expanded = expand_variables(node.text, environment_);
     if (!expanded.problem.empty()) return say(node, subject() + ": " + expanded.problem, expanded.hint);
     const std::string from = expanded.text == node.text ? "" : ", from " + shown(node.text);

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "spec/options.h"
@@ -42,9 +43,11 @@ bool is_one_of(const std::string& word, std::initializer_list<const char*> words
 std::string lower(std::string text);
 bool is_ambiguous(const Node& node);  // plain, and another reader of YAML takes it for a boolean or a number
 bool is_name(const std::string& text);
+bool is_variable_name(std::string_view text);  // fit for an environment variable, and not too long
 
 // Patterns of the schema, twins of the checks.
 std::string text_pattern();
 std::string name_pattern();
+std::string variable_name_pattern();
 
 }  // namespace sinew::spec

@@ -6,15 +6,24 @@
 namespace sinew::spec {
 namespace {
 
-bool is_variable_name(std::string_view name) {
+bool is_word_of_letters(std::string_view name) {
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) return false;
   for (const char letter : name) {
-    if (std::isalnum(static_cast<unsigned char>(letter)) == 0 && letter != '_') return false;
+    const auto byte = static_cast<unsigned char>(letter);
+    if (byte >= 0x80 || (std::isalnum(byte) == 0 && letter != '_')) return false;
   }
   return true;
 }
 
 }  // namespace
+
+bool is_variable_name(std::string_view name) {
+  return is_word_of_letters(name) && name.size() <= 64;
+}
+
+std::string variable_name_pattern() {
+  return "^[A-Za-z_][A-Za-z0-9_]{0,63}$";
+}
 
 Expanded expand_variables(std::string_view text, const Environment& environment) {
   Expanded result;
@@ -34,7 +43,7 @@ Expanded expand_variables(std::string_view text, const Environment& environment)
       const std::string_view inside = rest.substr(2, end - 2);
       const size_t dash = inside.find(":-");
       const std::string name(inside.substr(0, dash));
-      if (!is_variable_name(name)) {
+      if (!is_word_of_letters(name)) {
         return fail(shown(rest.substr(0, end + 1)) + " names no variable",
                     "write ${NAME} or ${NAME:-default}, or $$ for a dollar");
       }

@@ -45,7 +45,7 @@ class YamlWriter {
       } else if (anything_below(key)) {
         text_ += indent + leaf + ":\n";
         write_section(key, depth + 1);
-      } else {
+      } else if (anything_possible_below(key)) {
         text_ += indent + "# " + leaf + ": not given\n";
       }
     }
@@ -66,6 +66,16 @@ class YamlWriter {
   bool anything_below(const std::string& section) const {
     for (const Option& option : option_table()) {
       if (option.key.starts_with(section + ".") && is_written(option, job_)) return true;
+    }
+    return false;
+  }
+
+  // A command has no model and a training no retries: nothing is said of them.
+  bool anything_possible_below(const std::string& section) const {
+    for (const Option& option : option_table()) {
+      const bool of_commands = option.effect.key == "command" || option.key == "metrics.file";
+      const bool possible = job_.command.given() ? !is_of_training(option.key) : !of_commands;
+      if (option.key.starts_with(section + ".") && possible) return true;
     }
     return false;
   }

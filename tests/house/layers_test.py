@@ -22,10 +22,11 @@ MAY_INCLUDE = {
     "model": ["base", "spec", "checkpoint", "report", "program", "data"],
     "train": ["base", "spec", "checkpoint", "report", "data", "model"],
     "distribute": ["base", "spec", "checkpoint", "link", "cluster", "group", "data", "model", "train"],
-    "cli": ["base", "spec", "http", "checkpoint", "report", "program", "cluster", "data", "tune"],
+    "jobs": ["base", "spec", "checkpoint", "report"],
+    "cli": ["base", "spec", "http", "checkpoint", "report", "program", "cluster", "data", "tune", "jobs"],
     "worker": ["base", "spec", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "distribute"],
 }
-PLAIN = {"base", "spec", "store", "http", "link", "checkpoint", "report", "program", "cluster", "group", "data", "tune", "cli"}
+PLAIN = {"base", "spec", "store", "http", "link", "checkpoint", "report", "program", "cluster", "group", "data", "tune", "jobs", "cli"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 

@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What the program says when a rule between options, or the environment, is at fault.
 BETWEEN_OPTIONS = re.compile(
     r"has no effect|names no file|has both a path and|stands without|^[^/]*the format \w+ needs|leave nothing of train"
-    r"|begins with the larger factor|needs a momentum above 0|not name=value|not pattern=factor|, but the model is|more than workers\.max|tune varies nothing|tune\.search: with |not below high|step is larger|can not begin at|does not go with log"
+    r"|begins with the larger factor|needs a momentum above 0|not name=value|not pattern=factor|, but the model is|more than workers\.max|which is not among params|differ in case only|params has no such name|tune varies nothing|tune\.search: with |not below high|step is larger|can not begin at|does not go with log"
     r"|is not a parameter above|only listed values can be a condition|is not among the choices|if needs |environment variable \w+ is not set|, from '"
 )
 
@@ -48,6 +48,8 @@ PROBES = [
     {"low": 1, "high": 2, "if": {}}, {"low": 1, "high": 2, "if": 3}, {"optimizer.lr": [0.1, 0.2]}, {"optimizer.lr": 3}, {"nothing": [1]}, {"memory": "1GiB"}, {"monitor": "val/loss"},
 ]
 
+
+OF_COMMANDS = ("command", "workdir", "grace", "params", "env", "resources", "retries", "metrics")
 
 # Of all options a search can vary, some of each kind; else nearly all probes would be these.
 SEARCHED = ("optimizer.lr", "trainer.shards", "model.hidden")
@@ -90,10 +92,11 @@ def put(job, path, value):
 
 def instances(schema, each):
     rng = random.Random(1)
-    base = {"data": {"train": "x"}}
+    training, command = {"data": {"train": "x"}}, {"command": ["x"]}
     paths = sorted(set(leaves(schema)))
     words = sorted({json.dumps(word) for word in words_of(schema)})
     for path in paths:
+        base = command if path[0] in OF_COMMANDS or path == ("budget", "attempt") else training
         for value in PROBES:
             yield put(base, path, value)
         for word in words:
@@ -101,6 +104,10 @@ def instances(schema, each):
         yield put(base, path[:-1] + (path[-1] + "x",), 1)  # an unknown key beside it
         for _ in range(each):
             yield put(base, path, random_value(rng))
+    for key in (("params",), ("env",)):  # below them any name may stand
+        for name in ("a", "_", "A1", "1a", "a-b", "", "a.b", "é", "a" * 64, "a" * 65):
+            for value in PROBES:
+                yield put(command, key, {name: value})
     for value in PROBES:  # the job as a whole, and without what is required
         yield value
     yield {"data": {}}

@@ -1,0 +1,25 @@
+#!/bin/bash
+# Makes a number small, saves what it has every 10 steps, and goes on from there when it is started again.
+set -u
+rate=$1
+step=0
+loss=1.0
+if [ -n "${SINEW_RESUME_FROM:-}" ]; then
+  read -r step loss < "$SINEW_RESUME_FROM"
+  echo "goes on at step $step"
+fi
+
+save() {  # complete before it has its name
+  echo "$step $loss" > "$SINEW_CHECKPOINT_DIR/.saving"
+  mv "$SINEW_CHECKPOINT_DIR/.saving" "$SINEW_CHECKPOINT_DIR/step-$step"
+}
+trap 'save; exit 75' TERM  # asked to stop: saved, to be resumed
+
+while [ "$step" -lt "$SINEW_PARAM_STEPS" ]; do
+  step=$((step + 1))
+  loss=$(awk -v loss="$loss" -v rate="$rate" 'BEGIN { print loss * (1 - rate) }')
+  echo "{\"step\": $step, \"loss\": $loss}"
+  [ $((step % 10)) -eq 0 ] && save
+  sleep 0.05
+done
+exit 0

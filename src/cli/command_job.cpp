@@ -1,0 +1,92 @@
+#include "cli/command_job.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "base/disk.h"
+#include "jobs/jobs.h"
+#include "report/report.h"
+
+namespace sinew::cli {
+namespace {
+
+std::string value_of(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool is_done(const std::string& directory) {
+  const std::string path = directory + "/report.json";
+  if (!system_disk().exists(path)) return false;
+  const auto outcome = report::parse_outcome(read_text(system_disk(), path));
+  return outcome && outcome->status == "done";
+}
+
+std::string megabytes(int64_t bytes) {
+  return std::to_string(bytes >> 20) + " MiB";
+}
+
+std::string as_json(const std::vector<jobs::AttemptSummary>& attempts, const std::vector<jobs::CommandProcess>& all) {
+  nlohmann::ordered_json json = {{"attempts", nlohmann::ordered_json::array()},
+                                 {"processes", nlohmann::ordered_json::array()}};
+  for (const jobs::AttemptSummary& attempt : attempts) {
+    json["attempts"].push_back({{"attempt", attempt.attempt},
+                                {"began", attempt.began},
+                                {"seconds", attempt.seconds},
+                                {"ending", attempt.ending},
+                                {"why", attempt.why}});
+  }
+  for (const jobs::CommandProcess& process : all) {
+    json["processes"].push_back({{"pid", process.pid},
+                                 {"parent", process.parent},
+                                 {"rank", process.rank},
+                                 {"cpu_seconds", process.cpu_seconds},
+                                 {"memory_bytes", process.memory_bytes},
+                                 {"command", process.command}});
+  }
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+int run_command_job(const spec::Job& job, const CommandWords& words) {
+  if (words.resume && is_done(words.run_directory)) {
+    std::printf("%s is done already\n", words.run_directory.c_str());
+    return kDone;
+  }
+  jobs::CommandRun run;
+  run.job = job;
+  run.directory = words.run_directory;
+  run.resume = words.resume;
+  run.server = words.server.empty() ? value_of("SINEW_SERVER") : words.server;
+  run.format = words.json ? report::LogFormat::json : report::LogFormat::human;
+  run.terminal = ::isatty(STDOUT_FILENO) == 1 && value_of("TERM") != "dumb";
+  run.color = run.terminal && value_of("NO_COLOR").empty();
+  return jobs::run_command(run, system_clock());
+}
+
+std::string command_status(const std::string& run_directory, bool json) {
+  const std::vector<jobs::AttemptSummary> attempts = jobs::attempts_of(run_directory);
+  if (attempts.empty()) return "";
+  const std::vector<jobs::CommandProcess> processes = jobs::processes_of(run_directory);
+  if (json) return as_json(attempts, processes);
+  const auto run = report::read_run(run_directory);
+  std::string text = run_directory + ": " + (run ? run->status : "no run") + "\n";
+  for (const jobs::AttemptSummary& attempt : attempts) {
+    text += "attempt " + std::to_string(attempt.attempt) + "  " + utc_iso(attempt.began) + "  " +
+            (attempt.ending.empty() ? "no end yet" : attempt.ending + ": " + attempt.why) + "\n";
+  }
+  for (const jobs::CommandProcess& process : processes) {
+    char times[48];
+    std::snprintf(times, sizeof times, "%.1f s", process.cpu_seconds);
+    text += "pid " + std::to_string(process.pid) + (process.rank < 0 ? "" : "  rank " + std::to_string(process.rank)) +
+            "  " + times + "  " + megabytes(process.memory_bytes) + "  " + process.command + "\n";
+  }
+  return text;
+}
+
+}  // namespace sinew::cli

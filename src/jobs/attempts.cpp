@@ -1,0 +1,185 @@
+#include "jobs/attempts.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/process.h"
+#include "jobs/guardian.h"
+
+namespace sinew::jobs {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr double kSweepSeconds = 20;
+constexpr double kPatienceSeconds = 20;  // for watchers to end what a killed sinew left
+
+std::string path_of(const std::string& directory) {
+  return directory + "/attempts.jsonl";
+}
+
+std::string dumped(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string text_of(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+double number_of(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+void take_line(const std::string& line, std::vector<AttemptRecord>& records) {
+  const Json json = Json::parse(line, nullptr, false);
+  if (!json.is_object()) return;
+  const auto number = static_cast<int64_t>(number_of(json, "attempt"));
+  const auto record = std::ranges::find(records, number, &AttemptRecord::attempt);
+  if (text_of(json, "event") == "begin" && record == records.end()) {
+    AttemptRecord begun{number,
+                        number_of(json, "time"),
+                        text_of(json, "mark"),
+                        text_of(json, "host"),
+                        text_of(json, "boot"),
+                        {},
+                        std::nullopt,
+                        "",
+                        0};
+    if (const auto groups = json.find("groups"); groups != json.end() && groups->is_array()) {
+      for (const Json& group : *groups) {
+        if (group.is_string()) begun.groups.push_back(group.get<std::string>());
+      }
+    }
+    records.push_back(std::move(begun));
+  } else if (text_of(json, "event") == "end" && record != records.end() && !record->ending) {
+    record->ending = text_of(json, "ending");
+    record->why = text_of(json, "why");
+    record->seconds = number_of(json, "seconds");
+  }
+}
+
+bool is_complete_name(const std::string& name) {
+  if (name.empty() || name[0] == '.' || name[0] == '_') return false;
+  return std::ranges::none_of(std::initializer_list<const char*>{".tmp", ".part", ".partial"},
+                              [&](const char* ending) { return name.ends_with(ending); });
+}
+
+// The last number in the name: 1000 of "step-00001000" and of "net_1000.pt"; -1: none.
+double last_number(const std::string& name) {
+  const auto is_digit = [](char letter) { return std::isdigit(static_cast<unsigned char>(letter)) != 0; };
+  size_t end = name.size();
+  while (end > 0 && !is_digit(name[end - 1])) --end;
+  size_t begin = end;
+  while (begin > 0 && is_digit(name[begin - 1])) --begin;
+  return end == 0 ? -1 : std::stod(name.substr(begin, std::min<size_t>(end - begin, 300)));
+}
+
+// The process that took the lock, as it wrote there, is gone.
+bool holder_is_dead(const std::string& directory) {
+  std::ifstream file(directory + "/.lock");
+  std::string pid_word, on, host;
+  pid_t pid = 0;
+  return file >> pid_word >> pid >> on >> host && host == host_name() && !process_facts(pid);
+}
+
+}  // namespace
+
+checkpoint::RunLock take_run(const std::string& directory, Clock& clock) {
+  const double end = clock.monotonic_seconds() + kPatienceSeconds;
+  while (true) {
+    auto lock = checkpoint::RunLock::take(directory, clock);
+    if (lock) return std::move(*lock);
+    if (clock.monotonic_seconds() < end && holder_is_dead(directory)) continue;
+    throw Error(lock.error(), "sinew ps " + directory + " shows what runs; sinew stop " + directory + " ends it");
+  }
+}
+
+std::vector<AttemptRecord> read_attempts(Disk& disk, const std::string& directory) {
+  std::vector<AttemptRecord> records;
+  if (!disk.exists(path_of(directory))) return records;
+  std::istringstream text(read_text(disk, path_of(directory)));
+  for (std::string line; std::getline(text, line);) take_line(line, records);
+  return records;
+}
+
+void AttemptLog::append(const std::string& line) {
+  const std::string path = path_of(directory_);
+  std::string text = line;
+  if (disk_.exists(path)) {  // a torn line of a process that died stays a line of its own
+    const std::string before = read_text(disk_, path);
+    if (!before.empty() && before.back() != '\n') text.insert(0, "\n");
+  }
+  const auto file = disk_.append(path);
+  file->write(std::as_bytes(std::span(text)));
+  file->sync();
+  file->close();
+}
+
+void AttemptLog::begin(const AttemptRecord& record) {
+  append(dumped({{"event", "begin"},
+                 {"attempt", record.attempt},
+                 {"time", record.began},
+                 {"mark", record.mark},
+                 {"host", record.host},
+                 {"boot", record.boot},
+                 {"groups", record.groups}}));
+}
+
+void AttemptLog::end(int64_t attempt, const std::string& ending, const std::string& why, double seconds) {
+  append(dumped({{"event", "end"},
+                 {"attempt", attempt},
+                 {"time", clock_.wall_seconds()},
+                 {"ending", ending},
+                 {"why", why},
+                 {"seconds", seconds}}));
+}
+
+std::vector<AttemptRecord> AttemptLog::close_open() {
+  std::vector<AttemptRecord> open = read_attempts(disk_, directory_);
+  std::erase_if(open, [](const AttemptRecord& record) { return record.ending.has_value(); });
+  for (AttemptRecord& record : open) {
+    const bool here = record.host == host_name() && record.boot == boot_id();
+    const int left = here ? sweep(record.mark, record.groups, kSweepSeconds) : 0;
+    record.ending = "interrupted";
+    record.why = "sinew itself was killed" +
+                 (left > 0 ? "; " + std::to_string(left) + " processes of it were left, and ended now" : std::string());
+    end(record.attempt, *record.ending, record.why, 0);
+  }
+  return open;
+}
+
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+std::string newest_checkpoint(const std::string& directory) {
+  std::error_code code;
+  std::tuple<double, double, std::string> newest{-2, 0, ""};
+  for (const auto& entry : fs::directory_iterator(directory, code)) {
+    const std::string name = entry.path().filename().string();
+    struct stat facts {};
+    if (!is_complete_name(name) || ::lstat(entry.path().c_str(), &facts) != 0) continue;
+    const bool file = S_ISREG(facts.st_mode) && facts.st_size > 0;
+    const bool folder = S_ISDIR(facts.st_mode) && !fs::is_empty(entry.path(), code);
+    if (!file && !folder) continue;
+    const double time = static_cast<double>(facts.st_mtim.tv_sec) + 1e-9 * static_cast<double>(facts.st_mtim.tv_nsec);
+    newest = std::max(newest, {last_number(name), time, entry.path().string()});
+  }
+  return std::get<2>(newest);
+}
+
+}  // namespace sinew::jobs

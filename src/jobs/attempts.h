@@ -1,0 +1,64 @@
+// attempts.jsonl of a run directory: how often its command was started, and how each of these attempts ended.
+//
+// Written under the run's lock, each line synced before anything follows from it. An attempt that begins has one end,
+// exactly: who takes the lock and finds one without writes the end that its own process could not (`close_open`).
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/disk.h"
+#include "checkpoint/checkpoint.h"
+
+namespace sinew::jobs {
+
+struct AttemptRecord {
+  int64_t attempt = 0;
+  double began = 0;  // seconds since 1970
+  std::string mark;  // SINEW_JOB_ID of its processes
+  std::string host;
+  std::string boot;  // of the machine: after another boot nothing of it can be left
+  std::vector<std::string> groups;
+  std::optional<std::string> ending;  // "crash"; "interrupted": sinew itself died; nullopt: it has not ended yet
+  std::string why;
+  double seconds = 0;
+};
+
+// In order; lines that are none are passed over (a torn last one). No file: none.
+std::vector<AttemptRecord> read_attempts(Disk& disk, const std::string& directory);
+
+class AttemptLog {
+ public:
+  AttemptLog(Disk& disk, std::string directory, Clock& clock)
+      : disk_(disk), directory_(std::move(directory)), clock_(clock) {}
+
+  void begin(const AttemptRecord& record);
+  void end(int64_t attempt, const std::string& ending, const std::string& why, double seconds);
+  // Ends what is left of attempts that have no end, and writes it; those attempts.
+  std::vector<AttemptRecord> close_open();
+
+ private:
+  void append(const std::string& line);
+
+  Disk& disk_;
+  std::string directory_;
+  Clock& clock_;
+};
+
+// The run's lock; throws Error when somebody has it. Where its sinew was killed it is waited for: those who watched
+// over the command hold it until they have ended all of it.
+checkpoint::RunLock take_run(const std::string& directory, Clock& clock);
+
+std::string boot_id();  // "" where the system does not say
+
+// The newest complete checkpoint that a command left by the convention of docs/guides/commands.md: any file or
+// directory that is not empty, whose name does not begin with '.' or '_' nor end in .tmp, .part or .partial, and which
+// is no link. The greatest last number in a name wins, then the newest. "": none.
+std::string newest_checkpoint(const std::string& directory);
+
+}  // namespace sinew::jobs

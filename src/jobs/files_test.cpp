@@ -1,0 +1,167 @@
+// Output within bounds, lines cut from streams, attempts.jsonl, checkpoints by convention.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/random.h"
+#include "jobs/attempts.h"
+#include "jobs/output_file.h"
+#include "jobs/streams.h"
+
+namespace sinew::jobs {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Files : public ::testing::Test {
+ protected:
+  Files() {
+    std::string pattern = (fs::temp_directory_path() / "sinew-jobs-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+  }
+  ~Files() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  static std::string text_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+  void write(const std::string& name, const std::string& text) {
+    fs::create_directories(fs::path(path(name)).parent_path());
+    std::ofstream(path(name), std::ios::binary) << text;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(Files, OutputKeepsTheNewestWithinItsBounds) {
+  constexpr uint64_t kMost = 1000;
+  RandomStream random(random_key({3}));
+  OutputFile file(path("out"), kMost);
+  std::string all;
+  for (int line = 0; line < 2000; ++line) {
+    std::string text = "line " + std::to_string(line) + std::string(random.below(60), 'x') + "\n";
+    all += text;
+    while (!text.empty()) {  // in pieces of any size
+      const size_t n = 1 + random.below(text.size());
+      file.write(text.substr(0, n));
+      text.erase(0, n);
+    }
+    const std::string before = text_of(path("out.1")), now = text_of(path("out"));
+    ASSERT_LE(now.size(), 2 * kMost);
+    ASSERT_TRUE(all.ends_with(before + now));
+    ASSERT_TRUE(before.empty() || before.ends_with("\n"));
+    ASSERT_GE(before.size() + now.size(), std::min(all.size(), kMost));
+  }
+  EXPECT_EQ(file.lost_bytes(), 0U);
+}
+
+TEST_F(Files, OutputOfOneEndlessLineIsBoundedToo) {
+  OutputFile file(path("out"), 1000);
+  for (int i = 0; i < 1000; ++i) file.write(std::string(77, 'x'));
+  EXPECT_LE(text_of(path("out")).size(), 2100U);
+  EXPECT_LE(text_of(path("out.1")).size(), 2100U);
+}
+
+TEST_F(Files, OutputThatCanNotBeWrittenIsCounted) {
+  OutputFile file(path("no/such/folder"), 1000);
+  file.write("12345");
+  EXPECT_EQ(file.lost_bytes(), 5U);
+}
+
+TEST(LineCutter, GivesEveryLineWholeWhateverThePieces) {
+  RandomStream random(random_key({4}));
+  for (int round = 0; round < 200; ++round) {
+    std::string text;
+    for (uint64_t n = random.below(200); n > 0; --n) text += random.below(6) == 0 ? '\n' : 'a';
+    std::vector<std::string> wanted, got;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) wanted.push_back(line);
+    LineCutter cutter;
+    const auto visit = [&](std::string_view line) { got.emplace_back(line); };
+    for (std::string rest = text; !rest.empty();) {
+      const size_t n = 1 + random.below(rest.size());
+      cutter.add(rest.substr(0, n), visit);
+      rest.erase(0, n);
+    }
+    cutter.finish(visit);
+    ASSERT_EQ(got, wanted);
+  }
+}
+
+TEST_F(Files, ATailReadsWhatComesAndSurvivesTruncation) {
+  write("metrics", "old\n");
+  FileTail tail(path("metrics"));
+  std::vector<std::string> got;
+  const auto visit = [&](std::string_view line) { got.emplace_back(line); };
+  tail.read(visit);
+  EXPECT_TRUE(got.empty());
+  std::ofstream(path("metrics"), std::ios::app) << "one\ntw";
+  tail.read(visit);
+  std::ofstream(path("metrics"), std::ios::app) << "o\n";
+  tail.read(visit);
+  EXPECT_EQ(got, (std::vector<std::string>{"one", "two"}));
+  write("metrics", "3\n");
+  tail.read(visit);
+  fs::remove(path("metrics"));
+  tail.read(visit);
+  write("other", "four\nfive");
+  fs::rename(path("other"), path("metrics"));
+  tail.read(visit);
+  tail.read(visit, true);
+  EXPECT_EQ(got, (std::vector<std::string>{"one", "two", "3", "four", "five"}));
+}
+
+TEST_F(Files, AttemptsHaveOneEndEach) {
+  AttemptLog log(system_disk(), folder_, system_clock());
+  for (const int64_t attempt : {1, 2, 3}) {
+    AttemptRecord record;
+    record.attempt = attempt;
+    record.host = "elsewhere";
+    record.mark = "m" + std::to_string(attempt);
+    record.groups = {"/no/such/group"};
+    log.begin(record);
+    if (attempt != 2) log.end(attempt, "crash", "it broke", 1.5);
+  }
+  std::ofstream(path("attempts.jsonl"), std::ios::app) << R"({"event":"end","att)";  // torn
+  const auto open = log.close_open();
+  ASSERT_EQ(open.size(), 1U);
+  EXPECT_EQ(open[0].attempt, 2);
+  EXPECT_TRUE(log.close_open().empty());
+  const auto all = read_attempts(system_disk(), folder_);
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].ending, "crash");
+  EXPECT_EQ(all[1].ending, "interrupted");
+  EXPECT_EQ(all[2].seconds, 1.5);
+  EXPECT_EQ(all[2].groups, (std::vector<std::string>{"/no/such/group"}));
+}
+
+TEST_F(Files, TheNewestCheckpointIsTheCompleteOneWithTheGreatestNumber) {
+  EXPECT_EQ(newest_checkpoint(path("none")), "");
+  EXPECT_EQ(newest_checkpoint(folder_), "");
+  write("step-9/model", "x");
+  EXPECT_EQ(newest_checkpoint(folder_), path("step-9"));
+  write("step-10.pt", "x");
+  EXPECT_EQ(newest_checkpoint(folder_), path("step-10.pt"));
+  for (const char* name : {".step-11", "step-12.tmp", "step-13.part", "_step-14", "step-15.partial/model"})
+    write(name, "x");
+  write("step-16", "");
+  fs::create_directories(path("step-17"));
+  fs::create_symlink("step-9", path("step-18"));
+  EXPECT_EQ(newest_checkpoint(folder_), path("step-10.pt"));
+  write("final.pt", "x");
+  EXPECT_EQ(newest_checkpoint(folder_), path("step-10.pt"));
+  write("epoch2-step-1000.pt", "x");
+  EXPECT_EQ(newest_checkpoint(folder_), path("epoch2-step-1000.pt"));
+}
+
+}  // namespace
+}  // namespace sinew::jobs

@@ -1,0 +1,177 @@
+#include "jobs/guardian.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "jobs/cgroup.h"
+#include "jobs/family.h"
+#include "jobs/guardian_work.h"
+
+namespace sinew::jobs {
+namespace {
+
+constexpr int kEmptyLooks = 3;      // in a row, where children can not tell: one may be born while it is looked
+constexpr double kEndSeconds = 60;  // for everything to die; a write to a slow disk may have to finish
+
+std::set<pid_t> children_of(pid_t parent) {
+  std::set<pid_t> children;
+  for (const ProcessRow& row : all_processes()) {
+    if (row.parent == parent) children.insert(row.pid);
+  }
+  return children;
+}
+
+void reap_one(pid_t pid) {
+  ::waitpid(pid, nullptr, WNOHANG);
+}
+
+}  // namespace
+
+void become_subreaper() {
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+    throw Error(std::string("cannot watch over a command: ") + std::strerror(errno), "a kernel from 3.4 on is needed");
+}
+
+Guarded::Guarded(const AttemptStart& start) {
+  const std::set<pid_t> before = children_of(::getpid());
+  own_children_before_.assign(before.begin(), before.end());
+  int words[2], line[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, words) != 0)
+    throw Error(std::string("cannot start a command: ") + std::strerror(errno));
+  if (::pipe2(line, O_CLOEXEC) != 0) {
+    const int code = errno;
+    ::close(words[0]);
+    ::close(words[1]);
+    throw Error(std::string("cannot start a command: ") + std::strerror(code));
+  }
+  warden_ = ::fork();
+  if (warden_ == 0) {
+    ::close(words[0]);
+    ::close(line[1]);
+    be_warden(start, words[1], line[0]);
+  }
+  const int code = errno;
+  ::close(words[1]);
+  ::close(line[0]);
+  socket_ = words[0];
+  warden_line_ = line[1];
+  for (const RankStart& rank : start.ranks) {
+    ::close(rank.output);
+    ::close(rank.errors);
+  }
+  if (warden_ < 0) {
+    ::close(socket_);
+    ::close(warden_line_);
+    throw Error(std::string("cannot start a process: ") + std::strerror(code), "too many processes?");
+  }
+}
+
+Guarded::~Guarded() {
+  if (!finished_) {
+    kill_all();
+    finish(kEndSeconds);
+  }
+  if (socket_ >= 0) ::close(socket_);
+  if (warden_line_ >= 0) ::close(warden_line_);
+}
+
+std::optional<GuardianWord> Guarded::next() {
+  if (gone_) return std::nullopt;
+  Word word;
+  const ssize_t got = ::recv(socket_, &word, sizeof word, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+  GuardianWord told;
+  if (got != sizeof word) {
+    lost_ = gone_ = true;
+    return told;
+  }
+  switch (word.kind) {
+    case 'W': guardian_ = word.value; return next();
+    case 'S': told = {GuardianWord::Kind::started, word.rank, word.value, {}, 0, false}; break;
+    case 'F':
+    case 'D': told = {GuardianWord::Kind::no_start, word.rank, 0, {}, word.value, word.kind == 'D'}; break;
+    case 'E':
+      told.kind = GuardianWord::Kind::ended;
+      told.rank = word.rank;
+      if (WIFSIGNALED(word.value)) {
+        told.end.signal = WTERMSIG(word.value);
+      } else {
+        told.end.code = WEXITSTATUS(word.value);
+      }
+      break;
+    default: gone_ = true; break;
+  }
+  return told;
+}
+
+void Guarded::send_all(int signal) {
+  const Word word{'T', 0, signal};
+  if (!gone_) ::send(socket_, &word, sizeof word, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void Guarded::kill_all() {
+  const Word word{'K', 0, 0};
+  if (!gone_) ::send(socket_, &word, sizeof word, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void Guarded::force() {
+  for (const ProcessRow& row : all_processes()) {
+    if (row.pid == warden_ || (guardian_ > 0 && row.pid == guardian_)) kill_surely(row);
+  }
+}
+
+bool Guarded::finish(double seconds) {
+  if (finished_) return true;
+  // The warden ends by itself when its line is closed and the guardian is gone. What is left is killed here.
+  ::close(std::exchange(warden_line_, -1));
+  const std::set<pid_t> before(own_children_before_.begin(), own_children_before_.end());
+  const auto ours = [&] {
+    const std::vector<ProcessRow> all = all_processes();
+    std::set<pid_t> mine;
+    for (const ProcessRow& row : all) {
+      if (row.parent == ::getpid() && !before.contains(row.pid)) mine.insert(row.pid);
+    }
+    std::vector<ProcessRow> rows = below(all, mine);
+    for (const ProcessRow& row : all) {
+      if (mine.contains(row.pid)) rows.push_back(row);
+    }
+    return rows;
+  };
+  const auto is_over = [&](int empty) { return has_no_child() || (!before.empty() && empty >= kEmptyLooks); };
+  finished_ = kill_until_gone({ours, reap_one, is_over}, seconds);
+  return finished_;
+}
+
+int sweep(const std::string& mark, const std::vector<std::string>& groups, double seconds) {
+  std::set<pid_t> met;
+  const auto left = [&] {
+    const std::vector<ProcessRow> all = all_processes();
+    std::vector<ProcessRow> rows = marked(all, mark);
+    const std::set<pid_t> members = members_of(groups);
+    for (const ProcessRow& row : all) {
+      if (members.contains(row.pid)) rows.push_back(row);
+    }
+    for (const ProcessRow& row : rows) met.insert(row.pid);
+    return rows;
+  };
+  kill_until_gone({left, reap_one, [](int empty) { return empty >= kEmptyLooks; }}, seconds);
+  remove_groups(groups);
+  return static_cast<int>(met.size());
+}
+
+}  // namespace sinew::jobs

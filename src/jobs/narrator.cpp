@@ -1,0 +1,149 @@
+#include "jobs/narrator.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/disk.h"
+
+namespace sinew::jobs {
+namespace {
+
+constexpr size_t kMostShown = 4;  // metrics of the live line
+constexpr double kFlushSeconds = 1;
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    const bool plain = !word.empty() && word.find_first_of(" \t'\"$`\\*?;|&<>()") == std::string::npos;
+    text += (text.empty() ? "" : " ") + (plain ? word : "'" + word + "'");
+  }
+  return text;
+}
+
+}  // namespace
+
+Narrator::Narrator(const CommandRun& run, std::string directory, Clock& clock)
+    : run_(run), directory_(std::move(directory)), clock_(clock) {
+  open_reporter(std::nullopt);
+  recall_metrics();
+}
+
+void Narrator::open_reporter(std::optional<int64_t> resumed_at) {
+  reporter_.reset();  // writes what waits, before the next one cuts
+  report::ReporterOptions options;
+  options.directory = directory_;
+  options.format = run_.format;
+  options.terminal = run_.terminal;
+  options.color = run_.color;
+  options.tensorboard = run_.job.logging.tensorboard;
+  if (resumed_at) options.resumed_at = Step(*resumed_at);
+  reporter_ = std::make_unique<report::Reporter>(options, clock_);
+}
+
+// The watch is a function of the records: those of earlier attempts that count.
+void Narrator::recall_metrics() {
+  watch_.emplace(run_.job);
+  newest_step_ = -1;
+  samples_ = 0;
+  for (const report::MetricRecord& record : report::read_metrics(directory_ + "/metrics.jsonl")) {
+    newest_step_ = std::max(newest_step_, record.step);
+    samples_ = std::max(samples_, record.samples);
+    watch_->take(record.step, record.values);
+  }
+}
+
+void Narrator::attempt_begins(int64_t attempt, const std::vector<std::string>& command,
+                              const std::string& resume_from) {
+  first_of_attempt_ = true;
+  broken_ = 0;
+  say(report::Level::info, "attempt-begin",
+      (attempt == 1 ? run_.job.name + ": " : "attempt " + std::to_string(attempt) + ": ") + joined(command) +
+          (resume_from.empty() ? "" : "\ngoes on from " + resume_from));
+  if (attempt == 1) say(report::Level::info, "run-directory", "run directory: " + run_.directory);
+}
+
+void Narrator::attempt_ends(int64_t attempt, const Judgement& judged, int64_t lost_bytes, bool another_follows) {
+  if (broken_ > 1) {
+    say(report::Level::warning, "broken-metrics",
+        std::to_string(broken_) + " lines began like metrics and could not be read; they were passed on as text");
+  }
+  if (lost_bytes > 0)
+    say(report::Level::warning, "disk", std::to_string(lost_bytes) + " bytes of output could not be written");
+  const std::string text = "attempt " + std::to_string(attempt) + ": " + judged.why;
+  if (another_follows) {
+    say(report::Level::warning, "attempt-end", text);
+  } else {
+    reporter_->flush();
+  }
+}
+
+void Narrator::note_broken(const std::string& why) {
+  if (++broken_ == 1) say(report::Level::warning, "broken-metrics", "a line begins like metrics, but " + why);
+}
+
+std::optional<MetricWatch::Verdict> Narrator::take_line(std::string_view text, bool file, bool& taken) {
+  MetricLine line = read_metric_line(text);
+  taken = line.kind == MetricLine::Kind::metrics;
+  if (line.kind == MetricLine::Kind::broken || (file && !taken && !text.empty()))
+    note_broken(line.why.empty() ? "it has neither a step nor only numbers" : line.why);
+  if (!taken) return std::nullopt;
+  const int64_t step = line.step.value_or(newest_step_ + 1);
+  // An attempt that begins again at an earlier step makes these steps anew: what was measured of them before goes.
+  if (std::exchange(first_of_attempt_, false) && step <= newest_step_) {
+    open_reporter(step - 1);
+    recall_metrics();
+  }
+  newest_step_ = std::max(newest_step_, step);
+  samples_ = std::max(samples_, line.samples.value_or(0));
+  if (line.epoch) epoch_ = *line.epoch;
+  reporter_->metrics(Step(step), samples_, line.values);
+  show(line, step);
+  return watch_->take(step, line.values);
+}
+
+void Narrator::show(const MetricLine& line, int64_t step) {
+  report::Progress progress;
+  progress.step = Step(step);
+  progress.samples = samples_;
+  if (std::isfinite(epoch_)) progress.epoch = epoch_;
+  for (const auto& [name, value] : line.values) {
+    if (progress.shown.size() < kMostShown) progress.shown[name] = value;
+  }
+  reporter_->progress(progress);
+}
+
+void Narrator::say(report::Level level, const std::string& event, const std::string& text) {
+  reporter_->say(level, event, text);
+}
+
+void Narrator::tick() {
+  if (clock_.monotonic_seconds() - flushed_ < kFlushSeconds) return;
+  flushed_ = clock_.monotonic_seconds();
+  reporter_->flush();
+}
+
+void Narrator::finish(const End& end) {
+  const bool failed = end.status == "failed";
+  reporter_->finish(end.status == "done");
+  const double seconds = clock_.wall_seconds() - started_;
+  report::Outcome outcome;
+  outcome.status = end.status;
+  outcome.exit_code = end.code;
+  outcome.job = run_.job.name;
+  outcome.started_wall_seconds = started_;
+  outcome.seconds = std::max(0.0, seconds);
+  outcome.steps = std::max<int64_t>(0, newest_step_);
+  outcome.samples = samples_;
+  outcome.epochs = std::isfinite(epoch_) ? epoch_ : 0;
+  outcome.best = watch_->best();
+  outcome.objective = watch_->objective();
+  outcome.last = watch_->last();
+  if (failed) outcome.error = end.why;
+  if (failed) outcome.hint = end.hint;
+  write_durably(system_disk(), directory_ + "/report.json", report::outcome_json(outcome));
+  say(failed ? report::Level::error : report::Level::info, "run-end",
+      end.status + ": " + end.why + (failed && !end.hint.empty() ? "\n  try: " + end.hint : ""));
+  reporter_->flush();
+}
+
+}  // namespace sinew::jobs

@@ -1,0 +1,66 @@
+// A run of a command, looked at by another process.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "base/disk.h"
+#include "jobs/attempts.h"
+#include "jobs/family.h"
+#include "jobs/jobs.h"
+
+namespace sinew::jobs {
+namespace {
+
+std::string proc_text(pid_t pid, const char* name) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/" + name, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string command_line(pid_t pid) {
+  std::string text = proc_text(pid, "cmdline");
+  for (char& letter : text) {
+    if (static_cast<unsigned char>(letter) < 0x20) letter = ' ';
+  }
+  while (text.ends_with(' ')) text.pop_back();
+  return text;
+}
+
+int64_t rank_in(const std::string& environment) {
+  const size_t at = environment.find(std::string("\0RANK=", 6));
+  return at == std::string::npos ? 0 : std::atoll(environment.c_str() + at + 6);
+}
+
+}  // namespace
+
+std::vector<CommandProcess> processes_of(const std::string& directory) {
+  std::vector<CommandProcess> found;
+  const std::vector<AttemptRecord> records = read_attempts(system_disk(), directory);
+  if (records.empty() || records.back().ending) return found;
+  const std::vector<ProcessRow> rows = marked(all_processes(), records.back().mark);
+  const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  for (const ProcessRow& row : rows) {
+    const bool first = std::ranges::find(rows, row.parent, &ProcessRow::pid) == rows.end();
+    found.push_back({row.pid, row.parent, first ? rank_in(proc_text(row.pid, "environ")) : -1,
+                     static_cast<double>(row.cpu_ticks) / ticks, row.memory_bytes, command_line(row.pid)});
+  }
+  return found;
+}
+
+std::vector<AttemptSummary> attempts_of(const std::string& directory) {
+  std::vector<AttemptSummary> summaries;
+  for (const AttemptRecord& record : read_attempts(system_disk(), directory))
+    summaries.push_back({record.attempt, record.began, record.seconds, record.ending.value_or(""), record.why});
+  return summaries;
+}
+
+int clear_up(const std::string& directory, Clock& clock) {
+  const checkpoint::RunLock lock = take_run(directory, clock);
+  return static_cast<int>(AttemptLog(system_disk(), directory, clock).close_open().size());
+}
+
+}  // namespace sinew::jobs

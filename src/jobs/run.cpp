@@ -1,0 +1,305 @@
+// run_command: tells conduct.h what happens, and does what it says.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+
+#include "base/disk.h"
+#include "base/error.h"
+#include "base/exit_code.h"
+#include "base/process.h"
+#include "base/random.h"
+#include "checkpoint/checkpoint.h"
+#include "jobs/attempt.h"
+#include "jobs/attempts.h"
+#include "jobs/conduct.h"
+#include "jobs/jobs.h"
+#include "jobs/narrator.h"
+
+namespace sinew::jobs {
+namespace {
+
+constexpr double kTickSeconds = 0.2;   // between two looks at a file of metrics
+constexpr double kWatchSeconds = 0.5;  // between two looks at limits nobody enforces
+constexpr double kIdleSeconds = 1;     // the longest sleep
+
+// Signals as something to look at.
+class Signals {
+ public:
+  Signals() {
+    ::sigemptyset(&set_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) ::sigaddset(&set_, signal);
+    ::sigprocmask(SIG_BLOCK, &set_, &before_);
+    descriptor_ = ::signalfd(-1, &set_, SFD_NONBLOCK | SFD_CLOEXEC);
+    pipe_before_ = ::signal(SIGPIPE, SIG_IGN);
+  }
+  ~Signals() {
+    ::close(descriptor_);
+    ::signal(SIGPIPE, pipe_before_);
+    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+  int descriptor() const { return descriptor_; }
+  int next() const {  // 0: none
+    signalfd_siginfo info{};
+    return ::read(descriptor_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+  }
+
+ private:
+  sigset_t set_{}, before_{};
+  int descriptor_ = -1;
+  void (*pipe_before_)(int) = SIG_DFL;
+};
+
+std::string new_mark() {
+  uint64_t bits[2] = {};
+  if (::getrandom(bits, sizeof bits, 0) != sizeof bits)
+    bits[0] = static_cast<uint64_t>(system_clock().wall_seconds() * 1e9) ^ static_cast<uint64_t>(::getpid());
+  char text[33];
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(bits[0]),
+                static_cast<unsigned long long>(bits[1]));
+  return text;
+}
+
+double jitter_of(const std::string& mark) {
+  RandomStream random(random_key({std::stoull(mark.substr(0, 16), nullptr, 16)}));
+  return random.uniform();
+}
+
+// 0, 1 and 2 are somebody's: a pipe that got one of them would be taken for the program's own.
+void hold_standard_streams() {
+  int descriptor = 0;
+  do descriptor = ::open("/dev/null", O_RDWR);
+  while (descriptor >= 0 && descriptor <= STDERR_FILENO);
+  if (descriptor > STDERR_FILENO) ::close(descriptor);
+}
+
+class Runner {
+ public:
+  Runner(const CommandRun& run, Clock& clock)
+      : run_(run),
+        directory_(std::filesystem::absolute(run.directory).lexically_normal().string()),
+        clock_(clock),
+        lock_(take_run(directory_, clock)),
+        attempts_(system_disk(), directory_, clock),
+        narrator_(run, directory_, clock) {
+    const spec::CommandOptions& command = run.job.command;
+    policy_ = {command.retries, command.grace_seconds, command.attempt_seconds, run.job.budget.seconds};
+    become_subreaper();
+  }
+
+  int run() {
+    begin();
+    while (true) {
+      take_signals();
+      hear();
+      watch();
+      for (const Action& action : next_actions(now(), state_, policy_)) {
+        if (const auto code = act(action)) return *code;
+      }
+      wait();
+    }
+  }
+
+  // What can not be written or started any more ends the run as failed.
+  int fail(const Error& error) {
+    attempt_.reset();  // kills and waits
+    if (open_attempt_ > 0) attempts_.end(std::exchange(open_attempt_, 0), "failed", error.what(), 0);
+    narrator_.finish({"failed", kTrainingError, error.what(), error.hint});
+    return kTrainingError;
+  }
+
+ private:
+  double now() const { return clock_.monotonic_seconds(); }
+
+  void begin() {
+    for (const AttemptRecord& record : attempts_.close_open())
+      narrator_.say(report::Level::warning, "attempt-end",
+                    "attempt " + std::to_string(record.attempt) + ": " + record.why);
+    for (const AttemptRecord& record : read_attempts(system_disk(), directory_)) {
+      state_.attempt = std::max(state_.attempt, record.attempt);
+      state_.used_seconds += record.seconds;
+      if (narrator_.started() == 0) narrator_.set_started(record.began);
+    }
+    if (narrator_.started() == 0) narrator_.set_started(clock_.wall_seconds());
+    system_disk().remove_file(directory_ + "/report.json");
+    const std::string resolved = directory_ + "/resolved.yaml";
+    if (!system_disk().exists(resolved)) write_durably(system_disk(), resolved, to_yaml(run_.job));
+    system_disk().make_directories(directory_ + "/checkpoints");
+    system_disk().make_directories(directory_ + "/output");
+    if (run_.run_id) server_run_id_ = run_.run_id(read_text(system_disk(), resolved));
+    state_.next_start = now();
+  }
+
+  void take_signals() {
+    while (const int signal = signals_.next()) {
+      if (signal == SIGUSR1) {
+        narrator_.say(report::Level::info, "signal", "SIGUSR1: a command saves when it sees fit; nothing was done");
+        continue;
+      }
+      const std::string said = stop_asked(now(), state_, signal);
+      if (!said.empty()) narrator_.say(report::Level::info, "stop", said);
+    }
+  }
+
+  void hear() {
+    if (!attempt_) return;
+    if (tail_) tail_->read([this](std::string_view line) { take_metrics(line, true); });
+    const bool gone = attempt_->turn();
+    if (!gone && !attempt_->failed_rank().empty())
+      say_end(end_attempt(state_, Cause::rank_failed, attempt_->failed_rank() + "; the others are ended"));
+    if (gone) end();
+  }
+
+  void watch() {
+    if (!attempt_ || now() < next_watch_) return;
+    next_watch_ = now() + kWatchSeconds;
+    if (const auto over = attempt_->over_limit()) say_end(end_attempt(state_, over->first, over->second));
+  }
+
+  void say_end(const std::string& why) {
+    if (!why.empty()) narrator_.say(report::Level::info, "ending", why);
+  }
+
+  void take_line(int64_t rank, bool errors, std::string_view line) {
+    const bool metrics = !errors && rank == 0 && run_.job.command.metrics.from == "stdout";
+    if (metrics && take_metrics(line, false)) return;
+    if (rank == 0) narrator_.pass_on(line, errors);
+  }
+
+  // False: it is no metric line.
+  bool take_metrics(std::string_view line, bool file) {
+    bool taken = false;
+    const auto verdict = narrator_.take_line(line, file, taken);
+    if (verdict) say_end(end_attempt(state_, verdict->cause, verdict->why));
+    return taken;
+  }
+
+  std::optional<int> act(const Action& action) {
+    switch (action.kind) {
+      case Action::Kind::start: start(); break;
+      case Action::Kind::terminate:
+        narrator_.log("terminate", "SIGTERM: " + action.why);
+        attempt_->terminate();
+        break;
+      case Action::Kind::kill:
+        if (!action.why.empty()) narrator_.say(report::Level::warning, "kill", "killed: " + action.why);
+        attempt_->kill();
+        break;
+      case Action::Kind::finish: {
+        const bool failed = action.status == "failed";
+        narrator_.finish({action.status, action.code, action.why, failed ? hint() : ""});
+        return action.code;
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::string hint() const {
+    return "look at " + run_.directory + "/output/stderr.log; sinew resume " + run_.directory + " tries again";
+  }
+
+  void start() {
+    AttemptRecord record;
+    record.attempt = state_.attempt + 1;
+    record.began = clock_.wall_seconds();
+    record.mark = new_mark();
+    record.host = host_name();
+    record.boot = boot_id();
+    const Limits limits = make_groups(cgroup_places_here(), record.mark, run_.job.command.resources);
+    record.groups = limits.groups;
+    attempts_.begin(record);
+    open_attempt_ = record.attempt;
+    jitter_ = jitter_of(record.mark);
+
+    Attempt::Plan plan;
+    plan.job = &run_.job;
+    plan.seat = {0,
+                 record.attempt,
+                 directory_,
+                 record.mark,
+                 newest_checkpoint(directory_ + "/checkpoints"),
+                 directory_ + "/output/metrics.jsonl",
+                 free_port(),
+                 run_.server,
+                 server_run_id_};
+    plan.limits = limits;
+    plan.kept = {lock_.descriptor()};
+    plan.visit = [this](int64_t rank, bool errors, std::string_view line) { take_line(rank, errors, line); };
+    narrator_.attempt_begins(record.attempt, command_of(run_.job), plan.seat.resume_from);
+    if (!limits.why_not.empty() && !std::exchange(said_limits_, true))
+      narrator_.say(report::Level::warning, "limits", limits.why_not + "; it is watched instead, twice a second");
+    if (run_.job.command.metrics.from == "file") tail_ = std::make_unique<FileTail>(metrics_path(plan.seat));
+    attempt_began(now(), state_);
+    attempt_ = std::make_unique<Attempt>(std::move(plan));
+  }
+
+  std::string metrics_path(const Seat& seat) const {
+    const spec::CommandOptions& command = run_.job.command;
+    if (command.metrics.file.empty()) return seat.metrics_file;
+    return (std::filesystem::path(command.workdir) / command.metrics.file).string();
+  }
+
+  void end() {
+    const AttemptFacts facts = attempt_->finish();
+    if (tail_) tail_->read([this](std::string_view line) { take_metrics(line, true); }, true);
+    tail_.reset();
+    const double seconds = now() - state_.began;
+    const Judgement judged = attempt_ended(now(), state_, policy_, facts, jitter_);
+    open_attempt_ = 0;
+    attempts_.end(state_.attempt, word_for(judged.ending), judged.why, seconds);
+    narrator_.attempt_ends(state_.attempt, judged, attempt_->lost_bytes(), state_.phase == Conduct::Phase::waiting);
+    attempt_.reset();
+  }
+
+  void wait() {
+    std::vector<pollfd> all = {{signals_.descriptor(), POLLIN, 0}};
+    double seconds = kIdleSeconds;
+    if (attempt_) {
+      for (const int descriptor : attempt_->descriptors()) all.push_back({descriptor, POLLIN, 0});
+      seconds = tail_ ? kTickSeconds : kWatchSeconds;
+    }
+    if (const auto moment = next_moment(state_, policy_)) seconds = std::min(seconds, *moment - now());
+    if (state_.phase == Conduct::Phase::ended) seconds = 0;
+    ::poll(all.data(), all.size(), static_cast<int>(std::ceil(std::max(0.0, seconds) * 1000)));
+    narrator_.tick();
+  }
+
+  const CommandRun& run_;
+  const std::string directory_;
+  Clock& clock_;
+  checkpoint::RunLock lock_;
+  Signals signals_;
+  AttemptLog attempts_;
+  Narrator narrator_;
+  Conduct state_;
+  Policy policy_;
+  std::string server_run_id_;
+  std::unique_ptr<FileTail> tail_;
+  std::unique_ptr<Attempt> attempt_;
+  double next_watch_ = 0, jitter_ = 0;
+  int64_t open_attempt_ = 0;  // that begins and has no end yet; 0: none
+  bool said_limits_ = false;
+};
+
+}  // namespace
+
+int run_command(const CommandRun& run, Clock& clock) {
+  hold_standard_streams();
+  Runner runner(run, clock);
+  try {
+    return runner.run();
+  } catch (const Error& error) {
+    return runner.fail(error);
+  }
+}
+
+}  // namespace sinew::jobs

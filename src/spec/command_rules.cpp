@@ -1,0 +1,103 @@
+// Rules of a job that runs a command instead of a training.
+#include <algorithm>
+#include <set>
+
+#include "spec/options.h"
+#include "spec/rules.h"
+#include "spec/values.h"
+
+namespace sinew::spec {
+namespace {
+
+// What sinew itself tells a command: a value given for one of them would be ignored.
+bool is_told_by_sinew(const std::string& variable) {
+  static const std::set<std::string> kTold = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
+  return kTold.contains(variable) || variable.starts_with("SINEW_");
+}
+
+struct CommandRules {
+  const Job& job;
+  const GivenKeys& given;
+  std::vector<Finding> findings;
+
+  Place key_of(const std::string& key) const {
+    const auto found = given.find(key);
+    return found == given.end() ? Place{} : found->second.key;
+  }
+  Place value_of(const std::string& key) const {
+    const auto found = given.find(key);
+    return found == given.end() ? Place{} : found->second.value;
+  }
+  bool good(const std::string& key) const {
+    const auto found = given.find(key);
+    return found == given.end() || found->second.good;
+  }
+  void say(Place place, std::string what, std::string hint) {
+    findings.push_back({place, std::move(what), std::move(hint)});
+  }
+
+  void nothing_of_a_training();
+  void placeholders(const std::string& key, const std::string& text);
+  void names();
+  void searched();
+};
+
+void CommandRules::nothing_of_a_training() {
+  std::string told = " ";  // the section whose keys need no word each
+  for (const auto& [key, where] : given) {
+    if (!where.good || !is_of_training(key) || key.starts_with(told)) continue;
+    told = key + ".";
+    say(where.key, key + " has no effect on a command",
+        "delete it, or delete 'command' if a training is meant; what the command is told stands in params and env");
+  }
+}
+
+void CommandRules::placeholders(const std::string& key, const std::string& text) {
+  if (!good("params")) return;
+  for (const std::string& name : names_to_fill_in(text)) {
+    std::vector<std::string> known;
+    for (const NamedValue& param : job.command.params) known.push_back(param.name);
+    if (std::ranges::find(known, name) != known.end()) continue;
+    const std::string meant = did_you_mean(name, known);
+    say(value_of(key), key + " names {params." + name + "}, which is not among params",
+        !meant.empty() ? "did you mean '" + meant + "'?" : "give it below params: '" + name + ": value'");
+  }
+}
+
+void CommandRules::names() {
+  std::set<std::string> seen;
+  for (const NamedValue& param : job.command.params) {
+    if (seen.insert(lower(param.name)).second) continue;  // one variable of the environment for both
+    say(value_of("params"), "params has two names that differ in case only: " + param.name, "rename one of them");
+  }
+  for (const NamedValue& variable : job.command.env) {
+    if (is_told_by_sinew(variable.name))
+      say(value_of("env"), "env." + variable.name + " has no effect: sinew sets it itself", "delete it");
+  }
+}
+
+void CommandRules::searched() {
+  for (const SearchParameter& parameter : job.tune.search) {
+    if (!parameter.key.starts_with("params.") || !good("params")) continue;
+    const std::string name = parameter.key.substr(7);
+    if (std::ranges::find(job.command.params, name, &NamedValue::name) != job.command.params.end()) continue;
+    say(value_of("tune.search"), "tune.search can not vary " + parameter.key + ": params has no such name",
+        "give it a usual value: 'params: {" + name + ": ...}'");
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> check_command_rules(const Job& job, const GivenKeys& given) {
+  CommandRules rules{job, given, {}};
+  rules.nothing_of_a_training();
+  if (rules.good("command")) {
+    for (const std::string& word : job.command.words) rules.placeholders("command", word);
+  }
+  for (const NamedValue& variable : job.command.env) rules.placeholders("env", variable.value);
+  if (rules.good("params") && rules.good("env")) rules.names();
+  rules.searched();
+  return std::move(rules.findings);
+}
+
+}  // namespace sinew::spec

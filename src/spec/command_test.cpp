@@ -1,0 +1,123 @@
+// Jobs with a command: what they may hold, what they may not, and that they read back as they are written.
+#include <gtest/gtest.h>
+
+#include "spec/spec.h"
+
+namespace sinew::spec {
+namespace {
+
+std::vector<std::string> problems_of(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
+  std::vector<std::string> found;
+  for (const Problem& problem : read_job(yaml, "job", overrides).problems) found.push_back(to_string(problem));
+  return found;
+}
+
+Job good(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
+  const Reading reading = read_job(yaml, "job", overrides, {{"WHO", "me"}});
+  EXPECT_TRUE(reading.problems.empty()) << to_string(reading.problems[0]);
+  return reading.job;
+}
+
+constexpr const char* kJob = R"(name: forest
+command: [python, train.py, --lr, "{params.lr}", 10, true, "", "${WHO}", "{x}"]
+workdir: src
+grace: 1m
+params: {lr: 1e-3, kind: small, fast: true, label: "7"}
+env: {PATH: "/x:$$PATH", N: 3}
+early_stopping: val/loss
+budget: {time: 2h, attempt: 1h}
+resources: {nproc: 2, cpus: 1.5, memory: 4GiB, pids: 100}
+retries: {crash: 2, exit: 1, exit_codes: [3, 4], backoff: 5s}
+metrics: {from: file, file: out.jsonl}
+tune: {search: {params.lr: {low: 1e-4, high: 1e-1, log: true}, params.kind: [small, large], params.n: {low: 1, high: 8}}}
+)";
+
+TEST(Command, IsReadWithEverythingItMayHave) {
+  const Job job = good(std::string(kJob) + "", {"params.n=4"});
+  const CommandOptions& command = job.command;
+  EXPECT_EQ(command.words,
+            (std::vector<std::string>{"python", "train.py", "--lr", "{params.lr}", "10", "true", "", "me", "{x}"}));
+  EXPECT_EQ(command.workdir, "src");
+  EXPECT_EQ(command.grace_seconds, 60);
+  using Kind = NamedValue::Kind;
+  EXPECT_EQ(command.params, (std::vector<NamedValue>{{"lr", "1e-3", Kind::number},
+                                                     {"kind", "small", Kind::text},
+                                                     {"fast", "true", Kind::flag},
+                                                     {"label", "7", Kind::text},
+                                                     {"n", "4", Kind::number}}));
+  EXPECT_EQ(command.env, (std::vector<NamedValue>{{"PATH", "/x:$PATH", Kind::text}, {"N", "3", Kind::number}}));
+  EXPECT_EQ(command.resources, (ResourceOptions{2, 1.5, 4LL << 30, 100}));
+  EXPECT_EQ(command.retries.exit_codes, (std::vector<int64_t>{3, 4}));
+  EXPECT_EQ(command.attempt_seconds, 3600);
+  EXPECT_EQ(command.metrics.file, "out.jsonl");
+  ASSERT_EQ(job.tune.search.size(), 3U);
+  EXPECT_EQ(job.tune.search[0].kind, SearchParameter::Kind::real);
+  EXPECT_EQ(job.tune.search[1].choices, (std::vector<std::string>{"small", "large"}));
+  EXPECT_EQ(job.tune.search[2].kind, SearchParameter::Kind::whole);
+}
+
+TEST(Command, ReadsBackAsItIsWritten) {
+  const Job job = good(kJob, {"params.n=4"});
+  const std::string yaml = to_yaml(job);
+  EXPECT_EQ(good(yaml), job) << yaml;
+  EXPECT_EQ(yaml.find("model"), std::string::npos) << yaml;
+  EXPECT_EQ(to_yaml(good("data: {train: x}")).find("retries"), std::string::npos);
+}
+
+TEST(Command, RefusesATrainingBesideIt) {
+  EXPECT_EQ(
+      problems_of(
+          "command: [a]\nmodel: mlp\ndata: {train: x, format: csv}\ntrainer: {seed: 1}\nlogging: {interval: 1ep}\n"
+          "early_stopping: {monitor: val/loss, restore_best: true}\n")
+          .size(),
+      5U);
+  EXPECT_EQ(
+      problems_of("command: [a]\nmodel: mlp\n")[0],
+      "job:2:1: model has no effect on a command / delete it, or delete 'command' if a training is meant; what the "
+      "command is told stands in params and env");
+  EXPECT_EQ(problems_of("data: {train: x}\nparams: {a: 1}\nretries: {crash: 1}\nmetrics: stdout\n").size(), 3U);
+  EXPECT_EQ(problems_of("command: [a]", {"optimizer.lr=1"}).size(), 1U);
+}
+
+TEST(Command, RefusesWhatItCanNotMean) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"command: []", "job:1:10: command needs 1 to 10000 items, got 0"},
+      {"command: a b", "job:1:10: command needs a list, each a word, got the string 'a b'"},
+      {"command: [a, [b]]", "job:1:14: an item of command needs a word, got a list"},
+      {"command: ['{params.lt}']\nparams: {lr: 1}", "job:1:10: command names {params.lt}, which is not among params"},
+      {"command: [a]\nparams: {a: [1]}", "job:2:13: params.a needs a number, a word or a flag, got a list"},
+      {"command: [a]\nparams: {a-b: 1}", "job:2:10: params: 'a-b' can not be a name"},
+      {"command: [a]\nparams: {a: 1, A: 2}", "job:2:9: params has two names that differ in case only: A"},
+      {"command: [a]\nparams: {}", "job:2:9: params needs names, each with a number, a word or a flag, got a section"},
+      {"command: [a]\nparams: {a: no}", "job:2:13: params needs "},
+      {"command: [a]\nenv: {RANK: 1}", "job:2:6: env.RANK has no effect: sinew sets it itself"},
+      {"command: [a]\nmetrics: {file: x}",
+       "job:2:11: metrics.file has no effect with metrics.from: stdout (the default)"},
+      {"command: [a]\nresources: {memory: 0}", "job:2:21: resources.memory must be more than 0"},
+      {"command: [a]\ntune: {search: {params.a: [1]}}",
+       "job:2:16: tune.search can not vary params.a: params has no such name"},
+      {"command: [a]\nparams: {a: 1}\ntune: {search: {params.a: {low: 2, high: 1}}}",
+       "job:3:27: low is 2, not below high: 1"},
+  };
+  for (const auto& [yaml, wanted] : cases) {
+    const std::vector<std::string> found = problems_of(yaml);
+    ASSERT_FALSE(found.empty()) << yaml;
+    EXPECT_TRUE(found[0].starts_with(wanted)) << yaml << "\n" << found[0];
+  }
+}
+
+TEST(Placeholders, AreOnlyThoseOfParams) {
+  const std::vector<NamedValue> params = {{"a", "1"}, {"b_2", "x y"}};
+  const std::pair<const char*, const char*> cases[] = {
+      {"{params.a}", "1"},
+      {"-{params.a}{params.b_2}-", "-1x y-"},
+      {"{params.c} {a} {} {params.} {params.a", "{params.c} {a} {} {params.} {params.a"},
+      {"{{params.a}}", "{1}"},
+      {"{params.{params.a}", "{params.1"},
+      {"", ""}};
+  for (const auto& [text, wanted] : cases) EXPECT_EQ(fill_in(text, params), wanted) << text;
+  EXPECT_EQ(names_to_fill_in("{params.a} {params.c}"), (std::vector<std::string>{"a", "c"}));
+}
+
+}  // namespace
+}  // namespace sinew::spec

@@ -1,0 +1,288 @@
+"""Commands as runs: what they are told, what they leave, how they end."""
+import json
+import os
+import pathlib
+import signal
+import time
+import unittest
+
+from runner import PATIENCE, Commands, lines_of, processes_with, wait_for
+
+SAVES = r"""
+step=0
+[ -n "$SINEW_RESUME_FROM" ] && step=$(cat "$SINEW_RESUME_FROM")
+save() { echo $step > "$SINEW_CHECKPOINT_DIR/.new" && mv "$SINEW_CHECKPOINT_DIR/.new" "$SINEW_CHECKPOINT_DIR/step-$step"; }
+"""
+
+
+class Ends(Commands):
+    def test_done_leaves_a_run_directory_like_a_training(self):
+        done = self.run_script("""
+echo hello
+echo oops >&2
+for i in 1 2 3; do echo "{\\"step\\": $i, \\"loss\\": 0.$i, \\"val_accuracy\\": 0.9$i}"; done""", "params.lr=0.1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("hello\n", done.stdout)
+        self.assertIn("oops\n", done.stderr)
+        self.assertNotIn('"loss"', done.stdout)
+        self.assertEqual([(line["step"], line["train/loss"], line["val/accuracy"]) for line in self.metrics()],
+                         [(1, 0.1, 0.91), (2, 0.2, 0.92), (3, 0.3, 0.93)])
+        report = self.report()
+        self.assertEqual((report["status"], report["exit_code"], report["steps"]), ("done", 0, 3))
+        self.assertEqual(report["last"], {"train/loss": 0.3, "val/accuracy": 0.93})
+        self.assertEqual(self.file("output/stderr.log").read_text(), "oops\n")
+        self.assertIn("hello\n", self.file("output/stdout.log").read_text())
+        self.assertTrue(list(pathlib.Path(self.run_directory).glob("events.out.tfevents.*")))
+        events = [line["event"] for line in lines_of(self.file("log.jsonl"))]
+        self.assertEqual(events.count("run-end"), 1)
+        self.assertEqual(self.endings(), {1: ["done"]})
+        self.assertEqual(self.status(), "done")
+
+    def test_an_exit_code_is_a_failure_that_is_named(self):
+        done = self.run_script("exit 7")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("it ended with exit code 7", done.stderr)
+        self.assertEqual((self.report()["status"], self.report()["error"]), ("failed", "it ended with exit code 7"))
+
+    def test_a_signal_is_a_failure_that_is_named(self):
+        done = self.run_script("kill -SEGV $$")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(self.report()["error"], "it was killed by SIGSEGV")
+
+    def test_what_can_not_be_started_is_said(self):
+        done = self.sinew("run", "--run-dir", self.run_directory, "--", "no-such-program")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cannot start no-such-program: No such file or directory", done.stderr)
+        self.assertEqual(self.endings(), {1: ["no_start"]})
+        done = self.sinew("run", "workdir=/no/such", "--run-dir", self.run_directory + "2", "--", "true")
+        self.assertIn("cannot start the directory /no/such", done.stderr)
+
+    def test_what_it_leaves_behind_is_ended_with_it(self):
+        tag = f"left-{os.getpid()}-{time.monotonic_ns()}"
+        done = self.run_script(f"setsid bash -c 'trap \"\" TERM HUP; exec -a {tag} sleep 1000' >/dev/null 2>&1 &\nsleep 0.3")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(processes_with(tag), [])
+
+    def test_a_json_log_is_one_object_a_line(self):
+        done = self.sinew("run", "--log-format", "json", "--run-dir", self.run_directory, "--", "echo", "hi")
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertIn(("output", "hi"), [(event["event"], event["text"]) for event in events if "text" in event])
+
+
+class Retries(Commands):
+    def test_a_crash_is_forgiven_as_often_as_the_job_says(self):
+        done = self.run_script("[ $SINEW_ATTEMPT = 3 ] || kill -9 $$", "retries.crash=2", "retries.backoff=0.01s")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.endings(), {1: ["crash"], 2: ["crash"], 3: ["done"]})
+
+    def test_an_exit_code_counts_by_itself(self):
+        done = self.run_script("exit 4", "retries.crash=5", "retries.exit=1", "retries.backoff=0.01s")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(self.endings(), {1: ["exit"], 2: ["exit"]})
+        self.assertEqual(self.status(), "failed")
+
+    def test_only_listed_exit_codes_are_forgiven(self):
+        done = self.run_script("exit 4", "retries.exit=3", "retries.exit_codes=[5, 6]", "retries.backoff=0.01s")
+        self.assertEqual(self.endings(), {1: ["exit"]})
+        self.assertEqual(done.returncode, 1)
+
+    def test_exit_75_goes_on_from_its_checkpoint(self):
+        done = self.run_script(SAVES + """
+for n in 1 2; do step=$((step+1)); echo "{\\"step\\": $step, \\"loss\\": 1}"; done
+save
+[ $step -ge 6 ] || exit 75""")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.endings(), {1: ["preempted"], 2: ["preempted"], 3: ["done"]})
+        self.assertEqual([line["step"] for line in self.metrics()], [1, 2, 3, 4, 5, 6])
+
+    def test_steps_made_again_are_recorded_once(self):
+        done = self.run_script("""
+for step in 1 2 3 4; do echo "{\\"step\\": $step, \\"loss\\": $SINEW_ATTEMPT}"; [ $step$SINEW_ATTEMPT = 31 ] && kill -9 $$; done
+exit 0""",
+                               "retries.crash=1", "retries.backoff=0.01s")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([(line["step"], line["train/loss"]) for line in self.metrics()], [(1, 2), (2, 2), (3, 2), (4, 2)])
+
+
+class Stops(Commands):
+    SLOW = SAVES + """
+trap 'save; exit 75' TERM
+while [ $step -lt 20 ]; do step=$((step+1)); echo "{\\"step\\": $step, \\"loss\\": 1}"; if [ $step$SINEW_ATTEMPT = 51 ]; then sleep 1000 & wait; fi; done"""
+
+    def test_a_command_that_saves_can_be_resumed(self):
+        process = self.start_script(self.SLOW)
+        self.wait_for_text("metrics.jsonl", '"step":5')
+        code, out, err = self.end(process)
+        self.assertEqual(code, 75, err)
+        self.assertEqual(self.status(), "stopped")
+        done = self.sinew("resume", self.run_directory)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([line["step"] for line in self.metrics()], list(range(1, 21)))
+        self.assertEqual(self.endings(), {1: ["preempted"], 2: ["done"]})
+        again = self.sinew("resume", self.run_directory)
+        self.assertIn("is done already", again.stdout)
+
+    def test_one_that_does_not_save_ends_with_the_signal(self):
+        process = self.start_script("echo up; exec sleep 1000")
+        self.wait_for_text("output/stdout.log", "up")
+        code, out, err = self.end(process, signal.SIGINT)
+        self.assertEqual(code, 130, err)
+        self.assertEqual((self.status(), self.endings()), ("stopped", {1: ["ended"]}))
+
+    def test_one_that_does_not_hear_is_killed_after_its_grace(self):
+        process = self.start_script("trap '' TERM\necho up\nwhile :; do sleep 0.1; done", "grace=0.2s")
+        self.wait_for_text("output/stdout.log", "up")
+        code, out, err = self.end(process)
+        self.assertEqual(code, 143, err)
+        self.assertIn("it did not end within 0.2 s", err)
+
+    def test_a_second_signal_kills_at_once(self):
+        process = self.start_script("trap '' TERM\necho up\nwhile :; do sleep 0.1; done", "grace=1000s")
+        self.wait_for_text("output/stdout.log", "up")
+        process.send_signal(signal.SIGTERM)
+        self.wait_for_text("log.jsonl", '"terminate"')
+        code, out, err = self.end(process)
+        self.assertEqual(code, 143, err)
+
+    def test_stop_and_ps_from_outside(self):
+        process = self.start_script("echo up; exec sleep 1000")
+        self.wait_for_text("output/stdout.log", "up")
+        shown = self.sinew("ps", self.run_directory)
+        self.assertIn("running", shown.stdout)
+        self.assertRegex(shown.stdout, r"pid \d+  rank 0 .* sleep 1000")
+        facts = json.loads(self.sinew("ps", self.run_directory, "--json").stdout)
+        self.assertEqual([process["rank"] for process in facts["processes"]], [0])
+        done = self.sinew("stop", self.run_directory)
+        self.assertEqual((done.returncode, done.stdout), (0, f"{self.run_directory}: stopped\n"))
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 143)
+        again = self.sinew("stop", self.run_directory)
+        self.assertIn("was not running", again.stdout)
+
+    def test_a_run_in_use_is_refused(self):
+        process = self.start_script("echo up; exec sleep 1000")
+        self.wait_for_text("output/stdout.log", "up")
+        other = self.sinew("resume", self.run_directory)
+        self.assertEqual(other.returncode, 1)
+        self.assertIn("is in use by pid", other.stderr)
+        self.end(process)
+
+
+class Limits(Commands):
+    def test_the_budget_ends_it_with_exit_code_3(self):
+        done = self.run_script("exec sleep 1000", "budget.time=0.3s")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(self.status(), "budget")
+
+    def test_an_attempt_that_takes_too_long_is_another_failure(self):
+        done = self.run_script("[ $SINEW_ATTEMPT = 2 ] || exec sleep 1000", "budget.attempt=0.5s", "retries.timeout=1",
+                               "retries.backoff=0.01s", "grace=5s")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.endings(), {1: ["timeout"], 2: ["done"]})
+
+    def test_too_much_memory_is_told_from_other_deaths(self):
+        hungry = "exec python3 -c 'import time; x = bytearray(400 << 20); x[::4096] = b\"a\" * len(x[::4096]); time.sleep(1000)'"
+        done = self.run_script(hungry, "resources.memory=120MiB", "retries.crash=3", "grace=1s")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(self.endings(), {1: ["out_of_memory"]}, done.stderr)
+
+    def test_an_objective_ends_it_as_done(self):
+        done = self.run_script("""
+for i in 1 2 3; do echo "{\\"step\\": $i, \\"val_accuracy\\": 0.$((i*3))}"; done
+exec sleep 1000""", "objective=val/accuracy >= 0.9")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.report()["objective"], {"text": "val/accuracy >= 0.9", "met": True, "value": 0.9})
+        self.assertIn("objective met: val/accuracy is 0.9, at least 0.9", done.stdout)
+
+    def test_no_improvement_ends_it_as_done(self):
+        done = self.run_script("""
+for loss in 3 2 4 NaN 5; do echo "{\\"step\\": $((++i)), \\"val\\": {\\"loss\\": $loss}}"; done
+exec sleep 1000""", "early_stopping={monitor: val/loss, patience: 3}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.report()["best"], {"metric": "val/loss", "value": 2, "step": 2})
+
+
+class Tells(Commands):
+    def told(self, *overrides, env=None, script="env -0", before=()):
+        done = self.sinew("run", *overrides, "--run-dir", self.run_directory, *before, "--", "bash", "-c", script, env=env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = self.file("output/stdout.log").read_text()
+        return dict(entry.split("=", 1) for entry in text.split("\0") if "=" in entry)
+
+    def test_its_environment(self):
+        told = self.told("params={lr: 0.1, kind: small, fast: true}", "env={GREETING: 'hi {params.kind}'}",
+                         "resources.cpus=1.5", env={"SINEW_RANK": "9", "RANK": "9"})
+        self.assertEqual((told["SINEW_PARAM_LR"], told["SINEW_PARAM_KIND"], told["SINEW_PARAM_FAST"]), ("0.1", "small", "true"))
+        self.assertEqual(json.loads(told["SINEW_PARAMS"]), {"lr": 0.1, "kind": "small", "fast": True})
+        self.assertEqual((told["GREETING"], told["OMP_NUM_THREADS"], told["SINEW_ATTEMPT"]), ("hi small", "1", "1"))
+        self.assertEqual((told["RANK"], told["WORLD_SIZE"], told["LOCAL_RANK"]), ("0", "1", "0"))
+        self.assertNotIn("SINEW_RANK", told)
+        self.assertEqual(told["SINEW_RUN_DIR"], self.run_directory)
+        self.assertTrue(os.path.isdir(told["SINEW_CHECKPOINT_DIR"]))
+        self.assertNotIn("SINEW_RESUME_FROM", told)
+        self.assertNotIn("MLFLOW_TRACKING_URI", told)
+
+    def test_a_server(self):
+        told = self.told(before=("--server", "http://127.0.0.1:1"))
+        self.assertEqual(told["MLFLOW_TRACKING_URI"], "http://127.0.0.1:1")
+
+    def test_ranks(self):
+        done = self.run_script('echo "$RANK of $WORLD_SIZE at $MASTER_ADDR:$MASTER_PORT" > $SINEW_RUN_DIR/rank-$RANK',
+                               "resources.nproc=3")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        told = [self.file(f"rank-{rank}").read_text() for rank in range(3)]
+        self.assertEqual([line.split(" at ")[0] for line in told], ["0 of 3", "1 of 3", "2 of 3"])
+        self.assertEqual(len({line.split(" at ")[1] for line in told}), 1)
+
+    def test_one_rank_that_fails_ends_the_others(self):
+        done = self.run_script("[ $RANK = 1 ] && exit 5; exec sleep 1000", "resources.nproc=3")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(self.report()["error"], "rank 1 ended with exit code 5")
+
+    def test_parameters_stand_in_the_command(self):
+        job = pathlib.Path(self.folder) / "job.yaml"
+        job.write_text("name: say\ncommand: [echo, '{params.a}-{b}', 3, '{\"a\": 1}']\nparams: {a: 1}\n")
+        done = self.sinew("train", str(job), "params.a=x y", "--run-dir", self.run_directory)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('x y-{b} 3 {"a": 1}\n', done.stdout)
+
+    def test_metrics_in_a_file(self):
+        done = self.run_script("""
+echo '{"step": 1, "loss": 1}'
+for i in 1 2 3; do echo "{\\"step\\": $i, \\"loss\\": Infinity}" >> $SINEW_METRICS_FILE; done
+echo broken >> $SINEW_METRICS_FILE""", "metrics=file")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([line["train/loss"] for line in self.metrics()], ["Infinity"] * 3)
+        self.assertIn('{"step": 1, "loss": 1}', done.stdout)
+        self.assertIn("a line begins like metrics", done.stderr)
+
+    def test_lines_that_are_no_metrics_are_never_fatal(self):
+        done = self.run_script(r"""
+echo '{"step": 1, "loss": '
+echo '{"step": -1, "loss": 1}'
+echo '{"msg": "hello", "level": 3}'
+head -c 100000 /dev/urandom
+printf '\n{"step": 2, "loss": 0.25}'""")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn((2, 0.25), [(line["step"], line.get("train/loss")) for line in self.metrics()])
+        self.assertIn('{"msg": "hello", "level": 3}\n', done.stdout)
+
+
+class Refused(Commands):
+    def test_a_command_has_no_model(self):
+        job = pathlib.Path(self.folder) / "job.yaml"
+        job.write_text("command: [true]\nmodel: mlp\noptimizer: {lr: 1}\n")
+        done = self.sinew("train", str(job))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("job.yaml:2:1: model has no effect on a command", done.stderr)
+        self.assertIn("job.yaml:3:1: optimizer has no effect on a command", done.stderr)
+
+    def test_wrong_use(self):
+        for words in ((), ("--",), ("--name",), ("true",), ("--nope", "--", "true"), ("params.a", "--", "true")):
+            done = self.sinew("run", *words)
+            self.assertEqual(done.returncode, 2, words)
+            self.assertTrue(done.stderr, words)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,146 @@
+"""Commands and everything above them killed at random instants: nothing is left, and every end is written once.
+
+`SINEW_LONG=1` makes it 1,000 kills; else as many as the core tier has time for.
+"""
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+
+from runner import PATIENCE, SINEW, Commands, children_of, lines_of, processes_with, wait_for, watchers_of
+
+KILLS = 1000 if os.environ.get("SINEW_LONG") else 60
+SIDE_BY_SIDE = 3
+SEED = int(os.environ.get("SINEW_DRILL_SEED", "1"))
+
+# Every process has the tag in its arguments, also those that leave their session, their parents or their environment.
+VICTIM = r"""
+tag=$1
+hold() { exec -a "$tag-$1" sleep 1000; }
+(hold child) &
+setsid bash -c 'trap "" TERM HUP INT; exec -a "$0" sleep 1000' "$tag-session" &
+(bash -c '(exec -a "$0" sleep 1000 </dev/null >/dev/null 2>&1 &)' "$tag-orphan")
+[ "$2" = cleared ] && env -i setsid /bin/bash -c 'exec -a "$0" sleep 1000' "$tag-cleared" </dev/null >/dev/null 2>&1 &
+i=0
+while :; do i=$((i+1)); echo "{\"step\": $i, \"loss\": 0.5}"; sleep 0.02; [ $i = 40 ] && break; done
+exit $(($SINEW_ATTEMPT % 3))
+"""
+
+# Who is killed, and whether sinew is among them. All three watchers at once are a case of their own.
+TARGETS = {
+    "sinew": ("sinew",),
+    "guardian": ("guardian",),
+    "warden": ("warden",),
+    "sinew and guardian": ("sinew", "guardian"),
+    "sinew and warden": ("sinew", "warden"),
+    "guardian and warden": ("guardian", "warden"),
+    "all three": ("sinew", "guardian", "warden"),
+    "a rank": ("rank",),
+    "a rank and its guardian": ("rank", "guardian"),
+    "a rank and sinew": ("rank", "sinew"),
+    "asked": (),
+}
+
+
+class Kills(Commands):
+    def story(self, number):
+        """One run and one kill; what is wrong afterwards, as sentences."""
+        dice = random.Random(f"{SEED}-{number}")
+        name = dice.choice(list(TARGETS))
+        tag = f"drill-{os.getpid()}-{number}-{dice.randrange(10**9)}"
+        directory = os.path.join(self.folder, f"run-{number}")
+        cleared = "cleared" if name != "all three" else "kept"
+        process = subprocess.Popen(
+            [SINEW, "run", "retries.crash=2", "retries.exit=1", "retries.backoff=0.05s", "grace=0.3s", "resources.nproc=2",
+             "--run-dir", directory, "--", "bash", self.victim, tag, cleared],
+            cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(dice.random() ** 2 * 0.8)
+        self.kill(process, name, dice)
+        killed = "sinew" in TARGETS[name]
+        wrong = []
+        try:
+            code = process.wait(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = process.wait()
+            wrong.append(f"it never ended; {processes_with(tag)} are there")
+        if name == "all three":  # the next who looks ends what is left
+            subprocess.run([SINEW, "stop", directory], cwd=self.folder, capture_output=True, timeout=PATIENCE)
+        try:
+            wait_for(lambda: not processes_with(tag), "the end of all", 20)
+        except AssertionError:
+            left = processes_with(tag)
+            wrong.append(f"{len(left)} left: " + ", ".join(self.command_line(pid) for pid in left))
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+        wrong += self.look(directory, killed and code == -signal.SIGKILL, code)
+        return [f"story {number} ({name}): {what}" for what in wrong]
+
+    @staticmethod
+    def command_line(pid):
+        try:
+            with open(f"/proc/{pid}/cmdline") as file:
+                return file.read().replace("\0", " ")
+        except OSError:
+            return "gone"
+
+    def kill(self, process, name, dice):
+        if name == "asked":
+            process.send_signal(dice.choice([signal.SIGTERM, signal.SIGINT]))
+            return
+        warden, guardian = watchers_of(process.pid)
+        ranks = children_of(guardian) if guardian else []
+        pids = {"sinew": process.pid, "warden": warden, "guardian": guardian, "rank": dice.choice(ranks) if ranks else None}
+        chosen = [pids[target] for target in TARGETS[name]]
+        dice.shuffle(chosen)
+        for pid in chosen:
+            try:
+                if pid:
+                    os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+    def look(self, directory, killed, code):
+        """The run's state as anybody sees it, then after somebody took it up."""
+        wrong = []
+        report = os.path.join(directory, "report.json")
+        if not os.path.exists(os.path.join(directory, "job.yaml")):
+            return wrong if killed or code < 0 else ["no run directory"]
+        if not killed and code >= 0 and not os.path.exists(report):
+            wrong.append(f"no report after exit code {code}")
+        if os.path.exists(os.path.join(directory, "resolved.yaml")):
+            wait_for(lambda: self.status_of(directory) != "running", "the lock to be free", 20)
+            status = self.status_of(directory)
+            if (status == "interrupted") == os.path.exists(report):
+                wrong.append(f"it is {status}, and its report is {'' if os.path.exists(report) else 'not '}there")
+            subprocess.run([SINEW, "stop", directory], cwd=self.folder, capture_output=True, timeout=PATIENCE)
+            if self.status_of(directory) != status:
+                wrong.append(f"it was {status} and became {self.status_of(directory)}")
+        begun, ended = [], []
+        for line in lines_of(os.path.join(directory, "attempts.jsonl")):
+            (begun if line["event"] == "begin" else ended).append(line["attempt"])
+        if sorted(begun) != list(range(1, len(begun) + 1)) or sorted(ended) != sorted(begun):
+            wrong.append(f"attempts {begun} have ends {ended}")
+        ends = [line for line in lines_of(os.path.join(directory, "log.jsonl")) if line["event"] == "run-end"]
+        if len(ends) > 1:
+            wrong.append(f"{len(ends)} ends in the log")
+        return wrong
+
+    def status_of(self, directory):
+        shown = subprocess.run([SINEW, "runs", "show", directory, "--format", "json"], cwd=self.folder, capture_output=True,
+                               timeout=PATIENCE)
+        return json.loads(shown.stdout)["status"]
+
+    def test_nothing_is_left_and_every_end_is_written_once(self):
+        self.victim = self.script(VICTIM, "victim.sh")
+        with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+            wrong = [what for found in pool.map(self.story, range(KILLS)) for what in found]
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
