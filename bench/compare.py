@@ -16,6 +16,7 @@ import contestants
 import costs
 import elastic
 import programs
+import search
 import throughput
 from figures import verdict, written
 
@@ -23,12 +24,14 @@ SECTIONS = {
     "Throughput": ["mlp", "mlp64", "cnn", "cnn-auto", "resnet", "csv"],
     "Models brought as .pt2": ["programs"],
     "What starting and saving cost": ["startup", "checkpoint"],
+    "Search": ["search", "warm", "fronts", "suggestions"],
     "Workers that come and go": ["deaths", "stopped", "crowded", "stragglers", "torchrun", "join", "ddp", "strangers", "reduction"],
 }
 ROWS = {
     "mlp": throughput.mlp, "mlp64": throughput.mlp64, "cnn": throughput.cnn, "cnn-auto": throughput.cnn_auto,
     "resnet": throughput.resnet, "csv": throughput.csv,
     "programs": programs.programs,
+    "search": search.search, "warm": search.warm, "fronts": search.fronts, "suggestions": search.suggestions,
     "startup": costs.startup, "checkpoint": costs.checkpoint,
     "deaths": elastic.deaths, "stopped": elastic.stopped, "crowded": elastic.crowded, "stragglers": elastic.stragglers,
     "torchrun": elastic.torchrun_death, "join": elastic.join, "ddp": elastic.ddp,
@@ -39,6 +42,8 @@ NOTES = {
                   "steady state, the start left out. PyTorch and Lightning run on as many threads as there are cores, Sinew "
                   "and the bare loop on two lanes.",
     "Models brought as .pt2": "Plain loops on one thread, forward to fused AdamW, in turns; nothing of the step contract.",
+    "Search": "Regret: how far the best value is from the minimum, over what random search with as many trials has (the median "
+              "of 101): 1 is no better than chance, 0 perfect. Peers are asked the same functions by the same program.",
     "Workers that come and go": "Computing again: a kill hits the step under way or the one after it; when the late one of these "
                                 "stands in the ledger, looked at every millisecond, the group computes again.",
 }

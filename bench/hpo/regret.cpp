@@ -1,55 +1,69 @@
 // Normalised regret of samplers: (mean best - minimum) / (median best of random search - minimum), per function.
 //
 //   hpo_regret --samplers auto,tpe [--set suite|own] [--functions a,b] [--seeds 20] [--trials 100] [--variant 0]
-//              [--workers 1] [--seed0 0]
+//              [--workers 1] [--seed0 0] [--child COMMAND] [--scale 0] [--earlier none|moved|mirrored]
 //
 // 0 is perfect, 1 is what random search gets with the same number of trials. With several workers trials take random
-// times, and a suggestion does not know those that still run.
+// times, and a suggestion does not know those that still run. A sampler @NAME is the sampler NAME of the program that
+// --child starts (child.h). --scale N measures against random search of N trials instead. --earlier begins with five
+// finished studies of 100 trials: of the function moved in five other ways, or of something else, its mirror image.
+// Ends with the mean over all functions, and the seconds spent on suggestions and values.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <map>
 #include <queue>
 
-#include "base/error.h"
+#include "child.h"
 #include "functions.h"
+#include "words.h"
 
 namespace sinew::bench {
 namespace {
 
-struct Options {
-  std::map<std::string, std::string> words = {{"samplers", "random,sobol,tpe"},
-                                              {"set", "suite"},
-                                              {"functions", ""},
-                                              {"seeds", "20"},
-                                              {"trials", "100"},
-                                              {"variant", "0"},
-                                              {"workers", "1"},
-                                              {"seed0", "0"}};
-  int number(const char* name) const { return std::atoi(words.at(name).c_str()); }
+// A study of one sampler, of this program or of another one.
+class Contestant {
+ public:
+  Contestant(const Function& function, const std::string& sampler, uint64_t seed, int trials, Child* child,
+             std::vector<tune::EarlierStudy> earlier = {})
+      : study_({tune::read_space(function.space), {tune::Direction::minimize}, seed, trials, {}, std::move(earlier)}) {
+    if (!sampler.starts_with('@')) {
+      sampler_ = tune::make_sampler(sampler);
+      return;
+    }
+    if (child == nullptr) throw Error("'" + sampler + "' is of another program", "--child \"python optimiser.py\"");
+    child_ = child;
+    child_->begin(sampler.substr(1), function.space, seed, trials);
+  }
+
+  int64_t ask() {
+    if (child_ == nullptr) return study_.start(tune::suggest_next(study_, *sampler_));
+    const Child::Asked asked = child_->ask(study_.space());
+    theirs_.push_back(asked.id);
+    return study_.start({asked.point, "child", "", {}});
+  }
+
+  void tell(int64_t id, double value) {
+    if (child_ != nullptr) child_->tell(theirs_[static_cast<size_t>(id)], value);
+    study_.tell(id, tune::TrialState::complete, {value});
+  }
+
+  const tune::Study& study() const { return study_; }
+
+ private:
+  tune::Study study_;
+  std::unique_ptr<tune::Sampler> sampler_;
+  Child* child_ = nullptr;
+  std::vector<int64_t> theirs_;  // the child's ids
 };
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t from = 0; from < text.size();) {
-    const size_t to = std::min(text.find(',', from), text.size());
-    parts.push_back(text.substr(from, to - from));
-    from = to + 1;
-  }
-  return parts;
-}
-
-double best_of(const Function& function, const std::string& sampler_name, uint64_t seed, int trials, int variant,
-               int workers) {
-  tune::Study study({tune::read_space(function.space), {tune::Direction::minimize}, seed, trials});
-  const auto sampler = tune::make_sampler(sampler_name);
+double best_of(const Function& function, Contestant contestant, uint64_t seed, int trials, int variant, int workers) {
+  const tune::Study& study = contestant.study();
   RandomStream random(random_key({seed, 4242}));
   using Event = std::pair<double, int64_t>;  // when a trial ends
   std::priority_queue<Event, std::vector<Event>, std::greater<>> running;
   const auto start = [&](double now) {
-    const int64_t id = study.start(tune::suggest_next(study, *sampler));
+    const int64_t id = contestant.ask();
     running.emplace(now + random.uniform(0.5, 1.5), id);
   };
   double best = std::numeric_limits<double>::infinity();
@@ -59,27 +73,57 @@ double best_of(const Function& function, const std::string& sampler_name, uint64
     running.pop();
     const double value = function.value(Values(study.space(), study.trial(id).point), variant);
     best = std::min(best, value);
-    study.tell(id, tune::TrialState::complete, {value});
+    contestant.tell(id, value);
     if (study.next_id() < trials) start(now);
   }
   return best;
 }
 
-std::vector<double> bests(const Function& function, const std::string& sampler, const Options& options, int seeds,
-                          int workers) {
-  std::vector<double> all;
-  const int first = options.number("seed0");
-  for (int seed = first; seed < first + seeds; ++seed) {
-    all.push_back(best_of(function, sampler, static_cast<uint64_t>(seed), options.number("trials"),
-                          options.number("variant"), workers));
+// The point seen in a mirror.
+tune::Point mirrored(const tune::Space& space, const tune::Point& point) {
+  auto unit = space.to_unit(point);
+  for (double& u : unit) u = 1 - u;
+  return space.from_unit(unit);
+}
+
+// Five studies of a hundred trials each, by the process.
+std::vector<tune::EarlierStudy> earlier_of(const Function& function, const std::string& kind, uint64_t seed,
+                                           int variant) {
+  std::vector<tune::EarlierStudy> all;
+  for (int k = 1; kind != "none" && k <= 5; ++k) {
+    tune::Study study({tune::read_space(function.space), {tune::Direction::minimize}, 1000 + seed * 5, 100, {}, {}});
+    const auto sampler = tune::make_sampler("auto");
+    for (int i = 0; i < 100; ++i) {
+      const int64_t id = study.start(tune::suggest_next(study, *sampler));
+      const tune::Point& point = study.trial(id).point;
+      const tune::Point there = kind == "moved" ? point : mirrored(study.space(), point);
+      study.tell(id, tune::TrialState::complete, {function.value(Values(study.space(), there), variant + k)});
+    }
+    all.push_back(tune::earlier_in(study.space(), study, std::to_string(k)));
   }
   return all;
 }
 
-int run(const Options& options) {
-  const auto& functions = options.words.at("set") == "own" ? own_functions() : suite_functions();
-  const auto wanted = split(options.words.at("functions"));
-  const auto samplers = split(options.words.at("samplers"));
+std::vector<double> bests(const Function& function, const std::string& sampler, const Words& words, int seeds,
+                          int workers, Child* child) {
+  std::vector<double> all;
+  const int first = number(words, "seed0"), trials = number(words, "trials");
+  for (int seed = first; seed < first + seeds; ++seed) {
+    const auto key = static_cast<uint64_t>(seed);
+    const int variant = number(words, "variant");
+    auto earlier = earlier_of(function, sampler == "random" ? "none" : words.at("earlier"), key, variant);
+    all.push_back(best_of(function, Contestant(function, sampler, key, trials, child, std::move(earlier)), key, trials,
+                          variant, workers));
+  }
+  return all;
+}
+
+int run(const Words& words) {
+  const auto& functions = words.at("set") == "own" ? own_functions() : suite_functions();
+  const auto wanted = split(words.at("functions"));
+  const auto samplers = split(words.at("samplers"));
+  std::unique_ptr<Child> child;
+  if (!words.at("child").empty()) child = std::make_unique<Child>(words.at("child"));
   std::map<std::string, std::vector<double>> regrets;
   std::map<std::string, double> seconds;
   std::printf("%-12s", "");
@@ -87,15 +131,17 @@ int run(const Options& options) {
   std::puts("");
   for (const Function& function : functions) {
     if (!wanted.empty() && std::ranges::find(wanted, function.name) == wanted.end()) continue;
-    auto random = bests(function, "random", options, 101, 1);
+    Words scale = words;
+    if (number(words, "scale") > 0) scale["trials"] = words.at("scale");
+    auto random = bests(function, "random", scale, 101, 1, nullptr);
     std::ranges::nth_element(random, random.begin() + 50);
-    const double scale = random[50] - function.minimum;
+    const double whole = random[50] - function.minimum;
     std::printf("%-12s", function.name.c_str());
     for (const auto& sampler : samplers) {
       const auto begun = std::chrono::steady_clock::now();
       double sum = 0;
-      const auto all = bests(function, sampler, options, options.number("seeds"), options.number("workers"));
-      for (const double best : all) sum += (best - function.minimum) / scale / static_cast<double>(all.size());
+      const auto all = bests(function, sampler, words, number(words, "seeds"), number(words, "workers"), child.get());
+      for (const double best : all) sum += (best - function.minimum) / whole / static_cast<double>(all.size());
       seconds[sampler] += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
       regrets[sampler].push_back(sum);
       std::printf(" %12.4f", sum);
@@ -119,15 +165,17 @@ int run(const Options& options) {
 }  // namespace sinew::bench
 
 int main(int argc, char** argv) {
-  sinew::bench::Options options;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string name = argv[i][0] == '-' && argv[i][1] == '-' ? argv[i] + 2 : "";
-    if (!options.words.contains(name)) return std::fprintf(stderr, "no option %s\n", argv[i]), 2;
-    options.words[name] = argv[i + 1];
-  }
-  try {
-    return sinew::bench::run(options);
-  } catch (const sinew::Error& error) {
-    return std::fprintf(stderr, "%s\n  try: %s\n", error.what(), error.hint.c_str()), 2;
-  }
+  return sinew::bench::run_with(argc, argv,
+                                {{"samplers", "random,sobol,tpe"},
+                                 {"set", "suite"},
+                                 {"functions", ""},
+                                 {"seeds", "20"},
+                                 {"trials", "100"},
+                                 {"variant", "0"},
+                                 {"workers", "1"},
+                                 {"seed0", "0"},
+                                 {"scale", "0"},
+                                 {"earlier", "none"},
+                                 {"child", ""}},
+                                sinew::bench::run);
 }

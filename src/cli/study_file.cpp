@@ -80,10 +80,14 @@ StudyEvent event_of(const json& line, const tune::Space& space) {
     case Kind::start:
       event.suggestion = {tune::read_point(space, line.at("params").dump()), line.at("by"), line.at("why"),
                           numbers_of(line.at("memo"))};
+      if (line.contains("gain")) event.suggestion.gain = number_of(line.at("gain"));
       break;
     case Kind::report:
       event.step = line.at("step");
       event.value = number_of(line.at("value"));
+      break;
+    case Kind::pause:
+      if (line.contains("estimate")) event.estimate = number_of(line.at("estimate"));
       break;
     case Kind::end:
       event.state = one_of<tune::TrialState>(kStates, line.at("state"));
@@ -190,10 +194,14 @@ std::string to_json(const tune::Space& space, const StudyEvent& event) {
       line["by"] = event.suggestion.by;
       line["why"] = event.suggestion.why;
       line["memo"] = numbers(event.suggestion.memo);
+      if (event.suggestion.gain) line["gain"] = number(*event.suggestion.gain);
       break;
     case Kind::report:
       line["step"] = event.step;
       line["value"] = number(event.value);
+      break;
+    case Kind::pause:
+      if (event.estimate) line["estimate"] = number(*event.estimate);
       break;
     case Kind::end:
       line["state"] = kStates[static_cast<size_t>(event.state)];
@@ -211,7 +219,7 @@ void apply(tune::Study& study, const StudyEvent& event) {
         throw Error("trial " + std::to_string(event.id) + " is out of its order", "");
       return;
     case Kind::report: return study.report(event.id, event.step, event.value);
-    case Kind::pause: return study.pause(event.id);
+    case Kind::pause: return study.pause(event.id, event.estimate);
     case Kind::resume: return study.resume(event.id);
     case Kind::end: return study.tell(event.id, event.state, event.values);
     case Kind::extend: return;

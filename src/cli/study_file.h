@@ -33,6 +33,7 @@ struct StudyEvent {
   double step = 0, value = 0;                           // report
   tune::TrialState state = tune::TrialState::complete;  // end
   std::vector<double> values;                           // end
+  std::optional<double> estimate;                       // pause: what the stopper thinks it would end with
   int64_t trials = 0;                                   // extend: planned in all from now on
 };
 

@@ -13,13 +13,16 @@ namespace {
 constexpr const char* kHelp =
     "usage: sinew tune JOB [key=value ...] [--study DIR]\n"
     "       sinew tune resume STUDY [trials=N]\n"
+    "       sinew tune extend STUDY --trials N\n"
     "       sinew tune report STUDY\n"
     "       sinew tune --ask-tell\n\n"
     "Searches the options that JOB names below tune.search: trials are trainings of their own, side by side; those "
     "that\n"
     "do not promise much are paused at a checkpoint, and one that is killed goes on from its own. The study is kept "
     "in\n"
-    "DIR (default: runs/<job>/<utc>-<id>-study); resume goes on with it, with more trials if told so.\n\n"
+    "DIR (default: runs/<job>/<utc>-<id>-study). resume goes on with it, with N trials in all if told so; extend adds "
+    "N.\n"
+    "report prints the best trials and writes DIR/report.html: what matters, and every trial.\n\n"
     "--ask-tell: suggests trials to a program that runs them: one JSON object a line on standard input, one answer a\n"
     "line on standard output (docs/formats/ask-tell.md).\n\n"
     "First Ctrl-C (or SIGTERM): trials save a checkpoint and end, exit code 75. Second: stop now.\n\n";
@@ -54,6 +57,7 @@ int run_tune(const Arguments& arguments) {
   }
   if (arguments == Arguments{"--ask-tell"}) return converse();
   if (!arguments.empty() && arguments[0] == "resume") return resume_study({arguments.begin() + 1, arguments.end()});
+  if (!arguments.empty() && arguments[0] == "extend") return extend_study({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "report") return report_study({arguments.begin() + 1, arguments.end()});
   return tune_job(arguments);
 }

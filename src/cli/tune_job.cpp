@@ -15,6 +15,7 @@
 #include "checkpoint/checkpoint.h"
 #include "cli/launch.h"
 #include "cli/numbers.h"
+#include "cli/study_directory.h"
 #include "cli/study_text.h"
 #include "cli/trial_metric.h"
 #include "cli/tuning.h"
@@ -24,6 +25,8 @@ namespace sinew::cli {
 namespace {
 
 constexpr double kLookSeconds = 0.05;
+constexpr int64_t kMostTrials = 1'000'000;
+constexpr double kTimeForNew = 0.8;   // of tune.time; then only trials that wait go on, so that some come to their end
 constexpr double kLeaveSeconds = 60;  // from asking a trial to save and end to killing it
 
 volatile std::sig_atomic_t asked = 0;
@@ -53,9 +56,13 @@ Aim aim_of(const spec::Job& job) {
   return aim;
 }
 
+constexpr int64_t kLag = 4;  // of a deterministic study that does not say tune.parallel
+
 int64_t places_of(const spec::Job& job) {
   const auto cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
-  return job.tune.parallel ? *job.tune.parallel : std::max<int64_t>(1, cores / job.trainer.lanes.value_or(1));
+  if (job.tune.parallel) return *job.tune.parallel;
+  const int64_t places = std::max<int64_t>(1, cores / job.trainer.lanes.value_or(1));
+  return job.tune.deterministic ? std::min(places, kLag) : places;
 }
 
 // Trials of one study, side by side, until there is nothing more to do or somebody wants it to stop.
@@ -76,14 +83,17 @@ class StudyRun {
   int run() {
     const double began = clock_.monotonic_seconds();
     while (true) {
-      const bool time_is_up = job_.tune.seconds > 0 && clock_.monotonic_seconds() - began >= job_.tune.seconds;
-      if (asked == 0) start_trials(time_is_up);
+      const double part = job_.tune.seconds > 0 ? (clock_.monotonic_seconds() - began) / job_.tune.seconds : 0;
+      const bool time_is_up = part >= 1 && tuning_.best();
+      const bool no_new = part >= (tuning_.pauses() ? kTimeForNew : 1);
+      if (asked == 0 && !time_is_up) start_trials(no_new);
       look_at_trials();
       if (asked > 0 && leave()) return kResumable;
-      if (asked == 0 && trials_.empty() && tuning_.over(time_is_up)) break;
+      if (asked == 0 && trials_.empty() && (time_is_up || tuning_.over(no_new))) break;
       std::this_thread::sleep_for(std::chrono::duration<double>(kLookSeconds));
     }
-    std::fputs(study_summary(directory_, tuning_.study(), head_).c_str(), stdout);
+    if (tuning_.ended_early()) std::printf("ended early: %s\n", tuning_.ended_early()->c_str());
+    show_study(system_disk(), directory_, tuning_.study(), head_);
     return tuning_.best() ? kDone : kTrainingError;
   }
 
@@ -96,11 +106,14 @@ class StudyRun {
 
   TuningOptions options() {
     TuningOptions options{study_options(head_, space_, job_.tune.seed)};
+    options.study.earlier = earlier_studies(system_disk(), directory_, job_, space_);
     options.sampler = head_.sampler;
     options.stopper = head_.stopper;
     options.max_resource = head_.max_resource;
     options.trials = head_.trials;
     options.parallel = places_of(job_);
+    options.end_early = job_.tune.end_early;
+    if (job_.tune.deterministic) options.lag = job_.tune.parallel.value_or(kLag);
     options.record = [this](const StudyEvent& event) { file_.append(space_, event); };
     return options;
   }
@@ -222,10 +235,6 @@ class StudyRun {
   std::optional<int64_t> lanes_;
 };
 
-std::string study_path(const std::string& directory) {
-  return directory + "/study.jsonl";
-}
-
 int run_study(const std::string& directory, const spec::Job& job, const StudyHead& head,
               const std::vector<StudyEvent>& events, StudyFile& file) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
@@ -233,13 +242,6 @@ int run_study(const std::string& directory, const spec::Job& job, const StudyHea
               head.minimize ? "least" : "greatest", head.monitor.c_str(), static_cast<long long>(head.trials),
               static_cast<long long>(places_of(job)));
   return StudyRun(directory, job, head, events, file, system_clock()).run();
-}
-
-spec::Job job_of(const StudyHead& head, const std::string& where) {
-  const spec::Reading reading = spec::read_job(head.job, where, head.overrides, process_environment());
-  if (reading.problems.empty()) return reading.job;
-  throw Error("the study's job file is not good any more: " + to_string(reading.problems[0]),
-              "set the environment as it was when the study began");
 }
 
 checkpoint::RunLock lock_study(const std::string& directory) {
@@ -284,38 +286,56 @@ int tune_job(const Arguments& arguments) {
                        evaluations_of(*job)};
   system_disk().make_directories(directory);
   const auto lock = lock_study(directory);
+  if (!system_disk().exists(study_path(directory))) keep_earlier(system_disk(), directory, *job, head);
   StudyFile file(system_disk(), study_path(directory), head);
   write_durably(system_disk(), directory + "/job.yaml", head.job);
   return run_study(directory, *job, head, {}, file);
 }
 
-int resume_study(const Arguments& arguments) {
-  if (arguments.empty() || arguments.size() > 2)
-    throw UsageError("resume needs a study", "sinew tune resume DIR [trials=N]");
-  const std::string& directory = arguments[0];
-  const spec::Job job = job_of(read_study_head(system_disk(), study_path(directory)), study_path(directory));
+namespace {
+
+// Goes on with a study, which from now on has as many trials as `planned` makes of those planned before.
+int go_on(const std::string& directory, const std::function<int64_t(int64_t)>& planned) {
+  const spec::Job job = study_job(read_study_head(system_disk(), study_path(directory)), study_path(directory));
   const auto lock = lock_study(directory);
   const tune::Space space = space_of(job.tune.search);
   StudyFile file(system_disk(), study_path(directory));
   ReadStudy study = read_study(system_disk(), study_path(directory), space);
-  if (arguments.size() == 2) {
-    if (!arguments[1].starts_with("trials="))
-      throw UsageError("'" + arguments[1] + "' is not trials=N", "sinew tune resume DIR trials=100");
-    study.head.trials = whole_number("trials", arguments[1].substr(7), 1, 1'000'000);
-    file.append(space, {.kind = StudyEvent::Kind::extend, .trials = study.head.trials});
+  if (const int64_t trials = planned(study.head.trials); trials != study.head.trials) {
+    study.head.trials = trials;
+    file.append(space, {.kind = StudyEvent::Kind::extend, .trials = trials});
   }
   return run_study(directory, job, study.head, study.events, file);
+}
+
+}  // namespace
+
+int resume_study(const Arguments& arguments) {
+  if (arguments.empty() || arguments.size() > 2)
+    throw UsageError("resume needs a study", "sinew tune resume DIR [trials=N]");
+  if (arguments.size() == 1) return go_on(arguments[0], [](int64_t trials) { return trials; });
+  if (!arguments[1].starts_with("trials="))
+    throw UsageError("'" + arguments[1] + "' is not trials=N", "sinew tune resume DIR trials=100");
+  const int64_t wanted = whole_number("trials", arguments[1].substr(7), 1, kMostTrials);
+  return go_on(arguments[0], [&](int64_t) { return wanted; });
+}
+
+int extend_study(const Arguments& arguments) {
+  if (arguments.size() != 3 || arguments[1] != "--trials")
+    throw UsageError("extend needs a study and how many more trials", "sinew tune extend DIR --trials 20");
+  const int64_t more = whole_number("--trials", arguments[2], 1, kMostTrials);
+  return go_on(arguments[0], [&](int64_t trials) { return std::min(trials + more, kMostTrials); });
 }
 
 int report_study(const Arguments& arguments) {
   if (arguments.size() != 1) throw UsageError("report needs a study", "sinew tune report DIR");
   const std::string& directory = arguments[0];
-  const spec::Job job = job_of(read_study_head(system_disk(), study_path(directory)), study_path(directory));
+  const spec::Job job = study_job(read_study_head(system_disk(), study_path(directory)), study_path(directory));
   const tune::Space space = space_of(job.tune.search);
   const ReadStudy read = read_study(system_disk(), study_path(directory), space);
   tune::Study study(study_options(read.head, space, job.tune.seed));
   for (const StudyEvent& event : read.events) apply(study, event);
-  std::fputs(study_summary(directory, study, read.head).c_str(), stdout);
+  show_study(system_disk(), directory, study, read.head);
   return kDone;
 }
 

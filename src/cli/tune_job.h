@@ -7,6 +7,7 @@ namespace sinew::cli {
 
 int tune_job(const Arguments& arguments);      // JOB [key=value ...] [--study DIR]
 int resume_study(const Arguments& arguments);  // STUDY [trials=N]
+int extend_study(const Arguments& arguments);  // STUDY --trials N
 int report_study(const Arguments& arguments);  // STUDY
 
 }  // namespace sinew::cli

@@ -11,17 +11,36 @@ using tune::Course;
 using tune::TrialState;
 using Kind = StudyEvent::Kind;
 
-Tuning::Tuning(TuningOptions options, const std::vector<StudyEvent>& events)
-    : options_(std::move(options)), study_(options_.study), sampler_(tune::make_sampler(options_.sampler)) {
+namespace {
+
+tune::StopperOptions stopper_options(const TuningOptions& options) {
   tune::StopperOptions stopper;
-  stopper.name = options_.stopper;
-  stopper.max_resource = options_.max_resource;
-  const bool counts = options_.stopper != "auto" && options_.stopper != "none" && options_.stopper != "median";
-  if (counts && options_.max_resource < 2)
-    throw Error(
-        "tune.stopper: " + options_.stopper + " needs to know how many evaluations a training has, two at least",
-        "give trainer.max_duration and trainer.eval_interval in one unit, or choose median");
-  stopper_ = tune::make_stopper(stopper);
+  stopper.name = options.stopper;
+  stopper.max_resource = options.max_resource;
+  if (options.lag) {
+    if (options.stopper == "auto") stopper.name = "median";
+    if (options.stopper != "auto" && options.stopper != "median" && options.stopper != "none")
+      throw Error("tune.stopper: " + options.stopper +
+                      " lets trials wait for one another, and tune.deterministic "
+                      "can not have that",
+                  "choose median or none, or leave tune.deterministic out");
+    return stopper;
+  }
+  const bool counts = options.stopper != "auto" && options.stopper != "none" && options.stopper != "median";
+  if (counts && options.max_resource < 2)
+    throw Error("tune.stopper: " + options.stopper + " needs to know how many evaluations a training has, two at least",
+                "give trainer.max_duration and trainer.eval_interval in one unit, or choose median");
+  return stopper;
+}
+
+}  // namespace
+
+Tuning::Tuning(TuningOptions options, const std::vector<StudyEvent>& events)
+    : options_(std::move(options)),
+      study_(options_.study),
+      sampler_(tune::make_sampler(options_.sampler)),
+      stopper_(tune::make_stopper(stopper_options(options_))) {
+  if (options_.lag) in_order_.emplace(options_.study, *options_.lag);
   for (const StudyEvent& event : events) apply(study_, event);
   for (const int64_t id : study_.open()) {
     if (study_.trial(id).state == TrialState::running) waiting_.push_back(id);
@@ -41,21 +60,41 @@ TrialStart Tuning::begin(int64_t id, bool again, std::string why) {
 
 std::optional<TrialStart> Tuning::next(bool no_new) {
   if (static_cast<int64_t>(running_.size()) >= options_.parallel || in_vain_ == no_new) return std::nullopt;
-  if (!waiting_.empty()) {
+  while (!waiting_.empty()) {
     const int64_t id = waiting_.front();
     waiting_.erase(waiting_.begin());
+    if (settled(id)) continue;
     return begin(id, true, "it goes on from its checkpoint");
   }
-  const bool no_more = no_new || study_.next_id() >= options_.trials;
+  if (in_order_ && !in_order_->ready(study_) && study_.next_id() < options_.trials) return std::nullopt;
+  if (options_.end_early && study_.next_id() < options_.trials)
+    ended_early_ = tune::little_to_gain(in_order_ ? in_order_->view(study_) : study_);
+  const bool no_more = no_new || ended_early_ || study_.next_id() >= options_.trials;
   if (const auto promotion = stopper_->promote(study_, no_more)) {
     record({.kind = Kind::resume, .id = promotion->id});
     return begin(promotion->id, true, promotion->why);
   }
   if (no_more) return in_vain_ = no_new, std::nullopt;
-  const tune::Suggestion suggestion = tune::suggest_next(study_, *sampler_);
+  const tune::Suggestion suggestion = tune::suggest_next(in_order_ ? in_order_->view(study_) : study_, *sampler_);
   const int64_t id = study_.next_id();
   record({.kind = Kind::start, .id = id, .suggestion = suggestion});
   return begin(id, false, suggestion.why);
+}
+
+tune::Verdict Tuning::judged(const tune::Trial& trial) {
+  if (!in_order_) return stopper_->judge(study_, trial);
+  const tune::Study view = in_order_->view_of(study_, trial.id);
+  return tune::make_stopper(stopper_options(options_))->judge(view, view.trial(trial.id));
+}
+
+// In a deterministic study a verdict stands: a trial that died between it and its end is not begun again.
+bool Tuning::settled(int64_t id) {
+  const tune::Trial& trial = study_.trial(id);
+  if (!in_order_ || trial.reports.empty()) return false;
+  const bool last = options_.max_resource > 0 && trial.reports.back().step >= options_.max_resource;
+  if (last || judged(trial).course == Course::go_on) return false;
+  end_trial(id, TrialState::pruned, {trial.reports.back().value}, "");
+  return true;
 }
 
 bool Tuning::reported(int64_t id, double step, double value, std::string& why) {
@@ -63,13 +102,14 @@ bool Tuning::reported(int64_t id, double step, double value, std::string& why) {
   if (life == running_.end()) return false;
   const tune::Trial& trial = study_.trial(id);
   if (!trial.reports.empty() && step <= trial.reports.back().step) return false;
+  if (in_order_ && life->second.asked) return false;  // how far it came until it ended is a matter of timing
   record({.kind = Kind::report, .id = id, .step = step, .value = value});
   deaths_.erase(id);
   const bool last = options_.max_resource > 0 && step >= options_.max_resource;  // it ends by itself
   if (life->second.asked || last) return false;
-  const tune::Verdict verdict = stopper_->judge(study_, trial);
+  const tune::Verdict verdict = judged(trial);
   if (verdict.course == Course::go_on) return false;
-  life->second.asked = verdict.course;
+  life->second = {verdict.course, verdict.estimate};
   why = verdict.why;
   return true;
 }
@@ -83,9 +123,9 @@ TrialOver Tuning::ended(int64_t id, const ProcessEnd& end, std::optional<double>
   const Life life = running_.at(id);
   running_.erase(id);
   const bool saved = end == ProcessEnd{kResumable, 0};
-  if (value) return end_trial(id, TrialState::complete, {*value}, "done");
+  if (value && !(in_order_ && life.asked)) return end_trial(id, TrialState::complete, {*value}, "done");
   if (saved && life.asked == Course::pause) {
-    record({.kind = Kind::pause, .id = id});
+    record({.kind = Kind::pause, .id = id, .estimate = life.estimate});
     return {"paused", false, true};
   }
   if (life.asked == Course::stop) {

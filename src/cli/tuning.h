@@ -16,6 +16,7 @@
 
 #include "base/process.h"
 #include "cli/study_file.h"
+#include "cli/told_in_order.h"
 #include "tune/tune.h"
 
 namespace sinew::cli {
@@ -26,6 +27,8 @@ struct TuningOptions {
   double max_resource = 0;                                  // evaluations of a whole trial; 0: not known
   int64_t trials = 50;                                      // in all
   int64_t parallel = 1;                                     // processes side by side
+  bool end_early = false;                                   // when there is little to gain
+  std::optional<int64_t> lag = {};                          // deterministic: see told_in_order.h
   int64_t most_deaths = 3;                                  // of one trial without an evaluation between them: it fails
   std::function<void(const StudyEvent&)> record = nullptr;  // must be durable when it returns
 };
@@ -58,6 +61,10 @@ class Tuning {
   // Its process ended. `value`: the trial's, when its training came to its end; absent otherwise.
   TrialOver ended(int64_t id, const ProcessEnd& end, std::optional<double> value);
 
+  bool pauses() const { return stopper_->pauses(); }
+  // Why no new trials are begun though some are planned.
+  const std::optional<std::string>& ended_early() const { return ended_early_; }
+
   const tune::Study& study() const { return study_; }
   std::optional<int64_t> best() const;  // the complete trial of the least loss
   std::vector<int64_t> running() const;
@@ -65,8 +72,10 @@ class Tuning {
  private:
   struct Life {
     std::optional<tune::Course> asked;  // to end: pause or stop
-    int64_t deaths = 0;
+    std::optional<double> estimate;     // the stopper's, when it asked
   };
+  tune::Verdict judged(const tune::Trial& trial);
+  bool settled(int64_t id);
   void record(const StudyEvent& event);
   TrialStart begin(int64_t id, bool again, std::string why);
   TrialOver end_trial(int64_t id, tune::TrialState state, std::vector<double> values, std::string why);
@@ -75,6 +84,8 @@ class Tuning {
   tune::Study study_;
   std::unique_ptr<tune::Sampler> sampler_;
   std::unique_ptr<tune::Stopper> stopper_;
+  std::optional<std::string> ended_early_;
+  std::optional<ToldInOrder> in_order_;  // of a deterministic study
   std::map<int64_t, Life> running_;
   std::vector<int64_t> waiting_;  // running in the record, without a process
   std::map<int64_t, int64_t> deaths_;

@@ -106,7 +106,7 @@ std::vector<Option> tune_options() {
       {"tune.parallel", at<tune, &T::parallel>(), whole(1, 4096),
        "trainings side by side; auto: as many as the machine has cores for", "", kTune, "n_jobs max_concurrent_trials"},
       {"tune.sampler", at<tune, &T::sampler>(),
-       choice({"auto", "random", "grid", "sobol", "tpe", "cmaes", "nearby", "gp", "trust_region"}),
+       choice({"auto", "random", "grid", "sobol", "tpe", "bohb", "cmaes", "nearby", "gp", "trust_region"}),
        "who suggests the next trial", "", kTune, "search_alg algorithm"},
       {"tune.stopper", at<tune, &T::stopper>(), choice({"auto", "none", "asha", "hyperband", "median", "curve"}),
        "who pauses or stops trials that do not promise much", "", kTune, "pruner trial_scheduler"},
@@ -117,6 +117,12 @@ std::vector<Option> tune_options() {
       {"tune.seed", at<tune, &T::seed>(), whole(0, 18446744073709551615.0), "the suggestions' own", "", kTune},
       {"tune.time", at<tune, &T::seconds>(), time(), "begin no trial after this time; those that run end", "no limit",
        kTune, "timeout"},
+      {"tune.end_early", at<tune, &T::end_early>(), flag(), "end when another trial is not expected to gain much", "",
+       kTune},
+      {"tune.deterministic", at<tune, &T::deterministic>(), flag(),
+       "the same trials however long each takes: what is known counts in the order trials began", "", kTune},
+      {"tune.warm_start", at<tune, &T::warm_start>(), list(path(), 1, 100),
+       "directories of earlier studies that tell where to begin", "none", kTune},
   };
 }
 

@@ -249,6 +249,9 @@ struct TuneOptions {  // sinew tune; never part of one training
   std::string mode = "auto";     // auto | min | max
   uint64_t seed = 0;
   double seconds = 0;  // key tune.time; 0: none
+  bool deterministic = false;
+  bool end_early = false;
+  std::vector<std::string> warm_start;  // directories of studies
   bool operator==(const TuneOptions&) const = default;
 };
 
@@ -352,6 +355,10 @@ using Reasons = std::map<std::string, std::string>;
 
 // Every option with its value, reasons as comments. read_job(to_yaml(job)) gives the same job.
 std::string to_yaml(const Job& job, const Reasons& reasons = {});
+
+// The options of the training itself that are not as they are by default, and the few every table shows; dotted keys,
+// values as a job file has them.
+std::map<std::string, std::string> changed_options(const Job& job);
 
 // JSON Schema (draft 2020-12) of the job file; accepts exactly what read_job accepts, cross-field rules apart.
 std::string json_schema();

@@ -87,12 +87,7 @@ void Run::start_reporting(Step begins_at) {
   options.tensorboard = resolved_.job.logging.tensorboard;
   options.ledger = options_.ledger;
   if (options_.resume || members_) options.resumed_at = begins_at;
-  const std::map<std::string, std::string> hparams = {{"model", resolved_.job.model.name},
-                                                      {"optimizer", resolved_.job.optimizer.name},
-                                                      {"lr", nlohmann::json(resolved_.job.optimizer.lr).dump()},
-                                                      {"batch_size", std::to_string(resolved_.job.trainer.batch_size)},
-                                                      {"seed", std::to_string(resolved_.job.trainer.seed)}};
-  voice_ = std::make_unique<Voice>(options, hparams, members_.get(), clock_);
+  voice_ = std::make_unique<Voice>(options, spec::changed_options(resolved_.job), members_.get(), clock_);
 }
 
 void Run::say_start() {

@@ -40,7 +40,14 @@ double GaussianProcess::log_likelihood() const {
          0.5 * static_cast<double>(size()) * std::log(2 * std::numbers::pi);
 }
 
-Normal GaussianProcess::at(const VectorXd& x) const {
+VectorXd GaussianProcess::whole(const VectorXd& x) const {
+  VectorXd both(x.size() + context_.size());
+  both << x, context_;
+  return both;
+}
+
+Normal GaussianProcess::at(const VectorXd& own) const {
+  const VectorXd x = whole(own);
   VectorXd row(size());
   kernel_.row(x, points_, size(), row.data());
   const double mean = row.dot(weights_);
@@ -48,7 +55,8 @@ Normal GaussianProcess::at(const VectorXd& x) const {
   return {mean, std::max(kernel_.variance(x) - row.squaredNorm(), kLeastVariance)};
 }
 
-Normal GaussianProcess::at(const VectorXd& x, NormalSlopes& slopes) const {
+Normal GaussianProcess::at(const VectorXd& own, NormalSlopes& slopes) const {
+  const VectorXd x = whole(own);
   VectorXd row(size());
   kernel_.row(x, points_, size(), row.data());
   MatrixXd by_x;
@@ -60,15 +68,16 @@ Normal GaussianProcess::at(const VectorXd& x, NormalSlopes& slopes) const {
   slopes.mean.noalias() = by_x.transpose() * weights_;
   slopes.variance.noalias() = -2 * (by_x.transpose() * solved);
   if (variance < kLeastVariance) slopes.variance.setZero();
+  slopes.mean.conservativeResize(own.size());
+  slopes.variance.conservativeResize(own.size());
   return {mean, std::max(variance, kLeastVariance)};
 }
 
 std::vector<Normal> GaussianProcess::at_all(const Points& points) const {
   MatrixXd rows(size(), points.rows());
   std::vector<Normal> all(static_cast<size_t>(points.rows()));
-  VectorXd x(points.cols());
   for (Index i = 0; i < points.rows(); ++i) {
-    x = points.row(i).transpose();
+    const VectorXd x = whole(points.row(i).transpose());
     kernel_.row(x, points_, size(), rows.col(i).data());
     all[static_cast<size_t>(i)] = {rows.col(i).dot(weights_), kernel_.variance(x)};
   }
@@ -80,7 +89,8 @@ std::vector<Normal> GaussianProcess::at_all(const Points& points) const {
   return all;
 }
 
-void GaussianProcess::append(const VectorXd& x, double value) {
+void GaussianProcess::append(const VectorXd& own, double value) {
+  const VectorXd x = whole(own);
   const Index n = size();
   VectorXd row(n);
   kernel_.row(x, points_, n, row.data());

@@ -26,9 +26,13 @@ class GaussianProcess {
   GaussianProcess(std::vector<Axis> axes, const Eigen::VectorXd& logs, Points points, Eigen::VectorXd values);
 
   Eigen::Index size() const { return values_.size(); }
-  const Points& points() const { return points_; }
+  double value(Eigen::Index i) const { return values_[i]; }
+  // Without the coordinates of the context.
+  Eigen::VectorXd point(Eigen::Index i) const { return points_.row(i).head(points_.cols() - context_.size()); }
   const Kernel& kernel() const { return kernel_; }
   double log_likelihood() const;
+  // From now on every point that is asked about or appended has these coordinates behind its own.
+  void set_context(Eigen::VectorXd context) { context_ = std::move(context); }
 
   Normal at(const Eigen::VectorXd& x) const;
   Normal at(const Eigen::VectorXd& x, NormalSlopes& slopes) const;
@@ -43,11 +47,13 @@ class GaussianProcess {
 
  private:
   void solve();
+  Eigen::VectorXd whole(const Eigen::VectorXd& x) const;
   Kernel kernel_;
   Points points_;
   Eigen::VectorXd values_;
   Eigen::MatrixXd factor_;   // L of K + noise = L L^T
   Eigen::VectorXd weights_;  // (K + noise)^-1 values
+  Eigen::VectorXd context_;
 };
 
 // Minus the log of likelihood and priors at `logs`, and its gradient; infinite where the matrix can not be factored.

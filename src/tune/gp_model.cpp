@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "tune/acquisition_search.h"
+#include "tune/gp_fitter.h"
+#include "tune/gp_transfer.h"
 
 namespace sinew::tune {
 namespace {
@@ -12,32 +14,26 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
+constexpr size_t kLeastJoint = 2;                     // trials, where earlier studies are known
 constexpr size_t kMostPoints = 400, kMostBest = 250;  // beyond: the best and the newest
-constexpr size_t kMostFitted = 150;                   // points the numbers are fitted to; every so manyth of all
-constexpr double kGrowth = 1.2;                       // of the trials since the fit was begun anew from all starts
-constexpr double kWarmGrowth = 1.04;                  // since the fit was brought up to date
-constexpr int kWarmEvaluations = 12, kStartEvaluations = 50, kWarpEvaluations = 15;
 
-// Of one process: how many trials there were when it was fitted from all starts and when it was last fitted at all, its
-// warp, its fitted numbers.
-struct Remembered {
-  double begun_at = 0, fitted_at = 0;
-  WarpKind warp = WarpKind::halfrank;
-  VectorXd logs;
+// Of a suggestion made with a model of so many processes; the joint one's (gp_transfer.h) stands behind them.
+struct Memory {
+  std::vector<Remembered> processes;
+  std::optional<Remembered> joint;
 };
-constexpr size_t kBesideLogs = 3;
 
-std::vector<Remembered> remembered(const Study& study, Index numbers, size_t processes) {
-  const auto each = static_cast<size_t>(numbers) + kBesideLogs;
+Memory memory_of(const Study& study, Index numbers, size_t processes, Index joint_numbers) {
+  const size_t each = Remembered::size(numbers), all = each * processes;
+  const size_t with_joint = all + Remembered::size(joint_numbers);
   for (auto trial = study.trials().rbegin(); trial != study.trials().rend(); ++trial) {
-    if (trial->by != "gp" || trial->memo.size() != each * processes) continue;
-    std::vector<Remembered> all;
-    for (size_t k = 0; k < processes; ++k) {
-      const double* from = trial->memo.data() + k * each;
-      all.push_back({from[0], from[1], static_cast<WarpKind>(static_cast<int>(from[2])),
-                     Eigen::Map<const VectorXd>(from + kBesideLogs, numbers)});
-    }
-    return all;
+    const std::span<const double> memo = trial->memo;
+    if (trial->by != "gp" || (memo.size() != all && memo.size() != with_joint)) continue;
+    Memory memory;
+    for (size_t k = 0; k < processes; ++k)
+      memory.processes.push_back(Remembered::read(memo.subspan(k * each), numbers));
+    if (memo.size() == with_joint) memory.joint = Remembered::read(memo.subspan(all), joint_numbers);
+    return memory;
   }
   return {};
 }
@@ -98,90 +94,6 @@ VectorXd squashed(const std::vector<const Trial*>& trials, size_t constraint) {
   return spread > 0 ? VectorXd(values / spread) : values;
 }
 
-// Every so manyth of the rows, so that at most kMostFitted are left.
-struct Thinned {
-  Points points;
-  VectorXd values;
-};
-Thinned thinned(const Points& points, const VectorXd& values) {
-  const Index step = (values.size() + static_cast<Index>(kMostFitted) - 1) / static_cast<Index>(kMostFitted);
-  if (step <= 1) return {points, values};
-  const Index n = (values.size() + step - 1) / step;
-  Thinned thin{Points(n, points.cols()), VectorXd(n)};
-  for (Index i = 0; i < n; ++i) {
-    thin.points.row(i) = points.row(values.size() - 1 - i * step);
-    thin.values[i] = values[values.size() - 1 - i * step];
-  }
-  return thin;
-}
-
-class Fitter {
- public:
-  Fitter(const std::vector<Axis>& axes, const Points& points, double trials, const Remembered* memory)
-      : axes_(axes), points_(points), trials_(trials), memory_(memory) {
-    begin_anew_ = memory == nullptr || trials >= kGrowth * memory->begun_at;
-  }
-
-  // The process of fixed values.
-  Remembered fit(const VectorXd& values) const {
-    return up_to_date() ? *memory_ : remembered_as(WarpKind::linear, best_fit(values).logs);
-  }
-
-  // The process of losses, with the warp that explains them best.
-  Remembered fit(std::span<const double> losses, bool may_bend) const {
-    if (up_to_date()) return *memory_;
-    if (!begin_anew_) return remembered_as(memory_->warp, best_fit(warp(losses, memory_->warp).values).logs);
-    const Warped first = warp(losses, WarpKind::halfrank);
-    Fit best = best_fit(first.values);
-    Remembered chosen = remembered_as(WarpKind::halfrank, best.logs);
-    double least = best.misfit - first.log_slopes;
-    for (const WarpKind kind : {WarpKind::bent, WarpKind::logarithm}) {
-      if (!may_bend) break;
-      const Warped other = warp(losses, kind);
-      const Thinned thin = thinned(points_, other.values);
-      const Fit fit = fit_from(axes_, thin.points, thin.values, best.logs, kWarpEvaluations);
-      if (fit.misfit - other.log_slopes >= least) continue;
-      least = fit.misfit - other.log_slopes;
-      chosen = remembered_as(kind, fit.logs);
-    }
-    return chosen;
-  }
-
- private:
-  bool up_to_date() const { return !begin_anew_ && trials_ < kWarmGrowth * memory_->fitted_at; }
-
-  Remembered remembered_as(WarpKind warp, const VectorXd& logs) const {
-    return {begin_anew_ ? trials_ : memory_->begun_at, trials_, warp, logs};
-  }
-
-  Fit best_fit(const VectorXd& values) const {
-    const Thinned thin = thinned(points_, values);
-    std::optional<Fit> best;
-    const auto consider = [&](const VectorXd& start, int evaluations) {
-      Fit fit = fit_from(axes_, thin.points, thin.values, start, evaluations);
-      if (!best || fit.misfit < best->misfit) best = std::move(fit);
-    };
-    if (memory_ != nullptr) consider(memory_->logs, kWarmEvaluations);
-    if (begin_anew_) {
-      for (const VectorXd& start : fit_starts(axes_)) consider(start, kStartEvaluations);
-    }
-    return *best;
-  }
-
-  const std::vector<Axis>& axes_;
-  const Points& points_;
-  double trials_;
-  const Remembered* memory_;
-  bool begin_anew_ = true;
-};
-
-void remember(const Remembered& fit, std::vector<double>& memo) {
-  memo.push_back(fit.begun_at);
-  memo.push_back(fit.fitted_at);
-  memo.push_back(static_cast<double>(fit.warp));
-  memo.insert(memo.end(), fit.logs.begin(), fit.logs.end());
-}
-
 double known_count(const Study& study) {
   size_t count = study.told().size();
   for (const int64_t id : study.open()) count += worth(study, study.trial(id)).has_value();
@@ -212,10 +124,12 @@ void believe_running(const Study& study, StudyModel& model) {
 std::optional<StudyModel> model_of(const Study& study, size_t least) {
   StudyModel model;
   model.trials = known_trials(study);
+  const bool earlier = knows_earlier(study);
   const auto finite = [&](const Trial* trial) { return std::isfinite(*worth(study, *trial)); };
-  if (model.trials.size() < least || std::ranges::none_of(model.trials, finite)) return std::nullopt;
+  if (model.trials.size() < (earlier ? kLeastJoint : least) || std::ranges::none_of(model.trials, finite))
+    return std::nullopt;
   const std::vector<Axis> axes = axes_of(study.space());
-  const KernelLayout at{static_cast<Index>(axes.size())};
+  const KernelLayout at{static_cast<Index>(axes.size())}, joint_at{at.axes + 1};
   model.known = static_cast<Index>(model.trials.size());
   Points points(model.known, at.axes);
   size_t constraints = 0;
@@ -225,16 +139,26 @@ std::optional<StudyModel> model_of(const Study& study, size_t least) {
     constraints = std::max(constraints, trial.constraints.size());
   }
   const size_t processes = study.objectives() + constraints;
-  const std::vector<Remembered> memory = remembered(study, at.size(), processes);
+  const Memory memory = memory_of(study, at.size(), processes, joint_at.size());
   for (size_t k = 0; k < processes; ++k) {
-    const Fitter fitter(axes, points, known_count(study), memory.empty() ? nullptr : &memory[k]);
+    const Fitter fitter(axes, points, known_count(study), memory.processes.empty() ? nullptr : &memory.processes[k]);
     const bool objective = k < study.objectives();
     const std::vector<double> losses = objective ? losses_of(study, model.trials, k) : std::vector<double>{};
     const VectorXd squashed_values = objective ? VectorXd() : squashed(model.trials, k - study.objectives());
     const Remembered fit = objective ? fitter.fit(losses, study.objectives() == 1) : fitter.fit(squashed_values);
     const VectorXd values = objective ? warp(losses, fit.warp).values : squashed_values;
     (objective ? model.objectives : model.constraints).emplace_back(axes, fit.logs, points, values);
-    remember(fit, model.memo);
+    fit.write(model.memo);
+  }
+  if (earlier) {
+    JointModel joint = joint_model_of(study.options().earlier, axes, points, losses_of(study, model.trials, 0),
+                                      known_count(study), memory.joint ? &*memory.joint : nullptr);
+    joint.fit.write(model.memo);
+    model.transferred = ranks_better(joint.process, model.objectives[0], losses_of(study, model.trials, 0));
+    if (!model.transferred && model.trials.size() < least) return std::nullopt;
+    // Its own trials know the neighbourhood of the best better in the end: every other suggestion is theirs.
+    const bool own_turn = model.trials.size() >= least && study.next_id() % 2 == 1;
+    if (model.transferred && !own_turn) model.objectives[0] = std::move(joint.process);
   }
   believe_running(study, model);
   return model;

@@ -67,9 +67,30 @@ class GpSampler : public Sampler {
     const Improvement improvement(process, smoothed[order[0]]);
     const Feasibility feasibility(model.constraints, some_feasible ? &improvement : nullptr);
     const Score& score = model.constraints.empty() ? static_cast<const Score&>(improvement) : feasibility;
-    return found(
-        study, model, score, options,
-        some_feasible ? "the most improvement is expected here" : "most likely to be feasible; nothing is yet");
+    Suggestion suggestion =
+        found(study, model, score, options,
+              some_feasible ? "the most improvement is expected here" : "most likely to be feasible; nothing is yet");
+    if (suggestion.by == "gp" && model.constraints.empty())
+      suggestion.gain = gain_of(study, model, improvement, suggestion.point);
+    return suggestion;
+  }
+
+  // The improvement is of warped values; near the best the warp is nearly straight.
+  static std::optional<double> gain_of(const Study& study, const StudyModel& model, const Improvement& improvement,
+                                       const Point& point) {
+    std::vector<std::pair<double, double>> known;  // loss, warped value
+    for (Index i = 0; i < model.known; ++i) {
+      const auto loss = study.known_loss(*model.trials[static_cast<size_t>(i)]);
+      if (loss && std::isfinite(*loss)) known.emplace_back(*loss, model.objectives[0].value(i));
+    }
+    std::ranges::sort(known);
+    const double lead = known.empty() ? 0 : known[known.size() / 2].first - known[0].first;
+    if (!(lead > 0)) return std::nullopt;
+    const auto other = std::ranges::find_if(known, [&](const auto& pair) { return pair.second > known[0].second; });
+    if (other == known.end()) return std::nullopt;
+    const double slope = (other->first - known[0].first) / (other->second - known[0].second);
+    VectorXd slopes;
+    return std::exp(improvement.at(row_of(study.space(), point), slopes)) * slope / lead;
   }
 
   static Suggestion of_several(const Study& study, const StudyModel& model) {

@@ -12,6 +12,7 @@ std::unique_ptr<Sampler> make_sobol();         // sampler_sobol.cpp
 std::unique_ptr<Sampler> make_tpe();           // sampler_tpe.cpp
 std::unique_ptr<Sampler> make_cmaes();         // sampler_cmaes.cpp
 std::unique_ptr<Sampler> make_nearby();        // sampler_nearby.cpp
+std::unique_ptr<Sampler> make_bohb();          // sampler_bohb.cpp
 std::unique_ptr<Sampler> make_auto();          // sampler_auto.cpp
 std::unique_ptr<Sampler> make_gp();            // gp_sampler.cpp
 std::unique_ptr<Sampler> make_trust_region();  // trust_region_sampler.cpp

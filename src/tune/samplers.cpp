@@ -1,10 +1,12 @@
 // The samplers there are, and what holds for every one of them: the user's points first, nothing twice in a finite
-// space.
+// space, numbers as a person would write them.
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
+#include "tune/earlier.h"
 #include "tune/makers.h"
+#include "tune/rounding.h"
 #include "tune/tune.h"
 
 namespace sinew::tune {
@@ -16,6 +18,7 @@ constexpr SamplerMaker kSamplers[] = {
     {"grid", make_grid, "a lattice over the space, all of it"},
     {"sobol", make_sobol, "an even cover of the space (scrambled Sobol points)"},
     {"tpe", make_tpe, "where good trials are dense and bad ones are not; any space, any number of trials"},
+    {"bohb", make_bohb, "as tpe, of the longest trainings only; with a stopper that has rungs"},
     {"cmaes", make_cmaes, "a normal distribution that learns; many numbers, many trials"},
     {"nearby", make_nearby, "small changes of the best points"},
     {"gp", make_gp, "where a Gaussian process expects the most; constraints and several objectives too"},
@@ -80,14 +83,17 @@ Suggestion suggest_next(const Study& study, Sampler& sampler) {
   const auto& first = study.options().first;
   if (study.trials().size() < first.size())
     return {first[study.trials().size()], "first", "given to be tried first", {}};
-  Suggestion suggestion = sampler.suggest(study);
+  std::optional<Suggestion> earlier = from_earlier(study);
+  Suggestion suggestion = earlier ? *std::move(earlier) : sampler.suggest(study);
+  suggestion.point = rounded(study, suggestion.point);
   if (!study.seen(suggestion.point)) return suggestion;
   if (const auto count = study.space().count(); count && study.different_points() >= *count) {
     suggestion.why += "; every point of the space has been tried";
     return suggestion;
   }
   if (auto point = untried_point(study, suggestion.point)) {
-    return {*std::move(point), suggestion.by, suggestion.why + "; but that was tried, so another point near it", {}};
+    return {
+        rounded(study, *point), suggestion.by, suggestion.why + "; but that was tried, so another point near it", {}};
   }
   return suggestion;
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "tune/rounding.h"
 #include "tune/tune.h"
 
 namespace sinew::tune {
@@ -125,7 +126,10 @@ double Space::value_at(size_t i, double unit) const {
     return std::clamp(value, parameter.low, parameter.high);
   }
   const double cell = std::min(std::floor(unit * static_cast<double>(cells_[i])), static_cast<double>(cells_[i] - 1));
-  return parameter.low + cell * parameter.step;
+  if (cell == 0) return parameter.low;
+  const double value = parameter.low + cell * parameter.step;
+  if (parameter.kind != Parameter::Kind::real) return value;
+  return std::min(rounded(value, 15), parameter.high);  // 0.3, not 0.30000000000000004
 }
 
 bool Space::active(size_t i, std::span<const double> point) const {

@@ -131,6 +131,10 @@ Point read_point(const Space& space, std::string_view text) {
     const auto number = encoded(space[i], *value);
     if (!number) refuse(space[i].name, value->dump() + " is none of its values", "a value of the space");
     point[i] = *number;
+    if (space.cells(i) > 0 && space[i].kind == Parameter::Kind::real) {  // 0.1 + 0.2 is the lattice's 0.3
+      const double nearest = space.value_at(i, space.unit_at(i, *number));
+      if (std::abs(nearest - *number) <= 1e-9 * space[i].step) point[i] = nearest;
+    }
   }
   if (known < values.size()) {
     for (const auto& [name, value] : values.items()) {

@@ -53,7 +53,7 @@ class RungStopper : public Stopper {
     if (trial.reports.back().step >= options_.max_resource) return {Course::go_on, "at its end"};
     const auto best = best_of(study, bracket_of(trial.id), *rung);
     const bool among = std::ranges::find(best.ids, trial.id) != best.ids.end();
-    return {among ? Course::go_on : Course::pause, place(best, *rung, among)};
+    return {among ? Course::go_on : Course::pause, place(best, *rung, among), expected_end(study, trial)};
   }
 
   std::optional<Promotion> promote(const Study& study, bool) override {
@@ -75,6 +75,22 @@ class RungStopper : public Stopper {
     std::vector<int64_t> ids;
     size_t arrived = 0;
   };
+
+  // What the whole trials came down from this step to their end, the median one, it would come down too. Without it a
+  // sampler would compare short trainings with long ones.
+  static std::optional<double> expected_end(const Study& study, const Trial& trial) {
+    const Report& here = trial.reports.back();
+    std::vector<double> changes;
+    for (const int64_t id : study.told()) {
+      const Trial& other = study.trial(id);
+      const auto then = std::ranges::lower_bound(other.reports, here.step, {}, &Report::step);
+      if (other.state != TrialState::complete || then == other.reports.end()) continue;
+      if (const double change = other.values[0] - then->value; std::isfinite(change)) changes.push_back(change);
+    }
+    if (changes.empty()) return std::nullopt;
+    std::ranges::nth_element(changes, changes.begin() + static_cast<ptrdiff_t>(changes.size() / 2));
+    return here.value + changes[changes.size() / 2];
+  }
 
   // Trials take brackets so that every prefix has them in about their shares.
   size_t bracket_of(int64_t id) const {

@@ -34,6 +34,7 @@ int64_t Study::start(Suggestion suggestion) {
   trial.by = std::move(suggestion.by);
   trial.why = std::move(suggestion.why);
   trial.memo = std::move(suggestion.memo);
+  trial.gain = suggestion.gain;
   open_.push_back(id);
   return id;
 }

@@ -107,12 +107,20 @@ std::string write_point(const Space& space, const Point& point);
 
 enum class Direction { minimize, maximize };
 
+// What an earlier study knows, in the words of a new study's space (earlier_in).
+struct EarlierStudy {
+  std::string name;
+  std::vector<std::vector<double>> units;  // in the unit cube; NaN: not active there, or not known
+  std::vector<double> losses;              // one a row, to minimise; infinite: failed
+};
+
 struct StudyOptions {
   Space space;
   std::vector<Direction> directions = {Direction::minimize};
   uint64_t seed = 0;
   int64_t budget = 0;             // trials planned; 0: not known
   std::vector<Point> first = {};  // tried before anything a sampler suggests: the user's defaults, say
+  std::vector<EarlierStudy> earlier = {};
 };
 
 struct Report {
@@ -128,6 +136,8 @@ struct Suggestion {
   std::string by;
   std::string why;
   std::vector<double> memo;  // numbers the sampler wants to find again in the record
+  // How much better the best is expected to become, as a part of its lead over the median; where the sampler knows.
+  std::optional<double> gain = {};
 };
 
 struct Trial {
@@ -136,6 +146,7 @@ struct Trial {
   TrialState state = TrialState::running;
   std::string by, why;
   std::vector<double> memo;
+  std::optional<double> gain;       // as suggested
   std::vector<double> values;       // one an objective, as told; empty unless complete (or pruned with a value)
   std::vector<double> constraints;  // at most 0: feasible
   std::vector<Report> reports;      // of the first objective
@@ -191,6 +202,10 @@ class Study {
   std::unordered_set<uint64_t> seen_;
 };
 
+// Parameters are the same by their names: a widened range and an added choice keep what was tried, a trial with a value
+// that is not in the space any more is left out, and a new parameter is unknown in all of them.
+EarlierStudy earlier_in(const Space& space, const Study& then, std::string name);
+
 // ---- samplers ------------------------------------------------------------------------------------------------------
 
 // One sampler serves one study, which grows between calls; a new sampler given the same study answers the same.
@@ -211,6 +226,9 @@ std::unique_ptr<Sampler> make_sampler(std::string_view name);  // throws Error w
 // The next trial's point: first those of the options, then the sampler's; in a finite space never one that was tried
 // while another is left.
 Suggestion suggest_next(const Study& study, Sampler& sampler);
+
+// Why another trial is not expected to gain much; none: it may, or nobody knows. A function of the record.
+std::optional<std::string> little_to_gain(const Study& study);
 
 // ---- stoppers ------------------------------------------------------------------------------------------------------
 
@@ -267,6 +285,21 @@ struct PopulationStep {
   std::string why;
 };
 PopulationStep population_step(const Space& space, std::span<const Member> members, size_t me, RandomStream random);
+
+// ---- what a study says about its parameters ------------------------------------------------------------------------
+
+// Shares of the variance of an objective over the space, as a model of the trials sees it (importance.cpp).
+struct Importance {
+  struct Pair {
+    size_t first = 0, second = 0;
+    double share = 0;  // of what the two do together beyond what each does alone
+  };
+  std::vector<double> alone;  // one a parameter; together at most 1
+  std::vector<Pair> pairs;    // the largest first; among the parameters that matter most
+  int64_t trials = 0;         // it was found from
+};
+// A function of the record. None: too few trials have a value.
+std::optional<Importance> importance_of(const Study& study, size_t objective = 0);
 
 // ---- the conversation ----------------------------------------------------------------------------------------------
 

@@ -82,6 +82,25 @@ class Tune(unittest.TestCase):
         self.assertIn("10 trials", more.stdout)
         self.assertEqual(sum(e["event"] == "start" for e in events(self.study)), 10)
 
+    def test_a_study_is_extended_shown_and_begins_another(self):
+        words = ["tune.trials=3", "tune.stopper=none", "tune.deterministic=true"]
+        sp.run("tune", self.job, *words, "--study", self.study, check=0)
+        sp.run("tune", "extend", self.study, "--trials", 2, check=0)
+        begun = [e["params"] for e in events(self.study) if e["event"] == "start"]
+        self.assertEqual(len(begun), 5)
+        page = self.study / "report.html"
+        self.assertIn("val/loss", page.read_text())
+        page.unlink()
+        self.assertIn(str(page), sp.run("tune", "report", self.study, check=0).stdout)
+        self.assertTrue(page.exists())
+        later = self.path / "later"
+        sp.run("tune", self.job, "tune.trials=2", f"tune.warm_start=[{self.study}]", "--study", later, check=0)
+        first = next(e for e in events(later) if e["event"] == "start")
+        self.assertEqual(first["by"], "earlier")
+        self.assertEqual(first["params"], begun[self.best()])
+        again = sp.run("tune", "extend", self.study, "--trials", "some")
+        self.assertNotEqual(again.returncode, 0)
+
     def test_killed_anywhere_the_study_goes_on(self):
         rng = random.Random(5)
         process = sp.start("tune", self.job, "--study", self.study)

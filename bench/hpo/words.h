@@ -1,0 +1,45 @@
+// The command lines of these programs: --name value, each with a default.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "tune/tune.h"
+
+namespace sinew::bench {
+
+using Words = std::map<std::string, std::string>;
+
+inline int number(const Words& words, const char* name) {
+  return std::atoi(words.at(name).c_str());
+}
+
+inline std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t from = 0; from < text.size();) {
+    const size_t to = std::min(text.find(',', from), text.size());
+    parts.push_back(text.substr(from, to - from));
+    from = to + 1;
+  }
+  return parts;
+}
+
+inline int run_with(int argc, char** argv, Words words, int (*run)(const Words&)) {
+  for (int i = 1; i < argc; i += 2) {
+    const std::string name = argv[i][0] == '-' && argv[i][1] == '-' ? argv[i] + 2 : "";
+    if (!words.contains(name) || i + 1 == argc)
+      return std::fprintf(stderr, "no option %s, or no value for it\n", argv[i]), 2;
+    words[name] = argv[i + 1];
+  }
+  try {
+    return run(words);
+  } catch (const Error& error) {
+    return std::fprintf(stderr, "%s\n  try: %s\n", error.what(), error.hint.c_str()), 2;
+  }
+}
+
+}  // namespace sinew::bench

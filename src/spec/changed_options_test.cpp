@@ -1,0 +1,29 @@
+// What tables compare trainings by.
+#include <gtest/gtest.h>
+
+#include "spec/spec.h"
+
+namespace sinew::spec {
+namespace {
+
+TEST(ChangedOptions, AreThoseTheJobChangesAndTheFewThatAreAlwaysTold) {
+  Job job;
+  const auto plain = changed_options(job);
+  EXPECT_TRUE(plain.contains("optimizer.lr"));
+  EXPECT_TRUE(plain.contains("model.name"));
+  EXPECT_FALSE(plain.contains("optimizer.weight_decay"));
+  job.name = "other";
+  job.workers.max = 4;
+  job.tune.trials = 7;
+  EXPECT_EQ(changed_options(job), plain) << "where it runs and what it is called is not what it is";
+  job.optimizer.name = "sgd";
+  job.optimizer.momentum = 0.75;
+  job.trainer.batch_size = 48;
+  const auto changed = changed_options(job);
+  EXPECT_EQ(changed.at("optimizer.momentum"), "0.75");
+  EXPECT_EQ(changed.at("trainer.batch_size"), "48");
+  EXPECT_EQ(changed.at("optimizer.name"), "sgd");
+}
+
+}  // namespace
+}  // namespace sinew::spec

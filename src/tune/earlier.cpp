@@ -1,0 +1,76 @@
+// Earlier studies in the words of a new one.
+#include "tune/earlier.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sinew::tune {
+namespace {
+
+constexpr size_t kMostBest = 5;
+
+// Where each parameter of the new space stands in the old one.
+std::vector<std::optional<size_t>> places_of(const Space& space, const Space& then) {
+  std::vector<std::optional<size_t>> places(space.size());
+  for (size_t i = 0; i < space.size(); ++i) {
+    for (size_t j = 0; j < then.size(); ++j) {
+      if (then[j].name == space[i].name && then[j].numeric() == space[i].numeric()) places[i] = j;
+    }
+  }
+  return places;
+}
+
+// The same value in the new space, as a Point has it; none: it has no such value.
+std::optional<double> same_value(const Parameter& parameter, const Parameter& then, double value) {
+  if (!parameter.numeric()) {
+    const auto choice = std::ranges::find(parameter.choices, then.choices[static_cast<size_t>(value)]);
+    if (choice == parameter.choices.end()) return std::nullopt;
+    return static_cast<double>(choice - parameter.choices.begin());
+  }
+  if (value < parameter.low || value > parameter.high) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+EarlierStudy earlier_in(const Space& space, const Study& then, std::string name) {
+  EarlierStudy earlier{std::move(name), {}, {}};
+  const auto places = places_of(space, then.space());
+  if (std::ranges::none_of(places, [](const auto& place) { return place.has_value(); })) return earlier;
+  for (const Trial& trial : then.trials()) {
+    const auto loss = trial.state == TrialState::running ? std::nullopt : then.known_loss(trial);
+    if (!loss) continue;
+    std::vector<double> unit(space.size(), kInactive);
+    bool inside = true;
+    for (size_t i = 0; i < space.size(); ++i) {
+      if (!places[i] || std::isnan(trial.point[*places[i]])) continue;
+      const auto value = same_value(space[i], then.space()[*places[i]], trial.point[*places[i]]);
+      inside &= value.has_value();
+      if (value) unit[i] = space.unit_at(i, *value);
+    }
+    if (!inside) continue;
+    earlier.units.push_back(std::move(unit));
+    earlier.losses.push_back(*loss);
+  }
+  // A study that never came to a number says nothing.
+  if (std::ranges::none_of(earlier.losses, [](double loss) { return std::isfinite(loss); }))
+    return {earlier.name, {}, {}};
+  return earlier;
+}
+
+std::optional<Suggestion> from_earlier(const Study& study) {
+  std::vector<const EarlierStudy*> studies;
+  for (const EarlierStudy& earlier : study.options().earlier) {
+    if (!earlier.losses.empty() && studies.size() < kMostBest) studies.push_back(&earlier);
+  }
+  const size_t place = study.trials().size() - std::min(study.trials().size(), study.options().first.size());
+  if (place >= studies.size()) return std::nullopt;
+  const EarlierStudy& earlier = *studies[place];
+  const auto best = static_cast<size_t>(std::ranges::min_element(earlier.losses) - earlier.losses.begin());
+  return Suggestion{study.space().from_unit(earlier.units[best]),
+                    "earlier",
+                    "the best of an earlier study" + (earlier.name.empty() ? "" : ", " + earlier.name),
+                    {}};
+}
+
+}  // namespace sinew::tune

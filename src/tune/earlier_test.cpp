@@ -1,0 +1,138 @@
+// Earlier studies in a new one: what is kept when the space has changed, that they help, and that they do no harm.
+#include <gtest/gtest.h>
+
+#include "tune/gp_transfer.h"
+#include "tune/testing.h"
+
+namespace sinew::tune {
+namespace {
+
+Study then_study() {
+  Study study({read_space(R"([{"name":"lr","type":"float","low":1e-4,"high":1e-1,"log":true},
+    {"name":"act","type":"cat","choices":["relu","tanh"]},{"name":"width","type":"int","low":8,"high":64},
+    {"name":"gone","type":"float","low":0,"high":1}])"),
+               {Direction::maximize}});
+  const auto tell = [&](Point point, TrialState state, std::vector<double> values) {
+    study.tell(study.start({std::move(point), "", "", {}}), state, std::move(values));
+  };
+  tell({1e-2, 0, 16, 0.5}, TrialState::complete, {0.9});
+  tell({1e-3, 1, 64, 0.1}, TrialState::complete, {0.7});
+  tell({1e-1, 0, 8, 0.1}, TrialState::failed, {});
+  study.start({{1e-2, 1, 8, 0.2}, "", "", {}});  // still running
+  return study;
+}
+
+TEST(Earlier, AWidenedRangeAndAnAddedChoiceKeepTheirHistory) {
+  const Space space = read_space(R"([{"name":"act","type":"cat","choices":["gelu","relu","tanh"]},
+    {"name":"lr","type":"float","low":1e-6,"high":1,"log":true},{"name":"fresh","type":"float","low":0,"high":1},
+    {"name":"width","type":"int","low":4,"high":128}])");
+  const EarlierStudy earlier = earlier_in(space, then_study(), "then");
+  ASSERT_EQ(earlier.units.size(), 3U) << "a trial that runs tells nothing";
+  EXPECT_EQ(earlier.losses[0], -0.9) << "to minimise";
+  EXPECT_TRUE(std::isinf(earlier.losses[2]));
+  const Point first = space.from_unit(earlier.units[0]);
+  EXPECT_EQ(first[0], 1) << "relu";
+  EXPECT_NEAR(first[1], 1e-2, 1e-12);
+  EXPECT_TRUE(std::isnan(earlier.units[0][2])) << "nobody knows what it was";
+  EXPECT_EQ(first[3], 16);
+}
+
+TEST(Earlier, WhatTheSpaceDoesNotHaveIsLeftOut) {
+  const Space narrow = read_space(R"([{"name":"lr","type":"float","low":5e-3,"high":1,"log":true}])");
+  EXPECT_EQ(earlier_in(narrow, then_study(), "").units.size(), 2U);
+  const Space fewer = read_space(R"([{"name":"act","type":"cat","choices":["relu"]}])");
+  EXPECT_EQ(earlier_in(fewer, then_study(), "").units.size(), 2U);
+  EXPECT_TRUE(
+      earlier_in(read_space(R"([{"name":"x","type":"float","low":0,"high":1}])"), then_study(), "").units.empty());
+  EXPECT_TRUE(
+      earlier_in(read_space(R"([{"name":"lr","type":"cat","choices":["a"]}])"), then_study(), "").units.empty());
+}
+
+// A bowl in four dimensions, its lowest point at `home` along every axis, and stretched.
+constexpr const char* kCube =
+    R"([{"name":"a","type":"float","low":0,"high":1},{"name":"b","type":"float","low":0,"high":1},
+  {"name":"c","type":"float","low":0,"high":1},{"name":"d","type":"float","low":0,"high":1}])";
+
+double bowl_at(const Point& point, double home) {
+  double sum = 0;
+  for (size_t i = 0; i < point.size(); ++i)
+    sum += (1 + static_cast<double>(i)) * std::abs(point[i] - home) + std::pow(point[i] - home, 2);
+  return sum;
+}
+
+double best_of(uint64_t seed, int trials, std::vector<EarlierStudy> earlier, double home) {
+  Study study({read_space(kCube), {Direction::minimize}, seed, trials, {}, std::move(earlier)});
+  const auto sampler = make_sampler("auto");
+  double best = 1e9;
+  for (int i = 0; i < trials; ++i) {
+    const int64_t id = study.start(suggest_next(study, *sampler));
+    const double value = bowl_at(study.trial(id).point, home);
+    study.tell(id, TrialState::complete, {value});
+    best = std::min(best, value);
+  }
+  return best;
+}
+
+EarlierStudy even_study(uint64_t seed, double home, double sign) {
+  Study study({read_space(kCube), {Direction::minimize}});
+  RandomStream random(random_key({seed}));
+  for (int i = 0; i < 60; ++i) {
+    const int64_t id = study.start({random_point(study.space(), random), "", "", {}});
+    study.tell(id, TrialState::complete, {sign * bowl_at(study.trial(id).point, home)});
+  }
+  return earlier_in(study.space(), study, "");
+}
+
+TEST(Earlier, StudiesOfAlikeThingsHelpAndOthersDoNoHarm) {
+  double cold = 0, warm = 0, misled = 0;
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    cold += best_of(seed, 12, {}, 0.6);
+    warm += best_of(seed, 12, {even_study(seed, 0.55, 1), even_study(seed + 50, 0.65, 1)}, 0.6);
+    misled += best_of(seed, 14, {even_study(seed, 0.55, -1), even_study(seed + 50, 0.1, -1)}, 0.6);
+  }
+  EXPECT_LT(warm, 0.6 * cold);
+  EXPECT_LT(misled, 1.6 * cold) << "two trials more, for the two that others were best at";
+}
+
+TEST(Earlier, ASuggestionIsAFunctionOfTheRecord) {
+  const auto run = [](bool fresh) {
+    Study study({read_space(kCube), {Direction::minimize}, 3, 30, {}, {even_study(1, 0.5, 1)}});
+    auto sampler = make_sampler("gp");
+    for (int i = 0; i < 25; ++i) {
+      if (fresh) sampler = make_sampler("gp");
+      const int64_t id = study.start(suggest_next(study, *sampler));
+      study.tell(id, TrialState::complete, {bowl_at(study.trial(id).point, 0.6)});
+    }
+    return study;
+  };
+  const Study one = run(false), other = run(true);
+  for (int64_t id = 0; id < 25; ++id) {
+    ASSERT_TRUE(same_point(one.trial(id).point, other.trial(id).point)) << id;
+    ASSERT_EQ(one.trial(id).memo, other.trial(id).memo) << id;
+  }
+  EXPECT_EQ(one.trial(0).by, "earlier");
+}
+
+TEST(Transfer, IsBelievedOnlyWhenItRanksThisStudyBetter) {
+  RandomStream random(random_key({5}));
+  Points points(12, 4);
+  std::vector<double> losses;
+  for (Eigen::Index i = 0; i < 12; ++i) {
+    Point point(4);
+    for (size_t k = 0; k < 4; ++k) points(i, static_cast<Eigen::Index>(k)) = point[k] = random.uniform();
+    losses.push_back(bowl_at(point, 0.6));
+  }
+  const std::vector<Axis> axes(4);
+  const Remembered fit = Fitter(axes, points, 12, nullptr).fit(losses, true);
+  const GaussianProcess alone(axes, fit.logs, points, warp(losses, fit.warp).values);
+  const auto joint = [&](double sign) {
+    return joint_model_of({even_study(7, 0.6, sign)}, axes, points, losses, 12, nullptr).process;
+  };
+  EXPECT_TRUE(ranks_better(joint(1), alone, losses));
+  const GaussianProcess like = joint(1);
+  EXPECT_EQ(like.point(0).size(), 4) << "this study's coordinates only";
+  EXPECT_FALSE(ranks_better(joint(-1), like, losses)) << "the opposite is no better than the same";
+}
+
+}  // namespace
+}  // namespace sinew::tune

@@ -1,0 +1,95 @@
+#include "tune/gp_fitter.h"
+
+namespace sinew::tune {
+namespace {
+
+using Eigen::Index;
+using Eigen::VectorXd;
+
+constexpr size_t kMostFitted = 150;   // points the numbers are fitted to; every so manyth of all
+constexpr double kGrowth = 1.2;       // of the trials since the fit was begun anew from all starts
+constexpr double kWarmGrowth = 1.04;  // since the fit was brought up to date
+constexpr int kWarmEvaluations = 12, kStartEvaluations = 50, kWarpEvaluations = 15;
+
+// Every so manyth of the rows, so that at most kMostFitted are left.
+struct Thinned {
+  Points points;
+  VectorXd values;
+};
+Thinned thinned(const Points& points, const VectorXd& values) {
+  const Index step = (values.size() + static_cast<Index>(kMostFitted) - 1) / static_cast<Index>(kMostFitted);
+  if (step <= 1) return {points, values};
+  const Index n = (values.size() + step - 1) / step;
+  Thinned thin{Points(n, points.cols()), VectorXd(n)};
+  for (Index i = 0; i < n; ++i) {
+    thin.points.row(i) = points.row(values.size() - 1 - i * step);
+    thin.values[i] = values[values.size() - 1 - i * step];
+  }
+  return thin;
+}
+
+}  // namespace
+
+Remembered Remembered::read(std::span<const double> memo, Index numbers) {
+  return {memo[0], memo[1], static_cast<WarpKind>(static_cast<int>(memo[2])),
+          Eigen::Map<const VectorXd>(memo.data() + 3, numbers)};
+}
+
+void Remembered::write(std::vector<double>& memo) const {
+  memo.push_back(begun_at);
+  memo.push_back(fitted_at);
+  memo.push_back(static_cast<double>(warp));
+  memo.insert(memo.end(), logs.begin(), logs.end());
+}
+
+Fitter::Fitter(const std::vector<Axis>& axes, const Points& points, double trials, const Remembered* memory)
+    : axes_(axes), points_(points), trials_(trials), memory_(memory) {
+  begin_anew_ = memory == nullptr || trials >= kGrowth * memory->begun_at;
+}
+
+Remembered Fitter::fit(const VectorXd& values) const {
+  return up_to_date() ? *memory_ : remembered_as(WarpKind::linear, best_fit(values).logs);
+}
+
+Remembered Fitter::fit(std::span<const double> losses, bool may_bend) const {
+  if (up_to_date()) return *memory_;
+  if (!begin_anew_) return remembered_as(memory_->warp, best_fit(warp(losses, memory_->warp).values).logs);
+  const Warped first = warp(losses, WarpKind::halfrank);
+  Fit best = best_fit(first.values);
+  Remembered chosen = remembered_as(WarpKind::halfrank, best.logs);
+  double least = best.misfit - first.log_slopes;
+  for (const WarpKind kind : {WarpKind::bent, WarpKind::logarithm}) {
+    if (!may_bend) break;
+    const Warped other = warp(losses, kind);
+    const Thinned thin = thinned(points_, other.values);
+    const Fit fit = fit_from(axes_, thin.points, thin.values, best.logs, kWarpEvaluations);
+    if (fit.misfit - other.log_slopes >= least) continue;
+    least = fit.misfit - other.log_slopes;
+    chosen = remembered_as(kind, fit.logs);
+  }
+  return chosen;
+}
+
+bool Fitter::up_to_date() const {
+  return !begin_anew_ && trials_ < kWarmGrowth * memory_->fitted_at;
+}
+
+Remembered Fitter::remembered_as(WarpKind warp, const VectorXd& logs) const {
+  return {begin_anew_ ? trials_ : memory_->begun_at, trials_, warp, logs};
+}
+
+Fit Fitter::best_fit(const VectorXd& values) const {
+  const Thinned thin = thinned(points_, values);
+  std::optional<Fit> best;
+  const auto consider = [&](const VectorXd& start, int evaluations) {
+    Fit fit = fit_from(axes_, thin.points, thin.values, start, evaluations);
+    if (!best || fit.misfit < best->misfit) best = std::move(fit);
+  };
+  if (memory_ != nullptr) consider(memory_->logs, kWarmEvaluations);
+  if (begin_anew_) {
+    for (const VectorXd& start : fit_starts(axes_)) consider(start, kStartEvaluations);
+  }
+  return *best;
+}
+
+}  // namespace sinew::tune

@@ -1,0 +1,186 @@
+// What of the ups and downs of a study's values is due to which parameter.
+//
+// Hutter, Hoos, Leyton-Brown, "An efficient approach for assessing hyperparameter importance" (ICML 2014): the analysis
+// of variance of a random forest, exact, because a tree is constant on boxes. A parameter's share is the variance of
+// what the forest says of it alone, everything else averaged over its whole range; a pair's is what the two do together
+// beyond that. What samplers look at most (the neighbourhood of the best) counts no more than the rest.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "tune/forest.h"
+
+namespace sinew::tune {
+namespace {
+
+constexpr size_t kFewest = 10;      // trials
+constexpr size_t kMostRows = 1000;  // the newest
+constexpr double kFarOut = 3;       // times as far from the median as the best: what is worse counts as that
+constexpr size_t kMostPairs = 10;   // shown; among the parameters that matter most
+constexpr size_t kPaired = 8;
+
+// The pieces of one parameter's range on which every box of a tree is inside or outside.
+struct Pieces {
+  std::vector<double> cuts;                                           // of a number: ascending, from 0 to 1
+  std::vector<double> parts;                                          // of the whole range
+  std::vector<std::pair<size_t, size_t>> of(const Side& side) const;  // runs of pieces: from, to
+};
+
+Pieces pieces_of(const Tree& tree, size_t i) {
+  Pieces pieces;
+  if (const size_t choices = tree[0].box[i].choices.size(); choices > 0) {
+    pieces.parts.assign(choices, 1.0 / static_cast<double>(choices));
+    return pieces;
+  }
+  for (const Leaf& leaf : tree) pieces.cuts.insert(pieces.cuts.end(), {leaf.box[i].low, leaf.box[i].high});
+  std::ranges::sort(pieces.cuts);
+  pieces.cuts.erase(std::ranges::unique(pieces.cuts).begin(), pieces.cuts.end());
+  for (size_t k = 0; k + 1 < pieces.cuts.size(); ++k) pieces.parts.push_back(pieces.cuts[k + 1] - pieces.cuts[k]);
+  return pieces;
+}
+
+std::vector<std::pair<size_t, size_t>> Pieces::of(const Side& side) const {
+  if (side.choices.empty()) {
+    const auto at = [&](double cut) { return static_cast<size_t>(std::ranges::lower_bound(cuts, cut) - cuts.begin()); };
+    return {{at(side.low), at(side.high)}};
+  }
+  std::vector<std::pair<size_t, size_t>> runs;
+  for (size_t c = 0; c < side.choices.size(); ++c) {
+    if (side.choices[c]) runs.emplace_back(c, c + 1);
+  }
+  return runs;
+}
+
+// The analysis of one tree.
+class Analysis {
+ public:
+  explicit Analysis(const Tree& tree) : tree_(tree) {
+    for (size_t i = 0; i < tree[0].box.size(); ++i) pieces_.push_back(pieces_of(tree, i));
+    for (const Leaf& leaf : tree) {
+      volumes_.push_back(leaf.volume());
+      mean_ += volumes_.back() * leaf.value;
+    }
+    for (size_t l = 0; l < tree.size(); ++l) whole_ += volumes_[l] * std::pow(tree[l].value - mean_, 2);
+  }
+
+  double whole() const { return whole_; }
+
+  double of_one(size_t i) const {
+    const Pieces& along = pieces_[i];
+    std::vector<double> means(along.parts.size());
+    for (size_t l = 0; l < tree_.size(); ++l) {
+      const double rest = volumes_[l] / tree_[l].box[i].part() * (tree_[l].value - mean_);
+      for (const auto& [from, to] : along.of(tree_[l].box[i])) {
+        for (size_t k = from; k < to; ++k) means[k] += rest;
+      }
+    }
+    double variance = 0;
+    for (size_t k = 0; k < means.size(); ++k) variance += along.parts[k] * means[k] * means[k];
+    return variance;
+  }
+
+  // Of both together, their own effects included.
+  double of_two(size_t i, size_t j) const {
+    const Pieces &across = pieces_[i], &down = pieces_[j];
+    std::vector<double> means(across.parts.size() * down.parts.size());
+    for (size_t l = 0; l < tree_.size(); ++l) {
+      const double rest = volumes_[l] / tree_[l].box[i].part() / tree_[l].box[j].part() * (tree_[l].value - mean_);
+      for (const auto& [from, to] : across.of(tree_[l].box[i])) {
+        for (const auto& [top, bottom] : down.of(tree_[l].box[j])) {
+          for (size_t a = from; a < to; ++a) {
+            for (size_t b = top; b < bottom; ++b) means[a * down.parts.size() + b] += rest;
+          }
+        }
+      }
+    }
+    double variance = 0;
+    for (size_t k = 0; k < means.size(); ++k)
+      variance += across.parts[k / down.parts.size()] * down.parts[k % down.parts.size()] * means[k] * means[k];
+    return variance;
+  }
+
+ private:
+  const Tree& tree_;
+  std::vector<Pieces> pieces_;
+  std::vector<double> volumes_;
+  double mean_ = 0, whole_ = 0;
+};
+
+// What is far out would be all the variance there is: a diverged training says little about the good ones.
+void draw_in(std::vector<double>& losses) {
+  std::vector<double> sorted;
+  for (const double loss : losses) {
+    if (std::isfinite(loss)) sorted.push_back(loss);
+  }
+  std::ranges::sort(sorted);
+  const double best = sorted.front(), median = sorted[sorted.size() / 2];
+  const double most = median > best ? median + kFarOut * (median - best) : sorted.back();
+  for (double& loss : losses) loss = std::clamp(std::isnan(loss) ? most : loss, best, most);
+}
+
+struct Known {
+  std::vector<std::vector<double>> rows;
+  std::vector<double> losses;
+};
+
+// Trials that wait or were stopped count with what is known of them.
+Known known_of(const Study& study, size_t objective) {
+  Known known;
+  for (auto trial = study.trials().rbegin(); trial != study.trials().rend(); ++trial) {
+    if (known.rows.size() == kMostRows) break;
+    const bool ended = trial->state == TrialState::failed || objective < trial->values.size();
+    const auto loss = objective == 0 ? study.known_loss(*trial)
+                      : ended        ? std::optional(study.loss(*trial, objective))
+                                     : std::nullopt;
+    if (!loss || trial->state == TrialState::running) continue;
+    known.rows.push_back(study.space().to_unit(trial->point));
+    known.losses.push_back(*loss);
+  }
+  return known;
+}
+
+std::vector<Importance::Pair> pairs_of(const std::vector<Analysis>& analyses, const std::vector<double>& alone) {
+  std::vector<size_t> chosen(alone.size());
+  std::iota(chosen.begin(), chosen.end(), size_t{0});
+  std::ranges::stable_sort(chosen, std::greater{}, [&](size_t i) { return alone[i]; });
+  chosen.resize(std::min(chosen.size(), kPaired));
+  std::ranges::sort(chosen);
+  std::vector<Importance::Pair> pairs;
+  for (size_t a = 0; a < chosen.size(); ++a) {
+    for (size_t b = a + 1; b < chosen.size(); ++b) {
+      const size_t i = chosen[a], j = chosen[b];
+      double share = 0;
+      for (const Analysis& analysis : analyses)
+        share += (analysis.of_two(i, j) - analysis.of_one(i) - analysis.of_one(j)) / analysis.whole();
+      pairs.push_back({i, j, std::max(share / static_cast<double>(analyses.size()), 0.0)});
+    }
+  }
+  std::ranges::stable_sort(pairs, std::greater{}, &Importance::Pair::share);
+  pairs.resize(std::min(pairs.size(), kMostPairs));
+  return pairs;
+}
+
+}  // namespace
+
+std::optional<Importance> importance_of(const Study& study, size_t objective) {
+  Known known = known_of(study, objective);
+  const auto finite = std::ranges::count_if(known.losses, [](double loss) { return std::isfinite(loss); });
+  if (finite < static_cast<ptrdiff_t>(kFewest)) return std::nullopt;
+  draw_in(known.losses);
+  const auto forest = grow_forest(study.space(), known.rows, known.losses, study.key("importance"));
+  std::vector<Analysis> analyses;
+  for (const Tree& tree : forest) {
+    if (Analysis analysis(tree); analysis.whole() > 0) analyses.push_back(std::move(analysis));
+  }
+  Importance importance;
+  importance.trials = static_cast<int64_t>(known.rows.size());
+  importance.alone.assign(study.space().size(), 0);
+  for (const Analysis& analysis : analyses) {
+    for (size_t i = 0; i < importance.alone.size(); ++i)
+      importance.alone[i] += analysis.of_one(i) / analysis.whole() / static_cast<double>(analyses.size());
+  }
+  if (!analyses.empty()) importance.pairs = pairs_of(analyses, importance.alone);
+  return importance;
+}
+
+}  // namespace sinew::tune

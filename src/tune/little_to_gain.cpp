@@ -1,0 +1,40 @@
+// When a study has found what it will find.
+//
+// Every suggestion of the Gaussian process says how much is expected of it. When several in a row expect next to
+// nothing, of the best point each could think of, the rest of the budget would buy next to nothing (Nguyen, Gupta,
+// Rana, Li, Venkatesh, "Regret for expected improvement over the best-observed value and stopping condition", ACML
+// 2017).
+#include <algorithm>
+#include <cstdio>
+
+#include "tune/tune.h"
+
+namespace sinew::tune {
+namespace {
+
+constexpr double kLittle = 0.01;  // of the best value's lead over the median
+
+}  // namespace
+
+std::optional<std::string> little_to_gain(const Study& study) {
+  const size_t d = study.space().size();
+  if (study.told().size() < 10 + 2 * d) return std::nullopt;
+  const size_t needed = std::max<size_t>(5, d);
+  size_t said = 0;
+  double most = 0;
+  for (auto trial = study.trials().rbegin(); trial != study.trials().rend() && said < needed; ++trial) {
+    if (!trial->gain) continue;  // of other samplers
+    most = std::max(most, *trial->gain);
+    ++said;
+  }
+  if (said < needed || !(most < kLittle)) return std::nullopt;
+  char text[160];
+  std::snprintf(
+      text, sizeof text,
+      "none of the last %zu suggestions was expected to gain more than %.2g %% of what the best is ahead of the "
+      "median",
+      needed, 100 * most);
+  return text;
+}
+
+}  // namespace sinew::tune

@@ -1,0 +1,49 @@
+#include "tune/rounding.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace sinew::tune {
+namespace {
+
+constexpr int kDigits = 4, kAllDigits = 17;
+
+// The place of the first digit: 0 of 3.2, -2 of 0.032.
+int place_of(double value) {
+  return static_cast<int>(std::floor(std::log10(std::abs(value))));
+}
+
+double as_written(const Parameter& parameter, double value, int more) {
+  if (parameter.kind != Parameter::Kind::real || parameter.step > 0 || value == 0) return value;
+  int digits = kDigits;
+  if (!parameter.log && parameter.high > parameter.low)
+    digits = std::max(digits, place_of(value) - place_of(parameter.high - parameter.low) + kDigits + 1);
+  return std::clamp(rounded(value, std::min(digits + more, kAllDigits)), parameter.low, parameter.high);
+}
+
+}  // namespace
+
+double rounded(double value, int digits) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  char text[64];
+  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::scientific, digits - 1).ptr;
+  double nearest = value;
+  std::from_chars(text, end, nearest);
+  return nearest;
+}
+
+Point rounded(const Study& study, const Point& point) {
+  const Space& space = study.space();
+  if (study.seen(point)) return point;
+  for (int more = 0; more < kAllDigits; ++more) {
+    Point candidate = point;
+    for (size_t i = 0; i < space.size(); ++i) {
+      if (!std::isnan(point[i])) candidate[i] = as_written(space[i], point[i], more);
+    }
+    if (!study.seen(candidate)) return candidate;
+  }
+  return point;
+}
+
+}  // namespace sinew::tune
