@@ -31,8 +31,8 @@ def save():
     if folder is None:
         return
     state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
-    torch.save(state, f"{folder}/.saving")
-    os.replace(f"{folder}/.saving", f"{folder}/step-{step:08d}.pt")
+    torch.save(state, f"{folder}/saving.tmp")
+    os.replace(f"{folder}/saving.tmp", f"{folder}/step-{step:08d}.pt")
     for old in sorted(pathlib.Path(folder).glob("step-*.pt"))[:-2]:
         old.unlink()
 

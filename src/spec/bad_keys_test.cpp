@@ -20,8 +20,9 @@ const BadFile kFiles[] = {
      {"job:2:11: unknown key 'max_epochs' in trainer / did you mean 'max_duration'?"}},
     {"nothing_close",
      std::string(kData) + "zebra: 1\n",
-     {"job:2:1: unknown key 'zebra' / keys at the top: name, model, loss, data, trainer, optimizer, scheduler, "
-      "checkpoint, early_stopping, objective, logging, budget, tune, workers"}},
+     {"job:2:1: unknown key 'zebra' / keys at the top: name, command, workdir, grace, params, env, model, loss, data, "
+      "trainer, optimizer, scheduler, "
+      "checkpoint, early_stopping, objective, logging, budget, tune, workers, resources, retries, metrics"}},
     {"dotted_key",
      std::string(kData) + "optimizer.lr: 0.1\n",
      {"job:2:1: unknown key 'optimizer.lr' / dotted keys are for the command line: write the sections as indented "

@@ -106,8 +106,9 @@ const BadFile kFiles[] = {
      {"job:2:21: this alias stands inside what it names / write the value out"}},
     {"merge_key",
      std::string(kData) + "x: &a {name: cnn}\nmodel:\n  <<: *a\n",
-     {"job:2:1: unknown key 'x' / keys at the top: name, model, loss, data, trainer, optimizer, scheduler, checkpoint, "
-      "early_stopping, objective, logging, budget, tune, workers",
+     {"job:2:1: unknown key 'x' / keys at the top: name, command, workdir, grace, params, env, model, loss, data, "
+      "trainer, optimizer, scheduler, checkpoint, "
+      "early_stopping, objective, logging, budget, tune, workers, resources, retries, metrics",
       "job:4:3: unknown key '<<' in model / merge keys are not part of YAML 1.2: write the keys out"}},
     {"list_as_key", std::string(kData) + "? [a]\n: b\n", {"job:2:3: a key must be a plain word / write 'key: value'"}},
     {"no_key", std::string(kData) + ": b\n", {"job:2:1: a key is missing before the ':' / write 'key: value'"}},

@@ -7,18 +7,20 @@ import subprocess
 import sys
 import unittest
 
-from runner import PATIENCE, SINEW, Commands, lines_of, wait_for
+from runner import PATIENCE, SINEW, Commands, wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Examples(Commands):
-    def example(self, name, *words):
+    def at_root(self, *words):
         environment = {**os.environ, "PATH": os.path.dirname(sys.executable) + ":" + os.environ["PATH"]}
-        process = subprocess.Popen([SINEW, "train", f"examples/commands/{name}.yaml", *words, "--run-dir", self.run_directory], cwd=ROOT,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        process = subprocess.Popen([SINEW, *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
         self.started.append(process)
         return process
+
+    def example(self, name, *words):
+        return self.at_root("train", f"examples/commands/{name}.yaml", *words, "--run-dir", self.run_directory)
 
     def finish(self, process):
         out, err = process.communicate(timeout=PATIENCE * 3)
@@ -31,17 +33,17 @@ class Examples(Commands):
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 75)
-        self.finish(self.example("shell", "params.rate=0.1", "objective=train/loss <= 0.0001", "--resume"))
+        self.finish(self.at_root("resume", self.run_directory))
         self.assertEqual([line["step"] for line in self.metrics()], list(range(1, 51)))
         self.assertAlmostEqual(self.metrics()[-1]["train/loss"], 0.9**50, places=4)
         self.assertEqual(self.report()["objective"]["met"], False)
 
     def test_pytorch_goes_on_as_if_nothing_had_been(self):
         whole = self.run_directory
-        self.finish(self.example("pytorch", "params.steps=100"))
+        self.finish(self.example("pytorch", "params.steps=100", "early_stopping.patience=1000"))
         undisturbed = self.metrics()
         self.run_directory = whole + "-killed"
-        process = self.example("pytorch", "params.steps=100", "retries.crash=3", "retries.backoff=0.01s")
+        process = self.example("pytorch", "params.steps=100", "early_stopping.patience=1000", "retries.crash=3", "retries.backoff=0.01s")
         wait_for(lambda: any("step-" in path.name for path in self.file("checkpoints").glob("*")), "a checkpoint")
         for line in subprocess.run([SINEW, "ps", self.run_directory], capture_output=True, text=True).stdout.splitlines():
             found = re.match(r"pid (\d+)  rank 0", line)
