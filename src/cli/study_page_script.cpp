@@ -52,7 +52,9 @@ function says(mark, text) {
 }
 
 // ---- what is known: of a trial that did not end, what it reported last
-for (const t of trials) if (t.value === null && t.state !== 'failed' && t.curve.length) t.value = t.curve[t.curve.length - 1][1];
+for (const t of trials) {
+  if (t.value === null && t.state !== 'failed' && t.curve.length) t.value = t.curve[t.curve.length - 1][1];
+}
 const sign = study.minimize ? 1 : -1;
 const known = trials.filter(t => t.value !== null);
 const done = known.filter(t => t.state === 'complete');
@@ -68,7 +70,8 @@ function ticksOf(low, high, log) {
   const ticks = [];
   if (log) {
     const every = Math.max(1, Math.ceil(Math.log10(high / low) / 5));
-    for (let e = Math.ceil(Math.log10(low) - 1e-9); e <= Math.log10(high) + 1e-9; e += every) ticks.push(Math.pow(10, e));
+    const last = Math.log10(high) + 1e-9;
+    for (let e = Math.ceil(Math.log10(low) - 1e-9); e <= last; e += every) ticks.push(Math.pow(10, e));
     return ticks.length > 1 ? ticks : [low, high];
   }
   const raw = (high - low) / 4, unit = Math.pow(10, Math.floor(Math.log10(raw)));
@@ -105,6 +108,7 @@ function parameterScale(i, from, to) {
   }
   return scaleOf(p.low, p.high, p.log, from, to);
 }
+function wholeTicks(scale) { scale.ticks = scale.ticks.filter(tick => tick === Math.round(tick)); }
 function clipped(text, letters) { return text.length > letters ? text.slice(0, letters - 1) + '…' : text; }
 
 // ---- parts of charts
@@ -126,7 +130,8 @@ function upAxis(svg, scale, left, right) {
 function flatAxis(svg, scale, bottom, left, right, word, letters) {
   draw('line', svg, {x1: left, x2: right, y1: bottom, y2: bottom, class: 'axis'});
   for (const tick of scale.ticks) {
-    draw('text', svg, {x: scale(tick), y: bottom + 15, 'text-anchor': 'middle'}, clipped(word ? word(tick) : short(tick), letters || 12));
+    const text = clipped(word ? word(tick) : short(tick), letters || 12);
+    draw('text', svg, {x: scale(tick), y: bottom + 15, 'text-anchor': 'middle'}, text);
   }
 }
 function mark(svg, trial, x, y, size) {
@@ -143,7 +148,8 @@ function mark(svg, trial, x, y, size) {
 // ---- the page
 function head() {
   make('h1', page, `Search for the ${study.minimize ? 'least' : 'greatest'} ${study.monitor}`);
-  make('p', page, `${parameters.length} parameters; suggested by ${study.sampler}, stopped early by ${study.stopper}`);
+  make('p', page, `${parameters.length} parameters; suggested by ${study.sampler}` +
+    (study.stopper === 'none' ? '' : `, stopped early by ${study.stopper}`));
   document.title = `Study: ${study.monitor}`;
   const tiles = make('div', page, undefined, 'tiles');
   const tile = (value, word) => {
@@ -162,11 +168,13 @@ function head() {
 }
 
 function history(parent) {
-  const section = card('Best so far', 'Every trial in the order it began; the line is the best that was complete.', parent);
+  const section = card('Best so far', 'Every trial in the order it began; the line is the best that was complete.',
+      parent);
   const width = 680, height = 290, left = 58, right = width - 12, top = 8, bottom = height - 28;
   const svg = canvas(section, width, height);
-  const x = scaleOf(0, Math.max(1, trials.length - 1), false, left + 6, right), y = valueScale(bottom, top, known.map(t => t.value));
-  x.ticks = x.ticks.filter(tick => tick === Math.round(tick));
+  const x = scaleOf(0, Math.max(1, trials.length - 1), false, left + 6, right);
+  const y = valueScale(bottom, top, known.map(t => t.value));
+  wholeTicks(x);
   upAxis(svg, y, left, right);
   flatAxis(svg, x, bottom, left, right);
   let path = '', least = null;
@@ -176,40 +184,51 @@ function history(parent) {
       least = t.value;
     }
   }
-  for (const t of trials) if (t.value !== null || t.state === 'failed') mark(svg, t, x(t.id), t.value === null ? top : y(t.value), 3);
+  for (const t of trials) {
+    if (t.value !== null || t.state === 'failed') mark(svg, t, x(t.id), t.value === null ? top : y(t.value), 3);
+  }
   if (path) draw('path', svg, {d: path + `H${right}`, class: 'step', 'pointer-events': 'none'});
 }
 
 function importance(parent) {
   const found = study.importance;
   const section = card('Importance', found
-    ? `Shares of the variance of ${study.monitor} over the whole space, from ${found.trials} trials; lighter: of two parameters only together.`
+    ? `Shares of the variance of ${study.monitor} over the whole space, from ${found.trials} trials; ` +
+      'lighter: of two parameters only together.'
     : 'Needs ten trials with a value.', parent);
   if (!found) return;
   const rows = order.slice(0, 12).map(i => [parameters[i].name, found.alone[i], 'bar']);
-  for (const [a, b, share] of found.pairs.slice(0, 4)) if (share > 0.01) rows.push([`${parameters[a].name} × ${parameters[b].name}`, share, 'pair']);
+  for (const [a, b, share] of found.pairs.slice(0, 4)) {
+    if (share > 0.01) rows.push([`${parameters[a].name} × ${parameters[b].name}`, share, 'pair']);
+  }
   rows.sort((a, b) => b[1] - a[1]);
   const width = 440, row = 34, most = Math.max(0.01, ...rows.map(r => r[1]));
   const svg = canvas(section, width, rows.length * row + 4);
   rows.forEach(([name, share, kind], k) => {
     draw('text', svg, {x: 0, y: k * row + 12, class: 'name'}, clipped(name, 58));
-    draw('rect', svg, {x: 0, y: k * row + 17, height: 9, rx: 2, width: Math.max(1.5, share / most * (width - 60)), class: kind});
-    draw('text', svg, {x: Math.max(1.5, share / most * (width - 60)) + 6, y: k * row + 26}, `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`);
+    draw('rect', svg, {x: 0, y: k * row + 17, height: 9, rx: 2, width: Math.max(1.5, share / most * (width - 60)),
+        class: kind});
+    draw('text', svg, {x: Math.max(1.5, share / most * (width - 60)) + 6, y: k * row + 26},
+        `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`);
   });
 }
 
 function coordinates() {
-  const section = card('Parallel coordinates', 'A line a trial, the better the stronger; parameters by their importance. At the foot: not active there.');
+  const section = card('Parallel coordinates',
+      'A line a trial, the better the stronger; parameters by their importance. At the foot: not active there.');
   const wide = make('div', section, undefined, 'wide');
-  const width = Math.max(1180, 120 * (order.length + 1)), height = 330, top = 34, bottom = height - 40, off = height - 14;
+  const width = Math.max(1180, 120 * (order.length + 1)), height = 330, top = 34, bottom = height - 40,
+      off = height - 14;
   const svg = canvas(wide, width, height);
   svg.style.minWidth = Math.min(width, 120 * (order.length + 1)) + 'px';
   const place = k => 70 + k * (width - 150) / order.length;
-  const scales = order.map(i => parameterScale(i, bottom, top)), value = valueScale(bottom, top, known.map(t => t.value));
+  const scales = order.map(i => parameterScale(i, bottom, top));
+  const value = valueScale(bottom, top, known.map(t => t.value));
   for (const t of [...ranked.slice(0, 300)].reverse()) {
     const points = order.map((i, k) => `${place(k)},${t.at[i] === null ? off : scales[k](t.at[i])}`);
     points.push(`${place(order.length)},${value(t.value)}`);
-    const line = draw('polyline', svg, {points: points.join(' '), class: `path ${t === best ? 'best' : ''}`, 'stroke-opacity': fade(t)});
+    const line = draw('polyline', svg, {points: points.join(' '), class: `path ${t === best ? 'best' : ''}`,
+        'stroke-opacity': fade(t)});
     says(line, told(t));
     line.addEventListener('mouseenter', () => line.classList.add('hot'));
     line.addEventListener('mouseleave', () => line.classList.remove('hot'));
@@ -217,7 +236,8 @@ function coordinates() {
   const axis = (k, name, scale, word) => {
     draw('line', svg, {x1: place(k), x2: place(k), y1: top, y2: bottom, class: 'axis'});
     draw('text', svg, {x: place(k), y: top - 16, 'text-anchor': 'middle', class: 'name'}, clipped(name, 20));
-    for (const tick of scale.ticks) draw('text', svg, {x: place(k) - 5, y: scale(tick) + 4, 'text-anchor': 'end'}, clipped(word(tick), 12));
+    for (const tick of scale.ticks) draw('text', svg, {x: place(k) - 5, y: scale(tick) + 4, 'text-anchor': 'end'},
+        clipped(word(tick), 12));
   };
   order.forEach((i, k) => axis(k, parameters[i].name, scales[k], tick => shown(i, tick)));
   axis(order.length, study.monitor, value, short);
@@ -232,8 +252,10 @@ function slices() {
     draw('text', svg, {x: 0, y: 11, class: 'name'}, clipped(parameters[i].name, 40));
     const x = parameterScale(i, left + 6, right), y = valueScale(bottom, top, known.map(t => t.value));
     upAxis(svg, y, left, right);
-    flatAxis(svg, x, bottom, left, right, tick => shown(i, tick), parameters[i].choices ? Math.floor(32 / parameters[i].choices.length) : 8);
-    const jitter = parameters[i].choices ? t => ((t.id * 0.618) % 1 - 0.5) * 0.5 * (right - left) / parameters[i].choices.length : () => 0;
+    const letters = parameters[i].choices ? Math.floor(32 / parameters[i].choices.length) : 8;
+    flatAxis(svg, x, bottom, left, right, tick => shown(i, tick), letters);
+    const jitter = parameters[i].choices
+        ? t => ((t.id * 0.618) % 1 - 0.5) * 0.5 * (right - left) / parameters[i].choices.length : () => 0;
     for (const t of known) if (t.at[i] !== null) mark(svg, t, x(t.at[i]) + jitter(t), y(t.value), 2.4);
   }
 }
@@ -246,12 +268,14 @@ function curves() {
   const svg = canvas(section, width, height);
   const steps = drawn.flatMap(t => t.curve.map(c => c[0]));
   const x = scaleOf(Math.min(...steps), Math.max(...steps), false, left + 6, right);
+  if (steps.every(step => step === Math.round(step))) wholeTicks(x);
   const y = valueScale(bottom, top, drawn.flatMap(t => t.curve.map(c => c[1])));
   upAxis(svg, y, left, right);
   flatAxis(svg, x, bottom, left, right);
   for (const t of [...drawn.filter(t => t !== best), ...drawn.filter(t => t === best)]) {
     const points = t.curve.filter(c => c[1] !== null).map(c => `${x(c[0])},${y(c[1])}`).join(' ');
-    const line = draw('polyline', svg, {points, class: `path ${t === best ? 'best' : ''}`, 'stroke-opacity': t.value === null ? 0.3 : fade(t)});
+    const line = draw('polyline', svg, {points, class: `path ${t === best ? 'best' : ''}`,
+        'stroke-opacity': t.value === null ? 0.3 : fade(t)});
     says(line, told(t));
   }
 }

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace sinew::tune {
 namespace {
 
 constexpr size_t kMostBest = 5;
+constexpr double kNearly = 0.01;  // of a parameter's range
 
 // Where each parameter of the new space stands in the old one.
 std::vector<std::optional<size_t>> places_of(const Space& space, const Space& then) {
@@ -29,6 +31,17 @@ std::optional<double> same_value(const Parameter& parameter, const Parameter& th
   }
   if (value < parameter.low || value > parameter.high) return std::nullopt;
   return value;
+}
+
+bool nearly_tried(const Study& study, const Point& point) {
+  const auto unit = study.space().to_unit(point);
+  return std::ranges::any_of(study.trials(), [&](const Trial& trial) {
+    const auto other = study.space().to_unit(trial.point);
+    for (size_t i = 0; i < unit.size(); ++i) {
+      if (std::isnan(unit[i]) != std::isnan(other[i]) || std::abs(unit[i] - other[i]) > kNearly) return false;
+    }
+    return true;
+  });
 }
 
 }  // namespace
@@ -66,11 +79,18 @@ std::optional<Suggestion> from_earlier(const Study& study) {
   const size_t place = study.trials().size() - std::min(study.trials().size(), study.options().first.size());
   if (place >= studies.size()) return std::nullopt;
   const EarlierStudy& earlier = *studies[place];
-  const auto best = static_cast<size_t>(std::ranges::min_element(earlier.losses) - earlier.losses.begin());
-  return Suggestion{study.space().from_unit(earlier.units[best]),
-                    "earlier",
-                    "the best of an earlier study" + (earlier.name.empty() ? "" : ", " + earlier.name),
-                    {}};
+  std::vector<size_t> order(earlier.losses.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return earlier.losses[i]; });
+  for (const size_t i : order) {
+    Point point = study.space().from_unit(earlier.units[i]);
+    if (nearly_tried(study, point)) continue;  // two studies may have found the same
+    return Suggestion{std::move(point),
+                      "earlier",
+                      "the best of an earlier study" + (earlier.name.empty() ? "" : ", " + earlier.name),
+                      {}};
+  }
+  return std::nullopt;
 }
 
 }  // namespace sinew::tune

@@ -94,6 +94,16 @@ TEST(Earlier, StudiesOfAlikeThingsHelpAndOthersDoNoHarm) {
   EXPECT_LT(misled, 1.6 * cold) << "two trials more, for the two that others were best at";
 }
 
+TEST(Earlier, TwoStudiesThatFoundTheSameBeginWithDifferentPoints) {
+  Study study({read_space(kCube), {Direction::minimize}, 3, 30, {}, {even_study(1, 0.5, 1), even_study(1, 0.5, 1)}});
+  const auto sampler = make_sampler("auto");
+  for (int i = 0; i < 2; ++i) study.start(suggest_next(study, *sampler));
+  EXPECT_EQ(study.trial(1).by, "earlier");
+  double apart = 0;
+  for (size_t i = 0; i < 4; ++i) apart = std::max(apart, std::abs(study.trial(0).point[i] - study.trial(1).point[i]));
+  EXPECT_GT(apart, 0.01);
+}
+
 TEST(Earlier, ASuggestionIsAFunctionOfTheRecord) {
   const auto run = [](bool fresh) {
     Study study({read_space(kCube), {Direction::minimize}, 3, 30, {}, {even_study(1, 0.5, 1)}});

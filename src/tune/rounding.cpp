@@ -7,7 +7,7 @@
 namespace sinew::tune {
 namespace {
 
-constexpr int kDigits = 4, kAllDigits = 17;
+constexpr int kDigits = 4, kMoreDigits = 3, kAllDigits = 17;
 
 // The place of the first digit: 0 of 3.2, -2 of 0.032.
 int place_of(double value) {
@@ -18,7 +18,7 @@ double as_written(const Parameter& parameter, double value, int more) {
   if (parameter.kind != Parameter::Kind::real || parameter.step > 0 || value == 0) return value;
   int digits = kDigits;
   if (!parameter.log && parameter.high > parameter.low)
-    digits = std::max(digits, place_of(value) - place_of(parameter.high - parameter.low) + kDigits + 1);
+    digits = std::max(digits, place_of(value) - place_of(parameter.high - parameter.low) + kDigits);
   return std::clamp(rounded(value, std::min(digits + more, kAllDigits)), parameter.low, parameter.high);
 }
 
@@ -35,15 +35,16 @@ double rounded(double value, int digits) {
 
 Point rounded(const Study& study, const Point& point) {
   const Space& space = study.space();
-  if (study.seen(point)) return point;
-  for (int more = 0; more < kAllDigits; ++more) {
+  Point nearest;
+  for (int more = 0; more <= kMoreDigits; ++more) {
     Point candidate = point;
     for (size_t i = 0; i < space.size(); ++i) {
       if (!std::isnan(point[i])) candidate[i] = as_written(space[i], point[i], more);
     }
     if (!study.seen(candidate)) return candidate;
+    if (more == 0) nearest = std::move(candidate);
   }
-  return point;
+  return nearest;
 }
 
 }  // namespace sinew::tune

@@ -9,8 +9,9 @@ namespace sinew::tune {
 // The nearest number with so many significant digits; written in decimal it has no more.
 double rounded(double value, int digits);
 
-// The point with real numbers rounded: to four significant digits, and a ten thousandth of the range, whichever is
-// finer; to more digits where the rounded point was tried already and this one was not. Stays in the space.
+// The point with real numbers rounded: to four significant digits, or to the fourth digit of the range, whichever is
+// finer. To up to three digits more where that was tried already; when all of it was, the point is no new one. Stays in
+// the space.
 Point rounded(const Study& study, const Point& point);
 
 }  // namespace sinew::tune

@@ -47,7 +47,7 @@ TEST(Rounding, KeepsPointsInTheSpaceAndNearWhereTheyWere) {
     for (size_t k = 0; k < space.size(); ++k) {
       ASSERT_EQ(std::isnan(near[k]), std::isnan(point[k]));
       if (std::isnan(near[k])) continue;
-      EXPECT_NEAR(space.unit_at(k, near[k]), space.unit_at(k, point[k]), 2e-4);
+      EXPECT_NEAR(space.unit_at(k, near[k]), space.unit_at(k, point[k]), 6e-4);
       EXPECT_LE(digits_of(near[k]), 6U) << space[k].name;
       EXPECT_EQ(read_point(space, write_point(space, near))[k], near[k]);
     }
@@ -62,18 +62,17 @@ TEST(Rounding, ANarrowRangeFarFromZeroKeepsItsDetail) {
   EXPECT_GT(different.size(), 990U);
 }
 
-TEST(Rounding, WhatWasTriedIsTriedWithMoreDigits) {
+TEST(Rounding, WhatWasTriedIsTriedWithMoreDigitsButNotWithNextToNoDifference) {
   Study study({read_space(R"([{"name":"x","type":"float","low":0,"high":1}])"), {Direction::minimize}, 1, 0});
-  const double fine = 0.123456789;
+  const double fine = 0.123456789012;
   std::set<double> tried;
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 4; ++i) {
     const Point point = rounded(study, {fine});
     EXPECT_TRUE(tried.insert(point[0]).second) << i;
     study.start({point, "", "", {}});
   }
-  EXPECT_TRUE(tried.contains(0.1235) || tried.contains(0.12346));
-  EXPECT_TRUE(tried.contains(fine));
-  EXPECT_EQ(rounded(study, {fine})[0], fine) << "nothing nearer is left";
+  EXPECT_TRUE(study.seen(rounded(study, {fine}))) << "the rest would be the same trial again";
+  for (const double x : tried) EXPECT_LE(digits_of(x), 8U);
 }
 
 TEST(Rounding, LatticesHaveTheNumbersPeopleWrite) {
