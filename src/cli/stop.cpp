@@ -103,6 +103,8 @@ int run_stop(const Arguments& arguments) {
       throw Error(directory + " still runs", "give it more time with --wait, or stop it at once with --now");
     clock.sleep_seconds(kLookSeconds);
   }
+  // All who held it may have been killed while it was waited for: what they watched over is ended, too.
+  if (!jobs::attempts_of(directory).empty()) jobs::clear_up(directory, clock);
   std::printf("%s: %s\n", directory.c_str(), status_of(directory).c_str());
   return kDone;
 }

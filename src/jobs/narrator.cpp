@@ -11,13 +11,16 @@ namespace {
 constexpr size_t kMostShown = 4;  // metrics of the live line
 constexpr double kFlushSeconds = 1;
 
+// As a person would type it, on one line that is not too long.
 std::string joined(const std::vector<std::string>& words) {
+  constexpr size_t kMost = 200;
   std::string text;
   for (const std::string& word : words) {
-    const bool plain = !word.empty() && word.find_first_of(" \t'\"$`\\*?;|&<>()") == std::string::npos;
+    const bool plain = !word.empty() && word.find_first_of(" \t\n'\"$`\\*?;|&<>()") == std::string::npos;
     text += (text.empty() ? "" : " ") + (plain ? word : "'" + word + "'");
   }
-  return text;
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text.size() <= kMost ? text : text.substr(0, kMost) + " ...";
 }
 
 }  // namespace
@@ -38,6 +41,9 @@ void Narrator::open_reporter(std::optional<int64_t> resumed_at) {
   options.tensorboard = run_.job.logging.tensorboard;
   if (resumed_at) options.resumed_at = Step(*resumed_at);
   reporter_ = std::make_unique<report::Reporter>(options, clock_);
+  std::map<std::string, std::string> params;
+  for (const spec::NamedValue& param : run_.job.command.params) params[param.name] = param.value;
+  if (!params.empty()) reporter_->hparams(params);
 }
 
 // The watch is a function of the records: those of earlier attempts that count.

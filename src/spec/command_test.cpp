@@ -64,6 +64,14 @@ TEST(Command, ReadsBackAsItIsWritten) {
   EXPECT_EQ(to_yaml(good("data: {train: x}")).find("retries"), std::string::npos);
 }
 
+TEST(Command, MayHaveWordsOfSeveralLines) {
+  Job job = good("command: [sh, -c, \"a\\tb\\nc\"]");
+  EXPECT_EQ(job.command.words[2], "a\tb\nc");
+  EXPECT_EQ(good(to_yaml(job)), job);
+  EXPECT_EQ(problems_of("command: [\"a\\x01\"]").size(), 1U);
+  EXPECT_EQ(problems_of("command: [a]\nparams: {a: \"b\\nc\"}").size(), 1U);
+}
+
 TEST(Command, RefusesATrainingBesideIt) {
   EXPECT_EQ(
       problems_of(

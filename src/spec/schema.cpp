@@ -41,18 +41,18 @@ Json string_schema(const std::string& pattern) {
 
 Json search_schema();
 
-Json scalar_schema() {
+Json scalar_schema(const std::string& pattern) {
   return {{"anyOf",
            {{{"type", "number"}},
             {{"type", "boolean"}},
-            {{"type", "string"}, {"anyOf", {{{"maxLength", 0}}, {{"pattern", text_pattern()}}}}}}}};
+            {{"type", "string"}, {"anyOf", {{{"maxLength", 0}}, {{"pattern", pattern}}}}}}}};
 }
 
 Json values_schema() {
   return {{"type", "object"},
           {"additionalProperties", false},
           {"minProperties", 1},
-          {"patternProperties", {{variable_name_pattern(), scalar_schema()}}}};
+          {"patternProperties", {{variable_name_pattern(), scalar_schema(text_pattern())}}}};
 }
 
 Json item_schema(const Option& option) {
@@ -60,7 +60,7 @@ Json item_schema(const Option& option) {
   switch (type.kind) {
     case Kind::text:
     case Kind::path: return string_schema(text_pattern());
-    case Kind::word: return scalar_schema();
+    case Kind::word: return scalar_schema(word_pattern());
     case Kind::values: return values_schema();
     case Kind::name:
       return {{"type", "string"}, {"allOf", {{{"pattern", text_pattern()}}, {{"pattern", name_pattern()}}}}};
@@ -130,7 +130,8 @@ Json parameter_schema(const Option& option) {
 Json command_parameter_schema() {
   const Json end = {{"type", "number"}};
   const Json condition = {{"type", "object"}, {"minProperties", 1}};
-  const Json choices = {{"type", "array"}, {"items", scalar_schema()}, {"minItems", 1}, {"uniqueItems", true}};
+  const Json choices = {
+      {"type", "array"}, {"items", scalar_schema(text_pattern())}, {"minItems", 1}, {"uniqueItems", true}};
   const auto form = [](Json properties, std::vector<std::string> required) {
     return Json{
         {"type", "object"}, {"additionalProperties", false}, {"properties", properties}, {"required", required}};

@@ -42,6 +42,14 @@ std::string text_pattern() {
          "]))+$";
 }
 
+std::string word_pattern() {
+  std::string pattern = text_pattern();
+  constexpr std::string_view kControl = "\\u0000-\\u001f";
+  for (size_t at = 0; (at = pattern.find(kControl, at)) != std::string::npos;)
+    pattern.replace(at, kControl.size(), "\\u0000-\\u0008\\u000b-\\u001f");
+  return pattern;
+}
+
 std::string name_pattern() {
   return "^(?=.{1,64}$)[A-Za-z0-9_]([A-Za-z0-9_. -]*[A-Za-z0-9_.-])?$|(^|[^$])(\\$\\$)*\\$\\{";
 }

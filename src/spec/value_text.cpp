@@ -23,7 +23,7 @@ std::string quoted_text(const std::string& text) {
   std::string escaped = "\"";
   for (const char letter : text) {
     if (letter == '"' || letter == '\\') escaped += '\\';
-    escaped += letter;
+    escaped += letter == '\n' ? "\\n" : letter == '\t' ? "\\t" : std::string(1, letter);
   }
   return escaped + '"';
 }

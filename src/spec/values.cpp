@@ -298,7 +298,10 @@ class Reader {
                  option_.unset.empty() ? "for example " + option_.leaf() + ": " + example(option_)
                                        : "to mean '" + option_.unset + "', leave the key out");
     }
-    const auto is_control = [](unsigned char letter) { return letter < 0x20 || letter == 0x7F; };
+    const bool lines = option_.type.kind == Kind::word;  // "a\tb\nc" is an argument like any other
+    const auto is_control = [lines](unsigned char letter) {
+      return (letter < 0x20 && !(lines && (letter == '\n' || letter == '\t'))) || letter == 0x7F;
+    };
     if (std::any_of(expanded.text.begin(), expanded.text.end(), is_control)) {
       return say(node, subject() + " holds a control character" + from, "delete line ends and the like");
     }

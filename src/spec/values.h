@@ -47,6 +47,7 @@ bool is_variable_name(std::string_view text);  // fit for an environment variabl
 
 // Patterns of the schema, twins of the checks.
 std::string text_pattern();
+std::string word_pattern();  // of a command: as text, and with line ends and tabs
 std::string name_pattern();
 std::string variable_name_pattern();
 

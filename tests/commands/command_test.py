@@ -246,6 +246,11 @@ class Tells(Commands):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn('x y-{b} 3 {"a": 1}\n', done.stdout)
 
+    def test_words_of_several_lines(self):
+        done = self.sinew("run", "--run-dir", self.run_directory, "--", "bash", "-c", "echo one\necho 'two\t$HOME'")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.file("output/stdout.log").read_text(), "one\ntwo\t$HOME\n")
+
     def test_metrics_in_a_file(self):
         done = self.run_script("""
 echo '{"step": 1, "loss": 1}'

@@ -139,7 +139,7 @@ class Kills(Commands):
         self.victim = self.script(VICTIM, "victim.sh")
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
             wrong = [what for found in pool.map(self.story, range(KILLS)) for what in found]
-        self.assertEqual(wrong, [])
+        self.assertEqual("\n".join(wrong), "")
 
 
 if __name__ == "__main__":
