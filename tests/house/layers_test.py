@@ -14,6 +14,7 @@ MAY_INCLUDE = {
     "report": ["base", "spec"],
     "http": ["base"],
     "link": ["base"],
+    "registry": ["base", "spec", "store", "checkpoint", "report"],
     "cluster": ["base", "spec", "http"],
     "group": ["base", "checkpoint", "link", "cluster"],
     "program": ["base"],
@@ -22,10 +23,10 @@ MAY_INCLUDE = {
     "model": ["base", "spec", "checkpoint", "report", "program", "data"],
     "train": ["base", "spec", "checkpoint", "report", "data", "model"],
     "distribute": ["base", "spec", "checkpoint", "link", "cluster", "group", "data", "model", "train"],
-    "cli": ["base", "spec", "http", "checkpoint", "report", "program", "cluster", "data", "tune"],
+    "cli": ["base", "spec", "store", "http", "checkpoint", "report", "registry", "program", "cluster", "data", "tune"],
     "worker": ["base", "spec", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "distribute"],
 }
-PLAIN = {"base", "spec", "store", "http", "link", "checkpoint", "report", "program", "cluster", "group", "data", "tune", "cli"}
+PLAIN = {"base", "spec", "store", "http", "link", "checkpoint", "report", "registry", "program", "cluster", "group", "data", "tune", "cli"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 
