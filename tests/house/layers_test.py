@@ -17,16 +17,17 @@ MAY_INCLUDE = {
     "registry": ["base", "spec", "store", "checkpoint", "report"],
     "cluster": ["base", "spec", "http"],
     "group": ["base", "checkpoint", "link", "cluster"],
+    "web": ["base", "http", "store", "registry"],
     "program": ["base"],
     "data": ["base", "spec"],
     "tune": ["base", "spec"],
     "model": ["base", "spec", "checkpoint", "report", "program", "data"],
     "train": ["base", "spec", "checkpoint", "report", "data", "model"],
     "distribute": ["base", "spec", "checkpoint", "link", "cluster", "group", "data", "model", "train"],
-    "cli": ["base", "spec", "store", "http", "checkpoint", "report", "registry", "program", "cluster", "data", "tune"],
+    "cli": ["base", "spec", "store", "http", "checkpoint", "report", "registry", "program", "cluster", "data", "tune", "web"],
     "worker": ["base", "spec", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "distribute"],
 }
-PLAIN = {"base", "spec", "store", "http", "link", "checkpoint", "report", "registry", "program", "cluster", "group", "data", "tune", "cli"}
+PLAIN = {"base", "spec", "store", "http", "link", "checkpoint", "report", "registry", "program", "cluster", "group", "data", "tune", "web", "cli"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 
