@@ -8,7 +8,6 @@ namespace sinew::web {
 
 Json run_summary(const store::Record& run);
 Json run_details(const store::Record& run);
-Json points_json(const std::vector<store::Point>& points);
 Json event_json(const store::Event& event);
 
 http::Response api_health(Desk&, const Call&);

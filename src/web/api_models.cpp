@@ -1,6 +1,7 @@
 // Models, versions, and moving aliases: what the registry decides, with its reason, over HTTP.
 #include <algorithm>
 
+#include "registry/registry.h"
 #include "web/api.h"
 #include "web/artifacts.h"
 #include "web/mlflow_registry.h"

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
+#include "registry/registry.h"
 #include "web/api.h"
 #include "web/artifacts.h"
 
@@ -32,6 +34,41 @@ std::vector<store::Record> listed_runs(Desk& desk, const Args& args, int64_t lim
   return found;
 }
 
+template <typename Number>
+void append_number(std::string& text, Number number) {
+  char digits[32];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, number);
+  text.append(digits, end);
+}
+
+// A hundred thousand of them are an everyday answer: they are written as they stand, not as a tree of values first.
+void append_points(std::string& text, const std::vector<store::Point>& points) {
+  text += '[';
+  for (const store::Point& point : points) {
+    text += &point == points.data() ? "[" : ",[";
+    append_number(text, point.step);
+    text += ',';
+    append_number(text, point.time_ms);
+    text += ',';
+    if (std::isfinite(point.value)) {
+      append_number(text, point.value);
+    } else {
+      text += dump(number_json(point.value));
+    }
+    text += ']';
+  }
+  text += ']';
+}
+
+// {..., "points": [...]}
+void append_series(std::string& text, const Json& head, const std::vector<store::Point>& points) {
+  text += dump(head);
+  text.back() = ',';
+  text += "\"points\":";
+  append_points(text, points);
+  text += '}';
+}
+
 store::Window window_of(const Args& args, int64_t most) {
   store::Window window;
   window.first_step = args.integer("first_step", window.first_step);
@@ -58,12 +95,6 @@ std::vector<store::Point> points_of(const Json& list, const std::string& key) {
 }
 
 }  // namespace
-
-Json points_json(const std::vector<store::Point>& points) {
-  Json list = Json::array();
-  for (const store::Point& point : points) list.push_back({point.step, point.time_ms, number_json(point.value)});
-  return list;
-}
 
 Json run_summary(const store::Record& run) {
   Json json{{"id", run.subject.id},     {"name", run.name},
@@ -140,7 +171,9 @@ http::Response api_run_metric(Desk& desk, const Call& call) {
   const store::Record run = desk.need(Kind::kRun, call.path.at("run"));
   const store::Series series[] = {{run.subject.id, call.path.at("key")}};
   const auto points = desk.store.history(series, window_of(args, 2000)).front();
-  return json_response({{"run", run.subject.id}, {"key", call.path.at("key")}, {"points", points_json(points)}});
+  http::Response response;
+  append_series(response.body, {{"run", run.subject.id}, {"key", call.path.at("key")}}, points);
+  return response;
 }
 
 http::Response api_add_points(Desk& desk, const Call& call) {
@@ -173,11 +206,16 @@ http::Response api_overlay(Desk& desk, const Call& call) {
   std::vector<store::Series> series;
   for (const std::string& run : runs) series.push_back({run, key});
   const auto all = desk.store.history(series, window_of(args, 500));
-  Json answer{{"key", key}, {"runs", Json::array()}};
+  http::Response response;
+  response.body = "{\"key\":" + dump(key) + ",\"runs\":[";
+  const size_t empty = response.body.size();
   for (size_t i = 0; i < runs.size(); ++i) {
-    if (!all[i].empty()) answer["runs"].push_back({{"run", runs[i]}, {"points", points_json(all[i])}});
+    if (all[i].empty()) continue;
+    if (response.body.size() > empty) response.body += ',';
+    append_series(response.body, {{"run", runs[i]}}, all[i]);
   }
-  return json_response(answer);
+  response.body += "]}";
+  return response;
 }
 
 namespace {

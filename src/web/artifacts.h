@@ -4,6 +4,7 @@
 // where somebody unpacks it.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ std::vector<Listed> list_below(Desk& desk, const store::Subject& subject, const 
 Json listed_json(const Listed& entry, const std::string& below);
 http::Response download(Desk& desk, const http::Request& request, const store::Subject& subject,
                         const std::string& path);
+// For a route that takes a file: what its body goes to as it comes (upload.h). The path is judged before the first
+// byte.
+std::shared_ptr<http::Sink> upload_sink(Desk& desk, const Call& call);
 // What was uploaded with this request, under that path; durable when it returns.
 store::Attachment keep_upload(Desk& desk, const http::Request& request, const store::Subject& subject,
                               const std::string& path);

@@ -162,5 +162,18 @@ TEST(Filter, AnyBytesAreAFilterOrARefusal) {
   }
 }
 
+TEST(Body, AnyBytesAreABodyOrARefusal) {
+  const std::string words[] = {"{",       "}",     "[",           "]",      ":",    ",",
+                               "\"a\"",   "\"b\"", "1",           "-1e400", "true", "null",
+                               "\"NaN\"", "\"1\"", "\"\\u0000\"", "\xff",   "0.5",  "99999999999999999999",
+                               "\"",      " "};
+  RandomStream random(random_key({33}));
+  for (int i = 0; i < 20'000; ++i) {
+    std::string text = random.below(4) == 0 ? "" : "{\"a\":";
+    for (uint64_t size = random.below(10); size > 0; --size) text += words[random.below(std::size(words))];
+    judge_body(random.below(2) == 0 ? text : text + "}");
+  }
+}
+
 }  // namespace
 }  // namespace sinew::web

@@ -24,6 +24,10 @@ Fact fact_of(const store::Record& model, const Column& column) {
   return column.key == "mlflow.prompt.is_prompt" ? Fact(std::string("false")) : Fact();
 }
 
+Json model_json(Desk& desk, const std::string& name) {
+  return registered_model_json(need_model(desk, name), versions_of(desk, name));
+}
+
 }  // namespace
 
 store::Record need_model(Desk& desk, const std::string& name) {
@@ -32,16 +36,19 @@ store::Record need_model(Desk& desk, const std::string& name) {
   return model;
 }
 
-std::vector<store::Record> versions_of(Desk& desk, const std::string& name) {
-  constexpr int64_t kMost = 1'000'000;
-  std::vector<store::Record> versions;
-  for (store::Record& version : desk.store.list({Kind::kVersion, {}, {}, false, false, 0, kMost})) {
-    if (version.subject.id == name) versions.push_back(std::move(version));
+std::map<std::string, std::vector<store::Record>> all_versions(Desk& desk) {
+  std::map<std::string, std::vector<store::Record>> versions;
+  for (store::Record& version : all_records(desk, Kind::kVersion)) {
+    if (!version.hidden) versions[version.subject.id].push_back(std::move(version));
   }
   return versions;
 }
 
-Json registered_model_json(Desk& desk, const store::Record& model) {
+std::vector<store::Record> versions_of(Desk& desk, const std::string& name) {
+  return all_versions(desk)[name];
+}
+
+Json registered_model_json(const store::Record& model, const std::vector<store::Record>& versions) {
   Json json{{"name", model.subject.id},
             {"creation_timestamp", model.begun_ms},
             {"last_updated_timestamp", model.begun_ms},
@@ -56,7 +63,7 @@ Json registered_model_json(Desk& desk, const store::Record& model) {
     }
   }
   std::set<std::string> stages;  // the newest of each
-  for (const store::Record& version : versions_of(desk, model.subject.id)) {
+  for (const store::Record& version : versions) {
     Json entry = version_json(version, model.aliases);
     if (stages.insert(entry["current_stage"]).second) json["latest_versions"].push_back(std::move(entry));
   }
@@ -80,18 +87,18 @@ Response registered_models_create(Desk& desk, const Call& call) {
     create.tags = labels_of(args, "tags");
     desk.write(std::move(create));
   }
-  return json_response({{"registered_model", registered_model_json(desk, need_model(desk, name))}});
+  return json_response({{"registered_model", model_json(desk, name)}});
 }
 
 Response registered_models_get(Desk& desk, const Call& call) {
-  return json_response({{"registered_model", registered_model_json(desk, need_model(desk, Args(call).text("name")))}});
+  return json_response({{"registered_model", model_json(desk, Args(call).text("name"))}});
 }
 
 Response registered_models_update(Desk& desk, const Call& call) {
   const Args args(call);
   const store::Record model = need_model(desk, args.text("name"));
   change_body(desk, model.subject, [&](Json& body) { body["description"] = args.text("description", ""); });
-  return json_response({{"registered_model", registered_model_json(desk, need_model(desk, model.subject.id))}});
+  return json_response({{"registered_model", model_json(desk, model.subject.id)}});
 }
 
 Response registered_models_rename(Desk& desk, const Call& call) {
@@ -131,8 +138,10 @@ Response registered_models_search(Desk& desk, const Call& call) {
                                     [&](size_t place, const Column& column) { return fact_of(found[place], column); });
   const Page page = page_of(args, found.size(), 100, 1000);
   Json answer{{"registered_models", Json::array()}};
+  auto versions = all_versions(desk);
   for (size_t i = page.first; i < page.last; ++i) {
-    answer["registered_models"].push_back(registered_model_json(desk, found[places[i]]));
+    answer["registered_models"].push_back(
+        registered_model_json(found[places[i]], versions[found[places[i]].subject.id]));
   }
   if (!page.next.empty()) answer["next_page_token"] = page.next;
   return json_response(answer);
@@ -142,7 +151,7 @@ Response registered_models_latest(Desk& desk, const Call& call) {
   const Args args(call);
   const std::vector<std::string> stages = args.texts("stages");
   Json answer{{"model_versions", Json::array()}};
-  const Json model = registered_model_json(desk, need_model(desk, args.text("name")));
+  const Json model = model_json(desk, args.text("name"));
   for (const Json& version : model["latest_versions"]) {
     const bool asked =
         stages.empty() || std::find(stages.begin(), stages.end(), version["current_stage"]) != stages.end();

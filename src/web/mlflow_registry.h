@@ -13,8 +13,10 @@ constexpr const char* kLoggedModelTag = "sinew.mlflow.logged_model";  // of what
 
 store::Record need_model(Desk& desk, const std::string& name);
 store::Record need_version(Desk& desk, const std::string& name, int64_t version);
-std::vector<store::Record> versions_of(Desk& desk, const std::string& name);  // newest first; without hidden ones
-Json registered_model_json(Desk& desk, const store::Record& model);
+// Newest first; without hidden ones. Of one model, or of all by their models' names.
+std::vector<store::Record> versions_of(Desk& desk, const std::string& name);
+std::map<std::string, std::vector<store::Record>> all_versions(Desk& desk);
+Json registered_model_json(const store::Record& model, const std::vector<store::Record>& versions);
 Json version_json(const store::Record& version, const std::vector<store::Alias>& aliases);
 // Where the files of a version are, as a place the client can download from.
 std::string download_place(Desk& desk, const std::string& source, int deepest = 8);

@@ -1,11 +1,11 @@
 // From a request to its answer: who asks, may they, how often, which route; and every failure as an answer.
 #include <cmath>
 
+#include "web/artifacts.h"
 #include "web/crew.h"
 #include "web/doors.h"
 #include "web/fields.h"
 #include "web/map.h"
-#include "web/upload.h"
 
 namespace sinew::web {
 namespace {

@@ -97,7 +97,7 @@ class Town {
     options.threads = 4;
     site = std::make_unique<Site>(options);
     http::ServerOptions http;
-    http.read_seconds = 3;
+    http.read_seconds = 5;
     server = std::make_unique<http::Server>(http, site->handler(), site->gate());
   }
   ~Town() { server.reset(); }

@@ -29,7 +29,6 @@ registry::Stored Upload::finish() {
   return stream_->finish();
 }
 
-// The path is judged before the first byte of the body is read.
 std::shared_ptr<http::Sink> upload_sink(Desk& desk, const Call& call) {
   const std::string path = call.path.contains("path") ? call.path.at("path") : "";
   judge_path(path, false);

@@ -1,7 +1,7 @@
 // A body that is kept as it comes, for a route that takes a file. Nothing of it is there before its handler says so.
 #pragma once
 
-#include <memory>
+#include <optional>
 
 #include "registry/registry.h"
 #include "web/desk.h"
@@ -23,7 +23,5 @@ class Upload final : public http::Sink {
   std::optional<registry::Artifacts::Hold> hold_;
   std::optional<registry::Artifacts::Hold::Stream> stream_;
 };
-
-std::shared_ptr<http::Sink> upload_sink(Desk& desk, const Call& call);
 
 }  // namespace sinew::web

@@ -14,8 +14,11 @@
 
 #include "base/clock.h"
 #include "http/http.h"
-#include "registry/registry.h"
 #include "store/store.h"
+
+namespace sinew::registry {
+class Artifacts;
+}
 
 namespace sinew::web {
 

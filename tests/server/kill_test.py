@@ -5,6 +5,7 @@ SINEW_LONG=1: a hundred kills instead of twenty. SINEW_SERVER_SEED repeats a sto
 import os
 import pathlib
 import random
+import subprocess
 import sys
 import tempfile
 import threading
@@ -209,6 +210,19 @@ class Places(unittest.TestCase):
                     one.close()
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
+    def test_a_token_as_a_password_and_one_that_is_taken_away(self):
+        import base64
+        with tempfile.TemporaryDirectory() as folder, Server(SINEW, pathlib.Path(folder) / "runs") as server:
+            pair = base64.b64encode(b"anybody:" + server.token.encode()).decode()
+            self.assertEqual(server.call("GET", "/api/v1/runs", token=None, headers={"Authorization": "Basic " + pair})[0], 200)
+            reader = server.add_token("reader", "read")
+            deadline = time.monotonic() + 20
+            while server.call("GET", "/api/v1/runs", token=reader)[0] != 200:
+                self.assertLess(time.monotonic(), deadline, "a new token lets nobody in")
+            subprocess.run([SINEW, "server", "token", "remove", "reader", "--root", str(server.root)], check=True)
+            while server.call("GET", "/api/v1/runs", token=reader)[0] != 401:
+                self.assertLess(time.monotonic(), deadline, "a token that was removed lets somebody in")
+
     def test_without_tokens_only_this_machine_is_served(self):
         with tempfile.TemporaryDirectory() as folder, Server(SINEW, pathlib.Path(folder) / "runs", token=False) as server:
             self.assertEqual(server.call("GET", "/api/v1/runs")[0], 200)
@@ -216,7 +230,6 @@ class Places(unittest.TestCase):
                 self.assertEqual(server.call("GET", "/api/v1/runs", headers=headers)[0], 403, headers)
 
     def test_an_unwritable_place_to_listen_or_a_wrong_option_is_said(self):
-        import subprocess
         for options, said in ((["--address", "0.0.0.0"], "TLS"), (["--address", "0.0.0.0", "--no-auth"], "no-auth"),
                               (["--port", "99999"], "port"), (["--what"], "no option"), (["what"], "takes no"),
                               (["token", "add", "x"], "--role"), (["token"], "token takes")):
