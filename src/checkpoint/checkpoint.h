@@ -57,6 +57,8 @@ struct SafetensorsIndex {
 // shapes, overflow, duplicate names, headers over 100 MB, non-UTF-8, unknown dtypes. docs/formats/checkpoint.md lists
 // where it is stricter than the stock library. Needs memory in proportion to the header, whatever stands in it.
 std::expected<SafetensorsIndex, std::string> parse_safetensors(std::span<const std::byte> file);
+// The same of a file of which only the header is read.
+std::expected<SafetensorsIndex, std::string> read_safetensors_index(Disk& disk, const std::string& path);
 
 // A whole file in memory, checked.
 struct TensorFile {

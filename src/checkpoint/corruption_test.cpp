@@ -3,7 +3,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checksums.h"
-#include "checkpoint/faulty_disk.h"
+#include "base/faulty_disk.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/names.h"
 #include "checkpoint/samples.h"

@@ -5,7 +5,7 @@
 
 #include "base/random.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/faulty_disk.h"
+#include "base/faulty_disk.h"
 #include "checkpoint/names.h"
 #include "checkpoint/publish.h"
 #include "checkpoint/samples.h"

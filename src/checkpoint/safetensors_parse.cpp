@@ -267,4 +267,15 @@ std::expected<SafetensorsIndex, std::string> parse_safetensors(std::span<const s
   return parse_header(file.subspan(8, *length), file.size() - 8 - *length);
 }
 
+std::expected<SafetensorsIndex, std::string> read_safetensors_index(Disk& disk, const std::string& path) {
+  const uint64_t bytes = disk.size(path);
+  std::array<std::byte, 8> first{};
+  if (disk.read_at(path, 0, first) < first.size()) return std::unexpected("file too short to have a header");
+  const auto length = header_length(first, bytes);
+  if (!length) return std::unexpected(length.error());
+  std::vector<std::byte> json(*length);
+  if (disk.read_at(path, 8, json) < json.size()) return std::unexpected("file ends within its header");
+  return parse_header(json, bytes - 8 - *length);
+}
+
 }  // namespace sinew::checkpoint

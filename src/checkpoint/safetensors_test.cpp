@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/faulty_disk.h"
+#include "base/faulty_disk.h"
 #include "checkpoint/samples.h"
 
 namespace sinew::checkpoint {

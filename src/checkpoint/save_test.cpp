@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/faulty_disk.h"
+#include "base/faulty_disk.h"
 #include "checkpoint/names.h"
 #include "checkpoint/samples.h"
 

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/faulty_disk.h"
+#include "base/faulty_disk.h"
 #include "checkpoint/names.h"
 #include "checkpoint/samples.h"
 

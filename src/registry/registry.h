@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/error.h"
+#include "spec/spec.h"
 #include "store/store.h"
 
 namespace sinew::registry {
@@ -35,11 +36,11 @@ void make_place(const std::string& root);
 // ---- index ---------------------------------------------------------------------------------------------------------
 
 // In the store a run of a directory has
-//   subject  kRun, run_id_of(its path below the root, resolved.yaml): 32 hex digits. A directory that is renamed, or
-//            replaced by another run, is another run; the old one is hidden
-//   parent   its experiment, of kind kExperiment, whose id and name are the job's name
+//   subject  kRun, run_id_of(its path below the root, resolved.yaml): 32 hex digits, by what the job says. A directory
+//            that is renamed, or replaced by another run, is another run; the old one is hidden
+//   parent   its experiment: the one of the job's name; made, with the name as its id, if there is none
 //   name     the directory's name, <utc>-<id>;  state, attempt, begun, ended: as its files and its lock tell
-//   params   resolved.yaml as dotted keys (values over 500 characters cut);  tags  kTag... below
+//   params   resolved.yaml as dotted keys (values cut at 6000 bytes);  tags  kTag... below
 //   points   metrics.jsonl, a series a metric
 //   body     JSON: {"directory", "environment": {}, "report": {}, "checkpoints": ["step-..."], "data": {},
 //            "model": {"model.safetensors": bytes}, "problems": [""]}
@@ -79,9 +80,9 @@ class Index {
   std::unique_ptr<State> state_;
 };
 
-// The run meant by an id of the store, by a directory, by `last`, or by the end of a directory's name; throws Error
-// when there is none or more than one.
-store::Record find_run(store::Store& store, const std::string& name);
+// The run meant by an id of the store, by a directory (as it is, or below the root), by `last`, or by the end of its
+// name; throws Error when there is none or more than one.
+store::Record find_run(store::Store& store, const std::string& name, const std::string& root = "runs");
 // Where that run's directory is; empty: it came from elsewhere (MLflow).
 std::string directory_of(const store::Record& run, const std::string& root);
 
@@ -154,7 +155,8 @@ class Artifacts {
     std::vector<std::string> problems;  // what is referred to and not there or not readable, one a sentence
   };
   // Removes what nothing refers to: not `referenced`, which is asked again after each piece of work, no hold, no
-  // content made of pieces. Safe beside puts and other collections; killed anywhere it leaves everything referenced.
+  // content made of pieces. Safe beside puts; killed anywhere it leaves everything referenced. One at a time:
+  // collect_garbage sees to that.
   Collected collect(const std::function<std::set<std::string>()>& referenced, bool only_say = false);
 
  private:
@@ -162,24 +164,27 @@ class Artifacts {
   std::shared_ptr<State> state_;
 };
 
-// collect with what the store refers to, and forgets in the store what is gone.
+// collect with what the store refers to, under a lease, and forgets in the store what is gone. Throws Error while
+// another process collects.
 Artifacts::Collected collect_garbage(store::Store& store, Artifacts& artifacts, bool only_say = false);
 
 // ---- data sets -----------------------------------------------------------------------------------------------------
 
 struct DataFile {
-  std::string path;  // as the job names it; of a folder: of each file below it
-  uint64_t bytes = 0;
+  std::string name;  // within the part, wherever it lies: "images", "path", of a folder "path/cats/17.jpg"
+  std::string path;  // as the job leads to it
+  int64_t bytes = 0;
   std::string digest;  // SHA-256
   bool operator==(const DataFile&) const = default;
 };
 struct DataPart {
-  std::string digest;  // of its files' names and digests, and of how it was cut from another part
-  std::string cut;     // "0.1 of train, seed 7"; empty: it has files of its own
-  std::vector<DataFile> files;
+  std::string digest;  // of its files' names and digests, not of where they lie; or of how it is cut from train
+  std::string cut;     // "0.1 of train, seed 7", "as train has it"; empty: it has files of its own
+  int64_t count = 0, bytes = 0;
+  std::vector<DataFile> files;  // sorted by name; of a manifest read back not those of huge parts
   bool operator==(const DataPart&) const = default;
 };
-// What data a job reads: `data.json`. Parts: train, val, test.
+// What data a job reads: `data.json` of a run directory. Parts: train, val, test.
 struct DataManifest {
   std::string digest;  // of the parts' digests
   std::map<std::string, DataPart> parts;
@@ -193,17 +198,22 @@ std::expected<DataManifest, std::string> parse_manifest(std::string_view json);
 struct ManifestOptions {
   std::string cache = {};
   Clock* clock = &system_clock();
+  // Told how many bytes are going to be read, before they are.
+  std::function<void(int64_t bytes)> before_reading = nullptr;
 };
-// `parts`: name of the part and what it reads, files or folders.
-DataManifest make_manifest(const std::map<std::string, std::vector<std::string>>& parts,
-                           const std::map<std::string, std::string>& cuts = {}, const ManifestOptions& options = {});
-// Of a job in YAML (resolved or not). Throws Error naming what can not be read.
-DataManifest manifest_of_job(std::string_view yaml, const std::string& file_name, const ManifestOptions& options = {});
-DataManifest manifest_of_directory(const std::string& directory, const ManifestOptions& options = {});
+struct PartSource {
+  std::map<std::string, std::string> paths;  // "path", "images", "labels" to a file or folder; empty: cut from train
+  std::string cut = {};
+};
+// Throws Error naming what can not be read. Folders are read with all below them, names with a dot apart.
+DataManifest make_manifest(const std::map<std::string, PartSource>& parts, const ManifestOptions& options = {});
+DataManifest manifest_of_job(const spec::Job& job, const ManifestOptions& options = {});
+// Of a folder or file that is no job's: one part, "train".
+DataManifest manifest_of_path(const std::string& path, const ManifestOptions& options = {});
 
 struct DataChange {
   enum class What { added, removed, changed, renamed } what = What::changed;
-  std::string part, path, from;  // from: of a renamed one
+  std::string part, name, from;  // from: of a renamed one; an empty name: the part as a whole
 };
 std::vector<DataChange> compare(const DataManifest& before, const DataManifest& after);
 std::string to_string(const DataChange& change);  // a sentence
@@ -222,11 +232,12 @@ struct VersionFacts {
   std::string model;
   int64_t version = 0;
   std::string run, status;                    // the run's id; how it ended: "done"
-  std::map<std::string, double> metrics;      // last of each, and best of the monitored one as "best/<name>"
-  std::string data_digest, test_digest;       // manifests; empty: not recorded
+  std::map<std::string, double> metrics;      // the last value of each
+  std::string monitor;                        // what its best was judged by: "val/accuracy"
+  std::map<std::string, std::string> data;    // digests of the parts: "train", "val", "test"; as far as recorded
   std::string digest, code, environment;      // of the final state; "sinew 0.1.0"; "libtorch 2.13.0, AVX512, <cpu>"
   std::map<std::string, std::string> checks;  // name -> "passed", or what is wrong
-  int64_t bytes = 0;
+  int64_t bytes = 0;                          // of its files together
 };
 std::string facts_json(const VersionFacts& facts);
 std::expected<VersionFacts, std::string> parse_facts(std::string_view json);
@@ -235,18 +246,18 @@ VersionFacts facts_of(store::Store& store, const store::Record& version);
 
 struct RegisterOptions {
   std::string model;                               // empty: the job's name
-  std::string alias = kCandidate;                 // is set to the new version; empty: none
+  std::string alias = kCandidate;                  // is set to the new version; empty: none
   std::map<std::string, std::string> checks = {};  // besides the ones made here
 };
-// Freezes the run's model/ and records into the artifacts and makes the next version; the same run's same bytes make
-// the same version again. Checks made here: the run is done; every weight is finite; the files are what report.json
-// and the checkpoint say. Throws Error when the run has no model/.
-VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store::Record& run,
-                          const std::string& directory, const RegisterOptions& options);
+// Freezes the run's model/ and records into the artifacts and makes the next version, all of it or nothing; the same
+// run's same bytes are the same version again. Checks made here: `done` (the run ended so), and of model.safetensors
+// `whole` and `finite` (every weight). Throws Error when the run has no model/.
+VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store::Record& run, const std::string& root,
+                          const RegisterOptions& options);
 
 // What a version must be to become champion.
 struct Gates {
-  std::string metric = "auto";  // auto: the objective's, else test/accuracy, test/loss, ... whatever both have
+  std::string metric = "auto";  // auto: what the candidate was judged by, on test if it was tested, else on val
   double margin = 0;            // better by at least so much; below 0: may be worse by so much
   bool need_checks = true, need_same_data = true;
 };
@@ -263,8 +274,9 @@ struct Promotion {
   int64_t from = 0, to = 0;  // of the alias; 0: it stood nowhere
   bool done = false;         // false: refused by the gates, or by somebody who was faster (decision.why says)
 };
-// Moves `alias` to the version if the gates allow it (or `force`, which is written into the event's reason), in one
-// write that is refused if anything about the model changed meanwhile; then it is decided again.
+// Moves `alias` to the version if the gates allow it, or `force`; the sentence that decided is kept as the version's
+// tag "sinew.decision.<alias>". One write, which is refused if anything about the model changed meanwhile; then it is
+// decided again.
 Promotion promote(store::Store& store, const std::string& model, int64_t version, const Gates& gates,
                   const std::string& alias = kChampion, bool force = false);
 // Back to where the alias stood before its last move.

@@ -14,9 +14,7 @@ namespace sinew::report {
 void append_metrics_line(std::string& out, int64_t step, int64_t samples, double wall_seconds, const Metrics& values);
 void append_ledger_line(std::string& out, int64_t step, Digest digest);
 
-// nullopt: not such a line; `why` then says what is wrong with it.
-std::optional<MetricRecord> parse_metrics_line(std::string_view line, std::string* why = nullptr);
-// The same by a general JSON parser: slower, and the judge of what the fast one does not take.
+// parse_metrics_line by a general JSON parser: slower, and the judge of what the fast one does not take.
 std::optional<MetricRecord> parse_metrics_line_slowly(std::string_view line, std::string* why = nullptr);
 
 std::optional<int64_t> step_of_line(std::string_view line);  // of either file

@@ -96,6 +96,12 @@ struct MetricRecord {
 // A torn last line is not an error; any other broken line is reported with its number in `broken` (the first hundred).
 // A file that is not there has no records; one that can not be read throws DiskError.
 std::vector<MetricRecord> read_metrics(const std::string& path, std::vector<std::string>* broken = nullptr);
+// One line of metrics.jsonl. nullopt: it is none; `why` then says what is wrong with it.
+std::optional<MetricRecord> parse_metrics_line(std::string_view line, std::string* why = nullptr);
+
+// resolved.yaml as a flat list: dotted keys and the values as written. Throws Error naming the place when the text is
+// not a YAML mapping, or too large to be a job.
+std::map<std::string, std::string> flat_options(const std::string& yaml);
 
 struct BestMetric {
   std::string metric;
@@ -143,7 +149,8 @@ struct RunSummary {
   std::vector<std::string> problems;
 };
 std::optional<RunSummary> read_run(const std::string& directory);  // nullopt: not a run (no resolved.yaml)
-std::vector<RunSummary> find_runs(const std::string& root);        // newest first; every directory with resolved.yaml
+// Newest first; every directory with resolved.yaml, those below a name that begins with a dot apart.
+std::vector<RunSummary> find_runs(const std::string& root);
 // The run meant by a path, `last`, or the end of an id; throws Error when there is none or more than one.
 RunSummary pick_run(const std::string& root, const std::string& name);
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "report/metric_lines.h"
-#include "report/run_options.h"
+#include "report/report.h"
 #include "report/words.h"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "report/run_options.h"
+#include "report/report.h"
 
 #include <yaml-cpp/yaml.h>
 

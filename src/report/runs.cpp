@@ -15,7 +15,6 @@
 #include "report/lines.h"
 #include "report/metric_lines.h"
 #include "report/report.h"
-#include "report/run_options.h"
 
 namespace sinew::report {
 namespace {
@@ -193,6 +192,7 @@ void collect(const fs::path& directory, int depth, std::vector<RunSummary>& runs
   for (fs::directory_iterator it(directory, code), end; !code && it != end; it.increment(code)) {
     std::error_code ignored;
     if (it->is_symlink(ignored) || !it->is_directory(ignored)) continue;  // `latest` is no run of its own
+    if (it->path().filename().string().starts_with('.')) continue;        // what is known of runs, not runs
     collect(it->path(), depth - 1, runs);
   }
 }

@@ -9,7 +9,6 @@
 #include "base/random.h"
 #include "report/json_text.h"
 #include "report/report.h"
-#include "report/run_options.h"
 #include "report/testing.h"
 #include "report/words.h"
 

@@ -165,6 +165,8 @@ TEST_P(Records, ContentsAreKeptWhileAnythingRefersToThem) {
   ASSERT_EQ(loose.size(), 1U);
   EXPECT_EQ(loose[0].digest, "d1");
   EXPECT_EQ(loose[0].bytes, 100);
+  ASSERT_EQ(store->contents().size(), 1U);
+  EXPECT_EQ(store->contents()[0].digest, "d2");
   done(*store, Forget{"d1"});
   EXPECT_TRUE(done(*store, Forget{"d1"}).repeated);
   EXPECT_TRUE(done(*store, Detach{run, "copy"}).repeated);

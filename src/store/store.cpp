@@ -211,8 +211,12 @@ std::vector<std::vector<Point>> Store::history(std::span<const Series> series, c
 std::vector<Attachment> Store::attachments(const Subject& subject) {
   return state_->read([&](Database& database) { return read_attachments(database, subject); });
 }
+std::vector<Content> Store::contents() {
+  return state_->read([&](Database& database) { return read_contents(database, false); });
+}
+
 std::vector<Content> Store::loose_contents() {
-  return state_->read([&](Database& database) { return read_loose_contents(database); });
+  return state_->read([&](Database& database) { return read_contents(database, true); });
 }
 std::vector<Link> Store::links(const Subject& subject) {
   return state_->read([&](Database& database) { return read_links(database, subject); });

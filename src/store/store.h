@@ -315,7 +315,8 @@ class Store {
   // Aggregation", VLDB 2014). A series that is not there is empty.
   std::vector<std::vector<Point>> history(std::span<const Series> series, const Window& window = {});
   std::vector<Attachment> attachments(const Subject& subject);
-  std::vector<Content> loose_contents();            // nothing refers to them
+  std::vector<Content> contents();                  // something refers to them
+  std::vector<Content> loose_contents();            // nothing does
   std::vector<Link> links(const Subject& subject);  // from it and to it
   std::string note(const std::string& name);        // empty: none
   std::vector<Event> events(const EventQuery& query);

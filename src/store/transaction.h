@@ -89,7 +89,7 @@ std::vector<Alias> read_aliases(Database& database, const std::string& model);
 std::vector<std::vector<Point>> read_history(Database& database, std::span<const Series> series, const Window& window);
 std::vector<TailPoint> read_tail(Database& database);
 std::vector<Attachment> read_attachments(Database& database, const Subject& subject);
-std::vector<Content> read_loose_contents(Database& database);
+std::vector<Content> read_contents(Database& database, bool loose);
 std::vector<Link> read_links(Database& database, const Subject& subject);
 std::string read_note(Database& database, const std::string& name);
 std::vector<Event> read_events(Database& database, const EventQuery& query);

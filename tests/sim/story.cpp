@@ -34,7 +34,7 @@ Story::Story(uint64_t seed)
   scene_.disk.before_write = [this] { scene_.at_the_disk.back()->waits_for_the_disk(); };
   scene_.disk.before_rename = [this](const std::string& path) {
     const Worker& worker = *scene_.at_the_disk.back();
-    if (!worker.process.alive()) throw checkpoint::WorldStopped();
+    if (!worker.process.alive()) throw WorldStopped();
     scene_.judge.effect(worker.pid, worker.leads(), worker.confirmed(), path);
   };
 }

@@ -11,7 +11,7 @@
 
 #include "base/exit_code.h"
 #include "base/process.h"
-#include "checkpoint/faulty_disk.h"
+#include "base/faulty_disk.h"
 #include "cluster/conversation.h"
 #include "group/group.h"
 #include "group/place.h"
@@ -32,7 +32,7 @@ struct Scene {
   World world;
   Network network;
   Post post;
-  checkpoint::FaultyDisk disk;
+  FaultyDisk disk;
   const group::simulation::Job job;
   Judge judge;
   int64_t save_every = 5;

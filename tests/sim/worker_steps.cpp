@@ -201,7 +201,7 @@ void Worker::write() {
 void Worker::waits_for_the_disk() {
   constexpr double kStall = 0.02;
   const bool stalls = scene_.world.chance(kStall);
-  if (!process.wait(scene_.world.random.uniform(0, stalls ? 1.5 : 0.01))) throw checkpoint::WorldStopped();
+  if (!process.wait(scene_.world.random.uniform(0, stalls ? 1.5 : 0.01))) throw WorldStopped();
 }
 
 checkpoint::OwnedSnapshot Worker::snapshot() const {

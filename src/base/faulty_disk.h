@@ -21,7 +21,7 @@
 #include "base/disk.h"
 #include "base/random.h"
 
-namespace sinew::checkpoint {
+namespace sinew {
 
 // The process stops here. Not an Error: nobody may survive it by catching what can go wrong.
 struct WorldStopped : std::exception {
@@ -130,8 +130,9 @@ class FaultyDisk final : public Disk {
         if (old->directory && !node->directory) fail(to, EISDIR);
         if (old->directory && !old->entries.empty()) fail(to, ENOTEMPTY);
       }
-      if (from_parent != to_parent) fail(to, EXDEV);  // the room has no need of it, so the model does not have it
-      from_parent->change({{from_name, nullptr}, {to_name, node}});
+      if (from_parent == to_parent) return from_parent->change({{from_name, nullptr}, {to_name, node}});
+      from_parent->change({{from_name, nullptr}});  // each by itself: worse than what file systems do to us
+      to_parent->change({{to_name, node}});
     });
   }
   void symlink(const std::string& target, const std::string& path) override {
@@ -362,4 +363,4 @@ class FaultyDisk final : public Disk {
   bool stopped_ = false;
 };
 
-}  // namespace sinew::checkpoint
+}  // namespace sinew

@@ -1,0 +1,35 @@
+#include "base/sha256.h"
+
+#include <gtest/gtest.h>
+
+namespace sinew {
+namespace {
+
+// FIPS 180-4's examples; the million was checked with sha256sum.
+TEST(Sha256, GivesTheStandardsOwnExamples) {
+  EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256_hex(std::string(1'000'000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST(Sha256, PiecesGiveWhatTheWholeGives) {
+  const std::string text = "The same bytes, cut anywhere, have the same digest.";
+  for (size_t cut = 0; cut <= text.size(); ++cut) {
+    Sha256 hash;
+    hash.update(std::string_view(text).substr(0, cut));
+    hash.update(std::string_view(text).substr(cut));
+    EXPECT_EQ(hash.hex(), sha256_hex(text)) << cut;
+  }
+}
+
+TEST(Sha256, KnowsItsOwnTexts) {
+  EXPECT_TRUE(is_sha256(sha256_hex("x")));
+  EXPECT_FALSE(is_sha256(""));
+  EXPECT_FALSE(is_sha256(std::string(64, 'A')));
+  EXPECT_FALSE(is_sha256(std::string(63, 'a')));
+  EXPECT_FALSE(is_sha256("../../" + std::string(58, 'a')));
+}
+
+}  // namespace
+}  // namespace sinew

@@ -1,0 +1,179 @@
+#include <gtest/gtest.h>
+
+#include "base/faulty_disk.h"
+#include "base/sha256.h"
+#include "checkpoint/checkpoint.h"
+#include "registry/contents.h"
+#include "registry/testing.h"
+
+namespace sinew::registry {
+namespace {
+
+using checkpoint::TensorBytes;
+
+struct Tensors {
+  std::map<std::string, std::string> data;  // name -> bytes of float32
+  std::string file(const std::string& step) const {
+    std::vector<TensorBytes> tensors;
+    for (const auto& [name, bytes] : data) {
+      tensors.push_back({name,
+                         DType::f32,
+                         {static_cast<int64_t>(bytes.size() / 4)},
+                         std::as_bytes(std::span(bytes.data(), bytes.size()))});
+    }
+    const auto header = checkpoint::safetensors_header(tensors, {{"sinew_step", step}});
+    std::string text(reinterpret_cast<const char*>(header.data()), header.size());
+    for (const auto& [name, bytes] : data) text += bytes;  // one dtype: by name
+    return text;
+  }
+};
+
+std::string text_of(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+uint64_t bytes_below(const std::string& path) {
+  uint64_t bytes = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  return bytes;
+}
+
+TEST(Artifacts, ReadsBackWhatWasPutUnderItsSha256) {
+  Folder folder;
+  Artifacts artifacts(folder / "a");
+  RandomStream random(RandomKey{1});
+  auto hold = artifacts.hold();
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{4096}, size_t{1} << 20, (size_t{2} << 20) + 7}) {
+    const std::string bytes = random_bytes(random, size);
+    const Stored stored = hold.put(bytes);
+    EXPECT_EQ(stored, (Stored{sha256_hex(bytes), static_cast<int64_t>(size)}));
+    EXPECT_EQ(text_of(artifacts.read(stored.digest)), bytes);
+    EXPECT_EQ(artifacts.size(stored.digest), size);
+    EXPECT_TRUE(artifacts.verify(stored.digest));
+  }
+  EXPECT_EQ(artifacts.list().size(), 5u);
+}
+
+TEST(Artifacts, KeepsTheSameBytesOnce) {
+  Folder folder;
+  Artifacts artifacts(folder / "a");
+  const std::string bytes(100'000, 'x');
+  write_file(folder / "f", bytes);
+  auto hold = artifacts.hold();
+  const Stored first = hold.put(bytes);
+  const uint64_t before = bytes_below(folder / "a");
+  EXPECT_EQ(hold.put_file(folder / "f"), first);
+  EXPECT_LT(bytes_below(folder / "a"), before + 1000);  // the hold's own lines
+  EXPECT_EQ(artifacts.list().size(), 1u);
+}
+
+TEST(Artifacts, VersionsShareTheTensorsThatAreFrozenAndReadBackToTheBit) {
+  Folder folder;
+  Artifacts artifacts(folder / "a");
+  RandomStream random(RandomKey{2});
+  Tensors tensors;
+  for (int i = 0; i < 8; ++i) {
+    tensors.data["layer" + std::to_string(i) + ".weight"] = random_bytes(random, 64 << 10);
+    tensors.data["layer" + std::to_string(i) + ".bias"] = random_bytes(random, 256);
+  }
+  std::vector<std::string> versions;
+  auto hold = artifacts.hold();
+  for (int version = 0; version < 10; ++version) {
+    tensors.data["layer7.weight"] = random_bytes(random, 64 << 10);
+    versions.push_back(tensors.file(std::to_string(version)));
+    hold.put(versions.back());
+  }
+  for (const std::string& version : versions) {
+    EXPECT_EQ(text_of(artifacts.read(sha256_hex(version))), version);
+    std::vector<std::byte> piece(70'000);
+    for (const uint64_t at : {uint64_t{0}, uint64_t{3}, uint64_t{66'000}, version.size() - 10, version.size() + 10}) {
+      const size_t got = artifacts.read_at(sha256_hex(version), at, piece);
+      EXPECT_EQ(std::string(reinterpret_cast<const char*>(piece.data()), got),
+                at > version.size() ? "" : version.substr(at, piece.size()));
+    }
+  }
+  // Ten versions take what one takes, and ten changed layers: less than a fifth of ten whole ones.
+  EXPECT_LT(bytes_below(folder / "a"), versions[0].size() * 2 + (10 * (64 << 10)));
+}
+
+TEST(Artifacts, WhatOnlyLooksLikeSafetensorsIsKeptAsItIs) {
+  Folder folder;
+  Artifacts artifacts(folder / "a");
+  RandomStream random(RandomKey{3});
+  Tensors tensors;
+  tensors.data["a"] = random_bytes(random, 40'000);
+  tensors.data["b"] = random_bytes(random, 40'000);
+  const std::string good = tensors.file("1");
+  auto hold = artifacts.hold();
+  for (int i = 0; i < 200; ++i) {
+    std::string bytes = good.substr(0, random.below(2) == 0 ? good.size() : random.below(good.size()));
+    for (uint64_t flips = random.below(4); flips > 0 && !bytes.empty(); --flips)
+      bytes[random.below(std::min<size_t>(bytes.size(), 200))] ^= static_cast<char>(1 << random.below(8));
+    const Stored stored = hold.put(bytes);
+    ASSERT_EQ(text_of(artifacts.read(stored.digest)), bytes) << i;
+  }
+}
+
+TEST(Artifacts, ADamagedContentIsSaidAndNeverReadAsGood) {
+  Folder folder;
+  Artifacts artifacts(folder / "a");
+  auto hold = artifacts.hold();
+  const Stored stored = hold.put("precious");
+  const std::string path = folder / "a" + "/" + stored.digest.substr(0, 2) + "/" + stored.digest;
+  write_file(path, "preciouz");
+  EXPECT_THROW(artifacts.read(stored.digest), Error);
+  EXPECT_THROW(artifacts.copy_to(stored.digest, folder / "out"), Error);
+  EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+  ASSERT_FALSE(artifacts.verify(stored.digest));
+  EXPECT_NE(artifacts.verify(stored.digest).error().find("is damaged"), std::string::npos);
+  write_file(path, "preci");  // cut off: it is seen without reading, and put again
+  hold.put("precious");
+  EXPECT_TRUE(artifacts.verify(stored.digest));
+}
+
+TEST(Artifacts, WhatIsNoDigestIsNoPath) {
+  Folder folder;
+  Artifacts artifacts(folder / "a");
+  write_file(folder / "secret", "secret");
+  for (const std::string& name : std::vector<std::string>{"../secret", "", "/etc/passwd", "..", std::string(64, '.')}) {
+    EXPECT_FALSE(artifacts.has(name)) << name;
+    EXPECT_THROW(artifacts.size(name), Error) << name;
+    EXPECT_THROW(artifacts.read(name), Error) << name;
+    EXPECT_FALSE(artifacts.hold().keep(name)) << name;
+  }
+}
+
+TEST(Artifacts, AStreamThatIsDroppedPutsNothing) {
+  Folder folder;
+  Artifacts artifacts(folder / "a");
+  {
+    auto hold = artifacts.hold();
+    auto stream = hold.stream();
+    stream.write(std::as_bytes(std::span("half", 4)));
+  }
+  EXPECT_TRUE(artifacts.list().empty());
+  EXPECT_EQ(bytes_below(folder / "a"), 0u);
+}
+
+TEST(Recipe, ReadsBackAndRefusesWhatIsNone) {
+  const Recipe recipe{30, {{sha256_hex("a"), 10}, {sha256_hex("b"), 20}}};
+  const std::string text = to_text(recipe);
+  ASSERT_TRUE(parse_recipe(text));
+  EXPECT_EQ(*parse_recipe(text), recipe);
+  RandomStream random(RandomKey{4});
+  for (int i = 0; i < 3000; ++i) {
+    std::string broken = text;
+    broken[random.below(broken.size())] = static_cast<char>(random.bits32());
+    const auto parsed = parse_recipe(broken);
+    if (!parsed) continue;
+    int64_t sum = 0;
+    for (const Stored& part : parsed->parts) sum += part.bytes;
+    EXPECT_EQ(sum, parsed->bytes) << broken;
+  }
+  EXPECT_FALSE(parse_recipe(text.substr(0, text.size() / 2)));
+  EXPECT_FALSE(parse_recipe(std::string(100'000, '[')));
+}
+
+}  // namespace
+}  // namespace sinew::registry

@@ -1,0 +1,262 @@
+// Puts, attachments and collections in random order, cut anywhere by deaths of the process and of the machine.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "base/faulty_disk.h"
+#include "base/sha256.h"
+#include "checkpoint/checkpoint.h"
+#include "registry/contents.h"
+#include "registry/testing.h"
+
+namespace sinew::registry {
+namespace {
+
+// A disk on which, between any two calls of one actor, another one may act.
+class CrowdedDisk final : public Disk {
+ public:
+  explicit CrowdedDisk(Disk& disk) : disk_(disk) {}
+  std::function<void()> between;
+
+  std::unique_ptr<File> create(const std::string& path) override { return gap(), disk_.create(path); }
+  std::unique_ptr<File> append(const std::string& path) override { return gap(), disk_.append(path); }
+  std::vector<std::byte> read(const std::string& path) override { return gap(), disk_.read(path); }
+  size_t read_at(const std::string& path, uint64_t offset, std::span<std::byte> out) override {
+    return gap(), disk_.read_at(path, offset, out);
+  }
+  std::vector<Entry> list(const std::string& directory) override { return gap(), disk_.list(directory); }
+  bool exists(const std::string& path) override { return gap(), disk_.exists(path); }
+  uint64_t size(const std::string& path) override { return gap(), disk_.size(path); }
+  void make_directories(const std::string& path) override { gap(), disk_.make_directories(path); }
+  void rename(const std::string& from, const std::string& to) override { gap(), disk_.rename(from, to); }
+  void symlink(const std::string& target, const std::string& path) override { disk_.symlink(target, path); }
+  void remove_file(const std::string& path) override { gap(), disk_.remove_file(path); }
+  void remove_all(const std::string& path) override { gap(), disk_.remove_all(path); }
+  void sync_directory(const std::string& path) override { gap(), disk_.sync_directory(path); }
+  void drop_cache(const std::string& path) override { disk_.drop_cache(path); }
+
+ private:
+  void gap() {
+    if (between) between();
+  }
+  Disk& disk_;
+};
+
+// A small world of contents: few, so that the same ones are put, dropped and collected over and over.
+std::vector<std::string> some_contents(RandomStream& random) {
+  std::vector<std::string> contents = {"one", "two", "three"};
+  const std::string frozen = random_bytes(random, 20'000), other = random_bytes(random, 20'000);
+  for (const std::string* last : {&frozen, &other}) {
+    for (const std::string step : {"1", "2"}) {
+      std::vector<checkpoint::TensorBytes> tensors;
+      tensors.push_back({"a", DType::u8, {20'000}, std::as_bytes(std::span(frozen.data(), frozen.size()))});
+      tensors.push_back({"b", DType::u8, {20'000}, std::as_bytes(std::span(last->data(), last->size()))});
+      const auto header = checkpoint::safetensors_header(tensors, {{"step", step}});
+      contents.push_back(std::string(reinterpret_cast<const char*>(header.data()), header.size()) + frozen + *last);
+    }
+  }
+  return contents;
+}
+
+class World {
+ public:
+  World(uint64_t seed) : random_(RandomKey{seed}), contents_(some_contents(random_)) {}
+
+  // One life of the process: some actions, each of which may be interrupted by others; ends by itself or by a kill.
+  void live(bool to_be_killed) {
+    CrowdedDisk crowded(disk_);
+    Artifacts artifacts("/a", crowded, clock_);
+    crowded.between = [&] {
+      if (depth_ < 3 && random_.below(40) == 0) act(artifacts);
+    };
+    if (to_be_killed) {
+      disk_.stop_world_at(static_cast<int64_t>(random_.below(400)),
+                          random_.below(2) == 0 ? FaultyDisk::When::before : FaultyDisk::When::after);
+    }
+    try {
+      for (uint64_t actions = 1 + random_.below(12); actions > 0; --actions) act(artifacts);
+    } catch (const WorldStopped&) {
+    }
+    depth_ = 0;
+    collecting_ = false;
+    crowded.between = nullptr;
+  }
+  void die() {
+    if (random_.below(2) == 0) {
+      disk_.crash(RandomKey{random_.bits64()}, random_.below(4) == 0);
+    } else {
+      disk_.restart();
+    }
+    if (random_.below(3) == 0) clock_.seconds += kHoldSeconds + 1;  // what the dead held is old
+  }
+
+  void check() {
+    Artifacts artifacts("/a", disk_, clock_);
+    for (const std::string& digest : attached_) {
+      const auto well = artifacts.verify(digest);
+      ASSERT_TRUE(well) << well.error();
+    }
+  }
+  // Nobody is left: all that is not attached goes, and nothing else.
+  void check_nothing_is_left_over() {
+    clock_.seconds += 2 * kHoldSeconds;
+    Artifacts artifacts("/a", disk_, clock_);
+    const auto collected = artifacts.collect([&] { return attached_; });
+    EXPECT_TRUE(collected.problems.empty()) << collected.problems[0];
+    check();
+    std::set<std::string> wanted = attached_;
+    Contents contents("/a", disk_, clock_);
+    for (const std::string& digest : attached_) {
+      if (const auto found = contents.get(digest); found.recipe)
+        for (const Stored& part : contents.recipe(found.path).parts) wanted.insert(part.digest);
+    }
+    for (const Contents::Entry& entry : contents.list()) {
+      EXPECT_TRUE(wanted.contains(entry.name.digest)) << entry.path;
+      EXPECT_FALSE(entry.name.leaving) << entry.path;
+    }
+  }
+
+ private:
+  void act(Artifacts& artifacts) {
+    ++depth_;
+    switch (random_.below(6)) {
+      case 0:
+      case 1: put(artifacts); break;
+      case 2: copy(artifacts); break;
+      case 3: detach(); break;
+      case 4:
+      case 5: collect(artifacts); break;
+    }
+    --depth_;
+  }
+  void put(Artifacts& artifacts) {
+    auto hold = artifacts.hold();
+    const Stored stored = hold.put(contents_[random_.below(contents_.size())]);
+    attached_.insert(stored.digest);
+  }
+  // A digest is known from somewhere (an attachment that may be gone by now) and attached once more.
+  void copy(Artifacts& artifacts) {
+    const std::string digest = sha256_hex(contents_[random_.below(contents_.size())]);
+    auto hold = artifacts.hold();
+    if (hold.keep(digest)) attached_.insert(digest);
+  }
+  void detach() {
+    if (attached_.empty()) return;
+    auto at = attached_.begin();
+    std::advance(at, static_cast<std::ptrdiff_t>(random_.below(attached_.size())));
+    attached_.erase(at);
+  }
+  void collect(Artifacts& artifacts) {
+    if (collecting_) return;  // one at a time: a lease sees to it
+    collecting_ = true;
+    const auto collected = artifacts.collect([&] { return attached_; });
+    EXPECT_TRUE(collected.problems.empty()) << collected.problems[0];
+    collecting_ = false;
+  }
+
+  RandomStream random_;
+  FaultyDisk disk_;
+  HandClock clock_;
+  const std::vector<std::string> contents_;
+  std::set<std::string> attached_;  // what the store says; survives everything
+  int depth_ = 0;
+  bool collecting_ = false;
+};
+
+TEST(Collect, WhatIsReferredToStaysWhateverHappensInBetween) {
+  for (uint64_t seed = 0; seed < 200 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    World world(seed);
+    for (int life = 0; life < 4; ++life) {
+      world.live(false);
+      world.check();
+    }
+    world.check_nothing_is_left_over();
+  }
+}
+
+TEST(Collect, DeathsAtAnyCallLoseNothingReferredTo) {
+  for (uint64_t seed = 1000; seed < 1300 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    World world(seed);
+    for (int life = 0; life < 5; ++life) {
+      world.live(true);
+      world.die();
+      world.check();
+    }
+    world.check_nothing_is_left_over();
+  }
+}
+
+// The same with threads, on a real disk: nothing here decides who comes first.
+TEST(Collect, ThreadsThatPutWhileOneCollectsFindWhatTheyAttached) {
+  Folder folder;
+  Artifacts artifacts(folder / "a");
+  RandomStream random(RandomKey{7});
+  const std::vector<std::string> contents = some_contents(random);
+  std::mutex mutex;
+  std::set<std::string> attached;
+  std::atomic<int> putting = 2;
+  const auto put_all = [&](uint64_t seed) {
+    RandomStream own(RandomKey{seed});
+    for (int i = 0; i < 60; ++i) {
+      const std::string& bytes = contents[own.below(contents.size())];
+      {
+        auto hold = artifacts.hold();
+        const Stored stored = hold.put(bytes);
+        const auto well = artifacts.verify(stored.digest);
+        EXPECT_TRUE(well) << well.error();
+        const std::lock_guard lock(mutex);
+        attached.insert(stored.digest);
+      }
+      const std::lock_guard lock(mutex);
+      if (own.below(2) == 0) attached.clear();
+    }
+    --putting;
+  };
+  std::thread one([&] { put_all(1); }), two([&] { put_all(2); });
+  while (putting > 0) {
+    artifacts.collect([&] {
+      const std::lock_guard lock(mutex);
+      return attached;
+    });
+  }
+  one.join();
+  two.join();
+  for (const std::string& digest : attached) EXPECT_TRUE(artifacts.verify(digest)) << digest;
+}
+
+TEST(Collect, OnlySayingRemovesNothing) {
+  Folder folder;
+  Artifacts artifacts(folder / "a");
+  Stored kept, gone;
+  {
+    auto hold = artifacts.hold();
+    kept = hold.put("kept");
+    gone = hold.put("gone!");
+  }
+  const auto referenced = [&] { return std::set<std::string>{kept.digest}; };
+  const auto said = artifacts.collect(referenced, true);
+  EXPECT_EQ(said.contents, 1);
+  EXPECT_EQ(said.bytes, 5);
+  EXPECT_TRUE(artifacts.has(gone.digest));
+  const auto done = artifacts.collect(referenced);
+  EXPECT_EQ(done.contents, 1);
+  EXPECT_EQ(done.kept, 1);
+  EXPECT_FALSE(artifacts.has(gone.digest));
+  EXPECT_TRUE(artifacts.verify(kept.digest));
+}
+
+TEST(Collect, ALostContentIsSaid) {
+  Folder folder;
+  Artifacts artifacts(folder / "a");
+  const auto collected = artifacts.collect([] { return std::set<std::string>{sha256_hex("lost")}; });
+  ASSERT_EQ(collected.problems.size(), 1u);
+  EXPECT_NE(collected.problems[0].find("is referred to and not there"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sinew::registry

@@ -1,0 +1,105 @@
+#include "registry/file_digests.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/disk.h"
+#include "base/sha256.h"
+
+namespace sinew::registry {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kPiece = 1 << 20;
+constexpr double kFreshSeconds = 2;
+constexpr size_t kMostEntries = 500'000;  // beyond it the cache begins anew
+
+int64_t nanoseconds(const timespec& time) {
+  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+std::string sha256_of_file(const std::string& path) {
+  Sha256 hash;
+  std::vector<std::byte> buffer(kPiece);
+  uint64_t at = 0;
+  while (const size_t got = system_disk().read_at(path, at, buffer)) {
+    hash.update(std::span<const std::byte>(buffer).first(got));
+    at += got;
+  }
+  return hash.hex();
+}
+
+std::string absolute(const std::string& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+}  // namespace
+
+FileFacts look_at(const std::string& path) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0)
+    throw Error("cannot look at " + path + ": " + std::strerror(errno), "check the paths of the job's data");
+  if (!S_ISREG(facts.st_mode)) throw Error(path + " is not a file", "check the paths of the job's data");
+  return {static_cast<int64_t>(facts.st_size), static_cast<int64_t>(facts.st_ino), static_cast<int64_t>(facts.st_dev),
+          nanoseconds(facts.st_mtim), nanoseconds(facts.st_ctim)};
+}
+
+FileDigests::FileDigests(std::string cache, Clock& clock) : cache_(std::move(cache)), clock_(clock) {
+  if (cache_.empty() || !system_disk().exists(cache_)) return;
+  json document;
+  try {
+    document = json::parse(read_text(system_disk(), cache_), nullptr, false);
+  } catch (const Error&) {  // then it is all computed again
+    return;
+  }
+  if (!document.is_object() || document.size() > kMostEntries) return;
+  for (const auto& [path, entry] : document.items()) {
+    if (!entry.is_array() || entry.size() != 6) continue;
+    try {
+      entries_[path] = {{entry[0], entry[1], entry[2], entry[3], entry[4]}, entry[5].get<std::string>()};
+    } catch (const json::exception&) {
+      continue;
+    }
+    if (!is_sha256(entries_[path].digest)) entries_.erase(path);
+  }
+}
+
+bool FileDigests::knows(const std::string& path, const FileFacts& facts) const {
+  const auto it = entries_.find(absolute(path));
+  return it != entries_.end() && it->second.facts == facts;
+}
+
+std::string FileDigests::digest(const std::string& path, const FileFacts& facts) {
+  const std::string key = absolute(path);
+  if (const auto it = entries_.find(key); it != entries_.end() && it->second.facts == facts) return it->second.digest;
+  std::string digest = sha256_of_file(path);
+  if (look_at(path) != facts)
+    throw Error(path + " changed while it was read", "begin again when nobody writes to the data");
+  const double newest = static_cast<double>(std::max(facts.modified_ns, facts.changed_ns)) / 1e9;
+  if (newest + kFreshSeconds < clock_.wall_seconds()) {
+    entries_[key] = {facts, digest};
+    changed_ = true;
+  }
+  return digest;
+}
+
+void FileDigests::save() {
+  if (cache_.empty() || !changed_) return;
+  json document = json::object();
+  for (const auto& [path, entry] : entries_) {
+    const FileFacts& facts = entry.facts;
+    document[path] = {facts.bytes, facts.inode, facts.device, facts.modified_ns, facts.changed_ns, entry.digest};
+  }
+  try {
+    write_durably(system_disk(), cache_, document.dump(-1, ' ', false, json::error_handler_t::replace));
+    changed_ = false;
+  } catch (const Error&) {
+  }
+}
+
+}  // namespace sinew::registry

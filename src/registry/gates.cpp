@@ -1,0 +1,110 @@
+// May a version become champion? A pure decision, with its sentence.
+#include <cmath>
+#include <cstdio>
+
+#include "registry/registry.h"
+#include "report/report.h"
+
+namespace sinew::registry {
+namespace {
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+std::string name_of(const VersionFacts& facts) {
+  return "version " + std::to_string(facts.version);
+}
+
+// "val" of "val/accuracy".
+std::string part_of(const std::string& metric) {
+  return metric.substr(0, metric.find('/'));
+}
+
+std::string pick_metric(const VersionFacts& candidate, const std::string& wanted) {
+  if (wanted != "auto") return wanted;
+  std::vector<std::string> choices;
+  if (const size_t slash = candidate.monitor.find('/'); slash != std::string::npos)
+    choices = {"test" + candidate.monitor.substr(slash), candidate.monitor};
+  for (const char* usual : {"test/accuracy", "test/loss", "val/accuracy", "val/loss"}) choices.emplace_back(usual);
+  for (const std::string& choice : choices) {
+    if (candidate.metrics.contains(choice)) return choice;
+  }
+  return candidate.monitor.empty() ? "test/accuracy" : candidate.monitor;
+}
+
+// Empty: they are of the same data.
+std::string data_trouble(const VersionFacts& candidate, const VersionFacts& champion, const std::string& part) {
+  const auto of = [&](const VersionFacts& facts) {
+    const auto it = facts.data.find(part);
+    return it == facts.data.end() ? std::string() : it->second;
+  };
+  const std::string mine = of(candidate), other = of(champion);
+  if (mine.empty() || other.empty())
+    return "the " + part + " data of " + name_of(mine.empty() ? candidate : champion) + " is not recorded";
+  if (mine != other)
+    return name_of(candidate) + " and " + name_of(champion) + " were measured on different " + part + " data (" +
+           mine.substr(0, 12) + ", " + other.substr(0, 12) + ")";
+  return "";
+}
+
+Decision refuse(Decision decision, const std::string& why) {
+  decision.allowed = false;
+  decision.why = why;
+  return decision;
+}
+
+Decision allow(Decision decision, const std::string& why) {
+  decision.allowed = true;
+  decision.why = why;
+  return decision;
+}
+
+Decision compare_metric(Decision decision, const VersionFacts& candidate, const VersionFacts& champion,
+                        const std::string& metric, double margin) {
+  const bool lower = report::lower_is_better(metric);
+  const double mine = candidate.metrics.at(metric), other = champion.metrics.at(metric);
+  const std::string of_mine = metric + " of " + name_of(candidate) + " is " + number(mine);
+  const std::string of_other = "the champion's (" + name_of(champion) + ") is " + number(other);
+  decision.facts.push_back(of_mine + ", " + of_other + (lower ? "; less is better" : "; more is better"));
+  if (std::isnan(mine)) return refuse(std::move(decision), of_mine);
+  const bool enough = std::isnan(other) || (lower ? mine <= other - margin : mine >= other + margin);
+  const std::string asked = margin == 0 ? "" : ", asked for a margin of " + number(margin);
+  if (!enough) return refuse(std::move(decision), of_mine + ", " + of_other + asked);
+  return allow(std::move(decision), of_mine + ", " + of_other + asked);
+}
+
+}  // namespace
+
+Decision may_promote(const VersionFacts& candidate, const std::optional<VersionFacts>& champion, const Gates& gates) {
+  Decision decision;
+  std::string failed;
+  for (const auto& [name, result] : candidate.checks) {
+    decision.facts.push_back("check " + name + ": " + result);
+    if (result != "passed" && failed.empty()) failed = "check " + name + " of " + name_of(candidate) + ": " + result;
+  }
+  if (gates.need_checks && !failed.empty()) return refuse(std::move(decision), failed);
+  if (gates.need_checks && candidate.checks.empty())
+    return refuse(std::move(decision), name_of(candidate) + " was not checked");
+  if (champion && champion->version == candidate.version)
+    return allow(std::move(decision), name_of(candidate) + " is the champion already");
+  const std::string metric = pick_metric(candidate, gates.metric);
+  if (!candidate.metrics.contains(metric))
+    return refuse(std::move(decision), name_of(candidate) + " has no metric " + metric);
+  if (!champion) {
+    const double mine = candidate.metrics.at(metric);
+    if (std::isnan(mine)) return refuse(std::move(decision), metric + " of " + name_of(candidate) + " is nan");
+    return allow(std::move(decision), "there is no champion yet; " + metric + " is " + number(mine));
+  }
+  if (!champion->metrics.contains(metric))
+    return refuse(std::move(decision), "the champion, " + name_of(*champion) + ", has no metric " + metric);
+  const std::string trouble = data_trouble(candidate, *champion, part_of(metric));
+  if (!trouble.empty()) decision.facts.push_back(trouble);
+  if (gates.need_same_data && !trouble.empty())
+    return refuse(std::move(decision), metric + " can not be compared: " + trouble);
+  return compare_metric(std::move(decision), candidate, *champion, metric, gates.margin);
+}
+
+}  // namespace sinew::registry

@@ -1,0 +1,137 @@
+// What decides a run's bits, and where two runs part.
+#include <nlohmann/json.hpp>
+
+#include "base/hash.h"
+#include "registry/registry.h"
+#include "registry/tail.h"
+#include "report/report.h"
+
+namespace sinew::registry {
+namespace {
+
+using nlohmann::json;
+
+std::string text_or_empty(const std::string& path) {
+  return system_disk().exists(path) ? read_text(system_disk(), path) : "";
+}
+
+std::map<std::string, std::string> flat(const json& object) {
+  std::map<std::string, std::string> out;
+  if (!object.is_object()) return out;
+  for (const auto& [key, value] : object.items())
+    out[key] = value.is_string() ? value.get<std::string>() : value.dump();
+  return out;
+}
+
+std::vector<std::pair<int64_t, std::string>> read_ledger(const std::string& path) {
+  std::vector<std::pair<int64_t, std::string>> ledger;
+  TailMark mark;
+  while (true) {
+    const TailPiece piece = read_piece(path, mark, 1 << 20);
+    if (piece.went_back) ledger.clear();
+    for (size_t at = 0; at < piece.text.size();) {
+      const size_t end = piece.text.find('\n', at);
+      const json line = json::parse(piece.text.substr(at, end - at), nullptr, false);
+      at = end + 1;
+      if (line.is_object() && line.contains("step") && line["step"].is_number_integer() && line.contains("digest") &&
+          line["digest"].is_string())
+        ledger.emplace_back(line["step"].get<int64_t>(), line["digest"].get<std::string>());
+    }
+    mark = piece.after;
+    if (!piece.more) return ledger;
+  }
+}
+
+// Options that say where and how, never what: they do not change a bit.
+bool is_of_the_machine(const std::string& key) {
+  for (const char* prefix :
+       {"trainer.lanes", "data.prefetch.", "logging.", "checkpoint.", "workers.", "budget.", "tune.", "name"}) {
+    if (key.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
+using Texts = std::map<std::string, std::string>;
+
+// Each key of either that differs, as a sentence.
+template <typename Skip>
+void compare_texts(const Texts& was, const Texts& is, const std::string& what, Skip skip,
+                   std::vector<std::string>& facts) {
+  Texts all = was;
+  all.insert(is.begin(), is.end());
+  for (const auto& [key, ignored] : all) {
+    if (skip(key)) continue;
+    const auto mine = was.find(key), other = is.find(key);
+    const std::string before = mine == was.end() ? "absent" : mine->second;
+    const std::string now = other == is.end() ? "absent" : other->second;
+    if (before != now) facts.push_back(what + " differs: " + key + " was " + before + ", is " + now);
+  }
+}
+
+void compare_data(const DataManifest& was, const DataManifest& is, std::vector<std::string>& facts) {
+  if (was.digest == is.digest) return;
+  if (was.digest.empty() || is.digest.empty()) return;
+  constexpr size_t kMostNamed = 3;
+  const auto changes = compare(was, is);
+  std::string text;
+  for (size_t i = 0; i < std::min(changes.size(), kMostNamed); ++i)
+    text += (i == 0 ? "" : "; ") + to_string(changes[i]);
+  if (changes.size() > kMostNamed) text += "; and " + std::to_string(changes.size() - kMostNamed) + " more";
+  facts.push_back("the data differs: " + text);
+}
+
+// The first step both wrote down and disagree on; 0: none.
+int64_t first_difference(const RunIdentity& recorded, const RunIdentity& again) {
+  std::map<int64_t, std::string> was(recorded.ledger.begin(), recorded.ledger.end());
+  for (const auto& [step, digest] : again.ledger) {
+    const auto it = was.find(step);
+    if (it != was.end() && it->second != digest) return step;
+  }
+  return 0;
+}
+
+}  // namespace
+
+RunIdentity read_identity(const std::string& run_directory) {
+  RunIdentity identity;
+  const std::string yaml = text_or_empty(run_directory + "/resolved.yaml");
+  if (yaml.empty()) throw Error(run_directory + " is not a run: it has no resolved.yaml", "name a run directory");
+  identity.options = report::flat_options(yaml);
+  identity.environment = flat(json::parse(text_or_empty(run_directory + "/environment.json"), nullptr, false));
+  if (auto manifest = parse_manifest(text_or_empty(run_directory + "/data.json"))) identity.data = std::move(*manifest);
+  if (const auto outcome = report::parse_outcome(text_or_empty(run_directory + "/report.json")))
+    identity.digest = outcome->digest;
+  identity.ledger = read_ledger(run_directory + "/ledger.jsonl");
+  return identity;
+}
+
+Comparison compare(const RunIdentity& recorded, const RunIdentity& again) {
+  Comparison comparison;
+  std::vector<std::string>& facts = comparison.facts;
+  compare_data(recorded.data, again.data, facts);
+  compare_texts(recorded.options, again.options, "the job", is_of_the_machine, facts);
+  compare_texts(
+      recorded.environment, again.environment, "the environment", [](const std::string& key) { return key == "cores"; },
+      facts);
+  comparison.same = !recorded.digest.empty() && recorded.digest == again.digest;
+  if (comparison.same) {
+    comparison.why = "same digest, " + recorded.digest;
+    return comparison;
+  }
+  if (recorded.digest.empty() || again.digest.empty()) {
+    comparison.why = (recorded.digest.empty() ? "the recorded run" : "the new run") +
+                     std::string(" has no digest of its final state: it did not end by itself");
+    return comparison;
+  }
+  const int64_t step = first_difference(recorded, again);
+  comparison.why = "digest was " + recorded.digest + ", is " + again.digest;
+  if (step > 0) comparison.why += "; they part at step " + std::to_string(step);
+  if (!facts.empty()) comparison.why += "; likely cause: " + facts[0];
+  if (facts.empty())
+    comparison.why += "; data, job and environment are the same, as far as recorded: " +
+                      std::string(recorded.data.digest.empty() ? "the data's digest was not"
+                                                               : "an operator that is not deterministic, or a fault");
+  return comparison;
+}
+
+}  // namespace sinew::registry

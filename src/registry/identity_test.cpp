@@ -1,0 +1,62 @@
+#include <gtest/gtest.h>
+
+#include "registry/registry.h"
+
+namespace sinew::registry {
+namespace {
+
+RunIdentity example() {
+  RunIdentity identity;
+  identity.digest = "d1";
+  identity.options = {{"optimizer.lr", "0.1"}, {"trainer.lanes", "auto"}};
+  identity.environment = {{"libtorch", "2.13.0"}, {"cpu", "one"}, {"cores", "2"}};
+  identity.data.digest = "data";
+  identity.data.parts["train"] = {"t", "", 1, 3, {{"path", "a.csv", 3, "x"}}};
+  identity.ledger = {{1, "a"}, {2, "b"}};
+  return identity;
+}
+
+TEST(Identity, TheSameDigestIsTheSameWhateverElseDiffers) {
+  RunIdentity again = example();
+  again.environment["cpu"] = "another";
+  const Comparison comparison = compare(example(), again);
+  EXPECT_TRUE(comparison.same);
+  EXPECT_EQ(comparison.facts.size(), 1u);
+}
+
+TEST(Identity, NamesTheFirstStepAndTheLikelyCause) {
+  RunIdentity again = example();
+  again.digest = "d2";
+  again.ledger = {{1, "a"}, {2, "c"}, {3, "d"}};
+  EXPECT_NE(compare(example(), again).why.find("part at step 2"), std::string::npos);
+  EXPECT_NE(compare(example(), again).why.find("not deterministic"), std::string::npos);
+
+  again.environment["libtorch"] = "2.14.0";
+  EXPECT_NE(compare(example(), again).why.find("likely cause: the environment differs: libtorch was 2.13.0"),
+            std::string::npos);
+  again.options["optimizer.lr"] = "0.2";
+  EXPECT_NE(compare(example(), again).why.find("likely cause: the job differs: optimizer.lr"), std::string::npos);
+  again.data.digest = "other";
+  again.data.parts["train"] = {"u", "", 1, 3, {{"path", "a.csv", 3, "y"}}};
+  EXPECT_NE(compare(example(), again).why.find("likely cause: the data differs: train: changed path"),
+            std::string::npos);
+}
+
+TEST(Identity, LanesCoresAndNamesAreNoCause) {
+  RunIdentity again = example();
+  again.digest = "d2";
+  again.options["trainer.lanes"] = "4";
+  again.options["name"] = "other";
+  again.environment["cores"] = "64";
+  EXPECT_TRUE(compare(example(), again).facts.empty());
+}
+
+TEST(Identity, ARunWithoutADigestIsNotTheSame) {
+  RunIdentity none = example();
+  none.digest.clear();
+  EXPECT_FALSE(compare(none, none).same);
+  EXPECT_NE(compare(none, example()).why.find("the recorded run has no digest"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sinew::registry

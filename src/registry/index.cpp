@@ -1,0 +1,332 @@
+// The index: run directories into the store, again and again, each time only what is new.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "base/hash.h"
+#include "base/process.h"
+#include "registry/index_changes.h"
+#include "registry/registry.h"
+#include "registry/tail.h"
+
+namespace sinew::registry {
+namespace {
+
+using nlohmann::json;
+using store::Kind;
+
+constexpr double kLeaseSeconds = 30;
+constexpr int64_t kMostPieces = 16;  // of one run in one pass: a long file does not hold up the others
+constexpr const char* kLease = "registry.index";
+constexpr const char* kRootNote = "registry.root";
+
+std::string note_of(const std::string& run) {
+  return "registry.run." + run;
+}
+
+// How far a run's files were read.
+struct Reading {
+  TailMark metrics, log, attempts;
+  int64_t resumes = 0, begins = 0;
+  std::string seen;  // the run's signature, once everything under it was read
+};
+
+json mark_json(const TailMark& mark) {
+  return {{"offset", mark.offset}, {"inside", mark.inside}, {"window", mark.window}};
+}
+TailMark mark_of(const json& object) {
+  return {object.value("offset", uint64_t{0}), object.value("inside", false), object.value("window", "")};
+}
+std::string to_note(const Reading& reading) {
+  return json{{"metrics", mark_json(reading.metrics)},
+              {"log", mark_json(reading.log)},
+              {"attempts", mark_json(reading.attempts)},
+              {"resumes", reading.resumes},
+              {"begins", reading.begins},
+              {"seen", reading.seen}}
+      .dump();
+}
+Reading from_note(const std::string& note) {
+  const json object = json::parse(note, nullptr, false);
+  if (!object.is_object()) return {};
+  const auto mark = [&](const char* name) { return mark_of(object.value(name, json::object())); };
+  return {mark("metrics"),
+          mark("log"),
+          mark("attempts"),
+          object.value("resumes", int64_t{0}),
+          object.value("begins", int64_t{0}),
+          object.value("seen", "")};
+}
+
+// Somebody else has the lease now.
+struct Superseded {
+  std::string why;
+};
+// One run can not be read, or is refused by the store: told, and tried again at the next pass.
+struct Trouble {
+  std::string what;
+};
+
+TailPiece next_piece(const std::string& path, const TailMark& mark, int64_t bytes) {
+  try {
+    return read_piece(path, mark, bytes);
+  } catch (const DiskError& error) {
+    throw Trouble{error.what()};
+  }
+}
+
+}  // namespace
+
+struct Index::State {
+  State(store::Store& store, IndexOptions options) : store(store), options(std::move(options)) {
+    if (this->options.holder.empty()) this->options.holder = host_name() + ":" + std::to_string(::getpid());
+  }
+
+  struct Known {
+    std::string id;
+    Reading reading;
+    bool over = false, hidden = false;
+  };
+
+  store::Receipt write(std::vector<store::Change> changes) {
+    const auto outcome = store.write(store::Batch{std::move(changes), {}, {{kLease, fence}}, {}});
+    if (outcome) return *outcome;
+    if (outcome.error().reason == store::Refusal::Reason::kStale) throw Superseded{outcome.error().why};
+    throw Trouble{"the store refuses what its files say: " + outcome.error().why};
+  }
+
+  void forget() {
+    fence = 0;
+    loaded = false;
+  }
+
+  bool lease(PassReport& report) {
+    if (fence != 0) {
+      if (store.write(store::Renew{kLease, fence, kLeaseSeconds})) return true;
+      forget();
+    }
+    const auto taken = store.write(store::Acquire{kLease, options.holder, kLeaseSeconds});
+    if (taken) return fence = taken->answers.at(0).fence, true;
+    report.held_by = store.lease(kLease).holder;
+    if (report.held_by.empty()) report.held_by = taken.error().why;
+    return false;
+  }
+
+  // A store is of one root: what is not under it is hidden.
+  void check_root() {
+    std::error_code code;
+    const std::string root = std::filesystem::canonical(options.root, code).string();
+    if (code) throw Error("no directory " + options.root, "say where the runs are with --root");
+    const std::string noted = store.note(kRootNote);
+    if (noted == root) return;
+    if (!noted.empty() && std::filesystem::is_directory(noted, code))
+      throw Error("this store indexes the runs in " + noted + ", not those in " + root,
+                  "give each root its own --store");
+    write({store::SetNote{kRootNote, root}});
+  }
+
+  void load_known() {
+    if (loaded) return;
+    check_root();
+    known.clear();
+    store::Query query{.kind = Kind::kRun, .hidden = true, .metrics = false};
+    while (true) {
+      const auto records = store.list(query);
+      for (const store::Record& record : records) {
+        const auto directory = record.tags.find(kTagDirectory);
+        if (directory == record.tags.end()) continue;  // made elsewhere
+        const auto there = known.find(directory->second);
+        if (there != known.end() && !there->second.hidden) continue;  // newer, and in its place
+        known[directory->second] = {record.subject.id, from_note(store.note(note_of(record.subject.id))),
+                                    store::is_over(record.state), record.hidden};
+      }
+      if (static_cast<int64_t>(records.size()) < query.limit) break;
+      query.before = records.back().seq;
+    }
+    loaded = true;
+  }
+
+  std::string experiment_of(const std::string& job) {
+    if (const auto it = experiments.find(job); it != experiments.end()) return it->second;
+    const auto named = store.list({.kind = Kind::kExperiment, .name = job, .hidden = true, .metrics = false});
+    std::string id = named.empty() ? job : named[0].subject.id;
+    if (named.empty()) {
+      store::Create create;
+      create.subject = {Kind::kExperiment, id};
+      create.name = job;
+      write({std::move(create)});
+    }
+    return experiments[job] = id;
+  }
+
+  void hide(Known& run, PassReport& report) {
+    if (run.hidden) return;
+    write({store::Amend{{Kind::kRun, run.id}, {}, {}, true}});
+    run.hidden = true;
+    ++report.gone;
+  }
+
+  // Metric lines as changes, a series at a time.
+  void take_points(const std::string& run, const std::string& path, const TailPiece& piece, PassReport& report,
+                   std::vector<store::Change>& changes) {
+    if (piece.went_back) changes.push_back(store::DropPoints{run, INT64_MIN});
+    std::map<std::string, std::vector<store::Point>> series;
+    for (size_t at = 0; at < piece.text.size();) {
+      const size_t end = piece.text.find('\n', at);
+      std::string_view line = std::string_view(piece.text).substr(at, end - at);
+      at = end + 1;
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      if (line.empty()) continue;
+      std::string why;
+      const auto record = report::parse_metrics_line(line, &why);
+      if (!record) {
+        problem(report, path + "/metrics.jsonl: a line that is no metrics: " + why);
+        continue;
+      }
+      for (const auto& [name, value] : record->values)
+        series[name].push_back({record->step, std::llround(record->wall_seconds * 1000), value});
+    }
+    for (auto& [name, points] : series) {
+      const std::string key = clean_text(name, 500);
+      if (key.empty()) continue;
+      report.points += static_cast<int64_t>(points.size());
+      changes.push_back(store::AddPoints{run, key, std::move(points)});
+    }
+    if (piece.too_long > 0) problem(report, path + "/metrics.jsonl: a line longer than any of metrics");
+  }
+
+  // How often a file of lines says a word, so far.
+  int64_t count_in(const std::string& path, std::string_view word, TailMark& mark, int64_t count) {
+    while (true) {
+      const TailPiece piece = next_piece(path, mark, options.piece_bytes);
+      if (piece.went_back) count = 0;
+      for (size_t at = piece.text.find(word); at != piece.text.npos; at = piece.text.find(word, at + 1)) ++count;
+      mark = piece.after;
+      if (!piece.more) return count;
+    }
+  }
+
+  // The log of a training tells of each resume; a command's attempts have a file of their own.
+  void read_attempts(const std::string& directory, Reading& reading) {
+    reading.resumes = count_in(directory + "/log.jsonl", "\"event\":\"resume\"", reading.log, reading.resumes);
+    reading.begins = count_in(directory + "/attempts.jsonl", "\"event\":\"begin\"", reading.attempts, reading.begins);
+  }
+
+  static void problem(PassReport& report, const std::string& what) {
+    if (report.problems.size() < 1000) report.problems.push_back(clean_text(what, 1000));
+  }
+
+  void index_run(const std::string& path, Known& run, PassReport& report) {
+    const std::string directory = options.root + "/" + path;
+    const std::string signature = signature_of(directory);
+    if (!run.id.empty() && !run.hidden && run.reading.seen == signature && (run.over || lock_is_held(directory)))
+      return;
+    const auto files = read_run_files(options.root, path);
+    if (!files) return;
+    for (const std::string& what : files->problems) problem(report, what);
+    if (run.id != files->id) {
+      if (!run.id.empty()) hide(run, report);  // another run took its place
+      run = {files->id, from_note(store.note(note_of(files->id))), false, false};
+    }
+    std::vector<store::Change> changes;
+    const store::Subject subject{Kind::kRun, files->id};
+    if (!store.find(subject)) {
+      changes.push_back(creation_of(*files, experiment_of(files->job)));
+      ++report.fresh;
+    }
+    run.reading.seen.clear();
+    if (!read_points(path, directory, run, changes, report)) return;
+    read_attempts(directory, run.reading);
+    finish(*files, run, std::move(changes), signature);
+    ++report.changed;
+  }
+
+  // False: not yet to the end of the file.
+  bool read_points(const std::string& path, const std::string& directory, Known& run,
+                   std::vector<store::Change>& changes, PassReport& report) {
+    for (int64_t pieces = 0;; ++pieces) {
+      const TailPiece piece = next_piece(directory + "/metrics.jsonl", run.reading.metrics, options.piece_bytes);
+      take_points(run.id, path, piece, report, changes);
+      run.reading.metrics = piece.after;
+      if (!piece.more) return true;
+      changes.push_back(store::SetNote{note_of(run.id), to_note(run.reading)});
+      write(std::move(changes));
+      changes.clear();
+      if (pieces + 1 == kMostPieces) return report.unfinished = true, false;
+    }
+  }
+
+  void finish(const RunFiles& files, Known& run, std::vector<store::Change> changes, const std::string& signature) {
+    if (!changes.empty()) {
+      changes.push_back(store::SetNote{note_of(run.id), to_note(run.reading)});
+      write(std::move(changes));
+    }
+    const auto record = store.find({Kind::kRun, run.id});
+    if (!record) return;  // taken away under our hands
+    run.reading.seen = signature;
+    auto last = changes_of(files, *record, std::max(run.reading.resumes, run.reading.begins - 1));
+    last.push_back(store::SetNote{note_of(run.id), to_note(run.reading)});
+    write(std::move(last));
+    const auto now = store.find({Kind::kRun, run.id});
+    run.over = now && store::is_over(now->state);
+    run.hidden = false;
+  }
+
+  void pass(PassReport& report) {
+    load_known();
+    const std::vector<std::string> paths = run_directories(options.root);
+    report.runs = static_cast<int64_t>(paths.size());
+    for (const std::string& path : paths) {
+      Known& run = known[clean_text(path, 4000)];
+      try {
+        index_run(path, run, report);
+      } catch (const Trouble& trouble) {
+        run.reading = from_note(run.id.empty() ? "" : store.note(note_of(run.id)));
+        problem(report, path + ": " + trouble.what);
+      }
+    }
+    std::set<std::string> there;
+    for (const std::string& path : paths) there.insert(clean_text(path, 4000));
+    for (auto& [path, run] : known) {
+      if (!run.id.empty() && !there.contains(path)) hide(run, report);
+    }
+  }
+
+  store::Store& store;
+  IndexOptions options;
+  int64_t fence = 0;
+  bool loaded = false;
+  std::map<std::string, Known> known;              // by path below the root
+  std::map<std::string, std::string> experiments;  // job -> id
+};
+
+Index::Index(store::Store& store, IndexOptions options) : state_(std::make_unique<State>(store, std::move(options))) {}
+
+Index::~Index() {
+  if (state_ == nullptr || state_->fence == 0) return;
+  try {
+    state_->store.write(store::Release{kLease, state_->fence});
+  } catch (const std::exception&) {  // it runs out
+  }
+}
+
+PassReport Index::pass() {
+  PassReport report;
+  if (!state_->lease(report)) return report;
+  try {
+    state_->pass(report);
+  } catch (const Superseded& other) {
+    state_->forget();
+    report.held_by = other.why;
+  } catch (const Trouble& trouble) {
+    throw Error(trouble.what, "this is about no run; see 'sinew runs'");
+  } catch (...) {  // what was written may not be what is remembered here
+    state_->loaded = false;
+    throw;
+  }
+  return report;
+}
+
+}  // namespace sinew::registry

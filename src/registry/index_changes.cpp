@@ -1,0 +1,124 @@
+#include "registry/index_changes.h"
+
+#include "registry/json_number.h"
+#include "registry/registry.h"
+
+namespace sinew::registry {
+namespace {
+
+using nlohmann::json;
+using store::RunState;
+
+constexpr const char* kDied = "its process ended without a report";
+
+std::string name_of(const RunFiles& files) {
+  return clean_text(files.path.substr(files.path.rfind('/') + 1), 500);
+}
+
+std::string body_of(const RunFiles& files) {
+  json body{{"directory", clean_text(files.path, 4000)}, {"checkpoints", files.checkpoints}};
+  if (files.environment.is_object()) body["environment"] = files.environment;
+  if (files.data.is_object()) {
+    body["data"] = {{"digest", files.data.value("digest", json())}};
+    const json parts = files.data.value("parts", json::object());
+    for (const auto& [part, facts] : parts.items())
+      if (facts.is_object()) body["data"][part] = facts.value("digest", json());
+  }
+  if (!files.model.empty()) body["model"] = files.model;
+  if (!files.problems.empty()) body["problems"] = files.problems;
+  if (files.outcome) {
+    const report::Outcome& outcome = *files.outcome;
+    json& out = body["report"] = {
+        {"status", outcome.status}, {"exit_code", outcome.exit_code}, {"seconds", number_json(outcome.seconds)},
+        {"steps", outcome.steps},   {"samples", outcome.samples},     {"epochs", number_json(outcome.epochs)}};
+    if (outcome.best)
+      out["best"] = {
+          {"metric", outcome.best->metric}, {"value", number_json(outcome.best->value)}, {"step", outcome.best->step}};
+    if (outcome.objective)
+      out["objective"] = {{"text", outcome.objective->text},
+                          {"met", outcome.objective->met},
+                          {"value", number_json(outcome.objective->value)}};
+    if (!outcome.hint.empty()) out["hint"] = outcome.hint;
+  }
+  return body.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::map<std::string, std::optional<std::string>> tags_of(const RunFiles& files) {
+  std::map<std::string, std::optional<std::string>> tags;
+  tags[kTagDirectory] = clean_text(files.path, 4000);
+  tags[kTagStatus] = standing_of(files).status;
+  const auto set = [&](const char* tag, const std::string& text) {
+    tags[tag] = text.empty() ? std::nullopt : std::optional(clean_text(text, 4000));
+  };
+  set(kTagDigest, files.outcome ? files.outcome->digest : "");
+  set(kTagError, files.outcome ? files.outcome->error : "");
+  return tags;
+}
+
+// Only those that are not so already: setting makes an event.
+void set_tags(const RunFiles& files, const store::Record& record, std::vector<store::Change>& changes) {
+  store::SetTags set{record.subject, {}};
+  for (const auto& [key, value] : tags_of(files)) {
+    const auto it = record.tags.find(key);
+    if (value ? it == record.tags.end() || it->second != *value : it != record.tags.end()) set.tags[key] = value;
+  }
+  if (!set.tags.empty()) changes.push_back(std::move(set));
+}
+
+// An attempt ends once. What a run's files say of it is brought there by the moves that lead to it: each resume the
+// log tells of ended an attempt and began the next.
+void move(const RunFiles& files, const store::Record& record, int64_t resumes, std::vector<store::Change>& changes) {
+  const RunStanding standing = standing_of(files);
+  RunState state = record.state;
+  for (int64_t attempt = record.attempt; attempt <= resumes; ++attempt) {
+    if (!store::is_over(state)) changes.push_back(store::Move{record.subject.id, RunState::kFailed, kDied, false, 0});
+    changes.push_back(store::Move{record.subject.id, RunState::kRunning, "it was resumed", true, 0});
+    state = RunState::kRunning;
+  }
+  if (state == standing.state) return;
+  // Over, and its lock is held: it is about to say in its log that it was resumed.
+  if (store::is_over(state) && !files.outcome) return;
+  if (store::is_over(state))  // its files came here one after the other, the report last
+    changes.push_back(store::Move{record.subject.id, RunState::kRunning, "its report tells otherwise", true, 0});
+  changes.push_back(store::Move{record.subject.id, standing.state, standing.why, false, standing.ended_ms});
+}
+
+}  // namespace
+
+RunStanding standing_of(const RunFiles& files) {
+  if (files.locked) return {};
+  if (!files.outcome) return {RunState::kFailed, "interrupted", kDied, files.changed_ms};
+  const report::Outcome& outcome = *files.outcome;
+  const auto ended = static_cast<int64_t>((outcome.started_wall_seconds + outcome.seconds) * 1000);
+  if (outcome.status == "done") return {RunState::kFinished, "done", "", ended};
+  if (outcome.status == "stopped") return {RunState::kStopped, "stopped", "stopped, resumable", ended};
+  if (outcome.status == "budget") return {RunState::kStopped, "budget", "its budget is used up", ended};
+  return {RunState::kFailed, "failed", clean_text(outcome.error, 4000), ended};
+}
+
+store::Create creation_of(const RunFiles& files, const std::string& experiment) {
+  store::Create create;
+  create.subject = {store::Kind::kRun, files.id};
+  create.parent = experiment;
+  create.name = name_of(files);
+  create.params = files.params;
+  create.body = body_of(files);
+  create.begun_ms = std::max<int64_t>(files.begun_ms, 0);
+  for (const auto& [key, value] : tags_of(files)) {
+    if (value) create.tags[key] = *value;
+  }
+  return create;
+}
+
+std::vector<store::Change> changes_of(const RunFiles& files, const store::Record& record, int64_t resumes) {
+  std::vector<store::Change> changes;
+  store::Amend amend{record.subject, {}, {}, {}};
+  if (const std::string body = body_of(files); body != record.body) amend.body = body;
+  if (record.hidden) amend.hidden = false;
+  if (amend.body || amend.hidden) changes.push_back(std::move(amend));
+  set_tags(files, record, changes);
+  move(files, record, resumes, changes);
+  return changes;
+}
+
+}  // namespace sinew::registry

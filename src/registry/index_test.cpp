@@ -1,0 +1,321 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <bit>
+
+#include "registry/fake_run.h"
+#include "registry/registry.h"
+#include "registry/tail.h"
+
+namespace sinew::registry {
+namespace {
+
+using store::Kind;
+using store::RunState;
+
+// Everything the store says of the runs that are there, by their directories. `times`: also when they ended.
+std::map<std::string, std::string> picture_of(store::Store& store) {
+  std::map<std::string, std::string> picture;
+  for (const store::Record& run : store.list({.kind = Kind::kRun})) {
+    std::ostringstream text;
+    text << run.subject.id << " " << run.parent << " " << run.name << " " << to_string(run.state) << " attempt "
+         << run.attempt << " " << run.begun_ms << "-" << run.ended_ms << "\n"
+         << run.body << "\n";
+    for (const auto& [key, value] : run.params) text << key << "=" << value << "\n";
+    for (const auto& [key, value] : run.tags) text << key << "=" << value << "\n";
+    for (const auto& [key, metric] : run.metrics) {
+      const store::Series series{run.subject.id, key};
+      text << key;
+      const auto history = store.history(std::span(&series, 1));
+      for (const store::Point& point : history[0])
+        text << " " << point.step << "," << point.time_ms << "," << std::bit_cast<uint64_t>(point.value);
+      text << "\n";
+    }
+    EXPECT_TRUE(picture.emplace(run.tags.at(kTagDirectory), text.str()).second) << "twice";
+  }
+  return picture;
+}
+
+void index_all(store::Store& store, const std::string& root, int64_t piece_bytes = 1 << 20) {
+  Index index(store, {.root = root, .holder = "test", .piece_bytes = piece_bytes});
+  while (index.pass().unfinished) {
+  }
+}
+
+store::Record only_run(store::Store& store) {
+  const auto runs = store.list({.kind = Kind::kRun});
+  EXPECT_EQ(runs.size(), 1u);
+  return runs.empty() ? store::Record() : runs[0];
+}
+
+class World {
+ public:
+  World(uint64_t seed) : random_(RandomKey{seed}) { std::filesystem::create_directories(root()); }
+  std::string root() const { return folder_ / "runs"; }
+  std::string in(const std::string& name) const { return folder_ / name; }
+  RandomStream& random() { return random_; }
+
+  // Something happens to some run.
+  void happen() {
+    if (runs_.empty() || (runs_.size() < 5 && random_.below(4) == 0)) return begin();
+    FakeRun& run = *runs_[random_.below(runs_.size())];
+    if (!run.alive()) return revive(run);
+    switch (random_.below(8)) {
+      case 0: run.tear(), run.die(); break;
+      case 1: run.die(); break;
+      case 2: run.end(random_.below(2) == 0 ? "done" : "stopped"); break;
+      default: run.grow(static_cast<int64_t>(1 + random_.below(30)));
+    }
+  }
+
+ private:
+  void begin() { runs_.push_back(std::make_unique<FakeRun>(root(), new_path(), random_)); }
+  std::string new_path() {
+    ++made_;
+    return "job" + std::to_string(random_.below(2)) + "/20261121T0315" + std::to_string(10 + made_ % 50) + "Z-" +
+           std::to_string(made_);
+  }
+  void revive(FakeRun& run) {
+    switch (random_.below(6)) {
+      case 0: return forget(run);
+      case 1: return run.move_to(root(), new_path());
+      case 2: return replace(run);
+      default: run.resume_at(static_cast<int64_t>(random_.below(static_cast<uint64_t>(run.step()) + 1)));
+    }
+  }
+  void forget(FakeRun& run) {
+    run.remove();
+    std::erase_if(runs_, [&](const auto& other) { return other.get() == &run; });
+  }
+  void replace(FakeRun& run) {
+    const std::string path = run.path();
+    forget(run);
+    runs_.push_back(std::make_unique<FakeRun>(root(), path, random_));
+  }
+
+  RandomStream random_;
+  Folder folder_;
+  std::vector<std::unique_ptr<FakeRun>> runs_;
+  int made_ = 0;
+};
+
+TEST(Index, BitByBitGivesWhatAtOnceGives) {
+  for (uint64_t seed = 0; seed < 12 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    World world(seed);
+    store::Store bit_by_bit(world.in("a.db"));
+    auto index = std::make_unique<Index>(bit_by_bit, IndexOptions{.root = world.root(), .piece_bytes = 300});
+    for (int turn = 0; turn < 40; ++turn) {
+      for (uint64_t events = world.random().below(5); events > 0; --events) world.happen();
+      if (world.random().below(8) == 0) {  // another process takes it up
+        index.reset();
+        index = std::make_unique<Index>(bit_by_bit, IndexOptions{.root = world.root(), .piece_bytes = 300});
+      }
+      const PassReport report = index->pass();
+      EXPECT_EQ(report.held_by, "");
+      EXPECT_TRUE(report.problems.empty()) << report.problems[0];
+    }
+    while (index->pass().unfinished) {
+    }
+    store::Store at_once(world.in("b.db"));
+    index_all(at_once, world.root());
+    EXPECT_EQ(picture_of(bit_by_bit), picture_of(at_once));
+  }
+}
+
+// The indexing process is killed at any instant, and the runs go on meanwhile.
+TEST(Index, KillsOfTheIndexingProcessLoseAndRepeatNothing) {
+  World world(77);
+  for (int life = 0; life < 25; ++life) {
+    for (int events = 0; events < 12; ++events) world.happen();
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      try {
+        store::Store store(world.in("a.db"));
+        while (true) {
+          // Of the one who died before: nobody else is there, so the lease is taken from the dead at once.
+          const auto lease = store.lease("registry.index");
+          if (!lease.holder.empty()) store.write(store::Release{"registry.index", lease.fence});
+          index_all(store, world.root(), 500);
+        }
+      } catch (...) {
+      }
+      ::_exit(1);
+    }
+    ::usleep(static_cast<useconds_t>(1000 + world.random().below(60'000)));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "it ended by itself";
+  }
+  store::Store store(world.in("a.db")), at_once(world.in("b.db"));
+  const auto lease = store.lease("registry.index");
+  if (!lease.holder.empty()) store.write(store::Release{"registry.index", lease.fence});
+  index_all(store, world.root());
+  index_all(at_once, world.root());
+  EXPECT_EQ(picture_of(store), picture_of(at_once));
+}
+
+TEST(Index, ARunsLifeIsToldByItsFiles) {
+  Folder folder;
+  RandomStream random(RandomKey{1});
+  store::Store store(folder / "s.db");
+  FakeRun run(folder / "runs", "mnist/20261121T031502Z-1a2b", random);
+  Index index(store, {.root = folder / "runs"});
+  run.grow(5);
+  EXPECT_EQ(index.pass().fresh, 1);
+  store::Record record = only_run(store);
+  EXPECT_EQ(record.state, RunState::kRunning);
+  EXPECT_EQ(record.name, "20261121T031502Z-1a2b");
+  EXPECT_EQ(store.find({Kind::kExperiment, record.parent})->name, "mnist");
+  EXPECT_EQ(record.begun_ms, 1'795'230'902'000);
+  EXPECT_EQ(record.params.at("trainer.lanes"), "auto");
+  EXPECT_EQ(record.metrics.at("train/loss").last.step, 5);
+
+  run.die();
+  index.pass();
+  record = only_run(store);
+  EXPECT_EQ(record.state, RunState::kFailed);
+  EXPECT_EQ(record.tags.at(kTagStatus), "interrupted");
+
+  run.resume_at(2);
+  run.grow(1);
+  index.pass();
+  record = only_run(store);
+  EXPECT_EQ(record.state, RunState::kRunning);
+  EXPECT_EQ(record.attempt, 2);
+  EXPECT_EQ(record.metrics.at("train/loss").last.step, 3);
+  EXPECT_EQ(record.metrics.at("train/loss").count, 3);
+
+  run.end("done");
+  index.pass();
+  record = only_run(store);
+  EXPECT_EQ(record.state, RunState::kFinished);
+  EXPECT_EQ(record.attempt, 2);
+  EXPECT_EQ(record.tags.at(kTagDigest).size(), 32u);
+  int64_t ends = 0;
+  for (const store::Event& event : store.events({.after = 0, .limit = 1000, .subject = record.subject}))
+    ends += event.what == "failed" || event.what == "finished" || event.what == "stopped";
+  EXPECT_EQ(ends, 2);  // one an attempt
+}
+
+TEST(Index, AnUnchangedRunIsLookedAtAndNotWritten) {
+  Folder folder;
+  RandomStream random(RandomKey{2});
+  store::Store store(folder / "s.db");
+  std::vector<std::unique_ptr<FakeRun>> runs;
+  for (int i = 0; i < 20; ++i) {
+    runs.push_back(std::make_unique<FakeRun>(folder / "runs", "j/20261121T031502Z-" + std::to_string(i), random));
+    runs.back()->grow(3);
+    if (i % 3 == 0) runs.back()->end("done");
+    if (i % 3 == 1) runs.back()->die();
+  }
+  Index index(store, {.root = folder / "runs"});
+  EXPECT_EQ(index.pass().changed, 20);
+  const auto before = store.events({.after = 0, .limit = 100'000}).back().seq;
+  const PassReport again = index.pass();
+  EXPECT_EQ(again.runs, 20);
+  EXPECT_EQ(again.changed, 0);
+  EXPECT_EQ(again.points, 0);
+  EXPECT_EQ(store.events({.after = 0, .limit = 100'000}).back().seq, before);
+}
+
+TEST(Index, OneProcessIndexesAStore) {
+  Folder folder;
+  std::filesystem::create_directories(folder / "runs");
+  store::Store store(folder / "s.db");
+  auto first = std::make_unique<Index>(store, IndexOptions{.root = folder / "runs", .holder = "first"});
+  Index second(store, {.root = folder / "runs", .holder = "second"});
+  EXPECT_EQ(first->pass().held_by, "");
+  EXPECT_EQ(second.pass().held_by, "first");
+  first.reset();
+  EXPECT_EQ(second.pass().held_by, "");
+}
+
+TEST(Index, AStoreIsOfOneRoot) {
+  Folder folder;
+  std::filesystem::create_directories(folder / "one");
+  std::filesystem::create_directories(folder / "two");
+  store::Store store(folder / "s.db");
+  index_all(store, folder / "one");
+  EXPECT_THROW(index_all(store, folder / "two"), Error);
+  std::filesystem::remove(folder / "one");  // moved away: it is the same root elsewhere
+  index_all(store, folder / "two");
+}
+
+TEST(Index, WhatIsBrokenIsSaidAndTheRestIsIndexed) {
+  Folder folder;
+  RandomStream random(RandomKey{3});
+  store::Store store(folder / "s.db");
+  FakeRun good(folder / "runs", "a/good", random), bad(folder / "runs", "a/bad", random);
+  good.grow(4);
+  bad.grow(2);
+  append_file(bad.directory() + "/metrics.jsonl", "not json\n" + std::string(3 << 20, 'x') + "\n");
+  bad.grow(1);
+  write_file(bad.directory() + "/report.json", "{");
+  write_file(bad.directory() + "/environment.json", "[1,2]");
+  std::filesystem::create_directories(folder / "runs/a/worse");
+  write_file(folder / "runs/a/worse/resolved.yaml", "a: [1\xff\x00, }");
+  std::filesystem::create_directories(folder / "runs/a/worse/metrics.jsonl");
+  Index index(store, {.root = folder / "runs"});
+  const PassReport report = index.pass();
+  EXPECT_GE(report.problems.size(), 5u);
+  for (const std::string& problem : report.problems) EXPECT_NE(problem.find("a/"), std::string::npos) << problem;
+  EXPECT_EQ(find_run(store, "a/good").metrics.at("train/loss").count, 4);
+  EXPECT_EQ(find_run(store, "a/bad").metrics.at("train/loss").count, 3);
+  EXPECT_THROW(find_run(store, "nobody"), Error);
+  EXPECT_EQ(find_run(store, "good").subject, find_run(store, good.directory(), folder / "runs").subject);
+}
+
+TEST(Index, NamesWithDotsAndLinksAreNoRuns) {
+  Folder folder;
+  RandomStream random(RandomKey{4});
+  store::Store store(folder / "s.db");
+  FakeRun run(folder / "runs", "a/run", random), hidden(folder / "runs", ".sinew/run", random);
+  std::filesystem::create_directory_symlink(run.directory(), folder / "runs/a/last");
+  Index index(store, {.root = folder / "runs"});
+  EXPECT_EQ(index.pass().runs, 1);
+}
+
+TEST(Tail, GivesEachLineOnceHoweverTheFileIsCutAndGrows) {
+  Folder folder;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    RandomStream random(RandomKey{seed});
+    const std::string path = folder / "f" + std::to_string(seed);
+    std::string file, seen;
+    TailMark mark;
+    for (int turn = 0; turn < 60; ++turn) {
+      if (random.below(6) == 0) file.resize(random.below(file.size() + 1));
+      for (uint64_t lines = random.below(5); lines > 0; --lines)
+        file +=
+            std::to_string(random.bits64()) + std::string(random.below(40), 'x') + (random.below(8) == 0 ? "" : "\n");
+      write_file(path, file);
+      TailPiece piece;
+      do {
+        piece = read_piece(path, mark, 64 + static_cast<int64_t>(random.below(300)));
+        if (piece.went_back) seen.clear();
+        seen += piece.text;
+        mark = piece.after;
+      } while (piece.more);
+      const size_t end = file.rfind('\n');
+      std::string expected = end == file.npos ? "" : file.substr(0, end + 1);
+      if (piece.too_long == 0 && seen != expected) {  // a line longer than a piece is passed over
+        size_t at = 0;
+        for (size_t from = 0; from < expected.size();) {
+          const size_t to = expected.find('\n', from) + 1;
+          if (seen.compare(at, to - from, expected, from, to - from) == 0)
+            at += to - from;
+          else
+            ASSERT_GT(to - from, 64u) << seed << " " << turn;
+          from = to;
+        }
+        ASSERT_EQ(at, seen.size());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sinew::registry

@@ -1,0 +1,176 @@
+// What data a job reads, file by file.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/sha256.h"
+#include "registry/file_digests.h"
+#include "registry/registry.h"
+#include "registry/run_files.h"
+
+namespace sinew::registry {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr size_t kMostListed = 20'000;  // files of a part; of a larger one the manifest keeps counts and digests
+
+// The files a path stands for, by their names in the part.
+void list_files(const std::string& name, const std::string& path, std::vector<DataFile>& files) {
+  std::error_code code;
+  if (!fs::is_directory(path, code)) {
+    files.push_back({name, path, 0, ""});
+    return;
+  }
+  fs::directory_iterator it(path, code);
+  if (code) throw Error("cannot list " + path + ": " + code.message(), "check the paths of the job's data");
+  for (const fs::directory_iterator end; !code && it != end; it.increment(code)) {
+    const std::string entry = it->path().filename().string();
+    if (entry.starts_with(".")) continue;
+    if (it->is_directory(code) || it->is_regular_file(code)) list_files(name + "/" + entry, it->path().string(), files);
+  }
+  if (code) throw Error("cannot list " + path + ": " + code.message(), "check the paths of the job's data");
+}
+
+std::vector<DataFile> files_of(const PartSource& source) {
+  std::vector<DataFile> files;
+  for (const auto& [name, path] : source.paths) list_files(name, path, files);
+  std::sort(files.begin(), files.end(), [](const DataFile& a, const DataFile& b) { return a.name < b.name; });
+  return files;
+}
+
+// Lengths first, so that no two lists read alike.
+void add(Sha256& hash, std::string_view text) {
+  hash.update(std::to_string(text.size()) + ":");
+  hash.update(text);
+}
+
+DataPart sum_up(std::vector<DataFile> files) {
+  DataPart part;
+  Sha256 hash;
+  for (const DataFile& file : files) {
+    add(hash, file.name);
+    add(hash, file.digest);
+    part.bytes += file.bytes;
+  }
+  part.count = static_cast<int64_t>(files.size());
+  part.digest = hash.hex();
+  part.files = std::move(files);
+  return part;
+}
+
+std::string fraction(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.17g", value);
+  double back = 0;
+  for (int digits = 1; digits < 17; ++digits) {
+    std::snprintf(text, sizeof text, "%.*g", digits, value);
+    if (std::sscanf(text, "%lf", &back) == 1 && back == value) break;
+  }
+  return text;
+}
+
+PartSource source_of(const spec::DataSource& source, double split, uint64_t seed) {
+  PartSource part;
+  const std::pair<const char*, const std::string&> paths[] = {
+      {"path", source.path}, {"images", source.images}, {"labels", source.labels}};
+  for (const auto& [name, path] : paths) {
+    if (!path.empty()) part.paths[name] = path;
+  }
+  if (part.paths.empty())
+    part.cut = split > 0 ? fraction(split) + " of train, seed " + std::to_string(seed) : "as train has it";
+  return part;
+}
+
+}  // namespace
+
+DataManifest make_manifest(const std::map<std::string, PartSource>& parts, const ManifestOptions& options) {
+  FileDigests digests(options.cache, *options.clock);
+  std::map<std::string, std::vector<DataFile>> files;
+  int64_t unread = 0;
+  for (const auto& [name, source] : parts) {
+    if (source.paths.empty()) continue;
+    files[name] = files_of(source);
+    for (const DataFile& file : files[name]) {
+      const FileFacts facts = look_at(file.path);
+      if (!digests.knows(file.path, facts)) unread += facts.bytes;
+    }
+  }
+  if (unread > 0 && options.before_reading) options.before_reading(unread);
+  DataManifest manifest;
+  for (auto& [name, list] : files) {
+    for (DataFile& file : list) {
+      const FileFacts facts = look_at(file.path);
+      file.bytes = facts.bytes;
+      file.digest = digests.digest(file.path, facts);
+    }
+    manifest.parts[name] = sum_up(std::move(list));
+  }
+  digests.save();
+  for (const auto& [name, source] : parts) {
+    if (!source.paths.empty()) continue;
+    Sha256 hash;
+    for (const std::string& text : {name, source.cut, manifest.parts["train"].digest}) add(hash, text);
+    manifest.parts[name].cut = source.cut;
+    manifest.parts[name].digest = hash.hex();
+  }
+  Sha256 all;
+  for (const auto& [name, part] : manifest.parts) add(all, name), add(all, part.digest);
+  manifest.digest = all.hex();
+  return manifest;
+}
+
+DataManifest manifest_of_job(const spec::Job& job, const ManifestOptions& options) {
+  const spec::DataOptions& data = job.data;
+  return make_manifest({{"train", source_of(data.train, 0, job.trainer.seed)},
+                        {"val", source_of(data.val, data.split_val, job.trainer.seed)},
+                        {"test", source_of(data.test, data.split_test, job.trainer.seed)}},
+                       options);
+}
+
+DataManifest manifest_of_path(const std::string& path, const ManifestOptions& options) {
+  return make_manifest({{"train", {{{"path", path}}, ""}}}, options);
+}
+
+std::string to_json(const DataManifest& manifest) {
+  json parts = json::object();
+  for (const auto& [name, part] : manifest.parts) {
+    json& out = parts[name] = {{"digest", part.digest}};
+    if (!part.cut.empty()) out["cut"] = part.cut;
+    if (part.cut.empty()) out["count"] = part.count, out["bytes"] = part.bytes;
+    if (part.cut.empty() && part.files.size() <= kMostListed) {
+      json& files = out["files"] = json::array();
+      for (const DataFile& file : part.files)
+        files.push_back({clean_text(file.name, 4000), clean_text(file.path, 4000), file.bytes, file.digest});
+    }
+  }
+  return json{{"format", "sinew-data"}, {"version", 1}, {"digest", manifest.digest}, {"parts", parts}}.dump(1) + "\n";
+}
+
+std::expected<DataManifest, std::string> parse_manifest(std::string_view text) {
+  const json document = json::parse(
+      text, [](int depth, json::parse_event_t, json&) { return depth < 8; }, false);
+  if (!document.is_object()) return std::unexpected("not a JSON object");
+  try {
+    if (document.at("format") != "sinew-data" || document.at("version") != 1)
+      return std::unexpected("not a manifest of data, version 1");
+    DataManifest manifest;
+    manifest.digest = document.at("digest").get<std::string>();
+    for (const auto& [name, facts] : document.at("parts").items()) {
+      DataPart& part = manifest.parts[name];
+      part.digest = facts.at("digest").get<std::string>();
+      part.cut = facts.value("cut", "");
+      part.count = facts.value("count", int64_t{0});
+      part.bytes = facts.value("bytes", int64_t{0});
+      for (const json& file : facts.value("files", json::array()))
+        part.files.push_back({file.at(0), file.at(1), file.at(2).get<int64_t>(), file.at(3)});
+    }
+    return manifest;
+  } catch (const json::exception&) {
+    return std::unexpected("fields missing or not of their kind");
+  }
+}
+
+}  // namespace sinew::registry

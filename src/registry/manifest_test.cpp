@@ -1,0 +1,127 @@
+#include <gtest/gtest.h>
+
+#include "base/sha256.h"
+#include "registry/file_digests.h"
+#include "registry/registry.h"
+#include "registry/testing.h"
+
+namespace sinew::registry {
+namespace {
+
+std::vector<std::string> sentences(const DataManifest& before, const DataManifest& after) {
+  std::vector<std::string> text;
+  for (const DataChange& change : compare(before, after)) text.push_back(to_string(change));
+  return text;
+}
+
+TEST(Manifest, SaysWhatChangedInAFolder) {
+  Folder folder;
+  write_file(folder / "d/cats/1.jpg", "one");
+  write_file(folder / "d/cats/2.jpg", "two");
+  write_file(folder / "d/dogs/3.jpg", "three");
+  write_file(folder / "d/.hidden", "x");
+  const DataManifest before = manifest_of_path(folder / "d");
+  EXPECT_EQ(before.parts.at("train").count, 3);
+  EXPECT_EQ(before.parts.at("train").bytes, 11);
+  EXPECT_EQ(before.parts.at("train").files[0].digest, sha256_hex("one"));
+  EXPECT_TRUE(sentences(before, manifest_of_path(folder / "d")).empty());
+
+  write_file(folder / "d/cats/2.jpg", "TWO");
+  std::filesystem::rename(folder / "d/dogs/3.jpg", folder / "d/dogs/4.jpg");
+  std::filesystem::remove(folder / "d/cats/1.jpg");
+  write_file(folder / "d/dogs/5.jpg", "five");
+  const std::vector<std::string> expected = {"train: changed path/cats/2.jpg",
+                                             "train: renamed path/dogs/3.jpg to path/dogs/4.jpg",
+                                             "train: added path/dogs/5.jpg", "train: removed path/cats/1.jpg"};
+  EXPECT_EQ(sentences(before, manifest_of_path(folder / "d")), expected);
+}
+
+TEST(Manifest, TheSameDataElsewhereIsTheSame) {
+  Folder folder;
+  for (const char* where : {"a", "b/c"}) write_file(folder / where + "/x.csv", "1,2\n");
+  EXPECT_EQ(manifest_of_path(folder / "a").digest, manifest_of_path(folder / "b/c").digest);
+  EXPECT_NE(manifest_of_path(folder / "a").parts.at("train").files[0].path,
+            manifest_of_path(folder / "b/c").parts.at("train").files[0].path);
+}
+
+TEST(Manifest, APartCutFromTrainFollowsTrainItsFractionAndTheSeed) {
+  Folder folder;
+  write_file(folder / "t.csv", "1");
+  spec::Job job;
+  job.data.train.path = folder / "t.csv";
+  job.data.split_val = 0.1;
+  job.trainer.seed = 7;
+  const DataManifest first = manifest_of_job(job);
+  EXPECT_EQ(first.parts.at("val").cut, "0.1 of train, seed 7");
+  EXPECT_EQ(first.parts.at("test").cut, "as train has it");
+  job.trainer.seed = 8;
+  const DataManifest other_seed = manifest_of_job(job);
+  EXPECT_EQ(sentences(first, other_seed), std::vector<std::string>{"val: changed"});
+  job.trainer.seed = 7;
+  write_file(folder / "t.csv", "2");
+  EXPECT_EQ(sentences(first, manifest_of_job(job)).size(), 3u);
+}
+
+TEST(Manifest, ReadsBackAsWrittenAndRefusesWhatIsNone) {
+  Folder folder;
+  write_file(folder / "d/1", "one");
+  const DataManifest manifest =
+      make_manifest({{"train", {{{"path", folder / "d"}}, ""}}, {"val", {{}, "0.2 of train"}}});
+  const auto back = parse_manifest(to_json(manifest));
+  ASSERT_TRUE(back) << back.error();
+  EXPECT_EQ(*back, manifest);
+  const std::string text = to_json(manifest);
+  RandomStream random(RandomKey{1});
+  for (int i = 0; i < 2000; ++i) {
+    std::string broken = text;
+    broken[random.below(broken.size())] = static_cast<char>(random.bits32());
+    parse_manifest(broken);  // no crash
+  }
+  EXPECT_FALSE(parse_manifest(""));
+  EXPECT_FALSE(parse_manifest("{\"format\":\"sinew-data\"}"));
+}
+
+TEST(Manifest, WhatCanNotBeReadIsNamed) {
+  Folder folder;
+  try {
+    manifest_of_path(folder / "nothing");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("nothing"), std::string::npos);
+    EXPECT_FALSE(error.hint.empty());
+  }
+}
+
+TEST(FileDigests, AreRememberedWhileTheFileIsTheSame) {
+  Folder folder;
+  HandClock late;  // far ahead of the files' times
+  late.seconds = 1e9;
+  write_file(folder / "f", "one");
+  int64_t read = 0;
+  ManifestOptions options;
+  options.cache = folder / "cache.json";
+  options.clock = &late;
+  options.before_reading = [&](int64_t bytes) { read += bytes; };
+  const std::string first = manifest_of_path(folder / "f", options).digest;
+  EXPECT_EQ(read, 3);
+  EXPECT_EQ(manifest_of_path(folder / "f", options).digest, first);
+  EXPECT_EQ(read, 3);
+  write_file(folder / "f", "two");  // the same size
+  EXPECT_NE(manifest_of_path(folder / "f", options).digest, first);
+  EXPECT_EQ(read, 6);
+  write_file(folder / "cache.json", "{\"x\": [1");  // damaged: as if there were none
+  manifest_of_path(folder / "f", options);
+  EXPECT_EQ(read, 9);
+}
+
+TEST(FileDigests, AFileThatMayStillChangeIsNotRemembered) {
+  Folder folder;
+  write_file(folder / "f", "one");
+  FileDigests digests(folder / "cache.json", system_clock());
+  const FileFacts facts = look_at(folder / "f");
+  digests.digest(folder / "f", facts);
+  EXPECT_FALSE(digests.knows(folder / "f", facts));  // it was made just now
+}
+
+}  // namespace
+}  // namespace sinew::registry

@@ -1,0 +1,77 @@
+// Where things are, and which run is meant.
+#include <filesystem>
+
+#include "registry/registry.h"
+
+namespace sinew::registry {
+namespace {
+
+namespace fs = std::filesystem;
+using store::Kind;
+
+std::string tag(const store::Record& run, const char* name) {
+  const auto it = run.tags.find(name);
+  return it == run.tags.end() ? "" : it->second;
+}
+
+[[noreturn]] void fail_ambiguous(const std::string& name, const std::vector<store::Record>& meant) {
+  std::string all;
+  for (size_t i = 0; i < std::min<size_t>(meant.size(), 5); ++i) {
+    const std::string directory = tag(meant[i], kTagDirectory);
+    all += (i == 0 ? "" : ", ") + (directory.empty() ? meant[i].subject.id : directory);
+  }
+  throw Error(std::to_string(meant.size()) + " runs are called '" + name + "'", "say which: " + all);
+}
+
+// A path as its directory is written in the store.
+std::string below(const std::string& root, const std::string& path) {
+  std::error_code code;
+  const fs::path relative = fs::relative(path, root, code);
+  return code ? "" : relative.lexically_normal().string();
+}
+
+}  // namespace
+
+std::string default_store(const std::string& root) {
+  return root + "/.sinew/store.db";
+}
+
+std::string default_artifacts(const std::string& root) {
+  return root + "/.sinew/artifacts";
+}
+
+void make_place(const std::string& root) {
+  system_disk().make_directories(root + "/.sinew");
+}
+
+store::Record find_run(store::Store& store, const std::string& name, const std::string& root) {
+  if (auto run = store.find({Kind::kRun, name})) return std::move(*run);
+  const std::string directory = root.empty() || !fs::is_directory(name) ? "" : below(root, name);
+  std::vector<store::Record> meant;
+  store::Query query{.kind = Kind::kRun, .metrics = false};
+  while (true) {
+    std::vector<store::Record> runs = store.list(query);
+    const bool last_page = static_cast<int64_t>(runs.size()) < query.limit;
+    if (!runs.empty()) query.before = runs.back().seq;
+    for (store::Record& run : runs) {
+      const std::string its = tag(run, kTagDirectory);
+      const bool is_meant = name == "last" ? meant.empty() || run.begun_ms > meant[0].begun_ms
+                                           : its == name || (!directory.empty() && its == directory) ||
+                                                 (!name.empty() && run.name.ends_with(name));
+      if (!is_meant) continue;
+      if (name == "last") meant.clear();
+      meant.push_back(std::move(run));
+    }
+    if (last_page) break;
+  }
+  if (meant.empty()) throw Error("no run '" + name + "' in the store", "'sinew runs' shows what there is");
+  if (meant.size() > 1) fail_ambiguous(name, meant);
+  return *store.find(meant[0].subject);
+}
+
+std::string directory_of(const store::Record& run, const std::string& root) {
+  const std::string below_root = tag(run, kTagDirectory);
+  return below_root.empty() ? "" : root + "/" + below_root;
+}
+
+}  // namespace sinew::registry

@@ -1,0 +1,98 @@
+// Moving aliases: decided on what is known, written only if that is still all there is to know.
+#include "registry/news.h"
+
+namespace sinew::registry {
+namespace {
+
+using store::Kind;
+
+constexpr int kMostAttempts = 50;  // each that fails is somebody else's that succeeded
+
+store::Record model_record(store::Store& store, const std::string& model) {
+  if (auto record = store.find({Kind::kModel, model})) return std::move(*record);
+  throw Error("there is no model '" + model + "'", "'sinew models list' shows those there are");
+}
+
+store::Alias alias_of(const store::Record& model, const std::string& name) {
+  for (const store::Alias& alias : model.aliases) {
+    if (alias.name == name) return alias;
+  }
+  return {name, 0, 0};
+}
+
+store::Record version_record(store::Store& store, const std::string& model, int64_t version) {
+  auto record = store.find({Kind::kVersion, model, version});
+  if (record && !record->hidden) return std::move(*record);
+  throw Error("there is no version " + std::to_string(version) + " of model '" + model + "'",
+              "'sinew models show " + model + "' lists them");
+}
+
+// False: something about the model changed since `seen`.
+bool move_alias(store::Store& store, const std::string& model, const std::string& alias, const Promotion& to,
+                int64_t seen) {
+  store::Batch batch;
+  batch.changes.push_back(store::SetAlias{model, alias, to.to, to.from});
+  batch.changes.push_back(
+      store::SetTags{{Kind::kVersion, model, to.to}, {{"sinew.decision." + alias, to.decision.why}}});
+  batch.unchanged = store::Batch::Unchanged{{Kind::kModel, model}, seen};
+  const auto outcome = store.write(batch);
+  if (outcome) return true;
+  if (outcome.error().reason == store::Refusal::Reason::kConflict) return false;
+  throw Error("the store refused to move alias " + alias + ": " + outcome.error().why, "look at the model again");
+}
+
+// `decide` fills in where to and why, by the model as it stands.
+template <typename Decide>
+Promotion move_as_decided(store::Store& store, const std::string& model, const std::string& alias, Decide decide) {
+  Promotion promotion;
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    const int64_t seen = newest_event(store, {Kind::kModel, model});
+    const store::Alias stands = alias_of(model_record(store, model), alias);
+    promotion = decide(stands);
+    promotion.from = stands.version;
+    if (!promotion.decision.allowed) return promotion;
+    promotion.done = promotion.to == promotion.from || move_alias(store, model, alias, promotion, seen);
+    if (promotion.done) return promotion;
+  }
+  promotion.decision.allowed = false;
+  promotion.decision.why = "the model was changed by others each time it was decided";
+  return promotion;
+}
+
+}  // namespace
+
+Promotion promote(store::Store& store, const std::string& model, int64_t version, const Gates& gates,
+                  const std::string& alias, bool force) {
+  return move_as_decided(store, model, alias, [&](const store::Alias& stands) {
+    Promotion promotion;
+    promotion.to = version;
+    std::optional<VersionFacts> champion;
+    if (stands.version > 0) champion = facts_of(store, version_record(store, model, stands.version));
+    promotion.decision = may_promote(facts_of(store, version_record(store, model, version)), champion, gates);
+    if (!promotion.decision.allowed && force) {
+      promotion.decision.allowed = true;
+      promotion.decision.why = "forced, though " + promotion.decision.why;
+    }
+    return promotion;
+  });
+}
+
+Promotion rollback(store::Store& store, const std::string& model, const std::string& alias) {
+  return move_as_decided(store, model, alias, [&](const store::Alias& stands) {
+    Promotion promotion;
+    promotion.to = stands.previous;
+    const auto before = store.find({Kind::kVersion, model, stands.previous});
+    if (stands.version == 0 || stands.previous == 0) {
+      promotion.decision.why = stands.version == 0 ? "alias " + alias + " of " + model + " stands nowhere"
+                                                   : "alias " + alias + " of " + model + " stood nowhere before";
+    } else if (!before || before->hidden) {
+      promotion.decision.why = "version " + std::to_string(stands.previous) + ", where it stood before, is gone";
+    } else {
+      promotion.decision.allowed = true;
+      promotion.decision.why = "rolled back from version " + std::to_string(stands.version);
+    }
+    return promotion;
+  });
+}
+
+}  // namespace sinew::registry

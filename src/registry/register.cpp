@@ -1,0 +1,224 @@
+// A run's model becomes a version: its files into the artifacts, then everything about it in one write.
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/hash.h"
+#include "registry/news.h"
+#include "registry/run_files.h"
+#include "registry/weights.h"
+
+namespace sinew::registry {
+namespace {
+
+using nlohmann::json;
+using store::Kind;
+
+constexpr int kMostAttempts = 50;  // each that fails is somebody else's version
+constexpr const char* kRecords[] = {"job.yaml", "resolved.yaml", "environment.json", "report.json", "data.json"};
+
+struct Frozen {
+  std::vector<store::Attachment> files;
+  int64_t bytes = 0;
+  std::string digest_of(const std::string& path) const {
+    for (const store::Attachment& file : files) {
+      if (file.path == path) return file.digest;
+    }
+    return "";
+  }
+};
+
+Frozen freeze(Artifacts::Hold& hold, const std::string& directory, const RunFiles& files) {
+  Frozen frozen;
+  const auto put = [&](const std::string& name) {
+    const Stored stored = hold.put_file(directory + "/" + name);
+    frozen.files.push_back({name, stored.digest, stored.bytes});
+    frozen.bytes += stored.bytes;
+  };
+  for (const auto& [name, bytes] : files.model) put("model/" + name);
+  for (const char* name : kRecords) {
+    if (system_disk().exists(directory + "/" + name)) put(name);
+  }
+  std::sort(frozen.files.begin(), frozen.files.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  return frozen;
+}
+
+std::string text_of(const json& object, const char* name) {
+  return object.is_object() && object.contains(name) && object[name].is_string() ? object[name].get<std::string>() : "";
+}
+
+std::string environment_text(const json& environment) {
+  std::string text;
+  const std::pair<const char*, const char*> fields[] = {{"libtorch", "libtorch "}, {"cpu_capability", ""}, {"cpu", ""}};
+  for (const auto& [name, label] : fields) {
+    if (const std::string value = text_of(environment, name); !value.empty())
+      text += (text.empty() ? "" : ", ") + std::string(label) + value;
+  }
+  return text;
+}
+
+// Digests of the parts by data.json; of an older run only what its checkpoint remembers of the training part.
+std::map<std::string, std::string> data_digests(const std::string& directory, const RunFiles& files) {
+  std::map<std::string, std::string> digests;
+  if (files.data.is_object()) {
+    const json parts = files.data.value("parts", json::object());
+    for (const auto& [part, facts] : parts.items())
+      if (const std::string digest = text_of(facts, "digest"); !digest.empty()) digests[part] = digest;
+    return digests;
+  }
+  constexpr uint64_t kMostOfState = 64 << 20;
+  for (auto name = files.checkpoints.rbegin(); name != files.checkpoints.rend(); ++name) {
+    const std::string path = directory + "/checkpoints/" + *name + "/state.json";
+    if (!system_disk().exists(path) || system_disk().size(path) > kMostOfState) continue;
+    const std::string digest = text_of(json::parse(read_text(system_disk(), path), nullptr, false), "data_digest");
+    if (!digest.empty()) digests["train"] = "xxh3:" + digest;
+    break;
+  }
+  return digests;
+}
+
+VersionFacts facts_of_run(const RunFiles& files, const std::string& directory, const Frozen& frozen,
+                          const RegisterOptions& options) {
+  VersionFacts facts;
+  facts.model = options.model.empty() ? files.job : options.model;
+  facts.run = files.id;
+  facts.bytes = frozen.bytes;
+  if (files.outcome) {
+    facts.status = files.outcome->status;
+    facts.metrics = files.outcome->last;
+    facts.digest = files.outcome->digest;
+    if (files.outcome->best) facts.monitor = files.outcome->best->metric;
+  } else {
+    facts.status = files.locked ? "running" : "interrupted";
+  }
+  facts.data = data_digests(directory, files);
+  if (const std::string version = text_of(files.environment, "sinew"); !version.empty())
+    facts.code = "sinew " + version;
+  facts.environment = environment_text(files.environment);
+  facts.checks = options.checks;
+  facts.checks["done"] = facts.status == "done" ? "passed" : "the run is " + facts.status;
+  if (files.model.contains("model.safetensors")) {
+    const WeightsVerdict verdict = judge_weights(system_disk(), directory + "/model/model.safetensors");
+    facts.checks["whole"] = verdict.whole;
+    facts.checks["finite"] = verdict.finite;
+  }
+  return facts;
+}
+
+// The run or version whose weights it began with.
+std::optional<store::Subject> parent_of(store::Store& store, const RunFiles& files, const std::string& root) {
+  for (const char* key : {"model.init_from.path", "model.init_from"}) {
+    const auto it = files.params.find(key);
+    if (it == files.params.end() || it->second.empty() || it->second == "none") continue;
+    std::error_code code;
+    const auto path = std::filesystem::relative(it->second, root, code);
+    std::string below = code ? "" : path.lexically_normal().string();
+    for (; !below.empty() && below != "."; below = std::filesystem::path(below).parent_path().string()) {
+      try {
+        const store::Record run = find_run(store, below, "");
+        if (directory_of(run, "") != "/" + below) continue;  // another of that name
+        const auto versions =
+            store.list({.kind = Kind::kVersion, .parent = run.subject.id, .metrics = false, .limit = 1});
+        return versions.empty() ? run.subject : versions[0].subject;
+      } catch (const Error&) {  // not a run's directory, but it may be within one
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<store::Link> links_of(store::Store& store, const store::Subject& version, const RunFiles& files,
+                                  const Frozen& frozen, const VersionFacts& facts, const std::string& root) {
+  std::vector<store::Link> links;
+  const auto add = [&](const char* role, Kind kind, const std::string& id) {
+    if (!id.empty()) links.push_back({version, role, {kind, id}});
+  };
+  add("run", Kind::kRun, files.id);
+  const std::string all = text_of(files.data, "digest");
+  const auto train = facts.data.find("train");
+  add("data", Kind::kData, !all.empty() ? all : train == facts.data.end() ? "" : train->second);
+  add("job", Kind::kContent, frozen.digest_of("resolved.yaml"));
+  add("environment", Kind::kContent, frozen.digest_of("environment.json"));
+  add("code", Kind::kContent, facts.code);
+  if (const auto parent = parent_of(store, files, root)) links.push_back({version, "parent", *parent});
+  return links;
+}
+
+std::vector<store::Record> versions_of(store::Store& store, const std::string& model) {
+  std::vector<store::Record> mine;
+  store::Query query{.kind = Kind::kVersion, .hidden = true, .metrics = false};
+  while (true) {
+    std::vector<store::Record> page = store.list(query);
+    const bool last = static_cast<int64_t>(page.size()) < query.limit;
+    if (!page.empty()) query.before = page.back().seq;
+    for (store::Record& record : page) {
+      if (record.subject.id == model) mine.push_back(std::move(record));
+    }
+    if (last) return mine;
+  }
+}
+
+bool same_files(std::vector<store::Attachment> there, const Frozen& frozen) {
+  return std::equal(there.begin(), there.end(), frozen.files.begin(), frozen.files.end(),
+                    [](const auto& a, const auto& b) { return a.path == b.path && a.digest == b.digest; });
+}
+
+// The version as one batch. Its number is the next, if nobody else makes one first, which would refuse the batch.
+store::Batch version_batch(store::Store& store, const VersionFacts& facts, const RunFiles& files, const Frozen& frozen,
+                           const RegisterOptions& options, const std::string& root) {
+  const store::Subject version{Kind::kVersion, facts.model, facts.version};
+  store::Batch batch;
+  if (!store.find({Kind::kModel, facts.model})) {
+    store::Create model;
+    model.subject = {Kind::kModel, facts.model};
+    batch.changes.push_back(std::move(model));
+  }
+  store::Create create;
+  create.subject = {Kind::kVersion, facts.model};
+  create.parent = files.id;
+  create.body = facts_json(facts);
+  create.params = files.params;
+  batch.changes.push_back(std::move(create));
+  for (const store::Attachment& file : frozen.files)
+    batch.changes.push_back(store::Attach{version, file.path, file.digest, file.bytes});
+  for (store::Link& link : links_of(store, version, files, frozen, facts, root))
+    batch.changes.push_back(std::move(link));
+  if (!options.alias.empty()) batch.changes.push_back(store::SetAlias{facts.model, options.alias, facts.version, {}});
+  return batch;
+}
+
+}  // namespace
+
+VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store::Record& run, const std::string& root,
+                          const RegisterOptions& options) {
+  const std::string directory = directory_of(run, root);
+  if (directory.empty())
+    throw Error("run " + run.subject.id + " has no directory here", "it was logged from elsewhere");
+  const auto files = read_run_files(root, run.tags.at(kTagDirectory));
+  if (!files || files->id != run.subject.id)
+    throw Error(directory + " is not what it was when it was indexed", "index it again, or restore the directory");
+  if (files->model.empty())
+    throw Error(directory + " has no model/", "a run has one when it ended by itself; see 'sinew runs show'");
+  auto hold = artifacts.hold();  // until the version refers to what was put
+  const Frozen frozen = freeze(hold, directory, *files);
+  VersionFacts facts = facts_of_run(*files, directory, frozen, options);
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    const int64_t seen = newest_event(store, {Kind::kVersion, facts.model});
+    facts.version = 1;
+    for (const store::Record& version : versions_of(store, facts.model)) {
+      if (!version.hidden && version.parent == files->id && same_files(store.attachments(version.subject), frozen))
+        return facts_of(store, version);
+      facts.version = std::max(facts.version, version.subject.number + 1);
+    }
+    store::Batch batch = version_batch(store, facts, *files, frozen, options, root);
+    batch.unchanged = store::Batch::Unchanged{{Kind::kVersion, facts.model}, seen};
+    const auto outcome = store.write(batch);
+    if (outcome) return facts;
+    using Reason = store::Refusal::Reason;
+    if (outcome.error().reason != Reason::kConflict && outcome.error().reason != Reason::kExists)
+      throw Error("the store refused the version: " + outcome.error().why, "look at the run: 'sinew runs show'");
+  }
+  throw Error("others made versions of " + facts.model + " each time this one was to be made", "try again");
+}
+
+}  // namespace sinew::registry

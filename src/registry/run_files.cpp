@@ -1,0 +1,219 @@
+#include "registry/run_files.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+
+#include "base/disk.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "registry/registry.h"
+
+namespace sinew::registry {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr int kDeepest = 6;  // as `sinew runs`
+constexpr uint64_t kMostOfSmall = 8 << 20;
+constexpr size_t kMostOfParam = 6000;
+constexpr const char* kLooks[] = {"resolved.yaml",  "environment.json", "report.json", "metrics.jsonl", "log.jsonl",
+                                  "attempts.jsonl", "data.json",        "checkpoints", "model"};
+
+void collect(const fs::path& root, const std::string& below, int depth, std::vector<std::string>& found) {
+  std::error_code code, ignored;
+  const fs::path here = root / below;
+  if (!below.empty() && fs::exists(here / "resolved.yaml", ignored)) return found.push_back(below);
+  if (depth == 0) return;
+  fs::directory_iterator it(here, code);
+  if (code && below.empty()) {
+    throw Error("cannot list " + root.string() + ": " + code.message(), "say where the runs are with --root");
+  }
+  for (const fs::directory_iterator end; !code && it != end; it.increment(code)) {
+    const std::string name = it->path().filename().string();
+    if (name.starts_with(".") || it->is_symlink(ignored) || !it->is_directory(ignored)) continue;
+    collect(root, below.empty() ? name : below + "/" + name, depth - 1, found);
+  }
+}
+
+int64_t milliseconds(const timespec& time) {
+  return static_cast<int64_t>(time.tv_sec) * 1000 + time.tv_nsec / 1'000'000;
+}
+
+int64_t changed_ms(const std::string& path) {
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0 ? milliseconds(facts.st_mtim) : 0;
+}
+
+// 20261121T031502Z, which a run's name begins with; 0: it does not.
+int64_t time_in_name(const std::string& name) {
+  std::tm parts{};
+  int length = 0;
+  if (std::sscanf(name.c_str(), "%4d%2d%2dT%2d%2d%2dZ%n", &parts.tm_year, &parts.tm_mon, &parts.tm_mday, &parts.tm_hour,
+                  &parts.tm_min, &parts.tm_sec, &length) != 6 ||
+      length != 16) {
+    return 0;
+  }
+  parts.tm_year -= 1900;
+  parts.tm_mon -= 1;
+  return static_cast<int64_t>(::timegm(&parts)) * 1000;
+}
+
+class Reader {
+ public:
+  Reader(std::string directory, RunFiles& files) : directory_(std::move(directory)), files_(files) {}
+
+  // Of a small file; nullopt: it is not there, or can not be read, which is a problem.
+  std::optional<std::string> text(const char* name) {
+    const std::string path = directory_ + "/" + name;
+    std::error_code ignored;
+    if (!fs::exists(path, ignored)) return std::nullopt;
+    try {
+      if (system_disk().size(path) > kMostOfSmall) throw Error("too large to be one");
+      return read_text(system_disk(), path);
+    } catch (const DiskError& error) {
+      if (error.code != ENOENT) problem(name, error.what());
+    } catch (const Error& error) {
+      problem(name, error.what());
+    }
+    return std::nullopt;
+  }
+  json object(const char* name) {
+    const auto read = text(name);
+    if (!read) return nullptr;
+    json parsed = json::parse(
+        *read, [](int depth, json::parse_event_t, json&) { return depth < 16; }, false);
+    if (parsed.is_object()) return parsed;
+    problem(name, "not a JSON object");
+    return nullptr;
+  }
+  void problem(const char* name, const std::string& what) {
+    files_.problems.push_back(clean_text(files_.path + "/" + name + ": " + what, 1000));
+  }
+
+ private:
+  const std::string directory_;
+  RunFiles& files_;
+};
+
+void read_options(Reader& reader, RunFiles& files, const std::string& yaml) {
+  try {
+    for (const auto& [key, value] : report::flat_options(yaml)) {
+      if (!key.empty()) files.params[clean_text(key, 500)] = clean_text(value, kMostOfParam);
+    }
+  } catch (const std::exception& error) {
+    reader.problem("resolved.yaml", error.what());
+  }
+  const auto name = files.params.find("name");
+  files.job = name != files.params.end() && !name->second.empty()
+                  ? clean_text(name->second, 500)
+                  : clean_text(files.path.substr(0, files.path.find('/')), 500);
+}
+
+void read_outcome(Reader& reader, RunFiles& files) {
+  const auto text = reader.text("report.json");
+  if (!text) return;
+  std::string why;
+  files.outcome = report::parse_outcome(*text, &why);
+  if (!files.outcome) reader.problem("report.json", why);
+}
+
+void read_folders(const std::string& directory, RunFiles& files) {
+  std::error_code code, ignored;
+  for (fs::directory_iterator it(directory + "/checkpoints", code), end; !code && it != end; it.increment(code)) {
+    const std::string name = it->path().filename().string();
+    if (name.starts_with("step-")) files.checkpoints.push_back(clean_text(name, 500));
+  }
+  std::sort(files.checkpoints.begin(), files.checkpoints.end());
+  code.clear();
+  for (fs::directory_iterator it(directory + "/model", code), end; !code && it != end; it.increment(code)) {
+    const std::string name = it->path().filename().string();
+    if (!name.starts_with(".") && it->is_regular_file(ignored))
+      files.model[clean_text(name, 500)] = static_cast<int64_t>(it->file_size(ignored));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> run_directories(const std::string& root) {
+  std::vector<std::string> found;
+  collect(root, "", kDeepest, found);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::string signature_of(const std::string& directory) {
+  std::string text;
+  for (const char* name : kLooks) {
+    struct stat facts {};
+    if (::stat((directory + "/" + name).c_str(), &facts) != 0) facts = {};
+    for (const auto number : {static_cast<int64_t>(facts.st_size), static_cast<int64_t>(facts.st_ino),
+                              static_cast<int64_t>(facts.st_mtim.tv_sec), static_cast<int64_t>(facts.st_mtim.tv_nsec)})
+      text += std::to_string(number) + ",";
+  }
+  return to_hex(digest_of(text));
+}
+
+bool lock_is_held(const std::string& directory) {
+  const int descriptor = ::open((directory + "/.lock").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return false;
+  const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+  ::close(descriptor);  // and with it our own lock, if we got it
+  return held;
+}
+
+std::optional<RunFiles> read_run_files(const std::string& root, const std::string& path) {
+  const std::string directory = root + "/" + path;
+  RunFiles files;
+  files.path = path;
+  files.locked = lock_is_held(directory);
+  Reader reader(directory, files);
+  const auto yaml = reader.text("resolved.yaml");
+  if (!yaml) return std::nullopt;
+  files.id = run_id_of(path, *yaml);
+  read_options(reader, files, *yaml);
+  read_outcome(reader, files);
+  files.environment = reader.object("environment.json");
+  files.data = reader.object("data.json");
+  read_folders(directory, files);
+  files.begun_ms = time_in_name(path.substr(path.rfind('/') + 1));
+  if (files.begun_ms == 0) files.begun_ms = changed_ms(directory + "/job.yaml");
+  if (files.begun_ms == 0) files.begun_ms = changed_ms(directory + "/resolved.yaml");
+  files.changed_ms = std::max(changed_ms(directory + "/metrics.jsonl"), changed_ms(directory + "/log.jsonl"));
+  return files;
+}
+
+std::string clean_text(std::string_view text, size_t most) {
+  std::string escaped = json(std::string(text)).dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string clean = json::parse(escaped).get<std::string>();
+  std::replace(clean.begin(), clean.end(), '\0', ' ');
+  if (clean.size() <= most) return clean;
+  size_t end = most;
+  while (end > 0 && (static_cast<unsigned char>(clean[end]) & 0xC0) == 0x80) --end;  // not within a character
+  return clean.substr(0, end);
+}
+
+std::string run_id_of(std::string_view path_below_root, std::string_view resolved_yaml) {
+  DigestStream digest;
+  const auto add = [&](std::string_view text) {
+    const std::string framed = std::to_string(text.size()) + ":" + std::string(text);
+    digest.update(std::as_bytes(std::span(framed.data(), framed.size())));
+  };
+  add(path_below_root);
+  try {  // by what it says: comments (why an option is what it is) may be written anew by a resume
+    for (const auto& [key, value] : report::flat_options(std::string(resolved_yaml))) add(key), add(value);
+  } catch (const std::exception&) {
+    add(resolved_yaml);
+  }
+  return to_hex(digest.digest());
+}
+
+}  // namespace sinew::registry

@@ -1,0 +1,43 @@
+// Inside registry/: what a run directory says, apart from its long files.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/report.h"
+#include "store/store.h"
+
+namespace sinew::registry {
+
+// Every directory below root that holds resolved.yaml, as paths below root, sorted. Names that begin with a dot and
+// symlinks are passed over. Throws Error when the root itself can not be listed.
+std::vector<std::string> run_directories(const std::string& root);
+
+// Tells whether any file of the run was changed, in some looks at it.
+std::string signature_of(const std::string& directory);
+
+// Is the run's owner alive? The lock is the kernel's, so the dead hold none.
+bool lock_is_held(const std::string& directory);
+
+struct RunFiles {
+  std::string path;  // below the root
+  std::string id, job;
+  bool locked = false;
+  store::Labels params;
+  nlohmann::json environment, data;  // objects; null: not there
+  std::optional<report::Outcome> outcome;
+  std::vector<std::string> checkpoints;
+  std::map<std::string, int64_t> model;  // files of model/ and their sizes
+  int64_t begun_ms = 0, changed_ms = 0;  // by its name, or its first file; newest change of its growing files
+  std::vector<std::string> problems;
+};
+// Looks at the lock first: a run that ends meanwhile is seen as running, never as dead. nullopt: not a run (any more).
+std::optional<RunFiles> read_run_files(const std::string& root, const std::string& path);
+
+// Valid UTF-8 without NUL and at most `most` bytes, whatever was given.
+std::string clean_text(std::string_view text, size_t most);
+
+}  // namespace sinew::registry

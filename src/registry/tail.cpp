@@ -1,0 +1,113 @@
+#include "registry/tail.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "base/disk.h"
+#include "base/hash.h"
+
+namespace sinew::registry {
+namespace {
+
+class OpenFile {
+ public:
+  explicit OpenFile(const std::string& path)
+      : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    if (descriptor_ < 0 && errno != ENOENT) fail(errno);
+  }
+  ~OpenFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  uint64_t size() {
+    if (descriptor_ < 0) return 0;
+    struct stat facts {};
+    if (::fstat(descriptor_, &facts) < 0) fail(errno);
+    if (!S_ISREG(facts.st_mode)) fail(EINVAL);
+    return static_cast<uint64_t>(facts.st_size);
+  }
+  std::string read(uint64_t begin, uint64_t end) {
+    std::string text(end - begin, '\0');
+    size_t done = 0;
+    while (descriptor_ >= 0 && done < text.size()) {
+      const ssize_t got =
+          ::pread(descriptor_, text.data() + done, text.size() - done, static_cast<off_t>(begin + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) fail(errno);
+      if (got == 0) break;
+      done += static_cast<size_t>(got);
+    }
+    text.resize(done);
+    return text;
+  }
+
+ private:
+  [[noreturn]] void fail(int code) {
+    throw DiskError("cannot read " + path_ + ": " + (code == EINVAL ? "it is not a file" : std::strerror(code)), "",
+                    code);
+  }
+  const std::string& path_;
+  int descriptor_;
+};
+
+std::string digest_text(std::string_view bytes) {
+  return bytes.empty() ? "" : to_hex(digest_of(bytes));
+}
+
+// The bytes before the mark; nullopt: they are not the ones that were read.
+std::optional<std::string> window_before(OpenFile& file, const TailMark& mark) {
+  if (file.size() < mark.offset) return std::nullopt;
+  std::string bytes = file.read(mark.offset - std::min(mark.offset, kWindow), mark.offset);
+  if (digest_text(bytes) != mark.window) return std::nullopt;
+  return bytes;
+}
+
+}  // namespace
+
+TailPiece read_piece(const std::string& path, const TailMark& mark, int64_t piece_bytes) {
+  OpenFile file(path);
+  TailPiece piece;
+  piece.after = mark;
+  auto window = window_before(file, piece.after);
+  if (!window) {
+    piece.went_back = true;
+    piece.after = {};
+    window = "";
+  }
+  const uint64_t begin = piece.after.offset;
+  const std::string bytes = file.read(begin, std::min(file.size(), begin + static_cast<uint64_t>(piece_bytes)));
+  // Cut back and grown again while we read: what we have is a mixture. Told as a cut with nothing read yet.
+  if (!window_before(file, piece.after)) {
+    return {.went_back = true, .text = "", .too_long = 0, .after = {}, .more = true};
+  }
+  const bool full = bytes.size() == static_cast<size_t>(piece_bytes);
+  const size_t last = bytes.rfind('\n');
+  size_t taken = last == bytes.npos ? 0 : last + 1;
+  size_t first = 0;
+  if (taken > 0 && piece.after.inside) {
+    first = bytes.find('\n') + 1;
+    piece.after.inside = false;
+    ++piece.too_long;
+  }
+  piece.text = bytes.substr(first, taken - first);
+  if (taken == 0 && full) {  // no line is that long
+    taken = bytes.size();
+    piece.after.inside = true;
+  }
+  piece.more = full;
+  piece.after.offset += taken;
+  *window += bytes.substr(0, taken);
+  if (window->size() > kWindow) window->erase(0, window->size() - kWindow);
+  piece.after.window = digest_text(*window);
+  return piece;
+}
+
+}  // namespace sinew::registry

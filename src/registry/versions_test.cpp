@@ -1,0 +1,259 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <thread>
+
+#include "base/sha256.h"
+#include "checkpoint/checkpoint.h"
+#include "registry/fake_run.h"
+#include "registry/registry.h"
+
+namespace sinew::registry {
+namespace {
+
+using store::Kind;
+
+VersionFacts facts(int64_t version, double accuracy, const std::string& test = "t1") {
+  VersionFacts facts;
+  facts.version = version;
+  facts.metrics = {{"test/accuracy", accuracy}, {"test/loss", 1 - accuracy}, {"val/accuracy", accuracy}};
+  facts.monitor = "val/accuracy";
+  facts.data = {{"test", test}, {"val", "v"}};
+  facts.checks = {{"done", "passed"}};
+  return facts;
+}
+
+TEST(Gates, AtLeastAsGoodOnTheSameTestDataMayPass) {
+  EXPECT_TRUE(may_promote(facts(1, 0.5), std::nullopt, {}).allowed);
+  EXPECT_TRUE(may_promote(facts(2, 0.9), facts(1, 0.9), {}).allowed);
+  const Decision worse = may_promote(facts(2, 0.89), facts(1, 0.9), {});
+  EXPECT_FALSE(worse.allowed);
+  EXPECT_EQ(worse.why, "test/accuracy of version 2 is 0.89, the champion's (version 1) is 0.9");
+  EXPECT_FALSE(may_promote(facts(2, 0.9), facts(1, 0.9), {.margin = 0.01}).allowed);
+  EXPECT_TRUE(may_promote(facts(2, 0.89), facts(1, 0.9), {.margin = -0.02}).allowed);
+}
+
+TEST(Gates, OfALossLessIsBetter) {
+  EXPECT_TRUE(may_promote(facts(2, 0.95), facts(1, 0.9), {.metric = "test/loss"}).allowed);
+  EXPECT_FALSE(may_promote(facts(2, 0.85), facts(1, 0.9), {.metric = "test/loss"}).allowed);
+}
+
+TEST(Gates, OtherDataIsNotCompared) {
+  const Decision other = may_promote(facts(2, 0.99, "t2"), facts(1, 0.9, "t1"), {});
+  EXPECT_FALSE(other.allowed);
+  EXPECT_NE(other.why.find("different test data"), std::string::npos) << other.why;
+  EXPECT_TRUE(may_promote(facts(2, 0.99, "t2"), facts(1, 0.9, "t1"), {.need_same_data = false}).allowed);
+  VersionFacts unknown = facts(1, 0.9);
+  unknown.data.clear();
+  EXPECT_NE(may_promote(facts(2, 0.99), unknown, {}).why.find("not recorded"), std::string::npos);
+}
+
+TEST(Gates, AFailedCheckANanOrAMissingMetricIsRefused) {
+  VersionFacts failed = facts(2, 0.99);
+  failed.checks["finite"] = "a value of fc.weight is infinite or no number";
+  EXPECT_FALSE(may_promote(failed, facts(1, 0.9), {}).allowed);
+  EXPECT_TRUE(may_promote(failed, facts(1, 0.9), {.need_checks = false}).allowed);
+  VersionFacts unchecked = facts(2, 0.99);
+  unchecked.checks.clear();
+  EXPECT_FALSE(may_promote(unchecked, facts(1, 0.9), {}).allowed);
+  EXPECT_FALSE(may_promote(facts(2, NAN), facts(1, 0.9), {}).allowed);
+  EXPECT_FALSE(may_promote(facts(2, NAN), std::nullopt, {}).allowed);
+  EXPECT_FALSE(may_promote(facts(2, 0.99), facts(1, 0.9), {.metric = "test/f1"}).allowed);
+}
+
+// Whatever the numbers are: a sentence always, and never a champion that is worse than the one it follows.
+TEST(Gates, NeverLetAWorseOnePass) {
+  RandomStream random(RandomKey{9});
+  for (int i = 0; i < 2000; ++i) {
+    const double a = random.uniform(), b = random.uniform();
+    const Decision decision = may_promote(facts(2, a), facts(1, b), {});
+    EXPECT_EQ(decision.allowed, a >= b);
+    EXPECT_FALSE(decision.why.empty());
+  }
+}
+
+class Registry : public testing::Test {
+ protected:
+  Registry() : store(folder / "s.db"), artifacts(folder / "artifacts") {}
+
+  // A run that ended with that accuracy, indexed.
+  store::Record ended_run(const std::string& path, double accuracy, const std::string& test = "t") {
+    auto& run = *runs.emplace_back(std::make_unique<FakeRun>(root(), path, random));
+    run.grow(3);
+    report::Outcome outcome;
+    outcome.digest = sha256_hex(path).substr(0, 32);
+    outcome.last = {{"test/accuracy", accuracy}, {"val/accuracy", accuracy}};
+    outcome.best = report::BestMetric{"val/accuracy", accuracy, 3};
+    const std::string weights = std::string(4, static_cast<char>(runs.size())) + std::string(4, '\0');
+    checkpoint::write_safetensors(system_disk(), prepared(run) + "/model.safetensors",
+                                  {{"w", DType::f32, {2}, std::as_bytes(std::span(weights.data(), weights.size()))}},
+                                  {});
+    write_file(run.directory() + "/data.json", "{\"format\":\"sinew-data\",\"version\":1,\"digest\":\"all-" + test +
+                                                   "\",\"parts\":{\"test\":{\"digest\":\"" + test +
+                                                   "\"},\"val\":{\"digest\":\"v\"}}}");
+    write_file(run.directory() + "/report.json", report::outcome_json(outcome));
+    run.die();
+    index();
+    return find_run(store, path);
+  }
+  static std::string prepared(const FakeRun& run) {
+    std::filesystem::create_directories(run.directory() + "/model");
+    return run.directory() + "/model";
+  }
+  void index() {
+    Index index(store, {.root = root()});
+    const auto report = index.pass();
+    ASSERT_TRUE(report.problems.empty()) << report.problems[0];
+  }
+  std::string root() const { return folder / "runs"; }
+  VersionFacts add(const std::string& path, double accuracy, const std::string& test = "t") {
+    return register_run(store, artifacts, ended_run(path, accuracy, test), root(), {.model = "m"});
+  }
+  int64_t alias(const std::string& name) {
+    const auto model = store.find({Kind::kModel, "m"});
+    for (const auto& alias : model->aliases)
+      if (alias.name == name) return alias.version;
+    return 0;
+  }
+
+  Folder folder;
+  RandomStream random{RandomKey{5}};
+  store::Store store;
+  Artifacts artifacts;
+  std::vector<std::unique_ptr<FakeRun>> runs;
+};
+
+TEST_F(Registry, ARunBecomesAVersionWithItsFilesFrozen) {
+  const VersionFacts made = add("job/a", 0.9);
+  EXPECT_EQ(made.version, 1);
+  EXPECT_EQ(made.checks.at("finite"), "passed");
+  EXPECT_EQ(made.checks.at("done"), "passed");
+  EXPECT_EQ(alias(kCandidate), 1);
+  std::map<std::string, std::string> paths;
+  for (const auto& file : store.attachments({Kind::kVersion, "m", 1})) paths[file.path] = file.digest;
+  for (const char* path :
+       {"model/model.safetensors", "resolved.yaml", "environment.json", "report.json", "data.json"}) {
+    ASSERT_TRUE(paths.contains(path)) << path;
+    EXPECT_TRUE(artifacts.verify(paths[path]));
+  }
+  runs[0]->remove();  // the directory is gone; the version is not
+  index();
+  EXPECT_TRUE(artifacts.verify(paths["model/model.safetensors"]));
+  const auto collected = collect_garbage(store, artifacts);
+  EXPECT_EQ(collected.contents, 0);
+  EXPECT_TRUE(collected.problems.empty());
+  EXPECT_EQ(facts_of(store, find_version(store, "m@candidate")).digest, made.digest);
+}
+
+TEST_F(Registry, TheSameRunIsTheSameVersion) {
+  const store::Record run = ended_run("job/a", 0.9);
+  EXPECT_EQ(register_run(store, artifacts, run, root(), {.model = "m"}).version, 1);
+  EXPECT_EQ(register_run(store, artifacts, run, root(), {.model = "m"}).version, 1);
+  EXPECT_EQ(register_run(store, artifacts, run, root(), {.model = "other"}).version, 1);
+  EXPECT_EQ(add("job/b", 0.8).version, 2);
+}
+
+TEST_F(Registry, ThreadsThatRegisterGetEachTheirOwnNumber) {
+  std::vector<store::Record> records;
+  for (int i = 0; i < 4; ++i) records.push_back(ended_run("job/" + std::to_string(i), 0.5));
+  std::vector<VersionFacts> made(8);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < made.size(); ++i) {  // each run twice
+    threads.emplace_back([&, i] { made[i] = register_run(store, artifacts, records[i % 4], root(), {.model = "m"}); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<int64_t> numbers;
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(made[i].version, made[i + 4].version);
+    numbers.insert(made[i].version);
+    EXPECT_FALSE(store.attachments({Kind::kVersion, "m", made[i].version}).empty());
+  }
+  EXPECT_EQ(numbers, (std::set<int64_t>{1, 2, 3, 4}));
+}
+
+TEST_F(Registry, WeightsThatAreNoNumbersAreFound) {
+  const store::Record run = ended_run("job/a", 0.9);
+  const float bad[] = {1, NAN};
+  checkpoint::write_safetensors(system_disk(), runs[0]->directory() + "/model/model.safetensors",
+                                {{"w", DType::f32, {2}, std::as_bytes(std::span(bad))}}, {});
+  const VersionFacts made = register_run(store, artifacts, run, root(), {.model = "m"});
+  EXPECT_EQ(made.checks.at("finite"), "a value of w is infinite or no number");
+  EXPECT_FALSE(promote(store, "m", 1, {}).done);
+}
+
+TEST_F(Registry, PromotesByItsGatesAndRollsBack) {
+  add("job/a", 0.9);
+  add("job/b", 0.8);
+  add("job/c", 0.95);
+  EXPECT_TRUE(promote(store, "m", 1, {}).done);
+  const Promotion refused = promote(store, "m", 2, {});
+  EXPECT_FALSE(refused.done);
+  EXPECT_EQ(refused.from, 1);
+  EXPECT_EQ(alias(kChampion), 1);
+  EXPECT_TRUE(promote(store, "m", 3, {}).done);
+  EXPECT_EQ(alias(kChampion), 3);
+  const Promotion back = rollback(store, "m");
+  EXPECT_TRUE(back.done);
+  EXPECT_EQ(back.to, 1);
+  EXPECT_EQ(alias(kChampion), 1);
+  const Promotion forced = promote(store, "m", 2, {}, kChampion, true);
+  EXPECT_TRUE(forced.done);
+  EXPECT_EQ(store.find({Kind::kVersion, "m", 2})->tags.at("sinew.decision.champion").substr(0, 14), "forced, though");
+  EXPECT_THROW(promote(store, "m", 9, {}), Error);
+  EXPECT_THROW(promote(store, "nobody", 1, {}), Error);
+  EXPECT_FALSE(rollback(store, "m", "nowhere").done);
+}
+
+// Many promote at once: whoever wins was decided on the champion that stood when it won.
+TEST_F(Registry, ConcurrentPromotionsNeverPutAWorseOneInPlace) {
+  std::vector<double> accuracy;
+  for (int i = 0; i < 6; ++i)
+    accuracy.push_back(add("job/" + std::to_string(i), random.uniform()).metrics.at("test/accuracy"));
+  std::vector<std::thread> threads;
+  for (int64_t version = 1; version <= 6; ++version)
+    threads.emplace_back([&, version] { promote(store, "m", version, {}); });
+  for (std::thread& thread : threads) thread.join();
+  double best = -1;
+  for (const auto& event : store.events({.after = 0, .limit = 100'000, .subject = store::Subject{Kind::kModel, "m"}})) {
+    if (event.what != "alias" || event.body.find("champion") == std::string::npos) continue;
+    const auto to = static_cast<size_t>(event.body[event.body.find("\"to\":") + 5] - '0');
+    EXPECT_GE(accuracy[to - 1], best);
+    best = accuracy[to - 1];
+  }
+  EXPECT_EQ(best, *std::max_element(accuracy.begin(), accuracy.end()));
+}
+
+TEST_F(Registry, LineageTellsWhatAVersionCameFrom) {
+  add("job/a", 0.9, "t7");
+  const std::string text = to_string(lineage(store, {Kind::kVersion, "m", 1}));
+  for (const char* part :
+       {"m version 1", "run: run job/a, finished", "data: data all-t7", "job: ", "code: sinew 0.1.0"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+}
+
+TEST_F(Registry, VersionsAreFoundByTheirNames) {
+  add("job/a", 0.9);
+  add("job/b", 0.91);
+  EXPECT_EQ(find_version(store, "m").subject.number, 2);  // no champion: the newest
+  promote(store, "m", 1, {});
+  EXPECT_EQ(find_version(store, "m").subject.number, 1);
+  EXPECT_EQ(find_version(store, "m/2").subject.number, 2);
+  EXPECT_EQ(find_version(store, "m@candidate").subject.number, 2);
+  for (const char* name : {"n", "m/7", "m@x", "", "m/0"}) EXPECT_THROW(find_version(store, name), Error) << name;
+}
+
+TEST(Facts, ReadBackAsWritten) {
+  VersionFacts one = facts(3, 0.25);
+  one.metrics["a"] = HUGE_VAL;
+  one.metrics["b"] = -HUGE_VAL;
+  one.run = "r", one.status = "done", one.digest = "d", one.code = "c", one.environment = "e", one.bytes = 7;
+  const auto back = parse_facts(facts_json(one));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(facts_json(*back), facts_json(one));
+  EXPECT_EQ(back->metrics.at("a"), HUGE_VAL);
+  EXPECT_FALSE(parse_facts("[]"));
+  EXPECT_FALSE(parse_facts("{\"metrics\":{\"a\":[]}}"));
+}
+
+}  // namespace
+}  // namespace sinew::registry
