@@ -56,6 +56,7 @@ int run_predict(const Arguments& arguments);
 int run_inspect(const Arguments& arguments);
 int run_init(const Arguments& arguments);
 int run_tune(const Arguments& arguments);
+int run_server(const Arguments& arguments);
 int run_checkpoint(const Arguments& arguments);  // checkpoint.cpp
 
 }  // namespace sinew::cli

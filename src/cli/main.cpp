@@ -31,6 +31,7 @@ constexpr Command kCommands[] = {
     {"predict", "what a trained model says of new samples", run_predict},
     {"check", "try a job for some seconds and say whether it is sane", run_check},
     {"tune", "search the options of a job: many trainings, the best one kept", run_tune},
+    {"server", "runs, metrics, models over HTTP; also for MLflow's client and Prometheus", run_server},
     {"runs", "runs so far: list, show, compare", run_runs},
     {"validate", "check a job file and report every problem at once", run_validate},
     {"schema", "print the JSON Schema or the reference page of the job file", run_schema},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/post.hpp>
+#include <cstdio>
 
 #include "base/error.h"
 
@@ -12,6 +13,7 @@ namespace {
 constexpr size_t kMostWaitingBytes = 64 << 10;  // of further requests, while one is being answered
 constexpr size_t kBytesPerDeadline = 64 << 10;  // of an answer, taken within read_seconds
 constexpr double kDrainSeconds = 2;
+constexpr size_t kLargeRead = 64 << 10;
 
 // The one answer of one request, shared by all copies of an Answer.
 class Ticket {
@@ -44,6 +46,42 @@ class Ticket {
   const uint64_t number_;
   std::atomic<bool> given_ = false;
 };
+
+// One piece of a body, shared by all copies of a Give.
+class PieceTicket {
+ public:
+  PieceTicket(std::shared_ptr<asio::io_context> context, const std::shared_ptr<Connection>& connection, uint64_t number)
+      : context_(std::move(context)), executor_(connection->executor()), connection_(connection), number_(number) {}
+  PieceTicket(const PieceTicket&) = delete;
+  PieceTicket& operator=(const PieceTicket&) = delete;
+  ~PieceTicket() {
+    try {
+      give(std::nullopt);
+    } catch (const std::exception&) {
+      // No memory: the deadline comes to the same.
+    }
+  }
+
+  void give(std::optional<std::string> piece) {
+    if (given_.exchange(true)) return;
+    asio::post(executor_, [connection = connection_, number = number_, piece = std::move(piece)]() mutable {
+      if (const auto held = connection.lock()) held->take_piece(number, std::move(piece));
+    });
+  }
+
+ private:
+  const std::shared_ptr<asio::io_context> context_;  // first: destroyed last
+  const asio::any_io_executor executor_;
+  const std::weak_ptr<Connection> connection_;
+  const uint64_t number_;
+  std::atomic<bool> given_ = false;
+};
+
+std::string chunk_of(const std::string& piece) {
+  char size[24];
+  std::snprintf(size, sizeof size, "%zx\r\n", piece.size());
+  return size + piece + "\r\n";
+}
 
 Response response_to(const std::exception& exception) {
   const auto* error = dynamic_cast<const Error*>(&exception);
@@ -79,6 +117,9 @@ Connection::~Connection() {
 }
 
 void Connection::start() {
+  error_code unknown;
+  const auto endpoint = pipe_->socket().remote_endpoint(unknown);
+  if (!unknown) peer_ = endpoint.address().to_string();
   set_deadline(service_->options.read_seconds);
   pipe_->handshake([self = shared_from_this()](const error_code& error, size_t) {
     if (self->phase_ == Phase::closed) return;
@@ -99,7 +140,7 @@ void Connection::tell_of_tls() {
 
 void Connection::wait_for_request() {
   phase_ = Phase::idle;
-  reader_.emplace(service_->options.max_header_bytes, service_->options.max_body_bytes);
+  if (!reading_) large_ = {};
   set_deadline(service_->options.idle_seconds);
   advance();
 }
@@ -110,7 +151,10 @@ void Connection::advance() {
     if (phase_ == Phase::idle) {
       phase_ = Phase::reading;
       set_deadline(service_->options.read_seconds);  // for the whole of it: a trickle does not keep it open
+      reader_.emplace(service_->options.max_header_bytes, service_->options.max_body_bytes, &service_->gate);
+      received_ = 0;
     }
+    received_ += input_.size();
     const Reading reading = reader_->feed(input_);
     if (reading == Reading::done) return hand_on();
     if (reading == Reading::refused) {
@@ -119,6 +163,10 @@ void Connection::advance() {
       return respond(reader_->refusal());
     }
     if (reader_->wants_continue()) send("HTTP/1.1 100 Continue\r\n\r\n");
+    if (reader_->has_sink() && received_ >= kBytesPerDeadline) {
+      set_deadline(service_->options.read_seconds);
+      received_ = 0;
+    }
   }
   if (input_ended_) return close();
   read_more();
@@ -128,7 +176,9 @@ void Connection::hand_on() {
   phase_ = Phase::answering;
   keep_alive_ = reader_->keep_alive();
   head_only_ = reader_->head_only();
-  const Request request = reader_->take();
+  chunked_ = reader_->chunks_allowed();
+  Request request = reader_->take();
+  request.peer = peer_;
   reader_.reset();
   set_deadline(service_->options.answer_seconds);
   {
@@ -156,12 +206,54 @@ void Connection::respond(const Response& response) {
   phase_ = Phase::responding;
   set_deadline(service_->options.read_seconds);
   since_deadline_ = 0;
-  send(response_text(response, keep_alive_, head_only_));
+  if (wants_source(response, head_only_)) {
+    source_ = response.source;
+    bytes_left_ = response.source_bytes;
+    chunked_ = chunked_ && endless();
+    if (endless() && !chunked_) keep_alive_ = false;  // its end is the connection's
+  }
+  send(response_text(response, keep_alive_, head_only_, chunked_));
 }
 
+void Connection::ask_for_piece() {
+  phase_ = Phase::asking;
+  if (bytes_left_ == 0 || (endless() && finishing_)) return take_piece(++piece_number_, "");
+  if (endless() && input_ended_) return close();
+  set_deadline(service_->options.answer_seconds);
+  const auto ticket = std::make_shared<PieceTicket>(service_->context, shared_from_this(), ++piece_number_);
+  try {
+    source_([ticket](std::string piece) { ticket->give(std::move(piece)); });
+  } catch (...) {
+    return ticket->give(std::nullopt);  // the header is gone: all that can still be told is that this is not the whole
+  }
+  read_more();
+}
+
+void Connection::take_piece(uint64_t number, std::optional<std::string> piece) {
+  if (phase_ != Phase::asking || number != piece_number_) return;
+  if (!piece || (bytes_left_ && (piece->size() > *bytes_left_ || (piece->empty() && *bytes_left_ > 0)))) return close();
+  phase_ = Phase::responding;
+  set_deadline(service_->options.read_seconds);
+  since_deadline_ = 0;
+  if (piece->empty()) {
+    source_ = nullptr;
+    return chunked_ ? send("0\r\n\r\n") : end_response();
+  }
+  if (bytes_left_) *bytes_left_ -= piece->size();
+  send(chunked_ ? chunk_of(*piece) : *piece);
+}
+
+void Connection::end_response() {
+  if (keep_alive_) return wait_for_request();
+  refused_ ? drain() : close();
+}
+
+// A body with a length may come to its end, within the server's farewell; one without ends here.
 void Connection::finish() {
   keep_alive_ = false;
-  if (phase_ != Phase::responding) close();
+  finishing_ = true;
+  if (phase_ == Phase::asking && endless()) return take_piece(piece_number_, "");
+  if (phase_ != Phase::responding && phase_ != Phase::asking) close();
 }
 
 // A request was refused before its end. To close while its rest comes in would reset the connection, and the client
@@ -178,6 +270,7 @@ void Connection::drain() {
 
 void Connection::close() {
   phase_ = Phase::closed;
+  source_ = nullptr;
   timer_.cancel();
   error_code ignored;
   pipe_->socket().close(ignored);
@@ -187,22 +280,26 @@ void Connection::read_more() {
   if (reading_ || input_ended_) return;
   if (phase_ != Phase::draining && input_.size() >= kMostWaitingBytes) return;
   reading_ = true;
-  pipe_->read_some(asio::buffer(chunk_), [self = shared_from_this()](const error_code& error, size_t size) {
+  // The large one lives while a request is being read: never while another phase's read is under way.
+  const bool small = phase_ != Phase::reading && phase_ != Phase::draining;
+  if (!small && large_.empty()) large_.resize(kLargeRead);
+  const auto into = small ? asio::buffer(small_) : asio::buffer(large_);
+  pipe_->read_some(into, [self = shared_from_this(), small](const error_code& error, size_t size) {
     self->reading_ = false;
-    if (self->phase_ != Phase::closed) self->on_read(error, size);
+    if (self->phase_ != Phase::closed) self->on_read(error, {small ? self->small_.data() : self->large_.data(), size});
   });
 }
 
 // A client that sends no more has left: whether it would still listen can not be told. Only an answer that is there
 // already is still sent.
-void Connection::on_read(const error_code& error, size_t size) {
+void Connection::on_read(const error_code& error, std::string_view bytes) {
   if (error) {
     input_ended_ = true;
-    if (phase_ != Phase::responding) close();
+    if (phase_ != Phase::responding && (phase_ != Phase::asking || endless())) close();
     return;
   }
   if (phase_ == Phase::draining) return read_more();
-  input_.append(chunk_.data(), size);
+  input_ += bytes;
   if (phase_ == Phase::idle || phase_ == Phase::reading) return advance();
   read_more();
 }
@@ -239,8 +336,7 @@ void Connection::on_written(const error_code& error, size_t size) {
   output_ = std::string();  // an idle connection keeps no memory
   written_ = 0;
   if (phase_ != Phase::responding) return;
-  if (keep_alive_) return wait_for_request();
-  refused_ ? drain() : close();
+  source_ ? ask_for_piece() : end_response();
 }
 
 void Connection::set_deadline(double seconds) {

@@ -1,8 +1,9 @@
 // One connection of the server: requests are read, handed on and answered one after another, in their order.
 //
 // While an answer is awaited the connection goes on reading (a bounded amount), so that a client that leaves is seen at
-// once. Each phase has its own deadline. Nobody outside holds a connection: an Answer that is kept for long points to
-// it weakly, so a client that left takes its connection with it.
+// once. An answer with a source is sent piece by piece, each asked for when the one before has left. Each phase has its
+// own deadline. Nobody outside holds a connection: an Answer that is kept for long points to it weakly, so a client
+// that left takes its connection with it.
 #pragma once
 
 #include <array>
@@ -25,6 +26,7 @@ class Connection;
 struct Service {
   ServerOptions options;
   Handler handler;
+  Gate gate;
   // An Answer keeps this alive, not the Server: its call after the server is gone finds a context nobody runs.
   const std::shared_ptr<asio::io_context> context = std::make_shared<asio::io_context>();
 
@@ -45,20 +47,25 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Everything below is called on the executor, or when no thread runs it any more.
   void start();
   void answer(uint64_t number, const Response& response);  // of the request with that number, if it still waits
-  void finish();                                           // sends the answer that is there, and closes
+  // The next piece of the body under way; nullopt: there will be none, and not because it ended.
+  void take_piece(uint64_t number, std::optional<std::string> piece);
+  void finish();  // sends the answer that is there, and closes
   void close();
 
  private:
-  enum class Phase { greeting, idle, reading, answering, responding, draining, closed };
+  enum class Phase { greeting, idle, reading, answering, responding, asking, draining, closed };
 
   void tell_of_tls();
   void wait_for_request();
   void advance();
   void hand_on();
   void respond(const Response& response);
+  void ask_for_piece();
+  void end_response();
+  bool endless() const { return !bytes_left_; }
   void drain();
   void read_more();
-  void on_read(const error_code& error, size_t size);
+  void on_read(const error_code& error, std::string_view bytes);
   void send(std::string_view text);
   void write_more();
   void on_written(const error_code& error, size_t size);
@@ -67,16 +74,24 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   const std::unique_ptr<Pipe> pipe_;
   const std::shared_ptr<Service> service_;
+  std::string peer_;
   asio::steady_timer timer_;
   uint64_t deadline_ = 0;  // number of the newest one; an older one that rang already is no longer meant
 
   Phase phase_ = Phase::greeting;
   std::optional<RequestReader> reader_;
   uint64_t number_ = 0;  // of the request under way
-  bool keep_alive_ = true, head_only_ = false, refused_ = false;
+  bool keep_alive_ = true, head_only_ = false, refused_ = false, finishing_ = false;
+  size_t received_ = 0;  // of a body that goes to a sink, since the deadline was set
 
-  std::string input_;  // read and not yet part of a request
-  std::array<char, 16 << 10> chunk_;
+  Source source_;  // of the answer under way
+  uint64_t piece_number_ = 0;
+  bool chunked_ = false;
+  std::optional<uint64_t> bytes_left_;  // still to come from the source
+
+  std::string input_;                // read and not yet part of a request
+  std::array<char, 1 << 10> small_;  // thousands of connections wait, few have much to say at once
+  std::vector<char> large_;
   bool reading_ = false, input_ended_ = false;
 
   std::string output_;

@@ -1,8 +1,9 @@
 // The one HTTP server and client: HTTP/1.1 with keep-alive, TLS on request, bounded everywhere. Knows no routes.
 //
-// For cluster/ (coordinator), and later web/. Boost.Asio + Beast behind a wall: no Asio type stands in this header, so
-// only http/'s own files pay for it. Every wait has a bound; no call throws for what the network does (that is a
-// value).
+// For cluster/ (coordinator) and web/. Bodies of any size pass through in pieces, both ways: a request's to a Sink that
+// a Gate chose from its header, a response's from a Source that is asked for the next piece when one was taken.
+// Boost.Asio + Beast behind a wall: no Asio type stands in this header, so only http/'s own files pay for it. Every
+// wait has a bound; no call throws for what the network does (that is a value).
 #pragma once
 
 #include <cstddef>
@@ -11,26 +12,55 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace sinew::http {
 
 using Headers = std::map<std::string, std::string>;  // names in lower case
+
+struct Response;
+
+// Takes a request's body as it comes. Called on a server thread, one piece at a time; the next is not read from the
+// network before it returns. Destroyed without a handler having seen it: the client left.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual std::optional<Response> take(std::string_view piece) = 0;  // a response: it is answered now, no more is read
+};
 
 struct Request {
   std::string method = "GET";
   std::string target = "/";                  // as sent, path and query
   std::string path = "/";                    // decoded, without the query; filled by the server
   std::map<std::string, std::string> query;  // decoded; filled by the server; a name twice is a 400
-  Headers headers;
-  std::string body;
+  // Names of the query that Intake::repeatable allows more than once: what comes after the first.
+  std::map<std::string, std::vector<std::string>> repeated = {};
+  Headers headers = {};
+  std::string body = {};
+  std::string peer = {};            // the client's address, without its port; filled by the server
+  std::shared_ptr<Sink> sink = {};  // what took the body instead
 };
+
+// One call with the next piece of a body, from any thread, now or later; an empty one ends it.
+using Give = std::function<void(std::string piece)>;
+// Called on a server thread, the first time when the header was sent, then whenever the client has taken what was given
+// before; it must not block for long. A Give dropped without a call breaks the connection off. Destroyed when all was
+// given, or the client left, or the server ends.
+using Source = std::function<void(Give)>;
 
 struct Response {
   int status = 200;
   std::string body;
   std::string content_type = "application/json";
-  Headers headers;  // further ones
+  Headers headers = {};  // further ones
+  Source source = {};    // instead of `body`
+  std::optional<uint64_t> source_bytes =
+      {};  // in all; without it the end is where the source says, or the server's end
 };
 
 // ---- server --------------------------------------------------------------------------------------------------------
@@ -39,6 +69,15 @@ struct Response {
 // the client left, do nothing. A request whose Answer is dropped without a call is answered with 500.
 using Answer = std::function<void(Response)>;
 using Handler = std::function<void(const Request&, Answer)>;  // called on a server thread; must not block
+
+// What becomes of a request, decided when only its header is there.
+struct Intake {
+  std::optional<Response> refusal = {};               // answered now, and the connection closed; the body is not read
+  std::optional<size_t> max_body_bytes = {};          // else the server's
+  std::shared_ptr<Sink> sink = {};                    // null: the body is kept whole, in the request
+  const std::set<std::string>* repeatable = nullptr;  // names the query may have more than once
+};
+using Gate = std::function<Intake(const Request& header)>;  // called on a server thread; must not block
 
 struct ServerOptions {
   std::string address = "127.0.0.1";
@@ -51,14 +90,30 @@ struct ServerOptions {
   size_t max_connections = 4096;       // more are accepted and closed at once
   std::string certificate, key;        // PEM files; both or none: TLS
   std::string shared_secret;           // instead of files: TLS by what server and clients share (base/shared_tls.h)
+  double farewell_seconds = 2;         // for answers under way when the server ends
   int threads = 1;
 };
+
+// So many connections are possible, at most `wanted`; the process's soft limit of descriptors is raised for them.
+size_t room_for_connections(size_t wanted);
+
+// Contents of that many bytes, or the part a Range header asks for (RFC 9110, 14), in pieces and never held whole; 304
+// when the client has what `tag` names already. `tag`: of the contents, without quotes; empty: none. `read_at` fills
+// `out` from an offset on and returns how much it gave, 0 when it can not: it is called on a server thread.
+using ReadAt = std::function<size_t(uint64_t offset, std::span<std::byte> out)>;
+Response content_response(const Request& request, uint64_t size, ReadAt read_at, const std::string& content_type,
+                          const std::string& tag);
+// The same of a file. Throws Error if it can not be opened.
+Response file_response(const Request& request, const std::string& path, const std::string& content_type,
+                       const std::string& tag);
 
 // Listens from construction to destruction. Throws Error when the address can not be listened on.
 class Server {
  public:
-  Server(const ServerOptions& options, Handler handler);
-  ~Server();  // stops accepting, closes every connection, joins its threads
+  Server(const ServerOptions& options, Handler handler, Gate gate = {});
+  // Stops accepting, lets answers under way come to their end for farewell_seconds, ends bodies without a length,
+  // closes every connection, joins its threads.
+  ~Server();
   uint16_t port() const;
   std::string url() const;  // "http://127.0.0.1:4711"
 

@@ -44,9 +44,12 @@ inline void judge_target(std::string_view text) {
   if (target->path == "*") return;
   std::string again = "/" + percent_encode(std::string_view(target->path).substr(1)) + "?";
   for (const auto& [name, value] : target->query) again += percent_encode(name) + "=" + percent_encode(value) + "&";
+  for (const auto& [name, values] : target->repeated) {
+    for (const auto& value : values) again += percent_encode(name) + "=" + percent_encode(value) + "&";
+  }
   const auto back = parse_target(again);
   SINEW_CHECK(back && back->path == target->path, text);
-  SINEW_CHECK(back->query == target->query, text);
+  SINEW_CHECK(back->query == target->query && back->repeated == target->repeated, text);
 }
 
 constexpr size_t kJudgedHeaderBytes = 2000, kJudgedBodyBytes = 300;

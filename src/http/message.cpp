@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/status.hpp>
-#include <boost/beast/http/string_body.hpp>
-#include <nlohmann/json.hpp>
 
 #include "http/url.h"
 
@@ -35,44 +32,46 @@ Headers headers_of(const beast::fields& fields) {
   return headers;
 }
 
-bool is_token(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-  });
-}
+// A body as it comes. Beast's own would reserve as much as the header claims is to come.
+struct PieceBody {
+  using value_type = std::string;
+  static uint64_t size(const value_type& body) { return body.size(); }
+  class reader {
+   public:
+    template <bool is_request, class Fields>
+    reader(beast::header<is_request, Fields>&, value_type& body) : body_(body) {}
+    void init(const boost::optional<uint64_t>&, error_code& error) { error = {}; }
+    template <class Buffers>
+    size_t put(const Buffers& buffers, error_code& error) {
+      size_t size = 0;
+      for (auto at = boost::asio::buffer_sequence_begin(buffers); at != boost::asio::buffer_sequence_end(buffers);
+           ++at) {
+        const boost::asio::const_buffer piece(*at);
+        body_.append(static_cast<const char*>(piece.data()), piece.size());
+        size += piece.size();
+      }
+      error = {};
+      return size;
+    }
+    void finish(error_code& error) { error = {}; }
 
-bool is_header_value(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return c == '\t' || (static_cast<unsigned char>(c) >= ' ' && c != 0x7f); });
-}
-
-// Headers that say where a message ends are this file's business alone.
-bool is_framing(std::string_view name) {
-  return name == "content-length" || name == "transfer-encoding" || name == "connection";
-}
-
-std::string trouble_with(const Headers& headers) {
-  for (const auto& [name, value] : headers) {
-    if (!is_token(name)) return "the name of the header '" + name + "' has a character in it that none may have";
-    if (!is_header_value(value)) return "the header '" + name + "' has a line break or another control character in it";
-    if (is_framing(lower_case(name))) return "the header '" + name + "' is set by the connection";
-  }
-  return "";
-}
+   private:
+    value_type& body_;
+  };
+};
 
 // One message off a stream of bytes, with the parser that never sees more than it may.
 template <bool is_request>
 struct MessageReader {
-  explicit MessageReader(size_t max_header_bytes, size_t max_body_bytes) {
+  explicit MessageReader(size_t max_header_bytes) {
     parser.header_limit(static_cast<uint32_t>(std::min<size_t>(max_header_bytes, UINT32_MAX)));
-    parser.body_limit(max_body_bytes);
+    parser.body_limit(boost::none);  // known when the header is
     parser.eager(true);
   }
 
   // What comes of it all: need_more, no error, or what is wrong. `on_header` is called once, when the header is whole
   // and before anything of the body is looked at: the parser adds what trails a chunked body to the header's fields,
-  // where a client could slip in what was judged to be absent.
+  // where a client could slip in what was judged to be absent. It says how large the body may be.
   template <typename OnHeader>
   error_code feed(std::string& bytes, OnHeader on_header) {
     error_code error = beast::error::need_more;
@@ -89,7 +88,13 @@ struct MessageReader {
       if (error) break;
       if (!had_header && parser.is_header_done()) {
         headers = headers_of(parser.get());
-        on_header();
+        const size_t most = on_header();
+        const auto length = parser.content_length();
+        if (!skips_body && length && *length > most) {
+          error = beast::error::body_limit;
+          break;
+        }
+        parser.body_limit(most);
       }
       if (now == 0) break;
     }
@@ -106,17 +111,16 @@ struct MessageReader {
   // "0\r\n\r\n": so much is still to come whenever a chunked body is not done, and the parser asserts that it is there
   // when it looks at a last chunk for the second time.
   static constexpr size_t kShortestLastChunk = 5;
-  beast::parser<is_request, beast::string_body> parser;
+  beast::parser<is_request, PieceBody> parser;
   Headers headers;
+  bool skips_body = false;
 };
 
 }  // namespace
 
 struct RequestReader::State {
-  State(size_t max_header_bytes_, size_t max_body_bytes_)
-      : max_header_bytes(max_header_bytes_),
-        max_body_bytes(max_body_bytes_),
-        reader(max_header_bytes_, max_body_bytes_) {}
+  State(size_t max_header_bytes_, size_t max_body_bytes_, const Gate* gate_)
+      : max_header_bytes(max_header_bytes_), max_body_bytes(max_body_bytes_), gate(gate_), reader(max_header_bytes_) {}
 
   Response refusal_of(error_code error) const {
     if (error == beast::error::body_limit) {
@@ -130,14 +134,44 @@ struct RequestReader::State {
     return error_response(400, "this is not an HTTP/1.1 request: " + error.message(), "speak HTTP/1.1");
   }
 
-  void on_header() {
+  size_t on_header() {
     const auto text = reader.parser.get().target();
     auto target = parse_target({text.data(), text.size()});
-    trouble = trouble_with_header();
+    std::string trouble = trouble_with_header();
     if (trouble.empty() && !target) trouble = target.error();
-    if (!trouble.empty()) return;
-    request.path = std::move(target->path);
-    request.query = std::move(target->query);
+    if (trouble.empty()) {
+      request.method = std::string(reader.parser.get().method_string());
+      request.target = std::string(text);
+      request.path = std::move(target->path);
+      request.query = std::move(target->query);
+      request.repeated = std::move(target->repeated);
+      request.headers = std::move(reader.headers);
+      trouble = pass_gate();
+    }
+    if (!trouble.empty()) refusal = error_response(400, trouble, "send a request as RFC 9112 has it");
+    return max_body_bytes;
+  }
+
+  std::string pass_gate() {
+    Intake intake;
+    if (gate != nullptr && *gate) intake = (*gate)(request);
+    if (intake.refusal) refusal = std::move(intake.refusal);
+    for (const auto& [name, values] : request.repeated) {
+      if (intake.repeatable == nullptr || !intake.repeatable->contains(name)) {
+        return "the query names '" + name + "' twice";
+      }
+    }
+    if (intake.max_body_bytes) max_body_bytes = *intake.max_body_bytes;
+    request.sink = std::move(intake.sink);
+    return "";
+  }
+
+  // What came of the body goes on to the sink.
+  void pass_on() {
+    std::string& body = reader.parser.get().body();
+    if (!request.sink || body.empty() || refusal) return;
+    refusal = request.sink->take(body);
+    body.clear();
   }
 
   // What the parser lets pass and a server must not. Empty: fine.
@@ -155,31 +189,39 @@ struct RequestReader::State {
     return "";
   }
 
-  const size_t max_header_bytes, max_body_bytes;
+  const size_t max_header_bytes;
+  size_t max_body_bytes;
+  const Gate* const gate;
   MessageReader<true> reader;
   bool continue_told = false;
-  std::string trouble;
   Request request;
-  Response refusal;
+  std::optional<Response> refusal;
 };
 
-RequestReader::RequestReader(size_t max_header_bytes, size_t max_body_bytes)
-    : state_(std::make_unique<State>(max_header_bytes, max_body_bytes)) {}
+RequestReader::RequestReader(size_t max_header_bytes, size_t max_body_bytes, const Gate* gate)
+    : state_(std::make_unique<State>(max_header_bytes, max_body_bytes, gate)) {}
 RequestReader::~RequestReader() = default;
 RequestReader& RequestReader::operator=(RequestReader&&) noexcept = default;
 
 Reading RequestReader::feed(std::string& bytes) {
   State& state = *state_;
-  const error_code error = state.reader.feed(bytes, [&] { state.on_header(); });
-  if (!state.trouble.empty()) {
-    state.refusal = error_response(400, state.trouble, "send a request as RFC 9112 has it");
-    return Reading::refused;
+  error_code error;
+  try {
+    error = state.reader.feed(bytes, [&] { return state.on_header(); });
+    state.pass_on();
+  } catch (const std::exception& exception) {
+    state.refusal = error_response(500, exception.what());
   }
+  if (state.refusal) return Reading::refused;
   if (error && error != beast::error::need_more) {
     state.refusal = state.refusal_of(error);
     return Reading::refused;
   }
   return error ? Reading::more : Reading::done;
+}
+
+bool RequestReader::has_sink() const {
+  return state_->request.sink != nullptr;
 }
 
 bool RequestReader::wants_continue() {
@@ -193,11 +235,12 @@ bool RequestReader::wants_continue() {
 Request RequestReader::take() {
   auto message = state_->reader.parser.release();
   Request request = std::move(state_->request);
-  request.method = std::string(message.method_string());
-  request.target = std::string(message.target());
-  request.headers = std::move(state_->reader.headers);
   request.body = std::move(message.body());
   return request;
+}
+
+bool RequestReader::chunks_allowed() const {
+  return state_->reader.parser.get().version() >= 11;
 }
 
 bool RequestReader::keep_alive() const {
@@ -207,14 +250,15 @@ bool RequestReader::head_only() const {
   return state_->reader.parser.get().method() == beast::verb::head;
 }
 const Response& RequestReader::refusal() const {
-  return state_->refusal;
+  return *state_->refusal;
 }
 
 struct ResponseReader::State {
   State(size_t max_body_bytes_, bool to_head_) : max_body_bytes(max_body_bytes_), to_head(to_head_) { restart(); }
 
   void restart() {
-    reader.emplace(kMaxResponseHeaderBytes, max_body_bytes);
+    reader.emplace(kMaxResponseHeaderBytes);
+    reader->skips_body = to_head;
     if (to_head) reader->parser.skip(true);
   }
 
@@ -243,7 +287,7 @@ ResponseReader::~ResponseReader() = default;
 
 Reading ResponseReader::feed(std::string& bytes) {
   while (true) {
-    const Reading reading = state_->judge(state_->reader->feed(bytes, [] {}));
+    const Reading reading = state_->judge(state_->reader->feed(bytes, [&] { return state_->max_body_bytes; }));
     if (reading != Reading::done || state_->reader->parser.get().result_int() / 100 != 1) return reading;
     state_->restart();  // 100 Continue and its like come before the answer
     if (bytes.empty()) return Reading::more;
@@ -273,56 +317,6 @@ bool ResponseReader::keep_alive() const {
 }
 const Failure& ResponseReader::refusal() const {
   return state_->refusal;
-}
-
-Response error_response(int status, std::string_view what, std::string_view hint) {
-  const nlohmann::ordered_json body{{"error", what}, {"hint", hint}};
-  Response response;
-  response.status = status;
-  response.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  return response;
-}
-
-std::string response_text(const Response& response, bool keep_alive, bool head_only) {
-  std::string trouble = trouble_with(response.headers);
-  if (response.headers.contains("content-type")) trouble = "the header 'content-type' is set by content_type";
-  if (!is_header_value(response.content_type)) trouble = "the content type has a control character in it";
-  if (response.status < 200 || response.status > 599) {
-    trouble = "the status " + std::to_string(response.status) + " is none from 200 to 599";
-  }
-  if (!trouble.empty()) {
-    return response_text(error_response(500, "the server made an answer it can not send: " + trouble), keep_alive,
-                         head_only);
-  }
-  const bool no_body = response.status == 204 || response.status == 304;
-  const auto reason = beast::obsolete_reason(static_cast<beast::status>(response.status));
-  std::string text = "HTTP/1.1 " + std::to_string(response.status) + " " + std::string(reason) + "\r\n";
-  if (!no_body) {
-    if (!response.content_type.empty()) text += "content-type: " + response.content_type + "\r\n";
-    text += "content-length: " + std::to_string(response.body.size()) + "\r\n";
-  }
-  for (const auto& [name, value] : response.headers) text += name + ": " + value + "\r\n";
-  text += keep_alive ? "connection: keep-alive\r\n\r\n" : "connection: close\r\n\r\n";
-  if (!no_body && !head_only) text += response.body;
-  return text;
-}
-
-std::string unsendable(const Request& request) {
-  if (!is_token(request.method)) return "the method '" + request.method + "' is no HTTP method";
-  if (request.method == "CONNECT") return "the method CONNECT is for proxies";
-  if (!is_sendable_target(request.target)) {
-    return "the target '" + request.target + "' does not begin with '/' or has a character in it that must be encoded";
-  }
-  if (request.headers.contains("host")) return "the header 'host' is set by the connection";
-  return trouble_with(request.headers);
-}
-
-std::string request_text(const Request& request, std::string_view host) {
-  std::string text = request.method + " " + request.target + " HTTP/1.1\r\nhost: " + std::string(host) + "\r\n";
-  const bool has_body = !request.body.empty() || (request.method != "GET" && request.method != "HEAD");
-  if (has_body) text += "content-length: " + std::to_string(request.body.size()) + "\r\n";
-  for (const auto& [name, value] : request.headers) text += name + ": " + value + "\r\n";
-  return text + "\r\n" + request.body;
 }
 
 }  // namespace sinew::http

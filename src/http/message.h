@@ -15,16 +15,19 @@ enum class Reading { more, done, refused };
 // One request off a connection; make another one for the next.
 class RequestReader {
  public:
-  RequestReader(size_t max_header_bytes, size_t max_body_bytes);
+  // The gate, which is asked once the header is there, must outlive it; null: none.
+  RequestReader(size_t max_header_bytes, size_t max_body_bytes, const Gate* gate = nullptr);
   ~RequestReader();
   RequestReader& operator=(RequestReader&&) noexcept;
   // Takes from the front of `bytes` what belongs to this request. Not to be called after done or refused.
   Reading feed(std::string& bytes);
   bool wants_continue();            // true once: the client waits for "100 Continue" before it sends the body
+  bool has_sink() const;            // the body goes through, however long it is
   Request take();                   // after done
   bool keep_alive() const;          // after done
+  bool chunks_allowed() const;      // after done: the client understands an answer in chunks
   bool head_only() const;           // after done: HEAD, the answer has no body
-  const Response& refusal() const;  // after refused: 400, 413 or 431
+  const Response& refusal() const;  // after refused: 400, 413, 431, or what the gate or the sink said
 
  private:
   struct State;
@@ -51,7 +54,9 @@ class ResponseReader {
 Response error_response(int status, std::string_view what, std::string_view hint = "");
 
 // A response that can not stand on the wire (a line break in a header, a status no client understands) becomes a 500.
-std::string response_text(const Response& response, bool keep_alive, bool head_only);
+// Of one with a source only the header, in chunks if `chunked`; then `wants_source` says whether its body is to follow.
+std::string response_text(const Response& response, bool keep_alive, bool head_only, bool chunked = false);
+bool wants_source(const Response& response, bool head_only);
 
 // Empty: the request can be sent. Else why not, a sentence.
 std::string unsendable(const Request& request);

@@ -1,3 +1,6 @@
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <thread>
@@ -9,7 +12,6 @@
 namespace sinew::http {
 namespace {
 
-constexpr auto kFarewell = std::chrono::seconds(2);           // for answers on their way when the server ends
 constexpr auto kAcceptAgain = std::chrono::milliseconds(50);  // after the kernel had no descriptor left
 
 void judge(const ServerOptions& options) {
@@ -28,12 +30,13 @@ void judge(const ServerOptions& options) {
 }  // namespace
 
 struct Server::State {
-  State(const ServerOptions& options, Handler handler)
+  State(const ServerOptions& options, Handler handler, Gate gate)
       : service(std::make_shared<Service>()),
         acceptor(asio::make_strand(*service->context)),
         again(acceptor.get_executor()) {
     service->options = options;
     service->handler = std::move(handler);
+    service->gate = std::move(gate);
     tls = server_tls(options);
     listen();
     accept();
@@ -116,7 +119,8 @@ struct Server::State {
     });
     {
       std::unique_lock lock(service->mutex);
-      service->left.wait_for(lock, kFarewell, [this] { return service->connections.empty(); });
+      service->left.wait_for(lock, wait_of(service->options.farewell_seconds),
+                             [this] { return service->connections.empty(); });
     }
     service->context->stop();
     for (std::thread& thread : threads) thread.join();
@@ -137,9 +141,22 @@ struct Server::State {
   std::vector<std::thread> threads;
 };
 
-Server::Server(const ServerOptions& options, Handler handler) {
+Server::Server(const ServerOptions& options, Handler handler, Gate gate) {
   judge(options);
-  state_ = std::make_unique<State>(options, std::move(handler));
+  state_ = std::make_unique<State>(options, std::move(handler), std::move(gate));
+}
+
+size_t room_for_connections(size_t wanted) {
+  constexpr rlim_t kOthers = 256;  // files, databases, the process's own
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return std::min<size_t>(wanted, 512);
+  const rlim_t needed = wanted + kOthers;
+  if (limit.rlim_cur < needed && limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = std::min(needed, limit.rlim_max);
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+  }
+  return std::min<size_t>(wanted, limit.rlim_cur > 2 * kOthers ? limit.rlim_cur - kOthers : limit.rlim_cur / 2);
 }
 
 Server::~Server() = default;

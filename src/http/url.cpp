@@ -135,7 +135,7 @@ std::expected<Target, std::string> parse_target(std::string_view text) {
   auto path = percent_decode(text.substr(0, mark), false);
   if (!path) return std::unexpected("the path has a '%' without two hexadecimal digits");
   if (path->find('\0') != std::string::npos) return std::unexpected("the path has a zero byte in it");
-  Target target{std::move(*path), {}};
+  Target target{std::move(*path), {}, {}};
   std::string_view rest = mark == std::string_view::npos ? std::string_view() : text.substr(mark + 1);
   while (!rest.empty()) {
     const std::string_view part = rest.substr(0, rest.find('&'));
@@ -145,9 +145,8 @@ std::expected<Target, std::string> parse_target(std::string_view text) {
     auto name = percent_decode(part.substr(0, equals), true);
     auto value = percent_decode(equals == std::string_view::npos ? std::string_view() : part.substr(equals + 1), true);
     if (!name || !value) return std::unexpected("the query has a '%' without two hexadecimal digits");
-    if (!target.query.emplace(*name, std::move(*value)).second) {
-      return std::unexpected("the query names '" + *name + "' twice");
-    }
+    const auto [at, fresh] = target.query.try_emplace(*name, *value);
+    if (!fresh) target.repeated[*name].push_back(std::move(*value));
   }
   return target;
 }

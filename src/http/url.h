@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sinew::http {
 
@@ -25,12 +26,12 @@ std::string authority(std::string_view host, uint16_t port);
 bool is_ip_address(const std::string& host);
 
 struct Target {
-  std::string path;                          // begins with '/', or is "*"
-  std::map<std::string, std::string> query;  // a name without '=' has an empty value
+  std::string path;                                               // begins with '/', or is "*"
+  std::map<std::string, std::string> query;                       // a name without '=' has an empty value
+  std::map<std::string, std::vector<std::string>> repeated = {};  // further values of a name given more than once
 };
 
-// What stands between method and version. A name given twice in the query, a broken %-sequence and a zero byte in the
-// path are errors, not guesses.
+// What stands between method and version. A broken %-sequence and a zero byte in the path are errors, not guesses.
 std::expected<Target, std::string> parse_target(std::string_view text);
 
 // None: a '%' without two hexadecimal digits behind it.

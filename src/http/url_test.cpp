@@ -86,8 +86,10 @@ TEST(Target, PathsAndQueries) {
   EXPECT_EQ(target->query, (std::map<std::string, std::string>{{"x", "="}, {"", "y"}, {"z", ""}, {"last", "a=b +"}}));
   EXPECT_EQ(parse_target("http://x:1/a?b")->path, "/a");
   EXPECT_EQ(parse_target("*")->path, "*");
-  for (const std::string text :
-       {"", "a", "**", "http://x", "/%", "/%1", "/%g0", "/%00", "/?%", "/?a=%4", "/#a", "/?a&a", "/?a=1&%61=2"}) {
+  const auto twice = parse_target("/?a=1&%61=2&a");
+  EXPECT_EQ(twice->query.at("a"), "1");
+  EXPECT_EQ(twice->repeated.at("a"), (std::vector<std::string>{"2", ""}));
+  for (const std::string text : {"", "a", "**", "http://x", "/%", "/%1", "/%g0", "/%00", "/?%", "/?a=%4", "/#a"}) {
     EXPECT_FALSE(parse_target(text)) << text;
   }
 }

@@ -17,6 +17,7 @@ MAY_INCLUDE = {
     "registry": ["base", "spec", "store", "checkpoint", "report"],
     "cluster": ["base", "spec", "http"],
     "group": ["base", "checkpoint", "link", "cluster"],
+    "web": ["base", "http", "store", "registry"],
     "program": ["base"],
     "data": ["base", "spec"],
     "tune": ["base", "spec"],
@@ -24,10 +25,10 @@ MAY_INCLUDE = {
     "train": ["base", "spec", "checkpoint", "report", "data", "model"],
     "distribute": ["base", "spec", "checkpoint", "link", "cluster", "group", "data", "model", "train"],
     "jobs": ["base", "spec", "checkpoint", "report"],
-    "cli": ["base", "spec", "store", "http", "checkpoint", "report", "registry", "program", "cluster", "data", "tune", "jobs"],
+    "cli": ["base", "spec", "store", "http", "checkpoint", "report", "registry", "program", "cluster", "data", "tune", "jobs", "web"],
     "worker": ["base", "spec", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "distribute"],
 }
-PLAIN = {"base", "spec", "store", "http", "link", "checkpoint", "report", "registry", "program", "cluster", "group", "data", "tune", "jobs", "cli"}
+PLAIN = {"base", "spec", "store", "http", "link", "checkpoint", "report", "registry", "program", "cluster", "group", "data", "tune", "jobs", "web", "cli"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 

@@ -1,0 +1,103 @@
+#include "cli/server_lease.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/process.h"
+
+namespace sinew::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kLeaseSeconds = 10;
+constexpr auto kRenewEvery = std::chrono::seconds(2);
+
+// When the kernel started that process, in its ticks since boot; empty: there is none. With the number it names a
+// process for good.
+std::string began(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return "";
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string field;
+  for (int i = 0; i < 20; ++i) fields >> field;
+  return field;
+}
+
+std::string holder_text(const std::string& url) {
+  return Json{{"host", host_name()}, {"pid", ::getpid()}, {"began", began(::getpid())}, {"url", url}}.dump();
+}
+
+// Of another machine nothing can be said.
+bool is_surely_dead(const Json& holder) {
+  if (!holder.is_object() || holder.value("host", "") != host_name()) return false;
+  return began(holder.value("pid", 0)) != holder.value("began", "?");
+}
+
+}  // namespace
+
+ServerLease::ServerLease(store::Store& store, std::string url, std::function<void(std::string)> lost)
+    : store_(store), lost_(std::move(lost)) {
+  constexpr int kTries = 5;  // somebody else may take what was left in the meantime
+  for (int i = 0;; ++i) {
+    const auto outcome = store_.write(store::Acquire{kName, holder_text(url), kLeaseSeconds});
+    if (outcome) {
+      fence_ = outcome->answers.front().fence;
+      break;
+    }
+    const store::Lease lease = store_.lease(kName);
+    const Json holder = Json::parse(lease.holder, nullptr, false);
+    if (i < kTries && is_surely_dead(holder)) {
+      (void)store_.write(store::Release{kName, lease.fence});  // refused: somebody else did so first
+      continue;
+    }
+    const std::string who = holder.is_object() ? "process " + std::to_string(holder.value("pid", 0)) + " on " +
+                                                     holder.value("host", "?") + " at " + holder.value("url", "?")
+                                               : lease.holder;
+    throw Error(
+        "another server has this store: " + who,
+        "use that one, stop it, or, if it is dead, wait " + std::to_string(static_cast<int>(lease.seconds) + 1) + " s");
+  }
+  thread_ = std::thread([this] { keep(); });
+}
+
+ServerLease::~ServerLease() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  try {
+    (void)store_.write(store::Release{kName, fence_});
+  } catch (const std::exception&) {
+    // It runs out by itself.
+  }
+}
+
+void ServerLease::keep() {
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, kRenewEvery, [this] { return ending_; })) {
+    lock.unlock();
+    try {
+      if (const auto outcome = store_.write(store::Renew{kName, fence_, kLeaseSeconds}); !outcome) {
+        lost_(outcome.error().why);
+        lock.lock();
+        return;
+      }
+    } catch (const std::exception&) {
+      // The store can not be written now; nor can anybody's request be, and the fence judges all that comes later.
+    }
+    lock.lock();
+  }
+}
+
+}  // namespace sinew::cli

@@ -1,0 +1,114 @@
+// Messages as they are written; what can not stand on the wire is found before it gets there.
+#include <algorithm>
+#include <boost/beast/core/string.hpp>
+#include <boost/beast/http/status.hpp>
+#include <nlohmann/json.hpp>
+
+#include "http/message.h"
+#include "http/url.h"
+
+namespace sinew::http {
+namespace {
+
+namespace beast = boost::beast::http;
+
+bool is_token(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+  });
+}
+
+bool is_header_value(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return c == '\t' || (static_cast<unsigned char>(c) >= ' ' && c != 0x7f); });
+}
+
+// Headers that say where a message ends are this file's business alone.
+bool is_framing(std::string_view name) {
+  return boost::beast::iequals({name.data(), name.size()}, "content-length") ||
+         boost::beast::iequals({name.data(), name.size()}, "transfer-encoding") ||
+         boost::beast::iequals({name.data(), name.size()}, "connection");
+}
+
+std::string trouble_with(const Headers& headers) {
+  for (const auto& [name, value] : headers) {
+    if (!is_token(name)) return "the name of the header '" + name + "' has a character in it that none may have";
+    if (!is_header_value(value)) return "the header '" + name + "' has a line break or another control character in it";
+    if (is_framing(name)) return "the header '" + name + "' is set by the connection";
+  }
+  return "";
+}
+
+}  // namespace
+
+Response error_response(int status, std::string_view what, std::string_view hint) {
+  const nlohmann::ordered_json body{{"error", what}, {"hint", hint}};
+  Response response;
+  response.status = status;
+  response.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return response;
+}
+
+namespace {
+
+bool may_have_body(const Response& response) {
+  return response.status != 204 && response.status != 304;
+}
+
+std::string trouble_in(const Response& response) {
+  if (response.status < 200 || response.status > 599) {
+    return "the status " + std::to_string(response.status) + " is none from 200 to 599";
+  }
+  if (!is_header_value(response.content_type)) return "the content type has a control character in it";
+  if (response.headers.contains("content-type")) return "the header 'content-type' is set by content_type";
+  return trouble_with(response.headers);
+}
+
+}  // namespace
+
+bool wants_source(const Response& response, bool head_only) {
+  return response.source && !head_only && may_have_body(response) && trouble_in(response).empty();
+}
+
+std::string response_text(const Response& response, bool keep_alive, bool head_only, bool chunked) {
+  if (const std::string trouble = trouble_in(response); !trouble.empty()) {
+    return response_text(error_response(500, "the server made an answer it can not send: " + trouble), keep_alive,
+                         head_only);
+  }
+  const bool no_body = !may_have_body(response);
+  const auto reason = beast::obsolete_reason(static_cast<beast::status>(response.status));
+  std::string text = "HTTP/1.1 " + std::to_string(response.status) + " " + std::string(reason) + "\r\n";
+  if (!no_body) {
+    if (!response.content_type.empty()) text += "content-type: " + response.content_type + "\r\n";
+    if (!response.source || response.source_bytes) {
+      text += "content-length: " + std::to_string(response.source_bytes.value_or(response.body.size())) + "\r\n";
+    } else if (chunked) {
+      text += "transfer-encoding: chunked\r\n";
+    }
+  }
+  for (const auto& [name, value] : response.headers) text += name + ": " + value + "\r\n";
+  text += keep_alive ? "connection: keep-alive\r\n\r\n" : "connection: close\r\n\r\n";
+  if (!no_body && !head_only && !response.source) text += response.body;
+  return text;
+}
+
+std::string unsendable(const Request& request) {
+  if (!is_token(request.method)) return "the method '" + request.method + "' is no HTTP method";
+  if (request.method == "CONNECT") return "the method CONNECT is for proxies";
+  if (!is_sendable_target(request.target)) {
+    return "the target '" + request.target + "' does not begin with '/' or has a character in it that must be encoded";
+  }
+  if (request.headers.contains("host")) return "the header 'host' is set by the connection";
+  return trouble_with(request.headers);
+}
+
+std::string request_text(const Request& request, std::string_view host) {
+  std::string text = request.method + " " + request.target + " HTTP/1.1\r\nhost: " + std::string(host) + "\r\n";
+  const bool has_body = !request.body.empty() || (request.method != "GET" && request.method != "HEAD");
+  if (has_body) text += "content-length: " + std::to_string(request.body.size()) + "\r\n";
+  for (const auto& [name, value] : request.headers) text += name + ": " + value + "\r\n";
+  return text + "\r\n" + request.body;
+}
+
+}  // namespace sinew::http

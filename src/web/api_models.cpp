@@ -1,0 +1,129 @@
+// Models, versions, and moving aliases: what the registry decides, with its reason, over HTTP.
+#include <algorithm>
+
+#include "registry/registry.h"
+#include "web/api.h"
+#include "web/artifacts.h"
+#include "web/mlflow_registry.h"
+
+namespace sinew::web {
+namespace {
+
+using store::Kind;
+
+Json model_json(const store::Record& model) {
+  Json aliases = Json::object();
+  for (const store::Alias& alias : model.aliases) {
+    if (alias.version > 0) aliases[alias.name] = {{"version", alias.version}, {"previous", alias.previous}};
+  }
+  return {{"name", model.subject.id}, {"begun_ms", model.begun_ms}, {"aliases", aliases}, {"tags", model.tags}};
+}
+
+Json version_summary(const store::Record& version) {
+  Json json{{"model", version.subject.id},
+            {"version", version.subject.number},
+            {"run", version.parent},
+            {"begun_ms", version.begun_ms},
+            {"tags", version.tags}};
+  const Json body = Json::parse(version.body, nullptr, false);
+  if (body.is_object()) json["facts"] = body;
+  return json;
+}
+
+Json lineage_json(const registry::Lineage& tree) {
+  Json from = Json::array();
+  for (const registry::Lineage& below : tree.from) from.push_back(lineage_json(below));
+  return {{"role", tree.role},     {"kind", store::to_string(tree.subject.kind)},
+          {"id", tree.subject.id}, {"number", tree.subject.number},
+          {"text", tree.text},     {"from", from}};
+}
+
+Json promotion_json(const registry::Promotion& promotion) {
+  return {{"done", promotion.done},
+          {"from", promotion.from},
+          {"to", promotion.to},
+          {"why", promotion.decision.why},
+          {"facts", promotion.decision.facts}};
+}
+
+// A refusal is an answer with its reason, not an error of the caller.
+http::Response answer_of(const registry::Promotion& promotion) {
+  return json_response(promotion_json(promotion), promotion.done ? 200 : 409);
+}
+
+}  // namespace
+
+http::Response api_models(Desk& desk, const Call& call) {
+  const Args args(call);
+  Json list = Json::array();
+  for (const store::Record& model : desk.store.list(
+           {Kind::kModel, {}, {}, false, false, args.integer("before", 0), args.integer("limit", 1000, 1, 10'000)})) {
+    list.push_back(model_json(model));
+  }
+  return json_response({{"models", list}});
+}
+
+http::Response api_model(Desk& desk, const Call& call) {
+  const store::Record model = need_model(desk, call.path.at("model"));
+  Json json = model_json(model);
+  json["versions"] = Json::array();
+  for (const store::Record& version : versions_of(desk, model.subject.id))
+    json["versions"].push_back(version_summary(version));
+  return json_response(json);
+}
+
+http::Response api_model_version(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record version = need_version(desk, args.text("model"), args.integer("version"));
+  Json json = version_summary(version);
+  json["files"] = Json::array();
+  for (const store::Attachment& file : desk.store.attachments(version.subject)) {
+    json["files"].push_back({{"path", file.path}, {"sha256", file.digest}, {"bytes", file.bytes}});
+  }
+  return json_response(json);
+}
+
+http::Response api_lineage(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record version = need_version(desk, args.text("model"), args.integer("version"));
+  return json_response(lineage_json(registry::lineage(desk.store, version.subject)));
+}
+
+http::Response api_promote(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record version = need_version(desk, args.text("model"), args.integer("version"));
+  registry::Gates gates;
+  gates.metric = args.text("metric", gates.metric);
+  if (args.has("margin")) gates.margin = args.number("margin");
+  const bool force = args.flag("force", false);
+  if (force && call.role != Role::kAdmin) {
+    throw Refused(403, "PERMISSION_DENIED", "to promote against the gates takes the role admin", "leave force out");
+  }
+  return answer_of(registry::promote(desk.store, version.subject.id, version.subject.number, gates,
+                                     args.text("alias", registry::kChampion), force));
+}
+
+http::Response api_rollback(Desk& desk, const Call& call) {
+  const store::Record model = need_model(desk, call.path.at("model"));
+  return answer_of(registry::rollback(desk.store, model.subject.id, Args(call).text("alias", registry::kChampion)));
+}
+
+// Without gates; refused when the alias no longer stands where the caller thinks it does.
+http::Response api_set_alias(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record model = need_model(desk, args.text("model"));
+  const int64_t version = args.integer("version", 0, 0, INT64_MAX);
+  if (version > 0) need_version(desk, model.subject.id, version);
+  store::SetAlias change{model.subject.id, args.text("alias"), version, {}};
+  if (args.has("expected")) change.expected = args.integer("expected");
+  desk.write(change);
+  return json_response({{"model", model.subject.id}, {"alias", change.alias}, {"version", version}});
+}
+
+http::Response api_version_file(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record version = need_version(desk, args.text("model"), args.integer("version"));
+  return download(desk, call.request, version.subject, args.text("path"));
+}
+
+}  // namespace sinew::web

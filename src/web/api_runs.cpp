@@ -1,0 +1,293 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "registry/registry.h"
+#include "web/api.h"
+#include "web/artifacts.h"
+
+namespace sinew::web {
+namespace {
+
+using store::Kind;
+using store::RunState;
+
+constexpr int64_t kMostListed = 10'000, kMostPoints = 1'000'000, kMostOverlaid = 1000;
+
+// So many newest first; a filter may pass over any number of others.
+std::vector<store::Record> listed_runs(Desk& desk, const Args& args, int64_t limit, bool metrics) {
+  store::Query query{Kind::kRun, {}, {}, args.flag("hidden", false), metrics, args.integer("before", 0), limit};
+  if (args.has("experiment")) query.parent = args.text("experiment");
+  const std::string state = args.text("state", ""), name = args.text("name", "");
+  std::vector<store::Record> found;
+  while (static_cast<int64_t>(found.size()) < limit) {
+    std::vector<store::Record> some = desk.store.list(query);
+    const bool last = static_cast<int64_t>(some.size()) < query.limit;
+    if (!some.empty()) query.before = some.back().seq;
+    for (store::Record& run : some) {
+      if (!state.empty() && state != store::to_string(run.state)) continue;
+      if (!name.empty() && run.name.find(name) == std::string::npos) continue;
+      if (static_cast<int64_t>(found.size()) < limit) found.push_back(std::move(run));
+    }
+    if (last) break;
+  }
+  return found;
+}
+
+template <typename Number>
+void append_number(std::string& text, Number number) {
+  char digits[32];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, number);
+  text.append(digits, end);
+}
+
+// A hundred thousand of them are an everyday answer: they are written as they stand, not as a tree of values first.
+void append_points(std::string& text, const std::vector<store::Point>& points) {
+  text += '[';
+  for (const store::Point& point : points) {
+    text += &point == points.data() ? "[" : ",[";
+    append_number(text, point.step);
+    text += ',';
+    append_number(text, point.time_ms);
+    text += ',';
+    if (std::isfinite(point.value)) {
+      append_number(text, point.value);
+    } else {
+      text += dump(number_json(point.value));
+    }
+    text += ']';
+  }
+  text += ']';
+}
+
+// {..., "points": [...]}
+void append_series(std::string& text, const Json& head, const std::vector<store::Point>& points) {
+  text += dump(head);
+  text.back() = ',';
+  text += "\"points\":";
+  append_points(text, points);
+  text += '}';
+}
+
+store::Window window_of(const Args& args, int64_t most) {
+  store::Window window;
+  window.first_step = args.integer("first_step", window.first_step);
+  window.last_step = args.integer("last_step", window.last_step);
+  window.most = args.integer("points", most, 4, kMostPoints);
+  return window;
+}
+
+std::vector<store::Point> points_of(const Json& list, const std::string& key) {
+  const auto wrong = [&] {
+    refuse_invalid("a point of '" + key + "' is not [step, time, value]", "whole numbers for step and time");
+  };
+  if (!list.is_array()) wrong();
+  std::vector<store::Point> points;
+  points.reserve(list.size());
+  for (const Json& entry : list) {
+    if (!entry.is_array() || entry.size() != 3 || !entry[0].is_number_integer() || !entry[1].is_number_integer())
+      wrong();
+    const double value =
+        entry[2].is_number() ? entry[2].get<double>() : Args(Json{{"value", entry[2]}}).number("value");
+    points.push_back({entry[0].get<int64_t>(), entry[1].get<int64_t>(), value});
+  }
+  return points;
+}
+
+}  // namespace
+
+Json run_summary(const store::Record& run) {
+  Json json{{"id", run.subject.id},     {"name", run.name},
+            {"experiment", run.parent}, {"state", store::to_string(run.state)},
+            {"attempt", run.attempt},   {"begun_ms", run.begun_ms}};
+  if (run.ended_ms != 0) json["ended_ms"] = run.ended_ms;
+  if (run.hidden) json["hidden"] = true;
+  json["seq"] = run.seq;
+  return json;
+}
+
+Json run_details(const store::Record& run) {
+  Json json = run_summary(run);
+  json["params"] = run.params;
+  json["tags"] = run.tags;
+  Json metrics = Json::object();
+  for (const auto& [key, metric] : run.metrics) {
+    metrics[key] = {{"last", number_json(metric.last.value)}, {"step", metric.last.step},
+                    {"time_ms", metric.last.time_ms},         {"least", number_json(metric.least)},
+                    {"most", number_json(metric.most)},       {"points", metric.count}};
+  }
+  json["metrics"] = metrics;
+  const Json body = Json::parse(run.body, nullptr, false);
+  if (body.is_object()) json["facts"] = body;
+  return json;
+}
+
+http::Response api_experiments(Desk& desk, const Call& call) {
+  const Args args(call);
+  store::Query query{Kind::kExperiment,
+                     {},
+                     {},
+                     args.flag("hidden", false),
+                     false,
+                     args.integer("before", 0),
+                     args.integer("limit", 1000, 1, kMostListed)};
+  Json list = Json::array();
+  for (const store::Record& record : desk.store.list(query)) {
+    list.push_back({{"id", record.subject.id},
+                    {"name", record.name.empty() ? record.subject.id : record.name},
+                    {"begun_ms", record.begun_ms},
+                    {"tags", record.tags},
+                    {"seq", record.seq}});
+  }
+  return json_response({{"experiments", list}});
+}
+
+// Metrics only as asked for: a list is for looking over many runs.
+http::Response api_runs(Desk& desk, const Call& call) {
+  const Args args(call);
+  const int64_t limit = args.integer("limit", 100, 1, kMostListed);
+  const std::vector<std::string> keys = args.texts("key");
+  const std::vector<store::Record> runs = listed_runs(desk, args, limit, !keys.empty());
+  Json list = Json::array();
+  for (const store::Record& run : runs) {
+    Json json = run_summary(run);
+    for (const std::string& key : keys) {
+      const auto metric = run.metrics.find(key);
+      if (metric != run.metrics.end()) json["metrics"][key] = number_json(metric->second.last.value);
+    }
+    list.push_back(std::move(json));
+  }
+  Json answer{{"runs", list}};
+  if (static_cast<int64_t>(runs.size()) == limit) answer["before"] = runs.back().seq;
+  return json_response(answer);
+}
+
+http::Response api_run(Desk& desk, const Call& call) {
+  return json_response(run_details(desk.need(Kind::kRun, call.path.at("run"))));
+}
+
+http::Response api_run_metric(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record run = desk.need(Kind::kRun, call.path.at("run"));
+  const store::Series series[] = {{run.subject.id, call.path.at("key")}};
+  const auto points = desk.store.history(series, window_of(args, 2000)).front();
+  http::Response response;
+  append_series(response.body, {{"run", run.subject.id}, {"key", call.path.at("key")}}, points);
+  return response;
+}
+
+http::Response api_add_points(Desk& desk, const Call& call) {
+  const Args args(call);
+  store::Batch batch;
+  batch.key = args.text("once", "");
+  const Json& series = args.json().at("series");
+  if (!series.is_object()) refuse_invalid("'series' is not an object", "{\"loss\": [[step, time, value], ...]}");
+  int64_t count = 0;
+  for (const auto& [key, list] : series.items()) {
+    std::vector<store::Point> points = points_of(list, key);
+    count += static_cast<int64_t>(points.size());
+    batch.changes.push_back(store::AddPoints{call.path.at("run"), key, std::move(points)});
+  }
+  if (!batch.changes.empty()) desk.write(std::move(batch));
+  return json_response({{"points", count}});
+}
+
+// One metric of many runs, each thinned out so that its picture stays as it is.
+http::Response api_overlay(Desk& desk, const Call& call) {
+  const Args args(call);
+  const std::string key = args.text("key");
+  std::vector<std::string> runs = args.texts("run");
+  if (args.has("experiment")) {
+    for (const store::Record& run : listed_runs(desk, args, args.integer("limit", 100, 1, kMostOverlaid), false)) {
+      runs.push_back(run.subject.id);
+    }
+  }
+  if (runs.size() > kMostOverlaid) refuse_invalid("at most " + std::to_string(kMostOverlaid) + " runs at once");
+  std::vector<store::Series> series;
+  for (const std::string& run : runs) series.push_back({run, key});
+  const auto all = desk.store.history(series, window_of(args, 500));
+  http::Response response;
+  response.body = "{\"key\":" + dump(key) + ",\"runs\":[";
+  const size_t empty = response.body.size();
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (all[i].empty()) continue;
+    if (response.body.size() > empty) response.body += ',';
+    append_series(response.body, {{"run", runs[i]}}, all[i]);
+  }
+  response.body += "]}";
+  return response;
+}
+
+namespace {
+
+// What can be wished, and what value it takes.
+struct WishKind {
+  const char* word;
+  double least, most;  // both 0: none
+  const char* help;
+};
+constexpr WishKind kWishes[] = {{"stop", 0, 0, ""},
+                                {"pause", 0, 0, ""},
+                                {"checkpoint", 0, 0, ""},
+                                {"evaluate", 0, 0, ""},
+                                {"learning_rate", 1e-9, 1e6, "a factor above 0"},
+                                {"batch_size", 1, 1e9, "samples in a step"},
+                                {"scale", 1, 10'000, "workers"}};
+
+}  // namespace
+
+http::Response api_control(Desk& desk, const Call& call) {
+  const Args args(call);
+  const std::string word = args.text("wish");
+  const auto* kind =
+      std::find_if(std::begin(kWishes), std::end(kWishes), [&](const WishKind& each) { return word == each.word; });
+  if (kind == std::end(kWishes)) {
+    std::string known;
+    for (const WishKind& each : kWishes) known += (known.empty() ? "" : ", ") + std::string(each.word);
+    refuse_invalid("'" + word + "' is nothing a run can be asked for", "one of " + known);
+  }
+  Wish wish{word, 0, args.text("reason", "")};
+  if (kind->most > 0) {
+    wish.value = args.number("value");
+    const bool whole = word == "learning_rate" || wish.value == std::floor(wish.value);
+    if (!(wish.value >= kind->least && wish.value <= kind->most) || !whole) {
+      refuse_invalid("the value of " + word + " can not be " + args.text("value"), kind->help);
+    }
+  }
+  const store::Record run = desk.need(Kind::kRun, call.path.at("run"));
+  const std::string directory = registry::directory_of(run, desk.options.runs_root);
+  if (directory.empty() || !desk.options.steer) {
+    throw Refused(409, "INVALID_STATE", "the run '" + run.subject.id + "' is not one this server can reach",
+                  "only runs below the server's --root are");
+  }
+  wish.reason += (wish.reason.empty() ? "asked by " : ", asked by ") + call.who;
+  try {
+    desk.options.steer(directory, wish);
+  } catch (const Error& error) {
+    throw Refused(409, "INVALID_STATE", error.what(), error.hint);
+  }
+  return json_response({{"run", run.subject.id}, {"wish", word}});
+}
+
+http::Response api_run_files(Desk& desk, const Call& call) {
+  const store::Record run = desk.need(Kind::kRun, call.path.at("run"));
+  const std::string path = Args(call).text("path", "");
+  Json list = Json::array();
+  for (const Listed& entry : list_below(desk, run.subject, path)) {
+    list.push_back({{"name", entry.name}, {"directory", entry.directory}, {"bytes", entry.bytes}});
+  }
+  return json_response({{"files", list}});
+}
+
+http::Response api_run_file(Desk& desk, const Call& call) {
+  const store::Record run = desk.need(Kind::kRun, call.path.at("run"));
+  return download(desk, call.request, run.subject, call.path.at("path"));
+}
+
+http::Response api_put_run_file(Desk& desk, const Call& call) {
+  const store::Attachment file =
+      keep_upload(desk, call.request, {Kind::kRun, call.path.at("run"), 0}, call.path.at("path"));
+  return json_response({{"path", file.path}, {"sha256", file.digest}, {"bytes", file.bytes}}, 201);
+}
+
+}  // namespace sinew::web

@@ -1,0 +1,175 @@
+#include "web/args.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace sinew::web {
+namespace {
+
+constexpr int kDeepest = 64;  // of nested lists and objects; deeper text is refused before it is built
+
+Json parse_object(const std::string& text) {
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos) return Json::object();
+  bool too_deep = false;
+  const auto bounded = [&](int depth, Json::parse_event_t, Json&) {
+    too_deep = too_deep || depth > kDeepest;
+    return !too_deep;
+  };
+  Json json = Json::parse(text, bounded, false);
+  if (too_deep) refuse_invalid("the body is nested deeper than " + std::to_string(kDeepest) + " levels");
+  if (json.is_discarded()) refuse_invalid("the body is not JSON", "send one JSON object, in UTF-8");
+  if (!json.is_object()) refuse_invalid("the body is not a JSON object", "send {\"name\": value, ...}");
+  return json;
+}
+
+[[noreturn]] void refuse_missing_value(const char* name) {
+  refuse_invalid(std::string("Missing value for required parameter '") + name + "'",
+                 std::string("send a value for ") + name);
+}
+
+std::optional<int64_t> integer_of(const Json& value) {
+  if (value.is_number_unsigned()) {
+    const auto number = value.get<uint64_t>();
+    return number <= INT64_MAX ? std::optional<int64_t>(static_cast<int64_t>(number)) : std::nullopt;
+  }
+  if (value.is_number_integer()) return value.get<int64_t>();
+  if (value.is_number_float()) {
+    const auto number = value.get<double>();
+    if (std::trunc(number) == number && std::abs(number) < 9e15) return static_cast<int64_t>(number);
+    return std::nullopt;
+  }
+  if (!value.is_string()) return std::nullopt;
+  const auto& text = value.get_ref<const std::string&>();
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+Args::Args(const Call& call) {
+  const http::Request& request = call.request;
+  if (request.method == "GET" || request.method == "HEAD" || request.sink) {
+    for (const auto& [name, value] : request.query) {
+      const auto more = request.repeated.find(name);
+      if (more == request.repeated.end()) {
+        json_[name] = value;
+        continue;
+      }
+      Json list = Json::array({value});
+      for (const std::string& next : more->second) list.push_back(next);
+      json_[name] = std::move(list);
+    }
+  } else {
+    json_ = parse_object(request.body);
+  }
+  for (const auto& [name, value] : call.path) json_[name] = value;
+}
+
+const Json* Args::find(const char* name) const {
+  const auto at = json_.find(name);
+  return at == json_.end() || at->is_null() ? nullptr : &*at;
+}
+
+bool Args::has(const char* name) const {
+  return find(name) != nullptr;
+}
+
+std::string Args::text(const char* name) const {
+  const Json* value = find(name);
+  if (value == nullptr) refuse_missing_value(name);
+  if (value->is_number() || value->is_boolean()) return value->dump();
+  if (!value->is_string()) refuse_invalid(std::string("'") + name + "' is not a text");
+  return value->get<std::string>();
+}
+
+std::string Args::text(const char* name, const std::string& otherwise) const {
+  return has(name) ? text(name) : otherwise;
+}
+
+int64_t Args::integer(const char* name) const {
+  const Json* value = find(name);
+  if (value == nullptr) refuse_missing_value(name);
+  const auto number = integer_of(*value);
+  if (!number) refuse_invalid(std::string("'") + name + "' is not a whole number");
+  return *number;
+}
+
+int64_t Args::integer(const char* name, int64_t otherwise) const {
+  return has(name) ? integer(name) : otherwise;
+}
+
+int64_t Args::integer(const char* name, int64_t otherwise, int64_t least, int64_t most) const {
+  const int64_t value = integer(name, otherwise);
+  if (value < least || value > most) {
+    refuse_invalid("Invalid value " + std::to_string(value) + " for parameter '" + name + "' supplied",
+                   "from " + std::to_string(least) + " to " + std::to_string(most));
+  }
+  return value;
+}
+
+double Args::number(const char* name) const {
+  const Json* value = find(name);
+  if (value == nullptr) refuse_missing_value(name);
+  if (value->is_number()) return value->get<double>();
+  if (value->is_string()) {
+    const auto& text = value->get_ref<const std::string&>();
+    if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
+    if (text == "Infinity") return std::numeric_limits<double>::infinity();
+    if (text == "-Infinity") return -std::numeric_limits<double>::infinity();
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (!text.empty() && error == std::errc() && end == text.data() + text.size()) return number;
+  }
+  refuse_invalid(std::string("'") + name + "' is not a number", "a number, \"NaN\", \"Infinity\" or \"-Infinity\"");
+}
+
+bool Args::flag(const char* name, bool otherwise) const {
+  const Json* value = find(name);
+  if (value == nullptr) return otherwise;
+  if (value->is_boolean()) return value->get<bool>();
+  const std::string word = text(name);
+  if (word == "true" || word == "True" || word == "1") return true;
+  if (word == "false" || word == "False" || word == "0") return false;
+  refuse_invalid(std::string("'") + name + "' is neither true nor false");
+}
+
+std::vector<std::string> Args::texts(const char* name) const {
+  const Json* value = find(name);
+  if (value == nullptr) return {};
+  if (!value->is_array()) return {text(name)};
+  std::vector<std::string> list;
+  for (const Json& entry : *value) {
+    if (entry.is_number()) {
+      list.push_back(entry.dump());
+    } else if (entry.is_string()) {
+      list.push_back(entry.get<std::string>());
+    } else {
+      refuse_invalid(std::string("'") + name + "' is not a list of texts");
+    }
+  }
+  return list;
+}
+
+std::vector<Args> Args::objects(const char* name) const {
+  const Json* value = find(name);
+  if (value == nullptr) return {};
+  std::vector<Args> list;
+  if (value->is_array()) {
+    for (const Json& entry : *value) {
+      if (!entry.is_object()) refuse_invalid(std::string("'") + name + "' is not a list of objects");
+      list.emplace_back(entry);
+    }
+    return list;
+  }
+  refuse_invalid(std::string("'") + name + "' is not a list");
+}
+
+Json number_json(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+}
+
+}  // namespace sinew::web

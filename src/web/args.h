@@ -1,0 +1,40 @@
+// What a caller sent, by name: of a query or of a JSON object, whichever the route has. Every text and number in it is
+// judged when it is taken; what is wrong is a Refused that names it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "web/desk.h"
+
+namespace sinew::web {
+
+class Args {
+ public:
+  // A GET's query, any other's body (an empty one is an empty object); the path's places are in it, too.
+  explicit Args(const Call& call);
+  explicit Args(Json object) : json_(std::move(object)) {}
+
+  bool has(const char* name) const;  // and is not null
+  std::string text(const char* name) const;
+  std::string text(const char* name, const std::string& otherwise) const;
+  int64_t integer(const char* name) const;
+  int64_t integer(const char* name, int64_t otherwise) const;
+  int64_t integer(const char* name, int64_t otherwise, int64_t least, int64_t most) const;  // else refused
+  double number(const char* name) const;  // also "NaN", "Infinity", "-Infinity", as protobuf's JSON has them
+  bool flag(const char* name, bool otherwise) const;
+  std::vector<std::string> texts(const char* name) const;  // a list, or one; none: empty
+  std::vector<Args> objects(const char* name) const;
+  const Json& json() const { return json_; }
+
+ private:
+  const Json* find(const char* name) const;
+  Json json_ = Json::object();
+};
+
+// Numbers that JSON has no words for stand as texts, as protobuf's JSON has them.
+Json number_json(double value);
+
+}  // namespace sinew::web

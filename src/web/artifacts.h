@@ -1,0 +1,48 @@
+// Files of a run, a logged model or a version: those that were uploaded, and of a run that was indexed its directory's.
+//
+// A path is names with single slashes between them, none of them "." or "..": so none leaves what it is below, here or
+// where somebody unpacks it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "web/desk.h"
+
+namespace sinew::web {
+
+struct Listed {
+  std::string name;  // the last part of its path
+  bool directory = false;
+  int64_t bytes = 0;
+};
+// Throws Refused unless it is a path as above; empty is the root, where that is allowed.
+void judge_path(const std::string& path, bool root_too);
+std::vector<Listed> list_below(Desk& desk, const store::Subject& subject, const std::string& path);
+Json listed_json(const Listed& entry, const std::string& below);
+http::Response download(Desk& desk, const http::Request& request, const store::Subject& subject,
+                        const std::string& path);
+// For a route that takes a file: what its body goes to as it comes (upload.h). The path is judged before the first
+// byte.
+std::shared_ptr<http::Sink> upload_sink(Desk& desk, const Call& call);
+// What was uploaded with this request, under that path; durable when it returns.
+store::Attachment keep_upload(Desk& desk, const http::Request& request, const store::Subject& subject,
+                              const std::string& path);
+void remove_below(Desk& desk, const store::Subject& subject, const std::string& path);
+
+// "<experiment>/<run>/artifacts/<path>", "<experiment>/models/<model>/artifacts/<path>" and
+// "versions/<model>/<number>/artifacts/<path>", as the places of runs, logged models and versions are given out.
+struct Spot {
+  store::Subject subject;
+  std::string path;
+};
+Spot spot_of(const std::string& text);
+
+http::Response mlflow_artifacts_list(Desk&, const Call&);
+http::Response mlflow_artifacts_get(Desk&, const Call&);
+http::Response mlflow_artifacts_put(Desk&, const Call&);
+http::Response mlflow_artifacts_delete(Desk&, const Call&);
+http::Response mlflow_run_artifacts(Desk&, const Call&);
+
+}  // namespace sinew::web

@@ -1,0 +1,48 @@
+#include "web/crew.h"
+
+#include <utility>
+
+namespace sinew::web {
+
+Crew::Crew(int threads, size_t most_waiting) : most_waiting_(most_waiting) {
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+}
+
+Crew::~Crew() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+bool Crew::post(std::function<void()> work) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.size() >= most_waiting_) return false;
+    waiting_.push_back(std::move(work));
+  }
+  changed_.notify_one();
+  return true;
+}
+
+size_t Crew::waiting() {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
+void Crew::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
+    const std::function<void()> next = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    next();
+    lock.lock();
+  }
+}
+
+}  // namespace sinew::web

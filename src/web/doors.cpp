@@ -1,0 +1,96 @@
+#include "web/doors.h"
+
+#include <exception>
+
+namespace sinew::web {
+namespace {
+
+constexpr double kLookAgainSeconds = 1;  // a token that is taken away is of no use a second later
+constexpr double kStrangersPerSecond = 20;
+
+std::string base64_decoded(std::string_view text) {
+  std::string bytes;
+  unsigned bits = 0;
+  int have = 0;
+  for (const char c : text) {
+    const size_t value = std::string_view("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/").find(c);
+    if (value == std::string_view::npos) break;
+    bits = bits << 6 | static_cast<unsigned>(value);
+    if ((have += 6) >= 8) bytes += static_cast<char>(bits >> (have -= 8) & 0xff);
+  }
+  return bytes;
+}
+
+bool begins_with_word(std::string_view text, std::string_view word) {
+  if (text.size() <= word.size() || text[word.size()] != ' ') return false;
+  for (size_t i = 0; i < word.size(); ++i) {
+    if ((text[i] | 0x20) != word[i]) return false;
+  }
+  return true;
+}
+
+std::string secret_of(const http::Request& request) {
+  const auto header = request.headers.find("authorization");
+  if (header == request.headers.end()) return "";
+  const std::string_view text = header->second;
+  if (begins_with_word(text, "bearer")) return std::string(text.substr(7));
+  if (!begins_with_word(text, "basic")) return "";
+  const std::string pair = base64_decoded(text.substr(6));
+  const size_t colon = pair.find(':');
+  return colon == std::string::npos ? "" : pair.substr(colon + 1);
+}
+
+// Where everybody on this machine may do everything, a page in a browser still may not: neither by another name for
+// this address, nor by asking from another site.
+void judge_local(const http::Request& request) {
+  const auto host = request.headers.find("host"), origin = request.headers.find("origin");
+  const std::string name = host == request.headers.end() ? "" : host->second;
+  const std::string bare = name.substr(0, name.starts_with("[") ? name.find(']') + 1 : name.find(':'));
+  const bool local = bare == "localhost" || bare.starts_with("127.") || bare == "[::1]";
+  const bool same = origin == request.headers.end() || origin->second == "http://" + name;
+  if (local && same) return;
+  throw Refused(403, "PERMISSION_DENIED", "without tokens this server is for programs of its own machine",
+                "ask for it as localhost, or start it without --no-auth");
+}
+
+}  // namespace
+
+Doors::Doors(const Options& options)
+    : options_(options),
+      allowance_(options.requests_per_second),
+      strangers_(options.requests_per_second > 0 ? kStrangersPerSecond : 0) {
+  if (!options.tokens.empty()) tokens_ = read_tokens(options.tokens);
+}
+
+// A file that can not be read now leaves the tokens as they were.
+void Doors::look_at_file() {
+  const double now = options_.clock->monotonic_seconds();
+  if (options_.tokens.empty() || now - looked_at_ < kLookAgainSeconds) return;
+  looked_at_ = now;
+  try {
+    tokens_ = read_tokens(options_.tokens);
+  } catch (const std::exception&) {
+  }
+}
+
+Visitor Doors::visitor(const http::Request& request) {
+  if (options_.tokens.empty()) {
+    judge_local(request);
+    return {Role::kAdmin, "anybody"};
+  }
+  const std::string secret = secret_of(request);
+  if (secret.empty()) return {};
+  const std::lock_guard lock(mutex_);
+  look_at_file();
+  const Token* token = find_token(tokens_, secret);
+  return token == nullptr ? Visitor{} : Visitor{token->role, token->name};
+}
+
+double Doors::wait_seconds(const http::Request& request, const Visitor& visitor) {
+  const double now = options_.clock->monotonic_seconds();
+  const std::lock_guard lock(mutex_);
+  if (visitor.role == Role::kNobody) return strangers_.take(request.peer, now);
+  return allowance_.take(visitor.who, now);
+}
+
+}  // namespace sinew::web

@@ -1,0 +1,36 @@
+// Who comes in, and how often: the token of a request, its role, and the allowance of its caller. Any thread.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "web/allowance.h"
+#include "web/desk.h"
+
+namespace sinew::web {
+
+struct Visitor {
+  Role role = Role::kNobody;
+  std::string who;
+};
+
+class Doors {
+ public:
+  explicit Doors(const Options& options);
+  // Of a bearer token, or of HTTP's basic form with the token for a password, as MLflow's client sends one.
+  Visitor visitor(const http::Request& request);
+  // 0: go ahead; else the seconds to wait. Those who may not come in are counted by their address.
+  double wait_seconds(const http::Request& request, const Visitor& visitor);
+
+ private:
+  void look_at_file();
+
+  const Options& options_;
+  std::mutex mutex_;
+  std::vector<Token> tokens_;
+  double looked_at_ = -1e9;
+  Allowance allowance_, strangers_;
+};
+
+}  // namespace sinew::web

@@ -1,0 +1,316 @@
+#include "web/filter.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "web/desk.h"
+
+namespace sinew::web {
+namespace {
+
+using Field = Column::Field;
+
+bool is_word(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || byte >= 0x80;
+}
+bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+std::string upper(std::string text) {
+  for (char& c : text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return text;
+}
+
+// Reads the text from the left; knows where it is for those it must refuse.
+class Reader {
+ public:
+  Reader(const std::string& text, const char* what) : text_(text), what_(what) {}
+
+  [[noreturn]] void refuse(const std::string& expected) const {
+    refuse_invalid(std::string("Invalid ") + what_ + " '" + text_ + "': at character " + std::to_string(at_ + 1) +
+                       " there should be " + expected,
+                   "metrics.loss < 1 AND params.lr = '0.1' AND tags.\"my tag\" LIKE 'a%'");
+  }
+  bool at_end() {
+    while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
+    return at_ == text_.size();
+  }
+  bool take(std::string_view symbol) {
+    if (at_end() || text_.compare(at_, symbol.size(), symbol) != 0) return false;
+    at_ += symbol.size();
+    return true;
+  }
+  // A keyword in any case, not the beginning of a longer word.
+  bool take_word(const char* word) {
+    const size_t size = std::string_view(word).size();
+    if (at_end() || upper(text_.substr(at_, size)) != word) return false;
+    if (at_ + size < text_.size() && is_word(text_[at_ + size])) return false;
+    at_ += size;
+    return true;
+  }
+  // In quotes of that kind; one doubled stands for itself.
+  std::string quoted(char quote) {
+    std::string value;
+    for (++at_; at_ < text_.size(); ++at_) {
+      if (text_[at_] != quote) {
+        value += text_[at_];
+      } else if (at_ + 1 < text_.size() && text_[at_ + 1] == quote) {
+        value += text_[at_++];
+      } else {
+        ++at_;
+        return value;
+      }
+    }
+    refuse("the end of what is in quotes");
+  }
+  char peek() { return at_end() ? '\0' : text_[at_]; }
+  char peek_now() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  // Letters, digits, and what keys have in them; `more` allows those.
+  std::string word(std::string_view more) {
+    const size_t first = at_;
+    while (at_ < text_.size() && (is_word(text_[at_]) || more.find(text_[at_]) != std::string_view::npos)) ++at_;
+    return text_.substr(first, at_ - first);
+  }
+  double number() {
+    double value = 0;
+    take("+");
+    at_end();
+    const char* first = text_.data() + at_;
+    const auto [end, error] = std::from_chars(first, text_.data() + text_.size(), value);
+    if (end == first || error == std::errc::invalid_argument) refuse("a number");
+    if (error == std::errc::result_out_of_range) refuse("a number that is not too large or too small");
+    at_ += static_cast<size_t>(end - first);
+    return value;
+  }
+  std::string text_value() {
+    const char quote = peek();
+    if (quote != '\'' && quote != '"') refuse("a text in quotes");
+    return quoted(quote);
+  }
+
+ private:
+  const std::string& text_;
+  const char* const what_;
+  size_t at_ = 0;
+};
+
+Field field_of(Reader& reader, const std::string& word, const Grammar& grammar) {
+  const auto is = [&](std::initializer_list<const char*> names) {
+    return std::any_of(names.begin(), names.end(), [&](const char* name) { return word == name; });
+  };
+  if (is({"tag", "tags"})) return Field::kTag;
+  if (is({"attribute", "attributes", "attr", "run"})) return Field::kAttribute;
+  if (grammar.metrics && is({"metric", "metrics"})) return Field::kMetric;
+  if (grammar.params && is({"parameter", "parameters", "param", "params"})) return Field::kParam;
+  if (grammar.datasets && is({"dataset", "datasets"})) return Field::kDataset;
+  reader.refuse("one of " + std::string(grammar.metrics ? "metrics, " : "") + (grammar.params ? "params, " : "") +
+                "tags, attributes instead of '" + word + "'");
+}
+
+std::string key_of(Reader& reader) {
+  const char quote = reader.peek_now();
+  if (quote == '"' || quote == '`') return reader.quoted(quote);
+  std::string key = reader.word("./-:@");
+  if (key.empty()) reader.refuse("a key");
+  return key;
+}
+
+Column column_of(Reader& reader, const Grammar& grammar) {
+  Column column;
+  const char quote = reader.peek();
+  std::string word = quote == '"' || quote == '`' ? reader.quoted(quote) : reader.word("");
+  if (word.empty()) reader.refuse("a column such as metrics.loss");
+  if (reader.peek_now() == '.') {
+    column.field = field_of(reader, word, grammar);
+    reader.take(".");
+    column.key = key_of(reader);
+  } else {
+    column.key = word;
+  }
+  if (column.field == Field::kDataset && column.key != "name" && column.key != "digest" && column.key != "context") {
+    reader.refuse("name, digest or context of a dataset before this, not '" + column.key + "'");
+  }
+  if (column.field == Field::kAttribute) {
+    if (const auto alias = grammar.aliases.find(column.key); alias != grammar.aliases.end()) column.key = alias->second;
+    if (!grammar.texts.contains(column.key) && !grammar.numbers.contains(column.key)) {
+      std::string known;
+      for (const auto* names : {&grammar.texts, &grammar.numbers}) {
+        for (const std::string& name : *names) known += (known.empty() ? "" : ", ") + name;
+      }
+      reader.refuse("an attribute that is there (" + known + ") before this, not '" + column.key + "'");
+    }
+  }
+  return column;
+}
+
+std::string comparator_of(Reader& reader, const Column& column, bool number) {
+  for (const char* symbol : {">=", "<=", "!=", "=", ">", "<"}) {
+    if (!reader.take(symbol)) continue;
+    if (!number && (symbol[0] == '>' || symbol[0] == '<')) reader.refuse("=, !=, LIKE or ILIKE for a text before this");
+    return symbol;
+  }
+  if (number) reader.refuse("one of =, !=, <, <=, >, >=");
+  for (const char* word : {"LIKE", "ILIKE"}) {
+    if (reader.take_word(word)) return word;
+  }
+  const bool labels = column.field == Field::kParam || column.field == Field::kTag;
+  if (labels && reader.take_word("IS")) {
+    const bool negated = reader.take_word("NOT");
+    if (!reader.take_word("NULL")) reader.refuse("NULL");
+    return negated ? "IS NOT NULL" : "IS NULL";
+  }
+  if (!labels) {
+    const bool negated = reader.take_word("NOT");
+    if (reader.take_word("IN")) return negated ? "NOT IN" : "IN";
+  }
+  reader.refuse(labels ? "one of =, !=, LIKE, ILIKE, IS NULL, IS NOT NULL" : "one of =, !=, LIKE, ILIKE, IN, NOT IN");
+}
+
+Clause clause_of(Reader& reader, const Grammar& grammar) {
+  Clause clause;
+  clause.column = column_of(reader, grammar);
+  const bool metric = clause.column.field == Field::kMetric;
+  const bool number =
+      metric || (clause.column.field == Field::kAttribute && grammar.numbers.contains(clause.column.key));
+  clause.comparator = comparator_of(reader, clause.column, number);
+  if (clause.comparator.starts_with("IS")) return clause;
+  if (clause.comparator.ends_with("IN")) {
+    if (!reader.take("(")) reader.refuse("a list in brackets");
+    do clause.texts.push_back(reader.text_value());
+    while (reader.take(","));
+    if (!reader.take(")")) reader.refuse("a comma or ')'");
+    return clause;
+  }
+  const char next = reader.peek();
+  if (!number) {
+    clause.texts.push_back(reader.text_value());
+  } else if (!metric && (next == '\'' || next == '"')) {  // a time may stand in quotes
+    const std::string text = reader.text_value();
+    Reader inner(text, "number");
+    clause.number = inner.number();
+    if (!inner.at_end()) inner.refuse("nothing more");
+  } else {
+    clause.number = reader.number();
+  }
+  return clause;
+}
+
+size_t character_bytes(char lead) {
+  const auto byte = static_cast<unsigned char>(lead);
+  return byte < 0xc0 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
+}
+
+// '%' stands for any text, '_' for one character. Goes back to the last '%' only: linear in practice, never
+// exponential.
+bool is_like(std::string_view text, std::string_view pattern) {
+  size_t at = 0, place = 0, star = std::string_view::npos, resume = 0;
+  while (at < text.size()) {
+    if (place < pattern.size() && pattern[place] == '%') {
+      star = place++;
+      resume = at;
+    } else if (place < pattern.size() && pattern[place] == '_') {
+      at += std::min(character_bytes(text[at]), text.size() - at);
+      ++place;
+    } else if (place < pattern.size() && pattern[place] == text[at]) {
+      ++at;
+      ++place;
+    } else if (star != std::string_view::npos) {
+      place = star + 1;
+      at = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (place < pattern.size() && pattern[place] == '%') ++place;
+  return place == pattern.size();
+}
+
+template <typename T>
+bool compare(const T& left, const std::string& comparator, const T& right) {
+  if (comparator == "=") return left == right;
+  if (comparator == "!=") return left != right;
+  if (comparator == "<") return left < right;
+  if (comparator == "<=") return left <= right;
+  if (comparator == ">") return left > right;
+  return left >= right;
+}
+
+bool matches(const Clause& clause, const Fact& fact) {
+  const bool missing = std::holds_alternative<std::monostate>(fact);
+  if (clause.comparator == "IS NULL") return missing;
+  if (clause.comparator == "IS NOT NULL") return !missing;
+  if (missing) return false;
+  if (const auto* number = std::get_if<double>(&fact)) return compare(*number, clause.comparator, clause.number);
+  const auto& text = std::get<std::string>(fact);
+  const bool among = std::find(clause.texts.begin(), clause.texts.end(), text) != clause.texts.end();
+  if (clause.comparator == "IN") return among;
+  if (clause.comparator == "NOT IN") return !among;
+  if (clause.comparator == "LIKE") return is_like(text, clause.texts[0]);
+  if (clause.comparator == "ILIKE") return is_like(upper(text), upper(clause.texts[0]));
+  return compare(text, clause.comparator, clause.texts[0]);
+}
+
+int rank_of(const Fact& fact) {
+  if (std::holds_alternative<std::monostate>(fact)) return 2;
+  const auto* number = std::get_if<double>(&fact);
+  return number != nullptr && *number != *number ? 1 : 0;
+}
+
+}  // namespace
+
+std::vector<Clause> parse_filter(const std::string& filter, const Grammar& grammar) {
+  constexpr size_t kMostClauses = 200;
+  Reader reader(filter, "filter");
+  std::vector<Clause> clauses;
+  if (reader.at_end()) return clauses;
+  do {
+    if (clauses.size() == kMostClauses) reader.refuse("the end: a filter has at most 200 comparisons");
+    clauses.push_back(clause_of(reader, grammar));
+  } while (reader.take_word("AND"));
+  if (!reader.at_end()) reader.refuse("AND or the end");
+  return clauses;
+}
+
+Order parse_order(const std::string& text, const Grammar& grammar) {
+  Reader reader(text, "order_by");
+  Order order;
+  order.column = column_of(reader, grammar);
+  if (reader.take_word("DESC")) {
+    order.ascending = false;
+  } else {
+    reader.take_word("ASC");
+  }
+  if (!reader.at_end()) reader.refuse("ASC, DESC or the end");
+  return order;
+}
+
+bool matches(const std::vector<Clause>& clauses, const Facts& facts) {
+  return std::all_of(clauses.begin(), clauses.end(), [&](const Clause& clause) {
+    const std::vector<Fact> all = facts(clause.column);
+    return std::any_of(all.begin(), all.end(), [&](const Fact& fact) { return matches(clause, fact); });
+  });
+}
+
+std::vector<size_t> sorted_places(size_t count, const std::vector<Order>& orders,
+                                  const std::function<Fact(size_t place, const Column& column)>& fact_of) {
+  std::vector<std::vector<Fact>> keys(count);
+  std::vector<size_t> places(count);
+  for (size_t i = 0; i < count; ++i) {
+    places[i] = i;
+    for (const Order& order : orders) keys[i].push_back(fact_of(i, order.column));
+  }
+  std::stable_sort(places.begin(), places.end(), [&](size_t a, size_t b) {
+    for (size_t k = 0; k < orders.size(); ++k) {
+      const Fact &left = keys[a][k], &right = keys[b][k];
+      const int first = rank_of(left), second = rank_of(right);
+      if (first != second) return first < second;
+      if (first != 0 || left == right) continue;
+      return orders[k].ascending ? left < right : right < left;
+    }
+    return false;
+  });
+  return places;
+}
+
+}  // namespace sinew::web

@@ -1,0 +1,122 @@
+#include <openssl/rand.h>
+
+#include <cstring>
+
+#include "web/mlflow.h"
+
+namespace sinew::web {
+namespace {
+
+using store::Kind;
+
+const Grammar kGrammar{false, false, false, {"name", "experiment_id"}, {"creation_time", "last_update_time"}};
+
+// Digits alone, as the client's own checks and other servers' ids have them.
+std::string new_experiment_id() {
+  uint64_t random = 0;
+  unsigned char bytes[sizeof random];
+  if (RAND_bytes(bytes, sizeof bytes) != 1) throw Refused(503, "TEMPORARILY_UNAVAILABLE", "no random numbers");
+  std::memcpy(&random, bytes, sizeof random);
+  return std::to_string(100'000'000'000'000'000 + random % 900'000'000'000'000'000);
+}
+
+Fact fact_of(const store::Record& experiment, const Column& column) {
+  if (column.field == Column::Field::kTag) {
+    const auto tag = experiment.tags.find(column.key);
+    return tag == experiment.tags.end() ? Fact() : Fact(tag->second);
+  }
+  if (column.key == "name") return experiment.name.empty() ? experiment.subject.id : experiment.name;
+  if (column.key == "experiment_id") return experiment.subject.id;
+  return static_cast<double>(experiment.begun_ms);
+}
+
+void set_hidden(Desk& desk, const Call& call, bool hidden) {
+  const std::string id = Args(call).text("experiment_id");
+  desk.need(Kind::kExperiment, id);
+  desk.write(store::Amend{{Kind::kExperiment, id}, {}, {}, hidden});
+}
+
+}  // namespace
+
+Response experiments_create(Desk& desk, const Call& call) {
+  const Args args(call);
+  const std::string name = args.text("name");
+  if (name.empty()) refuse_invalid("Invalid experiment name: it is empty", "give it a name");
+  Json body = Json::object();
+  if (args.has("artifact_location")) body["artifact_location"] = args.text("artifact_location");
+  const std::string id = new_experiment_id();
+  store::Create create{{Kind::kExperiment, id}, "", name, body.empty() ? "" : dump(body)};
+  create.tags = labels_of(args, "tags");
+  desk.write(std::move(create));
+  return json_response({{"experiment_id", id}});
+}
+
+Response experiments_get(Desk& desk, const Call& call) {
+  const std::string id = Args(call).text("experiment_id");
+  return json_response({{"experiment", experiment_json(desk.need(Kind::kExperiment, id))}});
+}
+
+Response experiments_get_by_name(Desk& desk, const Call& call) {
+  const std::string name = Args(call).text("experiment_name");
+  store::Query query{Kind::kExperiment, {}, name, true, false, 0, 1};
+  const auto found = desk.store.list(query);
+  if (!found.empty()) return json_response({{"experiment", experiment_json(found.front())}});
+  const auto by_id = desk.store.find({Kind::kExperiment, name, 0});  // one without a name has its id as one
+  if (!by_id || !by_id->name.empty()) refuse_missing("Could not find experiment with name '" + name + "'");
+  return json_response({{"experiment", experiment_json(*by_id)}});
+}
+
+Response experiments_search(Desk& desk, const Call& call) {
+  const Args args(call);
+  const View view = view_of(args, "view_type");
+  const auto clauses = parse_filter(args.text("filter", ""), kGrammar);
+  std::vector<Order> orders;
+  for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kGrammar));
+  std::vector<store::Record> found = all_records(desk, Kind::kExperiment);  // newest first, as MLflow has it
+  std::erase_if(found, [&](const store::Record& record) {
+    return !is_in(view, record.hidden) ||
+           !matches(clauses, [&](const Column& column) { return std::vector<Fact>{fact_of(record, column)}; });
+  });
+  const auto places = sorted_places(found.size(), orders,
+                                    [&](size_t place, const Column& column) { return fact_of(found[place], column); });
+  const Page page = page_of(args, found.size(), 1000, 50'000);
+  Json answer{{"experiments", Json::array()}};
+  for (size_t i = page.first; i < page.last; ++i) answer["experiments"].push_back(experiment_json(found[places[i]]));
+  if (!page.next.empty()) answer["next_page_token"] = page.next;
+  return json_response(answer);
+}
+
+Response experiments_delete(Desk& desk, const Call& call) {
+  set_hidden(desk, call, true);
+  return json_response(Json::object());
+}
+
+Response experiments_restore(Desk& desk, const Call& call) {
+  set_hidden(desk, call, false);
+  return json_response(Json::object());
+}
+
+Response experiments_update(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record record = desk.need(Kind::kExperiment, args.text("experiment_id"));
+  const std::string name = args.text("new_name");
+  if (record.hidden) refuse_invalid("the experiment is deleted", "restore it first");
+  if (name.empty()) refuse_invalid("Invalid experiment name: it is empty", "give it a name");
+  desk.write(store::Amend{record.subject, name});
+  return json_response(Json::object());
+}
+
+Response experiments_set_tag(Desk& desk, const Call& call) {
+  const Args args(call);
+  desk.write(
+      store::SetTags{{Kind::kExperiment, args.text("experiment_id")}, {{args.text("key"), args.text("value", "")}}});
+  return json_response(Json::object());
+}
+
+Response experiments_delete_tag(Desk& desk, const Call& call) {
+  const Args args(call);
+  desk.write(store::SetTags{{Kind::kExperiment, args.text("experiment_id")}, {{args.text("key"), std::nullopt}}});
+  return json_response(Json::object());
+}
+
+}  // namespace sinew::web

@@ -1,0 +1,180 @@
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "web/mlflow.h"
+
+namespace sinew::web {
+
+using store::RunState;
+
+Json body_of(const store::Record& record) {
+  Json body = Json::parse(record.body, nullptr, false);
+  return body.is_object() ? body : Json::object();
+}
+
+Json labels_json(const store::Labels& labels) {
+  Json list = Json::array();
+  for (const auto& [key, value] : labels) list.push_back({{"key", key}, {"value", value}});
+  return list;
+}
+
+std::string artifact_location(const store::Record& experiment) {
+  const Json body = body_of(experiment);
+  const auto given = body.find("artifact_location");
+  if (given != body.end() && given->is_string() && !given->get_ref<const std::string&>().empty()) return *given;
+  return "mlflow-artifacts:/" + experiment.subject.id;
+}
+
+std::string artifact_location_of_run(Desk& desk, const store::Record& run) {
+  const auto experiment = desk.store.find({store::Kind::kExperiment, run.parent, 0});
+  return experiment ? artifact_location(*experiment) : "mlflow-artifacts:/" + run.parent;
+}
+
+Json experiment_json(const store::Record& experiment) {
+  return {{"experiment_id", experiment.subject.id},
+          {"name", experiment.name.empty() ? experiment.subject.id : experiment.name},
+          {"artifact_location", artifact_location(experiment)},
+          {"lifecycle_stage", experiment.hidden ? "deleted" : "active"},
+          {"last_update_time", experiment.begun_ms},
+          {"creation_time", experiment.begun_ms},
+          {"tags", labels_json(experiment.tags)}};
+}
+
+const char* status_word(RunState state) {
+  switch (state) {
+    case RunState::kQueued:
+    case RunState::kPaused: return "SCHEDULED";
+    case RunState::kRunning: return "RUNNING";
+    case RunState::kFinished: return "FINISHED";
+    case RunState::kFailed: return "FAILED";
+    case RunState::kStopped: return "KILLED";
+  }
+  return "RUNNING";
+}
+
+RunState state_of_status(const std::string& word) {
+  if (word == "RUNNING" || word == "1") return RunState::kRunning;
+  if (word == "SCHEDULED" || word == "2") return RunState::kQueued;
+  if (word == "FINISHED" || word == "3") return RunState::kFinished;
+  if (word == "FAILED" || word == "4") return RunState::kFailed;
+  if (word == "KILLED" || word == "5") return RunState::kStopped;
+  refuse_invalid("there is no run status '" + word + "'", "one of RUNNING, SCHEDULED, FINISHED, FAILED, KILLED");
+}
+
+Json run_info_json(const store::Record& run, const std::string& location) {
+  const std::string& id = run.subject.id;
+  Json info{{"run_id", id}, {"run_uuid", id}, {"run_name", run.name}, {"experiment_id", run.parent}};
+  const Json body = body_of(run);
+  const auto user = body.find("user_id");
+  info["user_id"] = user != body.end() && user->is_string() ? *user : Json("");
+  info["status"] = status_word(run.state);
+  info["start_time"] = run.begun_ms;
+  if (store::is_over(run.state) && run.ended_ms != 0) info["end_time"] = run.ended_ms;
+  info["artifact_uri"] = location + "/" + id + "/artifacts";
+  info["lifecycle_stage"] = run.hidden ? "deleted" : "active";
+  return info;
+}
+
+Json run_json(const store::Record& run, const std::string& location) {
+  Json metrics = Json::array();
+  for (const auto& [key, metric] : run.metrics) {
+    metrics.push_back({{"key", key},
+                       {"value", number_json(metric.last.value)},
+                       {"timestamp", metric.last.time_ms},
+                       {"step", metric.last.step}});
+  }
+  Json json{{"info", run_info_json(run, location)},
+            {"data", {{"metrics", metrics}, {"params", labels_json(run.params)}, {"tags", labels_json(run.tags)}}}};
+  const Json body = body_of(run);
+  const auto list = [&](const char* name) {
+    const auto found = body.find(name);
+    return found != body.end() && found->is_array() ? *found : Json::array();
+  };
+  json["inputs"] = {{"dataset_inputs", list("dataset_inputs")}, {"model_inputs", list("model_inputs")}};
+  json["outputs"] = {{"model_outputs", list("model_outputs")}};
+  return json;
+}
+
+std::string new_id() {
+  unsigned char random[16];
+  if (RAND_bytes(random, sizeof random) != 1) throw Refused(503, "TEMPORARILY_UNAVAILABLE", "no random numbers");
+  std::string text;
+  for (const unsigned char byte : random) text += {"0123456789abcdef"[byte / 16], "0123456789abcdef"[byte % 16]};
+  return text;
+}
+
+Page page_of(const Args& args, size_t all, int64_t otherwise, int64_t most) {
+  const int64_t size = args.integer("max_results", otherwise, 1, most);
+  const std::string token = args.text("page_token", "");
+  uint64_t offset = 0;
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), offset);
+  if (!token.empty() && (error != std::errc() || end != token.data() + token.size())) {
+    refuse_invalid("this page_token is none that was given", "begin with the first page, without a token");
+  }
+  Page page;
+  page.first = std::min<size_t>(offset, all);
+  page.last = std::min<size_t>(page.first + static_cast<size_t>(size), all);
+  if (page.last < all) page.next = std::to_string(page.last);
+  return page;
+}
+
+View view_of(const Args& args, const char* name) {
+  const std::string word = args.text(name, "ACTIVE_ONLY");
+  if (word == "ACTIVE_ONLY" || word == "1") return View::kActive;
+  if (word == "DELETED_ONLY" || word == "2") return View::kDeleted;
+  if (word == "ALL" || word == "3") return View::kAll;
+  refuse_invalid(std::string("there is no ") + name + " '" + word + "'", "one of ACTIVE_ONLY, DELETED_ONLY, ALL");
+}
+
+bool is_in(View view, bool hidden) {
+  return view == View::kAll || hidden == (view == View::kDeleted);
+}
+
+std::vector<store::Record> all_records(Desk& desk, store::Kind kind, const std::optional<std::string>& parent,
+                                       bool metrics) {
+  constexpr int64_t kAtOnce = 5000;
+  store::Query query{kind, parent, {}, true, metrics, 0, kAtOnce};
+  std::vector<store::Record> all;
+  while (true) {
+    std::vector<store::Record> some = desk.store.list(query);
+    const bool last = some.size() < kAtOnce;
+    if (!some.empty()) query.before = some.back().seq;
+    std::move(some.begin(), some.end(), std::back_inserter(all));
+    if (last) return all;
+  }
+}
+
+std::map<std::string, std::optional<std::string>> tags_of(const Args& args, const char* name) {
+  std::map<std::string, std::optional<std::string>> tags;
+  for (const Args& tag : args.objects(name)) tags[tag.text("key")] = tag.text("value", "");
+  return tags;
+}
+
+store::Labels labels_of(const Args& args, const char* name) {
+  store::Labels labels;
+  for (const Args& label : args.objects(name)) labels[label.text("key")] = label.text("value", "");
+  return labels;
+}
+
+void change_body(Desk& desk, const store::Subject& subject, const std::function<void(Json& body)>& change) {
+  constexpr int kTries = 20;
+  for (int i = 0;; ++i) {
+    // The events are read first: who writes between these two reads is noticed.
+    const auto before = desk.store.events({0, INT32_MAX, subject});
+    store::Record record = desk.need(subject.kind, subject.id, subject.number);
+    Json body = body_of(record);
+    change(body);
+    store::Batch batch{{store::Amend{subject, {}, dump(body)}}};
+    batch.unchanged = {subject, before.empty() ? record.seq : before.back().seq};
+    try {
+      desk.write(std::move(batch));
+      return;
+    } catch (const Refused& refused) {
+      if (refused.status != 409 || i == kTries) throw;
+    }
+  }
+}
+
+}  // namespace sinew::web

@@ -1,0 +1,227 @@
+#include "web/mlflow_models.h"
+
+#include <algorithm>
+
+#include "web/artifacts.h"
+#include "web/mlflow_registry.h"
+
+namespace sinew::web {
+namespace {
+
+using store::Kind;
+
+const Grammar kGrammar{true,
+                       true,
+                       false,
+                       {"name", "model_id", "model_type", "status", "source_run_id", "experiment_id"},
+                       {"creation_timestamp", "creation_time", "last_updated_timestamp", "last_updated_time"}};
+
+std::string text_of(const Json& body, const char* key) {
+  const auto at = body.find(key);
+  return at != body.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+store::Record need_logged(Desk& desk, const std::string& id, bool deleted_too = false) {
+  store::Record model = desk.need(Kind::kModel, id);
+  const bool deleted = body_of(model).value("deleted", false);
+  if (!model.tags.contains(kLoggedModelTag) || (deleted && !deleted_too)) {
+    refuse_missing("Logged model with ID '" + id + "' not found.");
+  }
+  return model;
+}
+
+Json model_json(Desk& desk, const store::Record& model) {
+  const Json body = body_of(model);
+  store::Labels tags = model.tags;
+  tags.erase(kLoggedModelTag);
+  Json info{{"model_id", model.subject.id},
+            {"experiment_id", model.tags.at(kLoggedModelTag)},
+            {"name", text_of(body, "name")},
+            {"creation_timestamp_ms", model.begun_ms},
+            {"last_updated_timestamp_ms", body.value("updated_ms", model.begun_ms)},
+            {"artifact_uri", logged_model_location(desk, model)},
+            {"status", text_of(body, "status")},
+            {"model_type", text_of(body, "model_type")},
+            {"source_run_id", text_of(body, "source_run_id")},
+            {"tags", labels_json(tags)}};
+  return {{"info", info},
+          {"data", {{"params", labels_json(model.params)}, {"metrics", body.value("metrics", Json::array())}}}};
+}
+
+Fact fact_of(const store::Record& model, const Column& column) {
+  const Json body = body_of(model);
+  switch (column.field) {
+    case Column::Field::kMetric:
+      for (const Json& metric : body.value("metrics", Json::array())) {
+        if (metric.value("key", "") == column.key) return Args(metric).number("value");
+      }
+      return {};
+    case Column::Field::kParam: {
+      const auto param = model.params.find(column.key);
+      return param == model.params.end() ? Fact() : Fact(param->second);
+    }
+    case Column::Field::kTag: {
+      const auto tag = model.tags.find(column.key);
+      return tag == model.tags.end() ? Fact() : Fact(tag->second);
+    }
+    default: break;
+  }
+  if (column.key == "model_id") return model.subject.id;
+  if (column.key == "experiment_id") return model.tags.at(kLoggedModelTag);
+  if (column.key.starts_with("last_updated")) return static_cast<double>(body.value("updated_ms", model.begun_ms));
+  if (column.key.starts_with("creation")) return static_cast<double>(model.begun_ms);
+  return text_of(body, column.key.c_str());
+}
+
+// Enums may stand as words or numbers.
+std::string status_of(const std::string& word) {
+  if (word == "1" || word == "LOGGED_MODEL_PENDING") return "LOGGED_MODEL_PENDING";
+  if (word == "2" || word == "LOGGED_MODEL_READY") return "LOGGED_MODEL_READY";
+  if (word == "3" || word == "LOGGED_MODEL_UPLOAD_FAILED") return "LOGGED_MODEL_UPLOAD_FAILED";
+  refuse_invalid("Invalid model status: " + word, "LOGGED_MODEL_READY or LOGGED_MODEL_UPLOAD_FAILED");
+}
+
+// The search's own form of order: objects instead of texts.
+Order order_of(const Args& order) {
+  return parse_order(order.text("field_name") + (order.flag("ascending", true) ? " ASC" : " DESC"), kGrammar);
+}
+
+}  // namespace
+
+std::string logged_model_location(Desk& desk, const store::Record& model) {
+  const std::string experiment = model.tags.at(kLoggedModelTag);
+  const auto record = desk.store.find({Kind::kExperiment, experiment, 0});
+  return (record ? artifact_location(*record) : "mlflow-artifacts:/" + experiment) + "/models/" + model.subject.id +
+         "/artifacts";
+}
+
+std::string version_location(const store::Subject& version) {
+  return "mlflow-artifacts:/versions/" + version.id + "/" + std::to_string(version.number) + "/artifacts";
+}
+
+void note_model_metric(Desk& desk, const std::string& model, const Args& metric) {
+  const store::Record record = need_logged(desk, model);
+  Json entry{{"key", metric.text("key")},
+             {"value", number_json(metric.number("value"))},
+             {"timestamp", metric.integer("timestamp", 0)},
+             {"step", metric.integer("step", 0)},
+             {"model_id", model}};
+  for (const char* key : {"dataset_name", "dataset_digest", "run_id"}) {
+    if (metric.has(key)) entry[key] = metric.text(key);
+  }
+  change_body(desk, record.subject, [&](Json& body) {
+    Json& metrics = body["metrics"];
+    if (!metrics.is_array()) metrics = Json::array();
+    for (Json& known : metrics) {
+      if (known.value("key", "") != entry["key"] ||
+          known.value("dataset_name", "") != entry.value("dataset_name", "")) {
+        continue;
+      }
+      known = entry;
+      return;
+    }
+    metrics.push_back(entry);
+  });
+}
+
+Response logged_models_create(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record experiment = desk.need(Kind::kExperiment, args.text("experiment_id"));
+  const std::string id = "m-" + new_id();
+  const Json body{{"name", args.text("name", id)},
+                  {"status", "LOGGED_MODEL_PENDING"},
+                  {"model_type", args.text("model_type", "")},
+                  {"source_run_id", args.text("source_run_id", "")},
+                  {"updated_ms", desk.now_ms()}};
+  store::Create create{{Kind::kModel, id}, "", "", dump(body)};
+  create.params = labels_of(args, "params");
+  create.tags = labels_of(args, "tags");
+  create.tags[kLoggedModelTag] = experiment.subject.id;
+  desk.write(store::Batch{{std::move(create), store::Amend{{Kind::kModel, id}, {}, {}, true}}});
+  return json_response({{"model", model_json(desk, need_logged(desk, id))}});
+}
+
+Response logged_models_get(Desk& desk, const Call& call) {
+  const Args args(call);
+  const bool deleted_too = args.flag("allow_deleted", false);
+  return json_response({{"model", model_json(desk, need_logged(desk, args.text("model_id"), deleted_too))}});
+}
+
+Response logged_models_finalize(Desk& desk, const Call& call) {
+  const Args args(call);
+  const std::string status = status_of(args.text("status"));
+  const store::Record model = need_logged(desk, args.text("model_id"));
+  change_body(desk, model.subject, [&](Json& body) {
+    body["status"] = status;
+    body["updated_ms"] = desk.now_ms();
+  });
+  return json_response({{"model", model_json(desk, need_logged(desk, model.subject.id))}});
+}
+
+Response logged_models_delete(Desk& desk, const Call& call) {
+  const store::Record model = need_logged(desk, Args(call).text("model_id"));
+  change_body(desk, model.subject, [&](Json& body) { body["deleted"] = true; });
+  return json_response(Json::object());
+}
+
+Response logged_models_search(Desk& desk, const Call& call) {
+  const Args args(call);
+  const std::vector<std::string> experiments = args.texts("experiment_ids");
+  const auto clauses = parse_filter(args.text("filter", ""), kGrammar);
+  std::vector<Order> orders;
+  for (const Args& order : args.objects("order_by")) orders.push_back(order_of(order));
+  std::vector<store::Record> found = all_records(desk, Kind::kModel);
+  std::erase_if(found, [&](const store::Record& model) {
+    const auto experiment = model.tags.find(kLoggedModelTag);
+    return experiment == model.tags.end() || body_of(model).value("deleted", false) ||
+           std::find(experiments.begin(), experiments.end(), experiment->second) == experiments.end() ||
+           !matches(clauses, [&](const Column& column) { return std::vector<Fact>{fact_of(model, column)}; });
+  });
+  const auto places = sorted_places(found.size(), orders,
+                                    [&](size_t place, const Column& column) { return fact_of(found[place], column); });
+  const Page page = page_of(args, found.size(), 100, 1000);
+  Json answer{{"models", Json::array()}};
+  for (size_t i = page.first; i < page.last; ++i) answer["models"].push_back(model_json(desk, found[places[i]]));
+  if (!page.next.empty()) answer["next_page_token"] = page.next;
+  return json_response(answer);
+}
+
+Response logged_models_set_tags(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record model = need_logged(desk, args.text("model_id"));
+  auto tags = tags_of(args, "tags");
+  tags.erase(kLoggedModelTag);
+  if (!tags.empty()) desk.write(store::SetTags{model.subject, std::move(tags)});
+  return json_response({{"model", model_json(desk, need_logged(desk, model.subject.id))}});
+}
+
+Response logged_models_delete_tag(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record model = need_logged(desk, args.text("model_id"));
+  const std::string key = args.text("tag_key");
+  if (!model.tags.contains(key) || key == kLoggedModelTag) {
+    refuse_missing("No tag with key '" + key + "' found for model with ID '" + model.subject.id + "'.");
+  }
+  desk.write(store::SetTags{model.subject, {{key, std::nullopt}}});
+  return json_response(Json::object());
+}
+
+Response logged_models_log_params(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record model = need_logged(desk, args.text("model_id"));
+  auto params = labels_of(args, "params");
+  if (!params.empty()) desk.write(store::SetParams{model.subject, std::move(params)});
+  return json_response(Json::object());
+}
+
+Response logged_models_list_artifacts(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record model = need_logged(desk, args.text("model_id"));
+  Json answer{{"root_uri", logged_model_location(desk, model)}, {"files", Json::array()}};
+  const std::string below = args.text("artifact_directory_path", "");
+  for (const Listed& entry : list_below(desk, model.subject, below))
+    answer["files"].push_back(listed_json(entry, below));
+  return json_response(answer);
+}
+
+}  // namespace sinew::web

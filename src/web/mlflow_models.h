@@ -1,0 +1,22 @@
+// Logged models of MLflow 3: a model among the artifacts of an experiment, known before anybody registers it. In the
+// store a hidden model record, so that no list of registered models has it; its facts are in the body.
+#pragma once
+
+#include "web/mlflow.h"
+
+namespace sinew::web {
+
+std::string logged_model_location(Desk& desk, const store::Record& model);
+std::string version_location(const store::Subject& version);  // where a version's own files are
+
+Response logged_models_create(Desk&, const Call&);
+Response logged_models_get(Desk&, const Call&);
+Response logged_models_finalize(Desk&, const Call&);
+Response logged_models_delete(Desk&, const Call&);
+Response logged_models_search(Desk&, const Call&);
+Response logged_models_set_tags(Desk&, const Call&);
+Response logged_models_delete_tag(Desk&, const Call&);
+Response logged_models_log_params(Desk&, const Call&);
+Response logged_models_list_artifacts(Desk&, const Call&);
+
+}  // namespace sinew::web

@@ -1,0 +1,208 @@
+#include "web/mlflow_registry.h"
+
+#include <algorithm>
+
+namespace sinew::web {
+namespace {
+
+using store::Kind;
+
+const Grammar kGrammar{false, false, false, {"name"}, {"timestamp", "last_updated_timestamp"}};
+
+store::Labels shown(store::Labels tags) {
+  std::erase_if(tags, [](const auto& tag) { return tag.first.starts_with("sinew.mlflow."); });
+  return tags;
+}
+
+Fact fact_of(const store::Record& model, const Column& column) {
+  if (column.field == Column::Field::kAttribute) {
+    return column.key == "name" ? Fact(model.subject.id) : Fact(static_cast<double>(model.begun_ms));
+  }
+  const auto tag = model.tags.find(column.key);
+  if (tag != model.tags.end()) return tag->second;
+  // The client looks for what is no prompt by saying what this tag is not; few models have it at all.
+  return column.key == "mlflow.prompt.is_prompt" ? Fact(std::string("false")) : Fact();
+}
+
+Json model_json(Desk& desk, const std::string& name) {
+  return registered_model_json(need_model(desk, name), versions_of(desk, name));
+}
+
+}  // namespace
+
+store::Record need_model(Desk& desk, const std::string& name) {
+  store::Record model = desk.need(Kind::kModel, name);
+  if (model.hidden) refuse_missing("Registered Model with name=" + name + " not found");
+  return model;
+}
+
+std::map<std::string, std::vector<store::Record>> all_versions(Desk& desk) {
+  std::map<std::string, std::vector<store::Record>> versions;
+  for (store::Record& version : all_records(desk, Kind::kVersion)) {
+    if (!version.hidden) versions[version.subject.id].push_back(std::move(version));
+  }
+  return versions;
+}
+
+std::vector<store::Record> versions_of(Desk& desk, const std::string& name) {
+  return all_versions(desk)[name];
+}
+
+Json registered_model_json(const store::Record& model, const std::vector<store::Record>& versions) {
+  Json json{{"name", model.subject.id},
+            {"creation_timestamp", model.begun_ms},
+            {"last_updated_timestamp", model.begun_ms},
+            {"user_id", ""},
+            {"description", body_of(model).value("description", "")},
+            {"tags", labels_json(shown(model.tags))},
+            {"aliases", Json::array()},
+            {"latest_versions", Json::array()}};
+  for (const store::Alias& alias : model.aliases) {
+    if (alias.version > 0) {
+      json["aliases"].push_back({{"alias", alias.name}, {"version", std::to_string(alias.version)}});
+    }
+  }
+  std::set<std::string> stages;  // the newest of each
+  for (const store::Record& version : versions) {
+    Json entry = version_json(version, model.aliases);
+    if (stages.insert(entry["current_stage"]).second) json["latest_versions"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+Response registered_models_create(Desk& desk, const Call& call) {
+  const Args args(call);
+  const std::string name = args.text("name");
+  if (name.empty()) refuse_invalid("Registered model name cannot be empty.");
+  const std::string body = dump({{"description", args.text("description", "")}});
+  const auto before = desk.store.find({Kind::kModel, name, 0});
+  if (before && before->hidden && !before->tags.contains(kLoggedModelTag)) {
+    store::SetTags tags{before->subject, tags_of(args, "tags")};
+    for (const auto& [key, value] : before->tags) tags.tags.try_emplace(key, std::nullopt);
+    store::Batch batch{{store::Amend{before->subject, {}, body, false}}};
+    if (!tags.tags.empty()) batch.changes.push_back(std::move(tags));
+    desk.write(std::move(batch));
+  } else {
+    store::Create create{{Kind::kModel, name}, "", name, body};
+    create.tags = labels_of(args, "tags");
+    desk.write(std::move(create));
+  }
+  return json_response({{"registered_model", model_json(desk, name)}});
+}
+
+Response registered_models_get(Desk& desk, const Call& call) {
+  return json_response({{"registered_model", model_json(desk, Args(call).text("name"))}});
+}
+
+Response registered_models_update(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record model = need_model(desk, args.text("name"));
+  change_body(desk, model.subject, [&](Json& body) { body["description"] = args.text("description", ""); });
+  return json_response({{"registered_model", model_json(desk, model.subject.id)}});
+}
+
+Response registered_models_rename(Desk& desk, const Call& call) {
+  const Args args(call);
+  need_model(desk, args.text("name"));
+  refuse_invalid("a registered model keeps its name: versions, aliases and their history are known by it",
+                 "register the version under the new name, and delete this model when nobody needs it");
+}
+
+Response registered_models_delete(Desk& desk, const Call& call) {
+  const std::string name = Args(call).text("name");
+  const store::Record model = need_model(desk, name);
+  store::Batch batch;
+  for (const store::Record& version : versions_of(desk, name)) {
+    batch.changes.push_back(store::Amend{version.subject, {}, {}, true});
+  }
+  for (const store::Alias& alias : model.aliases) {
+    if (alias.version > 0) batch.changes.push_back(store::SetAlias{name, alias.name, 0, {}});
+  }
+  batch.changes.push_back(store::Amend{model.subject, {}, {}, true});
+  desk.write(std::move(batch));
+  return json_response(Json::object());
+}
+
+Response registered_models_search(Desk& desk, const Call& call) {
+  const Args args(call);
+  const auto clauses = parse_filter(args.text("filter", ""), kGrammar);
+  std::vector<Order> orders;
+  for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kGrammar));
+  orders.push_back({{Column::Field::kAttribute, "name"}, true});
+  std::vector<store::Record> found = all_records(desk, Kind::kModel);
+  std::erase_if(found, [&](const store::Record& model) {
+    return model.hidden ||
+           !matches(clauses, [&](const Column& column) { return std::vector<Fact>{fact_of(model, column)}; });
+  });
+  const auto places = sorted_places(found.size(), orders,
+                                    [&](size_t place, const Column& column) { return fact_of(found[place], column); });
+  const Page page = page_of(args, found.size(), 100, 1000);
+  Json answer{{"registered_models", Json::array()}};
+  auto versions = all_versions(desk);
+  for (size_t i = page.first; i < page.last; ++i) {
+    answer["registered_models"].push_back(
+        registered_model_json(found[places[i]], versions[found[places[i]].subject.id]));
+  }
+  if (!page.next.empty()) answer["next_page_token"] = page.next;
+  return json_response(answer);
+}
+
+Response registered_models_latest(Desk& desk, const Call& call) {
+  const Args args(call);
+  const std::vector<std::string> stages = args.texts("stages");
+  Json answer{{"model_versions", Json::array()}};
+  const Json model = model_json(desk, args.text("name"));
+  for (const Json& version : model["latest_versions"]) {
+    const bool asked =
+        stages.empty() || std::find(stages.begin(), stages.end(), version["current_stage"]) != stages.end();
+    if (asked) answer["model_versions"].push_back(version);
+  }
+  return json_response(answer);
+}
+
+Response registered_models_set_tag(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record model = need_model(desk, args.text("name"));
+  desk.write(store::SetTags{model.subject, {{args.text("key"), args.text("value", "")}}});
+  return json_response(Json::object());
+}
+
+Response registered_models_delete_tag(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record model = need_model(desk, args.text("name"));
+  desk.write(store::SetTags{model.subject, {{args.text("key"), std::nullopt}}});
+  return json_response(Json::object());
+}
+
+Response alias_set(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record model = need_model(desk, args.text("name"));
+  const store::Record version = need_version(desk, args.text("name"), args.integer("version"));
+  desk.write(store::SetAlias{model.subject.id, args.text("alias"), version.subject.number, {}});
+  return json_response(Json::object());
+}
+
+Response alias_get(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record model = need_model(desk, args.text("name"));
+  const std::string name = args.text("alias");
+  for (const store::Alias& alias : model.aliases) {
+    if (alias.name != name || alias.version == 0) continue;
+    const store::Record version = need_version(desk, model.subject.id, alias.version);
+    return json_response({{"model_version", version_json(version, model.aliases)}});
+  }
+  // The client takes this for an alias that is not there by its code, not by its status.
+  refuse_invalid("Registered model alias " + name + " not found.");
+}
+
+Response alias_delete(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record model = need_model(desk, args.text("name"));
+  const std::string name = args.text("alias");
+  const bool there = std::any_of(model.aliases.begin(), model.aliases.end(),
+                                 [&](const store::Alias& alias) { return alias.name == name && alias.version > 0; });
+  if (there) desk.write(store::SetAlias{model.subject.id, name, 0, {}});
+  return json_response(Json::object());
+}
+
+}  // namespace sinew::web

@@ -1,0 +1,47 @@
+// MLflow's model registry over the store: a registered model is a model, a version a version, an alias an alias.
+//
+// What Sinew registered of its own runs is found by the client, and what the client registers by `sinew models`. A
+// deleted model or version is hidden; numbers of versions are never given twice. Stages, long deprecated, are a tag.
+#pragma once
+
+#include "web/mlflow.h"
+
+namespace sinew::web {
+
+constexpr const char* kStageTag = "sinew.mlflow.stage";
+constexpr const char* kLoggedModelTag = "sinew.mlflow.logged_model";  // of what is no registered model: its experiment
+
+store::Record need_model(Desk& desk, const std::string& name);
+store::Record need_version(Desk& desk, const std::string& name, int64_t version);
+// Newest first; without hidden ones. Of one model, or of all by their models' names.
+std::vector<store::Record> versions_of(Desk& desk, const std::string& name);
+std::map<std::string, std::vector<store::Record>> all_versions(Desk& desk);
+Json registered_model_json(const store::Record& model, const std::vector<store::Record>& versions);
+Json version_json(const store::Record& version, const std::vector<store::Alias>& aliases);
+// Where the files of a version are, as a place the client can download from.
+std::string download_place(Desk& desk, const std::string& source, int deepest = 8);
+
+Response registered_models_create(Desk&, const Call&);
+Response registered_models_get(Desk&, const Call&);
+Response registered_models_update(Desk&, const Call&);
+Response registered_models_rename(Desk&, const Call&);
+Response registered_models_delete(Desk&, const Call&);
+Response registered_models_search(Desk&, const Call&);
+Response registered_models_latest(Desk&, const Call&);
+Response registered_models_set_tag(Desk&, const Call&);
+Response registered_models_delete_tag(Desk&, const Call&);
+Response alias_set(Desk&, const Call&);
+Response alias_get(Desk&, const Call&);
+Response alias_delete(Desk&, const Call&);
+
+Response versions_create(Desk&, const Call&);
+Response versions_get(Desk&, const Call&);
+Response versions_update(Desk&, const Call&);
+Response versions_delete(Desk&, const Call&);
+Response versions_search(Desk&, const Call&);
+Response versions_transition(Desk&, const Call&);
+Response versions_set_tag(Desk&, const Call&);
+Response versions_delete_tag(Desk&, const Call&);
+Response versions_download_uri(Desk&, const Call&);
+
+}  // namespace sinew::web

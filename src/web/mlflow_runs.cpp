@@ -1,0 +1,208 @@
+#include <algorithm>
+
+#include "web/mlflow.h"
+
+namespace sinew::web {
+namespace {
+
+using store::Kind;
+using store::RunState;
+
+// The client says run_id, old ones run_uuid.
+std::string run_of(const Args& args) {
+  return args.has("run_id")                  ? args.text("run_id")
+         : args.text("run_uuid", "").empty() ? args.text("run_id")
+                                             : args.text("run_uuid");
+}
+
+store::Point point_of(const Args& metric) {
+  return {metric.integer("step", 0), metric.integer("timestamp", 0), metric.number("value")};
+}
+
+// From where a run stands to where it is said to be. One that is over may be opened again, as start_run(run_id=...)
+// does; from one end to another it goes by way of running.
+std::vector<store::Change> moves(const store::Record& run, RunState to, int64_t at_ms) {
+  if (run.state == to) return {};
+  std::vector<store::Change> changes;
+  const bool was_over = store::is_over(run.state);
+  if (was_over && store::is_over(to)) changes.push_back(store::Move{run.subject.id, RunState::kRunning, "", true});
+  changes.push_back(store::Move{run.subject.id, to, "", was_over && !store::is_over(to), at_ms});
+  return changes;
+}
+
+void set_hidden(Desk& desk, const Call& call, bool hidden) {
+  const std::string id = run_of(Args(call));
+  desk.need(Kind::kRun, id);
+  desk.write(store::Amend{{Kind::kRun, id}, {}, {}, hidden});
+}
+
+// Tags of Sinew's own say where a run's directory is; nobody outside may.
+void judge_tag(const std::string& key) {
+  if (key.starts_with("sinew.")) refuse_invalid("the tag '" + key + "' is one of Sinew's own", "choose another name");
+}
+
+// A tag that is the run's name is its name, too.
+store::Batch with_tags(const std::string& run, std::map<std::string, std::optional<std::string>> tags) {
+  for (const auto& [key, value] : tags) judge_tag(key);
+  store::Batch batch;
+  const auto name = tags.find(kRunNameTag);
+  if (name != tags.end() && name->second) batch.changes.push_back(store::Amend{{Kind::kRun, run}, *name->second});
+  if (!tags.empty()) batch.changes.push_back(store::SetTags{{Kind::kRun, run}, std::move(tags)});
+  return batch;
+}
+
+void append_to(Desk& desk, const std::string& run, const Args& args, const char* from, const char* to) {
+  const Json given = args.has(from) ? args.json().at(from) : Json::array();
+  args.objects(from);  // a list of objects, or refused
+  if (given.empty()) return;
+  change_body(desk, {Kind::kRun, run}, [&](Json& body) {
+    Json& list = body[to];
+    if (!list.is_array()) list = Json::array();
+    for (const Json& entry : given) {
+      if (std::find(list.begin(), list.end(), entry) == list.end()) list.push_back(entry);
+    }
+  });
+}
+
+}  // namespace
+
+Response runs_create(Desk& desk, const Call& call) {
+  const Args args(call);
+  const std::string parent = args.text("experiment_id", "0");
+  const store::Record experiment = desk.need(Kind::kExperiment, parent);
+  if (experiment.hidden) {
+    refuse_invalid("the experiment " + parent + " is deleted; it must be in the 'active' state", "restore it first");
+  }
+  store::Create create{
+      {Kind::kRun, new_id()}, parent, args.text("run_name", ""), dump({{"user_id", args.text("user_id", "")}})};
+  create.tags = labels_of(args, "tags");
+  for (const auto& [key, value] : create.tags) judge_tag(key);
+  const auto named = create.tags.find(kRunNameTag);
+  if (create.name.empty())
+    create.name = named != create.tags.end() ? named->second : "run-" + create.subject.id.substr(0, 8);
+  create.tags[kRunNameTag] = create.name;
+  create.begun_ms = args.integer("start_time", 0);
+  const store::Subject subject = create.subject;
+  desk.write(std::move(create));
+  return json_response({{"run", run_json(desk.need(Kind::kRun, subject.id), artifact_location(experiment))}});
+}
+
+Response runs_get(Desk& desk, const Call& call) {
+  const store::Record run = desk.need(Kind::kRun, run_of(Args(call)));
+  return json_response({{"run", run_json(run, artifact_location_of_run(desk, run))}});
+}
+
+Response runs_update(Desk& desk, const Call& call) {
+  const Args args(call);
+  const std::string id = run_of(args);
+  const store::Record run = desk.need(Kind::kRun, id);
+  if (run.hidden) refuse_invalid("The run " + id + " must be in the 'active' state", "restore it first");
+  store::Batch batch;
+  if (args.has("run_name")) {
+    const std::string name = args.text("run_name");
+    if (!name.empty()) batch = with_tags(id, {{kRunNameTag, name}});
+  }
+  if (args.has("status")) {
+    auto changes = moves(run, state_of_status(args.text("status")), args.integer("end_time", 0));
+    std::move(changes.begin(), changes.end(), std::back_inserter(batch.changes));
+  }
+  if (!batch.changes.empty()) desk.write(std::move(batch));
+  const store::Record now = desk.need(Kind::kRun, id);
+  return json_response({{"run_info", run_info_json(now, artifact_location_of_run(desk, now))}});
+}
+
+Response runs_delete(Desk& desk, const Call& call) {
+  set_hidden(desk, call, true);
+  return json_response(Json::object());
+}
+
+Response runs_restore(Desk& desk, const Call& call) {
+  set_hidden(desk, call, false);
+  return json_response(Json::object());
+}
+
+Response runs_set_tag(Desk& desk, const Call& call) {
+  const Args args(call);
+  desk.write(with_tags(run_of(args), {{args.text("key"), args.text("value", "")}}));
+  return json_response(Json::object());
+}
+
+Response runs_delete_tag(Desk& desk, const Call& call) {
+  const Args args(call);
+  const std::string id = args.text("run_id"), key = args.text("key");
+  if (!desk.need(Kind::kRun, id).tags.contains(key)) {
+    refuse_missing("No tag with name: " + key + " in run with id " + id);
+  }
+  desk.write(with_tags(id, {{key, std::nullopt}}));
+  return json_response(Json::object());
+}
+
+Response runs_log_parameter(Desk& desk, const Call& call) {
+  const Args args(call);
+  desk.write(store::SetParams{{Kind::kRun, run_of(args)}, {{args.text("key"), args.text("value", "")}}});
+  return json_response(Json::object());
+}
+
+Response runs_log_metric(Desk& desk, const Call& call) {
+  const Args args(call);
+  store::Batch batch{{store::AddPoints{run_of(args), args.text("key"), {point_of(args)}}}};
+  desk.write(std::move(batch));
+  if (const std::string model = args.text("model_id", ""); !model.empty()) note_model_metric(desk, model, args);
+  return json_response(Json::object());
+}
+
+Response runs_log_batch(Desk& desk, const Call& call) {
+  const Args args(call);
+  const std::string run = run_of(args);
+  store::Batch batch = with_tags(run, tags_of(args, "tags"));
+  if (auto params = labels_of(args, "params"); !params.empty()) {
+    batch.changes.push_back(store::SetParams{{Kind::kRun, run}, std::move(params)});
+  }
+  std::map<std::string, std::vector<store::Point>> series;
+  const std::vector<Args> metrics = args.objects("metrics");
+  for (const Args& metric : metrics) series[metric.text("key")].push_back(point_of(metric));
+  for (auto& [key, points] : series) batch.changes.push_back(store::AddPoints{run, key, std::move(points)});
+  if (batch.changes.empty()) {
+    desk.need(Kind::kRun, run);
+  } else {
+    desk.write(std::move(batch));
+  }
+  for (const Args& metric : metrics) {
+    if (const std::string model = metric.text("model_id", ""); !model.empty()) note_model_metric(desk, model, metric);
+  }
+  return json_response(Json::object());
+}
+
+// What older clients say of a model they wrote among the artifacts; newer ones make a logged model.
+Response runs_log_model(Desk& desk, const Call& call) {
+  const Args args(call);
+  const std::string run = run_of(args);
+  const Json model = Json::parse(args.text("model_json"), nullptr, false);
+  if (!model.is_object()) refuse_invalid("'model_json' is not a JSON object");
+  const store::Record record = desk.need(Kind::kRun, run);
+  const auto before = record.tags.find("mlflow.log-model.history");
+  Json history = before == record.tags.end() ? Json::array() : Json::parse(before->second, nullptr, false);
+  if (!history.is_array()) history = Json::array();
+  history.push_back(model);
+  desk.write(store::SetTags{{Kind::kRun, run}, {{"mlflow.log-model.history", dump(history)}}});
+  return json_response(Json::object());
+}
+
+Response runs_log_inputs(Desk& desk, const Call& call) {
+  const Args args(call);
+  const std::string run = run_of(args);
+  desk.need(Kind::kRun, run);
+  append_to(desk, run, args, "datasets", "dataset_inputs");
+  append_to(desk, run, args, "models", "model_inputs");
+  return json_response(Json::object());
+}
+
+Response runs_log_outputs(Desk& desk, const Call& call) {
+  const Args args(call);
+  const std::string run = run_of(args);
+  desk.need(Kind::kRun, run);
+  append_to(desk, run, args, "models", "model_outputs");
+  return json_response(Json::object());
+}
+
+}  // namespace sinew::web

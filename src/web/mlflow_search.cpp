@@ -1,0 +1,192 @@
+// Searching runs, and the points of their metrics.
+#include <algorithm>
+
+#include "web/mlflow.h"
+
+namespace sinew::web {
+namespace {
+
+using store::Kind;
+
+const Grammar kGrammar{true,
+                       true,
+                       true,
+                       {"run_id", "run_name", "status", "artifact_uri", "user_id", "experiment_id"},
+                       {"start_time", "end_time"},
+                       {{"created", "start_time"},
+                        {"Created", "start_time"},
+                        {"run name", "run_name"},
+                        {"Run name", "run_name"},
+                        {"Run Name", "run_name"},
+                        {"run_uuid", "run_id"}}};
+
+Fact label(const store::Labels& labels, const std::string& key) {
+  const auto found = labels.find(key);
+  return found == labels.end() ? Fact() : Fact(found->second);
+}
+
+Fact attribute(const store::Record& run, const std::string& location, const std::string& key) {
+  if (key == "run_id") return run.subject.id;
+  if (key == "run_name") return run.name;
+  if (key == "status") return std::string(status_word(run.state));
+  if (key == "experiment_id") return run.parent;
+  if (key == "start_time") return static_cast<double>(run.begun_ms);
+  if (key == "end_time") return run.ended_ms == 0 ? Fact() : Fact(static_cast<double>(run.ended_ms));
+  if (key == "artifact_uri") return location + "/" + run.subject.id + "/artifacts";
+  const Json body = body_of(run);
+  const auto user = body.find("user_id");
+  return user != body.end() && user->is_string() ? Fact(user->get<std::string>()) : Fact(std::string());
+}
+
+// Of one data set of several: its name and digest, or a tag that says what it was for.
+std::vector<Fact> dataset_facts(const store::Record& run, const std::string& key) {
+  std::vector<Fact> facts;
+  const Json body = body_of(run);
+  if (!body.contains("dataset_inputs") || !body["dataset_inputs"].is_array()) return facts;
+  for (const Json& input : body["dataset_inputs"]) {
+    try {
+      if (key != "context") {
+        facts.emplace_back(input.at("dataset").at(key).get<std::string>());
+        continue;
+      }
+      for (const Json& tag : input.at("tags")) {
+        if (tag.at("key") == "mlflow.data.context") facts.emplace_back(tag.at("value").get<std::string>());
+      }
+    } catch (const nlohmann::json::exception&) {  // as its client sent it: without one
+    }
+  }
+  return facts;
+}
+
+struct Found {
+  store::Record run;
+  const std::string* location;
+};
+
+Fact fact_of(const Found& found, const Column& column) {
+  switch (column.field) {
+    case Column::Field::kMetric: {
+      const auto metric = found.run.metrics.find(column.key);
+      return metric == found.run.metrics.end() ? Fact() : Fact(metric->second.last.value);
+    }
+    case Column::Field::kParam: return label(found.run.params, column.key);
+    case Column::Field::kTag: return label(found.run.tags, column.key);
+    case Column::Field::kAttribute: return attribute(found.run, *found.location, column.key);
+    case Column::Field::kDataset: break;
+  }
+  return {};
+}
+
+Json metric_json(const std::string& key, const store::Point& point) {
+  return {{"key", key}, {"value", number_json(point.value)}, {"timestamp", point.time_ms}, {"step", point.step}};
+}
+
+}  // namespace
+
+Response runs_search(Desk& desk, const Call& call) {
+  const Args args(call);
+  const View view = view_of(args, "run_view_type");
+  const auto clauses = parse_filter(args.text("filter", ""), kGrammar);
+  std::vector<Order> orders;
+  for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kGrammar));
+  orders.push_back({{Column::Field::kAttribute, "start_time"}, false});
+  orders.push_back({{Column::Field::kAttribute, "run_id"}, true});
+
+  std::map<std::string, std::string> locations;
+  std::vector<Found> found;
+  for (const std::string& id : args.texts("experiment_ids")) {
+    const auto experiment = desk.store.find({Kind::kExperiment, id, 0});
+    if (!experiment || locations.contains(id)) continue;
+    const std::string* location = &locations.emplace(id, artifact_location(*experiment)).first->second;
+    for (store::Record& run : all_records(desk, Kind::kRun, id, true)) {
+      Found candidate{std::move(run), location};
+      const auto facts = [&](const Column& column) {
+        return column.field == Column::Field::kDataset ? dataset_facts(candidate.run, column.key)
+                                                       : std::vector<Fact>{fact_of(candidate, column)};
+      };
+      if (is_in(view, candidate.run.hidden) && matches(clauses, facts)) found.push_back(std::move(candidate));
+    }
+  }
+  const auto places = sorted_places(found.size(), orders,
+                                    [&](size_t place, const Column& column) { return fact_of(found[place], column); });
+  const Page page = page_of(args, found.size(), 1000, 50'000);
+  Json answer{{"runs", Json::array()}};
+  for (size_t i = page.first; i < page.last; ++i) {
+    const Found& one = found[places[i]];
+    answer["runs"].push_back(run_json(one.run, *one.location));
+  }
+  if (!page.next.empty()) answer["next_page_token"] = page.next;
+  return json_response(answer);
+}
+
+// A page is so many points of the series as it is now.
+Response metrics_history(Desk& desk, const Call& call) {
+  const Args args(call);
+  const std::string id = args.has("run_id") ? args.text("run_id") : args.text("run_uuid"),
+                    key = args.text("metric_key");
+  desk.need(Kind::kRun, id);
+  const store::Series series[] = {{id, key}};
+  const std::vector<store::Point> points = desk.store.history(series).front();
+  const Page page = page_of(args, points.size(), 25'000, 1'000'000);
+  Json answer{{"metrics", Json::array()}};
+  for (size_t i = page.first; i < page.last; ++i) answer["metrics"].push_back(metric_json(key, points[i]));
+  if (!page.next.empty()) answer["next_page_token"] = page.next;
+  return json_response(answer);
+}
+
+namespace {
+
+constexpr size_t kMostRunsAtOnce = 100;
+
+Json bulk(Desk& desk, const std::vector<std::string>& runs, const std::string& key, const store::Window& window,
+          size_t most) {
+  if (runs.empty() || runs.size() > kMostRunsAtOnce) {
+    refuse_invalid("GetMetricHistoryBulk takes 1 to 100 run ids, not " + std::to_string(runs.size()));
+  }
+  std::vector<store::Series> series;
+  for (const std::string& run : runs) series.push_back({run, key});
+  const auto all = desk.store.history(series, window);
+  Json list = Json::array();
+  for (size_t i = 0; i < runs.size(); ++i) {
+    for (const store::Point& point : all[i]) {
+      if (list.size() == most) return list;
+      Json metric = metric_json(key, point);
+      metric["run_id"] = runs[i];
+      list.push_back(std::move(metric));
+    }
+  }
+  return list;
+}
+
+}  // namespace
+
+Response metrics_history_bulk(Desk& desk, const Call& call) {
+  const Args args(call);
+  const auto most = static_cast<size_t>(args.integer("max_results", 25'000, 1, 1'000'000));
+  return json_response({{"metrics", bulk(desk, args.texts("run_id"), args.text("metric_key"), {}, most)}});
+}
+
+Response metrics_history_bulk_interval(Desk& desk, const Call& call) {
+  const Args args(call);
+  store::Window window;
+  window.first_step = args.integer("start_step", window.first_step);
+  window.last_step = args.integer("end_step", window.last_step);
+  window.most = std::max<int64_t>(4, args.integer("max_results", 2500, 1, 100'000));
+  return json_response({{"metrics", bulk(desk, args.texts("run_ids"), args.text("metric_key"), window, SIZE_MAX)}});
+}
+
+// What the client may use of what newer servers have. None of it: artifacts go through in one piece.
+Response server_info(Desk&, const Call&) {
+  return json_response({{"store_type", "sinew"},
+                        {"workspaces_enabled", false},
+                        {"trace_archival_enabled", false},
+                        {"multipart_uploads_enabled", false},
+                        {"multipart_downloads_enabled", false}});
+}
+
+Response not_offered(Desk&, const Call& call) {
+  throw Refused(501, "NOT_IMPLEMENTED", "this server does not offer " + call.request.path,
+                "runs, metrics, parameters, tags, artifacts, logged models and the model registry are offered");
+}
+
+}  // namespace sinew::web

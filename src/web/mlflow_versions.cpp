@@ -1,0 +1,213 @@
+#include <algorithm>
+#include <charconv>
+
+#include "web/mlflow_models.h"
+#include "web/mlflow_registry.h"
+
+namespace sinew::web {
+namespace {
+
+using store::Kind;
+
+const Grammar kGrammar{false,
+                       false,
+                       false,
+                       {"name", "run_id", "source_path"},
+                       {"version_number", "creation_timestamp", "last_updated_timestamp"}};
+
+Fact fact_of(const store::Record& version, const Column& column) {
+  if (column.field != Column::Field::kAttribute) {
+    const auto tag = version.tags.find(column.key);
+    if (tag != version.tags.end()) return tag->second;
+    return column.key == "mlflow.prompt.is_prompt" ? Fact(std::string("false")) : Fact();
+  }
+  if (column.key == "name") return version.subject.id;
+  if (column.key == "run_id") return version.parent;
+  if (column.key == "source_path") return body_of(version).value("source", "");
+  if (column.key == "version_number") return static_cast<double>(version.subject.number);
+  return static_cast<double>(version.begun_ms);
+}
+
+Json answer_with(Desk& desk, const std::string& name, int64_t number) {
+  const store::Record model = need_model(desk, name);
+  return {{"model_version", version_json(need_version(desk, name, number), model.aliases)}};
+}
+
+std::string stage_of(const store::Record& version) {
+  const auto stage = version.tags.find(kStageTag);
+  return stage == version.tags.end() ? "None" : stage->second;
+}
+
+}  // namespace
+
+store::Record need_version(Desk& desk, const std::string& name, int64_t number) {
+  store::Record version = desk.need(Kind::kVersion, name, number);
+  if (version.hidden || number <= 0) {
+    refuse_missing("Model Version (name=" + name + ", version=" + std::to_string(number) + ") not found");
+  }
+  return version;
+}
+
+Json version_json(const store::Record& version, const std::vector<store::Alias>& aliases) {
+  const Json body = body_of(version);
+  const auto text = [&](const char* key) {
+    const auto at = body.find(key);
+    return at != body.end() && at->is_string() ? at->get<std::string>() : std::string();
+  };
+  Json tags = Json::array(), names = Json::array();
+  for (const auto& [key, value] : version.tags) {
+    if (key != kStageTag) tags.push_back({{"key", key}, {"value", value}});
+  }
+  for (const store::Alias& alias : aliases) {
+    if (alias.version == version.subject.number) names.push_back(alias.name);
+  }
+  const bool is_run = version.parent.size() <= 500 && !version.parent.empty();
+  return {{"name", version.subject.id},
+          {"version", std::to_string(version.subject.number)},
+          {"creation_timestamp", version.begun_ms},
+          {"last_updated_timestamp", version.begun_ms},
+          {"current_stage", stage_of(version)},
+          {"description", text("description")},
+          {"source", text("source").empty() ? version_location(version.subject) : text("source")},
+          {"run_id", is_run ? version.parent : ""},
+          {"run_link", text("run_link")},
+          {"model_id", text("model_id")},
+          {"status", "READY"},
+          {"tags", tags},
+          {"aliases", names}};
+}
+
+std::string download_place(Desk& desk, const std::string& source, int deepest) {
+  constexpr std::string_view kScheme = "models:/";
+  if (!source.starts_with(kScheme) || deepest == 0) return source;
+  std::string rest = source.substr(kScheme.size());
+  if (rest.starts_with("m-")) {
+    const size_t slash = rest.find('/');
+    const std::string below = slash == std::string::npos ? "" : rest.substr(slash);
+    const auto logged = desk.store.find({Kind::kModel, rest.substr(0, slash), 0});
+    if (logged && logged->tags.contains(kLoggedModelTag)) return logged_model_location(desk, *logged) + below;
+  }
+  const size_t slash = rest.rfind('/');
+  int64_t number = 0;
+  if (slash == std::string::npos) return source;
+  const auto [end, error] = std::from_chars(rest.data() + slash + 1, rest.data() + rest.size(), number);
+  if (error != std::errc() || end != rest.data() + rest.size() || number <= 0) return source;
+  const auto version = desk.store.find({Kind::kVersion, rest.substr(0, slash), number});
+  if (!version) return source;
+  const std::string of_it = body_of(*version).value("source", "");
+  return of_it.empty() ? version_location(version->subject) : download_place(desk, of_it, deepest - 1);
+}
+
+Response versions_create(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record model = need_model(desk, args.text("name"));
+  const std::string run = args.text("run_id", "");
+  const bool known = !run.empty() && desk.store.find({Kind::kRun, run, 0}).has_value();
+  Json body{{"source", args.text("source")}, {"description", args.text("description", "")}};
+  for (const char* key : {"run_link", "model_id", "user_id"}) {
+    if (args.has(key)) body[key] = args.text(key);
+  }
+  store::Create create{{Kind::kVersion, model.subject.id}, known ? run : "", "", dump(body)};
+  create.tags = labels_of(args, "tags");
+  const int64_t number = desk.write(std::move(create)).answers.front().number;
+  return json_response(answer_with(desk, model.subject.id, number));
+}
+
+Response versions_get(Desk& desk, const Call& call) {
+  const Args args(call);
+  return json_response(answer_with(desk, args.text("name"), args.integer("version")));
+}
+
+Response versions_update(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record version = need_version(desk, args.text("name"), args.integer("version"));
+  change_body(desk, version.subject, [&](Json& body) { body["description"] = args.text("description", ""); });
+  return json_response(answer_with(desk, version.subject.id, version.subject.number));
+}
+
+Response versions_delete(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record version = need_version(desk, args.text("name"), args.integer("version"));
+  store::Batch batch{{store::Amend{version.subject, {}, {}, true}}};
+  for (const store::Alias& alias : need_model(desk, version.subject.id).aliases) {
+    if (alias.version == version.subject.number) {
+      batch.changes.push_back(store::SetAlias{version.subject.id, alias.name, 0, alias.version});
+    }
+  }
+  desk.write(std::move(batch));
+  return json_response(Json::object());
+}
+
+Response versions_search(Desk& desk, const Call& call) {
+  const Args args(call);
+  const auto clauses = parse_filter(args.text("filter", ""), kGrammar);
+  std::vector<Order> orders;
+  for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kGrammar));
+  orders.push_back({{Column::Field::kAttribute, "last_updated_timestamp"}, false});
+  orders.push_back({{Column::Field::kAttribute, "name"}, true});
+  orders.push_back({{Column::Field::kAttribute, "version_number"}, false});
+  std::vector<store::Record> found = all_records(desk, Kind::kVersion);
+  std::erase_if(found, [&](const store::Record& version) {
+    return version.hidden ||
+           !matches(clauses, [&](const Column& column) { return std::vector<Fact>{fact_of(version, column)}; });
+  });
+  const auto places = sorted_places(found.size(), orders,
+                                    [&](size_t place, const Column& column) { return fact_of(found[place], column); });
+  const Page page = page_of(args, found.size(), 10'000, 200'000);
+  Json answer{{"model_versions", Json::array()}};
+  std::map<std::string, std::vector<store::Alias>> aliases;
+  for (size_t i = page.first; i < page.last; ++i) {
+    const store::Record& version = found[places[i]];
+    const auto [at, fresh] = aliases.try_emplace(version.subject.id);
+    if (fresh) at->second = desk.need(Kind::kModel, version.subject.id).aliases;
+    answer["model_versions"].push_back(version_json(version, at->second));
+  }
+  if (!page.next.empty()) answer["next_page_token"] = page.next;
+  return json_response(answer);
+}
+
+Response versions_transition(Desk& desk, const Call& call) {
+  const Args args(call);
+  std::string stage = args.text("stage");
+  if (!stage.empty()) {
+    std::transform(stage.begin(), stage.end(), stage.begin(), [](unsigned char c) { return std::tolower(c); });
+    stage[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(stage[0])));
+  }
+  if (stage != "None" && stage != "Staging" && stage != "Production" && stage != "Archived") {
+    refuse_invalid("Invalid Model Version stage: " + stage, "one of None, Staging, Production, Archived");
+  }
+  const store::Record version = need_version(desk, args.text("name"), args.integer("version"));
+  store::Batch batch{{store::SetTags{version.subject, {{kStageTag, stage}}}}};
+  if (args.flag("archive_existing_versions", false)) {
+    for (const store::Record& other : versions_of(desk, version.subject.id)) {
+      if (other.subject == version.subject || stage_of(other) != stage) continue;
+      batch.changes.push_back(store::SetTags{other.subject, {{kStageTag, "Archived"}}});
+    }
+  }
+  desk.write(std::move(batch));
+  return json_response(answer_with(desk, version.subject.id, version.subject.number));
+}
+
+Response versions_set_tag(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record version = need_version(desk, args.text("name"), args.integer("version"));
+  desk.write(store::SetTags{version.subject, {{args.text("key"), args.text("value", "")}}});
+  return json_response(Json::object());
+}
+
+Response versions_delete_tag(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record version = need_version(desk, args.text("name"), args.integer("version"));
+  desk.write(store::SetTags{version.subject, {{args.text("key"), std::nullopt}}});
+  return json_response(Json::object());
+}
+
+Response versions_download_uri(Desk& desk, const Call& call) {
+  const Args args(call);
+  const store::Record version = need_version(desk, args.text("name"), args.integer("version"));
+  const std::string source = body_of(version).value("source", "");
+  const std::string place = source.empty() ? version_location(version.subject) : download_place(desk, source);
+  return json_response({{"artifact_uri", place}});
+}
+
+}  // namespace sinew::web

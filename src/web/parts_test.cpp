@@ -1,0 +1,137 @@
+// The small parts, each by itself: allowances, patterns of paths, tokens, Prometheus' text, paths of files.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "base/disk.h"
+#include "web/allowance.h"
+#include "web/artifacts.h"
+#include "web/map.h"
+#include "web/prometheus.h"
+#include "web/testing.h"
+
+namespace sinew::web {
+namespace {
+
+TEST(Allowance, ASteadyRateAndAShortBurst) {
+  Allowance allowance(10);
+  int taken = 0;
+  while (allowance.take("a", 100) == 0) ++taken;
+  EXPECT_EQ(taken, 20);
+  EXPECT_NEAR(allowance.take("a", 100), 0.1, 1e-9);
+  EXPECT_EQ(allowance.take("b", 100), 0);  // nobody else's
+  for (double now = 101; now < 111; now += 0.001) taken += allowance.take("a", now) == 0 ? 1 : 0;
+  EXPECT_NEAR(taken, 20 + 10 + 100, 2);
+  EXPECT_GT(allowance.take("a", 50), 0);  // a clock that goes back gives nothing
+  EXPECT_EQ(Allowance(0).take("a", 0), 0);
+}
+
+TEST(Allowance, CallersThatAreInventedDoNotFillTheMemory) {
+  Allowance allowance(1);
+  for (int i = 0; i < 100'000; ++i) EXPECT_EQ(allowance.take(std::to_string(i), i * 1e-6), 0);
+}
+
+TEST(Map, FindsEveryRouteByItsOwnPattern) {
+  const Map map(routes());
+  std::set<std::string> seen;
+  for (const Route& route : routes()) {
+    std::string path = route.path;
+    for (size_t at; (at = path.find('{')) != std::string::npos;) path.replace(at, path.find('}') - at + 1, "some");
+    const Place place = map.find(route.method, path);
+    ASSERT_NE(place.route, nullptr) << path;
+    EXPECT_EQ(place.route, &route) << path << " is served by " << place.route->path;
+    EXPECT_TRUE(seen.insert(std::string(route.method) + route.path).second) << "twice: " << route.path;
+    EXPECT_GT(std::string_view(route.help).size(), 4u) << route.path;
+  }
+}
+
+TEST(Map, PlacesMethodsAndOtherPrefixes) {
+  const Map map(routes());
+  Place place = map.find("GET", "/api/v1/runs/r 1/metrics/a/b//c");
+  ASSERT_NE(place.route, nullptr);
+  EXPECT_EQ(place.path.at("run"), "r 1");
+  EXPECT_EQ(place.path.at("key"), "a/b//c");
+  EXPECT_EQ(map.find("HEAD", "/health").route, map.find("GET", "/health").route);
+  EXPECT_EQ(map.find("GET", "/ajax-api/2.0/mlflow/runs/get").route, map.find("GET", "/api/2.0/mlflow/runs/get").route);
+  place = map.find("PATCH", "/api/v1/runs/x");
+  EXPECT_EQ(place.route, nullptr);
+  EXPECT_EQ(place.other_methods, "GET");
+  for (const char* nothing : {"/", "", "/api/v1/runs/", "/api/v1/runs/x/", "/api/v1//runs", "/health/", "*"}) {
+    EXPECT_EQ(map.find("GET", nothing).route, nullptr) << nothing;
+  }
+}
+
+TEST(Tokens, AreKeptAsHashesThatOnlyTheirSecretOpens) {
+  Folder folder;
+  const std::string path = folder / "tokens.json";
+  EXPECT_TRUE(read_tokens(path).empty());
+  const std::string reader = add_token(path, "reader", Role::kRead), admin = add_token(path, "boss", Role::kAdmin);
+  struct stat facts {};
+  ASSERT_EQ(::stat(path.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0600u);
+  const std::string text = read_text(system_disk(), path);
+  EXPECT_EQ(text.find(reader.substr(8)), std::string::npos);
+  const auto tokens = read_tokens(path);
+  ASSERT_EQ(tokens.size(), 2u);
+  EXPECT_NE(tokens[0].salt, tokens[1].salt);
+  EXPECT_EQ(find_token(tokens, reader)->role, Role::kRead);
+  EXPECT_EQ(find_token(tokens, admin)->name, "boss");
+  for (const std::string& wrong : {std::string(), std::string("x"), reader + "0", reader.substr(1), tokens[0].hash}) {
+    EXPECT_EQ(find_token(tokens, wrong), nullptr);
+  }
+  const std::string fresh = add_token(path, "reader", Role::kSubmit);  // in the old one's place
+  EXPECT_EQ(find_token(read_tokens(path), reader), nullptr);
+  EXPECT_EQ(find_token(read_tokens(path), fresh)->role, Role::kSubmit);
+  EXPECT_TRUE(remove_token(path, "reader"));
+  EXPECT_FALSE(remove_token(path, "reader"));
+  EXPECT_EQ(find_token(read_tokens(path), fresh), nullptr);
+  EXPECT_THROW(add_token(path, "two words", Role::kRead), Error);
+  for (const char* damage :
+       {"", "{", "{\"tokens\": [{}]}", "{\"tokens\": 3}", "{\"tokens\": [{\"name\": \"a\", \"role\": \"god\"}]}"}) {
+    std::ofstream(path) << damage;
+    EXPECT_THROW(read_tokens(path), Error) << damage;
+  }
+}
+
+TEST(Prometheus, AnyTextIsALabel) {
+  PrometheusText text;
+  text.family("sinew_x", "gauge", "one\nline \\ only");
+  text.sample({}, 1);
+  text.sample({{"a", "say \"\\\n\""}, {"b", ""}}, -INFINITY);
+  text.sample({{"a", "n"}}, NAN);
+  text.sample({{"a", "t"}}, 1e-300);
+  EXPECT_EQ(text.text(),
+            "# HELP sinew_x one\\nline \\\\ only\n# TYPE sinew_x gauge\nsinew_x 1\n"
+            "sinew_x{a=\"say \\\"\\\\\\n\\\"\",b=\"\"} -Inf\nsinew_x{a=\"n\"} NaN\nsinew_x{a=\"t\"} 1e-300\n");
+}
+
+TEST(Files, NoPathLeavesItsPlace) {
+  for (const char* path : {"a", "a/b.c", "ü b/ c", "...", "a/..b"}) EXPECT_NO_THROW(judge_path(path, false)) << path;
+  for (const std::string& path : {std::string(".."), std::string("a/../b"), std::string("/a"), std::string("a/"),
+                                  std::string("a//b"), std::string("./a"), std::string("a\\b"), std::string("a\nb"),
+                                  std::string("a\0b", 3), std::string(401, 'x'), std::string()}) {
+    EXPECT_THROW(judge_path(path, false), Refused) << path;
+    EXPECT_THROW(spot_of("e/r/artifacts/" + path + (path.empty() ? "/" : "")), Refused) << path;
+  }
+  EXPECT_EQ(spot_of("e/r/artifacts/x/y").path, "x/y");
+  EXPECT_EQ(spot_of("e/r/artifacts").path, "");
+  EXPECT_EQ(spot_of("e/models/m-1/artifacts/x").subject, (store::Subject{store::Kind::kModel, "m-1", 0}));
+  EXPECT_EQ(spot_of("versions/a/b/3/artifacts/x").subject, (store::Subject{store::Kind::kVersion, "a/b", 3}));
+  for (const char* wrong :
+       {"e", "e/r", "r/artifacts", "e/r/artifactsx", "versions/m/x/artifacts/a", "versions/m/0/artifacts/a"}) {
+    EXPECT_THROW(spot_of(wrong), Refused) << wrong;
+  }
+}
+
+TEST(OpenApi, TheFileIsWhatTheRoutesSay) {
+  const std::string path = std::string(SINEW_SOURCE_DIR) + "/docs/reference/openapi.json";
+  EXPECT_EQ(read_text(system_disk(), path), openapi_text())
+      << "write it anew: sinew server openapi > docs/reference/openapi.json";
+}
+
+}  // namespace
+}  // namespace sinew::web

@@ -1,0 +1,109 @@
+#include "web/prometheus.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "web/api.h"
+
+namespace sinew::web {
+namespace {
+
+using store::Kind;
+
+std::string escaped(const std::string& text, bool quotes) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\\') {
+      out += "\\\\";
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (c == '"' && quotes) {
+      out += "\\\"";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string number_text(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  char text[64];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value);
+  return {text, end};
+}
+
+// As many as a person would look at; what more there is is in the own API.
+constexpr int64_t kMostRuns = 500, kMostSeries = 20'000;
+
+void write_runs(Desk& desk, PrometheusText& out) {
+  std::map<store::RunState, int64_t> states;
+  std::vector<store::Record> running;
+  store::Query query{Kind::kRun, {}, {}, false, false, 0, 5000};
+  while (true) {
+    const std::vector<store::Record> some = desk.store.list(query);
+    for (const store::Record& run : some) {
+      ++states[run.state];
+      const bool shown = run.state == store::RunState::kRunning && static_cast<int64_t>(running.size()) < kMostRuns;
+      if (shown) running.push_back(*desk.store.find(run.subject));
+    }
+    if (static_cast<int64_t>(some.size()) < query.limit) break;
+    query.before = some.back().seq;
+  }
+  out.family("sinew_runs", "gauge", "Runs by state.");
+  for (const auto state : {store::RunState::kQueued, store::RunState::kRunning, store::RunState::kPaused,
+                           store::RunState::kFinished, store::RunState::kFailed, store::RunState::kStopped}) {
+    out.sample({{"state", store::to_string(state)}}, static_cast<double>(states[state]));
+  }
+  const auto for_each = [&](const auto& take) {
+    int64_t series = 0;
+    for (const store::Record& run : running) {
+      for (const auto& [key, metric] : run.metrics) {
+        if (++series > kMostSeries) return;
+        take({{"run", run.subject.id}, {"name", run.name}, {"experiment", run.parent}, {"metric", key}}, metric);
+      }
+    }
+  };
+  out.family("sinew_run_metric", "gauge", "Newest value of each metric of each running run.");
+  for_each([&](const PrometheusText::Labels& labels, const store::Metric& metric) {
+    out.sample(labels, metric.last.value);
+  });
+  out.family("sinew_run_metric_step", "gauge", "The step of that value.");
+  for_each([&](const PrometheusText::Labels& labels, const store::Metric& metric) {
+    out.sample(labels, static_cast<double>(metric.last.step));
+  });
+}
+
+}  // namespace
+
+void PrometheusText::family(const std::string& name, const std::string& type, const std::string& help) {
+  name_ = name;
+  text_ += "# HELP " + name + " " + escaped(help, false) + "\n# TYPE " + name + " " + type + "\n";
+}
+
+void PrometheusText::sample(const Labels& labels, double value) {
+  text_ += name_;
+  std::string list;
+  for (const auto& [name, text] : labels) list += (list.empty() ? "" : ",") + name + "=\"" + escaped(text, true) + "\"";
+  if (!list.empty()) text_ += "{" + list + "}";
+  text_ += " " + number_text(value) + "\n";
+}
+
+http::Response prometheus(Desk& desk, const Call&) {
+  PrometheusText out;
+  write_runs(desk, out);
+  const auto counter = [&](const char* name, const char* help, const std::atomic<uint64_t>& value) {
+    out.family(name, "counter", help);
+    out.sample({}, static_cast<double>(value.load()));
+  };
+  counter("sinew_http_requests_total", "Requests that came in.", desk.counters.requests);
+  counter("sinew_http_refused_total", "Requests that were answered with no.", desk.counters.refused);
+  counter("sinew_http_limited_total", "Requests refused because their caller sent too many.", desk.counters.limited);
+  counter("sinew_http_failed_total", "Requests the server could not serve.", desk.counters.failed);
+  out.family("sinew_event_streams", "gauge", "Clients that wait for events.");
+  out.sample({}, static_cast<double>(desk.tide.waiting()));
+  return {200, out.text(), "text/plain; version=0.0.4; charset=utf-8"};
+}
+
+}  // namespace sinew::web

@@ -1,0 +1,181 @@
+// From a request to its answer: who asks, may they, how often, which route; and every failure as an answer.
+#include <cmath>
+
+#include "web/artifacts.h"
+#include "web/crew.h"
+#include "web/doors.h"
+#include "web/fields.h"
+#include "web/map.h"
+
+namespace sinew::web {
+namespace {
+
+constexpr size_t kMostWaiting = 10'000;
+
+bool is_mlflow(const std::string& path) {
+  return path.find("/mlflow") != std::string::npos;
+}
+
+http::Response answer_of(const Refused& refused, const http::Request& request) {
+  Json body = Json::object();
+  if (is_mlflow(request.path)) body = {{"error_code", refused.code}, {"message", refused.what()}};
+  body["error"] = refused.what();
+  body["hint"] = refused.hint;
+  http::Response response = json_response(body, refused.status);
+  if (refused.status == 401) response.headers["www-authenticate"] = "Bearer realm=\"sinew\", Basic realm=\"sinew\"";
+  return response;
+}
+
+// The role is asked for before it is said whether there is such a thing.
+void judge_role(const Route* route, const Visitor& visitor) {
+  const Role needed = route == nullptr ? Role::kRead : route->role;
+  if (visitor.role >= needed) return;
+  if (visitor.role == Role::kNobody) {
+    throw Refused(401, "UNAUTHENTICATED", "this needs a token",
+                  "send 'Authorization: Bearer TOKEN'; sinew server token add makes one");
+  }
+  throw Refused(403, "PERMISSION_DENIED",
+                std::string("this needs the role ") + to_string(needed) + ", and the token '" + visitor.who + "' has " +
+                    to_string(visitor.role),
+                "use another token, or have one made");
+}
+
+[[noreturn]] void refuse_route(const http::Request& request, const Place& place) {
+  if (place.other_methods.empty()) {
+    throw Refused(404, "ENDPOINT_NOT_FOUND", "there is nothing at " + request.path,
+                  "GET /api/v1/openapi.json lists what there is");
+  }
+  throw Refused(405, "ENDPOINT_NOT_FOUND", request.path + " takes " + place.other_methods + ", not " + request.method);
+}
+
+// Every answer can be read by a program that sniffs, and none of them is a page of this site.
+void harden(http::Response& response) {
+  response.headers.try_emplace("x-content-type-options", "nosniff");
+  response.headers.try_emplace("content-security-policy", "default-src 'none'; sandbox");
+  response.headers.try_emplace("cache-control", "no-store");
+}
+
+}  // namespace
+
+struct Site::State {
+  explicit State(Options options)
+      : desk(std::move(options)), doors(desk.options), map(routes()), crew(desk.options.threads, kMostWaiting) {
+    make_default_experiment();
+  }
+
+  // MLflow's client logs into "0" unless it is told another one.
+  void make_default_experiment() {
+    const store::Subject subject{store::Kind::kExperiment, "0"};
+    if (desk.store.find(subject)) return;
+    try {
+      desk.write(store::Create{subject, "", "Default"});
+    } catch (const Refused&) {
+      // There is one of that name, or another server made it first.
+    }
+  }
+
+  // Whatever happens becomes an answer.
+  template <typename Work>
+  http::Response guarded(const http::Request& request, const Work& work) {
+    try {
+      return work();
+    } catch (const Refused& refused) {
+      ++desk.counters.refused;
+      return answer_of(refused, request);
+    } catch (const Error& error) {
+      ++desk.counters.failed;
+      return answer_of({503, "TEMPORARILY_UNAVAILABLE", error.what(), error.hint}, request);
+    } catch (const nlohmann::json::exception& error) {
+      ++desk.counters.refused;
+      return answer_of(
+          {400, "INVALID_PARAMETER_VALUE", std::string("the body is not as it should be: ") + error.what()}, request);
+    } catch (const std::exception& error) {
+      ++desk.counters.failed;
+      return answer_of({500, "INTERNAL_ERROR", error.what()}, request);
+    }
+  }
+
+  void handle(const http::Request& request, const http::Answer& answer) {
+    ++desk.counters.requests;
+    const auto shared = std::make_shared<http::Request>(request);
+    const auto finish = [answer](http::Response response) {
+      harden(response);
+      answer(std::move(response));
+    };
+    Visitor visitor;
+    Place place;
+    const http::Response refusal = guarded(request, [&] {
+      visitor = doors.visitor(request);
+      if (const double wait = doors.wait_seconds(request, visitor); wait > 0) return too_often(request, wait);
+      place = map.find(request.method, request.path);
+      judge_role(place.route, visitor);
+      if (place.route == nullptr) refuse_route(request, place);
+      return http::Response{};
+    });
+    if (place.route == nullptr || refusal.status != 200) return finish(refusal);
+    const bool taken = crew.post([this, shared, finish, visitor, place] {
+      finish(guarded(*shared, [&] {
+        const Call call{*shared, place.path, visitor.role, visitor.who};
+        judge_fields(*place.route, call);
+        return place.route->handle(desk, call);
+      }));
+    });
+    if (taken) return;
+    finish(guarded(request, []() -> http::Response {
+      throw Refused(503, "TEMPORARILY_UNAVAILABLE", "too many requests wait for the store", "try again in a moment");
+    }));
+  }
+
+  http::Response too_often(const http::Request& request, double wait) {
+    ++desk.counters.limited;
+    const auto seconds = static_cast<int64_t>(std::ceil(wait));
+    http::Response response =
+        answer_of({429, "REQUEST_LIMIT_EXCEEDED", "more requests than this server takes from one caller",
+                   "wait " + std::to_string(seconds) + " s"},
+                  request);
+    response.headers["retry-after"] = std::to_string(seconds);
+    return response;
+  }
+
+  // A body of any length is let in only from somebody who may send one.
+  http::Intake admit(const http::Request& header) {
+    static const std::set<std::string> kRepeatable{"run",      "run_id", "run_ids", "experiment_ids",
+                                                   "order_by", "stages", "key"};
+    http::Intake intake;
+    intake.repeatable = &kRepeatable;
+    const Place place = map.find(header.method, header.path);
+    if (place.route == nullptr || std::string_view(place.route->body) != kFile) return intake;
+    http::Response refusal = guarded(header, [&] {
+      const Visitor visitor = doors.visitor(header);
+      judge_role(place.route, visitor);
+      intake.max_body_bytes = desk.options.max_upload_bytes;
+      intake.sink = upload_sink(desk, {header, place.path, visitor.role, visitor.who});
+      return http::Response{};
+    });
+    if (refusal.status != 200) {
+      harden(refusal);
+      intake.refusal = std::move(refusal);
+    }
+    return intake;
+  }
+
+  Desk desk;
+  Doors doors;
+  const Map map;
+  Crew crew;  // last: its threads use all of the above
+};
+
+Site::Site(Options options) : state_(std::make_unique<State>(std::move(options))) {}
+Site::~Site() = default;
+
+http::Handler Site::handler() {
+  return [state = state_.get()](const http::Request& request, const http::Answer& answer) {
+    state->handle(request, answer);
+  };
+}
+
+http::Gate Site::gate() {
+  return [state = state_.get()](const http::Request& header) { return state->admit(header); };
+}
+
+}  // namespace sinew::web

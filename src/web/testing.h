@@ -1,0 +1,128 @@
+// For tests: a folder, and a site over a fresh store behind a real HTTP server.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "http/http.h"
+#include "registry/registry.h"
+#include "store/store.h"
+#include "web/web.h"
+
+namespace sinew::web {
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = "/tmp/sinew-web-XXXXXX";
+    path_ = ::mkdtemp(name.data());
+  }
+  Folder(const Folder&) = delete;
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// A connection that sends any bytes and reads what comes, with a bound on every wait.
+class RawSocket {
+ public:
+  explicit RawSocket(uint16_t port) : descriptor_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  }
+  RawSocket(RawSocket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  ~RawSocket() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  void send(const std::string& text) { (void)!::send(descriptor_, text.data(), text.size(), MSG_NOSIGNAL); }
+  // All that came until that text was in it, or the other side closed.
+  std::string until(const std::string& text) {
+    std::string all;
+    pollfd waiting{descriptor_, POLLIN, 0};
+    while (all.find(text) == std::string::npos) {
+      if (::poll(&waiting, 1, 20'000) != 1) {
+        ADD_FAILURE() << "nothing came in time, after: " << all;
+        return all;
+      }
+      char piece[4096];
+      const ssize_t got = ::recv(descriptor_, piece, sizeof piece, 0);
+      if (got <= 0) return all;
+      all.append(piece, static_cast<size_t>(got));
+    }
+    return all;
+  }
+
+ private:
+  int descriptor_;
+};
+
+struct Reply {
+  int status = 0;
+  nlohmann::json json;
+  http::Response response;
+};
+
+class Town {
+ public:
+  explicit Town(double requests_per_second = 0, Steer steer = {})
+      : store(folder / "store.db"), artifacts(folder / "artifacts") {
+    for (const auto& [name, role] :
+         {std::pair("r", Role::kRead), std::pair("s", Role::kSubmit), std::pair("a", Role::kAdmin)}) {
+      secrets[name] = add_token(folder / "tokens.json", name, role);
+    }
+    Options options;
+    options.store = &store;
+    options.artifacts = &artifacts;
+    options.runs_root = folder.path();
+    options.tokens = folder / "tokens.json";
+    options.steer = std::move(steer);
+    options.requests_per_second = requests_per_second;
+    options.version = "1";
+    options.threads = 4;
+    site = std::make_unique<Site>(options);
+    http::ServerOptions http;
+    http.read_seconds = 5;
+    server = std::make_unique<http::Server>(http, site->handler(), site->gate());
+  }
+  ~Town() { server.reset(); }
+
+  Reply call(const std::string& method, const std::string& target, const std::string& body = "",
+             const std::string& who = "a", const http::Headers& headers = {}) {
+    http::Client client(server->url());
+    http::Request request;
+    request.method = method;
+    request.target = target;
+    request.body = body;
+    request.headers = headers;
+    if (!who.empty()) request.headers["authorization"] = "Bearer " + secrets[who];
+    const auto answer = client.send(request, 20);
+    EXPECT_TRUE(answer.has_value()) << answer.error().what;
+    if (!answer) return {};
+    return {answer->status, nlohmann::json::parse(answer->body, nullptr, false), *answer};
+  }
+
+  Folder folder;
+  store::Store store;
+  registry::Artifacts artifacts;
+  std::map<std::string, std::string> secrets;
+  std::unique_ptr<Site> site;
+  std::unique_ptr<http::Server> server;
+};
+
+}  // namespace sinew::web

@@ -1,0 +1,131 @@
+// The file of tokens. A token is 256 random bits, so one round of SHA-256 with a salt hides it as well as any number.
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "base/disk.h"
+#include "base/error.h"
+#include "web/web.h"
+
+namespace sinew::web {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string hex_of(std::span<const unsigned char> bytes) {
+  std::string text;
+  for (const unsigned char byte : bytes) text += {"0123456789abcdef"[byte / 16], "0123456789abcdef"[byte % 16]};
+  return text;
+}
+
+std::string random_hex(size_t bytes) {
+  std::vector<unsigned char> random(bytes);
+  if (RAND_bytes(random.data(), static_cast<int>(bytes)) != 1) {
+    throw Error("the system gives no random numbers", "is /dev/urandom there?");
+  }
+  return hex_of(random);
+}
+
+std::string hash_of(const std::string& salt, const std::string& secret) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  const std::string text = salt + secret;
+  EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha256(), nullptr);
+  return hex_of({digest, size});
+}
+
+void write_tokens(const std::string& path, const std::vector<Token>& tokens) {
+  Json list = Json::array();
+  for (const Token& token : tokens) {
+    list.push_back({{"name", token.name},
+                    {"role", to_string(token.role)},
+                    {"salt", token.salt},
+                    {"sha256", token.hash},
+                    {"made_ms", token.made_ms}});
+  }
+  // Nobody else may read it, not even for an instant.
+  const mode_t before = ::umask(0077);
+  try {
+    write_durably(system_disk(), path, Json{{"tokens", list}}.dump(1) + "\n");
+  } catch (...) {
+    ::umask(before);
+    throw;
+  }
+  ::umask(before);
+}
+
+}  // namespace
+
+const char* to_string(Role role) {
+  constexpr const char* kNames[] = {"nobody", "read", "submit", "admin"};
+  return kNames[static_cast<int>(role)];
+}
+
+std::optional<Role> role_of(const std::string& word) {
+  for (const Role role : {Role::kRead, Role::kSubmit, Role::kAdmin}) {
+    if (word == to_string(role)) return role;
+  }
+  return std::nullopt;
+}
+
+std::vector<Token> read_tokens(const std::string& path) {
+  if (!system_disk().exists(path)) return {};
+  std::vector<Token> tokens;
+  try {
+    const Json json = Json::parse(read_text(system_disk(), path));
+    for (const Json& entry : json.at("tokens")) {
+      const auto role = role_of(entry.at("role").get<std::string>());
+      if (!role) throw Error("it has a role that is none of read, submit, admin");
+      tokens.push_back({entry.at("name"), *role, entry.at("salt"), entry.at("sha256"), entry.at("made_ms")});
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw Error("the tokens in " + path + " can not be understood: " + error.what(), "mend the file, or remove it");
+  } catch (const DiskError&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error("the tokens in " + path + " can not be understood: " + error.what(), "mend the file, or remove it");
+  }
+  return tokens;
+}
+
+std::string add_token(const std::string& path, const std::string& name, Role role, Clock& clock) {
+  const bool printable = std::all_of(name.begin(), name.end(), [](unsigned char c) { return c > ' ' && c < 0x7f; });
+  if (name.empty() || name.size() > 100 || !printable) {
+    throw Error("'" + name + "' can not be the name of a token", "give 1 to 100 characters without blanks");
+  }
+  std::vector<Token> tokens = read_tokens(path);
+  std::erase_if(tokens, [&](const Token& token) { return token.name == name; });
+  const std::string secret = "sinew-" + random_hex(32);
+  Token token{name, role, random_hex(16), "", static_cast<int64_t>(clock.wall_seconds() * 1000)};
+  token.hash = hash_of(token.salt, secret);
+  tokens.push_back(std::move(token));
+  write_tokens(path, tokens);
+  return secret;
+}
+
+bool remove_token(const std::string& path, const std::string& name) {
+  std::vector<Token> tokens = read_tokens(path);
+  if (std::erase_if(tokens, [&](const Token& token) { return token.name == name; }) == 0) return false;
+  write_tokens(path, tokens);
+  return true;
+}
+
+const Token* find_token(const std::vector<Token>& tokens, const std::string& secret) {
+  const Token* found = nullptr;
+  for (const Token& token : tokens) {
+    const std::string hash = hash_of(token.salt, secret);
+    if (hash.size() == token.hash.size() && CRYPTO_memcmp(hash.data(), token.hash.data(), hash.size()) == 0) {
+      found = &token;
+    }
+  }
+  return found;
+}
+
+}  // namespace sinew::web

@@ -1,0 +1,38 @@
+#include "web/upload.h"
+
+#include "web/artifacts.h"
+
+namespace sinew::web {
+
+void Upload::open() {
+  if (stream_) return;
+  hold_.emplace(artifacts_.hold());
+  stream_.emplace(hold_->stream());
+}
+
+std::optional<http::Response> Upload::take(std::string_view piece) {
+  try {
+    open();
+    stream_->write(std::as_bytes(std::span(piece)));
+  } catch (const Error& error) {
+    return json_response({{"error_code", "TEMPORARILY_UNAVAILABLE"},
+                          {"message", error.what()},
+                          {"error", error.what()},
+                          {"hint", error.hint}},
+                         507);
+  }
+  return std::nullopt;
+}
+
+registry::Stored Upload::finish() {
+  open();
+  return stream_->finish();
+}
+
+std::shared_ptr<http::Sink> upload_sink(Desk& desk, const Call& call) {
+  const std::string path = call.path.contains("path") ? call.path.at("path") : "";
+  judge_path(path, false);
+  return std::make_shared<Upload>(desk.artifacts);
+}
+
+}  // namespace sinew::web

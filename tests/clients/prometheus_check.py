@@ -1,0 +1,50 @@
+"""What `sinew server` says at /metrics, read by Prometheus' own parser (the package prometheus-client).
+
+The environment variable SINEW names the program.
+"""
+import math
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "server"))
+from server_process import Server  # noqa: E402
+
+from prometheus_client.parser import text_string_to_metric_families  # noqa: E402
+
+SINEW = os.environ.get("SINEW", "sinew")
+MLFLOW = "/api/2.0/mlflow"
+HOSTILE = ['plain', 'with "quotes"', 'back\\slash', 'new\nline', 'ünï', '}{=,"']
+
+
+class Prometheus(unittest.TestCase):
+    def test_runs_metrics_and_the_server(self):
+        with tempfile.TemporaryDirectory() as folder, Server(SINEW, pathlib.Path(folder) / "runs") as server:
+            runs = {}
+            for name in HOSTILE:
+                run = server.call("POST", MLFLOW + "/runs/create", {"experiment_id": "0", "run_name": name})[1]
+                runs[name] = run["run"]["info"]["run_id"]
+                for value, step in ((1, 1), ("NaN" if name == "plain" else 0.25, 2)):
+                    body = {"run_id": runs[name], "key": "m/" + name, "value": value, "timestamp": 1, "step": step}
+                    self.assertEqual(server.call("POST", MLFLOW + "/runs/log-metric", body)[0], 200)
+            done = server.call("POST", MLFLOW + "/runs/create", {"experiment_id": "0"})[1]["run"]["info"]["run_id"]
+            server.call("POST", MLFLOW + "/runs/update", {"run_id": done, "status": "FINISHED"})
+            self.assertEqual(server.call("GET", "/metrics", token=None)[0], 401)
+            status, text = server.call("GET", "/metrics")
+            self.assertEqual(status, 200)
+            families = {family.name: family for family in text_string_to_metric_families(text.decode())}
+            states = {s.labels["state"]: s.value for s in families["sinew_runs"].samples}
+            self.assertEqual((states["running"], states["finished"]), (len(HOSTILE), 1))
+            shown = {s.labels["name"]: s for s in families["sinew_run_metric"].samples}
+            self.assertEqual(set(shown), set(HOSTILE))
+            for name, sample in shown.items():
+                self.assertEqual(sample.labels["run"], runs[name])
+                self.assertEqual(sample.labels["metric"], "m/" + name)
+                self.assertTrue(sample.value == 0.25 or (name == "plain" and math.isnan(sample.value)))
+            self.assertGreater(families["sinew_http_requests"].samples[0].value, 10)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,242 @@
+"""`sinew server` killed at random instants under load: what it acknowledged is there afterwards, and nothing by halves.
+
+SINEW_LONG=1: a hundred kills instead of twenty. SINEW_SERVER_SEED repeats a story's choices (not its instants).
+"""
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from server_process import Server  # noqa: E402
+
+SINEW = os.environ.get("SINEW", "sinew")
+KILLS = 100 if os.environ.get("SINEW_LONG") else 20
+MLFLOW = "/api/2.0/mlflow"
+
+
+class Writer(threading.Thread):
+    """Writes without end, and remembers what was acknowledged. A call that failed may have been done, or not."""
+
+    def __init__(self, server, number):
+        super().__init__(daemon=True)
+        self.server, self.number = server, number
+        self.ending = False
+        self.failed = []
+        self.points, self.tags, self.files = {}, {}, {}  # acknowledged
+        self.run_id, self.step = None, 0
+
+    def send(self, method, path, body):
+        """The answer, or None: nobody knows."""
+        try:
+            status, answer = self.server.call(method, path, body, timeout=10)
+        except OSError:
+            return None
+        except Exception:  # half an answer
+            return None
+        if status != 200 and status != 201:
+            if status < 500:
+                self.failed.append((method, path, status, answer))
+            return None
+        return answer if answer else {}
+
+    def run(self):
+        while not self.ending:
+            if self.run_id is None:
+                answer = self.send("POST", MLFLOW + "/runs/create", {"experiment_id": "0", "run_name": f"w{self.number}"})
+                self.run_id = answer and answer["run"]["info"]["run_id"]
+            else:
+                self.write_one()
+            time.sleep(0.002)
+
+    def write_one(self):
+        self.step += 1
+        step, value = self.step, float(self.step * 1000 + self.number)
+        kind = step % 4
+        if kind == 0:
+            tag = {"run_id": self.run_id, "key": f"t{step}", "value": str(value)}
+            if self.send("POST", MLFLOW + "/runs/set-tag", tag) is not None:
+                self.tags[tag["key"]] = tag["value"]
+        elif kind == 1:
+            data = random.Random(step).randbytes(5000)
+            if self.send("PUT", f"/api/v1/runs/{self.run_id}/files/f{step}", data) is not None:
+                self.files[f"f{step}"] = data
+        else:
+            batch = {"run_id": self.run_id, "metrics": [{"key": "m", "value": value, "timestamp": 1, "step": step},
+                                                        {"key": "n", "value": -value, "timestamp": 1, "step": step}]}
+            if self.send("POST", MLFLOW + "/runs/log-batch", batch) is not None:
+                self.points[step] = value
+
+
+class Promoter(threading.Thread):
+    """Makes versions and moves an alias forward and back; knows where it may stand."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.server, self.ending, self.wrong = server, False, []
+        self.may_be = {0}  # where the alias may stand now
+        self.newest = 0
+
+    def send(self, method, path, body):
+        try:
+            return self.server.call(method, path, body, timeout=10)
+        except Exception:
+            return None, None
+
+    def run(self):
+        while not self.ending:
+            status, answer = self.send("POST", MLFLOW + "/model-versions/create",
+                                       {"name": "m", "source": "s", "tags": [{"key": "a", "value": "1"}, {"key": "b", "value": "2"}]})
+            if status == 200:
+                self.newest = int(answer["model_version"]["version"])
+                self.move(self.newest)
+            time.sleep(0.01)
+
+    def move(self, to):
+        was = set(self.may_be)
+        self.may_be = was | {to}
+        expected = next(iter(was)) if len(was) == 1 else None
+        body = {"version": to} if expected is None else {"version": to, "expected": expected}
+        status, answer = self.send("PUT", "/api/v1/models/m/aliases/champion", body)
+        if status == 200:
+            self.may_be = {to}
+        elif status is not None and status < 500:
+            self.wrong.append((status, answer, was, to))
+
+
+class Kills(unittest.TestCase):
+    def test_nothing_acknowledged_is_lost(self):
+        seed = int(os.environ.get("SINEW_SERVER_SEED", random.randrange(1 << 30)))
+        rng = random.Random(seed)
+        with tempfile.TemporaryDirectory() as folder, self.subTest(seed=seed):
+            server = Server(SINEW, pathlib.Path(folder) / "runs")
+            server.start()
+            self.assertEqual(server.call("POST", MLFLOW + "/registered-models/create", {"name": "m"})[0], 200)
+            threads = [Writer(server, i) for i in range(4)] + [Promoter(server)]
+            for thread in threads:
+                thread.start()
+            starts = []
+            for _ in range(KILLS):
+                time.sleep(rng.uniform(0.02, 0.6))
+                server.kill()
+                starts.append(server.start())
+            time.sleep(0.3)
+            for thread in threads:
+                thread.ending = True
+            for thread in threads:
+                thread.join(60)
+            for writer in threads[:-1]:
+                self.check_writer(server, writer)
+            self.check_versions(server, threads[-1])
+            self.assertEqual(server.stop(), 0)
+            print(f"{KILLS} kills, {sum(len(w.points) + len(w.tags) + len(w.files) for w in threads[:-1])} writes acknowledged, "
+                  f"{threads[-1].newest} versions; listening again after {max(starts):.2f} s at most", file=sys.stderr)
+
+    def check_writer(self, server, writer):
+        self.assertEqual(writer.failed, [])
+        self.assertGreater(len(writer.points), 0)
+        for key, sign in (("m", 1), ("n", -1)):
+            status, answer = server.call("GET", f"/api/v1/runs/{writer.run_id}/metrics/{key}?points=1000000")
+            there = {step: value for step, _, value in answer["points"]}
+            self.assertEqual(len(there), len(answer["points"]), "a point twice")
+            for step, value in writer.points.items():
+                self.assertEqual(there.get(step), sign * value, f"step {step} was acknowledged")
+            if sign == 1:
+                both = there
+        self.assertEqual({step: -value for step, value in there.items()}, both, "a batch by halves")
+        run = server.call("GET", f"/api/v1/runs/{writer.run_id}")[1]
+        for key, value in writer.tags.items():
+            self.assertEqual(run["tags"].get(key), value)
+        for name, data in writer.files.items():
+            self.assertEqual(server.call("GET", f"/api/v1/runs/{writer.run_id}/files/{name}"), (200, data))
+
+    def check_versions(self, server, promoter):
+        self.assertEqual(promoter.wrong, [])
+        self.assertGreater(promoter.newest, 0)
+        model = server.call("GET", "/api/v1/models/m")[1]
+        versions = [v["version"] for v in model["versions"]]
+        self.assertEqual(versions, list(range(len(versions), 0, -1)), "numbers without a gap")
+        self.assertTrue(all(v["tags"] == {"a": "1", "b": "2"} for v in model["versions"]), "half a version")
+        self.assertIn(model["aliases"].get("champion", {"version": 0})["version"], promoter.may_be)
+        self.assertGreaterEqual(len(versions), promoter.newest)
+
+
+class Places(unittest.TestCase):
+    def test_one_server_a_store(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with Server(SINEW, pathlib.Path(folder) / "runs") as first:
+                second = Server(SINEW, pathlib.Path(folder) / "runs")
+                with self.assertRaises(AssertionError) as caught:
+                    second.start()
+                self.assertIn("another server has this store", str(caught.exception))
+                self.assertIn(str(first.process.pid), str(caught.exception))
+                self.assertEqual(first.call("GET", "/api/v1/ready")[0], 200)
+            with Server(SINEW, pathlib.Path(folder) / "runs") as third:  # the first one gave it back
+                self.assertEqual(third.call("GET", "/health"), (200, b"OK"))
+
+    def test_a_store_that_is_damaged_or_can_not_be_written_is_said_so(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder) / "runs"
+            server = Server(SINEW, root)
+            (root / ".sinew" / "store.db").write_bytes(b"this is no database" * 100)
+            with self.assertRaises(AssertionError) as caught:
+                server.start()
+            self.assertIn("try:", str(caught.exception))
+
+    def test_ten_thousand_idle_connections_and_others_are_served(self):
+        import resource
+        import socket
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        count = min(10_000, hard - 500)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, count + 500), hard))
+        with tempfile.TemporaryDirectory() as folder, Server(SINEW, pathlib.Path(folder) / "runs") as server:
+            idle = []
+            try:
+                for _ in range(count):
+                    idle.append(socket.create_connection(("127.0.0.1", server.port), timeout=60))
+                for _ in range(50):
+                    self.assertEqual(server.call("GET", "/api/v1/runs")[0], 200)
+                idle[0].sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                self.assertIn(b"200 OK", idle[0].recv(1000))
+                resident = pathlib.Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]
+                print(f"{count} idle connections: {int(resident) * 4096 / count / 1024:.1f} KiB each", file=sys.stderr)
+            finally:
+                for one in idle:
+                    one.close()
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    def test_a_token_as_a_password_and_one_that_is_taken_away(self):
+        import base64
+        with tempfile.TemporaryDirectory() as folder, Server(SINEW, pathlib.Path(folder) / "runs") as server:
+            pair = base64.b64encode(b"anybody:" + server.token.encode()).decode()
+            self.assertEqual(server.call("GET", "/api/v1/runs", token=None, headers={"Authorization": "Basic " + pair})[0], 200)
+            reader = server.add_token("reader", "read")
+            deadline = time.monotonic() + 20
+            while server.call("GET", "/api/v1/runs", token=reader)[0] != 200:
+                self.assertLess(time.monotonic(), deadline, "a new token lets nobody in")
+            subprocess.run([SINEW, "server", "token", "remove", "reader", "--root", str(server.root)], check=True)
+            while server.call("GET", "/api/v1/runs", token=reader)[0] != 401:
+                self.assertLess(time.monotonic(), deadline, "a token that was removed lets somebody in")
+
+    def test_without_tokens_only_this_machine_is_served(self):
+        with tempfile.TemporaryDirectory() as folder, Server(SINEW, pathlib.Path(folder) / "runs", token=False) as server:
+            self.assertEqual(server.call("GET", "/api/v1/runs")[0], 200)
+            for headers in ({"Host": "evil.example"}, {"Host": "localhost.evil.example"}, {"Origin": "http://evil.example"}):
+                self.assertEqual(server.call("GET", "/api/v1/runs", headers=headers)[0], 403, headers)
+
+    def test_an_unwritable_place_to_listen_or_a_wrong_option_is_said(self):
+        for options, said in ((["--address", "0.0.0.0"], "TLS"), (["--address", "0.0.0.0", "--no-auth"], "no-auth"),
+                              (["--port", "99999"], "port"), (["--what"], "no option"), (["what"], "takes no"),
+                              (["token", "add", "x"], "--role"), (["token"], "token takes")):
+            out = subprocess.run([SINEW, "server", *options], capture_output=True, text=True, timeout=60)
+            self.assertEqual(out.returncode, 2, out)
+            self.assertIn(said, out.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
