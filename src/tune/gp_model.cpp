@@ -154,11 +154,11 @@ std::optional<StudyModel> model_of(const Study& study, size_t least) {
     JointModel joint = joint_model_of(study.options().earlier, axes, points, losses_of(study, model.trials, 0),
                                       known_count(study), memory.joint ? &*memory.joint : nullptr);
     joint.fit.write(model.memo);
-    model.transferred = ranks_better(joint.process, model.objectives[0], losses_of(study, model.trials, 0));
-    if (!model.transferred && model.trials.size() < least) return std::nullopt;
+    const bool believed = ranks_better(joint.process, model.objectives[0], losses_of(study, model.trials, 0));
+    if (!believed && model.trials.size() < least) return std::nullopt;
     // Its own trials know the neighbourhood of the best better in the end: every other suggestion is theirs.
     const bool own_turn = model.trials.size() >= least && study.next_id() % 2 == 1;
-    if (model.transferred && !own_turn) model.objectives[0] = std::move(joint.process);
+    if (believed && !own_turn) model.objectives[0] = std::move(joint.process);
   }
   believe_running(study, model);
   return model;

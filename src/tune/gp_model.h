@@ -18,8 +18,7 @@ struct StudyModel {
   std::vector<GaussianProcess> objectives;   // of warped losses
   std::vector<GaussianProcess> constraints;  // of squashed ones; at most 0 is feasible
   std::vector<const Trial*> trials;          // behind the first rows of the processes
-  Eigen::Index known = 0;    // rows of ended trials; the rest are running ones, believed to end as expected
-  bool transferred = false;  // objectives[0] knows earlier studies too: rows behind the known ones
+  Eigen::Index known = 0;  // rows of ended trials; then those of earlier studies, then running ones as expected to end
   std::vector<double> memo;
 
   Eigen::VectorXd row(Eigen::Index i) const { return objectives[0].point(i); }
