@@ -61,7 +61,6 @@ int run_command_job(const spec::Job& job, const CommandWords& words) {
   jobs::CommandRun run;
   run.job = job;
   run.directory = words.run_directory;
-  run.resume = words.resume;
   run.server = words.server.empty() ? value_of("SINEW_SERVER") : words.server;
   run.format = words.json ? report::LogFormat::json : report::LogFormat::human;
   run.terminal = ::isatty(STDOUT_FILENO) == 1 && value_of("TERM") != "dumb";

@@ -14,10 +14,7 @@
 
 #include <sys/types.h>
 
-#include <functional>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 

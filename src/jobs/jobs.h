@@ -21,8 +21,7 @@ namespace sinew::jobs {
 
 struct CommandRun {
   spec::Job job;          // with a command
-  std::string directory;  // the run's, which is there
-  bool resume = false;    // go on with what an earlier attempt left
+  std::string directory;  // the run's, which is there; what earlier attempts left in it is gone on with
   std::string server;     // URL that the command is told for MLflow; empty: none
   std::function<std::string(const std::string& resolved_yaml)> run_id;  // by which that server knows the run
   report::LogFormat format = report::LogFormat::human;
