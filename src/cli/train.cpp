@@ -8,6 +8,7 @@
 #include "base/disk.h"
 #include "base/random.h"
 #include "cli/commands.h"
+#include "cli/data_manifest.h"
 #include "cli/launch.h"
 #include "cli/launched.h"
 #include "cli/numbers.h"
@@ -211,6 +212,7 @@ int run_train(const Arguments& arguments) {
   work.run_directory = words.run_directory.empty() ? new_run_directory(job->name) : words.run_directory;
   const bool first = !words.launch || words.launch->rank == 0;
   if (first) keep_job_file(work.run_directory, as_given(path, work.overrides), words.resume);
+  if (first) record_data(*job, work.run_directory, words.run_directory.empty() ? "runs" : "");
   // The job as it was resolved when the run began, where it came that far.
   if (words.resume && system_disk().exists(work.run_directory + "/resolved.yaml")) {
     work.job = work.run_directory + "/resolved.yaml";
