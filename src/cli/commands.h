@@ -58,5 +58,8 @@ int run_init(const Arguments& arguments);
 int run_tune(const Arguments& arguments);
 int run_server(const Arguments& arguments);
 int run_checkpoint(const Arguments& arguments);  // checkpoint.cpp
+int run_models(const Arguments& arguments);
+int run_data(const Arguments& arguments);
+int run_repro(const Arguments& arguments);
 
 }  // namespace sinew::cli

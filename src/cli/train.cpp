@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "cli/command_job.h"
 #include "cli/commands.h"
+#include "cli/data_manifest.h"
 #include "cli/launch.h"
 #include "cli/launched.h"
 #include "cli/numbers.h"
@@ -228,6 +229,7 @@ int run_train(const Arguments& arguments) {
   const bool first = !words.launch || words.launch->rank == 0;
   if (first) keep_job_file(work.run_directory, as_given(path, work.overrides), words.resume);
   if (job->command.given()) return start_command(*job, work.run_directory, words, words.resume);
+  if (first) record_data(*job, work.run_directory, words.run_directory.empty() ? "runs" : "");
   // The job as it was resolved when the run began, where it came that far.
   if (words.resume && system_disk().exists(work.run_directory + "/resolved.yaml")) {
     work.job = work.run_directory + "/resolved.yaml";

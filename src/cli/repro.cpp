@@ -1,0 +1,119 @@
+// `sinew repro RUN`: the recorded job once more, and whether it came to the same bits.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "base/process.h"
+#include "cli/commands.h"
+#include "cli/data_manifest.h"
+#include "cli/worker_process.h"
+#include "report/report.h"
+
+namespace sinew::cli {
+namespace {
+
+constexpr const char* kHelp =
+    "usage: sinew repro RUN [options]\n\n"
+    "Trains the job that RUN recorded (its resolved.yaml) once more, in a fresh directory, and compares: the same "
+    "digest\n"
+    "of the final state, or the first step at which they part (where both have a ledger.jsonl) and the likely cause:\n"
+    "the data, the job, the versions, or the CPU. RUN: a run directory, the end of its name, or 'last'.\n\n"
+    "options:\n"
+    "  --root DIR       where runs are looked for (default: runs)\n"
+    "  --run-dir DIR    where the new run is kept (default: runs/<job>/<utc>-<id>)\n"
+    "  --against RUN    train nothing: compare with this run, made earlier or elsewhere\n"
+    "  --format FORMAT  table (default) or json\n\n"
+    "exit codes: 0 the same; 1 error; 2 usage; 4 not the same";
+
+struct Wishes {
+  std::string root = "runs", run_directory, against, format = "table", run;
+};
+
+Wishes parse(const Arguments& arguments) {
+  Wishes wishes;
+  const std::map<std::string, std::string*> texts = {{"--root", &wishes.root},
+                                                     {"--run-dir", &wishes.run_directory},
+                                                     {"--against", &wishes.against},
+                                                     {"--format", &wishes.format}};
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (const auto text = texts.find(word); text != texts.end()) {
+      if (++i == arguments.size()) throw UsageError(word + " needs a value", "sinew repro --help");
+      *text->second = arguments[i];
+    } else if (word.starts_with("-") || !wishes.run.empty()) {
+      throw UsageError("'" + word + "' is not expected here", "sinew repro --help");
+    } else {
+      wishes.run = word;
+    }
+  }
+  if (wishes.run.empty()) throw UsageError("repro needs a run", "sinew repro last");
+  if (wishes.format != "table" && wishes.format != "json")
+    throw UsageError("--format is table or json, not '" + wishes.format + "'", "sinew repro --help");
+  return wishes;
+}
+
+// Its output goes to stderr, so that stdout has the verdict alone. It ends when this process does.
+ProcessEnd train_again(const std::string& job, const std::string& run_directory, bool ledger) {
+  setenv("MKL_CBWR", "AUTO", 0);  // as become_worker
+  ProcessOptions options;
+  options.command = {worker_program(), "train", job, run_directory};
+  if (ledger) options.command.push_back("--ledger");
+  options.output = "/dev/stderr";
+  options.death_signal = SIGTERM;
+  Process worker(options);
+  while (true) {
+    if (const auto end = worker.wait(3600)) return *end;
+  }
+}
+
+std::string train_fresh(const report::RunSummary& run, const Wishes& wishes) {
+  const std::string job = run.directory + "/resolved.yaml";
+  const auto about = load_job(job, {});
+  if (!about) throw UsageError(job + " is no job that this version can train", "sinew validate " + job);
+  const std::string directory = wishes.run_directory.empty() ? new_run_directory(about->name) : wishes.run_directory;
+  Disk& disk = system_disk();
+  if (disk.exists(directory + "/resolved.yaml"))
+    throw UsageError(directory + " already holds a run", "name another --run-dir");
+  disk.make_directories(directory);
+  write_durably(disk, directory + "/job.yaml", read_text(disk, job));
+  record_data(*about, directory, wishes.root);
+  const ProcessEnd end = train_again(job, directory, disk.exists(run.directory + "/ledger.jsonl"));
+  if (end != ProcessEnd{})
+    throw Error("the new run in " + directory + " " + to_string(end), "see what it printed, and its log.jsonl");
+  return directory;
+}
+
+int say(const registry::Comparison& comparison, const std::string& recorded, const std::string& again,
+        const Wishes& wishes) {
+  if (wishes.format == "json") {
+    const nlohmann::json out{{"same", comparison.same},
+                             {"why", comparison.why},
+                             {"facts", comparison.facts},
+                             {"recorded", recorded},
+                             {"again", again}};
+    std::puts(out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  } else {
+    std::printf("%s: %s\n", comparison.same ? "same" : "NOT the same", comparison.why.c_str());
+    for (const std::string& fact : comparison.facts) std::printf("  %s\n", fact.c_str());
+  }
+  return comparison.same ? kDone : kCheckFailed;
+}
+
+}  // namespace
+
+int run_repro(const Arguments& arguments) {
+  if (print_help_if_asked(arguments, kHelp)) return kDone;
+  const Wishes wishes = parse(arguments);
+  const report::RunSummary run = report::pick_run(wishes.root, wishes.run);
+  if (run.digest.empty()) {
+    throw Error(run.directory + " has no digest to compare with: it is " + run.status,
+                "let it end first: sinew resume " + run.directory);
+  }
+  const std::string again =
+      wishes.against.empty() ? train_fresh(run, wishes) : report::pick_run(wishes.root, wishes.against).directory;
+  return say(registry::compare(registry::read_identity(run.directory), registry::read_identity(again)), run.directory,
+             again, wishes);
+}
+
+}  // namespace sinew::cli

@@ -1,0 +1,64 @@
+"""A real run, indexed while it trains, is killed and resumed; its model registered, promoted, and made again to the bit."""
+import json
+import pathlib
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import sinew_process as sp
+
+STEPS = 120
+
+
+class Registry(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name)
+        self.root = self.path / "runs"
+        self.job = sp.write_job(self.path, STEPS, "early_stopping: {monitor: val/loss, patience: 1000, restore_best: false}")
+
+    def models(self, *words, check=0):
+        done = sp.run("models", *words, "--root", self.root, "--format", "json", check=check)
+        return json.loads(done.stdout) if done.stdout else done.stderr
+
+    def test_killed_resumed_registered_and_made_again(self):
+        first = self.root / "drill" / "one"
+        process = sp.start("train", self.job, "--run-dir", first, "--ledger")
+        deadline = time.monotonic() + 120
+        while not list(first.glob("checkpoints/step-*")) and time.monotonic() < deadline:
+            self.models("list")
+            self.models("register", first, check=1)  # indexes it; there is no model yet
+        sp.kill(process)
+        self.assertIn("has no model/", self.models("register", first, check=1))
+        sp.run("resume", first, "--ledger", check=0)
+        made = self.models("register", first, "--model", "m")
+        self.assertEqual((made["version"], made["checks"]), (1, {"done": "passed", "finite": "passed", "whole": "passed"}))
+        self.assertEqual(made["digest"], sp.report(first)["digest"])
+        self.assertEqual(len(made["data"]["train"]), 64)
+        self.assertTrue(self.models("promote", "m/1")["done"])
+
+        # The same job again is the same model, to the bit; so it may follow, and its files are there already.
+        again = self.root / "drill" / "two"
+        said = sp.run("repro", first, "--root", self.root, "--run-dir", again, check=0)
+        self.assertIn("same: same digest", said.stdout)
+        second = self.models("register", again, "--model", "m")
+        self.assertEqual(second["version"], 2)
+        files = [self.models("show", f"m/{version}")["files"] for version in (1, 2)]
+        self.assertEqual(files[0]["model/model.safetensors"], files[1]["model/model.safetensors"])
+        self.assertTrue(self.models("promote", "m/2")["done"])
+        self.assertEqual(self.models("rollback", "m")["to"], 1)
+        sp.run("models", "verify", "--root", self.root, check=0)
+
+        # Other data: it is said, and it is the likely cause.
+        sp.write_idx(self.path, "train", 333, 2)
+        sp.run("data", "status", first, "--root", self.root, check=4)
+        said = sp.run("repro", first, "--root", self.root, "--run-dir", self.root / "drill" / "three", check=4)
+        self.assertIn("likely cause: the data differs: train: changed images", said.stdout)
+        self.assertIn("they part at step 1", said.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
