@@ -251,6 +251,13 @@ class Tells(Commands):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.file("output/stdout.log").read_text(), "one\ntwo\t$HOME\n")
 
+    def test_it_is_called_after_what_it_runs(self):
+        pathlib.Path(self.folder, "go.now.sh").write_text("true")
+        for words, name in ((["sh", "-c", "echo 1.5 > a.txt"], "sh"), (["sh", "./go.now.sh"], "go.now"), (["/bin/true"], "true")):
+            done = self.sinew("run", "--", *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(pathlib.Path(self.folder, "runs", name).is_dir(), done.stdout)
+
     def test_metrics_in_a_file(self):
         done = self.run_script("""
 echo '{"step": 1, "loss": 1}'
