@@ -1,9 +1,9 @@
 // Nothing corrupt ever loads: thousands of random damages of a checkpoint, each either reported or without effect.
 #include <gtest/gtest.h>
 
+#include "base/faulty_disk.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checksums.h"
-#include "base/faulty_disk.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/names.h"
 #include "checkpoint/samples.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "base/faulty_disk.h"
 #include "base/random.h"
 #include "checkpoint/checkpoint.h"
-#include "base/faulty_disk.h"
 #include "checkpoint/names.h"
 #include "checkpoint/publish.h"
 #include "checkpoint/samples.h"

@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "checkpoint/checkpoint.h"
 #include "base/faulty_disk.h"
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/samples.h"
 
 namespace sinew::checkpoint {

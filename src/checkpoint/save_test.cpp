@@ -1,8 +1,8 @@
 // Saving on a disk that stops, fails or loses things at every call there is.
 #include <gtest/gtest.h>
 
-#include "checkpoint/checkpoint.h"
 #include "base/faulty_disk.h"
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/names.h"
 #include "checkpoint/samples.h"
 

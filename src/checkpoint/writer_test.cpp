@@ -5,8 +5,8 @@
 #include <mutex>
 #include <thread>
 
-#include "checkpoint/checkpoint.h"
 #include "base/faulty_disk.h"
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/names.h"
 #include "checkpoint/samples.h"
 

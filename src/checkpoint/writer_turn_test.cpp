@@ -1,8 +1,8 @@
 // The Writer when it is not, or no longer, this process's turn to write.
 #include <gtest/gtest.h>
 
-#include "checkpoint/checkpoint.h"
 #include "base/faulty_disk.h"
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/samples.h"
 
 namespace sinew::checkpoint {

@@ -61,8 +61,8 @@ Words parse(const Arguments& arguments) {
   return words;
 }
 
-// "train" of `python -u src/train.py`: the first word that is a file's name, else the program's. A word with blanks in it
-// is a text of the program's own language.
+// "train" of `python -u src/train.py`: the first word that is a file's name, else the program's. A word with blanks in
+// it is a text of the program's own language.
 std::string name_of(const std::vector<std::string>& words) {
   std::string name = std::filesystem::path(words[0]).filename().string();
   for (size_t i = 1; i < std::min<size_t>(words.size(), 4); ++i) {

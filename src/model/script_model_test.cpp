@@ -28,6 +28,13 @@ class Scratch {
   std::string path_;
 };
 
+spec::ModelOptions script(const std::string& file) {
+  spec::ModelOptions options;
+  options.name = "torchscript";
+  options.file = file;
+  return options;
+}
+
 data::DataInfo table(int64_t columns = 6, int64_t classes = 3) {
   data::DataInfo info;
   info.input_shape = {columns};
@@ -142,7 +149,7 @@ TEST_F(Script, ComesBackWithNewWeights) {
                                      {"b", torch::ones({3})},
                                      {"m", torch::full({6}, 0.5F)}};
   const std::string to = scratch_.file("trained.pt");
-  save_own_file({.name = "torchscript", .file = scratch_.file("net.pt")}, values, to);
+  save_own_file(script(scratch_.file("net.pt")), values, to);
   torch::jit::Module back = torch::jit::load(to);
   back.eval();
   const torch::Tensor x = made_up_input(table(), 5);
@@ -159,7 +166,7 @@ TEST_F(Script, TiedWeightsAreOneParameter) {
   module.define("def forward(self, x):\n  return torch.linear(torch.linear(x, self.a, None), self.b, None)\n");
   const std::string path = scratch_.file("tied.pt");
   module.save(path);
-  const auto model = make_model({.name = "torchscript", .file = path}, table(6, 6), 6, 1);
+  const auto model = make_model(script(path), table(6, 6), 6, 1);
   ASSERT_EQ(model->parameters().size(), 1U);
   const torch::Tensor x = made_up_input(table(), 2), w = model->parameters()[0].tensor;
   const torch::Tensor gradient = torch::autograd::grad({model->forward(x).sum()}, {w})[0];
@@ -216,7 +223,7 @@ TEST_F(Script, RefusesRandomNumbersThatAreNotKeyed) {
 
 TEST_F(Script, SaysBothShapesWhereTheyDoNotFit) {
   EXPECT_THAT(refusal(kPlain, 5), testing::AllOf(HasSubstr("[3, 3]"), HasSubstr("[3, 5]")));
-  spec::ModelOptions options{.name = "torchscript", .file = save(kPlain)};
+  spec::ModelOptions options = script(save(kPlain));
   EXPECT_THROW(make_model(options, table(7), 3, 1), Error);  // forward fails
 }
 
@@ -229,7 +236,7 @@ TEST_F(Script, AFixedEvaluationIsARemark) {
 }
 
 TEST_F(Script, OtherFilesAreRefused) {
-  spec::ModelOptions options{.name = "torchscript", .file = scratch_.file("not-there.pt")};
+  spec::ModelOptions options = script(scratch_.file("not-there.pt"));
   EXPECT_THROW(make_model(options, table(), 3, 1), Error);
   std::ofstream(scratch_.file("junk.pt")) << "not a zip archive, but some text that is long enough to be looked at";
   options.file = scratch_.file("junk.pt");
@@ -237,7 +244,7 @@ TEST_F(Script, OtherFilesAreRefused) {
 }
 
 TEST_F(Script, AHeadCanBeginAnew) {
-  spec::ModelOptions options{.name = "torchscript", .file = save(kPlain)};
+  spec::ModelOptions options = script(save(kPlain));
   const auto before = make_model(options, table(), 3, 1);
   options.reinit = {"w"};
   const auto after = make_model(options, table(), 3, 1), again = make_model(options, table(), 3, 1);

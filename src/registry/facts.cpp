@@ -31,8 +31,7 @@ std::expected<VersionFacts, std::string> parse_facts(std::string_view text) {
     facts.run = document.value("run", "");
     facts.status = document.value("status", "");
     const json metrics = document.value("metrics", json::object());
-    for (const auto& [name, value] : metrics.items())
-      facts.metrics[name] = number_of(value);
+    for (const auto& [name, value] : metrics.items()) facts.metrics[name] = number_of(value);
     facts.monitor = document.value("monitor", "");
     facts.data = document.value("data", facts.data);
     facts.digest = document.value("digest", "");

@@ -1,8 +1,7 @@
-#include "report/report.h"
-
 #include <yaml-cpp/yaml.h>
 
 #include "base/error.h"
+#include "report/report.h"
 
 namespace sinew::report {
 namespace {

@@ -115,17 +115,17 @@ TEST_P(Parameters, FrozenOnesHaveNoStateOfTheirOwn) {
   EXPECT_EQ(digest(state), digest(full));
   // Both are read back: as it is written now, and as it was written when zeros were.
   const auto loaded = [](const checkpoint::OwnedSnapshot& taken) {
-    checkpoint::Loaded loaded;
-    loaded.state_json = taken.state_json;
+    checkpoint::Loaded file;
+    file.state_json = taken.state_json;
     for (const auto& [part, tensors] : taken.parts) {
-      loaded.parts[part];
+      file.parts[part];
       for (const auto& [entry, bytes] : tensors) {
         Array array(entry.dtype, entry.shape);
         std::memcpy(array.bytes.data(), bytes.data(), bytes.size());
-        loaded.parts[part].tensors[entry.name] = std::move(array);
+        file.parts[part].tensors[entry.name] = std::move(array);
       }
     }
-    return loaded;
+    return file;
   };
   const checkpoint::OwnedSnapshot now = snapshot(state, {}), before = snapshot(full, {});
   EXPECT_LT(now.parts.at("optimizer").size(), before.parts.at("optimizer").size());

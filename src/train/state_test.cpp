@@ -10,19 +10,22 @@
 namespace sinew::train {
 namespace {
 
+torch::Tensor some(at::IntArrayRef sizes) {
+  return torch::arange(c10::multiply_integers(sizes), torch::kFloat32).sin().reshape(sizes);
+}
+
 // Tensors of several blocks and of none, in any memory order; a frozen parameter without optimizer state.
 TrainingState some_state() {
-  torch::manual_seed(3);
   TrainingState state;
   state.step = Step(9);
-  state.parameters = {{"wide", torch::randn({1100, 700})},
+  state.parameters = {{"wide", some({1100, 700})},
                       {"none", torch::empty({0, 4})},
-                      {"image", torch::randn({64, 48, 9, 9}).contiguous(torch::MemoryFormat::ChannelsLast)},
-                      {"turned", torch::randn({600, 900}).t()}};
-  state.buffers = {{"count", torch::tensor(int64_t{7})}, {"mean", torch::randn({3})}};
+                      {"image", some({64, 48, 9, 9}).contiguous(torch::MemoryFormat::ChannelsLast)},
+                      {"turned", some({600, 900}).t()}};
+  state.buffers = {{"count", torch::tensor(int64_t{7})}, {"mean", some({3})}};
   for (const auto& [name, tensor] : state.parameters) state.ema.push_back({name, tensor.clone() * 2});
   auto& momentum = state.optimizer["momentum"];
-  for (const auto& [name, tensor] : state.parameters) momentum.push_back(torch::randn_like(tensor));
+  for (const auto& [name, tensor] : state.parameters) momentum.push_back(some(tensor.sizes()) * 3);
   momentum[0] = torch::empty({0});
   state.optimizer_steps = {0, 9, 9, 9};
   return state;
