@@ -95,7 +95,9 @@ int say(const registry::Comparison& comparison, const std::string& recorded, con
     std::puts(out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   } else {
     std::printf("%s: %s\n", comparison.same ? "same" : "NOT the same", comparison.why.c_str());
-    for (const std::string& fact : comparison.facts) std::printf("  %s\n", fact.c_str());
+    // The first is the likely cause that was just told.
+    for (size_t i = comparison.same ? 0 : 1; i < comparison.facts.size(); ++i)
+      std::printf("  %s\n", comparison.facts[i].c_str());
   }
   return comparison.same ? kDone : kCheckFailed;
 }

@@ -59,7 +59,9 @@ TEST(Manifest, APartCutFromTrainFollowsTrainItsFractionAndTheSeed) {
   EXPECT_EQ(sentences(first, other_seed), std::vector<std::string>{"val: changed"});
   job.trainer.seed = 7;
   write_file(folder / "t.csv", "2");
-  EXPECT_EQ(sentences(first, manifest_of_job(job)).size(), 3u);
+  const DataManifest other_data = manifest_of_job(job);
+  EXPECT_NE(other_data.parts.at("val").digest, first.parts.at("val").digest);
+  EXPECT_EQ(sentences(first, other_data).size(), 1u) << "what was cut as before is not told again";
 }
 
 TEST(Manifest, ReadsBackAsWrittenAndRefusesWhatIsNone) {

@@ -56,7 +56,7 @@ class RungStopper : public Stopper {
     return {among ? Course::go_on : Course::pause, place(best, *rung, among), expected_end(study, trial)};
   }
 
-  std::optional<Promotion> promote(const Study& study, bool) override {
+  std::optional<Promotion> promote(const Study& study, bool no_new) override {
     for (size_t rung = rungs_.size(); rung-- > 0;) {
       for (size_t bracket = 0; bracket < shares_.size(); ++bracket) {
         const auto best = best_of(study, bracket, rung);
@@ -67,10 +67,25 @@ class RungStopper : public Stopper {
         }
       }
     }
-    return std::nullopt;
+    return no_new ? last_resort(study) : std::nullopt;
   }
 
  private:
+  // A study of few trials, or of few left, may have nobody among the best of enough: it still ends with a whole trial.
+  static std::optional<Promotion> last_resort(const Study& study) {
+    const Trial* furthest = nullptr;
+    for (const Trial& trial : study.trials()) {
+      if (trial.state == TrialState::complete || trial.state == TrialState::running) return std::nullopt;
+      if (trial.state != TrialState::paused || trial.reports.empty()) continue;
+      const auto rank = [&](const Trial& one) {
+        return std::pair(-one.reports.back().step, study.loss(one.reports.back()));
+      };
+      if (!furthest || rank(trial) < rank(*furthest)) furthest = &trial;
+    }
+    if (!furthest) return std::nullopt;
+    return Promotion{furthest->id, "no trial came to its end yet, and this one is the furthest"};
+  }
+
   struct Best {
     std::vector<int64_t> ids;
     size_t arrived = 0;

@@ -27,6 +27,8 @@ class Registry(unittest.TestCase):
     def test_killed_resumed_registered_and_made_again(self):
         first = self.root / "drill" / "one"
         process = sp.start("train", self.job, "--run-dir", first, "--ledger")
+        self.addCleanup(lambda: process.poll() is None and sp.kill(process))
+        self.assertTrue(sp.wait_for((first / "resolved.yaml").exists))  # before, there is no run
         deadline = time.monotonic() + 120
         while not list(first.glob("checkpoints/step-*")) and time.monotonic() < deadline:
             self.models("list")
