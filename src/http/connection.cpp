@@ -4,6 +4,7 @@
 #include <atomic>
 #include <boost/asio/post.hpp>
 #include <cstdio>
+#include <functional>
 
 #include "base/error.h"
 
@@ -15,7 +16,9 @@ constexpr size_t kBytesPerDeadline = 64 << 10;  // of an answer, taken within re
 constexpr double kDrainSeconds = 2;
 constexpr size_t kLargeRead = 64 << 10;
 
-// The one answer of one request, shared by all copies of an Answer.
+// Something a connection waits for, given at most once, from any thread; shared by all copies of the function that
+// gives it. When the last copy goes without having given it, the connection is told so by `Dropped`.
+template <typename What, auto Take, What (*Dropped)()>
 class Ticket {
  public:
   Ticket(std::shared_ptr<asio::io_context> context, const std::shared_ptr<Connection>& connection, uint64_t number)
@@ -25,17 +28,17 @@ class Ticket {
   ~Ticket() {
     if (given_) return;
     try {
-      give(error_response(500, "the server dropped this request without an answer"));
+      give(Dropped());
     } catch (const std::exception&) {
       // No memory: the deadline of the answer comes to the same.
     }
   }
 
-  void give(Response response) {
+  void give(What what) {
     if (given_.exchange(true)) return;
     // The weak pointer: what is posted to a context that nobody runs any more must not hold a connection.
-    asio::post(executor_, [connection = connection_, number = number_, response = std::move(response)] {
-      if (const auto held = connection.lock()) held->answer(number, response);
+    asio::post(executor_, [connection = connection_, number = number_, what = std::move(what)]() mutable {
+      if (const auto held = connection.lock()) std::invoke(Take, *held, number, std::move(what));
     });
   }
 
@@ -47,35 +50,16 @@ class Ticket {
   std::atomic<bool> given_ = false;
 };
 
-// One piece of a body, shared by all copies of a Give.
-class PieceTicket {
- public:
-  PieceTicket(std::shared_ptr<asio::io_context> context, const std::shared_ptr<Connection>& connection, uint64_t number)
-      : context_(std::move(context)), executor_(connection->executor()), connection_(connection), number_(number) {}
-  PieceTicket(const PieceTicket&) = delete;
-  PieceTicket& operator=(const PieceTicket&) = delete;
-  ~PieceTicket() {
-    try {
-      give(std::nullopt);
-    } catch (const std::exception&) {
-      // No memory: the deadline comes to the same.
-    }
-  }
+Response no_answer() {
+  return error_response(500, "the server dropped this request without an answer");
+}
+using AnswerTicket = Ticket<Response, &Connection::answer, no_answer>;
 
-  void give(std::optional<std::string> piece) {
-    if (given_.exchange(true)) return;
-    asio::post(executor_, [connection = connection_, number = number_, piece = std::move(piece)]() mutable {
-      if (const auto held = connection.lock()) held->take_piece(number, std::move(piece));
-    });
-  }
-
- private:
-  const std::shared_ptr<asio::io_context> context_;  // first: destroyed last
-  const asio::any_io_executor executor_;
-  const std::weak_ptr<Connection> connection_;
-  const uint64_t number_;
-  std::atomic<bool> given_ = false;
-};
+using Piece = std::optional<std::string>;
+Piece no_piece() {
+  return std::nullopt;
+}
+using PieceTicket = Ticket<Piece, &Connection::take_piece, no_piece>;
 
 std::string chunk_of(const std::string& piece) {
   char size[24];
@@ -182,7 +166,7 @@ void Connection::hand_on() {
   reader_.reset();
   set_deadline(service_->options.answer_seconds);
   {
-    const auto ticket = std::make_shared<Ticket>(service_->context, shared_from_this(), ++number_);
+    const auto ticket = std::make_shared<AnswerTicket>(service_->context, shared_from_this(), ++number_);
     try {
       service_->handler(request, [ticket](Response response) { ticket->give(std::move(response)); });
     } catch (const std::exception& exception) {
