@@ -68,14 +68,7 @@ void become(const Row& command, const Row& environment, const ProcessOptions& op
   ::setpgid(0, 0);
   if (options.death_signal != 0 && ::prctl(PR_SET_PDEATHSIG, options.death_signal) != 0) return;
   if (::getppid() != parent) ::_exit(1);  // it died before it could be watched
-  for (int signal = 1; signal < NSIG; ++signal) {
-    struct sigaction action {};
-    action.sa_handler = SIG_DFL;
-    ::sigaction(signal, &action, nullptr);
-  }
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  forget_signals();
   const int nothing = ::open("/dev/null", O_RDONLY);
   if (nothing < 0 || ::dup2(nothing, STDIN_FILENO) < 0) return;
   if (!options.output.empty()) {
@@ -103,6 +96,17 @@ bool readable(int descriptor, double seconds) {
 }
 
 }  // namespace
+
+void forget_signals() {
+  for (int signal = 1; signal < NSIG; ++signal) {
+    struct sigaction action {};
+    action.sa_handler = SIG_DFL;
+    ::sigaction(signal, &action, nullptr);
+  }
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
 
 std::string signal_name(int signal) {
   const char* abbreviation = ::sigabbrev_np(signal);

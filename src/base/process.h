@@ -31,6 +31,9 @@ struct ProcessFacts {
 };
 std::optional<ProcessFacts> process_facts(pid_t pid);
 
+// Between fork and exec: every signal does again what it does by default, and none is held back.
+void forget_signals();
+
 // Of this machine. A process is known by it and its number: on another machine the same number is another process.
 std::string host_name();
 

@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/process.h"
 #include "jobs/cgroup.h"
 #include "jobs/family.h"
 
@@ -85,14 +86,7 @@ void become_rank(const RankStart& rank, const AttemptStart& start, pid_t guardia
   if (::getppid() != guardian) ::_exit(1);
   for (const std::string& group : start.groups) enter_group(group);
   prefer_for_memory_killer();
-  for (int signal = 1; signal < NSIG; ++signal) {
-    struct sigaction action {};
-    action.sa_handler = SIG_DFL;
-    ::sigaction(signal, &action, nullptr);
-  }
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  forget_signals();
   if (::dup2(rank.output, STDOUT_FILENO) < 0 || ::dup2(rank.errors, STDERR_FILENO) < 0) return;
   std::vector<char*> command, environment;
   for (const std::string& word : rank.command) command.push_back(const_cast<char*>(word.c_str()));
