@@ -41,6 +41,19 @@ std::string utc_compact(double wall_seconds) {
   return text;
 }
 
+double utc_of_compact(const std::string& text) {
+  std::tm parts{};
+  int length = 0;
+  if (std::sscanf(text.c_str(), "%4d%2d%2dT%2d%2d%2dZ%n", &parts.tm_year, &parts.tm_mon, &parts.tm_mday, &parts.tm_hour,
+                  &parts.tm_min, &parts.tm_sec, &length) != 6 ||
+      length != 16) {
+    return 0;
+  }
+  parts.tm_year -= 1900;
+  parts.tm_mon -= 1;
+  return static_cast<double>(::timegm(&parts));
+}
+
 std::string utc_iso(double wall_seconds) {
   const std::tm parts = utc(wall_seconds);
   char date[32], text[48];

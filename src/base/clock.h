@@ -20,5 +20,7 @@ Clock& system_clock();
 // "20261121T031502Z" (sortable, fit for file names) and "2026-11-21T03:15:02.123Z" (for people and logs).
 std::string utc_compact(double wall_seconds);
 std::string utc_iso(double wall_seconds);
+// The time a text begins with in utc_compact's form, as the names of runs do; 0: none.
+double utc_of_compact(const std::string& text);
 
 }  // namespace sinew

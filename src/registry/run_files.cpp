@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <ctime>
 #include <filesystem>
 
 #include "base/disk.h"
@@ -51,20 +50,6 @@ int64_t milliseconds(const timespec& time) {
 int64_t changed_ms(const std::string& path) {
   struct stat facts {};
   return ::stat(path.c_str(), &facts) == 0 ? milliseconds(facts.st_mtim) : 0;
-}
-
-// 20261121T031502Z, which a run's name begins with; 0: it does not.
-int64_t time_in_name(const std::string& name) {
-  std::tm parts{};
-  int length = 0;
-  if (std::sscanf(name.c_str(), "%4d%2d%2dT%2d%2d%2dZ%n", &parts.tm_year, &parts.tm_mon, &parts.tm_mday, &parts.tm_hour,
-                  &parts.tm_min, &parts.tm_sec, &length) != 6 ||
-      length != 16) {
-    return 0;
-  }
-  parts.tm_year -= 1900;
-  parts.tm_mon -= 1;
-  return static_cast<int64_t>(::timegm(&parts)) * 1000;
 }
 
 class Reader {
@@ -184,7 +169,7 @@ std::optional<RunFiles> read_run_files(const std::string& root, const std::strin
   files.environment = reader.object("environment.json");
   files.data = reader.object("data.json");
   read_folders(directory, files);
-  files.begun_ms = time_in_name(path.substr(path.rfind('/') + 1));
+  files.begun_ms = static_cast<int64_t>(utc_of_compact(path.substr(path.rfind('/') + 1))) * 1000;
   if (files.begun_ms == 0) files.begun_ms = changed_ms(directory + "/job.yaml");
   if (files.begun_ms == 0) files.begun_ms = changed_ms(directory + "/resolved.yaml");
   files.changed_ms = std::max(changed_ms(directory + "/metrics.jsonl"), changed_ms(directory + "/log.jsonl"));

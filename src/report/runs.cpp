@@ -53,20 +53,6 @@ bool lock_is_held(const std::string& directory) {
   return held;
 }
 
-// The time a run's name begins with, 20261121T031502Z; 0: none.
-double time_in_name(const std::string& id) {
-  std::tm parts{};
-  int length = 0;
-  if (std::sscanf(id.c_str(), "%4d%2d%2dT%2d%2d%2dZ%n", &parts.tm_year, &parts.tm_mon, &parts.tm_mday, &parts.tm_hour,
-                  &parts.tm_min, &parts.tm_sec, &length) != 6 ||
-      length != 16) {
-    return 0;
-  }
-  parts.tm_year -= 1900;
-  parts.tm_mon -= 1;
-  return static_cast<double>(::timegm(&parts));
-}
-
 double changed_at(const std::string& path) {
   struct stat facts {};
   return ::stat(path.c_str(), &facts) == 0 ? static_cast<double>(facts.st_mtim.tv_sec) : 0;
@@ -212,7 +198,7 @@ std::optional<RunSummary> read_run(const std::string& directory) {
   const fs::path path = fs::path(directory).has_filename() ? fs::path(directory) : fs::path(directory).parent_path();
   run.directory = path.string();
   run.id = fs::absolute(path, code).lexically_normal().filename().string();
-  run.started_wall_seconds = time_in_name(run.id);
+  run.started_wall_seconds = utc_of_compact(run.id);
   read_options_of(run);
   read_metrics_of(run);
   read_outcome_of(run);
