@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/size_text.h"
 #include "cli/commands.h"
 
 namespace sinew::cli {
@@ -43,23 +44,13 @@ std::vector<std::string> directories_of(const std::string& given) {
   return found;
 }
 
-std::string size_text(uint64_t bytes) {
-  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double size = static_cast<double>(bytes);
-  size_t unit = 0;
-  for (; size >= 1024 && unit + 1 < std::size(units); ++unit) size /= 1024;
-  char text[32];
-  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", size, units[unit]);
-  return text;
-}
-
 void print_damage(const Damage& damage) {
   std::printf("%s: DAMAGED: %s %s\n", damage.directory.c_str(), damage.file.c_str(), damage.what.c_str());
 }
 
 void print_summary(const Summary& summary, const char* verdict) {
   std::printf("%s: %sstep %lld, %s, written %s, digest %s\n", summary.directory.c_str(), verdict,
-              static_cast<long long>(summary.step.value), size_text(summary.bytes).c_str(),
+              static_cast<long long>(summary.step.value), size_text(static_cast<int64_t>(summary.bytes)).c_str(),
               utc_iso(summary.wall_seconds).c_str(), to_hex(summary.digest).c_str());
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/size_text.h"
 #include "cli/commands.h"
 #include "cli/data_manifest.h"
 #include "cli/registry_place.h"

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/size_text.h"
 #include "cli/registry_place.h"
 
 namespace sinew::cli {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/size_text.h"
 #include "cli/commands.h"
 #include "cli/registry_place.h"
 

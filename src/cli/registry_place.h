@@ -27,6 +27,4 @@ inline constexpr const char* kRegistryPlaceHelp =
 // (a server) does that all the time, it is left to it.
 void index_runs(store::Store& store, const std::string& root);
 
-std::string size_text(int64_t bytes);  // "1.5 MiB"
-
 }  // namespace sinew::cli

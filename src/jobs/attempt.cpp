@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/size_text.h"
 #include "jobs/family.h"
 
 extern char** environ;
@@ -32,15 +33,6 @@ std::map<std::string, std::string> own_environment() {
 std::string output_path(const std::string& run_directory, int64_t rank, const char* stream) {
   const std::string before = rank == 0 ? "" : "rank-" + std::to_string(rank) + ".";
   return run_directory + "/output/" + before + stream + ".log";
-}
-
-std::string bytes_text(double bytes) {
-  const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  int unit = 0;
-  for (; bytes >= 1024 && unit < 4; ++unit) bytes /= 1024;
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g %s", bytes, units[unit]);
-  return text;
 }
 
 }  // namespace
@@ -140,8 +132,8 @@ std::optional<std::pair<Cause, std::string>> Attempt::over_limit() const {
   }
   if (memory && used > resources.memory) {
     return std::pair(Cause::memory,
-                     "it uses " + bytes_text(static_cast<double>(used)) +
-                         ", more than resources.memory: " + bytes_text(static_cast<double>(resources.memory)));
+                     "it uses " + size_text(used) +
+                         ", more than resources.memory: " + size_text(resources.memory));
   }
   if (pids && threads > resources.pids) {
     return std::pair(Cause::pids,
