@@ -1,15 +1,17 @@
 #include "distribute/speed_meter.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace sinew::distribute {
 
 void SpeedMeter::begin_round(double now) {
   const std::lock_guard lock(mutex_);
+  if (without_since_) *without_since_ += std::max(0.0, now - round_began_ - kDoublingSeconds);
   if (given_) {
     without_since_.reset();
   } else if (!without_since_) {
-    without_since_ = round_began_;
+    without_since_ = std::max(round_began_, now - kDoublingSeconds);
   }
   given_ = false;
   round_began_ = now;
@@ -29,8 +31,9 @@ double SpeedMeter::shards_a_second(double now) const {
   if (seconds_ <= 0) return 0;
   const double measured = shards_ / seconds_;
   if (!without_since_) return measured;
+  const double without = std::min(now, round_began_ + kDoublingSeconds) - *without_since_;
   // By whole doublings: each is a change of shares, and these are told.
-  return measured * std::exp2(std::floor((now - *without_since_) / kDoublingSeconds));
+  return measured * std::exp2(std::floor(without / kDoublingSeconds));
 }
 
 }  // namespace sinew::distribute

@@ -20,7 +20,8 @@ class SpeedMeter {
   //
   // Who was given no shard for a while says twice what it measured, then four times, ...: a share too small for a shard
   // would else stay so for ever. So it is tried again with the one shard that its growing share first comes to, the
-  // later the slower it was, and the round is held up by little.
+  // later the slower it was, and the round is held up by little. A round counts for one doubling at most: what is
+  // longer is an evaluation or a halt, not a lack of shards.
   double shards_a_second(double now) const;
 
   static constexpr double kSmoothSeconds = 2, kDoublingSeconds = 5;

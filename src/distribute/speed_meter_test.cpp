@@ -82,5 +82,20 @@ TEST(SpeedMeter, WaitingInARoundIsNotBeingWithoutShards) {
   }
 }
 
+// Shards are not given out while the group evaluates: no worker is without any, however long that takes.
+TEST(SpeedMeter, AnEvaluationIsNotBeingWithoutShards) {
+  for (const int without : {0, 1, 4}) {
+    SpeedMeter meter;
+    double now = 0;
+    rounds(meter, now, 3, 1, 0.5);
+    rounds(meter, now, without, 0, 0);
+    meter.begin_round(now);
+    now += 60;
+    EXPECT_LE(meter.shards_a_second(now), 4) << without;
+    rounds(meter, now, 1, 0, 0);
+    EXPECT_LE(meter.shards_a_second(now), 8) << without;
+  }
+}
+
 }  // namespace
 }  // namespace sinew::distribute
