@@ -83,6 +83,7 @@ std::optional<Suggestion> from_earlier(const Study& study) {
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, {}, [&](size_t i) { return earlier.losses[i]; });
   for (const size_t i : order) {
+    if (!std::isfinite(earlier.losses[i])) break;  // failed: all that follow have, too
     Point point = study.space().from_unit(earlier.units[i]);
     if (nearly_tried(study, point)) continue;  // two studies may have found the same
     return Suggestion{std::move(point),

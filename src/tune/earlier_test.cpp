@@ -1,6 +1,8 @@
 // Earlier studies in a new one: what is kept when the space has changed, that they help, and that they do no harm.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tune/gp_transfer.h"
 #include "tune/testing.h"
 
@@ -102,6 +104,16 @@ TEST(Earlier, TwoStudiesThatFoundTheSameBeginWithDifferentPoints) {
   double apart = 0;
   for (size_t i = 0; i < 4; ++i) apart = std::max(apart, std::abs(study.trial(0).point[i] - study.trial(1).point[i]));
   EXPECT_GT(apart, 0.01);
+}
+
+TEST(Earlier, ATrialThatFailedIsNobodysBest) {
+  EarlierStudy earlier = even_study(1, 0.5, 1);
+  for (size_t i = 1; i < earlier.losses.size(); ++i) earlier.losses[i] = std::numeric_limits<double>::infinity();
+  Study study({read_space(kCube), {Direction::minimize}, 3, 30, {}, {earlier, earlier}});
+  const auto sampler = make_sampler("auto");
+  for (int i = 0; i < 2; ++i) study.start(suggest_next(study, *sampler));
+  EXPECT_EQ(study.trial(0).by, "earlier");
+  EXPECT_NE(study.trial(1).by, "earlier") << "the second study knows nothing good besides";
 }
 
 TEST(Earlier, ASuggestionIsAFunctionOfTheRecord) {
