@@ -1,6 +1,7 @@
 // `sinew ps`: who is in a run that trains, and what was decided last.
 #include <cstdio>
 
+#include "base/disk.h"
 #include "cli/command_job.h"
 #include "cli/commands.h"
 #include "cli/group_file.h"
@@ -40,12 +41,15 @@ int run_ps(const Arguments& arguments) {
       throw UsageError("ps takes one run, and '" + word + "' is a second", "sinew runs lists all of them");
     }
   }
-  std::string directory = report::pick_run(root, run.empty() ? "last" : run).directory;
+  // A group that still waits for its workers is no run yet: only its coordinator's file is there.
+  const std::string meant = run.empty() ? "last" : run;
+  const std::string directory =
+      system_disk().exists(group_file_path(meant)) ? meant : report::pick_run(root, meant).directory;
   if (const std::string status = command_status(directory, json); !status.empty()) {
     std::fwrite(status.data(), 1, status.size(), stdout);
     return kDone;
   }
-  const GroupFile file = running_group(root, run.empty() ? "last" : run, &directory);
+  const GroupFile file = running_group(root, directory);
   const std::string answer = ask_running(file, directory, "GET", "/v1/status");
   const std::string text = json ? answer + "\n" : status_text(directory, parse_status(answer));
   std::fwrite(text.data(), 1, text.size(), stdout);
