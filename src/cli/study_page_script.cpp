@@ -267,7 +267,9 @@ function curves() {
   const width = 1180, height = 300, left = 58, right = width - 12, top = 8, bottom = height - 28;
   const svg = canvas(section, width, height);
   const steps = drawn.flatMap(t => t.curve.map(c => c[0]));
-  const x = scaleOf(Math.min(...steps), Math.max(...steps), false, left + 6, right);
+  // Not Math.min(...steps): a large study has more of them than a call may have arguments.
+  const [least, most] = steps.reduce(([a, b], s) => [Math.min(a, s), Math.max(b, s)], [Infinity, -Infinity]);
+  const x = scaleOf(least, most, false, left + 6, right);
   if (steps.every(step => step === Math.round(step))) wholeTicks(x);
   const y = valueScale(bottom, top, drawn.flatMap(t => t.curve.map(c => c[1])));
   upAxis(svg, y, left, right);
