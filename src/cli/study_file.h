@@ -29,11 +29,11 @@ struct StudyEvent {
   enum class Kind { start, report, pause, resume, end, extend };
   Kind kind = Kind::start;
   int64_t id = 0;                                       // of the trial
-  tune::Suggestion suggestion;                          // start
+  tune::Suggestion suggestion = {};                     // start
   double step = 0, value = 0;                           // report
   tune::TrialState state = tune::TrialState::complete;  // end
-  std::vector<double> values;                           // end
-  std::optional<double> estimate;                       // pause: what the stopper thinks it would end with
+  std::vector<double> values = {};                      // end
+  std::optional<double> estimate = {};                  // pause: what the stopper thinks it would end with
   int64_t trials = 0;                                   // extend: planned in all from now on
 };
 

@@ -38,7 +38,6 @@ Study ToldInOrder::view_of(const Study& study, int64_t trial) const {
     copy_start(view, study.trial(id));
     if (id <= trial - lag_) copy_end(view, study.trial(id));
   }
-  for (const tune::Report& report : study.trial(trial).reports) view.report(trial, report.step, report.value);
   return view;
 }
 

@@ -19,7 +19,7 @@ class ToldInOrder {
   bool ready(const tune::Study& study) const;
   // What the next trial is suggested from. `study` must be ready.
   const tune::Study& view(const tune::Study& study);
-  // The study as the stopper may see it: what `trial` was suggested from, and its reports.
+  // What `trial` was suggested from: with its own reports, what the stopper may see.
   tune::Study view_of(const tune::Study& study, int64_t trial) const;
 
  private:

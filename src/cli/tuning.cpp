@@ -81,10 +81,12 @@ std::optional<TrialStart> Tuning::next(bool no_new) {
   return begin(id, false, suggestion.why);
 }
 
-tune::Verdict Tuning::judged(const tune::Trial& trial) {
+tune::Verdict Tuning::judged(const tune::Trial& trial, std::optional<tune::Study>& view) {
   if (!in_order_) return stopper_->judge(study_, trial);
-  const tune::Study view = in_order_->view_of(study_, trial.id);
-  return tune::make_stopper(stopper_options(options_))->judge(view, view.trial(trial.id));
+  if (!view) view = in_order_->view_of(study_, trial.id);
+  for (size_t k = view->trial(trial.id).reports.size(); k < trial.reports.size(); ++k)
+    view->report(trial.id, trial.reports[k].step, trial.reports[k].value);
+  return tune::make_stopper(stopper_options(options_))->judge(*view, view->trial(trial.id));
 }
 
 // In a deterministic study a verdict stands: a trial that died between it and its end is not begun again.
@@ -92,7 +94,8 @@ bool Tuning::settled(int64_t id) {
   const tune::Trial& trial = study_.trial(id);
   if (!in_order_ || trial.reports.empty()) return false;
   const bool last = options_.max_resource > 0 && trial.reports.back().step >= options_.max_resource;
-  if (last || judged(trial).course == Course::go_on) return false;
+  std::optional<tune::Study> view;
+  if (last || judged(trial, view).course == Course::go_on) return false;
   end_trial(id, TrialState::pruned, {trial.reports.back().value}, "");
   return true;
 }
@@ -107,9 +110,10 @@ bool Tuning::reported(int64_t id, double step, double value, std::string& why) {
   deaths_.erase(id);
   const bool last = options_.max_resource > 0 && step >= options_.max_resource;  // it ends by itself
   if (life->second.asked || last) return false;
-  const tune::Verdict verdict = judged(trial);
+  const tune::Verdict verdict = judged(trial, life->second.view);
   if (verdict.course == Course::go_on) return false;
-  life->second = {verdict.course, verdict.estimate};
+  life->second.asked = verdict.course;
+  life->second.estimate = verdict.estimate;
   why = verdict.why;
   return true;
 }

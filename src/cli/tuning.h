@@ -73,8 +73,9 @@ class Tuning {
   struct Life {
     std::optional<tune::Course> asked;  // to end: pause or stop
     std::optional<double> estimate;     // the stopper's, when it asked
+    std::optional<tune::Study> view;    // of a deterministic study: what this trial is judged by
   };
-  tune::Verdict judged(const tune::Trial& trial);
+  tune::Verdict judged(const tune::Trial& trial, std::optional<tune::Study>& view);
   bool settled(int64_t id);
   void record(const StudyEvent& event);
   TrialStart begin(int64_t id, bool again, std::string why);
