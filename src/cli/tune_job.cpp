@@ -13,6 +13,7 @@
 #include "base/disk.h"
 #include "base/process.h"
 #include "checkpoint/checkpoint.h"
+#include "cli/data_manifest.h"
 #include "cli/launch.h"
 #include "cli/numbers.h"
 #include "cli/study_directory.h"
@@ -132,18 +133,30 @@ class StudyRun {
       for (const std::string& change : changes) words += (words.empty() ? "" : " ") + change;
       say(start->id, (start->again ? "" : words + "  ") + "(" + start->why + ")");
       ProcessOptions process;
-      process.command = {this_program(),          "train",   directory_ + "/job.yaml", "--run-dir",
-                         directory_of(start->id), "--resume"};
-      process.command.insert(process.command.end(), head_.overrides.begin(), head_.overrides.end());
-      process.command.insert(process.command.end(), changes.begin(), changes.end());
-      if (lanes_) process.command.push_back("trainer.lanes=" + std::to_string(*lanes_));
+      process.command = command_of(start->id, changes);
       process.death_signal = SIGKILL;  // its checkpoints stand; the study goes on from them
-      system_disk().make_directories(directory_of(start->id));
       process.output = directory_of(start->id) + "/output.log";
       trials_.emplace(
           start->id,
           Trial{Process(process), {system_disk(), directory_of(start->id) + "/metrics.jsonl", head_.monitor}, {}});
     }
+  }
+
+  // A trial that was resolved goes on as it was, on whatever machine: with other cores, this one's lanes would differ.
+  std::vector<std::string> command_of(int64_t id, const std::vector<std::string>& changes) {
+    const std::string own = directory_of(id);
+    system_disk().make_directories(own);
+    if (system_disk().exists(own + "/resolved.yaml")) return {this_program(), "resume", own};
+    if (system_disk().exists(own + "/job.yaml")) system_disk().remove_file(own + "/job.yaml");  // nothing was trained
+    StudyHead trial = head_;
+    trial.overrides.insert(trial.overrides.end(), changes.begin(), changes.end());
+    // Here, so that the study remembers the digests: every trial would read all the data for them.
+    record_data(study_job(trial, study_path(directory_)), own, directory_);
+    if (lanes_) trial.overrides.push_back("trainer.lanes=" + std::to_string(*lanes_));
+    std::vector<std::string> command = {this_program(), "train", directory_ + "/job.yaml",
+                                        "--run-dir",    own,     "--resume"};
+    command.insert(command.end(), trial.overrides.begin(), trial.overrides.end());
+    return command;
   }
 
   void ask_to_end(Trial& trial) {
@@ -286,22 +299,26 @@ int tune_job(const Arguments& arguments) {
                        evaluations_of(*job)};
   system_disk().make_directories(directory);
   const auto lock = lock_study(directory);
-  if (!system_disk().exists(study_path(directory))) keep_earlier(system_disk(), directory, *job, head);
+  if (!system_disk().exists(study_path(directory))) {  // before there is a study to go on with: it needs both
+    keep_earlier(system_disk(), directory, *job, head);
+    write_durably(system_disk(), directory + "/job.yaml", head.job);
+  }
   StudyFile file(system_disk(), study_path(directory), head);
-  write_durably(system_disk(), directory + "/job.yaml", head.job);
   return run_study(directory, *job, head, {}, file);
 }
 
 namespace {
 
-// Goes on with a study, which from now on has as many trials as `planned` makes of those planned before.
+// Goes on with a study, which from now on has as many trials as `planned` makes of those planned before. Trials that
+// were asked for by name are made even where the study would end early.
 int go_on(const std::string& directory, const std::function<int64_t(int64_t)>& planned) {
-  const spec::Job job = study_job(read_study_head(system_disk(), study_path(directory)), study_path(directory));
+  spec::Job job = study_job(read_study_head(system_disk(), study_path(directory)), study_path(directory));
   const auto lock = lock_study(directory);
   const tune::Space space = space_of(job.tune.search);
   StudyFile file(system_disk(), study_path(directory));
   ReadStudy study = read_study(system_disk(), study_path(directory), space);
   if (const int64_t trials = planned(study.head.trials); trials != study.head.trials) {
+    if (trials > study.head.trials) job.tune.end_early = false;
     study.head.trials = trials;
     file.append(space, {.kind = StudyEvent::Kind::extend, .trials = trials});
   }

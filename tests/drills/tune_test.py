@@ -101,6 +101,20 @@ class Tune(unittest.TestCase):
         again = sp.run("tune", "extend", self.study, "--trials", "some")
         self.assertNotEqual(again.returncode, 0)
 
+    def test_trials_that_wait_go_on_with_the_lanes_they_began_with(self):
+        """As on a machine with other cores: what this one would give a trial is not what it began with."""
+        process = sp.start("tune", self.job, "tune.trials=2", "tune.stopper=none", "--study", self.study)
+        self.assertTrue(sp.wait_for(lambda: len(list(self.study.glob("trials/*/checkpoints/step-*"))) > 1))
+        process.kill()
+        process.communicate(timeout=60)
+        open_trials = {e["id"] for e in events(self.study) if e["event"] == "start"} - self.ended().keys()
+        self.assertTrue(open_trials)
+        for trial in open_trials:
+            kept = self.study / "trials" / f"{trial:05d}" / "job.yaml"
+            kept.write_text(kept.read_text().replace("trainer.lanes=1", "trainer.lanes=3"))
+        sp.run("tune", "resume", self.study, check=0)
+        self.assertEqual({e["state"] for e in self.ended().values()}, {"complete"})
+
     def test_killed_anywhere_the_study_goes_on(self):
         rng = random.Random(5)
         process = sp.start("tune", self.job, "--study", self.study)
