@@ -63,7 +63,7 @@ def stopped(folder, quick):
             never += took is None
             os.kill(victim, signal.SIGCONT)
     return [figure("from a SIGSTOP to the others computing without the worker, most, s", max(times, default=60), 1.5, low=True,
-                   detail=f"{len(times) + never} stops; median {statistics.median(times):.2f} s"),
+                   detail=f"{len(times) + never} stops; median {statistics.median(times or [60]):.2f} s"),
             figure("stops after which they did not compute within 60 s", never, 0, low=True)]
 
 

@@ -1,13 +1,12 @@
 """Samplers side by side on the functions of bench/hpo: regret where random search with as many trials has 1."""
 import pathlib
 import subprocess
-import sys
 
 import contestants
 from figures import figure
 
-PROGRAMS = contestants.ROOT / "build/release/bin"
-OPTUNA = f"{sys.executable} {pathlib.Path(__file__).parent / 'optuna_child.py'}"
+PROGRAMS = contestants.BIN
+OPTUNA = f"{contestants.PYTHON} {pathlib.Path(__file__).parent / 'optuna_child.py'}"
 HARD_LIMIT_S = 4 * 3600
 
 

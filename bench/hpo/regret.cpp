@@ -91,7 +91,8 @@ std::vector<tune::EarlierStudy> earlier_of(const Function& function, const std::
                                            int variant) {
   std::vector<tune::EarlierStudy> all;
   for (int k = 1; kind != "none" && k <= 5; ++k) {
-    tune::Study study({tune::read_space(function.space), {tune::Direction::minimize}, 1000 + seed * 5, 100, {}, {}});
+    const uint64_t own_seed = 1000 + seed * 5 + static_cast<uint64_t>(k);
+    tune::Study study({tune::read_space(function.space), {tune::Direction::minimize}, own_seed, 100, {}, {}});
     const auto sampler = tune::make_sampler("auto");
     for (int i = 0; i < 100; ++i) {
       const int64_t id = study.start(tune::suggest_next(study, *sampler));
