@@ -52,7 +52,12 @@ Aim aim_of(const spec::Job& job) {
   aim.monitor = job.tune.monitor != "auto"         ? job.tune.monitor
                 : job.objective                    ? job.objective->metric
                 : job.checkpoint.monitor != "auto" ? job.checkpoint.monitor
+                : job.command.given()              ? job.early_stopping.monitor
                                                    : "val/loss";
+  if (aim.monitor.empty()) {
+    throw UsageError("nobody knows before it runs what this command measures",
+                     "name it: 'tune: {monitor: val/loss}', or give an objective");
+  }
   aim.minimize = job.tune.mode == "auto" ? report::lower_is_better(aim.monitor) : job.tune.mode == "min";
   return aim;
 }
@@ -62,7 +67,9 @@ constexpr int64_t kLag = 4;  // of a deterministic study that does not say tune.
 int64_t places_of(const spec::Job& job) {
   const auto cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
   if (job.tune.parallel) return *job.tune.parallel;
-  const int64_t places = std::max<int64_t>(1, cores / job.trainer.lanes.value_or(1));
+  const double each = job.command.given() ? std::max(1.0, job.command.resources.cpus)
+                                          : static_cast<double>(job.trainer.lanes.value_or(1));
+  const int64_t places = std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(cores) / each));
   return job.tune.deterministic ? std::min(places, kLag) : places;
 }
 
@@ -78,7 +85,7 @@ class StudyRun {
         clock_(clock),
         file_(file),
         tuning_(options(), events) {
-    if (!job_.trainer.lanes) lanes_ = std::max<int64_t>(1, std::thread::hardware_concurrency() / places_of(job_));
+    if (!job_.trainer.lanes && !job_.command.given()) lanes_ = std::max<int64_t>(1, std::thread::hardware_concurrency() / places_of(job_));
   }
 
   int run() {
@@ -151,7 +158,7 @@ class StudyRun {
     StudyHead trial = head_;
     trial.overrides.insert(trial.overrides.end(), changes.begin(), changes.end());
     // Here, so that the study remembers the digests: every trial would read all the data for them.
-    record_data(study_job(trial, study_path(directory_)), own, directory_);
+    if (!job_.command.given()) record_data(study_job(trial, study_path(directory_)), own, directory_);
     if (lanes_) trial.overrides.push_back("trainer.lanes=" + std::to_string(*lanes_));
     std::vector<std::string> command = {this_program(), "train", directory_ + "/job.yaml",
                                         "--run-dir",    own,     "--resume"};
@@ -194,12 +201,12 @@ class StudyRun {
     }
   }
 
-  // Only of a training that came to its end.
+  // Only of a trial that came to its end, which may be that of its budget.
   std::optional<double> value_of(int64_t id, const ProcessEnd& end) const {
-    if (end != ProcessEnd{kDone, 0}) return std::nullopt;
+    if (end != ProcessEnd{kDone, 0} && end != ProcessEnd{kBudget, 0}) return std::nullopt;
     const auto& reports = tuning_.study().trial(id).reports;
     if (reports.empty()) return std::nan("");
-    if (!job_.early_stopping.restore_best || job_.early_stopping.monitor != head_.monitor) return reports.back().value;
+    if (job_.command.given() || !job_.early_stopping.restore_best || job_.early_stopping.monitor != head_.monitor) return reports.back().value;
     const auto better = [&](const tune::Report& a, const tune::Report& b) {
       return head_.minimize ? a.value < b.value : a.value > b.value;
     };
@@ -279,7 +286,7 @@ int tune_job(const Arguments& arguments) {
   }
   if (words.empty()) throw UsageError("tune needs a job file", "sinew tune job.yaml");
   const std::vector<std::string> overrides = {words.begin() + 1, words.end()};
-  const auto job = load_training(words[0], overrides, "sinew tune");
+  const auto job = load_job(words[0], overrides);
   if (!job) return kUsage;
   if (job->tune.search.empty())
     throw UsageError(words[0] + " has no tune.search: nothing is varied",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 
 #include "base/exit_code.h"
 
@@ -29,7 +30,7 @@ tune::StopperOptions stopper_options(const TuningOptions& options) {
   const bool counts = options.stopper != "auto" && options.stopper != "none" && options.stopper != "median";
   if (counts && options.max_resource < 2)
     throw Error("tune.stopper: " + options.stopper + " needs to know how many evaluations a training has, two at least",
-                "give trainer.max_duration and trainer.eval_interval in one unit, or choose median");
+                "give tune.evaluations, or trainer.max_duration and trainer.eval_interval in one unit; or choose median");
   return stopper;
 }
 
@@ -126,7 +127,8 @@ TrialOver Tuning::end_trial(int64_t id, TrialState state, std::vector<double> va
 TrialOver Tuning::ended(int64_t id, const ProcessEnd& end, std::optional<double> value) {
   const Life life = running_.at(id);
   running_.erase(id);
-  const bool saved = end == ProcessEnd{kResumable, 0};
+  // It left because it was asked to; a command that saved nothing leaves with the signal's code, and begins again.
+  const bool saved = end == ProcessEnd{kResumable, 0} || end == ProcessEnd{128 + SIGTERM, 0};
   if (value && !(in_order_ && life.asked)) return end_trial(id, TrialState::complete, {*value}, "done");
   if (saved && life.asked == Course::pause) {
     record({.kind = Kind::pause, .id = id, .estimate = life.estimate});
@@ -165,6 +167,8 @@ std::vector<int64_t> Tuning::running() const {
 }
 
 double evaluations_of(const spec::Job& job) {
+  if (job.tune.evaluations) return static_cast<double>(*job.tune.evaluations);
+  if (job.command.given()) return 0;
   const spec::Duration &whole = job.trainer.max_duration, &interval = job.trainer.eval_interval;
   if (interval.unit == spec::Duration::Unit::fraction) return std::floor(1 / interval.amount + 1e-9);
   if (interval.unit != whole.unit || whole.unit == spec::Duration::Unit::seconds) return 0;

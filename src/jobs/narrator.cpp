@@ -9,7 +9,6 @@ namespace sinew::jobs {
 namespace {
 
 constexpr size_t kMostShown = 4;  // metrics of the live line
-constexpr double kFlushSeconds = 1;
 
 // As a person would type it, on one line that is not too long.
 std::string joined(const std::vector<std::string>& words) {
@@ -103,6 +102,7 @@ std::optional<MetricWatch::Verdict> Narrator::take_line(std::string_view text, b
   samples_ = std::max(samples_, line.samples.value_or(0));
   if (line.epoch) epoch_ = *line.epoch;
   reporter_->metrics(Step(step), samples_, line.values);
+  fresh_ = true;
   show(line, step);
   return watch_->take(step, line.values);
 }
@@ -123,9 +123,7 @@ void Narrator::say(report::Level level, const std::string& event, const std::str
 }
 
 void Narrator::tick() {
-  if (clock_.monotonic_seconds() - flushed_ < kFlushSeconds) return;
-  flushed_ = clock_.monotonic_seconds();
-  reporter_->flush();
+  if (std::exchange(fresh_, false)) reporter_->flush();
 }
 
 void Narrator::finish(const End& end) {

@@ -31,7 +31,7 @@ class Narrator {
   void pass_on(std::string_view line, bool errors) { reporter_->pass_on(line, errors); }
   void say(report::Level level, const std::string& event, const std::string& text);
   void log(const std::string& event, const std::string& text) { say(report::Level::info, event, text); }
-  void tick();  // what waits to be written is, after a second
+  void tick();  // what was measured since the last one reaches the files: who reads them acts on it
 
   struct End {
     std::string status;
@@ -52,9 +52,9 @@ class Narrator {
   Clock& clock_;
   std::unique_ptr<report::Reporter> reporter_;
   std::optional<MetricWatch> watch_;
-  double started_ = 0, flushed_ = 0, epoch_ = 0;
+  double started_ = 0, epoch_ = 0;
   int64_t newest_step_ = -1, samples_ = 0;
-  bool first_of_attempt_ = true;
+  bool first_of_attempt_ = true, fresh_ = false;
   int64_t broken_ = 0;
 };
 

@@ -247,6 +247,7 @@ struct TuneOptions {  // sinew tune; never part of one training
   std::string stopper = "auto";  // likewise
   std::string monitor = "auto";  // a metric name; auto: the objective's, else checkpoint.monitor's
   std::string mode = "auto";     // auto | min | max
+  Auto<int64_t> evaluations;     // of a whole trial
   uint64_t seed = 0;
   double seconds = 0;  // key tune.time; 0: none
   bool deterministic = false;

@@ -1,0 +1,146 @@
+"""A search whose trials are commands: `sinew tune` on a job file with `command`."""
+import os
+import random
+import signal
+import time
+import unittest
+
+from runner import PATIENCE, Commands, lines_of, processes_with, wait_for
+
+LAST = 9  # reports of a whole trial
+# The further it is the better; saves each step, and goes on from there.
+SCRIPT = r"""
+step=0
+[ -n "$SINEW_RESUME_FROM" ] && step=$(cat "$SINEW_RESUME_FROM")
+echo "begins after $step"
+trap 'exit 75' TERM
+while [ "$step" -lt 9 ]; do
+  step=$((step + 1))
+  echo $step > "$SINEW_CHECKPOINT_DIR/.new" && mv "$SINEW_CHECKPOINT_DIR/.new" "$SINEW_CHECKPOINT_DIR/step-$step"
+  awk -v x="$SINEW_PARAM_X" -v step="$step" 'BEGIN { printf "{\"step\": %d, \"loss\": %.9f}\n", step, (x - 0.3) ^ 2 + 1 / step }'
+  sleep 0.05
+done
+"""
+JOB = """
+name: hill
+command: [bash, {script}, {tag}]
+params: {{x: 0, note: a}}
+grace: 10s
+tune:
+  trials: 8
+  parallel: 2
+  sampler: random
+  monitor: train/loss
+  search:
+    params.x: {{low: 0.0, high: 1.0}}
+    params.note: [a, b]
+  {more}
+"""
+
+
+class Study(Commands):
+    def setUp(self):
+        super().setUp()
+        self.tag = f"study-{os.getpid()}-{time.monotonic_ns()}"
+        self.study = self.file("study")
+
+    def job(self, more="stopper: none"):
+        self.file("trial.sh").parent.mkdir(parents=True, exist_ok=True)
+        self.file("trial.sh").write_text(SCRIPT)
+        self.file("job.yaml").write_text(JOB.format(script=self.file("trial.sh"), tag=self.tag, more=more))
+        return str(self.file("job.yaml"))
+
+    def events(self, kind):
+        return [line for line in lines_of(self.study / "study.jsonl")[1:] if line["event"] == kind]
+
+    def assert_told_what_they_were(self, killed=False):
+        """Every report is what the script makes of the trial's parameter, once and in its order. What a command printed in
+        the instant its trial was killed may be missing."""
+        points = {event["id"]: event["params"]["params.x"] for event in self.events("start")}
+        told = {}
+        for event in self.events("report"):
+            told.setdefault(event["id"], []).append(event["value"])
+        for trial, values in told.items():
+            steps = [round(1 / (value - (points[trial] - 0.3) ** 2)) for value in values]
+            for step, value in zip(steps, values):
+                self.assertAlmostEqual(value, (points[trial] - 0.3) ** 2 + 1 / step, places=6, msg=f"trial {trial} step {step}")
+            self.assertEqual(steps, sorted(set(steps)), f"trial {trial}")
+            if not killed:
+                self.assertEqual(steps, list(range(1, len(steps) + 1)), f"trial {trial}")
+        for event in self.events("end"):
+            if event["state"] == "complete":
+                self.assertEqual(event["values"], told[event["id"]][-1:])
+                self.assertTrue(killed or len(told[event["id"]]) == LAST)
+
+    def test_every_trial_is_the_command_with_its_parameters(self):
+        done = self.sinew("tune", self.job(), "--study", str(self.study))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        ends = self.events("end")
+        self.assertEqual([event["state"] for event in ends], ["complete"] * 8)
+        self.assert_told_what_they_were()
+        best = min(ends, key=lambda event: event["values"])["id"]
+        self.assertIn(f"trial {best} ", done.stdout)
+        self.assertTrue((self.study / "report.html").exists())
+        self.assertEqual(processes_with(self.tag), [])
+
+    def test_a_paused_trial_goes_on_from_what_it_saved(self):
+        done = self.sinew("tune", self.job(f"evaluations: {LAST}\n  stopper: asha"), "--study", str(self.study))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assert_told_what_they_were()
+        self.assertTrue(self.events("pause"))
+        self.assertFalse([event for event in self.events("end") if event["state"] == "failed"])
+        resumed = {event["id"] for event in self.events("resume")}
+        self.assertTrue(resumed)
+        for trial in resumed:
+            output = (self.study / f"trials/{trial:05d}/output/stdout.log").read_text()
+            begun = [int(line.split()[-1]) for line in output.splitlines() if line.startswith("begins after")]
+            self.assertEqual(begun[0], 0)
+            self.assertTrue(all(step > 0 for step in begun[1:]), begun)
+
+    def test_a_command_that_saves_nothing_can_be_paused(self):
+        job = self.job(f"evaluations: {LAST}\n  stopper: asha")
+        self.file("trial.sh").write_text(SCRIPT.replace("trap 'exit 75' TERM\n", "").replace("echo $step >", "true >"))
+        done = self.sinew("tune", job, "--study", str(self.study))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assert_told_what_they_were()
+        self.assertFalse([event for event in self.events("end") if event["state"] == "failed"])
+
+    def test_killed_anywhere_it_goes_on_and_leaves_nothing_behind(self):
+        rng = random.Random(3)
+        process = self.start("tune", self.job(), "--study", str(self.study))
+        wait_for(lambda: (self.study / "study.jsonl").exists(), "a study")
+        for _ in range(4):
+            time.sleep(rng.uniform(0.05, 0.5))
+            process.send_signal(signal.SIGKILL)
+            process.wait(PATIENCE)
+            wait_for(lambda: not processes_with(self.tag), "the trials' ends")
+            process = self.start("tune", "resume", str(self.study))
+        process.communicate(timeout=PATIENCE * 3)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(sorted(event["id"] for event in self.events("end")), list(range(8)))
+        self.assertEqual({event["state"] for event in self.events("end")}, {"complete"})
+        self.assert_told_what_they_were(killed=True)
+        self.assertEqual(processes_with(self.tag), [])
+
+    def test_the_first_signal_lets_them_save(self):
+        process = self.start("tune", self.job(), "--study", str(self.study))
+        wait_for(lambda: len(lines_of(self.study / "study.jsonl")) > 6 if (self.study / "study.jsonl").exists() else False, "reports")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 75)
+        done = self.sinew("tune", "resume", str(self.study))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual([event["state"] for event in self.events("end")], ["complete"] * 8)
+        self.assert_told_what_they_were()
+
+    def test_what_is_searched_for_must_be_named(self):
+        path = self.job()
+        self.file("job.yaml").write_text(self.file("job.yaml").read_text().replace("  monitor: train/loss\n", ""))
+        done = self.sinew("tune", path, "--study", str(self.study))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("monitor", done.stderr)
+        self.assertFalse(self.study.exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
