@@ -81,7 +81,8 @@ int64_t Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint
                        .members = {computing.begin(), computing.end()},
                        .after = {},
                        .before = state,
-                       .computed = {}});
+                       .computed = {},
+                       .committed = {}});
   return static_cast<int64_t>(attempts_.size()) - 1;
 }
 
@@ -108,6 +109,7 @@ void Judge::commits(const Commit& commit) {
     return complain(step + " is computed from another state than the group's");
   const auto [found, added] = of.after.emplace(commit.step, commit.after);
   if (found->second != commit.after) return complain("there are two digests for " + step);
+  of.committed[commit.step].push_back(commit.pid);
   if (!added) return;
   const uint64_t numbers = commit.control.with(commit.before);
   const auto expected = job_.expected(commit.step, numbers);
@@ -115,6 +117,12 @@ void Judge::commits(const Commit& commit) {
   if (!wrong.empty()) complain(step + " is not what one undisturbed member gets: " + wrong);
   if (Job::next_state(numbers, expected.rows, expected.root) != commit.after)
     complain(step + " has another digest than one undisturbed member's");
+}
+
+bool Judge::root_is_gone(int64_t attempt, int64_t step) const {
+  const auto& committed = attempts_[static_cast<size_t>(attempt)].committed;
+  const auto by = committed.find(step);
+  return by != committed.end() && std::ranges::all_of(by->second, [&](int64_t pid) { return is_disturbed(pid); });
 }
 
 // ---- what the world sees -------------------------------------------------------------------------------------------

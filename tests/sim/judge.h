@@ -27,7 +27,7 @@ struct Control {
 
 // What a member says it made of a step.
 struct Commit {
-  int64_t attempt = 0, step = 0;
+  int64_t pid = 0, attempt = 0, step = 0;
   uint64_t before = 0, after = 0;
   Control control;
   const std::vector<std::vector<float>>& rows;
@@ -51,6 +51,8 @@ class Judge {
   // Something was done to this process, or it ended: its life may be over, and what it has may be computed anew.
   void disturbed(int64_t pid) { disturbed_.insert(pid); }
   bool is_disturbed(int64_t pid) const { return disturbed_.contains(pid); }
+  // Whoever could have handed over this step's root was disturbed since: who had not heard it yet can only join anew.
+  bool root_is_gone(int64_t attempt, int64_t step) const;
   void stops() { stops_ = true; }  // the only worker was told to leave
   void ends(int code);
   void complain(const std::string& what);
@@ -69,6 +71,7 @@ class Judge {
     std::map<int64_t, uint64_t> after;                                     // behind each step
     uint64_t before = 0;                                                   // the first
     std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> computed;  // by step and shard: by whom
+    std::map<int64_t, std::vector<int64_t>> committed;                     // by step: by whom, who has its root
   };
 
   World& world_;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/exit_code.h"
-#include "base/process.h"
 #include "base/faulty_disk.h"
+#include "base/process.h"
 #include "cluster/conversation.h"
 #include "group/group.h"
 #include "group/place.h"

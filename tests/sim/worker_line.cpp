@@ -53,7 +53,8 @@ void Worker::end_life(ProcessEnd end, const std::string& why) {
   scene_.world.say("process " + std::to_string(pid) + " " + to_string(end) + ": " + why);
   process.die();
   scene_.network.died(address_);
-  if (computed_ && end.code == kAnotherLife && !scene_.judge.is_disturbed(pid))
+  if (computed_ && end.code == kAnotherLife && !scene_.judge.is_disturbed(pid) &&
+      !scene_.judge.root_is_gone(training_.attempt, training_.step))
     scene_.judge.complain("process " + std::to_string(pid) + " computed, was not disturbed, and was put out: " + why);
   scene_.judge.disturbed(pid);
 }

@@ -167,7 +167,7 @@ void Worker::finish_step() {
   const group::Root root = group_->finish(out);
   const uint64_t numbers = computes_with_->with(training_.state);
   const uint64_t after = group::simulation::Job::next_state(numbers, rows, root);
-  scene_.judge.commits({training_.attempt, training_.step, training_.state, after, *computes_with_, rows, root});
+  scene_.judge.commits({pid, training_.attempt, training_.step, training_.state, after, *computes_with_, rows, root});
   computed_ = computed_ || !place_->joining();
   computes_with_.reset();
   training_.state = after;
