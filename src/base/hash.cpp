@@ -30,14 +30,55 @@ int hex_digit(char c) {
   return -1;
 }
 
-__attribute__((target("sse4.2"))) uint32_t crc32c_hardware(std::span<const std::byte> bytes, uint32_t crc) {
-  uint64_t wide = crc;
-  size_t i = 0;
-  for (; i + 8 <= bytes.size(); i += 8) {
-    uint64_t word;
-    __builtin_memcpy(&word, bytes.data() + i, 8);
-    wide = __builtin_ia32_crc32di(wide, word);
+constexpr size_t kLane = 1024;  // bytes of one of three parts that are looked at side by side
+
+// What a checksum becomes behind kLane zeros: linear, so it is the sum of what its four bytes become.
+struct BehindZeros {
+  std::array<std::array<uint32_t, 256>, 4> of{};
+  BehindZeros() {
+    std::array<uint32_t, 32> bits{};
+    for (uint32_t bit = 0; bit < 32; ++bit) {
+      uint32_t crc = uint32_t{1} << bit;
+      for (size_t i = 0; i < kLane; ++i) crc = kCrcTable[crc & 0xFF] ^ (crc >> 8);
+      bits[bit] = crc;
+    }
+    for (uint32_t byte = 0; byte < 4; ++byte) {
+      for (uint32_t value = 0; value < 256; ++value) {
+        for (uint32_t bit = 0; bit < 8; ++bit) {
+          if (((value >> bit) & 1) != 0) of[byte][value] ^= bits[8 * byte + bit];
+        }
+      }
+    }
   }
+  uint32_t operator()(uint32_t crc) const {
+    return of[0][crc & 0xFF] ^ of[1][(crc >> 8) & 0xFF] ^ of[2][(crc >> 16) & 0xFF] ^ of[3][crc >> 24];
+  }
+};
+
+uint64_t word_at(const std::byte* bytes) {
+  uint64_t word;
+  __builtin_memcpy(&word, bytes, 8);
+  return word;
+}
+
+// An instruction takes three cycles, and one can begin in each: three parts at a time, put together (Gopal et al.,
+// "Fast CRC Computation for iSCSI Polynomial Using CRC32 Instruction", Intel 2011).
+__attribute__((target("sse4.2"))) uint32_t crc32c_hardware(std::span<const std::byte> bytes, uint32_t crc) {
+  static const BehindZeros behind_zeros;
+  size_t i = 0;
+  for (; i + 3 * kLane <= bytes.size(); i += 3 * kLane) {
+    const std::byte* at = bytes.data() + i;
+    uint64_t first = crc, second = 0, third = 0;
+    for (const std::byte* end = at + kLane; at != end; at += 8) {
+      first = __builtin_ia32_crc32di(first, word_at(at));
+      second = __builtin_ia32_crc32di(second, word_at(at + kLane));
+      third = __builtin_ia32_crc32di(third, word_at(at + 2 * kLane));
+    }
+    crc = behind_zeros(static_cast<uint32_t>(first)) ^ static_cast<uint32_t>(second);
+    crc = behind_zeros(crc) ^ static_cast<uint32_t>(third);
+  }
+  uint64_t wide = crc;
+  for (; i + 8 <= bytes.size(); i += 8) wide = __builtin_ia32_crc32di(wide, word_at(bytes.data() + i));
   crc = static_cast<uint32_t>(wide);
   for (; i < bytes.size(); ++i) crc = __builtin_ia32_crc32qi(crc, static_cast<uint8_t>(bytes[i]));
   return crc;

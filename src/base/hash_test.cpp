@@ -6,6 +6,8 @@
 #include <array>
 #include <vector>
 
+#include "base/random.h"
+
 namespace sinew {
 namespace {
 
@@ -19,6 +21,30 @@ TEST(Crc32c, CanBeContinued) {
   const auto bytes = std::as_bytes(std::span(text));
   for (const size_t cut : {0, 1, 7, 8, 9, 500, 1000})
     EXPECT_EQ(crc32c(bytes.subspan(cut), crc32c(bytes.first(cut))), crc32c(bytes));
+}
+
+// By the polynomial alone (Castagnoli, reflected), bit after bit.
+uint32_t bit_by_bit(std::span<const std::byte> bytes) {
+  uint32_t crc = ~0U;
+  for (const std::byte byte : bytes) {
+    crc ^= static_cast<uint8_t>(byte);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82F63B78U : 0);
+  }
+  return ~crc;
+}
+
+TEST(Crc32c, IsThePolynomialsAtEveryLengthAndPlace) {
+  RandomStream random(random_key({32}));
+  std::vector<std::byte> bytes(20'000);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.below(256));
+  for (int i = 0; i < 300; ++i) {
+    const size_t size = i < 40 ? static_cast<size_t>(i) * 512 + random.below(3) - (i > 0) : random.below(bytes.size());
+    const auto part = std::span(bytes).subspan(random.below(bytes.size() - std::min(size, bytes.size() - 1)));
+    const auto some = part.first(std::min(size, part.size()));
+    ASSERT_EQ(crc32c(some), bit_by_bit(some)) << some.size();
+    const size_t cut = random.below(some.size() + 1);
+    ASSERT_EQ(crc32c(some.subspan(cut), crc32c(some.first(cut))), bit_by_bit(some)) << some.size() << " cut at " << cut;
+  }
 }
 
 TEST(Digest, HexGoesThereAndBack) {
