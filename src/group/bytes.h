@@ -18,7 +18,7 @@ class ByteWriter {
   void number(int64_t value) { append(&value, sizeof value); }
   void bits(const std::vector<bool>& bits) {  // how many there are is known to the reader
     const size_t at = bytes_.size();
-    bytes_.resize(at + (bits.size() + 7) / 8);
+    bytes_.resize(at + (bits.size() + 7) / 8, std::byte{0});
     for (size_t i = 0; i < bits.size(); ++i) {
       if (bits[i]) bytes_[at + i / 8] |= std::byte{1} << (i % 8);
     }
@@ -31,8 +31,9 @@ class ByteWriter {
 
  private:
   void append(const void* data, size_t size) {
-    const auto* begin = static_cast<const std::byte*>(data);
-    bytes_.insert(bytes_.end(), begin, begin + size);
+    const size_t at = bytes_.size();
+    bytes_.resize(at + size);
+    if (size > 0) std::memcpy(bytes_.data() + at, data, size);
   }
   link::Bytes bytes_;
 };

@@ -140,7 +140,9 @@ BlockDraft draft_block(const BlockHead& head, const std::vector<RowPart>& parts,
   for (size_t i = 0; i < present.size(); ++i) {
     if (present[i]) floats += static_cast<size_t>(parts[i % parts.size()].count);
   }
-  draft.bytes->resize(begin + floats * sizeof(float));
+  draft.bytes->reserve(begin + floats * sizeof(float));
+  draft.bytes->resize(begin, std::byte{0});
+  draft.bytes->resize(begin + floats * sizeof(float));  // the caller's to write
   auto* at = reinterpret_cast<float*>(draft.bytes->data() + begin);
   for (size_t i = 0; i < present.size(); ++i) {
     if (!present[i]) continue;

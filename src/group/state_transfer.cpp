@@ -58,10 +58,13 @@ std::optional<link::Frame> StateSender::next() {
     return frame_of(kStateBegin, round_, 0, link::Bytes(bytes, bytes + text.size()));
   }
   link::Bytes bytes;
+  bytes.reserve(kStateChunkBytes);
   while (tensor_ < tensors_.size() && bytes.size() < kStateChunkBytes) {
     const Buffer& source = tensors_[tensor_]->second;
     const size_t count = std::min(kStateChunkBytes - bytes.size(), source.size() - offset_);
-    if (count > 0) bytes.insert(bytes.end(), source.data() + offset_, source.data() + offset_ + count);
+    const size_t at = bytes.size();
+    bytes.resize(at + count);
+    std::copy_n(source.data() + offset_, count, bytes.data() + at);
     offset_ += count;
     if (offset_ < source.size()) break;
     ++tensor_;

@@ -10,13 +10,30 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
 
 namespace sinew::link {
 
-using Bytes = std::vector<std::byte>;
+// Memory that is not cleared before it is first written: payloads are large, and written once.
+template <typename T>
+struct Uncleared : std::allocator<T> {
+  template <typename Other>
+  struct rebind {
+    using other = Uncleared<Other>;
+  };
+  template <typename U, typename... Given>
+  void construct(U* place, Given&&... given) {
+    if constexpr (sizeof...(Given) == 0) {
+      ::new (static_cast<void*>(place)) U;
+    } else {
+      ::new (static_cast<void*>(place)) U(std::forward<Given>(given)...);
+    }
+  }
+};
+using Bytes = std::vector<std::byte, Uncleared<std::byte>>;  // resize() leaves what is new as it was found
 
 struct Frame {
   uint16_t kind = 0;

@@ -16,7 +16,7 @@ constexpr uint8_t kVersion = 1, kData = 0, kPulse = 1;
 constexpr size_t kSummed = 44;  // bytes of the header that its own checksum covers
 constexpr size_t kStageBytes = size_t{64} << 10;
 constexpr size_t kPieceBytes = size_t{512} << 10;  // read at once: what the cache still holds when it is summed
-constexpr size_t kAheadBytes = size_t{16} << 20;   // reserved on a header's word alone
+constexpr size_t kAheadBytes = size_t{16} << 20;   // taken on a header's word alone
 
 template <typename Value>
 void put(Header& header, size_t at, Value value) {
@@ -71,7 +71,7 @@ FrameReader::FrameReader(size_t max_payload_bytes) : max_payload_bytes_(max_payl
 
 std::span<std::byte> FrameReader::room() {
   if (!payload_) return std::span(stage_).subspan(filled_);
-  return std::span(*payload_).subspan(have_);
+  return std::span(*payload_).subspan(have_, std::min(kPieceBytes, payload_->size() - have_));
 }
 
 std::expected<void, std::string> FrameReader::took(size_t count, std::vector<Frame>& frames) {
@@ -122,13 +122,11 @@ std::expected<void, std::string> FrameReader::begin(std::span<const std::byte> h
     frames.push_back(std::move(frame_));
     return {};
   }
-  payload_ = std::make_shared<Bytes>();
   length_ = static_cast<size_t>(length);
   have_ = 0;
   sum_ = 0;
   try {
-    payload_->reserve(std::min(length_, kAheadBytes));
-    payload_->resize(std::min(length_, std::max(kPieceBytes, kStageBytes)));
+    payload_ = std::make_shared<Bytes>(std::min(length_, kAheadBytes));
   } catch (const std::bad_alloc&) {
     return wrong("no memory for a payload of " + std::to_string(length) + " bytes");
   }
@@ -147,17 +145,18 @@ std::expected<void, std::string> FrameReader::take_payload(size_t count, std::ve
   }
   if (have_ < payload_->size()) return {};
   try {
-    grow(kPieceBytes);
+    grow();
   } catch (const std::bad_alloc&) {
     return wrong("no memory for a payload of " + std::to_string(length_) + " bytes");
   }
   return {};
 }
 
-// Capacity doubles with what has come; the size follows piece by piece, since resizing writes zeros.
-void FrameReader::grow(size_t bytes) {
-  if (payload_->size() == payload_->capacity()) payload_->reserve(std::min(length_, 2 * have_));
-  payload_->resize(std::min({length_, have_ + bytes, payload_->capacity()}));
+// Doubles with what has come.
+void FrameReader::grow() {
+  auto larger = std::make_shared<Bytes>(std::min(length_, 2 * have_));
+  std::copy_n(payload_->data(), have_, larger->data());
+  payload_ = std::move(larger);
 }
 
 }  // namespace sinew::link

@@ -51,7 +51,7 @@ class FrameReader {
   std::expected<void, std::string> begin(std::span<const std::byte> header, std::vector<Frame>& frames);
   std::expected<void, std::string> take_payload(size_t count, std::vector<Frame>& frames);
   size_t wanted() const { return length_ - have_; }
-  void grow(size_t bytes);
+  void grow();
 
   const size_t max_payload_bytes_;
   uint32_t headers_ = 0;          // read so far
