@@ -7,11 +7,13 @@ namespace sinew::distribute {
 
 void SpeedMeter::begin_round(double now) {
   const std::lock_guard lock(mutex_);
-  if (without_since_) *without_since_ += std::max(0.0, now - round_began_ - kDoublingSeconds);
+  if (without_since_) *without_since_ += std::max(0.0, now - round_began_ - doubling_);
   if (given_) {
-    without_since_.reset();
-  } else if (!without_since_) {
-    without_since_ = std::max(round_began_, now - kDoublingSeconds);
+    if (!given_since_) given_since_ = round_began_;
+    if (now - *given_since_ >= kSteadySeconds) doubling_ = kDoublingSeconds;
+  } else {
+    given_since_.reset();
+    if (!without_since_) without_since_ = std::max(round_began_, now - doubling_);
   }
   given_ = false;
   round_began_ = now;
@@ -23,6 +25,8 @@ void SpeedMeter::took(double seconds) {
   shards_ = shards_ * kept + 1;
   seconds_ = seconds_ * kept + seconds;
   given_ = true;
+  // If it is faster than it was, it will be given shards for long enough for this to be forgotten.
+  if (without_since_) doubling_ = std::min(2 * doubling_, kLongestDoubling);
   without_since_.reset();
 }
 
@@ -31,9 +35,9 @@ double SpeedMeter::shards_a_second(double now) const {
   if (seconds_ <= 0) return 0;
   const double measured = shards_ / seconds_;
   if (!without_since_) return measured;
-  const double without = std::min(now, round_began_ + kDoublingSeconds) - *without_since_;
+  const double without = std::min(now, round_began_ + doubling_) - *without_since_;
   // By whole doublings: each is a change of shares, and these are told.
-  return measured * std::exp2(std::floor(without / kDoublingSeconds));
+  return measured * std::exp2(std::floor(without / doubling_));
 }
 
 }  // namespace sinew::distribute

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
 #include "base/random.h"
 
@@ -70,6 +71,27 @@ TEST(SpeedMeter, WhoIsGivenNothingSaysMoreAndMore) {
   EXPECT_GE(before, 16);
   meter.took(0.5);  // tried again, and no faster
   EXPECT_DOUBLE_EQ(meter.shards_a_second(now), 2);
+}
+
+// Each trial costs the others a little: the more were in vain, the rarer they are.
+TEST(SpeedMeter, WhoIsTriedInVainIsTriedMoreRarely) {
+  SpeedMeter meter;
+  double now = 0;
+  rounds(meter, now, 5, 1, 0.5);
+  std::vector<double> waits;
+  for (int trial = 0; trial < 6; ++trial) {
+    rounds(meter, now, 1, 0, 0);
+    const double since = now - 1;
+    while (meter.shards_a_second(now) < 4 && now < since + 1000) rounds(meter, now, 1, 0, 0);
+    waits.push_back(now - since);
+    rounds(meter, now, 3, 1, 0.5);  // until shares move back
+  }
+  for (size_t i = 1; i < waits.size(); ++i) EXPECT_GE(waits[i], waits[i - 1]);
+  EXPECT_NEAR(waits.front(), SpeedMeter::kDoublingSeconds, 1);
+  EXPECT_NEAR(waits.back(), SpeedMeter::kLongestDoubling, 1);
+  rounds(meter, now, 12, 1, 0.5);  // it keeps its shards
+  rounds(meter, now, 6, 0, 0);
+  EXPECT_DOUBLE_EQ(meter.shards_a_second(now), 4) << "as if it had never been slow";
 }
 
 // Steps longer than the doubling: a worker that waits for the others is not without work.
