@@ -74,7 +74,7 @@ std::string study_summary(const std::string& directory, const tune::Study& study
     text += (i == 0 ? "best " : "     ") + head.monitor + " " + short_number(trial.values[0]) + "  trial " +
             std::to_string(trial.id) + " " + changes(study, trial) + "\n";
   }
-  text += "its model: " + trial_directory(directory, trials[0]->id) + "/model\n";
+  text += "its run: " + trial_directory(directory, trials[0]->id) + "\n";
   std::string given;
   for (const std::string& word : head.overrides) given += " " + quoted(word);
   return text + "train it again: sinew train " + directory + "/job.yaml" + given + changes(study, *trials[0]) + "\n";
