@@ -21,8 +21,8 @@ namespace sinew::link {
 template <typename T>
 struct Uncleared : std::allocator<T> {
   template <typename Other>
-  struct rebind {
-    using other = Uncleared<Other>;
+  struct rebind {                    // NOLINT(readability-identifier-naming): the library's names
+    using other = Uncleared<Other>;  // NOLINT(readability-identifier-naming)
   };
   template <typename U, typename... Given>
   void construct(U* place, Given&&... given) {
