@@ -46,6 +46,7 @@ void reap_one(pid_t pid) {
 void become_subreaper() {
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
     throw Error(std::string("cannot watch over a command: ") + std::strerror(errno), "a kernel from 3.4 on is needed");
+  std::signal(SIGCHLD, SIG_DFL);  // who started sinew may have ignored it, and then nobody could be waited for
 }
 
 Guarded::Guarded(const AttemptStart& start) {

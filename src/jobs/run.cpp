@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/random.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "base/exit_code.h"
 #include "base/process.h"
 #include "base/random.h"
+#include "base/signals.h"
 #include "checkpoint/checkpoint.h"
 #include "jobs/attempt.h"
 #include "jobs/attempts.h"
@@ -29,35 +29,6 @@ namespace {
 constexpr double kTickSeconds = 0.2;   // between two looks at a file of metrics
 constexpr double kWatchSeconds = 0.5;  // between two looks at limits nobody enforces
 constexpr double kIdleSeconds = 1;     // the longest sleep
-
-// Signals as something to look at.
-class Signals {
- public:
-  Signals() {
-    ::sigemptyset(&set_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) ::sigaddset(&set_, signal);
-    ::sigprocmask(SIG_BLOCK, &set_, &before_);
-    descriptor_ = ::signalfd(-1, &set_, SFD_NONBLOCK | SFD_CLOEXEC);
-    pipe_before_ = ::signal(SIGPIPE, SIG_IGN);
-  }
-  ~Signals() {
-    ::close(descriptor_);
-    ::signal(SIGPIPE, pipe_before_);
-    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
-  }
-  Signals(const Signals&) = delete;
-  Signals& operator=(const Signals&) = delete;
-  int descriptor() const { return descriptor_; }
-  int next() const {  // 0: none
-    signalfd_siginfo info{};
-    return ::read(descriptor_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
-  }
-
- private:
-  sigset_t set_{}, before_{};
-  int descriptor_ = -1;
-  void (*pipe_before_)(int) = SIG_DFL;
-};
 
 std::string new_mark() {
   uint64_t bits[2] = {};
@@ -277,7 +248,7 @@ class Runner {
   const std::string directory_;
   Clock& clock_;
   checkpoint::RunLock lock_;
-  Signals signals_;
+  Signals signals_{SIGINT, SIGTERM, SIGHUP, SIGUSR1};
   AttemptLog attempts_;
   Narrator narrator_;
   Conduct state_;
