@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -77,6 +78,53 @@ TEST_F(Files, OutputThatCanNotBeWrittenIsCounted) {
   EXPECT_EQ(file.lost_bytes(), 5U);
 }
 
+TEST_F(Files, OutputThatCanNotBePutAsideIsCounted) {
+  fs::create_directories(path("out.1"));
+  OutputFile file(path("out"), 1000);
+  for (int i = 0; i < 30; ++i) file.write(std::string(99, 'x') + "\n");
+  EXPECT_EQ(text_of(path("out")).size(), 1000U);
+  EXPECT_EQ(file.lost_bytes(), 2000U);
+  fs::remove(path("out.1"));
+  file.write("new\n");
+  EXPECT_EQ(text_of(path("out")), "new\n");
+}
+
+TEST_F(Files, OutputThatSomebodyRemovedBeginsAgain) {
+  OutputFile file(path("out"), 100);
+  file.write(std::string(99, 'x') + "\n");
+  fs::remove(path("out"));
+  file.write("new\n");
+  EXPECT_EQ(text_of(path("out")), "new\n");
+  EXPECT_EQ(file.lost_bytes(), 0U);
+}
+
+// Somebody outside who goes on writing as fast as it is read.
+TEST_F(Files, TheLastLookEndsWhoeverGoesOnWriting) {
+  FileTail tail(path("metrics"));
+  write("metrics", "1\n2\n");
+  int lines = 0;
+  const auto and_another = [&](std::string_view) {
+    ++lines;
+    ASSERT_LT(lines, 10'000);
+    std::ofstream(path("metrics"), std::ios::app) << "more\n";
+  };
+  tail.read(and_another, true);
+  EXPECT_EQ(lines, 2);
+
+  int writer = -1;
+  lines = 0;
+  RankStream stream(path("out"), [&](std::string_view) {
+    ++lines;
+    ASSERT_EQ(::write(writer, "more\n", 5), 5);
+  });
+  writer = stream.write_end();
+  ASSERT_EQ(::write(writer, "one\ntwo\n", 8), 8);
+  stream.drain();
+  EXPECT_GE(lines, 2);
+  EXPECT_EQ(stream.descriptor(), -1);
+  ::close(writer);
+}
+
 TEST(LineCutter, GivesEveryLineWholeWhateverThePieces) {
   RandomStream random(random_key({4}));
   for (int round = 0; round < 200; ++round) {
@@ -109,7 +157,11 @@ TEST_F(Files, ATailReadsWhatComesAndSurvivesTruncation) {
   std::ofstream(path("metrics"), std::ios::app) << "o\n";
   tail.read(visit);
   EXPECT_EQ(got, (std::vector<std::string>{"one", "two"}));
+  std::ofstream(path("metrics"), std::ios::app) << "tor";
+  tail.read(visit);
   write("metrics", "3\n");
+  tail.read(visit);
+  std::ofstream(path("metrics"), std::ios::app) << "n";
   tail.read(visit);
   fs::remove(path("metrics"));
   tail.read(visit);
