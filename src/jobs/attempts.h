@@ -27,6 +27,7 @@ struct AttemptRecord {
   std::optional<std::string> ending;  // "crash"; "interrupted": sinew itself died; nullopt: it has not ended yet
   std::string why;
   double seconds = 0;
+  bool left = false;  // something of it did not die of SIGKILL
 };
 
 // In order; lines that are none are passed over (a torn last one). No file: none.
@@ -38,8 +39,9 @@ class AttemptLog {
       : disk_(disk), directory_(std::move(directory)), clock_(clock) {}
 
   void begin(const AttemptRecord& record);
-  void end(int64_t attempt, const std::string& ending, const std::string& why, double seconds);
-  // Ends what is left of attempts that have no end, and writes it; those attempts.
+  void end(int64_t attempt, const std::string& ending, const std::string& why, double seconds, bool left = false);
+  // Ends what is left of attempts that have no end, and writes it; those attempts. Throws Error while something does
+  // not die, also of one that has its end.
   std::vector<AttemptRecord> close_open();
 
  private:

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,6 +35,7 @@ std::string write_text(const std::string& path, const std::string& text) {
   const bool good = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   const int code = errno;
   ::close(file);
+  errno = code;
   return good ? "" : std::strerror(code);
 }
 
@@ -67,10 +69,29 @@ std::string place_under(const Mount& mount, const std::string& path) {
   return mount.point + rest;
 }
 
+// Where a group may be made its limits may be set, and yet entering it may need more (of a delegated hierarchy, the
+// group above both places). 0 or errno.
+int trial_of_entering(const std::string& group) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(enter_group(group) ? 0 : errno);
+  if (child < 0) return errno;
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return errno;
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
+}
+
 std::string made(const std::string& parent, const std::string& name, std::string& why) {
   const std::string group = parent + "/" + name;
-  if (::mkdir(group.c_str(), 0755) == 0 || errno == EEXIST) return group;
-  why = std::strerror(errno);
+  if (::mkdir(group.c_str(), 0755) != 0 && errno != EEXIST) {
+    why = std::strerror(errno);
+    return "";
+  }
+  const int code = trial_of_entering(group);
+  if (code == 0) return group;
+  why = std::string("it can not be entered: ") + std::strerror(code);
+  ::rmdir(group.c_str());
   return "";
 }
 
@@ -122,7 +143,10 @@ int64_t number_after(const std::string& text, const std::string& word) {
 }
 
 void note(Limits& limits, const Wanted& wanted, const std::string& why) {
-  limits.why_not += (limits.why_not.empty() ? "" : "; ") + std::string("resources.") + wanted.resource + ": " + why;
+  const bool watched = std::string_view(wanted.resource) != "cpus";
+  limits.why_not +=
+      (limits.why_not.empty() ? "" : "; ") + std::string("resources.") + wanted.resource + ": " + why +
+      (watched ? ", so it is watched, twice a second" : ", so the command is only told it (OMP_NUM_THREADS)");
 }
 
 }  // namespace
@@ -207,8 +231,8 @@ int64_t machine_memory_kills() {
   return number_after(read_text("/proc/vmstat"), "oom_kill");
 }
 
-void enter_group(const std::string& group) {
-  write_text(group + "/cgroup.procs", std::to_string(::getpid()));
+bool enter_group(const std::string& group) {
+  return write_text(group + "/cgroup.procs", std::to_string(::getpid())).empty();
 }
 
 void prefer_for_memory_killer() {

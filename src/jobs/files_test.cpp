@@ -4,10 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "base/faulty_disk.h"
+#include "base/process.h"
 #include "base/random.h"
 #include "jobs/attempts.h"
 #include "jobs/output_file.h"
@@ -194,6 +197,37 @@ TEST_F(Files, AttemptsHaveOneEndEach) {
   EXPECT_EQ(all[1].ending, "interrupted");
   EXPECT_EQ(all[2].seconds, 1.5);
   EXPECT_EQ(all[2].groups, (std::vector<std::string>{"/no/such/group"}));
+}
+
+TEST_F(Files, AnAttemptThatBeganIsDurable) {
+  FaultyDisk disk;
+  disk.make_directories("/run");
+  disk.sync_directory("/");
+  AttemptLog log(disk, "/run", system_clock());
+  AttemptRecord record;
+  record.attempt = 1;
+  log.begin(record);
+  disk.crash(std::nullopt, true);
+  EXPECT_EQ(read_attempts(disk, "/run").size(), 1U);
+}
+
+TEST_F(Files, WhatCanNotBeKilledIsLookedForAgain) {
+  AttemptLog log(system_disk(), folder_, system_clock());
+  AttemptRecord record;
+  record.attempt = 1;
+  record.host = host_name();
+  record.boot = boot_id();
+  record.mark = "files-test-" + folder_;
+  log.begin(record);
+  log.end(1, "crash", "it broke", 1, true);
+  ASSERT_TRUE(read_attempts(system_disk(), folder_).at(0).left);
+  ::setenv("SINEW_JOB_ID", record.mark.c_str(), 1);
+  ProcessOptions options;
+  options.command = {"/bin/sleep", "1000"};
+  Process process(options);
+  ::unsetenv("SINEW_JOB_ID");
+  EXPECT_TRUE(log.close_open().empty()) << "it has its end";
+  EXPECT_EQ(process.wait(60), (ProcessEnd{0, SIGKILL})) << "it was found by its mark";
 }
 
 TEST_F(Files, TheNewestCheckpointIsTheCompleteOneWithTheGreatestNumber) {

@@ -83,6 +83,7 @@ class Runner {
   // What can not be written or started any more ends the run as failed.
   int fail(const Error& error) {
     attempt_.reset();  // kills and waits
+    remove_groups(limits_.groups);
     if (open_attempt_ > 0) attempts_.end(std::exchange(open_attempt_, 0), "failed", error.what(), 0);
     narrator_.finish({"failed", kTrainingError, error.what(), error.hint});
     return kTrainingError;
@@ -127,7 +128,11 @@ class Runner {
     const bool gone = attempt_->turn();
     if (!gone && !attempt_->failed_rank().empty())
       say_end(end_attempt(state_, Cause::rank_failed, attempt_->failed_rank() + "; the others are ended"));
-    if (gone) end();
+    if (gone) {
+      end();
+    } else if (attempt_->only_rest_left()) {
+      only_rest_left(now(), state_);
+    }
   }
 
   void watch() {
@@ -185,8 +190,8 @@ class Runner {
     record.mark = new_mark();
     record.host = host_name();
     record.boot = boot_id();
-    const Limits limits = make_groups(cgroup_places_here(), record.mark, run_.job.command.resources);
-    record.groups = limits.groups;
+    limits_ = make_groups(cgroup_places_here(), record.mark, run_.job.command.resources);
+    record.groups = limits_.groups;
     attempts_.begin(record);
     open_attempt_ = record.attempt;
     jitter_ = jitter_of(record.mark);
@@ -202,12 +207,12 @@ class Runner {
                  free_port(),
                  run_.server,
                  server_run_id_};
-    plan.limits = limits;
+    plan.limits = limits_;
     plan.kept = {lock_.descriptor()};
     plan.visit = [this](int64_t rank, bool errors, std::string_view line) { take_line(rank, errors, line); };
     narrator_.attempt_begins(record.attempt, command_of(run_.job), plan.seat.resume_from);
-    if (!limits.why_not.empty() && !std::exchange(said_limits_, true))
-      narrator_.say(report::Level::warning, "limits", limits.why_not + "; it is watched instead, twice a second");
+    if (!limits_.why_not.empty() && !std::exchange(said_limits_, true))
+      narrator_.say(report::Level::warning, "limits", limits_.why_not);
     if (run_.job.command.metrics.from == "file") tail_ = std::make_unique<FileTail>(metrics_path(plan.seat));
     attempt_began(now(), state_);
     attempt_ = std::make_unique<Attempt>(std::move(plan));
@@ -226,7 +231,7 @@ class Runner {
     const double seconds = now() - state_.began;
     const Judgement judged = attempt_ended(now(), state_, policy_, facts, jitter_);
     open_attempt_ = 0;
-    attempts_.end(state_.attempt, word_for(judged.ending), judged.why, seconds);
+    attempts_.end(state_.attempt, word_for(judged.ending), judged.why, seconds, facts.left);
     narrator_.attempt_ends(state_.attempt, judged, attempt_->lost_bytes(), state_.phase == Conduct::Phase::waiting);
     attempt_.reset();
   }
@@ -254,6 +259,7 @@ class Runner {
   Conduct state_;
   Policy policy_;
   std::string server_run_id_;
+  Limits limits_;  // of the newest attempt
   std::unique_ptr<FileTail> tail_;
   std::unique_ptr<Attempt> attempt_;
   double next_watch_ = 0, jitter_ = 0;

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import resource
 import signal
 import time
 import unittest
@@ -136,6 +137,28 @@ while [ $step -lt 20 ]; do step=$((step+1)); echo "{\\"step\\": $step, \\"loss\\
         self.assertEqual(code, 143, err)
         self.assertIn("it did not end within 0.2 s", err)
 
+    def test_a_shell_in_front_that_does_not_hear_takes_no_grace_away(self):
+        process = self.start_script("""
+bash -c 'trap "sleep 0.3; echo 7 > $SINEW_CHECKPOINT_DIR/step-7; exit 75" TERM; echo up; while :; do sleep 0.01; done'
+exit $?""")
+        self.wait_for_text("output/stdout.log", "up")
+        code, out, err = self.end(process)
+        self.assertEqual(code, 143, err)
+        self.assertEqual(self.file("checkpoints/step-7").read_text(), "7\n")
+
+    def test_a_terminal_that_goes_ends_nothing_under_nohup(self):
+        process = self.start("run", "--run-dir", self.run_directory, "--", self.script("echo up\nsleep 0.5\necho done"),
+                             preexec_fn=lambda: [signal.signal(number, signal.SIG_IGN) for number in (signal.SIGHUP, signal.SIGCHLD)])
+        self.wait_for_text("output/stdout.log", "up")
+        code, out, err = self.end(process, signal.SIGHUP)
+        self.assertEqual((code, self.status()), (0, "done"), err)
+
+    def test_who_reads_its_output_does_not_hold_it_up(self):
+        process = self.start_script("for i in $(seq 20000); do echo $i; done; echo up >&2; exec sleep 1000")
+        self.wait_for_text("output/stderr.log", "up")  # and nobody has read any of it
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=PATIENCE), 143)
+
     def test_a_second_signal_kills_at_once(self):
         process = self.start_script("trap '' TERM\necho up\nwhile :; do sleep 0.1; done", "grace=1000s")
         self.wait_for_text("output/stdout.log", "up")
@@ -185,6 +208,17 @@ class Limits(Commands):
         done = self.run_script(hungry, "resources.memory=120MiB", "retries.crash=3", "grace=1s")
         self.assertEqual(done.returncode, 1)
         self.assertEqual(self.endings(), {1: ["out_of_memory"]}, done.stderr)
+
+    def test_an_attempt_that_can_not_begin_leaves_no_group(self):
+        few_files = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+        process = self.start("run", "resources.nproc=64", "resources.memory=1GiB", "--run-dir", self.run_directory, "--", "true",
+                             preexec_fn=few_files)
+        out, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 1, out)
+        self.assertIn("cannot make a pipe", err)
+        self.assertEqual(self.endings(), {1: ["failed"]})
+        groups = lines_of(self.file("attempts.jsonl"))[0]["groups"]
+        self.assertEqual([group for group in groups if os.path.exists(group)], [])
 
     def test_an_objective_ends_it_as_done(self):
         done = self.run_script("""
