@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/proc.h"
 #include "base/process.h"
 #include "jobs/guardian.h"
 
@@ -164,13 +165,6 @@ std::vector<AttemptRecord> AttemptLog::close_open() {
     end(record.attempt, *record.ending, record.why, 0);
   }
   return open;
-}
-
-std::string boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
 }
 
 std::string newest_checkpoint(const std::string& directory) {

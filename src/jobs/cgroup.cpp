@@ -9,20 +9,14 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <sstream>
+
+#include "base/proc.h"
 
 namespace sinew::jobs {
 namespace {
 
 constexpr int kCpuPeriodUs = 100'000;
-
-std::string read_text(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 bool exists(const std::string& path) {
   return ::access(path.c_str(), F_OK) == 0;
@@ -173,7 +167,7 @@ CgroupPlaces cgroup_places(const std::string& cgroup, const std::string& mountin
 }
 
 CgroupPlaces cgroup_places_here() {
-  return cgroup_places(read_text("/proc/self/cgroup"), read_text("/proc/self/mountinfo"));
+  return cgroup_places(kernel_text("/proc/self/cgroup"), kernel_text("/proc/self/mountinfo"));
 }
 
 Limits make_groups(const CgroupPlaces& places, const std::string& mark, const spec::ResourceOptions& resources) {
@@ -221,14 +215,14 @@ Limits make_groups(const CgroupPlaces& places, const std::string& mark, const sp
 int64_t memory_kills(const std::vector<std::string>& groups) {
   int64_t kills = 0;
   for (const std::string& group : groups) {
-    kills += number_after(read_text(group + "/memory.events"), "oom_kill");
-    kills += number_after(read_text(group + "/memory.oom_control"), "oom_kill");
+    kills += number_after(kernel_text(group + "/memory.events"), "oom_kill");
+    kills += number_after(kernel_text(group + "/memory.oom_control"), "oom_kill");
   }
   return kills;
 }
 
 int64_t machine_memory_kills() {
-  return number_after(read_text("/proc/vmstat"), "oom_kill");
+  return number_after(kernel_text("/proc/vmstat"), "oom_kill");
 }
 
 bool enter_group(const std::string& group) {
@@ -242,7 +236,7 @@ void prefer_for_memory_killer() {
 std::set<pid_t> members_of(const std::vector<std::string>& groups) {
   std::set<pid_t> members;
   for (const std::string& group : groups) {
-    std::istringstream stream(read_text(group + "/cgroup.procs"));
+    std::istringstream stream(kernel_text(group + "/cgroup.procs"));
     for (pid_t pid = 0; stream >> pid;) members.insert(pid);
   }
   members.erase(0);

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/faulty_disk.h"
+#include "base/proc.h"
 #include "base/process.h"
 #include "base/random.h"
 #include "jobs/attempts.h"

@@ -1,7 +1,6 @@
 // run_command: tells conduct.h what happens, and does what it says.
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,8 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/exit_code.h"
+#include "base/hex.h"
+#include "base/proc.h"
 #include "base/process.h"
 #include "base/random.h"
 #include "base/signals.h"
@@ -29,16 +30,6 @@ namespace {
 constexpr double kTickSeconds = 0.2;   // between two looks at a file of metrics
 constexpr double kWatchSeconds = 0.5;  // between two looks at limits nobody enforces
 constexpr double kIdleSeconds = 1;     // the longest sleep
-
-std::string new_mark() {
-  uint64_t bits[2] = {};
-  if (::getrandom(bits, sizeof bits, 0) != sizeof bits)
-    bits[0] = static_cast<uint64_t>(system_clock().wall_seconds() * 1e9) ^ static_cast<uint64_t>(::getpid());
-  char text[33];
-  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(bits[0]),
-                static_cast<unsigned long long>(bits[1]));
-  return text;
-}
 
 double jitter_of(const std::string& mark) {
   RandomStream random(random_key({std::stoull(mark.substr(0, 16), nullptr, 16)}));
@@ -187,7 +178,7 @@ class Runner {
     AttemptRecord record;
     record.attempt = state_.attempt + 1;
     record.began = clock_.wall_seconds();
-    record.mark = new_mark();
+    record.mark = random_hex(16);
     record.host = host_name();
     record.boot = boot_id();
     limits_ = make_groups(cgroup_places_here(), record.mark, run_.job.command.resources);
