@@ -12,8 +12,6 @@
 #include <climits>
 #include <cmath>
 #include <csignal>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -21,6 +19,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/proc.h"
 
 extern char** environ;
 
@@ -114,15 +113,9 @@ std::string signal_name(int signal) {
 }
 
 std::optional<ProcessFacts> process_facts(pid_t pid) {
-  std::FILE* file = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "r");
-  if (file == nullptr) return std::nullopt;
-  char text[512] = {};
-  const size_t got = std::fread(text, 1, sizeof text - 1, file);
-  std::fclose(file);
-  const size_t name_end = std::string_view(text, got).rfind(')');  // "pid (name) state parent ..."
-  if (name_end == std::string_view::npos || name_end + 4 > got) return std::nullopt;
-  const char state = text[name_end + 2];
-  return ProcessFacts{std::atoi(text + name_end + 4), state == 'T' || state == 't'};
+  const ProcessRow row = process_row(pid);
+  if (row.pid == 0) return std::nullopt;
+  return ProcessFacts{row.parent, row.state == 'T' || row.state == 't'};
 }
 
 std::string host_name() {

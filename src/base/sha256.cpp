@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "base/hex.h"
 
 namespace sinew {
 
@@ -37,12 +38,7 @@ std::string Sha256::hex() {
   std::array<unsigned char, 32> digest{};
   unsigned int size = 0;
   SINEW_CHECK(EVP_DigestFinal_ex(state_->context, digest.data(), &size) == 1 && size == digest.size(), size);
-  std::string text;
-  for (const unsigned char byte : digest) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
-  return text;
+  return hex_of(digest);
 }
 
 std::string sha256_hex(std::span<const std::byte> bytes) {

@@ -1,6 +1,5 @@
 // `sinew coordinator RUN_DIR`: the process members of a run talk to. `sinew train --workers N` starts it, and another
 // when it dies: it has soft state only.
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -9,6 +8,7 @@
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/process.h"
+#include "base/signals.h"
 #include "cli/commands.h"
 #include "cli/group_file.h"
 #include "cli/group_log.h"
@@ -77,26 +77,6 @@ Wishes parse(const Arguments& arguments) {
   return wishes;
 }
 
-// SIGINT and SIGTERM as something to look at; blocked before any thread begins, so that no thread is interrupted.
-class AskedToEnd {
- public:
-  AskedToEnd() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
-    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-    descriptor_ = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
-  }
-  ~AskedToEnd() { close(descriptor_); }
-  int signal() const {  // 0: none
-    signalfd_siginfo info{};
-    return read(descriptor_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
-  }
-
- private:
-  int descriptor_ = -1;
-};
-
 // This life's numbers are taken on disk before any is given. Where it listens, and that it is this process, stands
 // there only once it does; until then members knock at the predecessor's door and come again.
 GroupFile begin_life(const std::string& run_directory) {
@@ -154,8 +134,7 @@ cluster::CoordinatorOptions options_of(const Wishes& wishes, const GroupFile& fi
 int run_coordinator(const Arguments& arguments) {
   if (print_help_if_asked(arguments, kHelp)) return kDone;
   const Wishes wishes = parse(arguments);
-  const AskedToEnd asked;
-  std::signal(SIGPIPE, SIG_IGN);
+  const Signals asked({SIGINT, SIGTERM, SIGHUP});  // before any thread begins: none is interrupted
   Clock& clock = system_clock();
   if (!system_disk().exists(wishes.run_directory))
     throw UsageError("there is no " + wishes.run_directory, "make it, or check the path");
@@ -173,7 +152,7 @@ int run_coordinator(const Arguments& arguments) {
       log.write("the run is over with exit code " + std::to_string(*code));
       return static_cast<int>(*code);
     }
-    if (const int signal = asked.signal()) {
+    if (const int signal = asked.next()) {
       log.write("ends by " + signal_name(signal));
       return 128 + signal;
     }

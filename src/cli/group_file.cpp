@@ -1,25 +1,18 @@
 #include "cli/group_file.h"
 
-#include <sys/random.h>
-#include <sys/stat.h>
-
 #include <nlohmann/json.hpp>
 #include <span>
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/hex.h"
+#include "base/private_files.h"
 #include "report/report.h"
 
 namespace sinew::cli {
 namespace {
 
 constexpr size_t kMostBytes = 64 << 10;
-
-// No moment at which others could read it: files are made under this mask.
-struct PrivateFiles {
-  mode_t before = ::umask(077);
-  ~PrivateFiles() { ::umask(before); }
-};
 
 }  // namespace
 
@@ -85,15 +78,7 @@ GroupFile running_group(const std::string& root, const std::string& run, std::st
 }
 
 std::string new_secret() {
-  unsigned char bytes[32];
-  if (::getrandom(bytes, sizeof bytes, 0) != static_cast<ssize_t>(sizeof bytes))
-    throw Error("the kernel gives no random bytes");
-  std::string text;
-  for (const unsigned char byte : bytes) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
-  return text;
+  return random_hex(32);
 }
 
 }  // namespace sinew::cli

@@ -1,6 +1,5 @@
 // `sinew server`: the HTTP API, MLflow's, and Prometheus' text over one store; and an index of the run directories.
 #include <poll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/signals.h"
 #include "cli/commands.h"
 #include "cli/group_file.h"
 #include "cli/group_line.h"
@@ -142,14 +142,6 @@ int run_token(const Wishes& wishes) {
 // SIGINT and SIGTERM, and a reason from inside, as something to wait for. Made before any thread is.
 class End {
  public:
-  End() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
-    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-    signals_ = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
-  }
-  ~End() { close(signals_); }
   void because(const std::string& why) {
     const std::lock_guard lock(mutex_);
     why_ = why;
@@ -157,14 +149,14 @@ class End {
   }
   // Empty: a signal.
   std::string wait() const {
-    pollfd waiting{signals_, POLLIN, 0};
+    pollfd waiting{signals_.descriptor(), POLLIN, 0};
     while (poll(&waiting, 1, -1) < 1) continue;
     const std::lock_guard lock(mutex_);
     return why_;
   }
 
  private:
-  int signals_ = -1;
+  Signals signals_{SIGINT, SIGTERM, SIGHUP};
   mutable std::mutex mutex_;
   std::string why_;
 };

@@ -3,11 +3,10 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/error.h"
+#include "base/proc.h"
 #include "base/process.h"
 
 namespace sinew::cli {
@@ -21,15 +20,8 @@ constexpr auto kRenewEvery = std::chrono::seconds(2);
 // When the kernel started that process, in its ticks since boot; empty: there is none. With the number it names a
 // process for good.
 std::string began(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(file, text);
-  const size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return "";
-  std::istringstream fields(text.substr(name_end + 1));
-  std::string field;
-  for (int i = 0; i < 20; ++i) fields >> field;
-  return field;
+  const ProcessRow row = process_row(pid);
+  return row.pid == 0 ? "" : std::to_string(row.started);
 }
 
 std::string holder_text(const std::string& url) {

@@ -1,8 +1,6 @@
 #include "cli/supervisor.h"
 
 #include <poll.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +12,7 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/process.h"
+#include "base/signals.h"
 #include "base/slate.h"
 #include "checkpoint/checkpoint.h"
 #include "cli/group_file.h"
@@ -30,28 +29,6 @@ constexpr double kLoopSeconds = 0.05;     // the longest sleep
 constexpr double kAnswerSeconds = 1;      // for an answer; a coordinator that is well needs a millisecond
 constexpr double kLostIsNewsSeconds = 5;  // later the group knows by itself
 constexpr double kWatchSeconds = 0.5;     // between two looks at what the workers do
-
-// Signals as something to look at. SIGCHLD is not among them: each child has a descriptor.
-class Signals {
- public:
-  Signals() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&signals, signal);
-    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-    descriptor_ = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
-    std::signal(SIGPIPE, SIG_IGN);
-  }
-  ~Signals() { close(descriptor_); }
-  int descriptor() const { return descriptor_; }
-  int next() const {  // 0: none
-    signalfd_siginfo info{};
-    return read(descriptor_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
-  }
-
- private:
-  int descriptor_ = -1;
-};
 
 class Supervisor {
  public:
@@ -250,7 +227,7 @@ class Supervisor {
   const std::string& directory_;
   Clock& clock_;
   std::optional<checkpoint::RunLock> lock_;
-  Signals signals_;  // before anything that may start a thread
+  Signals signals_{SIGINT, SIGTERM, SIGHUP, SIGUSR1};  // before anything that may start a thread
   GroupLog log_;
   Supervision state_;
   Watchdog watchdog_;

@@ -53,7 +53,6 @@ Attempt::Attempt(Plan plan) : plan_(std::move(plan)), machine_kills_before_(mach
   const spec::CommandOptions& command = plan_.job->command;
   const std::map<std::string, std::string> base = own_environment();
   AttemptStart start;
-  start.mark = plan_.seat.mark;
   start.workdir = command.workdir;
   start.groups = plan_.limits.groups;
   start.kept = plan_.kept;
@@ -97,9 +96,7 @@ bool Attempt::turn() {
     switch (word->kind) {
       case GuardianWord::Kind::started: ++running_; break;
       case GuardianWord::Kind::no_start: {
-        const std::string what =
-            word->in_workdir ? "the directory " + plan_.job->command.workdir : plan_.job->command.words[0];
-        facts_.no_start = "cannot start " + what + ": " + std::strerror(word->code);
+        facts_.no_start = no_start_text(*word);
         break;
       }
       case GuardianWord::Kind::ended: note_end(*word); break;
@@ -107,8 +104,24 @@ bool Attempt::turn() {
     }
   }
   if (!gone_) return false;
-  facts_.guardian_lost = guarded_->lost();
+  facts_.guardian_lost = guarded_->lost() && !only_rest_left();
   return true;
+}
+
+bool Attempt::only_rest_left() const {
+  const auto ranks = static_cast<size_t>(plan_.job->command.resources.nproc);
+  return facts_.ends.size() == ranks || !facts_.no_start.empty();
+}
+
+std::string Attempt::no_start_text(const GuardianWord& word) const {
+  const spec::CommandOptions& command = plan_.job->command;
+  const std::string why = std::string(": ") + std::strerror(word.code);
+  switch (word.fault) {
+    case GuardianWord::Fault::program: break;
+    case GuardianWord::Fault::workdir: return "cannot start the directory " + command.workdir + why;
+    case GuardianWord::Fault::group: return "cannot start in its control group" + why;
+  }
+  return "cannot start " + command.words[0] + why;
 }
 
 void Attempt::note_end(const GuardianWord& word) {
@@ -132,8 +145,7 @@ std::optional<std::pair<Cause, std::string>> Attempt::over_limit() const {
   }
   if (memory && used > resources.memory) {
     return std::pair(Cause::memory,
-                     "it uses " + size_text(used) +
-                         ", more than resources.memory: " + size_text(resources.memory));
+                     "it uses " + size_text(used) + ", more than resources.memory: " + size_text(resources.memory));
   }
   if (pids && threads > resources.pids) {
     return std::pair(Cause::pids,
@@ -151,7 +163,7 @@ void Attempt::kill() {
 AttemptFacts Attempt::finish() {
   facts_.over_memory_limit = memory_kills(plan_.limits.groups) > 0;
   facts_.machine_out_of_memory = machine_memory_kills() > machine_kills_before_;
-  guarded_->finish(kFinishSeconds);
+  facts_.left = !guarded_->finish(kFinishSeconds);
   for (RankStream& stream : streams_) stream.drain();
   remove_groups(plan_.limits.groups);
   return facts_;

@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
-#include "jobs/attempts.h"
 #include "jobs/cgroup.h"
 #include "jobs/conduct.h"
 #include "jobs/environment.h"
@@ -32,6 +30,8 @@ class Attempt {
   std::vector<int> descriptors() const;  // to poll
   // Takes what came: output, and words of the guardian. True once everything of the attempt is gone.
   bool turn();
+  // Every rank has ended, or one could not be started: what they left behind is being killed, or has its grace.
+  bool only_rest_left() const;
   // A sentence when a rank failed while others run: they wait for it in vain.
   std::string failed_rank() const { return failed_rank_; }
   // A sentence when a limit that no group enforces is overstepped, and the reason to end it for.
@@ -45,6 +45,7 @@ class Attempt {
 
  private:
   void note_end(const GuardianWord& word);
+  std::string no_start_text(const GuardianWord& word) const;
 
   Plan plan_;
   std::vector<RankStream> streams_;

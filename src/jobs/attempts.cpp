@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/proc.h"
 #include "base/process.h"
 #include "jobs/guardian.h"
 
@@ -55,7 +56,8 @@ void take_line(const std::string& line, std::vector<AttemptRecord>& records) {
                         {},
                         std::nullopt,
                         "",
-                        0};
+                        0,
+                        false};
     if (const auto groups = json.find("groups"); groups != json.end() && groups->is_array()) {
       for (const Json& group : *groups) {
         if (group.is_string()) begun.groups.push_back(group.get<std::string>());
@@ -66,6 +68,7 @@ void take_line(const std::string& line, std::vector<AttemptRecord>& records) {
     record->ending = text_of(json, "ending");
     record->why = text_of(json, "why");
     record->seconds = number_of(json, "seconds");
+    record->left = json.contains("left");
   }
 }
 
@@ -116,7 +119,8 @@ std::vector<AttemptRecord> read_attempts(Disk& disk, const std::string& director
 void AttemptLog::append(const std::string& line) {
   const std::string path = path_of(directory_);
   std::string text = line;
-  if (disk_.exists(path)) {  // a torn line of a process that died stays a line of its own
+  const bool fresh = !disk_.exists(path);
+  if (!fresh) {  // a torn line of a process that died stays a line of its own
     const std::string before = read_text(disk_, path);
     if (!before.empty() && before.back() != '\n') text.insert(0, "\n");
   }
@@ -124,6 +128,7 @@ void AttemptLog::append(const std::string& line) {
   file->write(std::as_bytes(std::span(text)));
   file->sync();
   file->close();
+  if (fresh) disk_.sync_directory(directory_);
 }
 
 void AttemptLog::begin(const AttemptRecord& record) {
@@ -136,34 +141,30 @@ void AttemptLog::begin(const AttemptRecord& record) {
                  {"groups", record.groups}}));
 }
 
-void AttemptLog::end(int64_t attempt, const std::string& ending, const std::string& why, double seconds) {
-  append(dumped({{"event", "end"},
-                 {"attempt", attempt},
-                 {"time", clock_.wall_seconds()},
-                 {"ending", ending},
-                 {"why", why},
-                 {"seconds", seconds}}));
+void AttemptLog::end(int64_t attempt, const std::string& ending, const std::string& why, double seconds, bool left) {
+  Json json = {{"event", "end"},   {"attempt", attempt}, {"time", clock_.wall_seconds()},
+               {"ending", ending}, {"why", why},         {"seconds", seconds}};
+  if (left) json["left"] = true;
+  append(dumped(json));
 }
 
 std::vector<AttemptRecord> AttemptLog::close_open() {
   std::vector<AttemptRecord> open = read_attempts(disk_, directory_);
+  const auto is_here = [](const AttemptRecord& record) {
+    return record.host == host_name() && record.boot == boot_id();
+  };
+  for (const AttemptRecord& record : open) {
+    if (record.left && is_here(record)) sweep(record.mark, record.groups, kSweepSeconds);
+  }
   std::erase_if(open, [](const AttemptRecord& record) { return record.ending.has_value(); });
   for (AttemptRecord& record : open) {
-    const bool here = record.host == host_name() && record.boot == boot_id();
-    const int left = here ? sweep(record.mark, record.groups, kSweepSeconds) : 0;
+    const int left = is_here(record) ? sweep(record.mark, record.groups, kSweepSeconds) : 0;
     record.ending = "interrupted";
     record.why = "sinew itself was killed" +
                  (left > 0 ? "; " + std::to_string(left) + " processes of it were left, and ended now" : std::string());
     end(record.attempt, *record.ending, record.why, 0);
   }
   return open;
-}
-
-std::string boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
 }
 
 std::string newest_checkpoint(const std::string& directory) {

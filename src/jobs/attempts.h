@@ -27,6 +27,7 @@ struct AttemptRecord {
   std::optional<std::string> ending;  // "crash"; "interrupted": sinew itself died; nullopt: it has not ended yet
   std::string why;
   double seconds = 0;
+  bool left = false;  // something of it did not die of SIGKILL
 };
 
 // In order; lines that are none are passed over (a torn last one). No file: none.
@@ -38,8 +39,9 @@ class AttemptLog {
       : disk_(disk), directory_(std::move(directory)), clock_(clock) {}
 
   void begin(const AttemptRecord& record);
-  void end(int64_t attempt, const std::string& ending, const std::string& why, double seconds);
-  // Ends what is left of attempts that have no end, and writes it; those attempts.
+  void end(int64_t attempt, const std::string& ending, const std::string& why, double seconds, bool left = false);
+  // Ends what is left of attempts that have no end, and writes it; those attempts. Throws Error while something does
+  // not die, also of one that has its end.
   std::vector<AttemptRecord> close_open();
 
  private:
@@ -53,8 +55,6 @@ class AttemptLog {
 // The run's lock; throws Error when somebody has it. Where its sinew was killed it is waited for: those who watched
 // over the command hold it until they have ended all of it.
 checkpoint::RunLock take_run(const std::string& directory, Clock& clock);
-
-std::string boot_id();  // "" where the system does not say
 
 // The newest complete checkpoint that a command left by the convention of docs/guides/commands.md: any file or
 // directory that is not empty, whose name does not begin with '.' or '_' nor end in .tmp, .part or .partial, and which

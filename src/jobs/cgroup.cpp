@@ -2,26 +2,21 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <sstream>
+
+#include "base/proc.h"
 
 namespace sinew::jobs {
 namespace {
 
 constexpr int kCpuPeriodUs = 100'000;
-
-std::string read_text(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 bool exists(const std::string& path) {
   return ::access(path.c_str(), F_OK) == 0;
@@ -34,6 +29,7 @@ std::string write_text(const std::string& path, const std::string& text) {
   const bool good = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   const int code = errno;
   ::close(file);
+  errno = code;
   return good ? "" : std::strerror(code);
 }
 
@@ -67,10 +63,29 @@ std::string place_under(const Mount& mount, const std::string& path) {
   return mount.point + rest;
 }
 
+// Where a group may be made its limits may be set, and yet entering it may need more (of a delegated hierarchy, the
+// group above both places). 0 or errno.
+int trial_of_entering(const std::string& group) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(enter_group(group) ? 0 : errno);
+  if (child < 0) return errno;
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return errno;
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
+}
+
 std::string made(const std::string& parent, const std::string& name, std::string& why) {
   const std::string group = parent + "/" + name;
-  if (::mkdir(group.c_str(), 0755) == 0 || errno == EEXIST) return group;
-  why = std::strerror(errno);
+  if (::mkdir(group.c_str(), 0755) != 0 && errno != EEXIST) {
+    why = std::strerror(errno);
+    return "";
+  }
+  const int code = trial_of_entering(group);
+  if (code == 0) return group;
+  why = std::string("it can not be entered: ") + std::strerror(code);
+  ::rmdir(group.c_str());
   return "";
 }
 
@@ -122,7 +137,10 @@ int64_t number_after(const std::string& text, const std::string& word) {
 }
 
 void note(Limits& limits, const Wanted& wanted, const std::string& why) {
-  limits.why_not += (limits.why_not.empty() ? "" : "; ") + std::string("resources.") + wanted.resource + ": " + why;
+  const bool watched = std::string_view(wanted.resource) != "cpus";
+  limits.why_not +=
+      (limits.why_not.empty() ? "" : "; ") + std::string("resources.") + wanted.resource + ": " + why +
+      (watched ? ", so it is watched, twice a second" : ", so the command is only told it (OMP_NUM_THREADS)");
 }
 
 }  // namespace
@@ -149,7 +167,7 @@ CgroupPlaces cgroup_places(const std::string& cgroup, const std::string& mountin
 }
 
 CgroupPlaces cgroup_places_here() {
-  return cgroup_places(read_text("/proc/self/cgroup"), read_text("/proc/self/mountinfo"));
+  return cgroup_places(kernel_text("/proc/self/cgroup"), kernel_text("/proc/self/mountinfo"));
 }
 
 Limits make_groups(const CgroupPlaces& places, const std::string& mark, const spec::ResourceOptions& resources) {
@@ -197,18 +215,18 @@ Limits make_groups(const CgroupPlaces& places, const std::string& mark, const sp
 int64_t memory_kills(const std::vector<std::string>& groups) {
   int64_t kills = 0;
   for (const std::string& group : groups) {
-    kills += number_after(read_text(group + "/memory.events"), "oom_kill");
-    kills += number_after(read_text(group + "/memory.oom_control"), "oom_kill");
+    kills += number_after(kernel_text(group + "/memory.events"), "oom_kill");
+    kills += number_after(kernel_text(group + "/memory.oom_control"), "oom_kill");
   }
   return kills;
 }
 
 int64_t machine_memory_kills() {
-  return number_after(read_text("/proc/vmstat"), "oom_kill");
+  return number_after(kernel_text("/proc/vmstat"), "oom_kill");
 }
 
-void enter_group(const std::string& group) {
-  write_text(group + "/cgroup.procs", std::to_string(::getpid()));
+bool enter_group(const std::string& group) {
+  return write_text(group + "/cgroup.procs", std::to_string(::getpid())).empty();
 }
 
 void prefer_for_memory_killer() {
@@ -218,7 +236,7 @@ void prefer_for_memory_killer() {
 std::set<pid_t> members_of(const std::vector<std::string>& groups) {
   std::set<pid_t> members;
   for (const std::string& group : groups) {
-    std::istringstream stream(read_text(group + "/cgroup.procs"));
+    std::istringstream stream(kernel_text(group + "/cgroup.procs"));
     for (pid_t pid = 0; stream >> pid;) members.insert(pid);
   }
   members.erase(0);

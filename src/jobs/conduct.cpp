@@ -12,6 +12,8 @@ namespace sinew::jobs {
 namespace {
 
 constexpr double kAfterKillSeconds = 2;  // between two SIGKILLs, for what does not die of the first
+constexpr double kRestSeconds =
+    60;  // for what is left when all ranks have ended; a write to a slow disk may have to finish
 
 std::string seconds_text(double seconds) {
   const double rounded = std::round(seconds * 10) / 10;
@@ -77,20 +79,24 @@ double end_of_attempt(const Conduct& state, const Policy& policy) {
   return policy.attempt_seconds > 0 ? state.began + policy.attempt_seconds : std::numeric_limits<double>::infinity();
 }
 
+void kill_again(double now, Conduct& state, const std::string& why, std::vector<Action>& actions) {
+  if (state.killed >= 0 && now < state.killed + kAfterKillSeconds) return;
+  actions.push_back({Action::Kind::kill, state.killed >= 0 ? "" : why, "", 0});
+  state.killed = now;
+}
+
 // Asked nicely first, then killed when the grace is over, and again while something is left.
 void push_out(double now, Conduct& state, const Policy& policy, std::vector<Action>& actions) {
-  const bool at_once = state.stop_signals > 1 || state.cause == Cause::memory || state.cause == Cause::pids;
+  // Once killed it is not asked any more, whatever the reason has become.
+  const bool at_once =
+      state.killed >= 0 || state.stop_signals > 1 || state.cause == Cause::memory || state.cause == Cause::pids;
   if (state.terminated < 0 && !at_once) {
     state.terminated = now;
     actions.push_back({Action::Kind::terminate, state.cause_text, "", 0});
   }
-  const bool over = at_once || now >= state.terminated + policy.grace_seconds;
-  if (!over || (state.killed >= 0 && now < state.killed + kAfterKillSeconds)) return;
-  const std::string why = state.killed >= 0 ? ""
-                          : at_once         ? state.cause_text
-                                            : "it did not end within " + seconds_text(policy.grace_seconds);
-  state.killed = now;
-  actions.push_back({Action::Kind::kill, why, "", 0});
+  if (!at_once && now < state.terminated + policy.grace_seconds) return;
+  kill_again(now, state, at_once ? state.cause_text : "it did not end within " + seconds_text(policy.grace_seconds),
+             actions);
 }
 
 }  // namespace
@@ -148,8 +154,7 @@ void attempt_began(double now, Conduct& state) {
   state.began = now;
   state.cause.reset();
   state.cause_text.clear();
-  state.terminated = state.killed = -1;
-  if (state.stop_signals > 0) end_attempt(state, Cause::stop, "stopped by " + signal_name(state.stop_signal));
+  state.terminated = state.killed = state.rest_since = -1;
 }
 
 std::string stop_asked(double now, Conduct& state, int signal) {
@@ -171,15 +176,20 @@ std::string end_attempt(Conduct& state, Cause cause, const std::string& why) {
   return why;
 }
 
+void only_rest_left(double now, Conduct& state) {
+  if (state.phase == Conduct::Phase::running && state.rest_since < 0) state.rest_since = now;
+}
+
 Judgement attempt_ended(double now, Conduct& state, const Policy& policy, const AttemptFacts& facts, double jitter) {
   SINEW_CHECK(state.phase == Conduct::Phase::running, "only an attempt that runs can end");
   state.used_seconds += now - state.began;
   Judgement judged = judge(facts, state.cause, state.cause_text);
+  if (facts.left) judged.why += "; something of it can not be killed";
   state.last = judged;
   state.phase = Conduct::Phase::ended;
   const int64_t most = allowed(policy.retries, judged.ending, facts);
   const bool wished = state.stop_signals > 0 || (state.cause && is_wish_of_ours(*state.cause));
-  if (wished || state.retried[judged.ending] >= most) return judged;
+  if (wished || facts.left || state.retried[judged.ending] >= most) return judged;
   const int64_t retried = ++state.retried[judged.ending];
   const double wait = judged.ending == Ending::preempted ? 0 : backoff_seconds(policy.retries, retried, jitter);
   state.phase = Conduct::Phase::waiting;
@@ -212,7 +222,11 @@ std::vector<Action> next_actions(double now, Conduct& state, const Policy& polic
         end_attempt(state, Cause::budget, "budget.time of " + seconds_text(policy.budget_seconds) + " is used up");
       if (now >= end_of_attempt(state, policy))
         end_attempt(state, Cause::timeout, "the attempt took longer than budget.attempt");
-      if (state.cause) push_out(now, state, policy, actions);
+      if (state.cause) {
+        push_out(now, state, policy, actions);
+      } else if (state.rest_since >= 0 && now >= state.rest_since + kRestSeconds) {
+        kill_again(now, state, "what it left behind does not end", actions);
+      }
       break;
   }
   return actions;
@@ -227,6 +241,8 @@ std::optional<double> next_moment(const Conduct& state, const Policy& policy) {
     at(state.killed + kAfterKillSeconds);
   } else if (state.terminated >= 0) {
     at(state.terminated + policy.grace_seconds);
+  } else if (state.rest_since >= 0) {
+    at(state.rest_since + kRestSeconds);
   }
   const double limit = std::min(end_of_budget(state, policy), end_of_attempt(state, policy));
   if (!state.cause && std::isfinite(limit)) at(limit);

@@ -31,7 +31,7 @@ const char* word_for(Ending ending);  // "out_of_memory"
 // Why an attempt is being ended from here. The first reason stays, but a person's wish goes before all others.
 enum class Cause { stop, budget, timeout, memory, pids, early_stop, objective, rank_failed };
 
-// What is known of an attempt that is over: all of its processes are gone.
+// What is known of an attempt that is over: all of its processes are gone, but for such as can not be killed.
 struct AttemptFacts {
   std::vector<ProcessEnd> ends;        // of each rank that was started, in the order in which they ended
   std::vector<int64_t> ranks;          // the rank of each
@@ -39,6 +39,7 @@ struct AttemptFacts {
   bool over_memory_limit = false;      // the kernel ended one at the limit of its group
   bool machine_out_of_memory = false;  // the machine's own killer was at work meanwhile
   std::string no_start;                // why it could not be started
+  bool left = false;                   // something of it does not die of SIGKILL
 };
 
 struct Judgement {
@@ -64,6 +65,7 @@ struct Conduct {
   std::optional<Cause> cause;  // of the end of this attempt
   std::string cause_text;
   double terminated = -1, killed = -1;  // when that was told; < 0: not yet
+  double rest_since = -1;               // when its last rank ended, with something of it left
   std::optional<Judgement> last;        // how the newest attempt ended
 };
 
@@ -79,6 +81,7 @@ struct Action {
 void attempt_began(double now, Conduct& state);
 std::string stop_asked(double now, Conduct& state, int signal);
 std::string end_attempt(Conduct& state, Cause cause, const std::string& why);  // early stop, objective, limits
+void only_rest_left(double now, Conduct& state);  // every rank has ended, and who watches over them kills the rest
 // Judges it, and decides on another attempt. `jitter` in [0, 1) spreads the waits of many runs.
 Judgement attempt_ended(double now, Conduct& state, const Policy& policy, const AttemptFacts& facts, double jitter);
 

@@ -93,8 +93,12 @@ class Story {
   }
 
   void live() {
-    for (int turns = 0; state_.phase != Conduct::Phase::over; ++turns) {
+    double then = -1;
+    for (int turns = 0, still = 0; state_.phase != Conduct::Phase::over; ++turns) {
       ASSERT_LT(turns, 5000) << "it does not end";
+      still = now_ > then ? 0 : still + 1;
+      ASSERT_LT(still, 20) << "it turns and waits for nothing";
+      then = now_;
       for (const Action& action : next_actions(now_, state_, policy_)) ASSERT_NO_FATAL_FAILURE(act(action));
       if (state_.phase == Conduct::Phase::over) break;
       ASSERT_NO_FATAL_FAILURE(advance());
@@ -114,6 +118,8 @@ class Story {
     began_ = now_;
     ends_at_ = now_ + (random_.below(8) == 0 ? 1e9 : random_.uniform() * 60);
     asked_ = killed_ = -1;
+    over_limit_ = rest_ = left_ = false;
+    rest_kills_ = 0;
     const ProcessEnd ends[] = {{0, 0}, {75, 0}, {1, 0}, {9, 0}, {0, SIGSEGV}, {0, SIGKILL}};
     end_ = ends[random_.below(6)];
   }
@@ -126,17 +132,25 @@ class Story {
         ASSERT_LT(asked_, 0) << "asked twice";
         EXPECT_FALSE(action.why.empty());
         asked_ = now_;
-        if (random_.below(3) == 0) break;  // it does not hear
+        if (rest_ || random_.below(3) == 0) break;  // it does not hear
         ends_at_ = std::min(ends_at_, now_ + random_.uniform() * policy_.grace_seconds * 1.5);
         end_ = random_.below(2) == 0 ? ProcessEnd{75, 0} : ProcessEnd{0, SIGTERM};
         break;
       case Action::Kind::kill:
         ASSERT_TRUE(runs_);
-        if (state_.stop_signals < 2) {
+        if (state_.stop_signals < 2 && !over_limit_ && !rest_) {
           ASSERT_GE(asked_, 0) << "killed without having been asked";
           EXPECT_GE(now_, asked_ + policy_.grace_seconds);
         }
-        if (killed_ < 0) killed_ = now_;
+        if (killed_ >= 0) {
+          EXPECT_GE(now_, killed_ + 1) << "killed again and again";
+        }
+        killed_ = now_;
+        if (rest_) {
+          left_ = ++rest_kills_ == 4 && random_.below(2) == 0;
+          if (rest_kills_ == 4 || random_.below(3) == 0) ends_at_ = std::min(ends_at_, now_ + random_.uniform());
+          break;
+        }
         ends_at_ = std::min(ends_at_, now_ + random_.uniform());
         end_ = {0, SIGKILL};
         break;
@@ -162,10 +176,10 @@ class Story {
     EXPECT_LE(starts_, 1 + r.crash + r.out_of_memory + r.exit + r.timeout + r.preempted);
     // Nobody waits longer than the grace, what a kill takes to be told, and what it takes to work.
     if (stopped_at_ >= 0) {
-      EXPECT_LE(now_, stopped_at_ + policy_.grace_seconds + 4);
+      EXPECT_LE(now_, stopped_at_ + policy_.grace_seconds + 4 + (rest_ ? 8 : 0));
     }
     if (policy_.budget_seconds > 0) {
-      EXPECT_LE(state_.used_seconds, policy_.budget_seconds + policy_.grace_seconds + 4);
+      EXPECT_LE(state_.used_seconds, policy_.budget_seconds + policy_.grace_seconds + 4 + (rest_ ? 8 : 0));
     }
   }
 
@@ -175,6 +189,7 @@ class Story {
     double next = runs_ ? ends_at_ : 1e12;
     if (moment) next = std::min(next, *moment);
     if (!stops_.empty()) next = std::min(next, stops_.front());
+    if (runs_ && random_.below(3) == 0) next = std::min(next, now_ + random_.uniform() * 10);  // a look at its limits
     if (state_.phase == Conduct::Phase::ended) next = now_;
     ASSERT_LT(next, 1e8) << "it would wait for ever";
     now_ = std::max(now_, next);
@@ -183,9 +198,19 @@ class Story {
       if (stopped_at_ < 0) stopped_at_ = now_;
       stop_asked(now_, state_, random_.below(2) == 0 ? SIGTERM : SIGINT);
     }
+    if (runs_ && random_.below(16) == 0) {
+      const auto cause = random_.below(2) == 0 ? Cause::memory : Cause::pids;
+      over_limit_ = !end_attempt(state_, cause, "over its limit").empty() || over_limit_;
+    }
     if (!runs_ || now_ < ends_at_) return;
+    if (!rest_ && random_.below(8) == 0) {  // it has ended, and something of it has not
+      rest_ = true;
+      ends_at_ = now_ + (random_.below(4) == 0 ? 1e9 : random_.uniform() * 100);
+      return only_rest_left(now_, state_);
+    }
     runs_ = false;
     AttemptFacts facts = facts_of({end_});
+    facts.left = left_;
     facts.machine_out_of_memory = random_.below(4) == 0;
     const Judgement judged = attempt_ended(now_, state_, policy_, facts, random_.uniform());
     EXPECT_FALSE(judged.why.empty());
@@ -193,7 +218,7 @@ class Story {
     if (state_.phase == Conduct::Phase::waiting) {
       EXPECT_LE(state_.next_start, now_ + longest);
     }
-    if (judged.ending == Ending::done) {
+    if (judged.ending == Ending::done || left_) {
       EXPECT_EQ(state_.phase, Conduct::Phase::ended);
     }
   }
@@ -204,7 +229,9 @@ class Story {
   std::vector<double> stops_;
   double now_ = 0, began_ = 0, ends_at_ = 0, asked_ = -1, killed_ = -1, stopped_at_ = -1;
   ProcessEnd end_;
-  bool runs_ = false;
+  bool runs_ = false, over_limit_ = false;
+  bool rest_ = false, left_ = false;  // all ranks have ended and something is there; it does not even die of SIGKILL
+  int rest_kills_ = 0;
   int64_t starts_ = 0, finishes_ = 0;
 };
 
@@ -214,6 +241,54 @@ TEST(Conduct, EveryStoryHasOneEndThatItsPolicyAllows) {
     Story(seed).live();
     if (HasFailure()) return;
   }
+}
+
+TEST(Conduct, NoAttemptBeginsBesideTheRestOfAnother) {
+  Conduct state;
+  Policy policy;
+  policy.retries.crash = 5;
+  attempt_began(0, state);
+  AttemptFacts facts = facts_of({{0, SIGSEGV}});
+  facts.left = true;
+  const Judgement judged = attempt_ended(1, state, policy, facts, 0);
+  EXPECT_EQ(judged.why, "it was killed by SIGSEGV; something of it can not be killed");
+  const auto actions = next_actions(1, state, policy);
+  ASSERT_EQ(actions.size(), 1U);
+  EXPECT_EQ(actions[0].kind, Action::Kind::finish);
+  EXPECT_EQ(actions[0].status, "failed");
+  EXPECT_EQ(actions[0].why, judged.why);
+}
+
+TEST(Conduct, WhatAnAttemptLeavesIsKilledAndNotWaitedForWithoutBound) {
+  Conduct state;
+  const Policy policy;
+  attempt_began(0, state);
+  only_rest_left(10, state);
+  only_rest_left(11, state);
+  EXPECT_TRUE(next_actions(69, state, policy).empty());
+  EXPECT_EQ(next_moment(state, policy), 70);
+  for (double now = 70; now < 80; now += 2) {
+    const auto actions = next_actions(now, state, policy);
+    ASSERT_EQ(actions.size(), 1U);
+    EXPECT_EQ(actions[0].kind, Action::Kind::kill);
+    EXPECT_EQ(actions[0].why.empty(), now > 70) << "said once";
+    EXPECT_TRUE(next_actions(now + 1, state, policy).empty());
+    EXPECT_EQ(next_moment(state, policy), now + 2);
+  }
+}
+
+TEST(Conduct, AStopAfterAKillGivesNoGraceAgain) {
+  Conduct state;
+  Policy policy;
+  policy.grace_seconds = 1000;
+  attempt_began(0, state);
+  end_attempt(state, Cause::memory, "too much");
+  ASSERT_EQ(next_actions(1, state, policy)[0].kind, Action::Kind::kill);
+  stop_asked(2, state, SIGTERM);
+  EXPECT_TRUE(next_actions(2, state, policy).empty());
+  const auto actions = next_actions(*next_moment(state, policy), state, policy);
+  ASSERT_EQ(actions.size(), 1U);
+  EXPECT_EQ(actions[0].kind, Action::Kind::kill);
 }
 
 TEST(Conduct, AStopBetweenTwoAttemptsStartsNoOther) {

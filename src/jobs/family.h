@@ -7,25 +7,15 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
 #include <functional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/proc.h"
+
 namespace sinew::jobs {
 
-struct ProcessRow {
-  pid_t pid = 0, parent = 0;
-  char state = '?';          // R S D T Z ...
-  uint64_t started = 0;      // clock ticks since the machine began; with the number it names a process for ever
-  uint64_t cpu_ticks = 0;    // used so far
-  int64_t memory_bytes = 0;  // resident
-  int64_t threads = 0;
-};
-
-// One line of /proc/<pid>/stat; parent 0 and pid 0 where it is none. Pure.
-ProcessRow parse_stat(const std::string& text);
 // Every process of this machine (of this process's PID namespace).
 std::vector<ProcessRow> all_processes();
 // Those below `ancestors`, in any depth, the ancestors not among them. Pure.

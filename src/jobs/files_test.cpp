@@ -2,11 +2,16 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "base/faulty_disk.h"
+#include "base/proc.h"
+#include "base/process.h"
 #include "base/random.h"
 #include "jobs/attempts.h"
 #include "jobs/output_file.h"
@@ -77,6 +82,53 @@ TEST_F(Files, OutputThatCanNotBeWrittenIsCounted) {
   EXPECT_EQ(file.lost_bytes(), 5U);
 }
 
+TEST_F(Files, OutputThatCanNotBePutAsideIsCounted) {
+  fs::create_directories(path("out.1"));
+  OutputFile file(path("out"), 1000);
+  for (int i = 0; i < 30; ++i) file.write(std::string(99, 'x') + "\n");
+  EXPECT_EQ(text_of(path("out")).size(), 1000U);
+  EXPECT_EQ(file.lost_bytes(), 2000U);
+  fs::remove(path("out.1"));
+  file.write("new\n");
+  EXPECT_EQ(text_of(path("out")), "new\n");
+}
+
+TEST_F(Files, OutputThatSomebodyRemovedBeginsAgain) {
+  OutputFile file(path("out"), 100);
+  file.write(std::string(99, 'x') + "\n");
+  fs::remove(path("out"));
+  file.write("new\n");
+  EXPECT_EQ(text_of(path("out")), "new\n");
+  EXPECT_EQ(file.lost_bytes(), 0U);
+}
+
+// Somebody outside who goes on writing as fast as it is read.
+TEST_F(Files, TheLastLookEndsWhoeverGoesOnWriting) {
+  FileTail tail(path("metrics"));
+  write("metrics", "1\n2\n");
+  int lines = 0;
+  const auto and_another = [&](std::string_view) {
+    ++lines;
+    ASSERT_LT(lines, 10'000);
+    std::ofstream(path("metrics"), std::ios::app) << "more\n";
+  };
+  tail.read(and_another, true);
+  EXPECT_EQ(lines, 2);
+
+  int writer = -1;
+  lines = 0;
+  RankStream stream(path("out"), [&](std::string_view) {
+    ++lines;
+    ASSERT_EQ(::write(writer, "more\n", 5), 5);
+  });
+  writer = stream.write_end();
+  ASSERT_EQ(::write(writer, "one\ntwo\n", 8), 8);
+  stream.drain();
+  EXPECT_GE(lines, 2);
+  EXPECT_EQ(stream.descriptor(), -1);
+  ::close(writer);
+}
+
 TEST(LineCutter, GivesEveryLineWholeWhateverThePieces) {
   RandomStream random(random_key({4}));
   for (int round = 0; round < 200; ++round) {
@@ -109,7 +161,11 @@ TEST_F(Files, ATailReadsWhatComesAndSurvivesTruncation) {
   std::ofstream(path("metrics"), std::ios::app) << "o\n";
   tail.read(visit);
   EXPECT_EQ(got, (std::vector<std::string>{"one", "two"}));
+  std::ofstream(path("metrics"), std::ios::app) << "tor";
+  tail.read(visit);
   write("metrics", "3\n");
+  tail.read(visit);
+  std::ofstream(path("metrics"), std::ios::app) << "n";
   tail.read(visit);
   fs::remove(path("metrics"));
   tail.read(visit);
@@ -142,6 +198,37 @@ TEST_F(Files, AttemptsHaveOneEndEach) {
   EXPECT_EQ(all[1].ending, "interrupted");
   EXPECT_EQ(all[2].seconds, 1.5);
   EXPECT_EQ(all[2].groups, (std::vector<std::string>{"/no/such/group"}));
+}
+
+TEST_F(Files, AnAttemptThatBeganIsDurable) {
+  FaultyDisk disk;
+  disk.make_directories("/run");
+  disk.sync_directory("/");
+  AttemptLog log(disk, "/run", system_clock());
+  AttemptRecord record;
+  record.attempt = 1;
+  log.begin(record);
+  disk.crash(std::nullopt, true);
+  EXPECT_EQ(read_attempts(disk, "/run").size(), 1U);
+}
+
+TEST_F(Files, WhatCanNotBeKilledIsLookedForAgain) {
+  AttemptLog log(system_disk(), folder_, system_clock());
+  AttemptRecord record;
+  record.attempt = 1;
+  record.host = host_name();
+  record.boot = boot_id();
+  record.mark = "files-test-" + folder_;
+  log.begin(record);
+  log.end(1, "crash", "it broke", 1, true);
+  ASSERT_TRUE(read_attempts(system_disk(), folder_).at(0).left);
+  ::setenv("SINEW_JOB_ID", record.mark.c_str(), 1);
+  ProcessOptions options;
+  options.command = {"/bin/sleep", "1000"};
+  Process process(options);
+  ::unsetenv("SINEW_JOB_ID");
+  EXPECT_TRUE(log.close_open().empty()) << "it has its end";
+  EXPECT_EQ(process.wait(60), (ProcessEnd{0, SIGKILL})) << "it was found by its mark";
 }
 
 TEST_F(Files, TheNewestCheckpointIsTheCompleteOneWithTheGreatestNumber) {

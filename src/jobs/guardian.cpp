@@ -1,12 +1,8 @@
 #include "jobs/guardian.h"
 
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,7 +13,6 @@
 #include <set>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "jobs/cgroup.h"
 #include "jobs/family.h"
@@ -41,11 +36,19 @@ void reap_one(pid_t pid) {
   ::waitpid(pid, nullptr, WNOHANG);
 }
 
+std::string listed(const std::vector<ProcessRow>& rows) {
+  constexpr size_t kMost = 8;
+  std::string text = "pid";
+  for (size_t i = 0; i < std::min(rows.size(), kMost); ++i) text += " " + std::to_string(rows[i].pid);
+  return text + (rows.size() > kMost ? " ..." : "");
+}
+
 }  // namespace
 
 void become_subreaper() {
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
     throw Error(std::string("cannot watch over a command: ") + std::strerror(errno), "a kernel from 3.4 on is needed");
+  std::signal(SIGCHLD, SIG_DFL);  // who started sinew may have ignored it, and then nobody could be waited for
 }
 
 Guarded::Guarded(const AttemptStart& start) {
@@ -83,7 +86,7 @@ Guarded::Guarded(const AttemptStart& start) {
 }
 
 Guarded::~Guarded() {
-  if (!finished_) {
+  if (!waited_) {
     kill_all();
     finish(kEndSeconds);
   }
@@ -103,9 +106,20 @@ std::optional<GuardianWord> Guarded::next() {
   }
   switch (word.kind) {
     case 'W': guardian_ = word.value; return next();
-    case 'S': told = {GuardianWord::Kind::started, word.rank, word.value, {}, 0, false}; break;
+    case 'S':
+      told.kind = GuardianWord::Kind::started;
+      told.rank = word.rank;
+      break;
     case 'F':
-    case 'D': told = {GuardianWord::Kind::no_start, word.rank, 0, {}, word.value, word.kind == 'D'}; break;
+    case 'D':
+    case 'C':
+      told.kind = GuardianWord::Kind::no_start;
+      told.rank = word.rank;
+      told.code = word.value;
+      told.fault = word.kind == 'D'   ? GuardianWord::Fault::workdir
+                   : word.kind == 'C' ? GuardianWord::Fault::group
+                                      : GuardianWord::Fault::program;
+      break;
     case 'E':
       told.kind = GuardianWord::Kind::ended;
       told.rank = word.rank;
@@ -138,6 +152,7 @@ void Guarded::force() {
 
 bool Guarded::finish(double seconds) {
   if (finished_) return true;
+  waited_ = true;
   // The warden ends by itself when its line is closed and the guardian is gone. What is left is killed here.
   ::close(std::exchange(warden_line_, -1));
   const std::set<pid_t> before(own_children_before_.begin(), own_children_before_.end());
@@ -170,7 +185,10 @@ int sweep(const std::string& mark, const std::vector<std::string>& groups, doubl
     for (const ProcessRow& row : rows) met.insert(row.pid);
     return rows;
   };
-  kill_until_gone({left, reap_one, [](int empty) { return empty >= kEmptyLooks; }}, seconds);
+  if (!kill_until_gone({left, reap_one, [](int empty) { return empty >= kEmptyLooks; }}, seconds)) {
+    throw Error("processes of an earlier attempt can not be ended: " + listed(left()),
+                "end them as who may (sudo kill -9), or wait until the kernel lets them go; then try again");
+  }
   remove_groups(groups);
   return static_cast<int>(met.size());
 }

@@ -29,7 +29,6 @@ struct RankStart {
 };
 
 struct AttemptStart {
-  std::string mark;     // SINEW_JOB_ID of every rank
   std::string workdir;  // empty: this process's
   std::vector<RankStart> ranks;
   std::vector<std::string> groups;  // cgroup directories that every rank enters
@@ -39,22 +38,22 @@ struct AttemptStart {
 // What the guardian tells.
 struct GuardianWord {
   enum class Kind { started, no_start, ended, gone };
+  enum class Fault { program, workdir, group };
   Kind kind = Kind::gone;
   int rank = 0;
-  pid_t pid = 0;            // started
-  ProcessEnd end;           // ended
-  int code = 0;             // no_start: errno
-  bool in_workdir = false;  // no_start: the directory was at fault
+  ProcessEnd end;                // ended
+  int code = 0;                  // no_start: errno
+  Fault fault = Fault::program;  // no_start: what could not be had
 };
 
-// Makes this process one that orphans come to. Once, before the first attempt.
+// Makes this process one that orphans come to, and that can wait for children. Once, before the first attempt.
 void become_subreaper();
 
 class Guarded {
  public:
   // Forks the watchers and closes the pipes' write ends here. Throws Error when there is no process to be had.
   explicit Guarded(const AttemptStart& start);
-  // Kills what is left, and waits for it.
+  // Kills what is left, and waits for it; unless finish() did so, in vain.
   ~Guarded();
   Guarded(const Guarded&) = delete;
   Guarded& operator=(const Guarded&) = delete;
@@ -67,7 +66,6 @@ class Guarded {
   void kill_all();            // SIGKILL to everything below
   void force();               // the same without the guardian's help, and to it: it may have been stopped
   pid_t guardian() const { return guardian_; }
-  pid_t warden() const { return warden_; }
   // After the word `gone`: everything below this process that this attempt brought is ended and reaped. False:
   // something does not die (a process in the middle of a call that can not be interrupted).
   bool finish(double seconds);
@@ -76,10 +74,11 @@ class Guarded {
   std::vector<int> own_children_before_;
   int socket_ = -1, warden_line_ = -1;
   pid_t warden_ = 0, guardian_ = 0;
-  bool lost_ = false, gone_ = false, finished_ = false;
+  bool lost_ = false, gone_ = false, waited_ = false, finished_ = false;
 };
 
-// Ends what an earlier attempt with this mark left; how many processes that were.
+// Ends what an earlier attempt with this mark left; how many processes that were. Throws Error when something of it
+// does not end: no other attempt may run beside it.
 int sweep(const std::string& mark, const std::vector<std::string>& groups, double seconds);
 
 }  // namespace sinew::jobs

@@ -84,7 +84,11 @@ void become_rank(const RankStart& rank, const AttemptStart& start, pid_t guardia
   ::setsid();
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return;
   if (::getppid() != guardian) ::_exit(1);
-  for (const std::string& group : start.groups) enter_group(group);
+  what = 'C';
+  for (const std::string& group : start.groups) {
+    if (!enter_group(group)) return;
+  }
+  what = 'F';
   prefer_for_memory_killer();
   forget_signals();
   if (::dup2(rank.output, STDOUT_FILENO) < 0 || ::dup2(rank.errors, STDERR_FILENO) < 0) return;
@@ -124,7 +128,13 @@ class Guardian {
   }
 
  private:
-  bool all_ended() const { return ended_ == static_cast<int>(pids_.size()); }
+  // All that is to be waited for. Who was asked to end has its grace, also when the shell in front of it did not hear
+  // and is gone already; sinew says when the grace is over.
+  bool all_ended() {
+    if (ended_ != static_cast<int>(pids_.size())) return false;
+    std::erase_if(asked_, [](pid_t group) { return ::kill(-group, 0) != 0 && errno == ESRCH; });
+    return asked_.empty();
+  }
 
   void tell(Word word) {
     if (!alone_ && ::send(words_, &word, sizeof word, MSG_NOSIGNAL) < 0 && errno != EINTR) alone_ = over_ = true;
@@ -161,7 +171,7 @@ class Guardian {
     if (pid < 0) return fail(index, 'F', code);
     if (got == sizeof told) return fail(index, told.what, told.code);
     pids_.push_back(pid);
-    tell({'S', index, pid});
+    tell({'S', index, 0});
   }
 
   void fail(int rank, char what, int code) {
@@ -191,7 +201,9 @@ class Guardian {
     if (word.kind == 'K') over_ = true;
     if (word.kind != 'T') return;
     for (const pid_t pid : pids_) {
-      if (pid > 0) ::kill(-pid, word.value);
+      if (pid <= 0) continue;
+      ::kill(-pid, word.value);
+      asked_.push_back(pid);
     }
   }
 
@@ -211,7 +223,8 @@ class Guardian {
 
   const AttemptStart& start_;
   int words_, children_ = -1;
-  std::vector<pid_t> pids_;  // of the ranks; 0: ended
+  std::vector<pid_t> pids_;   // of the ranks; 0: ended
+  std::vector<pid_t> asked_;  // groups that were asked to end, as far as something is in them
   int ended_ = 0;
   bool over_ = false;    // everything is to be killed
   bool failed_ = false;  // a rank could not be started

@@ -5,9 +5,9 @@
 
 namespace sinew::jobs {
 
-// Between sinew and the guardian, one datagram each. From the guardian: W (its pid), S (a rank's pid), F and D (errno
-// of a program or a directory that could not be had), E (a rank's wait status), G (everything is gone). To it: T (a
-// signal for all ranks), K (kill everything).
+// Between sinew and the guardian, one datagram each. From the guardian: W (its pid), S (a rank was started), F, D and C
+// (errno of a program, a directory or a control group that could not be had), E (a rank's wait status), G (everything
+// is gone). To it: T (a signal for all ranks), K (kill everything).
 struct Word {
   char kind = 'G';
   int rank = 0;

@@ -33,10 +33,9 @@ bool OutputFile::open() {
   return true;
 }
 
-void OutputFile::rotate() {
+bool OutputFile::rotate() {
   ::close(std::exchange(descriptor_, -1));
-  std::rename(path_.c_str(), (path_ + ".1").c_str());
-  size_ = 0;
+  return std::rename(path_.c_str(), (path_ + ".1").c_str()) == 0 || errno == ENOENT;
 }
 
 void OutputFile::write(std::string_view bytes) noexcept {
@@ -44,7 +43,7 @@ void OutputFile::write(std::string_view bytes) noexcept {
     if (!open()) break;
     // A file is let go of between two lines, unless a line alone is longer than it may be.
     if (size_ >= most_ && (last_ == '\n' || size_ >= 2 * most_)) {
-      rotate();
+      if (!rotate()) break;
       continue;
     }
     std::string_view piece = bytes;

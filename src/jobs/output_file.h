@@ -1,7 +1,8 @@
 // What a command prints, kept within bounds: when the file is full its older half is let go of, whole lines at a time.
 //
 // Two files: NAME is being written, NAME.1 is what was written before it. Together at most twice the bound. A full disk
-// costs output and never the run: what could not be written is counted.
+// costs output and never the run: what could not be written is counted, and so is what a full file has no room for when
+// it can not be put aside.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ class OutputFile {
 
  private:
   bool open();
-  void rotate();
+  bool rotate();
 
   std::string path_;
   uint64_t most_, size_ = 0, lost_ = 0;

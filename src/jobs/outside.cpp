@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include "base/disk.h"
+#include "base/proc.h"
 #include "jobs/attempts.h"
 #include "jobs/family.h"
 #include "jobs/jobs.h"
@@ -14,15 +13,8 @@
 namespace sinew::jobs {
 namespace {
 
-std::string proc_text(pid_t pid, const char* name) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/" + name, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 std::string command_line(pid_t pid) {
-  std::string text = proc_text(pid, "cmdline");
+  std::string text = kernel_text("/proc/" + std::to_string(pid) + "/cmdline");
   for (char& letter : text) {
     if (static_cast<unsigned char>(letter) < 0x20) letter = ' ';
   }
@@ -45,7 +37,8 @@ std::vector<CommandProcess> processes_of(const std::string& directory) {
   const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
   for (const ProcessRow& row : rows) {
     const bool first = std::ranges::find(rows, row.parent, &ProcessRow::pid) == rows.end();
-    found.push_back({row.pid, row.parent, first ? rank_in(proc_text(row.pid, "environ")) : -1,
+    found.push_back({row.pid, row.parent,
+                     first ? rank_in(kernel_text("/proc/" + std::to_string(row.pid) + "/environ")) : -1,
                      static_cast<double>(row.cpu_ticks) / ticks, row.memory_bytes, command_line(row.pid)});
   }
   return found;

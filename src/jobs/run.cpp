@@ -1,8 +1,6 @@
 // run_command: tells conduct.h what happens, and does what it says.
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/random.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,8 +12,11 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/exit_code.h"
+#include "base/hex.h"
+#include "base/proc.h"
 #include "base/process.h"
 #include "base/random.h"
+#include "base/signals.h"
 #include "checkpoint/checkpoint.h"
 #include "jobs/attempt.h"
 #include "jobs/attempts.h"
@@ -29,45 +30,6 @@ namespace {
 constexpr double kTickSeconds = 0.2;   // between two looks at a file of metrics
 constexpr double kWatchSeconds = 0.5;  // between two looks at limits nobody enforces
 constexpr double kIdleSeconds = 1;     // the longest sleep
-
-// Signals as something to look at.
-class Signals {
- public:
-  Signals() {
-    ::sigemptyset(&set_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) ::sigaddset(&set_, signal);
-    ::sigprocmask(SIG_BLOCK, &set_, &before_);
-    descriptor_ = ::signalfd(-1, &set_, SFD_NONBLOCK | SFD_CLOEXEC);
-    pipe_before_ = ::signal(SIGPIPE, SIG_IGN);
-  }
-  ~Signals() {
-    ::close(descriptor_);
-    ::signal(SIGPIPE, pipe_before_);
-    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
-  }
-  Signals(const Signals&) = delete;
-  Signals& operator=(const Signals&) = delete;
-  int descriptor() const { return descriptor_; }
-  int next() const {  // 0: none
-    signalfd_siginfo info{};
-    return ::read(descriptor_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
-  }
-
- private:
-  sigset_t set_{}, before_{};
-  int descriptor_ = -1;
-  void (*pipe_before_)(int) = SIG_DFL;
-};
-
-std::string new_mark() {
-  uint64_t bits[2] = {};
-  if (::getrandom(bits, sizeof bits, 0) != sizeof bits)
-    bits[0] = static_cast<uint64_t>(system_clock().wall_seconds() * 1e9) ^ static_cast<uint64_t>(::getpid());
-  char text[33];
-  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(bits[0]),
-                static_cast<unsigned long long>(bits[1]));
-  return text;
-}
 
 double jitter_of(const std::string& mark) {
   RandomStream random(random_key({std::stoull(mark.substr(0, 16), nullptr, 16)}));
@@ -112,6 +74,7 @@ class Runner {
   // What can not be written or started any more ends the run as failed.
   int fail(const Error& error) {
     attempt_.reset();  // kills and waits
+    remove_groups(limits_.groups);
     if (open_attempt_ > 0) attempts_.end(std::exchange(open_attempt_, 0), "failed", error.what(), 0);
     narrator_.finish({"failed", kTrainingError, error.what(), error.hint});
     return kTrainingError;
@@ -135,8 +98,18 @@ class Runner {
     if (!system_disk().exists(resolved)) write_durably(system_disk(), resolved, to_yaml(run_.job));
     system_disk().make_directories(directory_ + "/checkpoints");
     system_disk().make_directories(directory_ + "/output");
-    if (run_.run_id) server_run_id_ = run_.run_id(read_text(system_disk(), resolved));
+    if (run_.run_id) ask_for_id(read_text(system_disk(), resolved));
     state_.next_start = now();
+  }
+
+  void ask_for_id(const std::string& resolved_yaml) {
+    const auto id = run_.run_id(resolved_yaml);
+    if (id) {
+      server_run_id_ = *id;
+    } else {
+      narrator_.say(report::Level::warning, "server",
+                    id.error() + "; an mlflow client of the command begins a run of its own");
+    }
   }
 
   void take_signals() {
@@ -156,7 +129,11 @@ class Runner {
     const bool gone = attempt_->turn();
     if (!gone && !attempt_->failed_rank().empty())
       say_end(end_attempt(state_, Cause::rank_failed, attempt_->failed_rank() + "; the others are ended"));
-    if (gone) end();
+    if (gone) {
+      end();
+    } else if (attempt_->only_rest_left()) {
+      only_rest_left(now(), state_);
+    }
   }
 
   void watch() {
@@ -211,11 +188,11 @@ class Runner {
     AttemptRecord record;
     record.attempt = state_.attempt + 1;
     record.began = clock_.wall_seconds();
-    record.mark = new_mark();
+    record.mark = random_hex(16);
     record.host = host_name();
     record.boot = boot_id();
-    const Limits limits = make_groups(cgroup_places_here(), record.mark, run_.job.command.resources);
-    record.groups = limits.groups;
+    limits_ = make_groups(cgroup_places_here(), record.mark, run_.job.command.resources);
+    record.groups = limits_.groups;
     attempts_.begin(record);
     open_attempt_ = record.attempt;
     jitter_ = jitter_of(record.mark);
@@ -231,12 +208,12 @@ class Runner {
                  free_port(),
                  run_.server,
                  server_run_id_};
-    plan.limits = limits;
+    plan.limits = limits_;
     plan.kept = {lock_.descriptor()};
     plan.visit = [this](int64_t rank, bool errors, std::string_view line) { take_line(rank, errors, line); };
     narrator_.attempt_begins(record.attempt, command_of(run_.job), plan.seat.resume_from);
-    if (!limits.why_not.empty() && !std::exchange(said_limits_, true))
-      narrator_.say(report::Level::warning, "limits", limits.why_not + "; it is watched instead, twice a second");
+    if (!limits_.why_not.empty() && !std::exchange(said_limits_, true))
+      narrator_.say(report::Level::warning, "limits", limits_.why_not);
     if (run_.job.command.metrics.from == "file") tail_ = std::make_unique<FileTail>(metrics_path(plan.seat));
     attempt_began(now(), state_);
     attempt_ = std::make_unique<Attempt>(std::move(plan));
@@ -255,7 +232,7 @@ class Runner {
     const double seconds = now() - state_.began;
     const Judgement judged = attempt_ended(now(), state_, policy_, facts, jitter_);
     open_attempt_ = 0;
-    attempts_.end(state_.attempt, word_for(judged.ending), judged.why, seconds);
+    attempts_.end(state_.attempt, word_for(judged.ending), judged.why, seconds, facts.left);
     narrator_.attempt_ends(state_.attempt, judged, attempt_->lost_bytes(), state_.phase == Conduct::Phase::waiting);
     attempt_.reset();
   }
@@ -277,12 +254,13 @@ class Runner {
   const std::string directory_;
   Clock& clock_;
   checkpoint::RunLock lock_;
-  Signals signals_;
+  Signals signals_{SIGINT, SIGTERM, SIGHUP, SIGUSR1};
   AttemptLog attempts_;
   Narrator narrator_;
   Conduct state_;
   Policy policy_;
   std::string server_run_id_;
+  Limits limits_;  // of the newest attempt
   std::unique_ptr<FileTail> tail_;
   std::unique_ptr<Attempt> attempt_;
   double next_watch_ = 0, jitter_ = 0;

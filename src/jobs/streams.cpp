@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -16,6 +17,7 @@ namespace {
 
 constexpr size_t kPiece = 64 << 10;
 constexpr int kMostPieces = 16;  // in one go: others want to be heard, too
+constexpr int kMostTurns = 64;   // of these at the end; a pipe holds less than one of them
 
 }  // namespace
 
@@ -64,7 +66,7 @@ bool RankStream::read() {
 }
 
 void RankStream::drain() {
-  while (read_ >= 0 && read() && !dry_) {
+  for (int turn = 0; turn < kMostTurns && read_ >= 0 && read() && !dry_; ++turn) {
   }
   if (read_ >= 0) cutter_.finish(visit_);
   close();
@@ -87,19 +89,28 @@ bool FileTail::open() {
   if (facts.st_ino != file_) {
     if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
     file_ = facts.st_ino;
-    offset_ = 0;
+    begin_anew();
   }
-  if (static_cast<uint64_t>(facts.st_size) < offset_) offset_ = 0;
+  size_ = static_cast<uint64_t>(facts.st_size);
+  if (size_ < offset_) begin_anew();
   if (descriptor_ < 0) descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   return descriptor_ >= 0;
 }
 
+void FileTail::begin_anew() {
+  offset_ = 0;
+  cutter_ = LineCutter();
+}
+
 void FileTail::read(const RankStream::Visit& visit, bool last) {
   std::array<char, kPiece> piece;
-  for (int i = 0; (last || i < kMostPieces) && open(); ++i) {
-    const ssize_t got = ::pread(descriptor_, piece.data(), piece.size(), static_cast<off_t>(offset_));
+  uint64_t left = open() && last ? size_ - offset_ : kMostPieces * kPiece;
+  while (left > 0 && open()) {
+    const size_t most = std::min<uint64_t>(left, piece.size());
+    const ssize_t got = ::pread(descriptor_, piece.data(), most, static_cast<off_t>(offset_));
     if (got <= 0) break;
     offset_ += static_cast<uint64_t>(got);
+    left -= static_cast<uint64_t>(got);
     cutter_.add(std::string_view(piece.data(), static_cast<size_t>(got)), visit);
   }
   if (last) cutter_.finish(visit);

@@ -27,7 +27,8 @@ class RankStream {
   int descriptor() const { return read_; }  // -1 once it has ended
   // What has come, at most about a megabyte; false: nothing more will.
   bool read();
-  void drain();  // all of it; for when nobody is left who could write
+  // All of it, for when nobody is left who should write; no more than some pipes full, should somebody outside go on.
+  void drain();
   uint64_t lost_bytes() const { return file_.lost_bytes(); }
 
  private:
@@ -41,7 +42,7 @@ class RankStream {
 };
 
 // A file that somebody else appends to, read from where it ended when this began. One that is truncated or replaced is
-// read from its beginning.
+// read from its beginning; a line that it had not ended is none.
 class FileTail {
  public:
   explicit FileTail(std::string path);
@@ -49,15 +50,17 @@ class FileTail {
   FileTail(const FileTail&) = delete;
   FileTail& operator=(const FileTail&) = delete;
 
-  // Whole lines that came since; at most about a megabyte. `last`: a line without its end counts, too.
+  // Whole lines that came since; at most about a megabyte. `last`: all that is there now, and a line without its end
+  // counts, too.
   void read(const RankStream::Visit& visit, bool last = false);
 
  private:
   bool open();
+  void begin_anew();
 
   std::string path_;
   int descriptor_ = -1;
-  uint64_t offset_ = 0;
+  uint64_t offset_ = 0, size_ = 0;  // size_: when it was last looked at
   ino_t file_ = 0;
   LineCutter cutter_;
 };

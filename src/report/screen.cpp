@@ -1,10 +1,8 @@
 #include "report/screen.h"
 
-#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <utility>
 
 #include "report/words.h"
@@ -14,26 +12,13 @@ namespace {
 
 constexpr std::string_view kErase = "\r\x1b[K";
 
-// Text that nobody takes (a closed pipe, a terminal that is gone) is let go: training does not depend on its watcher.
-void write_stream(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written > 0) {
-      text.remove_prefix(static_cast<size_t>(written));
-    } else if (written < 0 && errno == EAGAIN) {
-      pollfd ready{descriptor, POLLOUT, 0};
-      if (::poll(&ready, 1, 100) <= 0) return;
-    } else if (written == 0 || errno != EINTR) {
-      return;
-    }
-  }
-}
-
 }  // namespace
 
 Screen::Screen(const ReporterOptions& options)
     : output_(options.output),
       errors_(options.errors),
+      own_output_(STDOUT_FILENO),
+      own_errors_(STDERR_FILENO),
       terminal_(options.terminal),
       color_(options.color && options.terminal),
       columns_(options.columns) {}
@@ -42,7 +27,7 @@ void Screen::out(std::string_view text) {
   if (output_) {
     output_(text);
   } else {
-    write_stream(STDOUT_FILENO, text);
+    own_output_.write(text);
   }
 }
 
@@ -50,7 +35,7 @@ void Screen::err(std::string_view text) {
   if (errors_) {
     errors_(text);
   } else {
-    write_stream(STDERR_FILENO, text);
+    own_errors_.write(text);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "report/report.h"
+#include "report/watched.h"
 
 namespace sinew::report {
 
@@ -26,6 +27,7 @@ class Screen {
   void err(std::string_view text);
 
   std::function<void(std::string_view)> output_, errors_;
+  Watched own_output_, own_errors_;  // where nobody else takes it
   bool terminal_, color_;
   int columns_;
   std::string live_;

@@ -2,9 +2,9 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <fstream>
 #include <mutex>
 
+#include "base/proc.h"
 #include "store/commit_queue.h"
 #include "store/schema.h"
 #include "store/transaction.h"
@@ -14,13 +14,6 @@ namespace {
 
 constexpr size_t kMostReaders = 8;
 constexpr int64_t kReceiptDays = 30;
-
-std::string this_boot() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string boot;
-  std::getline(file, boot);
-  return boot;
-}
 
 }  // namespace
 
@@ -89,7 +82,7 @@ struct Store::State {
 void Store::State::begin_on_this_machine() {
   leases_ahead = writer->now() - options.clock->monotonic_seconds();
   if (is_postgres(where)) return;
-  const std::string boot = options.boot.empty() ? this_boot() : options.boot;
+  const std::string boot = options.boot.empty() ? boot_id() : options.boot;
   Database& database = *writer;
   database.begin_write();
   try {

@@ -1,8 +1,7 @@
-#include <openssl/rand.h>
-
 #include <algorithm>
 #include <charconv>
 
+#include "base/hex.h"
 #include "web/mlflow.h"
 
 namespace sinew::web {
@@ -98,11 +97,7 @@ Json run_json(const store::Record& run, const std::string& location) {
 }
 
 std::string new_id() {
-  unsigned char random[16];
-  if (RAND_bytes(random, sizeof random) != 1) throw Refused(503, "TEMPORARILY_UNAVAILABLE", "no random numbers");
-  std::string text;
-  for (const unsigned char byte : random) text += {"0123456789abcdef"[byte / 16], "0123456789abcdef"[byte % 16]};
-  return text;
+  return random_hex(16);
 }
 
 Page page_of(const Args& args, size_t all, int64_t otherwise, int64_t most) {

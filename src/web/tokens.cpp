@@ -1,17 +1,14 @@
 // The file of tokens. A token is 256 random bits, so one round of SHA-256 with a salt hides it as well as any number.
-#include <fcntl.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/rand.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <span>
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/hex.h"
+#include "base/private_files.h"
+#include "base/sha256.h"
 #include "web/web.h"
 
 namespace sinew::web {
@@ -19,26 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string hex_of(std::span<const unsigned char> bytes) {
-  std::string text;
-  for (const unsigned char byte : bytes) text += {"0123456789abcdef"[byte / 16], "0123456789abcdef"[byte % 16]};
-  return text;
-}
-
-std::string random_hex(size_t bytes) {
-  std::vector<unsigned char> random(bytes);
-  if (RAND_bytes(random.data(), static_cast<int>(bytes)) != 1) {
-    throw Error("the system gives no random numbers", "is /dev/urandom there?");
-  }
-  return hex_of(random);
-}
-
 std::string hash_of(const std::string& salt, const std::string& secret) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  const std::string text = salt + secret;
-  EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha256(), nullptr);
-  return hex_of({digest, size});
+  return sha256_hex(salt + secret);
 }
 
 void write_tokens(const std::string& path, const std::vector<Token>& tokens) {
@@ -50,15 +29,8 @@ void write_tokens(const std::string& path, const std::vector<Token>& tokens) {
                     {"sha256", token.hash},
                     {"made_ms", token.made_ms}});
   }
-  // Nobody else may read it, not even for an instant.
-  const mode_t before = ::umask(0077);
-  try {
-    write_durably(system_disk(), path, Json{{"tokens", list}}.dump(1) + "\n");
-  } catch (...) {
-    ::umask(before);
-    throw;
-  }
-  ::umask(before);
+  const PrivateFiles only_ours;
+  write_durably(system_disk(), path, Json{{"tokens", list}}.dump(1) + "\n");
 }
 
 }  // namespace

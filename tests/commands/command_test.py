@@ -2,11 +2,17 @@
 import json
 import os
 import pathlib
+import resource
 import signal
+import sys
 import time
 import unittest
+import urllib.request
 
-from runner import PATIENCE, Commands, lines_of, processes_with, wait_for
+from runner import PATIENCE, SINEW, Commands, lines_of, processes_with, wait_for
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "server"))
+from server_process import Server
 
 SAVES = r"""
 step=0
@@ -136,6 +142,28 @@ while [ $step -lt 20 ]; do step=$((step+1)); echo "{\\"step\\": $step, \\"loss\\
         self.assertEqual(code, 143, err)
         self.assertIn("it did not end within 0.2 s", err)
 
+    def test_a_shell_in_front_that_does_not_hear_takes_no_grace_away(self):
+        process = self.start_script("""
+bash -c 'trap "sleep 0.3; echo 7 > $SINEW_CHECKPOINT_DIR/step-7; exit 75" TERM; echo up; while :; do sleep 0.01; done'
+exit $?""")
+        self.wait_for_text("output/stdout.log", "up")
+        code, out, err = self.end(process)
+        self.assertEqual(code, 143, err)
+        self.assertEqual(self.file("checkpoints/step-7").read_text(), "7\n")
+
+    def test_a_terminal_that_goes_ends_nothing_under_nohup(self):
+        process = self.start("run", "--run-dir", self.run_directory, "--", self.script("echo up\nsleep 0.5\necho done"),
+                             preexec_fn=lambda: [signal.signal(number, signal.SIG_IGN) for number in (signal.SIGHUP, signal.SIGCHLD)])
+        self.wait_for_text("output/stdout.log", "up")
+        code, out, err = self.end(process, signal.SIGHUP)
+        self.assertEqual((code, self.status()), (0, "done"), err)
+
+    def test_who_reads_its_output_does_not_hold_it_up(self):
+        process = self.start_script("for i in $(seq 20000); do echo $i; done; echo up >&2; exec sleep 1000")
+        self.wait_for_text("output/stderr.log", "up")  # and nobody has read any of it
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=PATIENCE), 143)
+
     def test_a_second_signal_kills_at_once(self):
         process = self.start_script("trap '' TERM\necho up\nwhile :; do sleep 0.1; done", "grace=1000s")
         self.wait_for_text("output/stdout.log", "up")
@@ -186,6 +214,17 @@ class Limits(Commands):
         self.assertEqual(done.returncode, 1)
         self.assertEqual(self.endings(), {1: ["out_of_memory"]}, done.stderr)
 
+    def test_an_attempt_that_can_not_begin_leaves_no_group(self):
+        few_files = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+        process = self.start("run", "resources.nproc=64", "resources.memory=1GiB", "--run-dir", self.run_directory, "--", "true",
+                             preexec_fn=few_files)
+        out, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 1, out)
+        self.assertIn("cannot make a pipe", err)
+        self.assertEqual(self.endings(), {1: ["failed"]})
+        groups = lines_of(self.file("attempts.jsonl"))[0]["groups"]
+        self.assertEqual([group for group in groups if os.path.exists(group)], [])
+
     def test_an_objective_ends_it_as_done(self):
         done = self.run_script("""
 for i in 1 2 3; do echo "{\\"step\\": $i, \\"val_accuracy\\": 0.$((i*3))}"; done
@@ -225,6 +264,35 @@ class Tells(Commands):
     def test_a_server(self):
         told = self.told(before=("--server", "http://127.0.0.1:1"))
         self.assertEqual(told["MLFLOW_TRACKING_URI"], "http://127.0.0.1:1")
+        self.assertNotIn("MLFLOW_RUN_ID", told)
+
+    def test_a_server_that_indexes_the_run_takes_what_its_client_logs(self):
+        server = Server(SINEW, os.path.join(self.folder, "runs"))
+        server.start()
+        self.addCleanup(server.kill)
+        self.run_directory = os.path.join(self.folder, "runs", "job", "one")
+        pathlib.Path(self.folder, "log.py").write_text("""
+import json, os, urllib.request
+point = {"run_id": os.environ["MLFLOW_RUN_ID"], "key": "own", "value": 0.5, "timestamp": 1, "step": 3}
+urllib.request.urlopen(urllib.request.Request(
+    os.environ["MLFLOW_TRACKING_URI"] + "/api/2.0/mlflow/runs/log-metric", json.dumps(point).encode(),
+    {"Authorization": "Bearer " + os.environ["MLFLOW_TRACKING_TOKEN"], "Content-Type": "application/json"}))
+""")
+        told = self.told(before=("--server", server.url), script=f"env -0; exec python3 {self.folder}/log.py", env={"MLFLOW_TRACKING_TOKEN": server.token})
+        asked = urllib.request.Request(f"{server.url}/api/2.0/mlflow/runs/get?run_id={told['MLFLOW_RUN_ID']}",
+                                       headers={"Authorization": f"Bearer {server.token}"})
+        with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:
+            data = json.load(answer)["run"]["data"]
+        self.assertEqual({tag["key"]: tag["value"] for tag in data["tags"]}["sinew.directory"], "job/one")
+        self.assertIn(("own", 0.5, 3), [(metric["key"], metric["value"], metric["step"]) for metric in data["metrics"]])
+
+    def test_what_a_server_refuses_is_said_and_holds_nothing_up(self):
+        server = Server(SINEW, os.path.join(self.folder, "runs"))
+        server.start()
+        self.addCleanup(server.kill)
+        told = self.told(before=("--server", server.url), env={"MLFLOW_TRACKING_TOKEN": "none"})
+        self.assertNotIn("MLFLOW_RUN_ID", told)
+        self.assertIn("wants another token", "".join(line["text"] for line in lines_of(self.file("log.jsonl"))))
 
     def test_ranks(self):
         done = self.run_script('echo "$RANK of $WORLD_SIZE at $MASTER_ADDR:$MASTER_PORT" > $SINEW_RUN_DIR/rank-$RANK',

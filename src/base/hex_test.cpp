@@ -1,0 +1,29 @@
+#include "base/hex.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace sinew {
+namespace {
+
+TEST(Hex, HasTwoDigitsAByte) {
+  EXPECT_EQ(hex_of({}), "");
+  const unsigned char bytes[] = {0, 1, 0x7f, 0x80, 0xaf, 0xff};
+  EXPECT_EQ(hex_of(bytes), "00017f80afff");
+}
+
+TEST(Hex, TheKernelsBytesAreOthersEachTime) {
+  std::set<std::string> seen;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string text = random_hex(16);
+    EXPECT_EQ(text.size(), 32U);
+    EXPECT_EQ(text.find_first_not_of("0123456789abcdef"), std::string::npos);
+    EXPECT_TRUE(seen.insert(text).second);
+  }
+  EXPECT_EQ(random_hex(0), "");
+  EXPECT_EQ(random_hex(1000).size(), 2000U) << "more than the kernel gives at once";
+}
+
+}  // namespace
+}  // namespace sinew

@@ -1,0 +1,27 @@
+// Signals as something to look at, instead of something that interrupts.
+//
+// For a program's main thread, before any other begins: they are held back for the rest of the process's life, so that
+// one that comes while it ends neither kills it nor changes its exit code.
+#pragma once
+
+#include <initializer_list>
+
+namespace sinew {
+
+class Signals {
+ public:
+  // SIGINT and SIGHUP stay ignored where whoever started this process had them ignored: nohup, a job in the background
+  // of a script. SIGPIPE is ignored from here on: who reads the output may leave.
+  explicit Signals(std::initializer_list<int> wanted);
+  ~Signals();
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  int descriptor() const { return descriptor_; }  // readable when there is one
+  int next() const;                               // 0: none
+
+ private:
+  int descriptor_ = -1;
+};
+
+}  // namespace sinew

@@ -1,0 +1,86 @@
+#include "report/watched.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <string>
+
+#include "base/clock.h"
+
+namespace sinew::report {
+namespace {
+
+constexpr double kPauseSeconds = 0.01;  // where there is room, but not for the next byte
+
+bool has_room(int descriptor, double seconds) {
+  pollfd ready{descriptor, POLLOUT, 0};
+  return ::poll(&ready, 1, static_cast<int>(std::ceil(std::max(0.0, seconds) * 1000))) > 0;
+}
+
+}  // namespace
+
+// O_NONBLOCK belongs to the open file, which others share: the shell behind this program would have it, too. A terminal
+// says that there is room and blocks for the rest of what it is given, so asking it first is not enough.
+Watched::Watched(int descriptor, double patience_seconds)
+    : descriptor_(descriptor), patience_seconds_(patience_seconds) {
+  struct stat facts {};
+  if (::fstat(descriptor, &facts) != 0) return;
+  socket_ = S_ISSOCK(facts.st_mode);
+  if (S_ISFIFO(facts.st_mode) || S_ISCHR(facts.st_mode)) {
+    const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+    own_ = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  }
+}
+
+Watched::~Watched() {
+  if (own_ >= 0) ::close(own_);
+}
+
+ssize_t Watched::put(std::string_view piece) const {
+  if (socket_) return ::send(descriptor_, piece.data(), piece.size(), MSG_DONTWAIT);
+  return ::write(own_ >= 0 ? own_ : descriptor_, piece.data(), piece.size());
+}
+
+// How much of it was taken.
+size_t Watched::written(std::string_view text) {
+  const double end = system_clock().monotonic_seconds() + (stalled_ ? 0 : patience_seconds_);
+  size_t done = 0;
+  while (done < text.size()) {
+    const double left = end - system_clock().monotonic_seconds();
+    if (!has_room(own_ >= 0 ? own_ : descriptor_, left)) {
+      if (left <= 0) break;
+      continue;
+    }
+    const ssize_t taken = put(text.substr(done, PIPE_BUF));  // a pipe with room takes as much without waiting
+    if (taken > 0) {
+      done += static_cast<size_t>(taken);
+    } else if (taken == 0 || (errno != EINTR && errno != EAGAIN)) {
+      break;
+    } else if (left <= 0) {
+      break;
+    } else if (errno == EAGAIN) {
+      system_clock().sleep_seconds(kPauseSeconds);
+    }
+  }
+  return done;
+}
+
+void Watched::write(std::string_view text) {
+  if (text.empty()) return;
+  if (torn_) {
+    if (written("\n") == 0) return;
+    torn_ = false;
+  }
+  const size_t done = written(text);
+  stalled_ = done < text.size();
+  torn_ = stalled_ && done > 0 && text[done - 1] != '\n';
+}
+
+}  // namespace sinew::report
