@@ -131,20 +131,14 @@ struct Index::State {
     if (loaded) return;
     check_root();
     known.clear();
-    store::Query query{.kind = Kind::kRun, .hidden = true, .metrics = false};
-    while (true) {
-      const auto records = store.list(query);
-      for (const store::Record& record : records) {
-        const auto directory = record.tags.find(kTagDirectory);
-        if (directory == record.tags.end()) continue;  // made elsewhere
-        const auto there = known.find(directory->second);
-        if (there != known.end() && !there->second.hidden) continue;  // newer, and in its place
-        known[directory->second] = {record.subject.id, from_note(store.note(note_of(record.subject.id))),
-                                    store::is_over(record.state), record.hidden};
-      }
-      if (static_cast<int64_t>(records.size()) < query.limit) break;
-      query.before = records.back().seq;
-    }
+    store.each({.kind = Kind::kRun, .hidden = true, .metrics = false}, [&](const store::Record& record) {
+      const auto directory = record.tags.find(kTagDirectory);
+      if (directory == record.tags.end()) return;  // made elsewhere
+      const auto there = known.find(directory->second);
+      if (there != known.end() && !there->second.hidden) return;  // newer, and in its place
+      known[directory->second] = {record.subject.id, from_note(store.note(note_of(record.subject.id))),
+                                  store::is_over(record.state), record.hidden};
+    });
     loaded = true;
   }
 

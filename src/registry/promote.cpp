@@ -1,5 +1,5 @@
 // Moving aliases: decided on what is known, written only if that is still all there is to know.
-#include "registry/news.h"
+#include "registry/registry.h"
 
 namespace sinew::registry {
 namespace {
@@ -46,7 +46,7 @@ template <typename Decide>
 Promotion move_as_decided(store::Store& store, const std::string& model, const std::string& alias, Decide decide) {
   Promotion promotion;
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
-    const int64_t seen = newest_event(store, {Kind::kModel, model});
+    const int64_t seen = store.newest_event({Kind::kModel, model});
     const store::Alias stands = alias_of(model_record(store, model), alias);
     promotion = decide(stands);
     promotion.from = stands.version;
