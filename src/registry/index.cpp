@@ -277,7 +277,8 @@ struct Index::State {
       try {
         index_run(path, run, report);
       } catch (const Trouble& trouble) {
-        run.reading = from_note(run.id.empty() ? "" : store.note(note_of(run.id)));
+        if (!store.find({Kind::kRun, run.id})) run = {};  // it was never made: there is nothing to hide
+        if (!run.id.empty()) run.reading = from_note(store.note(note_of(run.id)));
         problem(report, path + ": " + trouble.what);
       }
     }

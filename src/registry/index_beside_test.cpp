@@ -1,0 +1,82 @@
+// The index beside others: those who write to its store as well, and disks that do not let it read.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "registry/fake_run.h"
+#include "registry/registry.h"
+
+namespace sinew::registry {
+namespace {
+
+using nlohmann::json;
+using store::Kind;
+
+class Beside : public testing::Test {
+ protected:
+  Beside() : store(folder / "s.db") { std::filesystem::create_directories(root()); }
+  std::string root() const { return folder / "runs"; }
+  PassReport pass() {
+    if (index == nullptr) index = std::make_unique<Index>(store, IndexOptions{.root = root()});
+    return index->pass();
+  }
+  // As another process does, which remembers nothing.
+  PassReport pass_anew() {
+    index.reset();
+    return pass();
+  }
+  FakeRun& run(const std::string& path) {
+    auto& made = *runs.emplace_back(std::make_unique<FakeRun>(root(), path, random));
+    made.grow(2);
+    return made;
+  }
+  // Also of a hidden one.
+  store::Record record(const std::string& path) {
+    for (const store::Record& run : store.list({.kind = Kind::kRun, .hidden = true})) {
+      if (run.tags.contains(kTagDirectory) && run.tags.at(kTagDirectory) == path) return run;
+    }
+    ADD_FAILURE() << path << " is not in the store";
+    return {};
+  }
+  json body(const std::string& path) { return json::parse(record(path).body); }
+
+  Folder folder;
+  RandomStream random{RandomKey{11}};
+  store::Store store;
+  std::unique_ptr<Index> index;
+  std::vector<std::unique_ptr<FakeRun>> runs;
+};
+
+// A run of which nothing came into the store, as its metrics can not be read.
+std::string refused_run(const std::string& root, const std::string& path) {
+  write_file(root + "/" + path + "/resolved.yaml", "name: a\n");
+  std::filesystem::create_directories(root + "/" + path + "/metrics.jsonl");
+  return root + "/" + path;
+}
+
+TEST_F(Beside, ARefusedRunThatIsRemovedIsForgotten) {
+  FakeRun& other = run("z/other");
+  const std::string refused = refused_run(root(), "a/refused");
+  EXPECT_EQ(pass().problems.size(), 1u);
+  std::filesystem::remove_all(refused);
+  other.remove();
+  const PassReport report = pass();
+  EXPECT_TRUE(report.problems.empty()) << report.problems[0];
+  EXPECT_EQ(report.gone, 1);
+}
+
+TEST_F(Beside, ARefusedRunMakesRoomForAnother) {
+  const std::string refused = refused_run(root(), "a/refused");
+  EXPECT_EQ(pass().problems.size(), 1u);
+  std::filesystem::remove_all(refused);
+  run("a/refused");
+  const PassReport report = pass();
+  EXPECT_TRUE(report.problems.empty()) << report.problems[0];
+  EXPECT_EQ(find_run(store, "a/refused").metrics.at("train/loss").count, 2);
+}
+
+}  // namespace
+}  // namespace sinew::registry
