@@ -146,7 +146,7 @@ struct Index::State {
     if (const auto it = experiments.find(job); it != experiments.end()) return it->second;
     const auto named = store.list({.kind = Kind::kExperiment, .name = job, .hidden = true, .metrics = false});
     std::string id = named.empty() ? job : named[0].subject.id;
-    if (named.empty()) {
+    if (named.empty() && !store.find({Kind::kExperiment, id})) {  // else it was given another name
       store::Create create;
       create.subject = {Kind::kExperiment, id};
       create.name = job;

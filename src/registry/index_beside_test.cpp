@@ -78,5 +78,17 @@ TEST_F(Beside, ARefusedRunMakesRoomForAnother) {
   EXPECT_EQ(find_run(store, "a/refused").metrics.at("train/loss").count, 2);
 }
 
+TEST_F(Beside, ARenamedExperimentKeepsItsJob) {
+  run("mnist/first");
+  pass();
+  const std::string experiment = record("mnist/first").parent;
+  ASSERT_TRUE(store.write(store::Amend{{Kind::kExperiment, experiment}, "digits"}));
+  run("mnist/second");
+  const PassReport report = pass_anew();
+  EXPECT_TRUE(report.problems.empty()) << report.problems[0];
+  EXPECT_EQ(record("mnist/second").parent, experiment);
+  EXPECT_EQ(store.find({Kind::kExperiment, experiment})->name, "digits");
+}
+
 }  // namespace
 }  // namespace sinew::registry
