@@ -18,6 +18,7 @@ using nlohmann::json;
 using store::Kind;
 
 constexpr double kLeaseSeconds = 30;
+constexpr int kMostAttempts = 50;    // each that fails is somebody else's that succeeded
 constexpr int64_t kMostPieces = 16;  // of one run in one pass: a long file does not hold up the others
 constexpr const char* kLease = "registry.index";
 constexpr const char* kRootNote = "registry.root";
@@ -90,12 +91,18 @@ struct Index::State {
     bool over = false, hidden = false;
   };
 
-  store::Receipt write(std::vector<store::Change> changes) {
-    const auto outcome = store.write(store::Batch{std::move(changes), {}, {{kLease, fence}}, {}});
-    if (outcome) return *outcome;
-    if (outcome.error().reason == store::Refusal::Reason::kStale) throw Superseded{outcome.error().why};
+  // False: it was to be written on `unchanged` only, and there is news.
+  bool write_unless_news(std::vector<store::Change> changes, std::optional<store::Batch::Unchanged> unchanged) {
+    const auto outcome = store.write(store::Batch{std::move(changes), {}, {{kLease, fence}}, unchanged});
+    if (outcome) return true;
+    using Reason = store::Refusal::Reason;
+    if (outcome.error().reason == Reason::kStale) throw Superseded{outcome.error().why};
+    if (unchanged && outcome.error().reason == Reason::kConflict &&
+        store.newest_event(unchanged->subject) != unchanged->seq)
+      return false;
     throw Trouble{"the store refuses what its files say: " + outcome.error().why};
   }
+  void write(std::vector<store::Change> changes) { write_unless_news(std::move(changes), {}); }
 
   void forget() {
     fence = 0;
@@ -257,15 +264,24 @@ struct Index::State {
       changes.push_back(store::SetNote{note_of(run.id), to_note(run.reading)});
       write(std::move(changes));
     }
-    const auto record = store.find({Kind::kRun, run.id});
-    if (!record) return;  // taken away under our hands
     run.reading.seen = signature;
-    auto last = changes_of(files, *record, std::max(run.reading.resumes, run.reading.begins - 1));
-    last.push_back(store::SetNote{note_of(run.id), to_note(run.reading)});
-    write(std::move(last));
+    for (int attempt = 0; !bring_up_to_date(files, run); ++attempt) {
+      if (attempt == kMostAttempts) throw Trouble{"others change it each time it is brought up to date"};
+    }
     const auto now = store.find({Kind::kRun, run.id});
     run.over = now && store::is_over(now->state);
     run.hidden = false;
+  }
+
+  // False: somebody else wrote the record meanwhile, so what is there has to be read again.
+  bool bring_up_to_date(const RunFiles& files, Known& run) {
+    const store::Subject subject{Kind::kRun, run.id};
+    const int64_t seen = store.newest_event(subject);
+    const auto record = store.find(subject);
+    if (!record) return true;  // taken away under our hands
+    auto changes = changes_of(files, *record, std::max(run.reading.resumes, run.reading.begins - 1));
+    changes.push_back(store::SetNote{note_of(run.id), to_note(run.reading)});
+    return write_unless_news(std::move(changes), store::Batch::Unchanged{subject, seen});
   }
 
   void pass(PassReport& report) {

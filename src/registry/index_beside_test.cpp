@@ -90,5 +90,58 @@ TEST_F(Beside, ARenamedExperimentKeepsItsJob) {
   EXPECT_EQ(store.find({Kind::kExperiment, experiment})->name, "digits");
 }
 
+TEST_F(Beside, WhatOthersWroteIntoABodyStays) {
+  FakeRun& one = run("a/one");
+  write_file(one.directory() + "/environment.json", "[]");
+  pass();
+  json changed = body("a/one");
+  EXPECT_TRUE(changed.contains("problems"));
+  changed["dataset_inputs"] = {{{"name", "mnist"}}};
+  ASSERT_TRUE(store.write(store::Amend{record("a/one").subject, {}, changed.dump()}));
+  write_file(one.directory() + "/environment.json", "{\"cpu\":\"test\"}");
+  one.end("done");
+  pass();
+  const json after = body("a/one");
+  EXPECT_EQ(after.value("dataset_inputs", json()), changed["dataset_inputs"]);
+  EXPECT_EQ(after["report"]["status"], "done");
+  EXPECT_FALSE(after.contains("problems")) << "what is the index's own is as the files say";
+}
+
+TEST_F(Beside, ABodyThatIsNoObjectIsWrittenAnew) {
+  FakeRun& one = run("a/one");
+  pass();
+  for (const char* broken : {"", "[1]", "{", "null", "\"x\""}) {
+    ASSERT_TRUE(store.write(store::Amend{record("a/one").subject, {}, broken}));
+    one.grow(1);
+    EXPECT_TRUE(pass().problems.empty());
+    EXPECT_EQ(body("a/one").value("directory", ""), "a/one") << broken;
+  }
+}
+
+// Both read, change and write the same text.
+TEST_F(Beside, NothingThatIsWrittenDuringAPassIsLost) {
+  FakeRun& one = run("a/one");
+  pass();
+  const store::Subject subject = record("a/one").subject;
+  constexpr int kEntries = 60;
+  std::thread other([&] {
+    for (int entry = 0; entry < kEntries;) {
+      const auto events = store.events({.after = 0, .limit = 100'000, .subject = subject});
+      json changed = json::parse(store.find(subject)->body);
+      changed["dataset_inputs"].push_back(entry);
+      store::Batch batch{{store::Amend{subject, {}, changed.dump()}}};
+      batch.unchanged = store::Batch::Unchanged{subject, events.back().seq};
+      if (store.write(batch)) ++entry;
+    }
+  });
+  for (int turn = 0; turn < 60; ++turn) {
+    write_file(one.directory() + "/environment.json", "{\"turn\":" + std::to_string(turn) + "}");
+    pass();
+  }
+  other.join();
+  pass();
+  EXPECT_EQ(body("a/one")["dataset_inputs"].size(), static_cast<size_t>(kEntries));
+}
+
 }  // namespace
 }  // namespace sinew::registry

@@ -44,7 +44,7 @@ void make_place(const std::string& root);
 //   params   resolved.yaml as dotted keys (values cut at 6000 bytes);  tags  kTag... below
 //   points   metrics.jsonl, a series a metric
 //   body     JSON: {"directory", "environment": {}, "report": {}, "checkpoints": ["step-..."], "data": {},
-//            "model": {"model.safetensors": bytes}, "problems": [""]}
+//            "model": {"model.safetensors": bytes}, "problems": [""]}; what others write there besides stays
 inline constexpr const char* kTagDirectory = "sinew.directory";  // below the root: "mnist/20261121T031502Z-1a2b3c"
 inline constexpr const char* kTagDigest = "sinew.digest";        // of the final training state
 inline constexpr const char* kTagStatus = "sinew.status";        // as `sinew runs` has it
