@@ -31,7 +31,8 @@ std::string note_of(const std::string& run) {
 struct Reading {
   TailMark metrics, log, attempts;
   int64_t resumes = 0, begins = 0;
-  std::string seen;  // the run's signature, once everything under it was read
+  std::string seen;   // the run's signature, once everything under it was read
+  bool gone = false;  // hidden, as its directory was gone; who is hidden without it was deleted by a person
 };
 
 json mark_json(const TailMark& mark) {
@@ -46,7 +47,8 @@ std::string to_note(const Reading& reading) {
               {"attempts", mark_json(reading.attempts)},
               {"resumes", reading.resumes},
               {"begins", reading.begins},
-              {"seen", reading.seen}}
+              {"seen", reading.seen},
+              {"gone", reading.gone}}
       .dump();
 }
 Reading from_note(const std::string& note) {
@@ -58,7 +60,8 @@ Reading from_note(const std::string& note) {
           mark("attempts"),
           object.value("resumes", int64_t{0}),
           object.value("begins", int64_t{0}),
-          object.value("seen", "")};
+          object.value("seen", ""),
+          object.value("gone", false)};
 }
 
 // Somebody else has the lease now.
@@ -143,8 +146,9 @@ struct Index::State {
       if (directory == record.tags.end()) return;  // made elsewhere
       const auto there = known.find(directory->second);
       if (there != known.end() && !there->second.hidden) return;  // newer, and in its place
-      known[directory->second] = {record.subject.id, from_note(store.note(note_of(record.subject.id))),
-                                  store::is_over(record.state), record.hidden};
+      const Reading reading = from_note(store.note(note_of(record.subject.id)));
+      known[directory->second] = {record.subject.id, reading, store::is_over(record.state),
+                                  record.hidden && reading.gone};
     });
     loaded = true;
   }
@@ -164,9 +168,13 @@ struct Index::State {
 
   void hide(Known& run, PassReport& report) {
     if (run.hidden) return;
-    write({store::Amend{{Kind::kRun, run.id}, {}, {}, true}});
+    const auto record = store.find({Kind::kRun, run.id});
+    if (!record || !record->hidden) {  // else a person deleted it, and so it stays if its directory comes back
+      run.reading.gone = true;
+      write({store::Amend{{Kind::kRun, run.id}, {}, {}, true}, store::SetNote{note_of(run.id), to_note(run.reading)}});
+      ++report.gone;
+    }
     run.hidden = true;
-    ++report.gone;
   }
 
   // Metric lines as changes, a series at a time.
@@ -270,7 +278,7 @@ struct Index::State {
     }
     const auto now = store.find({Kind::kRun, run.id});
     run.over = now && store::is_over(now->state);
-    run.hidden = false;
+    run.hidden = run.reading.gone = false;
   }
 
   // False: somebody else wrote the record meanwhile, so what is there has to be read again.
@@ -279,8 +287,10 @@ struct Index::State {
     const int64_t seen = store.newest_event(subject);
     const auto record = store.find(subject);
     if (!record) return true;  // taken away under our hands
-    auto changes = changes_of(files, *record, std::max(run.reading.resumes, run.reading.begins - 1));
-    changes.push_back(store::SetNote{note_of(run.id), to_note(run.reading)});
+    auto changes = changes_of(files, *record, std::max(run.reading.resumes, run.reading.begins - 1), run.reading.gone);
+    Reading after = run.reading;
+    after.gone = false;
+    changes.push_back(store::SetNote{note_of(run.id), to_note(after)});
     return write_unless_news(std::move(changes), store::Batch::Unchanged{subject, seen});
   }
 

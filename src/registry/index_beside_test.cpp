@@ -143,5 +143,47 @@ TEST_F(Beside, NothingThatIsWrittenDuringAPassIsLost) {
   EXPECT_EQ(body("a/one")["dataset_inputs"].size(), static_cast<size_t>(kEntries));
 }
 
+TEST_F(Beside, ARunThatAPersonDeletedStaysDeleted) {
+  FakeRun& one = run("a/one");
+  pass();
+  ASSERT_TRUE(store.write(store::Amend{record("a/one").subject, {}, {}, true}));
+  one.grow(1);
+  pass();
+  EXPECT_TRUE(record("a/one").hidden);
+  one.grow(1);
+  pass_anew();
+  EXPECT_TRUE(record("a/one").hidden);
+  EXPECT_EQ(record("a/one").metrics.at("train/loss").count, 4);
+  one.die();
+  std::filesystem::rename(one.directory(), folder / "away");
+  EXPECT_EQ(pass().gone, 0);
+  std::filesystem::rename(folder / "away", one.directory());
+  pass();
+  EXPECT_TRUE(record("a/one").hidden);
+  ASSERT_TRUE(store.write(store::Amend{record("a/one").subject, {}, {}, false}));  // and restored
+  pass_anew();
+  EXPECT_FALSE(record("a/one").hidden);
+}
+
+TEST_F(Beside, ARunWhoseDirectoryComesBackComesBack) {
+  for (const bool anew : {false, true}) {
+    const std::string path = anew ? "a/one" : "a/two";
+    FakeRun& one = run(path);
+    pass();
+    one.die();
+    std::filesystem::rename(one.directory(), folder / "away");
+    EXPECT_EQ(pass().gone, 1);
+    EXPECT_TRUE(record(path).hidden);
+    EXPECT_EQ((anew ? pass_anew() : pass()).gone, 0);
+    std::filesystem::rename(folder / "away", one.directory());
+    anew ? pass_anew() : pass();
+    EXPECT_FALSE(record(path).hidden);
+    ASSERT_TRUE(store.write(store::Amend{record(path).subject, {}, {}, true}));  // deleted after it came back
+    append_file(one.directory() + "/log.jsonl", "{}\n");
+    pass_anew();
+    EXPECT_TRUE(record(path).hidden);
+  }
+}
+
 }  // namespace
 }  // namespace sinew::registry

@@ -115,11 +115,11 @@ store::Create creation_of(const RunFiles& files, const std::string& experiment) 
   return create;
 }
 
-std::vector<store::Change> changes_of(const RunFiles& files, const store::Record& record, int64_t resumes) {
+std::vector<store::Change> changes_of(const RunFiles& files, const store::Record& record, int64_t resumes, bool gone) {
   std::vector<store::Change> changes;
   store::Amend amend{record.subject, {}, {}, {}};
   if (const std::string body = body_of(files, record.body); body != record.body) amend.body = body;
-  if (record.hidden) amend.hidden = false;
+  if (record.hidden && gone) amend.hidden = false;
   if (amend.body || amend.hidden) changes.push_back(std::move(amend));
   set_tags(files, record, changes);
   move(files, record, resumes, changes);

@@ -37,9 +37,10 @@ void make_place(const std::string& root);
 
 // In the store a run of a directory has
 //   subject  kRun, run_id_of(its path below the root, resolved.yaml): 32 hex digits, by what the job says. A directory
-//            that is renamed, or replaced by another run, is another run; the old one is hidden
-//   parent   its experiment: the one of the job's name, else the one whose id that is (it was given another name); made
-//            so if there is neither
+//            that is renamed, or replaced by another run, is another run; the old one is hidden until its directory
+//            is there again. One that a person hid stays so
+//   parent   its experiment: the one of the job's name, else the one with that id, which was given another name; made,
+//            with the name as its id, if there is neither
 //   name     the directory's name, <utc>-<id>;  state, attempt, begun, ended: as its files and its lock tell
 //   params   resolved.yaml as dotted keys (values cut at 6000 bytes);  tags  kTag... below
 //   points   metrics.jsonl, a series a metric
