@@ -47,7 +47,8 @@ std::expected<VersionFacts, std::string> parse_facts(std::string_view text) {
 
 VersionFacts facts_of(store::Store& store, const store::Record& version) {
   VersionFacts facts;
-  if (auto parsed = parse_facts(version.body)) {
+  // What web/ writes of a version that MLflow's client makes is an object too, and names no run.
+  if (auto parsed = parse_facts(version.body); parsed && !parsed->run.empty()) {
     facts = std::move(*parsed);
   } else if (const auto run = store.find({store::Kind::kRun, version.parent})) {
     for (const auto& [name, metric] : run->metrics) facts.metrics[name] = metric.last.value;

@@ -223,6 +223,21 @@ TEST_F(Registry, ConcurrentPromotionsNeverPutAWorseOneInPlace) {
   EXPECT_EQ(best, *std::max_element(accuracy.begin(), accuracy.end()));
 }
 
+// As MLflow's client makes one, over web/: a body that says nothing of metrics.
+TEST_F(Registry, AVersionMadeElsewhereHasTheMetricsOfItsRun) {
+  const store::Record run = ended_run("job/a", 0.9);
+  ASSERT_TRUE(store.write(store::Create{{Kind::kModel, "m"}}));
+  ASSERT_TRUE(store.write(store::AddPoints{run.subject.id, "test/accuracy", {{3, 1, 0.9}}}));
+  const char* body = "{\"source\":\"runs:/x/model\",\"description\":\"\"}";
+  ASSERT_TRUE(store.write(store::Create{{Kind::kVersion, "m"}, run.subject.id, "", body}));
+  const VersionFacts known = facts_of(store, find_version(store, "m/1"));
+  EXPECT_EQ(known.run, run.subject.id);
+  EXPECT_EQ(known.status, "done");
+  ASSERT_TRUE(known.metrics.contains("test/accuracy"));
+  EXPECT_EQ(known.metrics.at("test/accuracy"), 0.9);
+  EXPECT_TRUE(promote(store, "m", 1, {.need_checks = false}).done);
+}
+
 TEST_F(Registry, LineageTellsWhatAVersionCameFrom) {
   add("job/a", 0.9, "t7");
   const std::string text = to_string(lineage(store, {Kind::kVersion, "m", 1}));
