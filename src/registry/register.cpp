@@ -154,11 +154,9 @@ store::Batch version_batch(store::Store& store, const VersionFacts& facts, const
                            const RegisterOptions& options, const std::string& root) {
   const store::Subject version{Kind::kVersion, facts.model, facts.version};
   store::Batch batch;
-  if (!store.find({Kind::kModel, facts.model})) {
-    store::Create model;
-    model.subject = {Kind::kModel, facts.model};
-    batch.changes.push_back(std::move(model));
-  }
+  const auto model = store.find({Kind::kModel, facts.model});
+  if (!model) batch.changes.push_back(store::Create{{Kind::kModel, facts.model}});
+  if (model && model->hidden) batch.changes.push_back(store::Amend{model->subject, {}, {}, false});  // was deleted
   store::Create create;
   create.subject = {Kind::kVersion, facts.model};
   create.parent = files.id;

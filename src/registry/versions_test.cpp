@@ -238,6 +238,15 @@ TEST_F(Registry, AVersionMadeElsewhereHasTheMetricsOfItsRun) {
   EXPECT_TRUE(promote(store, "m", 1, {.need_checks = false}).done);
 }
 
+TEST_F(Registry, AModelThatWasDeletedIsThereAgainWithItsNextVersion) {
+  add("job/a", 0.9);
+  ASSERT_TRUE(store.write(store::Amend{{Kind::kVersion, "m", 1}, {}, {}, true}));
+  ASSERT_TRUE(store.write(store::Amend{{Kind::kModel, "m"}, {}, {}, true}));
+  EXPECT_EQ(add("job/b", 0.8).version, 2);
+  EXPECT_FALSE(store.find({Kind::kModel, "m"})->hidden);
+  EXPECT_TRUE(store.find({Kind::kVersion, "m", 1})->hidden);
+}
+
 TEST_F(Registry, LineageTellsWhatAVersionCameFrom) {
   add("job/a", 0.9, "t7");
   const std::string text = to_string(lineage(store, {Kind::kVersion, "m", 1}));
