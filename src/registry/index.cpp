@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -227,12 +228,20 @@ struct Index::State {
     if (report.problems.size() < 1000) report.problems.push_back(clean_text(what, 1000));
   }
 
+  std::optional<RunFiles> files_of(const std::string& path) {
+    try {
+      return read_run_files(options.root, path);
+    } catch (const Error& error) {
+      throw Trouble{error.what()};
+    }
+  }
+
   void index_run(const std::string& path, Known& run, PassReport& report) {
     const std::string directory = options.root + "/" + path;
     const std::string signature = signature_of(directory);
     if (!run.id.empty() && !run.hidden && run.reading.seen == signature && (run.over || lock_is_held(directory)))
       return;
-    const auto files = read_run_files(options.root, path);
+    const auto files = files_of(path);
     if (!files) return;
     for (const std::string& what : files->problems) problem(report, what);
     if (run.id != files->id) {
@@ -294,24 +303,39 @@ struct Index::State {
     return write_unless_news(std::move(changes), store::Batch::Unchanged{subject, seen});
   }
 
+  // One that can not be brought up to date is told, and hinders no other.
+  template <typename Work>
+  void attend_to(const std::string& path, Known& run, PassReport& report, Work work) {
+    try {
+      work();
+    } catch (const Trouble& trouble) {
+      if (!store.find({Kind::kRun, run.id})) run = {};  // it was never made: there is nothing to hide
+      if (!run.id.empty()) run.reading = from_note(store.note(note_of(run.id)));
+      problem(report, path + ": " + trouble.what);
+    }
+  }
+
   void pass(PassReport& report) {
     load_known();
-    const std::vector<std::string> paths = run_directories(options.root);
-    report.runs = static_cast<int64_t>(paths.size());
-    for (const std::string& path : paths) {
-      Known& run = known[clean_text(path, 4000)];
-      try {
-        index_run(path, run, report);
-      } catch (const Trouble& trouble) {
-        if (!store.find({Kind::kRun, run.id})) run = {};  // it was never made: there is nothing to hide
-        if (!run.id.empty()) run.reading = from_note(store.note(note_of(run.id)));
-        problem(report, path + ": " + trouble.what);
-      }
-    }
+    const RunPlaces places = run_directories(options.root);
+    report.runs = static_cast<int64_t>(places.runs.size());
     std::set<std::string> there;
-    for (const std::string& path : paths) there.insert(clean_text(path, 4000));
+    for (const std::string& path : places.runs) {
+      const std::string name = clean_text(path, 4000);
+      there.insert(name);
+      Known& run = known[name];
+      attend_to(path, run, report, [&] { index_run(path, run, report); });
+    }
+    for (const auto& [path, why] : places.unread)
+      problem(report, path + ": cannot be listed: " + why + "; what is known of its runs stays as it is");
+    const auto may_be_there = [&](const std::string& path) {
+      return there.contains(path) || std::any_of(places.unread.begin(), places.unread.end(), [&](const auto& folder) {
+               const std::string name = clean_text(folder.first, 4000);
+               return path == name || path.starts_with(name + "/");
+             });
+    };
     for (auto& [path, run] : known) {
-      if (!run.id.empty() && !there.contains(path)) hide(run, report);
+      if (!run.id.empty() && !may_be_there(path)) attend_to(path, run, report, [&] { hide(run, report); });
     }
   }
 

@@ -27,20 +27,29 @@ constexpr size_t kMostOfParam = 6000;
 constexpr const char* kLooks[] = {"resolved.yaml",  "environment.json", "report.json", "metrics.jsonl", "log.jsonl",
                                   "attempts.jsonl", "data.json",        "checkpoints", "model"};
 
-void collect(const fs::path& root, const std::string& below, int depth, std::vector<std::string>& found) {
-  std::error_code code, ignored;
+bool is_not_there(const std::error_code& code) {
+  return code == std::errc::no_such_file_or_directory || code == std::errc::not_a_directory;
+}
+
+void collect(const fs::path& root, const std::string& below, int depth, RunPlaces& found) {
+  std::error_code code;
   const fs::path here = root / below;
-  if (!below.empty() && fs::exists(here / "resolved.yaml", ignored)) return found.push_back(below);
-  if (depth == 0) return;
-  fs::directory_iterator it(here, code);
-  if (code && below.empty()) {
-    throw Error("cannot list " + root.string() + ": " + code.message(), "say where the runs are with --root");
-  }
+  if (!below.empty() && fs::exists(here / "resolved.yaml", code)) return found.runs.push_back(below);
+  if (depth == 0 && !code) return;
+  fs::directory_iterator it;
+  if (!code) it = fs::directory_iterator(here, code);
   for (const fs::directory_iterator end; !code && it != end; it.increment(code)) {
     const std::string name = it->path().filename().string();
-    if (name.starts_with(".") || it->is_symlink(ignored) || !it->is_directory(ignored)) continue;
-    collect(root, below.empty() ? name : below + "/" + name, depth - 1, found);
+    if (name.starts_with(".")) continue;
+    const std::string path = below.empty() ? name : below + "/" + name;
+    std::error_code looking;
+    const bool folder = !it->is_symlink(looking) && !looking && it->is_directory(looking);
+    if (looking && !is_not_there(looking)) found.unread[path] = looking.message();
+    if (folder) collect(root, path, depth - 1, found);
   }
+  if (code && below.empty())
+    throw Error("cannot list " + root.string() + ": " + code.message(), "say where the runs are with --root");
+  if (code && !is_not_there(code)) found.unread[below] = code.message();
 }
 
 int64_t milliseconds(const timespec& time) {
@@ -59,13 +68,11 @@ class Reader {
   // Of a small file; nullopt: it is not there, or can not be read, which is a problem.
   std::optional<std::string> text(const char* name) {
     const std::string path = directory_ + "/" + name;
-    std::error_code ignored;
-    if (!fs::exists(path, ignored)) return std::nullopt;
     try {
       if (system_disk().size(path) > kMostOfSmall) throw Error("too large to be one");
       return read_text(system_disk(), path);
     } catch (const DiskError& error) {
-      if (error.code != ENOENT) problem(name, error.what());
+      if (error.code != ENOENT && error.code != ENOTDIR) problem(name, error.what());
     } catch (const Error& error) {
       problem(name, error.what());
     }
@@ -128,10 +135,10 @@ void read_folders(const std::string& directory, RunFiles& files) {
 
 }  // namespace
 
-std::vector<std::string> run_directories(const std::string& root) {
-  std::vector<std::string> found;
+RunPlaces run_directories(const std::string& root) {
+  RunPlaces found;
   collect(root, "", kDeepest, found);
-  std::sort(found.begin(), found.end());
+  std::sort(found.runs.begin(), found.runs.end());
   return found;
 }
 
@@ -162,6 +169,7 @@ std::optional<RunFiles> read_run_files(const std::string& root, const std::strin
   files.locked = lock_is_held(directory);
   Reader reader(directory, files);
   const auto yaml = reader.text("resolved.yaml");
+  if (!yaml && !files.problems.empty()) throw Error(files.problems[0], "check who owns it, and its permissions");
   if (!yaml) return std::nullopt;
   files.id = run_id_of(path, *yaml);
   read_options(reader, files, *yaml);
