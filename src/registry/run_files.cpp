@@ -21,8 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int kDeepest = 6;  // as `sinew runs`
-constexpr uint64_t kMostOfSmall = 8 << 20;
+constexpr int kDeepest = 6;                  // as `sinew runs`
+constexpr uint64_t kMostOfSmall = 64 << 20;  // data.json lists up to 20'000 files of each part
 constexpr size_t kMostOfParam = 6000;
 constexpr const char* kLooks[] = {"resolved.yaml",  "environment.json", "report.json", "metrics.jsonl", "log.jsonl",
                                   "attempts.jsonl", "data.json",        "checkpoints", "model"};
@@ -78,11 +78,14 @@ class Reader {
     }
     return std::nullopt;
   }
+  // Without the lists of files, which may be long and which nobody here asks for.
   json object(const char* name) {
     const auto read = text(name);
     if (!read) return nullptr;
-    json parsed = json::parse(
-        *read, [](int depth, json::parse_event_t, json&) { return depth < 16; }, false);
+    const auto wanted = [](int depth, json::parse_event_t event, const json& part) {
+      return depth < 16 && !(event == json::parse_event_t::key && part == "files");
+    };
+    json parsed = json::parse(*read, wanted, false);
     if (parsed.is_object()) return parsed;
     problem(name, "not a JSON object");
     return nullptr;
