@@ -278,11 +278,12 @@ struct Promotion {
 };
 // Moves `alias` to the version if the gates allow it, or `force`; the sentence that decided is kept as the version's
 // tag "sinew.decision.<alias>". One write, which is refused if anything about the model changed meanwhile; then it is
-// decided again.
+// decided again. Throws Error when one of the leases `held` is held no longer.
 Promotion promote(store::Store& store, const std::string& model, int64_t version, const Gates& gates,
-                  const std::string& alias = kChampion, bool force = false);
+                  const std::string& alias = kChampion, bool force = false, const std::vector<store::Held>& held = {});
 // Back to where the alias stood before its last move.
-Promotion rollback(store::Store& store, const std::string& model, const std::string& alias = kChampion);
+Promotion rollback(store::Store& store, const std::string& model, const std::string& alias = kChampion,
+                   const std::vector<store::Held>& held = {});
 
 // What a version was made from, as a tree.
 struct Lineage {

@@ -247,6 +247,20 @@ TEST_F(Registry, AModelThatWasDeletedIsThereAgainWithItsNextVersion) {
   EXPECT_TRUE(store.find({Kind::kVersion, "m", 1})->hidden);
 }
 
+TEST_F(Registry, WithoutTheLeaseNoAliasMoves) {
+  add("job/a", 0.9);
+  add("job/b", 0.95);
+  const auto first = store.write(store::Acquire{"server", "one", 60});
+  const std::vector<store::Held> mine = {{"server", first->answers.at(0).fence}};
+  EXPECT_TRUE(promote(store, "m", 1, {}, kChampion, false, mine).done);
+  EXPECT_TRUE(promote(store, "m", 2, {}, kChampion, false, mine).done);
+  ASSERT_TRUE(store.write(store::Release{"server", mine[0].fence}));
+  ASSERT_TRUE(store.write(store::Acquire{"server", "another", 60}));
+  EXPECT_THROW(rollback(store, "m", kChampion, mine), Error);
+  EXPECT_THROW(promote(store, "m", 1, {}, kChampion, true, mine), Error);
+  EXPECT_EQ(alias(kChampion), 2);
+}
+
 TEST_F(Registry, LineageTellsWhatAVersionCameFrom) {
   add("job/a", 0.9, "t7");
   const std::string text = to_string(lineage(store, {Kind::kVersion, "m", 1}));
