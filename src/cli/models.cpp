@@ -113,10 +113,9 @@ std::string aliases_of(const store::Record& model, int64_t version) {
   return text;
 }
 
+// The one by which it would be promoted.
 std::string metric_text(const VersionFacts& facts) {
-  std::string name = facts.monitor;
-  if (const size_t slash = name.find('/'); slash != name.npos && facts.metrics.contains("test" + name.substr(slash)))
-    name = "test" + name.substr(slash);
+  const std::string name = registry::pick_metric(facts, registry::Gates().metric);
   const auto it = facts.metrics.find(name);
   if (it == facts.metrics.end()) return "";
   char text[64];

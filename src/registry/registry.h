@@ -263,6 +263,8 @@ struct Gates {
   double margin = 0;            // better by at least so much; below 0: may be worse by so much
   bool need_checks = true, need_same_data = true;
 };
+// The metric that is compared when `wanted` is (Gates::metric); of several, one that the candidate has.
+std::string pick_metric(const VersionFacts& candidate, const std::string& wanted);
 struct Decision {
   bool allowed = false;
   std::string why;                 // a sentence

@@ -61,6 +61,24 @@ TEST(Gates, AFailedCheckANanOrAMissingMetricIsRefused) {
   EXPECT_FALSE(may_promote(facts(2, 0.99), facts(1, 0.9), {.metric = "test/f1"}).allowed);
 }
 
+// What is shown beside a version is what it would be judged by.
+TEST(Gates, TheMetricThatIsPickedIsTheOneCompared) {
+  RandomStream random(RandomKey{10});
+  const std::vector<std::string> names = {"test/accuracy", "test/loss", "val/accuracy",
+                                          "val/loss",      "val/f1",    "test/f1"};
+  for (int i = 0; i < 500; ++i) {
+    VersionFacts one = facts(1, 0.5);
+    one.metrics.clear();
+    for (const std::string& name : names) {
+      if (random.below(3) == 0) one.metrics[name] = 0.5;
+    }
+    one.monitor = random.below(3) == 0 ? "" : names[random.below(names.size())];
+    const std::string picked = pick_metric(one, "auto"), why = may_promote(one, std::nullopt, {}).why;
+    EXPECT_TRUE(why.ends_with("no metric " + picked) || why.ends_with("; " + picked + " is 0.5")) << why;
+    EXPECT_EQ(pick_metric(one, "a/b"), "a/b");
+  }
+}
+
 // Whatever the numbers are: a sentence always, and never a champion that is worse than the one it follows.
 TEST(Gates, NeverLetAWorseOnePass) {
   RandomStream random(RandomKey{9});
