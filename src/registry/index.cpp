@@ -1,5 +1,4 @@
 // The index: run directories into the store, again and again, each time only what is new.
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cmath>
-#include <cstdlib>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -14,9 +14,12 @@ inline nlohmann::json number_json(double value) {
   return value;
 }
 
-// Throws nlohmann::json::exception for what is neither a number nor a text.
+// Throws nlohmann::json::exception for what is neither a number nor one of the three.
 inline double number_of(const nlohmann::json& value) {
-  return value.is_number() ? value.get<double>() : std::strtod(value.get<std::string>().c_str(), nullptr);
+  if (value == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (value == "Infinity") return std::numeric_limits<double>::infinity();
+  if (value == "-Infinity") return -std::numeric_limits<double>::infinity();
+  return value.get<double>();
 }
 
 }  // namespace sinew::registry

@@ -309,6 +309,8 @@ TEST(Facts, ReadBackAsWritten) {
   EXPECT_EQ(back->metrics.at("a"), HUGE_VAL);
   EXPECT_FALSE(parse_facts("[]"));
   EXPECT_FALSE(parse_facts("{\"metrics\":{\"a\":[]}}"));
+  for (const char* none : {"\"abc\"", "\"1\"", "\"\"", "\"nan\"", "null", "true", "{}"})
+    EXPECT_FALSE(parse_facts("{\"metrics\":{\"a\":" + std::string(none) + "}}")) << none;
 }
 
 }  // namespace
