@@ -238,7 +238,8 @@ struct Index::State {
   void index_run(const std::string& path, Known& run, PassReport& report) {
     const std::string directory = options.root + "/" + path;
     const std::string signature = signature_of(directory);
-    if (!run.id.empty() && !run.hidden && run.reading.seen == signature && (run.over || lock_is_held(directory)))
+    if (!run.id.empty() && !run.hidden && run.reading.seen == signature &&
+        (run.over || report::lock_is_held(directory)))
       return;
     const auto files = files_of(path);
     if (!files) return;

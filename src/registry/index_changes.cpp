@@ -1,6 +1,5 @@
 #include "registry/index_changes.h"
 
-#include "registry/json_number.h"
 #include "registry/registry.h"
 
 namespace sinew::registry {
@@ -34,15 +33,16 @@ std::string body_of(const RunFiles& files, const std::string& before) {
   if (files.outcome) {
     const report::Outcome& outcome = *files.outcome;
     json& out = body["report"] = {
-        {"status", outcome.status}, {"exit_code", outcome.exit_code}, {"seconds", number_json(outcome.seconds)},
-        {"steps", outcome.steps},   {"samples", outcome.samples},     {"epochs", number_json(outcome.epochs)}};
+        {"status", outcome.status}, {"exit_code", outcome.exit_code}, {"seconds", report::number_json(outcome.seconds)},
+        {"steps", outcome.steps},   {"samples", outcome.samples},     {"epochs", report::number_json(outcome.epochs)}};
     if (outcome.best)
-      out["best"] = {
-          {"metric", outcome.best->metric}, {"value", number_json(outcome.best->value)}, {"step", outcome.best->step}};
+      out["best"] = {{"metric", outcome.best->metric},
+                     {"value", report::number_json(outcome.best->value)},
+                     {"step", outcome.best->step}};
     if (outcome.objective)
       out["objective"] = {{"text", outcome.objective->text},
                           {"met", outcome.objective->met},
-                          {"value", number_json(outcome.objective->value)}};
+                          {"value", report::number_json(outcome.objective->value)}};
     if (!outcome.hint.empty()) out["hint"] = outcome.hint;
   }
   return body.dump(-1, ' ', false, json::error_handler_t::replace);

@@ -1,9 +1,6 @@
 #include "registry/run_files.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -156,19 +153,11 @@ std::string signature_of(const std::string& directory) {
   return to_hex(digest_of(text));
 }
 
-bool lock_is_held(const std::string& directory) {
-  const int descriptor = ::open((directory + "/.lock").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return false;
-  const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-  ::close(descriptor);  // and with it our own lock, if we got it
-  return held;
-}
-
 std::optional<RunFiles> read_run_files(const std::string& root, const std::string& path) {
   const std::string directory = root + "/" + path;
   RunFiles files;
   files.path = path;
-  files.locked = lock_is_held(directory);
+  files.locked = report::lock_is_held(directory);
   Reader reader(directory, files);
   const auto yaml = reader.text("resolved.yaml");
   if (!yaml && !files.problems.empty()) throw Error(files.problems[0], "check who owns it, and its permissions");

@@ -24,9 +24,6 @@ RunPlaces run_directories(const std::string& root);
 // Tells whether any file of the run was changed, in some looks at it.
 std::string signature_of(const std::string& directory);
 
-// Is the run's owner alive? The lock is the kernel's, so the dead hold none.
-bool lock_is_held(const std::string& directory);
-
 struct RunFiles {
   std::string path;  // below the root
   std::string id, job;
