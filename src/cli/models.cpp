@@ -98,15 +98,9 @@ Wishes parse(const Arguments& arguments) {
   return wishes;
 }
 
-std::vector<store::Record> all_of(store::Store& store, Kind kind) {
-  std::vector<store::Record> all;
-  store::Query query{.kind = kind, .metrics = false};
-  while (true) {
-    const auto page = store.list(query);
-    all.insert(all.end(), page.begin(), page.end());
-    if (static_cast<int64_t>(page.size()) < query.limit) break;
-    query.before = page.back().seq;
-  }
+// Oldest first.
+std::vector<store::Record> all_of(store::Store& store, Kind kind, const std::optional<std::string>& name = {}) {
+  auto all = store.all({.kind = kind, .name = name, .metrics = false});
   std::reverse(all.begin(), all.end());
   return all;
 }
@@ -119,10 +113,9 @@ std::string aliases_of(const store::Record& model, int64_t version) {
   return text;
 }
 
+// The one by which it would be promoted.
 std::string metric_text(const VersionFacts& facts) {
-  std::string name = facts.monitor;
-  if (const size_t slash = name.find('/'); slash != name.npos && facts.metrics.contains("test" + name.substr(slash)))
-    name = "test" + name.substr(slash);
+  const std::string name = registry::pick_metric(facts, registry::Gates().metric);
   const auto it = facts.metrics.find(name);
   if (it == facts.metrics.end()) return "";
   char text[64];
@@ -180,8 +173,7 @@ int show(store::Store& store, const Wishes& wishes) {
     print_json(version_json(store, version, *model));
     return kDone;
   }
-  for (const store::Record& one : all_of(store, Kind::kVersion)) {
-    if (one.subject.id != version.subject.id) continue;
+  for (const store::Record& one : all_of(store, Kind::kVersion, version.subject.id)) {
     const VersionFacts facts = registry::facts_of(store, one);
     const std::string aliases = aliases_of(*model, facts.version);
     std::printf("%s/%lld  %s  %s%s%s\n", facts.model.c_str(), static_cast<long long>(facts.version),

@@ -39,7 +39,7 @@ void for_each_piece(Contents& contents, const std::string& digest, Take take) {
 
 [[noreturn]] void fail_damaged(const std::string& digest, const std::string& is) {
   throw Error("content " + digest + " is damaged: its bytes have the SHA-256 " + is,
-              "restore the artifacts' folder from a copy, or put the file again");
+              "restore the artifacts' folder from a copy");
 }
 
 }  // namespace

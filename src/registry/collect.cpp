@@ -47,7 +47,7 @@ class Collection {
     bool all_read = true;
     std::map<std::string, std::vector<Stored>> there;
     for (const Contents::Entry& entry : contents_.list()) {
-      if (!entry.name.recipe) continue;
+      if (!entry.name.recipe || going_.contains(entry.path)) continue;
       if (const auto known = recipes_.find(entry.name.digest); known != recipes_.end()) {
         there.insert(*known);
         continue;
@@ -92,7 +92,9 @@ class Collection {
 
   void say(const std::vector<Contents::Entry>& candidates, const std::set<std::string>& kept) {
     for (const Contents::Entry& entry : candidates) {
-      if (!kept.contains(entry.name.digest)) count(entry.path);
+      if (kept.contains(entry.name.digest)) continue;
+      count(entry.path);
+      going_.insert(entry.path);
     }
   }
 
@@ -174,6 +176,7 @@ class Collection {
   const Referenced& referenced_;
   const bool only_say_;
   std::map<std::string, std::vector<Stored>> recipes_;  // those that are there
+  std::set<std::string> going_;                         // with only_say: what would be gone, recipes among it
   std::set<std::string> problems_;
   Artifacts::Collected result_;
 };

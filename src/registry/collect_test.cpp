@@ -250,6 +250,30 @@ TEST(Collect, OnlySayingRemovesNothing) {
   EXPECT_TRUE(artifacts.verify(kept.digest));
 }
 
+// Models: each is a recipe, whose parts go with it, but for those another one has as well.
+TEST(Collect, WhatIsSaidIsWhatIsDone) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Folder folder;
+    RandomStream random(RandomKey{seed});
+    Artifacts artifacts(folder / "a");
+    std::set<std::string> referenced;
+    {
+      auto hold = artifacts.hold();
+      for (const std::string& bytes : some_contents(random)) {
+        const Stored stored = hold.put(bytes);
+        if (random.below(2) == 0) referenced.insert(stored.digest);
+      }
+    }
+    const auto said = artifacts.collect([&] { return referenced; }, true);
+    const auto done = artifacts.collect([&] { return referenced; });
+    EXPECT_EQ(said.contents, done.contents) << seed;
+    EXPECT_EQ(said.bytes, done.bytes) << seed;
+    EXPECT_EQ(said.kept, done.kept) << seed;
+    EXPECT_EQ(said.kept_bytes, done.kept_bytes) << seed;
+    EXPECT_TRUE(said.problems.empty() && done.problems.empty()) << seed;
+  }
+}
+
 TEST(Collect, ALostContentIsSaid) {
   Folder folder;
   Artifacts artifacts(folder / "a");

@@ -7,7 +7,6 @@
 //   incoming/<time>-...     bytes on their way in
 #pragma once
 
-#include <atomic>
 #include <cerrno>
 #include <expected>
 #include <mutex>

@@ -1,6 +1,8 @@
 // What is known of a version, as text and back.
-#include "registry/json_number.h"
+#include <nlohmann/json.hpp>
+
 #include "registry/registry.h"
+#include "report/report.h"
 
 namespace sinew::registry {
 
@@ -8,7 +10,7 @@ using nlohmann::json;
 
 std::string facts_json(const VersionFacts& facts) {
   json metrics = json::object();
-  for (const auto& [name, value] : facts.metrics) metrics[name] = number_json(value);
+  for (const auto& [name, value] : facts.metrics) metrics[name] = report::number_json(value);
   const json document{{"run", facts.run},
                       {"status", facts.status},
                       {"metrics", std::move(metrics)},
@@ -31,7 +33,11 @@ std::expected<VersionFacts, std::string> parse_facts(std::string_view text) {
     facts.run = document.value("run", "");
     facts.status = document.value("status", "");
     const json metrics = document.value("metrics", json::object());
-    for (const auto& [name, value] : metrics.items()) facts.metrics[name] = number_of(value);
+    for (const auto& [name, value] : metrics.items()) {
+      const auto number = report::number_of(value);
+      if (!number) return std::unexpected("metric " + name + " is no number");
+      facts.metrics[name] = *number;
+    }
     facts.monitor = document.value("monitor", "");
     facts.data = document.value("data", facts.data);
     facts.digest = document.value("digest", "");
@@ -47,7 +53,8 @@ std::expected<VersionFacts, std::string> parse_facts(std::string_view text) {
 
 VersionFacts facts_of(store::Store& store, const store::Record& version) {
   VersionFacts facts;
-  if (auto parsed = parse_facts(version.body)) {
+  // What web/ writes of a version that MLflow's client makes is an object too, and names no run.
+  if (auto parsed = parse_facts(version.body); parsed && !parsed->run.empty()) {
     facts = std::move(*parsed);
   } else if (const auto run = store.find({store::Kind::kRun, version.parent})) {
     for (const auto& [name, metric] : run->metrics) facts.metrics[name] = metric.last.value;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "base/disk.h"
 #include "base/sha256.h"
@@ -77,11 +78,12 @@ bool FileDigests::knows(const std::string& path, const FileFacts& facts) const {
 std::string FileDigests::digest(const std::string& path, const FileFacts& facts) {
   const std::string key = absolute(path);
   if (const auto it = entries_.find(key); it != entries_.end() && it->second.facts == facts) return it->second.digest;
+  const double began = clock_.wall_seconds();  // what is changed from here on has times as new
   std::string digest = sha256_of_file(path);
   if (look_at(path) != facts)
     throw Error(path + " changed while it was read", "begin again when nobody writes to the data");
   const double newest = static_cast<double>(std::max(facts.modified_ns, facts.changed_ns)) / 1e9;
-  if (newest + kFreshSeconds < clock_.wall_seconds()) {
+  if (newest + kFreshSeconds < began) {
     entries_[key] = {facts, digest};
     changed_ = true;
   }

@@ -23,18 +23,6 @@ std::string part_of(const std::string& metric) {
   return metric.substr(0, metric.find('/'));
 }
 
-std::string pick_metric(const VersionFacts& candidate, const std::string& wanted) {
-  if (wanted != "auto") return wanted;
-  std::vector<std::string> choices;
-  if (const size_t slash = candidate.monitor.find('/'); slash != std::string::npos)
-    choices = {"test" + candidate.monitor.substr(slash), candidate.monitor};
-  for (const char* usual : {"test/accuracy", "test/loss", "val/accuracy", "val/loss"}) choices.emplace_back(usual);
-  for (const std::string& choice : choices) {
-    if (candidate.metrics.contains(choice)) return choice;
-  }
-  return candidate.monitor.empty() ? "test/accuracy" : candidate.monitor;
-}
-
 // Empty: they are of the same data.
 std::string data_trouble(const VersionFacts& candidate, const VersionFacts& champion, const std::string& part) {
   const auto of = [&](const VersionFacts& facts) {
@@ -77,6 +65,18 @@ Decision compare_metric(Decision decision, const VersionFacts& candidate, const 
 }
 
 }  // namespace
+
+std::string pick_metric(const VersionFacts& candidate, const std::string& wanted) {
+  if (wanted != "auto") return wanted;
+  std::vector<std::string> choices;
+  if (const size_t slash = candidate.monitor.find('/'); slash != std::string::npos)
+    choices = {"test" + candidate.monitor.substr(slash), candidate.monitor};
+  for (const char* usual : {"test/accuracy", "test/loss", "val/accuracy", "val/loss"}) choices.emplace_back(usual);
+  for (const std::string& choice : choices) {
+    if (candidate.metrics.contains(choice)) return choice;
+  }
+  return candidate.monitor.empty() ? "test/accuracy" : candidate.monitor;
+}
 
 Decision may_promote(const VersionFacts& candidate, const std::optional<VersionFacts>& champion, const Gates& gates) {
   Decision decision;

@@ -1,7 +1,7 @@
 // The index: run directories into the store, again and again, each time only what is new.
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -18,6 +18,7 @@ using nlohmann::json;
 using store::Kind;
 
 constexpr double kLeaseSeconds = 30;
+constexpr int kMostAttempts = 50;    // each that fails is somebody else's that succeeded
 constexpr int64_t kMostPieces = 16;  // of one run in one pass: a long file does not hold up the others
 constexpr const char* kLease = "registry.index";
 constexpr const char* kRootNote = "registry.root";
@@ -30,7 +31,8 @@ std::string note_of(const std::string& run) {
 struct Reading {
   TailMark metrics, log, attempts;
   int64_t resumes = 0, begins = 0;
-  std::string seen;  // the run's signature, once everything under it was read
+  std::string seen;   // the run's signature, once everything under it was read
+  bool gone = false;  // hidden, as its directory was gone; who is hidden without it was deleted by a person
 };
 
 json mark_json(const TailMark& mark) {
@@ -45,7 +47,8 @@ std::string to_note(const Reading& reading) {
               {"attempts", mark_json(reading.attempts)},
               {"resumes", reading.resumes},
               {"begins", reading.begins},
-              {"seen", reading.seen}}
+              {"seen", reading.seen},
+              {"gone", reading.gone}}
       .dump();
 }
 Reading from_note(const std::string& note) {
@@ -57,7 +60,8 @@ Reading from_note(const std::string& note) {
           mark("attempts"),
           object.value("resumes", int64_t{0}),
           object.value("begins", int64_t{0}),
-          object.value("seen", "")};
+          object.value("seen", ""),
+          object.value("gone", false)};
 }
 
 // Somebody else has the lease now.
@@ -90,12 +94,18 @@ struct Index::State {
     bool over = false, hidden = false;
   };
 
-  store::Receipt write(std::vector<store::Change> changes) {
-    const auto outcome = store.write(store::Batch{std::move(changes), {}, {{kLease, fence}}, {}});
-    if (outcome) return *outcome;
-    if (outcome.error().reason == store::Refusal::Reason::kStale) throw Superseded{outcome.error().why};
+  // False: it was to be written on `unchanged` only, and there is news.
+  bool write_unless_news(std::vector<store::Change> changes, std::optional<store::Batch::Unchanged> unchanged) {
+    const auto outcome = store.write(store::Batch{std::move(changes), {}, {{kLease, fence}}, unchanged});
+    if (outcome) return true;
+    using Reason = store::Refusal::Reason;
+    if (outcome.error().reason == Reason::kStale) throw Superseded{outcome.error().why};
+    if (unchanged && outcome.error().reason == Reason::kConflict &&
+        store.newest_event(unchanged->subject) != unchanged->seq)
+      return false;
     throw Trouble{"the store refuses what its files say: " + outcome.error().why};
   }
+  void write(std::vector<store::Change> changes) { write_unless_news(std::move(changes), {}); }
 
   void forget() {
     fence = 0;
@@ -131,20 +141,15 @@ struct Index::State {
     if (loaded) return;
     check_root();
     known.clear();
-    store::Query query{.kind = Kind::kRun, .hidden = true, .metrics = false};
-    while (true) {
-      const auto records = store.list(query);
-      for (const store::Record& record : records) {
-        const auto directory = record.tags.find(kTagDirectory);
-        if (directory == record.tags.end()) continue;  // made elsewhere
-        const auto there = known.find(directory->second);
-        if (there != known.end() && !there->second.hidden) continue;  // newer, and in its place
-        known[directory->second] = {record.subject.id, from_note(store.note(note_of(record.subject.id))),
-                                    store::is_over(record.state), record.hidden};
-      }
-      if (static_cast<int64_t>(records.size()) < query.limit) break;
-      query.before = records.back().seq;
-    }
+    store.each({.kind = Kind::kRun, .hidden = true, .metrics = false}, [&](const store::Record& record) {
+      const auto directory = record.tags.find(kTagDirectory);
+      if (directory == record.tags.end()) return;  // made elsewhere
+      const auto there = known.find(directory->second);
+      if (there != known.end() && !there->second.hidden) return;  // newer, and in its place
+      const Reading reading = from_note(store.note(note_of(record.subject.id)));
+      known[directory->second] = {record.subject.id, reading, store::is_over(record.state),
+                                  record.hidden && reading.gone};
+    });
     loaded = true;
   }
 
@@ -152,7 +157,7 @@ struct Index::State {
     if (const auto it = experiments.find(job); it != experiments.end()) return it->second;
     const auto named = store.list({.kind = Kind::kExperiment, .name = job, .hidden = true, .metrics = false});
     std::string id = named.empty() ? job : named[0].subject.id;
-    if (named.empty()) {
+    if (named.empty() && !store.find({Kind::kExperiment, id})) {  // else it was given another name
       store::Create create;
       create.subject = {Kind::kExperiment, id};
       create.name = job;
@@ -163,9 +168,13 @@ struct Index::State {
 
   void hide(Known& run, PassReport& report) {
     if (run.hidden) return;
-    write({store::Amend{{Kind::kRun, run.id}, {}, {}, true}});
+    const auto record = store.find({Kind::kRun, run.id});
+    if (!record || !record->hidden) {  // else a person deleted it, and so it stays if its directory comes back
+      run.reading.gone = true;
+      write({store::Amend{{Kind::kRun, run.id}, {}, {}, true}, store::SetNote{note_of(run.id), to_note(run.reading)}});
+      ++report.gone;
+    }
     run.hidden = true;
-    ++report.gone;
   }
 
   // Metric lines as changes, a series at a time.
@@ -218,12 +227,21 @@ struct Index::State {
     if (report.problems.size() < 1000) report.problems.push_back(clean_text(what, 1000));
   }
 
+  std::optional<RunFiles> files_of(const std::string& path) {
+    try {
+      return read_run_files(options.root, path);
+    } catch (const Error& error) {
+      throw Trouble{error.what()};
+    }
+  }
+
   void index_run(const std::string& path, Known& run, PassReport& report) {
     const std::string directory = options.root + "/" + path;
     const std::string signature = signature_of(directory);
-    if (!run.id.empty() && !run.hidden && run.reading.seen == signature && (run.over || lock_is_held(directory)))
+    if (!run.id.empty() && !run.hidden && run.reading.seen == signature &&
+        (run.over || report::lock_is_held(directory)))
       return;
-    const auto files = read_run_files(options.root, path);
+    const auto files = files_of(path);
     if (!files) return;
     for (const std::string& what : files->problems) problem(report, what);
     if (run.id != files->id) {
@@ -263,34 +281,61 @@ struct Index::State {
       changes.push_back(store::SetNote{note_of(run.id), to_note(run.reading)});
       write(std::move(changes));
     }
-    const auto record = store.find({Kind::kRun, run.id});
-    if (!record) return;  // taken away under our hands
     run.reading.seen = signature;
-    auto last = changes_of(files, *record, std::max(run.reading.resumes, run.reading.begins - 1));
-    last.push_back(store::SetNote{note_of(run.id), to_note(run.reading)});
-    write(std::move(last));
+    for (int attempt = 0; !bring_up_to_date(files, run); ++attempt) {
+      if (attempt == kMostAttempts) throw Trouble{"others change it each time it is brought up to date"};
+    }
     const auto now = store.find({Kind::kRun, run.id});
     run.over = now && store::is_over(now->state);
-    run.hidden = false;
+    run.hidden = run.reading.gone = false;
+  }
+
+  // False: somebody else wrote the record meanwhile, so what is there has to be read again.
+  bool bring_up_to_date(const RunFiles& files, Known& run) {
+    const store::Subject subject{Kind::kRun, run.id};
+    const int64_t seen = store.newest_event(subject);
+    const auto record = store.find(subject);
+    if (!record) return true;  // taken away under our hands
+    auto changes = changes_of(files, *record, std::max(run.reading.resumes, run.reading.begins - 1), run.reading.gone);
+    Reading after = run.reading;
+    after.gone = false;
+    changes.push_back(store::SetNote{note_of(run.id), to_note(after)});
+    return write_unless_news(std::move(changes), store::Batch::Unchanged{subject, seen});
+  }
+
+  // One that can not be brought up to date is told, and hinders no other.
+  template <typename Work>
+  void attend_to(const std::string& path, Known& run, PassReport& report, Work work) {
+    try {
+      work();
+    } catch (const Trouble& trouble) {
+      if (!store.find({Kind::kRun, run.id})) run = {};  // it was never made: there is nothing to hide
+      if (!run.id.empty()) run.reading = from_note(store.note(note_of(run.id)));
+      problem(report, path + ": " + trouble.what);
+    }
   }
 
   void pass(PassReport& report) {
     load_known();
-    const std::vector<std::string> paths = run_directories(options.root);
-    report.runs = static_cast<int64_t>(paths.size());
-    for (const std::string& path : paths) {
-      Known& run = known[clean_text(path, 4000)];
-      try {
-        index_run(path, run, report);
-      } catch (const Trouble& trouble) {
-        run.reading = from_note(run.id.empty() ? "" : store.note(note_of(run.id)));
-        problem(report, path + ": " + trouble.what);
-      }
-    }
+    const RunPlaces places = run_directories(options.root);
+    report.runs = static_cast<int64_t>(places.runs.size());
     std::set<std::string> there;
-    for (const std::string& path : paths) there.insert(clean_text(path, 4000));
+    for (const std::string& path : places.runs) {
+      const std::string name = clean_text(path, 4000);
+      there.insert(name);
+      Known& run = known[name];
+      attend_to(path, run, report, [&] { index_run(path, run, report); });
+    }
+    for (const auto& [path, why] : places.unread)
+      problem(report, path + ": cannot be listed: " + why + "; what is known of its runs stays as it is");
+    const auto may_be_there = [&](const std::string& path) {
+      return there.contains(path) || std::any_of(places.unread.begin(), places.unread.end(), [&](const auto& folder) {
+               const std::string name = clean_text(folder.first, 4000);
+               return path == name || path.starts_with(name + "/");
+             });
+    };
     for (auto& [path, run] : known) {
-      if (!run.id.empty() && !there.contains(path)) hide(run, report);
+      if (!run.id.empty() && !may_be_there(path)) attend_to(path, run, report, [&] { hide(run, report); });
     }
   }
 

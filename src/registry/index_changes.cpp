@@ -1,6 +1,5 @@
 #include "registry/index_changes.h"
 
-#include "registry/json_number.h"
 #include "registry/registry.h"
 
 namespace sinew::registry {
@@ -15,8 +14,13 @@ std::string name_of(const RunFiles& files) {
   return clean_text(files.path.substr(files.path.rfind('/') + 1), 500);
 }
 
-std::string body_of(const RunFiles& files) {
-  json body{{"directory", clean_text(files.path, 4000)}, {"checkpoints", files.checkpoints}};
+// Of the body before it what others wrote there stays: MLflow's client notes a run's inputs and outputs in it.
+std::string body_of(const RunFiles& files, const std::string& before) {
+  json body = json::parse(before, nullptr, false);
+  if (!body.is_object()) body = json::object();
+  for (const char* own : {"environment", "data", "model", "problems", "report"}) body.erase(own);
+  body["directory"] = clean_text(files.path, 4000);
+  body["checkpoints"] = files.checkpoints;
   if (files.environment.is_object()) body["environment"] = files.environment;
   if (files.data.is_object()) {
     body["data"] = {{"digest", files.data.value("digest", json())}};
@@ -29,15 +33,16 @@ std::string body_of(const RunFiles& files) {
   if (files.outcome) {
     const report::Outcome& outcome = *files.outcome;
     json& out = body["report"] = {
-        {"status", outcome.status}, {"exit_code", outcome.exit_code}, {"seconds", number_json(outcome.seconds)},
-        {"steps", outcome.steps},   {"samples", outcome.samples},     {"epochs", number_json(outcome.epochs)}};
+        {"status", outcome.status}, {"exit_code", outcome.exit_code}, {"seconds", report::number_json(outcome.seconds)},
+        {"steps", outcome.steps},   {"samples", outcome.samples},     {"epochs", report::number_json(outcome.epochs)}};
     if (outcome.best)
-      out["best"] = {
-          {"metric", outcome.best->metric}, {"value", number_json(outcome.best->value)}, {"step", outcome.best->step}};
+      out["best"] = {{"metric", outcome.best->metric},
+                     {"value", report::number_json(outcome.best->value)},
+                     {"step", outcome.best->step}};
     if (outcome.objective)
       out["objective"] = {{"text", outcome.objective->text},
                           {"met", outcome.objective->met},
-                          {"value", number_json(outcome.objective->value)}};
+                          {"value", report::number_json(outcome.objective->value)}};
     if (!outcome.hint.empty()) out["hint"] = outcome.hint;
   }
   return body.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -102,7 +107,7 @@ store::Create creation_of(const RunFiles& files, const std::string& experiment) 
   create.parent = experiment;
   create.name = name_of(files);
   create.params = files.params;
-  create.body = body_of(files);
+  create.body = body_of(files, "");
   create.begun_ms = std::max<int64_t>(files.begun_ms, 0);
   for (const auto& [key, value] : tags_of(files)) {
     if (value) create.tags[key] = *value;
@@ -110,11 +115,11 @@ store::Create creation_of(const RunFiles& files, const std::string& experiment) 
   return create;
 }
 
-std::vector<store::Change> changes_of(const RunFiles& files, const store::Record& record, int64_t resumes) {
+std::vector<store::Change> changes_of(const RunFiles& files, const store::Record& record, int64_t resumes, bool gone) {
   std::vector<store::Change> changes;
   store::Amend amend{record.subject, {}, {}, {}};
-  if (const std::string body = body_of(files); body != record.body) amend.body = body;
-  if (record.hidden) amend.hidden = false;
+  if (const std::string body = body_of(files, record.body); body != record.body) amend.body = body;
+  if (record.hidden && gone) amend.hidden = false;
   if (amend.body || amend.hidden) changes.push_back(std::move(amend));
   set_tags(files, record, changes);
   move(files, record, resumes, changes);

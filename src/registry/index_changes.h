@@ -19,7 +19,8 @@ RunStanding standing_of(const RunFiles& files);
 // A record for a run that has none.
 store::Create creation_of(const RunFiles& files, const std::string& experiment);
 
-// Brings tags, body and state up to date. `resumes`: how many attempts it had after the first, by its files.
-std::vector<store::Change> changes_of(const RunFiles& files, const store::Record& record, int64_t resumes);
+// Brings tags, body and state up to date. `resumes`: how many attempts it had after the first, by its files. `gone`:
+// its directory was, and for that it was hidden; now it is there again.
+std::vector<store::Change> changes_of(const RunFiles& files, const store::Record& record, int64_t resumes, bool gone);
 
 }  // namespace sinew::registry

@@ -83,16 +83,9 @@ store::Record find_version(store::Store& store, const std::string& name) {
   for (const store::Alias& one : model_named(name).aliases) {
     if (one.name == kChampion) return version_of(name, one.version);
   }
-  store::Query query{.kind = Kind::kVersion, .metrics = false};
-  while (true) {
-    const auto page = store.list(query);
-    for (const store::Record& record : page) {
-      if (record.subject.id == name) return record;
-    }
-    if (static_cast<int64_t>(page.size()) < query.limit)
-      throw Error("model '" + name + "' has no version", "make one: sinew models register RUN");
-    query.before = page.back().seq;
-  }
+  auto newest = store.list({.kind = Kind::kVersion, .name = name, .metrics = false, .limit = 1});
+  if (newest.empty()) throw Error("model '" + name + "' has no version", "make one: sinew models register RUN");
+  return std::move(newest[0]);
 }
 
 }  // namespace sinew::registry

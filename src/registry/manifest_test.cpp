@@ -116,6 +116,33 @@ TEST(FileDigests, AreRememberedWhileTheFileIsTheSame) {
   EXPECT_EQ(read, 9);
 }
 
+// Of a file that takes longer to read than its times are doubted: they are too new when the reading begins.
+TEST(FileDigests, ALongReadingMakesNoOldFile) {
+  struct SlowDisk final : Clock {  // reading takes a minute
+    static int64_t read_so_far() {
+      std::ifstream facts("/proc/self/io");
+      std::string name;
+      int64_t bytes = 0;
+      facts >> name >> bytes;  // rchar
+      return bytes;
+    }
+    double monotonic_seconds() const override { return wall_seconds(); }
+    double wall_seconds() const override { return begin + (read_so_far() - before > (4 << 20) ? 60 : 1); }
+    void sleep_seconds(double) override {}
+    double begin = 0;
+    int64_t before = read_so_far();
+  };
+  Folder folder;
+  write_file(folder / "f", std::string(5 << 20, 'x'));
+  const FileFacts facts = look_at(folder / "f");
+  SlowDisk clock;
+  clock.begin = static_cast<double>(facts.changed_ns) / 1e9;
+  FileDigests digests("", clock);
+  digests.digest(folder / "f", facts);
+  EXPECT_GT(clock.wall_seconds(), clock.begin + 50);
+  EXPECT_FALSE(digests.knows(folder / "f", facts));
+}
+
 TEST(FileDigests, AFileThatMayStillChangeIsNotRemembered) {
   Folder folder;
   write_file(folder / "f", "one");

@@ -48,22 +48,15 @@ store::Record find_run(store::Store& store, const std::string& name, const std::
   if (auto run = store.find({Kind::kRun, name})) return std::move(*run);
   const std::string directory = root.empty() || !fs::is_directory(name) ? "" : below(root, name);
   std::vector<store::Record> meant;
-  store::Query query{.kind = Kind::kRun, .metrics = false};
-  while (true) {
-    std::vector<store::Record> runs = store.list(query);
-    const bool last_page = static_cast<int64_t>(runs.size()) < query.limit;
-    if (!runs.empty()) query.before = runs.back().seq;
-    for (store::Record& run : runs) {
-      const std::string its = tag(run, kTagDirectory);
-      const bool is_meant = name == "last" ? meant.empty() || run.begun_ms > meant[0].begun_ms
-                                           : its == name || (!directory.empty() && its == directory) ||
-                                                 (!name.empty() && run.name.ends_with(name));
-      if (!is_meant) continue;
-      if (name == "last") meant.clear();
-      meant.push_back(std::move(run));
-    }
-    if (last_page) break;
-  }
+  store.each({.kind = Kind::kRun, .metrics = false}, [&](store::Record run) {
+    const std::string its = tag(run, kTagDirectory);
+    const bool is_meant = name == "last" ? meant.empty() || run.begun_ms > meant[0].begun_ms
+                                         : its == name || (!directory.empty() && its == directory) ||
+                                               (!name.empty() && run.name.ends_with(name));
+    if (!is_meant) return;
+    if (name == "last") meant.clear();
+    meant.push_back(std::move(run));
+  });
   if (meant.empty()) throw Error("no run '" + name + "' in the store", "'sinew runs' shows what there is");
   if (meant.size() > 1) fail_ambiguous(name, meant);
   return *store.find(meant[0].subject);

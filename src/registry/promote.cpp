@@ -1,5 +1,5 @@
 // Moving aliases: decided on what is known, written only if that is still all there is to know.
-#include "registry/news.h"
+#include "registry/registry.h"
 
 namespace sinew::registry {
 namespace {
@@ -29,8 +29,9 @@ store::Record version_record(store::Store& store, const std::string& model, int6
 
 // False: something about the model changed since `seen`.
 bool move_alias(store::Store& store, const std::string& model, const std::string& alias, const Promotion& to,
-                int64_t seen) {
+                int64_t seen, const std::vector<store::Held>& held) {
   store::Batch batch;
+  batch.held = held;
   batch.changes.push_back(store::SetAlias{model, alias, to.to, to.from});
   batch.changes.push_back(
       store::SetTags{{Kind::kVersion, model, to.to}, {{"sinew.decision." + alias, to.decision.why}}});
@@ -43,15 +44,16 @@ bool move_alias(store::Store& store, const std::string& model, const std::string
 
 // `decide` fills in where to and why, by the model as it stands.
 template <typename Decide>
-Promotion move_as_decided(store::Store& store, const std::string& model, const std::string& alias, Decide decide) {
+Promotion move_as_decided(store::Store& store, const std::string& model, const std::string& alias,
+                          const std::vector<store::Held>& held, Decide decide) {
   Promotion promotion;
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
-    const int64_t seen = newest_event(store, {Kind::kModel, model});
+    const int64_t seen = store.newest_event({Kind::kModel, model});
     const store::Alias stands = alias_of(model_record(store, model), alias);
     promotion = decide(stands);
     promotion.from = stands.version;
     if (!promotion.decision.allowed) return promotion;
-    promotion.done = promotion.to == promotion.from || move_alias(store, model, alias, promotion, seen);
+    promotion.done = promotion.to == promotion.from || move_alias(store, model, alias, promotion, seen, held);
     if (promotion.done) return promotion;
   }
   promotion.decision.allowed = false;
@@ -62,8 +64,8 @@ Promotion move_as_decided(store::Store& store, const std::string& model, const s
 }  // namespace
 
 Promotion promote(store::Store& store, const std::string& model, int64_t version, const Gates& gates,
-                  const std::string& alias, bool force) {
-  return move_as_decided(store, model, alias, [&](const store::Alias& stands) {
+                  const std::string& alias, bool force, const std::vector<store::Held>& held) {
+  return move_as_decided(store, model, alias, held, [&](const store::Alias& stands) {
     Promotion promotion;
     promotion.to = version;
     std::optional<VersionFacts> champion;
@@ -77,8 +79,9 @@ Promotion promote(store::Store& store, const std::string& model, int64_t version
   });
 }
 
-Promotion rollback(store::Store& store, const std::string& model, const std::string& alias) {
-  return move_as_decided(store, model, alias, [&](const store::Alias& stands) {
+Promotion rollback(store::Store& store, const std::string& model, const std::string& alias,
+                   const std::vector<store::Held>& held) {
+  return move_as_decided(store, model, alias, held, [&](const store::Alias& stands) {
     Promotion promotion;
     promotion.to = stands.previous;
     const auto before = store.find({Kind::kVersion, model, stands.previous});

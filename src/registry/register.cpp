@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
-#include "registry/news.h"
+#include "registry/registry.h"
 #include "registry/run_files.h"
 #include "registry/weights.h"
 
@@ -144,20 +144,6 @@ std::vector<store::Link> links_of(store::Store& store, const store::Subject& ver
   return links;
 }
 
-std::vector<store::Record> versions_of(store::Store& store, const std::string& model) {
-  std::vector<store::Record> mine;
-  store::Query query{.kind = Kind::kVersion, .hidden = true, .metrics = false};
-  while (true) {
-    std::vector<store::Record> page = store.list(query);
-    const bool last = static_cast<int64_t>(page.size()) < query.limit;
-    if (!page.empty()) query.before = page.back().seq;
-    for (store::Record& record : page) {
-      if (record.subject.id == model) mine.push_back(std::move(record));
-    }
-    if (last) return mine;
-  }
-}
-
 bool same_files(std::vector<store::Attachment> there, const Frozen& frozen) {
   return std::equal(there.begin(), there.end(), frozen.files.begin(), frozen.files.end(),
                     [](const auto& a, const auto& b) { return a.path == b.path && a.digest == b.digest; });
@@ -168,11 +154,9 @@ store::Batch version_batch(store::Store& store, const VersionFacts& facts, const
                            const RegisterOptions& options, const std::string& root) {
   const store::Subject version{Kind::kVersion, facts.model, facts.version};
   store::Batch batch;
-  if (!store.find({Kind::kModel, facts.model})) {
-    store::Create model;
-    model.subject = {Kind::kModel, facts.model};
-    batch.changes.push_back(std::move(model));
-  }
+  const auto model = store.find({Kind::kModel, facts.model});
+  if (!model) batch.changes.push_back(store::Create{{Kind::kModel, facts.model}});
+  if (model && model->hidden) batch.changes.push_back(store::Amend{model->subject, {}, {}, false});  // was deleted
   store::Create create;
   create.subject = {Kind::kVersion, facts.model};
   create.parent = files.id;
@@ -202,10 +186,11 @@ VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store
   auto hold = artifacts.hold();  // until the version refers to what was put
   const Frozen frozen = freeze(hold, directory, *files);
   VersionFacts facts = facts_of_run(*files, directory, frozen, options);
+  const store::Query of_model{.kind = Kind::kVersion, .name = facts.model, .hidden = true, .metrics = false};
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
-    const int64_t seen = newest_event(store, {Kind::kVersion, facts.model});
+    const int64_t seen = store.newest_event({Kind::kVersion, facts.model});
     facts.version = 1;
-    for (const store::Record& version : versions_of(store, facts.model)) {
+    for (const store::Record& version : store.all(of_model)) {
       if (!version.hidden && version.parent == files->id && same_files(store.attachments(version.subject), frozen))
         return facts_of(store, version);
       facts.version = std::max(facts.version, version.subject.number + 1);

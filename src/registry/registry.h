@@ -37,13 +37,15 @@ void make_place(const std::string& root);
 
 // In the store a run of a directory has
 //   subject  kRun, run_id_of(its path below the root, resolved.yaml): 32 hex digits, by what the job says. A directory
-//            that is renamed, or replaced by another run, is another run; the old one is hidden
-//   parent   its experiment: the one of the job's name; made, with the name as its id, if there is none
+//            that is renamed, or replaced by another run, is another run; the old one is hidden until its directory
+//            is there again. One that a person hid stays so
+//   parent   its experiment: the one of the job's name, else the one with that id, which was given another name; made,
+//            with the name as its id, if there is neither
 //   name     the directory's name, <utc>-<id>;  state, attempt, begun, ended: as its files and its lock tell
 //   params   resolved.yaml as dotted keys (values cut at 6000 bytes);  tags  kTag... below
 //   points   metrics.jsonl, a series a metric
 //   body     JSON: {"directory", "environment": {}, "report": {}, "checkpoints": ["step-..."], "data": {},
-//            "model": {"model.safetensors": bytes}, "problems": [""]}
+//            "model": {"model.safetensors": bytes}, "problems": [""]}; what others write there besides stays
 inline constexpr const char* kTagDirectory = "sinew.directory";  // below the root: "mnist/20261121T031502Z-1a2b3c"
 inline constexpr const char* kTagDigest = "sinew.digest";        // of the final training state
 inline constexpr const char* kTagStatus = "sinew.status";        // as `sinew runs` has it
@@ -261,6 +263,8 @@ struct Gates {
   double margin = 0;            // better by at least so much; below 0: may be worse by so much
   bool need_checks = true, need_same_data = true;
 };
+// The metric that is compared when `wanted` is (Gates::metric); of several, one that the candidate has.
+std::string pick_metric(const VersionFacts& candidate, const std::string& wanted);
 struct Decision {
   bool allowed = false;
   std::string why;                 // a sentence
@@ -276,11 +280,12 @@ struct Promotion {
 };
 // Moves `alias` to the version if the gates allow it, or `force`; the sentence that decided is kept as the version's
 // tag "sinew.decision.<alias>". One write, which is refused if anything about the model changed meanwhile; then it is
-// decided again.
+// decided again. Throws Error when one of the leases `held` is held no longer.
 Promotion promote(store::Store& store, const std::string& model, int64_t version, const Gates& gates,
-                  const std::string& alias = kChampion, bool force = false);
+                  const std::string& alias = kChampion, bool force = false, const std::vector<store::Held>& held = {});
 // Back to where the alias stood before its last move.
-Promotion rollback(store::Store& store, const std::string& model, const std::string& alias = kChampion);
+Promotion rollback(store::Store& store, const std::string& model, const std::string& alias = kChampion,
+                   const std::vector<store::Held>& held = {});
 
 // What a version was made from, as a tree.
 struct Lineage {

@@ -1,13 +1,9 @@
 #include "registry/run_files.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <filesystem>
 
 #include "base/disk.h"
@@ -21,26 +17,35 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int kDeepest = 6;  // as `sinew runs`
-constexpr uint64_t kMostOfSmall = 8 << 20;
+constexpr int kDeepest = 6;                  // as `sinew runs`
+constexpr uint64_t kMostOfSmall = 64 << 20;  // data.json lists up to 20'000 files of each part
 constexpr size_t kMostOfParam = 6000;
 constexpr const char* kLooks[] = {"resolved.yaml",  "environment.json", "report.json", "metrics.jsonl", "log.jsonl",
                                   "attempts.jsonl", "data.json",        "checkpoints", "model"};
 
-void collect(const fs::path& root, const std::string& below, int depth, std::vector<std::string>& found) {
-  std::error_code code, ignored;
+bool is_not_there(const std::error_code& code) {
+  return code == std::errc::no_such_file_or_directory || code == std::errc::not_a_directory;
+}
+
+void collect(const fs::path& root, const std::string& below, int depth, RunPlaces& found) {
+  std::error_code code;
   const fs::path here = root / below;
-  if (!below.empty() && fs::exists(here / "resolved.yaml", ignored)) return found.push_back(below);
-  if (depth == 0) return;
-  fs::directory_iterator it(here, code);
-  if (code && below.empty()) {
-    throw Error("cannot list " + root.string() + ": " + code.message(), "say where the runs are with --root");
-  }
+  if (!below.empty() && fs::exists(here / "resolved.yaml", code)) return found.runs.push_back(below);
+  if (depth == 0 && !code) return;
+  fs::directory_iterator it;
+  if (!code) it = fs::directory_iterator(here, code);
   for (const fs::directory_iterator end; !code && it != end; it.increment(code)) {
     const std::string name = it->path().filename().string();
-    if (name.starts_with(".") || it->is_symlink(ignored) || !it->is_directory(ignored)) continue;
-    collect(root, below.empty() ? name : below + "/" + name, depth - 1, found);
+    if (name.starts_with(".")) continue;
+    const std::string path = below.empty() ? name : below + "/" + name;
+    std::error_code looking;
+    const bool folder = !it->is_symlink(looking) && !looking && it->is_directory(looking);
+    if (looking && !is_not_there(looking)) found.unread[path] = looking.message();
+    if (folder) collect(root, path, depth - 1, found);
   }
+  if (code && below.empty())
+    throw Error("cannot list " + root.string() + ": " + code.message(), "say where the runs are with --root");
+  if (code && !is_not_there(code)) found.unread[below] = code.message();
 }
 
 int64_t milliseconds(const timespec& time) {
@@ -59,23 +64,24 @@ class Reader {
   // Of a small file; nullopt: it is not there, or can not be read, which is a problem.
   std::optional<std::string> text(const char* name) {
     const std::string path = directory_ + "/" + name;
-    std::error_code ignored;
-    if (!fs::exists(path, ignored)) return std::nullopt;
     try {
       if (system_disk().size(path) > kMostOfSmall) throw Error("too large to be one");
       return read_text(system_disk(), path);
     } catch (const DiskError& error) {
-      if (error.code != ENOENT) problem(name, error.what());
+      if (error.code != ENOENT && error.code != ENOTDIR) problem(name, error.what());
     } catch (const Error& error) {
       problem(name, error.what());
     }
     return std::nullopt;
   }
+  // Without the lists of files, which may be long and which nobody here asks for.
   json object(const char* name) {
     const auto read = text(name);
     if (!read) return nullptr;
-    json parsed = json::parse(
-        *read, [](int depth, json::parse_event_t, json&) { return depth < 16; }, false);
+    const auto wanted = [](int depth, json::parse_event_t event, const json& part) {
+      return depth < 16 && !(event == json::parse_event_t::key && part == "files");
+    };
+    json parsed = json::parse(*read, wanted, false);
     if (parsed.is_object()) return parsed;
     problem(name, "not a JSON object");
     return nullptr;
@@ -128,10 +134,10 @@ void read_folders(const std::string& directory, RunFiles& files) {
 
 }  // namespace
 
-std::vector<std::string> run_directories(const std::string& root) {
-  std::vector<std::string> found;
+RunPlaces run_directories(const std::string& root) {
+  RunPlaces found;
   collect(root, "", kDeepest, found);
-  std::sort(found.begin(), found.end());
+  std::sort(found.runs.begin(), found.runs.end());
   return found;
 }
 
@@ -147,21 +153,14 @@ std::string signature_of(const std::string& directory) {
   return to_hex(digest_of(text));
 }
 
-bool lock_is_held(const std::string& directory) {
-  const int descriptor = ::open((directory + "/.lock").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return false;
-  const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-  ::close(descriptor);  // and with it our own lock, if we got it
-  return held;
-}
-
 std::optional<RunFiles> read_run_files(const std::string& root, const std::string& path) {
   const std::string directory = root + "/" + path;
   RunFiles files;
   files.path = path;
-  files.locked = lock_is_held(directory);
+  files.locked = report::lock_is_held(directory);
   Reader reader(directory, files);
   const auto yaml = reader.text("resolved.yaml");
+  if (!yaml && !files.problems.empty()) throw Error(files.problems[0], "check who owns it, and its permissions");
   if (!yaml) return std::nullopt;
   files.id = run_id_of(path, *yaml);
   read_options(reader, files, *yaml);

@@ -12,15 +12,17 @@
 
 namespace sinew::registry {
 
-// Every directory below root that holds resolved.yaml, as paths below root, sorted. Names that begin with a dot and
-// symlinks are passed over. Throws Error when the root itself can not be listed.
-std::vector<std::string> run_directories(const std::string& root);
+struct RunPlaces {
+  std::vector<std::string> runs;  // every directory that holds resolved.yaml, sorted
+  std::map<std::string, std::string>
+      unread;  // folders that could not be listed to their end, and why: runs may be there
+};
+// As paths below root. Names that begin with a dot and symlinks are passed over. Throws Error when the root itself can
+// not be listed.
+RunPlaces run_directories(const std::string& root);
 
 // Tells whether any file of the run was changed, in some looks at it.
 std::string signature_of(const std::string& directory);
-
-// Is the run's owner alive? The lock is the kernel's, so the dead hold none.
-bool lock_is_held(const std::string& directory);
 
 struct RunFiles {
   std::string path;  // below the root
@@ -35,6 +37,7 @@ struct RunFiles {
   std::vector<std::string> problems;
 };
 // Looks at the lock first: a run that ends meanwhile is seen as running, never as dead. nullopt: not a run (any more).
+// Throws Error when its resolved.yaml is there and can not be read; of what else can not be read `problems` tells.
 std::optional<RunFiles> read_run_files(const std::string& root, const std::string& path);
 
 // Valid UTF-8 without NUL and at most `most` bytes, whatever was given.

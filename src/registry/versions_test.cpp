@@ -61,6 +61,24 @@ TEST(Gates, AFailedCheckANanOrAMissingMetricIsRefused) {
   EXPECT_FALSE(may_promote(facts(2, 0.99), facts(1, 0.9), {.metric = "test/f1"}).allowed);
 }
 
+// What is shown beside a version is what it would be judged by.
+TEST(Gates, TheMetricThatIsPickedIsTheOneCompared) {
+  RandomStream random(RandomKey{10});
+  const std::vector<std::string> names = {"test/accuracy", "test/loss", "val/accuracy",
+                                          "val/loss",      "val/f1",    "test/f1"};
+  for (int i = 0; i < 500; ++i) {
+    VersionFacts one = facts(1, 0.5);
+    one.metrics.clear();
+    for (const std::string& name : names) {
+      if (random.below(3) == 0) one.metrics[name] = 0.5;
+    }
+    one.monitor = random.below(3) == 0 ? "" : names[random.below(names.size())];
+    const std::string picked = pick_metric(one, "auto"), why = may_promote(one, std::nullopt, {}).why;
+    EXPECT_TRUE(why.ends_with("no metric " + picked) || why.ends_with("; " + picked + " is 0.5")) << why;
+    EXPECT_EQ(pick_metric(one, "a/b"), "a/b");
+  }
+}
+
 // Whatever the numbers are: a sentence always, and never a champion that is worse than the one it follows.
 TEST(Gates, NeverLetAWorseOnePass) {
   RandomStream random(RandomKey{9});
@@ -223,6 +241,44 @@ TEST_F(Registry, ConcurrentPromotionsNeverPutAWorseOneInPlace) {
   EXPECT_EQ(best, *std::max_element(accuracy.begin(), accuracy.end()));
 }
 
+// As MLflow's client makes one, over web/: a body that says nothing of metrics.
+TEST_F(Registry, AVersionMadeElsewhereHasTheMetricsOfItsRun) {
+  const store::Record run = ended_run("job/a", 0.9);
+  ASSERT_TRUE(store.write(store::Create{{Kind::kModel, "m"}}));
+  ASSERT_TRUE(store.write(store::AddPoints{run.subject.id, "test/accuracy", {{3, 1, 0.9}}}));
+  const char* body = "{\"source\":\"runs:/x/model\",\"description\":\"\"}";
+  ASSERT_TRUE(store.write(store::Create{{Kind::kVersion, "m"}, run.subject.id, "", body}));
+  const VersionFacts known = facts_of(store, find_version(store, "m/1"));
+  EXPECT_EQ(known.run, run.subject.id);
+  EXPECT_EQ(known.status, "done");
+  ASSERT_TRUE(known.metrics.contains("test/accuracy"));
+  EXPECT_EQ(known.metrics.at("test/accuracy"), 0.9);
+  EXPECT_TRUE(promote(store, "m", 1, {.need_checks = false}).done);
+}
+
+TEST_F(Registry, AModelThatWasDeletedIsThereAgainWithItsNextVersion) {
+  add("job/a", 0.9);
+  ASSERT_TRUE(store.write(store::Amend{{Kind::kVersion, "m", 1}, {}, {}, true}));
+  ASSERT_TRUE(store.write(store::Amend{{Kind::kModel, "m"}, {}, {}, true}));
+  EXPECT_EQ(add("job/b", 0.8).version, 2);
+  EXPECT_FALSE(store.find({Kind::kModel, "m"})->hidden);
+  EXPECT_TRUE(store.find({Kind::kVersion, "m", 1})->hidden);
+}
+
+TEST_F(Registry, WithoutTheLeaseNoAliasMoves) {
+  add("job/a", 0.9);
+  add("job/b", 0.95);
+  const auto first = store.write(store::Acquire{"server", "one", 60});
+  const std::vector<store::Held> mine = {{"server", first->answers.at(0).fence}};
+  EXPECT_TRUE(promote(store, "m", 1, {}, kChampion, false, mine).done);
+  EXPECT_TRUE(promote(store, "m", 2, {}, kChampion, false, mine).done);
+  ASSERT_TRUE(store.write(store::Release{"server", mine[0].fence}));
+  ASSERT_TRUE(store.write(store::Acquire{"server", "another", 60}));
+  EXPECT_THROW(rollback(store, "m", kChampion, mine), Error);
+  EXPECT_THROW(promote(store, "m", 1, {}, kChampion, true, mine), Error);
+  EXPECT_EQ(alias(kChampion), 2);
+}
+
 TEST_F(Registry, LineageTellsWhatAVersionCameFrom) {
   add("job/a", 0.9, "t7");
   const std::string text = to_string(lineage(store, {Kind::kVersion, "m", 1}));
@@ -253,6 +309,8 @@ TEST(Facts, ReadBackAsWritten) {
   EXPECT_EQ(back->metrics.at("a"), HUGE_VAL);
   EXPECT_FALSE(parse_facts("[]"));
   EXPECT_FALSE(parse_facts("{\"metrics\":{\"a\":[]}}"));
+  for (const char* none : {"\"abc\"", "\"1\"", "\"\"", "\"nan\"", "null", "true", "{}"})
+    EXPECT_FALSE(parse_facts("{\"metrics\":{\"a\":" + std::string(none) + "}}")) << none;
 }
 
 }  // namespace

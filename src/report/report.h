@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -134,6 +135,14 @@ struct Outcome {
 std::string outcome_json(const Outcome& outcome);  // ends with a newline
 // nullopt: no outcome; `why` then says what is wrong with it.
 std::optional<Outcome> parse_outcome(std::string_view json, std::string* why = nullptr);
+
+// Numbers in JSON as these files have them: three of them have no word there and are texts, "NaN", "Infinity" and
+// "-Infinity".
+nlohmann::ordered_json number_json(double value);
+std::optional<double> number_of(const nlohmann::ordered_json& value);  // nullopt: neither a number nor one of the three
+
+// Is the run's owner alive? The lock is the kernel's, so a dead process holds none.
+bool lock_is_held(const std::string& directory);
 
 // One run directory as `sinew runs` shows it. Reads resolved.yaml, report.json and metrics.jsonl; a run whose lock is
 // held is "running", one without lock and report "interrupted". Files that can not be read are named in `problems`.

@@ -44,15 +44,6 @@ std::string read_text(const std::string& directory, const char* name, std::vecto
   }
 }
 
-// Is the run's owner alive? The lock is the kernel's, so a dead process holds none.
-bool lock_is_held(const std::string& directory) {
-  const int descriptor = ::open(in(directory, ".lock").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return false;
-  const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-  ::close(descriptor);  // and with it our own lock, if we got it
-  return held;
-}
-
 double changed_at(const std::string& path) {
   struct stat facts {};
   return ::stat(path.c_str(), &facts) == 0 ? static_cast<double>(facts.st_mtim.tv_sec) : 0;
@@ -184,6 +175,14 @@ void collect(const fs::path& directory, int depth, std::vector<RunSummary>& runs
 }
 
 }  // namespace
+
+bool lock_is_held(const std::string& directory) {
+  const int descriptor = ::open(in(directory, ".lock").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return false;
+  const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+  ::close(descriptor);  // and with it our own lock, if we got it
+  return held;
+}
 
 std::vector<MetricRecord> read_metrics(const std::string& path, std::vector<std::string>* broken) {
   std::vector<MetricRecord> records;

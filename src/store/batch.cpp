@@ -38,10 +38,7 @@ std::optional<Refusal> broken_condition(Transaction& transaction, const Batch& b
   }
   if (!batch.unchanged) return std::nullopt;
   const Subject& subject = batch.unchanged->subject;
-  int64_t newest = 0;
-  transaction.database.each("SELECT coalesce(max(seq), 0) FROM event WHERE kind = ?1 AND id = ?2",
-                            {static_cast<int64_t>(subject.kind), std::string_view(subject.id)},
-                            [&](const Row& row) { newest = row.integer(0); });
+  const int64_t newest = read_newest_event(transaction.database, subject);
   if (newest <= batch.unchanged->seq) return std::nullopt;
   return Refusal{Reason::kConflict, in_words(subject) + " has news: event " + std::to_string(newest) +
                                         ", and this was decided at " + std::to_string(batch.unchanged->seq)};

@@ -44,4 +44,12 @@ std::vector<Event> read_events(Database& database, const EventQuery& query) {
   return events;
 }
 
+int64_t read_newest_event(Database& database, const Subject& subject) {
+  int64_t newest = 0;
+  database.each("SELECT coalesce(max(seq), 0) FROM event WHERE kind = ?1 AND id = ?2",
+                {static_cast<int64_t>(subject.kind), std::string_view(subject.id)},
+                [&](const Row& row) { newest = row.integer(0); });
+  return newest;
+}
+
 }  // namespace sinew::store

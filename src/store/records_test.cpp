@@ -45,6 +45,49 @@ TEST_P(Records, AreRefusedTwiceOrWithoutAParent) {
   EXPECT_EQ(store->events({}).size(), 1U) << "what is refused leaves no event";
 }
 
+TEST_P(Records, AreAllReadPageByPage) {
+  auto store = open();
+  for (int i = 0; i < 10; ++i) make_run(*store, "r" + std::to_string(i), "e");
+  done(*store, Amend{{Kind::kRun, "r3"}, {}, {}, true});
+  for (const int64_t limit : {1, 3, 9, 10, 1000}) {
+    std::string ids;
+    store->each({.kind = Kind::kRun, .limit = limit}, [&](const Record& record) {
+      ids += record.subject.id;
+      EXPECT_TRUE(store->find(record.subject));
+    });
+    EXPECT_EQ(ids, "r9r8r7r6r5r4r2r1r0") << limit;
+    EXPECT_EQ(store->all({.kind = Kind::kRun, .hidden = true, .limit = limit}).size(), 10U) << limit;
+    EXPECT_TRUE(store->all({.kind = Kind::kRun, .parent = "none", .limit = limit}).empty()) << limit;
+  }
+}
+
+TEST_P(Records, VersionsAreKnownByTheirModelsName) {
+  auto store = open();
+  for (const char* model : {"m", "n", "mm"}) {
+    done(*store, Create{{Kind::kModel, model}});
+    for (int i = 0; i < 3; ++i) done(*store, Create{{Kind::kVersion, model}});
+  }
+  const auto versions = store->all({.kind = Kind::kVersion, .name = "m", .limit = 2});
+  ASSERT_EQ(versions.size(), 3U);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(versions[i].subject, (Subject{Kind::kVersion, "m", 3 - int64_t(i)}));
+}
+
+// The number a batch may name as the last it knows.
+TEST_P(Records, TheNewestEventIsOfTheIdWhateverItsNumber) {
+  auto store = open();
+  EXPECT_EQ(store->newest_event({Kind::kModel, "m"}), 0);
+  const int64_t made = store->write(Create{{Kind::kModel, "m"}})->seq;
+  EXPECT_EQ(store->newest_event({Kind::kModel, "m"}), made);
+  EXPECT_EQ(store->newest_event({Kind::kVersion, "m"}), 0);
+  const int64_t first = store->write(Create{{Kind::kVersion, "m"}})->seq;
+  EXPECT_EQ(store->newest_event({Kind::kVersion, "m", 7}), first);
+  Batch batch{{SetTags{{Kind::kVersion, "m", 1}, {{"a", "b"}}}}};
+  batch.unchanged = Batch::Unchanged{{Kind::kVersion, "m"}, first};
+  const int64_t tagged = store->write(batch)->seq;
+  EXPECT_EQ(store->newest_event({Kind::kVersion, "m"}), tagged);
+  EXPECT_TRUE(is_refused(store->write(batch), Reason::kConflict));
+}
+
 TEST_P(Records, AreListedNewestFirstByPages) {
   auto store = open();
   for (const char* experiment : {"a", "b"}) {

@@ -198,6 +198,20 @@ std::optional<Record> Store::find(const Subject& subject) {
 std::vector<Record> Store::list(const Query& query) {
   return state_->read([&](Database& database) { return read_records(database, query); });
 }
+void Store::each(Query query, const std::function<void(Record record)>& take) {
+  while (true) {
+    std::vector<Record> page = list(query);
+    const bool last = static_cast<int64_t>(page.size()) < query.limit;
+    if (!page.empty()) query.before = page.back().seq;
+    for (Record& record : page) take(std::move(record));
+    if (last) return;
+  }
+}
+std::vector<Record> Store::all(const Query& query) {
+  std::vector<Record> records;
+  each(query, [&](Record record) { records.push_back(std::move(record)); });
+  return records;
+}
 std::vector<std::vector<Point>> Store::history(std::span<const Series> series, const Window& window) {
   return state_->read([&](Database& database) { return read_history(database, series, window); });
 }
@@ -219,6 +233,9 @@ std::string Store::note(const std::string& name) {
 }
 std::vector<Event> Store::events(const EventQuery& query) {
   return state_->read([&](Database& database) { return read_events(database, query); });
+}
+int64_t Store::newest_event(const Subject& subject) {
+  return state_->read([&](Database& database) { return read_newest_event(database, subject); });
 }
 std::vector<Trial> Store::trials(const std::string& study) {
   return state_->read([&](Database& database) { return read_trials(database, study, state_->now()); });

@@ -310,6 +310,10 @@ class Store {
 
   std::optional<Record> find(const Subject& subject);
   std::vector<Record> list(const Query& query);
+  // Every record the query is about, however many; `query.limit` is how many are read at a time. Each page is of one
+  // instant, and `take` may use the store. `all` holds them together.
+  void each(Query query, const std::function<void(Record record)>& take);
+  std::vector<Record> all(const Query& query);
   // One list a series, in order of steps, then times. At most `most` points each: the first, last, least and greatest
   // of each of most/4 slices (M4: Jugel, Jerzak, Hackenbroich, Markl, "M4: A Visualization-Oriented Time Series Data
   // Aggregation", VLDB 2014). A series that is not there is empty.
@@ -320,6 +324,8 @@ class Store {
   std::vector<Link> links(const Subject& subject);  // from it and to it
   std::string note(const std::string& name);        // empty: none
   std::vector<Event> events(const EventQuery& query);
+  // Of the subject's id, whatever number; 0: none. Read it before what is decided on, and give it to Batch::unchanged.
+  int64_t newest_event(const Subject& subject);
   std::vector<Trial> trials(const std::string& study);
   Lease lease(const std::string& name);
   // What the database says of its own health: sentences, none if well. Reads everything.

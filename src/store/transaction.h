@@ -93,6 +93,7 @@ std::vector<Content> read_contents(Database& database, bool loose);
 std::vector<Link> read_links(Database& database, const Subject& subject);
 std::string read_note(Database& database, const std::string& name);
 std::vector<Event> read_events(Database& database, const EventQuery& query);
+int64_t read_newest_event(Database& database, const Subject& subject);
 std::vector<Trial> read_trials(Database& database, const std::string& study, double now);
 Lease read_lease(Database& database, const std::string& name, double now);
 

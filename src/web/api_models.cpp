@@ -46,6 +46,12 @@ Json promotion_json(const registry::Promotion& promotion) {
           {"facts", promotion.decision.facts}};
 }
 
+// What the registry writes is refused, as all this server writes, once another one holds the lease.
+std::vector<store::Held> leases_of(const Desk& desk) {
+  if (!desk.options.lease) return {};
+  return {*desk.options.lease};
+}
+
 // A refusal is an answer with its reason, not an error of the caller.
 http::Response answer_of(const registry::Promotion& promotion) {
   return json_response(promotion_json(promotion), promotion.done ? 200 : 409);
@@ -100,12 +106,13 @@ http::Response api_promote(Desk& desk, const Call& call) {
     throw Refused(403, "PERMISSION_DENIED", "to promote against the gates takes the role admin", "leave force out");
   }
   return answer_of(registry::promote(desk.store, version.subject.id, version.subject.number, gates,
-                                     args.text("alias", registry::kChampion), force));
+                                     args.text("alias", registry::kChampion), force, leases_of(desk)));
 }
 
 http::Response api_rollback(Desk& desk, const Call& call) {
   const store::Record model = need_model(desk, call.path.at("model"));
-  return answer_of(registry::rollback(desk.store, model.subject.id, Args(call).text("alias", registry::kChampion)));
+  return answer_of(
+      registry::rollback(desk.store, model.subject.id, Args(call).text("alias", registry::kChampion), leases_of(desk)));
 }
 
 // Without gates; refused when the alias no longer stands where the caller thinks it does.

@@ -129,16 +129,7 @@ bool is_in(View view, bool hidden) {
 
 std::vector<store::Record> all_records(Desk& desk, store::Kind kind, const std::optional<std::string>& parent,
                                        bool metrics) {
-  constexpr int64_t kAtOnce = 5000;
-  store::Query query{kind, parent, {}, true, metrics, 0, kAtOnce};
-  std::vector<store::Record> all;
-  while (true) {
-    std::vector<store::Record> some = desk.store.list(query);
-    const bool last = some.size() < kAtOnce;
-    if (!some.empty()) query.before = some.back().seq;
-    std::move(some.begin(), some.end(), std::back_inserter(all));
-    if (last) return all;
-  }
+  return desk.store.all({kind, parent, {}, true, metrics, 0, 5000});
 }
 
 std::map<std::string, std::optional<std::string>> tags_of(const Args& args, const char* name) {
@@ -157,12 +148,12 @@ void change_body(Desk& desk, const store::Subject& subject, const std::function<
   constexpr int kTries = 20;
   for (int i = 0;; ++i) {
     // The events are read first: who writes between these two reads is noticed.
-    const auto before = desk.store.events({0, INT32_MAX, subject});
+    const int64_t newest = desk.store.newest_event(subject);
     store::Record record = desk.need(subject.kind, subject.id, subject.number);
     Json body = body_of(record);
     change(body);
     store::Batch batch{{store::Amend{subject, {}, dump(body)}}};
-    batch.unchanged = {subject, before.empty() ? record.seq : before.back().seq};
+    batch.unchanged = {subject, newest};
     try {
       desk.write(std::move(batch));
       return;

@@ -45,7 +45,7 @@ std::map<std::string, std::vector<store::Record>> all_versions(Desk& desk) {
 }
 
 std::vector<store::Record> versions_of(Desk& desk, const std::string& name) {
-  return all_versions(desk)[name];
+  return desk.store.all({.kind = Kind::kVersion, .name = name, .metrics = false});
 }
 
 Json registered_model_json(const store::Record& model, const std::vector<store::Record>& versions) {

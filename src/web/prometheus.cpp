@@ -40,17 +40,11 @@ constexpr int64_t kMostRuns = 500, kMostSeries = 20'000;
 void write_runs(Desk& desk, PrometheusText& out) {
   std::map<store::RunState, int64_t> states;
   std::vector<store::Record> running;
-  store::Query query{Kind::kRun, {}, {}, false, false, 0, 5000};
-  while (true) {
-    const std::vector<store::Record> some = desk.store.list(query);
-    for (const store::Record& run : some) {
-      ++states[run.state];
-      const bool shown = run.state == store::RunState::kRunning && static_cast<int64_t>(running.size()) < kMostRuns;
-      if (shown) running.push_back(*desk.store.find(run.subject));
-    }
-    if (static_cast<int64_t>(some.size()) < query.limit) break;
-    query.before = some.back().seq;
-  }
+  desk.store.each({Kind::kRun, {}, {}, false, false, 0, 5000}, [&](const store::Record& run) {
+    ++states[run.state];
+    const bool shown = run.state == store::RunState::kRunning && static_cast<int64_t>(running.size()) < kMostRuns;
+    if (shown) running.push_back(*desk.store.find(run.subject));
+  });
   out.family("sinew_runs", "gauge", "Runs by state.");
   for (const auto state : {store::RunState::kQueued, store::RunState::kRunning, store::RunState::kPaused,
                            store::RunState::kFinished, store::RunState::kFailed, store::RunState::kStopped}) {

@@ -116,6 +116,15 @@ class Registry(unittest.TestCase):
         self.assertTrue(self.json("models", "promote", "prices/2", "--allow", "other-data")["done"])
         self.assertIn("no number", self.json("models", "promote", "prices/3", code=4)["why"])
 
+    def test_the_metric_shown_is_the_one_compared(self):
+        run = self.run_dir("a1", 0.8, {"w": [1.0]})
+        report = json.loads((run / "report.json").read_text())
+        report["best"]["metric"] = "train/loss"  # which was not measured at the end
+        (run / "report.json").write_text(json.dumps(report))
+        self.assertIn("test/accuracy 0.8", self.sinew("models", "register", "runs/prices/a1"))
+        self.assertIn("test/accuracy 0.8", self.sinew("models", "show", "prices"))
+        self.assertIn("test/accuracy is 0.8", self.json("models", "promote", "prices")["why"])
+
     def test_what_is_not_there_is_said(self):
         (self.folder / "runs").mkdir()
         self.assertIn("no models yet", self.sinew("models"))

@@ -1,0 +1,58 @@
+// A server that lost its lease to another one writes nothing more, whichever way a write takes.
+#include <gtest/gtest.h>
+
+#include "web/api.h"
+#include "web/testing.h"
+
+namespace sinew::web {
+namespace {
+
+using store::Kind;
+
+class Leased : public testing::Test {
+ protected:
+  Leased() : store(folder / "s.db"), artifacts(folder / "artifacts") {
+    const auto taken = store.write(store::Acquire{"server", "one", 60});
+    Options options;
+    options.store = &store;
+    options.artifacts = &artifacts;
+    options.lease = store::Held{"server", taken->answers.at(0).fence};
+    desk = std::make_unique<Desk>(options);
+    EXPECT_TRUE(store.write(store::Create{{Kind::kModel, "m"}}));
+    for (int64_t version = 1; version <= 2; ++version) {
+      EXPECT_TRUE(store.write(store::Create{{Kind::kVersion, "m"}}));
+      EXPECT_TRUE(store.write(store::SetAlias{"m", registry::kChampion, version, {}}));
+    }
+  }
+  void lose_the_lease() {
+    ASSERT_TRUE(store.write(store::Release{"server", desk->options.lease->fence}));
+    ASSERT_TRUE(store.write(store::Acquire{"server", "another", 60}));
+  }
+  http::Response ask(Handle handle, const std::string& body) {
+    http::Request request;
+    request.method = "POST";
+    request.body = body;
+    return handle(*desk, Call{request, {{"model", "m"}}, Role::kAdmin, "a"});
+  }
+  int64_t champion() { return store.find({Kind::kModel, "m"})->aliases.at(0).version; }
+
+  Folder folder;
+  store::Store store;
+  registry::Artifacts artifacts;
+  std::unique_ptr<Desk> desk;
+};
+
+TEST_F(Leased, AliasesMoveWhileItIsHeldAndNoLonger) {
+  EXPECT_EQ(ask(api_rollback, "{}").status, 200);
+  EXPECT_EQ(champion(), 1);
+  EXPECT_EQ(ask(api_promote, R"({"version": 2, "force": true})").status, 200);
+  EXPECT_EQ(champion(), 2);
+  lose_the_lease();
+  EXPECT_ANY_THROW(ask(api_rollback, "{}"));
+  EXPECT_ANY_THROW(ask(api_promote, R"({"version": 1, "force": true})"));
+  EXPECT_ANY_THROW(ask(api_set_alias, R"({"alias": "champion", "version": 1})"));
+  EXPECT_EQ(champion(), 2);
+}
+
+}  // namespace
+}  // namespace sinew::web
