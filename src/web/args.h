@@ -34,6 +34,13 @@ class Args {
   Json json_ = Json::object();
 };
 
+// A request's body: one object. An empty text is an empty one.
+Json parse_object(const std::string& text);
+
+// Any JSON value, of a bounded depth, whose objects take no longer to build than their bytes warrant; else refused,
+// with `what` for its name. A text that is no JSON is a discarded value.
+Json parse_bounded(const std::string& text, const std::string& what);
+
 // Numbers that JSON has no words for stand as texts, as protobuf's JSON has them.
 Json number_json(double value);
 

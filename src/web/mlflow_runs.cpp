@@ -41,6 +41,8 @@ void judge_tag(const std::string& key) {
   if (key.starts_with("sinew.")) refuse_invalid("the tag '" + key + "' is one of Sinew's own", "choose another name");
 }
 
+constexpr const char* kModelHistoryTag = "mlflow.log-model.history";  // a list, as JSON
+
 // A tag that is the run's name is its name, too.
 store::Batch with_tags(const std::string& run, std::map<std::string, std::optional<std::string>> tags) {
   for (const auto& [key, value] : tags) judge_tag(key);
@@ -177,14 +179,16 @@ Response runs_log_batch(Desk& desk, const Call& call) {
 Response runs_log_model(Desk& desk, const Call& call) {
   const Args args(call);
   const std::string run = run_of(args);
-  const Json model = Json::parse(args.text("model_json"), nullptr, false);
+  const Json model = parse_bounded(args.text("model_json"), "'model_json'");
   if (!model.is_object()) refuse_invalid("'model_json' is not a JSON object");
   const store::Record record = desk.need(Kind::kRun, run);
-  const auto before = record.tags.find("mlflow.log-model.history");
-  Json history = before == record.tags.end() ? Json::array() : Json::parse(before->second, nullptr, false);
+  const auto before = record.tags.find(kModelHistoryTag);
+  Json history = before == record.tags.end()
+                     ? Json::array()
+                     : parse_bounded(before->second, std::string("the tag '") + kModelHistoryTag + "'");
   if (!history.is_array()) history = Json::array();
   history.push_back(model);
-  desk.write(store::SetTags{{Kind::kRun, run}, {{"mlflow.log-model.history", dump(history)}}});
+  desk.write(store::SetTags{{Kind::kRun, run}, {{kModelHistoryTag, dump(history)}}});
   return json_response(Json::object());
 }
 

@@ -1,0 +1,70 @@
+// What a caller may not do to the server or to others, with a token of a small role or with none.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "web/desk.h"
+#include "web/testing.h"
+
+namespace sinew::web {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kMlflow = "/api/2.0/mlflow", kArtifacts = "/api/2.0/mlflow-artifacts/artifacts/";
+
+std::string new_run(Town& town) {
+  return town.call("POST", kMlflow + "/runs/create", R"({"experiment_id": "0"})").json["run"]["info"]["run_id"];
+}
+
+std::string nested(size_t depth) {
+  return std::string(depth, '[') + std::string(depth, ']');
+}
+
+// What the server says when only a header came and no byte of the body; empty: it waits for it.
+std::string answer_to_header(Town& town, const std::string& line, const std::string& more, const std::string& secret) {
+  RawSocket client(town.server->port());
+  client.send(line + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + secret + "\r\n" + more + "\r\n\r\n");
+  return client.until("\r\n\r\n").substr(0, 12);
+}
+
+TEST(Hostile, TextsThatAreJsonThemselvesAreNotNestedDeeperThanBodies) {
+  Town town;
+  const std::string id = new_run(town);
+  const auto log_model = [&](const std::string& model) {
+    return town.call("POST", kMlflow + "/runs/log-model", Json{{"run_id", id}, {"model_json", model}}.dump(), "s");
+  };
+  const Reply deep = log_model("{\"a\":" + nested(100'000) + "}");
+  EXPECT_EQ(deep.status, 400);
+  EXPECT_NE(deep.response.body.find("nested"), std::string::npos) << deep.response.body;
+  for (const char* wrong : {"", "[]", "{", "3"}) EXPECT_EQ(log_model(wrong).status, 400) << wrong;
+  EXPECT_EQ(log_model(R"({"artifact_path": "m"})").status, 200);
+  const Json tag{{"run_id", id}, {"key", "mlflow.log-model.history"}, {"value", nested(100'000)}};
+  EXPECT_EQ(town.call("POST", kMlflow + "/runs/set-tag", tag.dump(), "s").status, 200);
+  EXPECT_EQ(log_model("{}").status, 400);
+  EXPECT_EQ(town.call("GET", "/health").status, 200);
+}
+
+TEST(Hostile, ABodyCostsNoMoreThanItsBytes) {
+  Town town;
+  std::string names, objects;
+  for (int i = 0; i < 40'000; ++i) names += (i == 0 ? "" : ",") + ("\"n" + std::to_string(i)) + "\":1";
+  for (int i = 0; i < 300'000; ++i) objects += i == 0 ? "{}" : ",{}";
+  const auto search = [&](const std::string& more) {
+    return town.call("POST", kMlflow + "/runs/search", R"({"experiment_ids": ["0"], "x": )" + more + "}", "r");
+  };
+  for (const std::string& many : {"{" + names + "}", "[{}, {\"a\": {" + names + "}}]"}) {
+    const Reply refused = search(many);
+    EXPECT_EQ(refused.status, 400);
+    EXPECT_NE(refused.response.body.find("too many names"), std::string::npos) << refused.response.body;
+  }
+  EXPECT_EQ(search("[" + objects + "]").status, 200);  // names of different objects are not compared
+  Json series = Json::object();
+  for (int i = 0; i < 3000; ++i) series["metric/" + std::to_string(i)] = {{1, 1, 1}};
+  const std::string points = Json{{"series", series}}.dump();
+  EXPECT_EQ(town.call("POST", "/api/v1/runs/" + new_run(town) + "/points", points, "s").json["points"], 3000);
+}
+
+}  // namespace
+}  // namespace sinew::web
