@@ -226,7 +226,8 @@ class Places(unittest.TestCase):
     def test_without_tokens_only_this_machine_is_served(self):
         with tempfile.TemporaryDirectory() as folder, Server(SINEW, pathlib.Path(folder) / "runs", token=False) as server:
             self.assertEqual(server.call("GET", "/api/v1/runs")[0], 200)
-            for headers in ({"Host": "evil.example"}, {"Host": "localhost.evil.example"}, {"Origin": "http://evil.example"}):
+            for headers in ({"Host": "evil.example"}, {"Host": "localhost.evil.example"},
+                            {"Host": "127.0.0.1.evil.example"}, {"Origin": "http://evil.example"}):
                 self.assertEqual(server.call("GET", "/api/v1/runs", headers=headers)[0], 403, headers)
 
     def test_an_unwritable_place_to_listen_or_a_wrong_option_is_said(self):
