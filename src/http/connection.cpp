@@ -135,7 +135,7 @@ void Connection::advance() {
     if (phase_ == Phase::idle) {
       phase_ = Phase::reading;
       set_deadline(service_->options.read_seconds);  // for the whole of it: a trickle does not keep it open
-      reader_.emplace(service_->options.max_header_bytes, service_->options.max_body_bytes, &service_->gate);
+      reader_.emplace(service_->options.max_header_bytes, service_->options.max_body_bytes, &service_->gate, peer_);
       received_ = 0;
     }
     received_ += input_.size();
@@ -161,8 +161,7 @@ void Connection::hand_on() {
   keep_alive_ = reader_->keep_alive();
   head_only_ = reader_->head_only();
   chunked_ = reader_->chunks_allowed();
-  Request request = reader_->take();
-  request.peer = peer_;
+  const Request request = reader_->take();
   reader_.reset();
   set_deadline(service_->options.answer_seconds);
   {

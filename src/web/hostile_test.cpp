@@ -66,5 +66,33 @@ TEST(Hostile, ABodyCostsNoMoreThanItsBytes) {
   EXPECT_EQ(town.call("POST", "/api/v1/runs/" + new_run(town) + "/points", points, "s").json["points"], 3000);
 }
 
+TEST(Hostile, AStrangersBodyIsNotWaitedFor) {
+  Town town;
+  const std::string large = "Content-Length: 100000", endless = "Transfer-Encoding: chunked";
+  for (const char* line : {"POST /api/v1/runs/x/points", "POST /nothing", "PUT /api/v1/runs/x/files/a"}) {
+    for (const std::string& more : {large, endless}) {
+      EXPECT_EQ(answer_to_header(town, line, more, "wrong"), "HTTP/1.1 401") << line << " " << more;
+    }
+  }
+  EXPECT_EQ(answer_to_header(town, "GET /health", large, "wrong"),
+            "HTTP/1.1 413");  // of nobody's business, and too large
+  EXPECT_EQ(answer_to_header(town, "POST /api/v1/runs/x/points", large, town.secrets["r"]), "HTTP/1.1 403");
+  EXPECT_EQ(town.call("GET", "/health", std::string(60'000, ' '), "").status, 200);
+  EXPECT_EQ(town.call("POST", kMlflow + "/runs/create", "{" + std::string(200'000, ' ') + "}", "s").status, 200);
+}
+
+TEST(Hostile, UploadsAreCountedBeforeTheirBody) {
+  StoppedClock clock;
+  Town town(0.1, {}, clock);  // so two at once
+  const std::string large = "Content-Length: 1000000000000";
+  const std::string id = new_run(town), line = "PUT /api/v1/runs/" + id + "/files/a";
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(town.call("PUT", "/api/v1/runs/" + id + "/files/a", "x", "s").status, 201);
+  EXPECT_EQ(answer_to_header(town, line, large, town.secrets["s"]), "HTTP/1.1 429");
+  int guesses = 0;
+  while (guesses < 1000 && answer_to_header(town, line, large, "guess") == "HTTP/1.1 401") ++guesses;
+  EXPECT_EQ(guesses, 40);
+  EXPECT_EQ(answer_to_header(town, "POST /api/v1/runs/x/points", large, "guess"), "HTTP/1.1 429");
+}
+
 }  // namespace
 }  // namespace sinew::web
