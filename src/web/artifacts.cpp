@@ -195,6 +195,12 @@ Spot spot_of(const std::string& text) {
   return spot;
 }
 
+void judge_change(const Spot& spot, const Call& call) {
+  if (spot.subject.kind != Kind::kVersion || call.role == Role::kAdmin) return;
+  throw Refused(403, "PERMISSION_DENIED", "to change the files of a version takes the role admin",
+                "register a new version");
+}
+
 // The client puts what it asked for before each path.
 http::Response mlflow_artifacts_list(Desk& desk, const Call& call) {
   const Spot spot = spot_of(Args(call).text("path"));
@@ -211,12 +217,14 @@ http::Response mlflow_artifacts_get(Desk& desk, const Call& call) {
 
 http::Response mlflow_artifacts_put(Desk& desk, const Call& call) {
   const Spot spot = spot_of(call.path.at("path"));
+  judge_change(spot, call);
   keep_upload(desk, call.request, spot.subject, spot.path);
   return json_response(Json::object());
 }
 
 http::Response mlflow_artifacts_delete(Desk& desk, const Call& call) {
   const Spot spot = spot_of(call.path.at("path"));
+  judge_change(spot, call);
   remove_below(desk, spot.subject, spot.path);
   return json_response(Json::object());
 }

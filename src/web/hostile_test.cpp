@@ -94,5 +94,28 @@ TEST(Hostile, UploadsAreCountedBeforeTheirBody) {
   EXPECT_EQ(answer_to_header(town, "POST /api/v1/runs/x/points", large, "guess"), "HTTP/1.1 429");
 }
 
+TEST(Hostile, OnlyAnAdminGoesRoundTheGates) {
+  Town town;
+  EXPECT_EQ(town.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})", "s").status, 200);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(town.call("POST", kMlflow + "/model-versions/create", R"({"name": "m", "source": ""})", "s").status, 200);
+  }
+  const std::string alias = R"({"name": "m", "alias": "champion", "version": "2"})";
+  const std::string file = kArtifacts + "versions/m/1/artifacts/model/weights";
+  for (const auto& [who, status] : {std::pair("s", 403), std::pair("a", 200)}) {
+    EXPECT_EQ(town.call("PUT", "/api/v1/models/m/aliases/champion", R"({"version": 1})", who).status, status);
+    EXPECT_EQ(town.call("POST", kMlflow + "/registered-models/alias", alias, who).status, status);
+    EXPECT_EQ(town.call("DELETE", kMlflow + "/registered-models/alias", alias, who).status, status);
+    EXPECT_EQ(town.call("PUT", file, "bytes", who).status, status);
+  }
+  const Reply refused = town.call("DELETE", kArtifacts + "versions/m/1/artifacts/model", "", "s");
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_EQ(refused.json["error_code"], "PERMISSION_DENIED");
+  EXPECT_EQ(town.call("GET", file, "", "r").response.body, "bytes");
+  EXPECT_EQ(answer_to_header(town, "PUT " + file, "Content-Length: 1000000000000", town.secrets["s"]), "HTTP/1.1 403");
+  EXPECT_EQ(town.call("DELETE", kArtifacts + "versions/m/1/artifacts/model").status, 200);
+  EXPECT_EQ(town.call("GET", file).status, 404);
+}
+
 }  // namespace
 }  // namespace sinew::web
