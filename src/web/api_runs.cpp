@@ -179,14 +179,15 @@ http::Response api_run_metric(Desk& desk, const Call& call) {
 http::Response api_add_points(Desk& desk, const Call& call) {
   const Args args(call);
   store::Batch batch;
-  batch.key = args.text("once", "");
+  const std::string once = args.text("once", ""), run = call.path.at("run");
+  if (!once.empty()) batch.key = "points/" + run + "/" + once;  // the store has one set of keys for everybody
   const Json& series = args.json().at("series");
   if (!series.is_object()) refuse_invalid("'series' is not an object", "{\"loss\": [[step, time, value], ...]}");
   int64_t count = 0;
   for (const auto& [key, list] : series.items()) {
     std::vector<store::Point> points = points_of(list, key);
     count += static_cast<int64_t>(points.size());
-    batch.changes.push_back(store::AddPoints{call.path.at("run"), key, std::move(points)});
+    batch.changes.push_back(store::AddPoints{run, key, std::move(points)});
   }
   if (!batch.changes.empty()) desk.write(std::move(batch));
   return json_response({{"points", count}});

@@ -117,5 +117,14 @@ TEST(Hostile, OnlyAnAdminGoesRoundTheGates) {
   EXPECT_EQ(town.call("GET", file).status, 404);
 }
 
+TEST(Hostile, PointsOfOneRunAreNotTakenForAnothers) {
+  Town town;
+  const std::string body = R"({"series": {"a": [[1, 1, 1]]}, "once": "1"})";
+  for (const std::string& run : {new_run(town), new_run(town)}) {
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(town.call("POST", "/api/v1/runs/" + run + "/points", body).status, 200);
+    EXPECT_EQ(town.call("GET", "/api/v1/runs/" + run + "/metrics/a").json["points"].size(), 1u);
+  }
+}
+
 }  // namespace
 }  // namespace sinew::web

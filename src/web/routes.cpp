@@ -37,8 +37,8 @@ const std::vector<Route> kRoutes = {
      "points of a metric, thinned out to at most `points` without changing its picture (M4)",
      "points:integer first_step:integer last_step:integer"},
     {"POST", "/api/v1/runs/{run}/points", kSubmit, api_add_points,
-     "points of any number of metrics, all or none; with `once` they are not added again when sent again", "",
-     "series:object! once:text"},
+     "points of any number of metrics, all or none; with `once` they are not added to this run again when sent again",
+     "", "series:object! once:text"},
     {"GET", "/api/v1/overlay", kRead, api_overlay, "one metric of many runs, each thinned out",
      "key:text! run:texts experiment:text state:text name:text hidden:flag before:integer limit:integer points:integer "
      "first_step:integer last_step:integer"},
