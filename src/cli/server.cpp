@@ -253,6 +253,7 @@ int serve(const Wishes& wishes) {
   http.max_body_bytes = 16 << 20;
   http.max_connections = http::room_for_connections(static_cast<size_t>(wishes.connections));
   http.farewell_seconds = 5;
+  http.await_answers = true;  // what was asked for may be done already
   http.threads = 2;
   std::string why;
   {

@@ -231,11 +231,13 @@ void Connection::end_response() {
   refused_ ? drain() : close();
 }
 
-// A body with a length may come to its end, within the server's farewell; one without ends here.
+// A body with a length may come to its end, within the server's farewell, and so may an answer that is awaited; a body
+// without a length ends here.
 void Connection::finish() {
   keep_alive_ = false;
   finishing_ = true;
   if (phase_ == Phase::asking && endless()) return take_piece(piece_number_, "");
+  if (phase_ == Phase::answering && service_->options.await_answers) return;
   if (phase_ != Phase::responding && phase_ != Phase::asking) close();
 }
 

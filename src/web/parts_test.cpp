@@ -41,6 +41,24 @@ TEST(Allowance, CallersThatAreInventedDoNotFillTheMemory) {
   for (int i = 0; i < 100'000; ++i) EXPECT_EQ(allowance.take(std::to_string(i), i * 1e-6), 0);
 }
 
+TEST(Crew, WhatWaitsAtTheEndIsDroppedAndNotDone) {
+  std::atomic<int> done = 0;
+  std::atomic<bool> begun = false, dropped = false;
+  {
+    Crew crew(1, 100);
+    auto token = std::make_shared<int>();
+    EXPECT_TRUE(crew.post([&, waiting = std::weak_ptr<int>(token)] {
+      begun = true;
+      for (int i = 0; i < 10'000 && !waiting.expired(); ++i) ::usleep(1000);
+      dropped = waiting.expired();
+    }));
+    for (int i = 0; i < 10; ++i) EXPECT_TRUE(crew.post([token, &done] { ++done; }));
+    for (int i = 0; i < 10'000 && !begun; ++i) ::usleep(1000);
+  }
+  EXPECT_TRUE(dropped);
+  EXPECT_EQ(done, 0);
+}
+
 TEST(Doors, WithoutTokensOnlyTheMachinesOwnNamesAreAnswered) {
   const Options options;
   Doors doors(options);
