@@ -20,6 +20,12 @@ bool is_below(const fs::path& directory, const fs::path& real) {
   return std::mismatch(directory.begin(), directory.end(), real.begin(), real.end()).first == directory.end();
 }
 
+// Of a path below a place: some part of it is not for the eyes of others, such as what is being written just now.
+bool is_hidden(const fs::path& relative) {
+  return std::any_of(relative.begin(), relative.end(),
+                     [](const fs::path& name) { return name != "." && name.string().starts_with("."); });
+}
+
 // The run's directory, if it has one and it is still there; as the disk has it, without links. It is below the root and
 // not in what is hidden there (the store, the tokens), whatever the record says.
 std::optional<fs::path> directory_of(Desk& desk, const store::Subject& subject) {
@@ -31,10 +37,7 @@ std::optional<fs::path> directory_of(Desk& desk, const store::Subject& subject) 
   std::error_code error, no_root;
   const fs::path real = fs::canonical(directory, error), root = fs::canonical(desk.options.runs_root, no_root);
   if (error || no_root || real == root || !is_below(root, real)) return std::nullopt;
-  for (const fs::path& name : real.lexically_relative(root)) {
-    if (name.string().starts_with(".")) return std::nullopt;
-  }
-  return real;
+  return is_hidden(real.lexically_relative(root)) ? std::nullopt : std::optional(real);
 }
 
 // A file or folder of the directory; nullopt also for a link that leads out of it, and for secrets of a run.
@@ -42,7 +45,7 @@ std::optional<fs::path> below(const fs::path& directory, const std::string& path
   std::error_code error;
   const fs::path real = fs::canonical(directory / path, error);
   if (error) return std::nullopt;
-  if (!is_below(directory, real)) return std::nullopt;
+  if (!is_below(directory, real) || is_hidden(real.lexically_relative(directory))) return std::nullopt;
   return real.filename() == "coordinator.json" ? std::nullopt : std::optional(real);
 }
 
