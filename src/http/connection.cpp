@@ -61,6 +61,11 @@ Piece no_piece() {
 }
 using PieceTicket = Ticket<Piece, &Connection::take_piece, no_piece>;
 
+// An empty text in its place would leave it its memory.
+void let_go(std::string& text) {
+  std::string().swap(text);
+}
+
 std::string chunk_of(const std::string& piece) {
   char size[24];
   std::snprintf(size, sizeof size, "%zx\r\n", piece.size());
@@ -124,7 +129,6 @@ void Connection::tell_of_tls() {
 
 void Connection::wait_for_request() {
   phase_ = Phase::idle;
-  if (!reading_) large_ = {};
   set_deadline(service_->options.idle_seconds);
   advance();
 }
@@ -163,6 +167,10 @@ void Connection::hand_on() {
   chunked_ = reader_->chunks_allowed();
   const Request request = reader_->take();
   reader_.reset();
+  // A connection that waits keeps no memory. Of the large one no read is under way: another begins only in a later
+  // phase.
+  large_ = std::vector<char>();
+  if (input_.empty()) let_go(input_);
   set_deadline(service_->options.answer_seconds);
   {
     const auto ticket = std::make_shared<AnswerTicket>(service_->context, shared_from_this(), ++number_);
@@ -246,7 +254,7 @@ void Connection::finish() {
 void Connection::drain() {
   if (input_ended_) return close();
   phase_ = Phase::draining;
-  input_ = std::string();
+  let_go(input_);
   error_code ignored;
   pipe_->socket().shutdown(tcp::socket::shutdown_send, ignored);
   set_deadline(std::min(service_->options.read_seconds, kDrainSeconds));
@@ -318,7 +326,7 @@ void Connection::on_written(const error_code& error, size_t size) {
     }
     return write_more();
   }
-  output_ = std::string();  // an idle connection keeps no memory
+  let_go(output_);  // an idle connection keeps no memory
   written_ = 0;
   if (phase_ != Phase::responding) return;
   source_ ? ask_for_piece() : end_response();
