@@ -142,8 +142,9 @@ void Connection::advance() {
       reader_.emplace(service_->options.max_header_bytes, service_->options.max_body_bytes, &service_->gate, peer_);
       received_ = 0;
     }
-    received_ += input_.size();
+    const size_t before = input_.size();
     const Reading reading = reader_->feed(input_);
+    received_ += before - input_.size();
     if (reading == Reading::done) return hand_on();
     if (reading == Reading::refused) {
       keep_alive_ = head_only_ = false;

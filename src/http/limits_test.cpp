@@ -122,6 +122,25 @@ TEST(Limits, AClientThatTricklesIsClosed) {
   }
 }
 
+TEST(Limits, ATrickleThatIsNoPartOfABodyDoesNotRenewItsTime) {
+  struct Nothing final : Sink {
+    std::optional<Response> take(std::string_view) override { return {}; }
+  };
+  HeldAnswers answers;
+  ServerOptions options;
+  options.read_seconds = 0.3;
+  Server server(options, answers.handler(), [](const Request&) {
+    Intake intake;
+    intake.sink = std::make_shared<Nothing>();
+    return intake;
+  });
+  RawClient client(server.port());
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5;");
+  for (int i = 0; i < 300 && client.send(std::string(50, 'e')); ++i) ::usleep(5000);  // less than the longest line
+  client.send("\r\nhello\r\n0\r\n\r\n");
+  EXPECT_EQ(client.rest(), "");
+}
+
 TEST(Limits, AClientThatAsksNothingIsClosed) {
   HeldAnswers answers;
   ServerOptions options;
