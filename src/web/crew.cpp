@@ -39,10 +39,11 @@ void Crew::work() {
   while (true) {
     changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
     if (waiting_.empty()) return;
-    const std::function<void()> next = std::move(waiting_.front());
+    std::function<void()> next = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
     next();
+    next = nullptr;  // the last owner of a request and its file: not under the lock
     lock.lock();
   }
 }

@@ -59,6 +59,16 @@ TEST(Crew, WhatWaitsAtTheEndIsDroppedAndNotDone) {
   EXPECT_EQ(done, 0);
 }
 
+TEST(Crew, WhatWasDoneIsDestroyedWhileOthersMayPost) {
+  std::atomic<int> done = 0;
+  Crew crew(1, 100);
+  const auto posts_at_its_end = [&](int*) { EXPECT_TRUE(crew.post([&] { ++done; })); };
+  auto last = std::shared_ptr<int>(nullptr, posts_at_its_end);
+  EXPECT_TRUE(crew.post([&done, kept = std::move(last)] { ++done; }));
+  for (int i = 0; i < 10'000 && done < 2; ++i) ::usleep(1000);
+  EXPECT_EQ(done, 2);
+}
+
 TEST(Doors, WithoutTokensOnlyTheMachinesOwnNamesAreAnswered) {
   const Options options;
   Doors doors(options);
