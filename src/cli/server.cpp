@@ -241,6 +241,7 @@ int serve(const Wishes& wishes) {
   options.runs_root = wishes.root;
   options.tokens = wishes.no_auth ? "" : wishes.tokens;
   options.steer = steer;
+  options.version = SINEW_VERSION;
   options.lease = lease.held();
   options.requests_per_second = static_cast<double>(wishes.rate);
   web::Site site(options);

@@ -176,6 +176,7 @@ class Places(unittest.TestCase):
                 self.assertIn("another server has this store", str(caught.exception))
                 self.assertIn(str(first.process.pid), str(caught.exception))
                 self.assertEqual(first.call("GET", "/api/v1/ready")[0], 200)
+                self.assertRegex(first.call("GET", "/version")[1].decode(), r"^\d+\.\d+\.\d+$")
             with Server(SINEW, pathlib.Path(folder) / "runs") as third:  # the first one gave it back
                 self.assertEqual(third.call("GET", "/health"), (200, b"OK"))
 
