@@ -7,6 +7,7 @@
 
 #include "base/disk.h"
 #include "web/args.h"
+#include "web/mlflow.h"
 #include "web/upload.h"
 
 namespace sinew::web {
@@ -234,7 +235,7 @@ http::Response mlflow_artifacts_delete(Desk& desk, const Call& call) {
 
 http::Response mlflow_run_artifacts(Desk& desk, const Call& call) {
   const Args args(call);
-  const store::Record run = desk.need(Kind::kRun, args.has("run_id") ? args.text("run_id") : args.text("run_uuid"));
+  const store::Record run = desk.need(Kind::kRun, run_of(args));
   const std::string path = args.text("path", "");
   Json answer{{"root_uri", "mlflow-artifacts:/" + run.parent + "/" + run.subject.id + "/artifacts"},
               {"files", Json::array()}};

@@ -16,7 +16,9 @@ namespace sinew::web {
 
 constexpr const char* kRunNameTag = "mlflow.runName";
 
-Json body_of(const store::Record& record);  // an object, whatever stands there
+Json body_of(const store::Record& record);               // an object, whatever stands there
+std::string text_of(const Json& body, const char* key);  // empty: none
+std::string run_of(const Args& args);                    // the client says run_id, old ones run_uuid
 Json labels_json(const store::Labels& labels);
 std::string artifact_location(const store::Record& experiment);
 std::string artifact_location_of_run(Desk& desk, const store::Record& run);

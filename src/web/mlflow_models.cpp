@@ -16,11 +16,6 @@ const Grammar kGrammar{true,
                        {"name", "model_id", "model_type", "status", "source_run_id", "experiment_id"},
                        {"creation_timestamp", "creation_time", "last_updated_timestamp", "last_updated_time"}};
 
-std::string text_of(const Json& body, const char* key) {
-  const auto at = body.find(key);
-  return at != body.end() && at->is_string() ? at->get<std::string>() : std::string();
-}
-
 store::Record need_logged(Desk& desk, const std::string& id, bool deleted_too = false) {
   store::Record model = desk.need(Kind::kModel, id);
   const bool deleted = body_of(model).value("deleted", false);

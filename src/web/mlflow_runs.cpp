@@ -8,13 +8,6 @@ namespace {
 using store::Kind;
 using store::RunState;
 
-// The client says run_id, old ones run_uuid.
-std::string run_of(const Args& args) {
-  return args.has("run_id")                  ? args.text("run_id")
-         : args.text("run_uuid", "").empty() ? args.text("run_id")
-                                             : args.text("run_uuid");
-}
-
 store::Point point_of(const Args& metric) {
   return {metric.integer("step", 0), metric.integer("timestamp", 0), metric.number("value")};
 }
