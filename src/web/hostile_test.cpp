@@ -145,5 +145,37 @@ TEST(Hostile, WhatIsHiddenInARunsDirectoryStaysThere) {
   EXPECT_TRUE(town.call("GET", "/api/v1/runs/d/files?path=.cache").json["files"].empty());
 }
 
+TEST(Hostile, ABatchForAModelThatIsNotThereWritesNothing) {
+  Town town;
+  const std::string id = new_run(town);
+  const Json none{{"run_id", id}, {"model_id", "m-none"}, {"key", "a"}, {"value", 1}, {"timestamp", 1}};
+  EXPECT_EQ(town.call("POST", kMlflow + "/runs/log-metric", none.dump()).status, 404);
+  const Json made = town.call("POST", kMlflow + "/logged-models", R"({"experiment_id": "0", "name": "n"})").json;
+  const std::string model = made["model"]["info"]["model_id"];
+  const auto metric = [](const std::string& of, const std::string& key, double value) {
+    return Json{{"model_id", of}, {"key", key}, {"value", value}, {"timestamp", 1}};
+  };
+  const auto log_batch = [&](const Json& metrics) {
+    return town.call("POST", kMlflow + "/runs/log-batch", Json{{"run_id", id}, {"metrics", metrics}}.dump()).status;
+  };
+  const auto of_model = [&] {
+    Json values = Json::object();
+    const Json got = town.call("GET", kMlflow + "/logged-models/" + model).json;
+    for (const Json& one : got["model"]["data"]["metrics"]) values[one["key"]] = one["value"];
+    return values;
+  };
+  EXPECT_EQ(log_batch(Json::array({metric(model, "a", 1), metric("m-none", "b", 2)})), 404);
+  Json odd = metric(model, "a", 1);
+  odd["dataset_name"] = Json::object();
+  EXPECT_EQ(log_batch(Json::array({odd})), 400);
+  EXPECT_TRUE(town.call("GET", "/api/v1/runs/" + id).json["metrics"].empty());
+  EXPECT_EQ(of_model(), Json::object());
+  const auto events = [&] { return town.call("GET", "/api/v1/events").json["events"].size(); };
+  const size_t before = events();
+  EXPECT_EQ(log_batch(Json::array({metric(model, "a", 1), metric(model, "b", 2), metric(model, "a", 3)})), 200);
+  EXPECT_EQ(of_model(), (Json{{"a", 3.0}, {"b", 2.0}}));
+  EXPECT_LE(events(), before + 2);  // points may be one, and the model is changed once
+}
+
 }  // namespace
 }  // namespace sinew::web

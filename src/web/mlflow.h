@@ -76,8 +76,11 @@ Response metrics_history(Desk&, const Call&);
 Response metrics_history_bulk(Desk&, const Call&);
 Response metrics_history_bulk_interval(Desk&, const Call&);
 
-// Of a logged model what is said of it with a run's metric (mlflow_models.cpp).
-void note_model_metric(Desk& desk, const std::string& model, const Args& metric);
+// Of logged models what is said of them with a run's metrics (mlflow_models.cpp). Taken throws Refused if one of them
+// is not there or an entry is not as it should be; noted they are with one change a model.
+using ModelMetrics = std::map<std::string, std::vector<Json>>;  // by model
+ModelMetrics take_model_metrics(Desk& desk, const std::vector<Args>& metrics);
+void note_model_metrics(Desk& desk, const ModelMetrics& metrics);
 
 Response server_info(Desk&, const Call&);
 Response not_offered(Desk&, const Call&);

@@ -140,9 +140,9 @@ Response runs_log_parameter(Desk& desk, const Call& call) {
 
 Response runs_log_metric(Desk& desk, const Call& call) {
   const Args args(call);
-  store::Batch batch{{store::AddPoints{run_of(args), args.text("key"), {point_of(args)}}}};
-  desk.write(std::move(batch));
-  if (const std::string model = args.text("model_id", ""); !model.empty()) note_model_metric(desk, model, args);
+  const ModelMetrics of_models = take_model_metrics(desk, {args});
+  desk.write(store::AddPoints{run_of(args), args.text("key"), {point_of(args)}});
+  note_model_metrics(desk, of_models);
   return json_response(Json::object());
 }
 
@@ -157,14 +157,13 @@ Response runs_log_batch(Desk& desk, const Call& call) {
   const std::vector<Args> metrics = args.objects("metrics");
   for (const Args& metric : metrics) series[metric.text("key")].push_back(point_of(metric));
   for (auto& [key, points] : series) batch.changes.push_back(store::AddPoints{run, key, std::move(points)});
+  const ModelMetrics of_models = take_model_metrics(desk, metrics);
   if (batch.changes.empty()) {
     desk.need(Kind::kRun, run);
   } else {
     desk.write(std::move(batch));
   }
-  for (const Args& metric : metrics) {
-    if (const std::string model = metric.text("model_id", ""); !model.empty()) note_model_metric(desk, model, metric);
-  }
+  note_model_metrics(desk, of_models);
   return json_response(Json::object());
 }
 
