@@ -14,11 +14,13 @@ using store::RunState;
 
 constexpr int64_t kMostListed = 10'000, kMostPoints = 1'000'000, kMostOverlaid = 1000;
 
-// So many newest first; a filter may pass over any number of others.
+// So many newest first; a filter may pass over any number of others, so then more are asked for at once.
 std::vector<store::Record> listed_runs(Desk& desk, const Args& args, int64_t limit, bool metrics) {
-  store::Query query{Kind::kRun, {}, {}, args.flag("hidden", false), metrics, args.integer("before", 0), limit};
-  if (args.has("experiment")) query.parent = args.text("experiment");
+  constexpr int64_t kAtOnce = 1000;
   const std::string state = args.text("state", ""), name = args.text("name", "");
+  store::Query query{Kind::kRun, {}, {}, args.flag("hidden", false), metrics, args.integer("before", 0)};
+  query.limit = state.empty() && name.empty() ? limit : std::max(limit, kAtOnce);
+  if (args.has("experiment")) query.parent = args.text("experiment");
   std::vector<store::Record> found;
   while (static_cast<int64_t>(found.size()) < limit) {
     std::vector<store::Record> some = desk.store.list(query);

@@ -177,5 +177,21 @@ TEST(Hostile, ABatchForAModelThatIsNotThereWritesNothing) {
   EXPECT_LE(events(), before + 2);  // points may be one, and the model is changed once
 }
 
+TEST(Hostile, AFilterOfNamesGoesThroughAllPages) {
+  Town town;
+  for (int i = 0; i < 30; ++i) {
+    const Json run{{"experiment_id", "0"}, {"run_name", i % 10 == 0 ? "odd one" : "usual"}};
+    EXPECT_EQ(town.call("POST", kMlflow + "/runs/create", run.dump()).status, 200);
+  }
+  std::string before = "0";
+  for (int page = 0; page < 3; ++page) {
+    const Json answer = town.call("GET", "/api/v1/runs?name=odd&limit=1&before=" + before).json;
+    ASSERT_EQ(answer["runs"].size(), 1u) << page;
+    EXPECT_EQ(answer["runs"][0]["name"], "odd one");
+    before = answer["before"].dump();
+  }
+  EXPECT_TRUE(town.call("GET", "/api/v1/runs?name=odd&limit=1&before=" + before).json["runs"].empty());
+}
+
 }  // namespace
 }  // namespace sinew::web
