@@ -76,6 +76,21 @@ namespace {
                  std::string("send a value for ") + name);
 }
 
+Json query_of(const http::Request& request) {
+  Json query = Json::object();
+  for (const auto& [name, value] : request.query) {
+    const auto more = request.repeated.find(name);
+    if (more == request.repeated.end()) {
+      query[name] = value;
+      continue;
+    }
+    Json list = Json::array({value});
+    for (const std::string& next : more->second) list.push_back(next);
+    query[name] = std::move(list);
+  }
+  return query;
+}
+
 std::optional<int64_t> integer_of(const Json& value) {
   if (value.is_number_unsigned()) {
     const auto number = value.get<uint64_t>();
@@ -100,25 +115,17 @@ std::optional<int64_t> integer_of(const Json& value) {
 Args::Args(const Call& call) {
   const http::Request& request = call.request;
   if (request.method == "GET" || request.method == "HEAD" || request.sink) {
-    for (const auto& [name, value] : request.query) {
-      const auto more = request.repeated.find(name);
-      if (more == request.repeated.end()) {
-        json_[name] = value;
-        continue;
-      }
-      Json list = Json::array({value});
-      for (const std::string& next : more->second) list.push_back(next);
-      json_[name] = std::move(list);
-    }
+    json_ = std::make_shared<const Json>(query_of(request));
   } else {
-    json_ = parse_object(request.body);
+    json_ = call.body ? call.body : std::make_shared<const Json>(parse_object(request.body));
   }
-  for (const auto& [name, value] : call.path) json_[name] = value;
+  for (const auto& [name, value] : call.path) places_[name] = value;
 }
 
 const Json* Args::find(const char* name) const {
-  const auto at = json_.find(name);
-  return at == json_.end() || at->is_null() ? nullptr : &*at;
+  if (const auto place = places_.find(name); place != places_.end()) return &*place;
+  const auto at = json_->find(name);
+  return at == json_->end() || at->is_null() ? nullptr : &*at;
 }
 
 bool Args::has(const char* name) const {
@@ -208,7 +215,7 @@ std::vector<Args> Args::objects(const char* name) const {
   if (value->is_array()) {
     for (const Json& entry : *value) {
       if (!entry.is_object()) refuse_invalid(std::string("'") + name + "' is not a list of objects");
-      list.emplace_back(entry);
+      list.push_back(Args(std::shared_ptr<const Json>(json_, &entry)));  // a part of it, not a copy
     }
     return list;
   }

@@ -129,7 +129,7 @@ struct Site::State {
     const auto shared = std::make_shared<const http::Request>(request);
     const bool taken = crew.post([this, shared, finish, visitor, place] {
       finish(guarded(*shared, [&] {
-        const Call call{*shared, place.path, visitor.role, visitor.who};
+        Call call{*shared, place.path, visitor.role, visitor.who};
         judge_fields(*place.route, call);
         return place.route->handle(desk, call);
       }));
