@@ -29,11 +29,6 @@ bool Crew::post(std::function<void()> work) {
   return true;
 }
 
-size_t Crew::waiting() {
-  const std::lock_guard lock(mutex_);
-  return waiting_.size();
-}
-
 void Crew::work() {
   std::unique_lock lock(mutex_);
   while (true) {

@@ -29,7 +29,7 @@ struct Refused : std::runtime_error {
 [[noreturn]] void refuse(const store::Refusal& refusal);
 
 struct Counters {
-  std::atomic<uint64_t> requests = 0, refused = 0, failed = 0, limited = 0, waiting = 0;
+  std::atomic<uint64_t> requests = 0, refused = 0, failed = 0, limited = 0;
 };
 
 struct Desk {
