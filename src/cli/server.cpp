@@ -16,6 +16,7 @@
 #include "cli/group_file.h"
 #include "cli/group_line.h"
 #include "cli/numbers.h"
+#include "cli/registry_place.h"
 #include "cli/server_lease.h"
 #include "http/http.h"
 #include "registry/registry.h"
@@ -47,7 +48,8 @@ constexpr const char* kHelp =
     "SIGTERM: answers under way are finished, within seconds.";
 
 struct Wishes {
-  std::string root = "runs", store, artifacts, address = "127.0.0.1", certificate, key, tokens, role;
+  RegistryPlace place;
+  std::string address = "127.0.0.1", certificate, key, tokens, role;
   std::vector<std::string> words;
   int64_t port = 4711, rate = 1000, connections = 20'000;
   bool no_auth = false, insecure = false;
@@ -55,10 +57,11 @@ struct Wishes {
 
 Wishes parse(const Arguments& arguments) {
   Wishes wishes;
-  const std::pair<const char*, std::string*> texts[] = {
-      {"--root", &wishes.root},       {"--store", &wishes.store}, {"--artifacts", &wishes.artifacts},
-      {"--address", &wishes.address}, {"--tls-key", &wishes.key}, {"--tls-cert", &wishes.certificate},
-      {"--tokens", &wishes.tokens},   {"--role", &wishes.role}};
+  const std::pair<const char*, std::string*> texts[] = {{"--address", &wishes.address},
+                                                        {"--tls-key", &wishes.key},
+                                                        {"--tls-cert", &wishes.certificate},
+                                                        {"--tokens", &wishes.tokens},
+                                                        {"--role", &wishes.role}};
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
     const auto value = [&] {
@@ -73,7 +76,9 @@ Wishes parse(const Arguments& arguments) {
       }
     }
     if (taken) continue;
-    if (word == "--port") {
+    if (RegistryPlace().take(word, "")) {
+      wishes.place.take(word, value());
+    } else if (word == "--port") {
       wishes.port = whole_number(word, value(), 0, 65535);
     } else if (word == "--rate") {
       wishes.rate = whole_number(word, value(), 0, 1'000'000);
@@ -89,9 +94,7 @@ Wishes parse(const Arguments& arguments) {
       wishes.words.push_back(word);
     }
   }
-  if (wishes.store.empty()) wishes.store = registry::default_store(wishes.root);
-  if (wishes.artifacts.empty()) wishes.artifacts = registry::default_artifacts(wishes.root);
-  if (wishes.tokens.empty()) wishes.tokens = wishes.root + "/.sinew/tokens.json";
+  if (wishes.tokens.empty()) wishes.tokens = wishes.place.root + "/.sinew/tokens.json";
   return wishes;
 }
 
@@ -134,7 +137,7 @@ int run_token(const Wishes& wishes) {
   }
   const auto role = web::role_of(wishes.role);
   if (!role) throw UsageError("--role is one of read, submit, admin, not '" + wishes.role + "'", "sinew server --help");
-  registry::make_place(wishes.root);
+  registry::make_place(wishes.place.root);
   std::printf("%s\n", web::add_token(wishes.tokens, name, *role).c_str());
   return kDone;
 }
@@ -216,9 +219,9 @@ void steer(const std::string& directory, const web::Wish& wish) {
 
 int serve(const Wishes& wishes) {
   End end;
-  registry::make_place(wishes.root);
-  store::Store store(wishes.store);
-  registry::Artifacts artifacts(wishes.artifacts);
+  registry::make_place(wishes.place.root);
+  store::Store store(wishes.place.store_place());
+  registry::Artifacts artifacts(wishes.place.artifacts_place());
   if (!wishes.no_auth && web::read_tokens(wishes.tokens).empty()) {
     const std::string secret = web::add_token(wishes.tokens, "admin", web::Role::kAdmin);
     std::printf("a token for an admin, shown once (kept as a hash in %s):\n  %s\n", wishes.tokens.c_str(),
@@ -230,9 +233,10 @@ int serve(const Wishes& wishes) {
   web::Options options;
   options.store = &store;
   options.artifacts = &artifacts;
-  options.runs_root = wishes.root;
+  options.runs_root = wishes.place.root;
   options.tokens = wishes.no_auth ? "" : wishes.tokens;
   options.steer = steer;
+  options.version = SINEW_VERSION;
   options.lease = lease.held();
   options.requests_per_second = static_cast<double>(wishes.rate);
   web::Site site(options);
@@ -245,13 +249,14 @@ int serve(const Wishes& wishes) {
   http.max_body_bytes = 16 << 20;
   http.max_connections = http::room_for_connections(static_cast<size_t>(wishes.connections));
   http.farewell_seconds = 5;
+  http.await_answers = true;  // what was asked for may be done already
   http.threads = 2;
   std::string why;
   {
     const http::Server server(http, site.handler(), site.gate());
     std::printf("listening on %s\n", server.url().c_str());
     std::fflush(stdout);
-    const Indexing indexing(store, wishes.root);
+    const Indexing indexing(store, wishes.place.root);
     why = end.wait();
   }
   if (!why.empty()) throw Error("another server took this store over: " + why, "is the other one meant to serve it?");

@@ -61,6 +61,11 @@ Piece no_piece() {
 }
 using PieceTicket = Ticket<Piece, &Connection::take_piece, no_piece>;
 
+// An empty text in its place would leave it its memory.
+void let_go(std::string& text) {
+  std::string().swap(text);
+}
+
 std::string chunk_of(const std::string& piece) {
   char size[24];
   std::snprintf(size, sizeof size, "%zx\r\n", piece.size());
@@ -124,7 +129,6 @@ void Connection::tell_of_tls() {
 
 void Connection::wait_for_request() {
   phase_ = Phase::idle;
-  if (!reading_) large_ = {};
   set_deadline(service_->options.idle_seconds);
   advance();
 }
@@ -135,11 +139,12 @@ void Connection::advance() {
     if (phase_ == Phase::idle) {
       phase_ = Phase::reading;
       set_deadline(service_->options.read_seconds);  // for the whole of it: a trickle does not keep it open
-      reader_.emplace(service_->options.max_header_bytes, service_->options.max_body_bytes, &service_->gate);
+      reader_.emplace(service_->options.max_header_bytes, service_->options.max_body_bytes, &service_->gate, peer_);
       received_ = 0;
     }
-    received_ += input_.size();
+    const size_t before = input_.size();
     const Reading reading = reader_->feed(input_);
+    received_ += before - input_.size();
     if (reading == Reading::done) return hand_on();
     if (reading == Reading::refused) {
       keep_alive_ = head_only_ = false;
@@ -161,9 +166,12 @@ void Connection::hand_on() {
   keep_alive_ = reader_->keep_alive();
   head_only_ = reader_->head_only();
   chunked_ = reader_->chunks_allowed();
-  Request request = reader_->take();
-  request.peer = peer_;
+  const Request request = reader_->take();
   reader_.reset();
+  // A connection that waits keeps no memory. Of the large one no read is under way: another begins only in a later
+  // phase.
+  large_ = std::vector<char>();
+  if (input_.empty()) let_go(input_);
   set_deadline(service_->options.answer_seconds);
   {
     const auto ticket = std::make_shared<AnswerTicket>(service_->context, shared_from_this(), ++number_);
@@ -232,11 +240,13 @@ void Connection::end_response() {
   refused_ ? drain() : close();
 }
 
-// A body with a length may come to its end, within the server's farewell; one without ends here.
+// A body with a length may come to its end, within the server's farewell, and so may an answer that is awaited; a body
+// without a length ends here.
 void Connection::finish() {
   keep_alive_ = false;
   finishing_ = true;
   if (phase_ == Phase::asking && endless()) return take_piece(piece_number_, "");
+  if (phase_ == Phase::answering && service_->options.await_answers) return;
   if (phase_ != Phase::responding && phase_ != Phase::asking) close();
 }
 
@@ -245,7 +255,7 @@ void Connection::finish() {
 void Connection::drain() {
   if (input_ended_) return close();
   phase_ = Phase::draining;
-  input_ = std::string();
+  let_go(input_);
   error_code ignored;
   pipe_->socket().shutdown(tcp::socket::shutdown_send, ignored);
   set_deadline(std::min(service_->options.read_seconds, kDrainSeconds));
@@ -317,7 +327,7 @@ void Connection::on_written(const error_code& error, size_t size) {
     }
     return write_more();
   }
-  output_ = std::string();  // an idle connection keeps no memory
+  let_go(output_);  // an idle connection keeps no memory
   written_ = 0;
   if (phase_ != Phase::responding) return;
   source_ ? ask_for_piece() : end_response();

@@ -91,6 +91,7 @@ struct ServerOptions {
   std::string certificate, key;        // PEM files; both or none: TLS
   std::string shared_secret;           // instead of files: TLS by what server and clients share (base/shared_tls.h)
   double farewell_seconds = 2;         // for answers under way when the server ends
+  bool await_answers = false;          // then also for those a handler has not given yet; else they are given up
   int threads = 1;
 };
 
@@ -111,8 +112,8 @@ Response file_response(const Request& request, const std::string& path, const st
 class Server {
  public:
   Server(const ServerOptions& options, Handler handler, Gate gate = {});
-  // Stops accepting, lets answers under way come to their end for farewell_seconds, ends bodies without a length,
-  // closes every connection, joins its threads.
+  // Stops accepting, lets answers under way (with await_answers: all that are still to be given) come to their end for
+  // farewell_seconds, ends bodies without a length, closes every connection, joins its threads.
   ~Server();
   uint16_t port() const;
   std::string url() const;  // "http://127.0.0.1:4711"

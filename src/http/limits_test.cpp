@@ -1,5 +1,6 @@
 // What a server promises about those who do not behave: each of them is answered or closed, and nobody else notices.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <atomic>
 #include <thread>
@@ -121,6 +122,25 @@ TEST(Limits, AClientThatTricklesIsClosed) {
   }
 }
 
+TEST(Limits, ATrickleThatIsNoPartOfABodyDoesNotRenewItsTime) {
+  struct Nothing final : Sink {
+    std::optional<Response> take(std::string_view) override { return {}; }
+  };
+  HeldAnswers answers;
+  ServerOptions options;
+  options.read_seconds = 0.3;
+  Server server(options, answers.handler(), [](const Request&) {
+    Intake intake;
+    intake.sink = std::make_shared<Nothing>();
+    return intake;
+  });
+  RawClient client(server.port());
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5;");
+  for (int i = 0; i < 300 && client.send(std::string(50, 'e')); ++i) ::usleep(5000);  // less than the longest line
+  client.send("\r\nhello\r\n0\r\n\r\n");
+  EXPECT_EQ(client.rest(), "");
+}
+
 TEST(Limits, AClientThatAsksNothingIsClosed) {
   HeldAnswers answers;
   ServerOptions options;
@@ -166,6 +186,30 @@ TEST(Limits, AnAnswerThatComesTooLate) {
   const auto held = answers.take();
   held.front().second({200, "of the first", "text/plain", {}});
   EXPECT_EQ(refusal(client.message()), "HTTP/1.1 504") << "the second request got the first one's answer";
+}
+
+// What a request needed is given back when it is answered, not when its connection ends.
+TEST(Limits, IdleConnectionsKeepNoBuffers) {
+  constexpr size_t kClients = 200, kMostKept = 16 << 10;
+  const auto used = [] {
+    const auto facts = ::mallinfo2();
+    return facts.uordblks + facts.hblkhd;
+  };
+  HeldAnswers answers;
+  Server server({}, answers.handler());
+  const std::string large = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n" + std::string(60'000, 'b');
+  std::vector<RawClient> clients;
+  for (size_t i = 0; i < kClients; ++i) {
+    clients.emplace_back(server.port()).send(get("/"));
+    EXPECT_FALSE(clients.back().message().empty());
+  }
+  const size_t before = used();
+  for (RawClient& client : clients) {
+    client.send(large);
+    EXPECT_EQ(body_of(client.message()).size(), 60'007u);
+  }
+  const bool kept_little = eventually([&] { return used() < before + kClients * kMostKept; });
+  EXPECT_TRUE(kept_little) << (used() - before) / kClients << " bytes each";
 }
 
 TEST(Limits, OneConnectionTooMany) {

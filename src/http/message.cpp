@@ -119,8 +119,10 @@ struct MessageReader {
 }  // namespace
 
 struct RequestReader::State {
-  State(size_t max_header_bytes_, size_t max_body_bytes_, const Gate* gate_)
-      : max_header_bytes(max_header_bytes_), max_body_bytes(max_body_bytes_), gate(gate_), reader(max_header_bytes_) {}
+  State(size_t max_header_bytes_, size_t max_body_bytes_, const Gate* gate_, std::string peer)
+      : max_header_bytes(max_header_bytes_), max_body_bytes(max_body_bytes_), gate(gate_), reader(max_header_bytes_) {
+    request.peer = std::move(peer);
+  }
 
   Response refusal_of(error_code error) const {
     if (error == beast::error::body_limit) {
@@ -198,8 +200,8 @@ struct RequestReader::State {
   std::optional<Response> refusal;
 };
 
-RequestReader::RequestReader(size_t max_header_bytes, size_t max_body_bytes, const Gate* gate)
-    : state_(std::make_unique<State>(max_header_bytes, max_body_bytes, gate)) {}
+RequestReader::RequestReader(size_t max_header_bytes, size_t max_body_bytes, const Gate* gate, std::string peer)
+    : state_(std::make_unique<State>(max_header_bytes, max_body_bytes, gate, std::move(peer))) {}
 RequestReader::~RequestReader() = default;
 RequestReader& RequestReader::operator=(RequestReader&&) noexcept = default;
 

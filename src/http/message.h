@@ -15,8 +15,8 @@ enum class Reading { more, done, refused };
 // One request off a connection; make another one for the next.
 class RequestReader {
  public:
-  // The gate, which is asked once the header is there, must outlive it; null: none.
-  RequestReader(size_t max_header_bytes, size_t max_body_bytes, const Gate* gate = nullptr);
+  // The gate, which is asked once the header is there, must outlive it; null: none. `peer`: of the request.
+  RequestReader(size_t max_header_bytes, size_t max_body_bytes, const Gate* gate = nullptr, std::string peer = "");
   ~RequestReader();
   RequestReader& operator=(RequestReader&&) noexcept;
   // Takes from the front of `bytes` what belongs to this request. Not to be called after done or refused.

@@ -142,6 +142,35 @@ TEST(Server, AnAnswerGivenJustBeforeTheEndArrives) {
   }
 }
 
+TEST(Server, AnAnswerThatIsAwaitedArrivesAfterTheEndBegan) {
+  HeldAnswers answers;
+  ServerOptions options;
+  options.await_answers = true;
+  options.farewell_seconds = kPatience;
+  auto server = std::make_unique<Server>(options, answers.handler());
+  RawClient client(server->port()), idle(server->port());
+  client.send(get("/hold") + get("/not-begun"));
+  ASSERT_TRUE(eventually([&] { return answers.count() == 1; }));
+  std::thread end([&] { server.reset(); });
+  EXPECT_EQ(idle.rest(), "");  // closed: it ends
+  answers.take().front().second({200, "done", "text/plain", {}});
+  EXPECT_EQ(body_of(client.rest()), "done");
+  end.join();
+}
+
+TEST(Server, AnAnswerThatNeverComesIsAwaitedForTheFarewellAlone) {
+  HeldAnswers answers;
+  ServerOptions options;
+  options.await_answers = true;
+  options.farewell_seconds = 0.2;
+  auto server = std::make_unique<Server>(options, answers.handler());
+  RawClient client(server->port());
+  client.send(get("/hold"));
+  ASSERT_TRUE(eventually([&] { return answers.count() == 1; }));
+  server.reset();
+  EXPECT_EQ(client.rest(), "");
+}
+
 TEST(Server, EndsWhileOthersAnswerAndConnect) {
   for (int round = 0; round < 30; ++round) {
     HeldAnswers answers;

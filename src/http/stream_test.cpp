@@ -286,6 +286,19 @@ TEST(Upload, IsRefusedBeforeItIsSentOrWhenItDoesNotFit) {
   EXPECT_TRUE(eventually([&] { return uploads.alive == 0; }));
 }
 
+TEST(Upload, TheGateKnowsWhoAsks) {
+  std::string asks;
+  Uploads uploads;
+  Server server({}, uploads.handler, [&](const Request& header) {
+    asks = header.peer;
+    return uploads.gate(header);
+  });
+  RawClient client(server.port());
+  client.send(put("/up", 1) + "x");
+  EXPECT_EQ(body_of(client.message()), "1");
+  EXPECT_EQ(asks, "127.0.0.1");
+}
+
 TEST(Upload, AClientThatLeavesHalfWayIsNoRequest) {
   Uploads uploads;
   Server server({}, uploads.handler, uploads.gate);

@@ -14,11 +14,13 @@ using store::RunState;
 
 constexpr int64_t kMostListed = 10'000, kMostPoints = 1'000'000, kMostOverlaid = 1000;
 
-// So many newest first; a filter may pass over any number of others.
+// So many newest first; a filter may pass over any number of others, so then more are asked for at once.
 std::vector<store::Record> listed_runs(Desk& desk, const Args& args, int64_t limit, bool metrics) {
-  store::Query query{Kind::kRun, {}, {}, args.flag("hidden", false), metrics, args.integer("before", 0), limit};
-  if (args.has("experiment")) query.parent = args.text("experiment");
+  constexpr int64_t kAtOnce = 1000;
   const std::string state = args.text("state", ""), name = args.text("name", "");
+  store::Query query{Kind::kRun, {}, {}, args.flag("hidden", false), metrics, args.integer("before", 0)};
+  query.limit = state.empty() && name.empty() ? limit : std::max(limit, kAtOnce);
+  if (args.has("experiment")) query.parent = args.text("experiment");
   std::vector<store::Record> found;
   while (static_cast<int64_t>(found.size()) < limit) {
     std::vector<store::Record> some = desk.store.list(query);
@@ -179,14 +181,15 @@ http::Response api_run_metric(Desk& desk, const Call& call) {
 http::Response api_add_points(Desk& desk, const Call& call) {
   const Args args(call);
   store::Batch batch;
-  batch.key = args.text("once", "");
+  const std::string once = args.text("once", ""), run = call.path.at("run");
+  if (!once.empty()) batch.key = "points/" + run + "/" + once;  // the store has one set of keys for everybody
   const Json& series = args.json().at("series");
   if (!series.is_object()) refuse_invalid("'series' is not an object", "{\"loss\": [[step, time, value], ...]}");
   int64_t count = 0;
   for (const auto& [key, list] : series.items()) {
     std::vector<store::Point> points = points_of(list, key);
     count += static_cast<int64_t>(points.size());
-    batch.changes.push_back(store::AddPoints{call.path.at("run"), key, std::move(points)});
+    batch.changes.push_back(store::AddPoints{run, key, std::move(points)});
   }
   if (!batch.changes.empty()) desk.write(std::move(batch));
   return json_response({{"points", count}});

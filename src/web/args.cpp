@@ -7,25 +7,88 @@
 namespace sinew::web {
 namespace {
 
-constexpr int kDeepest = 64;  // of nested lists and objects; deeper text is refused before it is built
+constexpr size_t kDeepest = 64;  // of nested lists and objects
+
+// Goes through a text before anything is built of it. An object looks through all its names for each new one, so what
+// is counted are those looks: one object may have 20,000 names, or many objects fewer each.
+class Bounds final : public nlohmann::json_sax<Json> {
+ public:
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(size_t) override { return open(); }
+  bool end_object() override { return close(); }
+  bool start_array(size_t) override { return open(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    constexpr size_t kMostLooks = 200'000'000, kComparedAtOnce = 64;
+    looks_ += names_.back()++ * (1 + name.size() / kComparedAtOnce);
+    too_many_names = looks_ > kMostLooks;
+    return !too_many_names;
+  }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+  bool too_deep = false, too_many_names = false;
+
+ private:
+  bool open() {
+    names_.push_back(0);
+    too_deep = names_.size() > kDeepest;
+    return !too_deep;
+  }
+  bool close() {
+    names_.pop_back();
+    return true;
+  }
+
+  std::vector<size_t> names_;  // so far, of each list or object that is open
+  size_t looks_ = 0;
+};
+
+}  // namespace
+
+Json parse_bounded(const std::string& text, const std::string& what) {
+  Bounds bounds;
+  const bool whole = Json::sax_parse(text, &bounds);
+  if (bounds.too_deep) refuse_invalid(what + " is nested deeper than " + std::to_string(kDeepest) + " levels");
+  if (bounds.too_many_names) {
+    refuse_invalid("an object of " + what + " has too many names", "send it in several requests");
+  }
+  return whole ? Json::parse(text, nullptr, false) : Json(Json::value_t::discarded);
+}
 
 Json parse_object(const std::string& text) {
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) return Json::object();
-  bool too_deep = false;
-  const auto bounded = [&](int depth, Json::parse_event_t, Json&) {
-    too_deep = too_deep || depth > kDeepest;
-    return !too_deep;
-  };
-  Json json = Json::parse(text, bounded, false);
-  if (too_deep) refuse_invalid("the body is nested deeper than " + std::to_string(kDeepest) + " levels");
+  Json json = parse_bounded(text, "the body");
   if (json.is_discarded()) refuse_invalid("the body is not JSON", "send one JSON object, in UTF-8");
   if (!json.is_object()) refuse_invalid("the body is not a JSON object", "send {\"name\": value, ...}");
   return json;
 }
 
+namespace {
+
 [[noreturn]] void refuse_missing_value(const char* name) {
   refuse_invalid(std::string("Missing value for required parameter '") + name + "'",
                  std::string("send a value for ") + name);
+}
+
+Json query_of(const http::Request& request) {
+  Json query = Json::object();
+  for (const auto& [name, value] : request.query) {
+    const auto more = request.repeated.find(name);
+    if (more == request.repeated.end()) {
+      query[name] = value;
+      continue;
+    }
+    Json list = Json::array({value});
+    for (const std::string& next : more->second) list.push_back(next);
+    query[name] = std::move(list);
+  }
+  return query;
 }
 
 std::optional<int64_t> integer_of(const Json& value) {
@@ -52,25 +115,17 @@ std::optional<int64_t> integer_of(const Json& value) {
 Args::Args(const Call& call) {
   const http::Request& request = call.request;
   if (request.method == "GET" || request.method == "HEAD" || request.sink) {
-    for (const auto& [name, value] : request.query) {
-      const auto more = request.repeated.find(name);
-      if (more == request.repeated.end()) {
-        json_[name] = value;
-        continue;
-      }
-      Json list = Json::array({value});
-      for (const std::string& next : more->second) list.push_back(next);
-      json_[name] = std::move(list);
-    }
+    json_ = std::make_shared<const Json>(query_of(request));
   } else {
-    json_ = parse_object(request.body);
+    json_ = call.body ? call.body : std::make_shared<const Json>(parse_object(request.body));
   }
-  for (const auto& [name, value] : call.path) json_[name] = value;
+  for (const auto& [name, value] : call.path) places_[name] = value;
 }
 
 const Json* Args::find(const char* name) const {
-  const auto at = json_.find(name);
-  return at == json_.end() || at->is_null() ? nullptr : &*at;
+  if (const auto place = places_.find(name); place != places_.end()) return &*place;
+  const auto at = json_->find(name);
+  return at == json_->end() || at->is_null() ? nullptr : &*at;
 }
 
 bool Args::has(const char* name) const {
@@ -160,7 +215,7 @@ std::vector<Args> Args::objects(const char* name) const {
   if (value->is_array()) {
     for (const Json& entry : *value) {
       if (!entry.is_object()) refuse_invalid(std::string("'") + name + "' is not a list of objects");
-      list.emplace_back(entry);
+      list.push_back(Args(std::shared_ptr<const Json>(json_, &entry)));  // a part of it, not a copy
     }
     return list;
   }

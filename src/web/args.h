@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@ class Args {
  public:
   // A GET's query, any other's body (an empty one is an empty object); the path's places are in it, too.
   explicit Args(const Call& call);
-  explicit Args(Json object) : json_(std::move(object)) {}
+  explicit Args(Json object) : json_(std::make_shared<const Json>(std::move(object))) {}
 
   bool has(const char* name) const;  // and is not null
   std::string text(const char* name) const;
@@ -27,12 +28,21 @@ class Args {
   bool flag(const char* name, bool otherwise) const;
   std::vector<std::string> texts(const char* name) const;  // a list, or one; none: empty
   std::vector<Args> objects(const char* name) const;
-  const Json& json() const { return json_; }
+  const Json& json() const { return *json_; }  // all but the path's places
 
  private:
+  explicit Args(std::shared_ptr<const Json> object) : json_(std::move(object)) {}
   const Json* find(const char* name) const;
-  Json json_ = Json::object();
+  std::shared_ptr<const Json> json_;
+  Json places_ = Json::object();  // before what is sent
 };
+
+// A request's body: one object. An empty text is an empty one.
+Json parse_object(const std::string& text);
+
+// Any JSON value, of a bounded depth, whose objects take no longer to build than their bytes warrant; else refused,
+// with `what` for its name. A text that is no JSON is a discarded value.
+Json parse_bounded(const std::string& text, const std::string& what);
 
 // Numbers that JSON has no words for stand as texts, as protobuf's JSON has them.
 Json number_json(double value);

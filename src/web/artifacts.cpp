@@ -7,6 +7,7 @@
 
 #include "base/disk.h"
 #include "web/args.h"
+#include "web/mlflow.h"
 #include "web/upload.h"
 
 namespace sinew::web {
@@ -20,6 +21,12 @@ bool is_below(const fs::path& directory, const fs::path& real) {
   return std::mismatch(directory.begin(), directory.end(), real.begin(), real.end()).first == directory.end();
 }
 
+// Of a path below a place: some part of it is not for the eyes of others, such as what is being written just now.
+bool is_hidden(const fs::path& relative) {
+  return std::any_of(relative.begin(), relative.end(),
+                     [](const fs::path& name) { return name != "." && name.string().starts_with("."); });
+}
+
 // The run's directory, if it has one and it is still there; as the disk has it, without links. It is below the root and
 // not in what is hidden there (the store, the tokens), whatever the record says.
 std::optional<fs::path> directory_of(Desk& desk, const store::Subject& subject) {
@@ -31,10 +38,7 @@ std::optional<fs::path> directory_of(Desk& desk, const store::Subject& subject) 
   std::error_code error, no_root;
   const fs::path real = fs::canonical(directory, error), root = fs::canonical(desk.options.runs_root, no_root);
   if (error || no_root || real == root || !is_below(root, real)) return std::nullopt;
-  for (const fs::path& name : real.lexically_relative(root)) {
-    if (name.string().starts_with(".")) return std::nullopt;
-  }
-  return real;
+  return is_hidden(real.lexically_relative(root)) ? std::nullopt : std::optional(real);
 }
 
 // A file or folder of the directory; nullopt also for a link that leads out of it, and for secrets of a run.
@@ -42,7 +46,7 @@ std::optional<fs::path> below(const fs::path& directory, const std::string& path
   std::error_code error;
   const fs::path real = fs::canonical(directory / path, error);
   if (error) return std::nullopt;
-  if (!is_below(directory, real)) return std::nullopt;
+  if (!is_below(directory, real) || is_hidden(real.lexically_relative(directory))) return std::nullopt;
   return real.filename() == "coordinator.json" ? std::nullopt : std::optional(real);
 }
 
@@ -195,6 +199,12 @@ Spot spot_of(const std::string& text) {
   return spot;
 }
 
+void judge_change(const Spot& spot, const Call& call) {
+  if (spot.subject.kind != Kind::kVersion || call.role == Role::kAdmin) return;
+  throw Refused(403, "PERMISSION_DENIED", "to change the files of a version takes the role admin",
+                "register a new version");
+}
+
 // The client puts what it asked for before each path.
 http::Response mlflow_artifacts_list(Desk& desk, const Call& call) {
   const Spot spot = spot_of(Args(call).text("path"));
@@ -211,19 +221,21 @@ http::Response mlflow_artifacts_get(Desk& desk, const Call& call) {
 
 http::Response mlflow_artifacts_put(Desk& desk, const Call& call) {
   const Spot spot = spot_of(call.path.at("path"));
+  judge_change(spot, call);
   keep_upload(desk, call.request, spot.subject, spot.path);
   return json_response(Json::object());
 }
 
 http::Response mlflow_artifacts_delete(Desk& desk, const Call& call) {
   const Spot spot = spot_of(call.path.at("path"));
+  judge_change(spot, call);
   remove_below(desk, spot.subject, spot.path);
   return json_response(Json::object());
 }
 
 http::Response mlflow_run_artifacts(Desk& desk, const Call& call) {
   const Args args(call);
-  const store::Record run = desk.need(Kind::kRun, args.has("run_id") ? args.text("run_id") : args.text("run_uuid"));
+  const store::Record run = desk.need(Kind::kRun, run_of(args));
   const std::string path = args.text("path", "");
   Json answer{{"root_uri", "mlflow-artifacts:/" + run.parent + "/" + run.subject.id + "/artifacts"},
               {"files", Json::array()}};

@@ -38,6 +38,8 @@ struct Spot {
   std::string path;
 };
 Spot spot_of(const std::string& text);
+// Refuses who may not change what is there: the files of a registered version are what its gates judged.
+void judge_change(const Spot& spot, const Call& call);
 
 http::Response mlflow_artifacts_list(Desk&, const Call&);
 http::Response mlflow_artifacts_get(Desk&, const Call&);

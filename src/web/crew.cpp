@@ -10,8 +10,10 @@ Crew::Crew(int threads, size_t most_waiting) : most_waiting_(most_waiting) {
 
 Crew::~Crew() {
   {
+    std::deque<std::function<void()>> dropped;  // outlives the lock: what goes with it may take its time
     const std::lock_guard lock(mutex_);
     ending_ = true;
+    dropped.swap(waiting_);
   }
   changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
@@ -20,16 +22,11 @@ Crew::~Crew() {
 bool Crew::post(std::function<void()> work) {
   {
     const std::lock_guard lock(mutex_);
-    if (waiting_.size() >= most_waiting_) return false;
+    if (ending_ || waiting_.size() >= most_waiting_) return false;
     waiting_.push_back(std::move(work));
   }
   changed_.notify_one();
   return true;
-}
-
-size_t Crew::waiting() {
-  const std::lock_guard lock(mutex_);
-  return waiting_.size();
 }
 
 void Crew::work() {
@@ -37,10 +34,11 @@ void Crew::work() {
   while (true) {
     changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
     if (waiting_.empty()) return;
-    const std::function<void()> next = std::move(waiting_.front());
+    std::function<void()> next = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
     next();
+    next = nullptr;  // the last owner of a request and its file: not under the lock
     lock.lock();
   }
 }

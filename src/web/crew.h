@@ -13,9 +13,8 @@ namespace sinew::web {
 class Crew {
  public:
   Crew(int threads, size_t most_waiting);
-  ~Crew();                                // what waits is still done
+  ~Crew();                                // what is being done is; what waits is dropped, its clients are gone
   bool post(std::function<void()> work);  // false: too much waits already
-  size_t waiting();
 
  private:
   void work();

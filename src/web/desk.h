@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
@@ -28,7 +29,7 @@ struct Refused : std::runtime_error {
 [[noreturn]] void refuse(const store::Refusal& refusal);
 
 struct Counters {
-  std::atomic<uint64_t> requests = 0, refused = 0, failed = 0, limited = 0, waiting = 0;
+  std::atomic<uint64_t> requests = 0, refused = 0, failed = 0, limited = 0;
 };
 
 struct Desk {
@@ -56,6 +57,7 @@ struct Call {
   std::map<std::string, std::string> path;  // what stood in the places of the pattern
   Role role = Role::kNobody;
   std::string who;
+  std::shared_ptr<const Json> body = {};  // the request's, if it was parsed already (fields.h)
 };
 using Handle = http::Response (*)(Desk& desk, const Call& call);
 

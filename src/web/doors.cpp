@@ -1,5 +1,8 @@
 #include "web/doors.h"
 
+#include <arpa/inet.h>
+
+#include <algorithm>
 #include <exception>
 
 namespace sinew::web {
@@ -40,15 +43,24 @@ std::string secret_of(const http::Request& request) {
   return colon == std::string::npos ? "" : pair.substr(colon + 1);
 }
 
+// A Host header with this machine's own name or address, and a port or none. A name that only begins like the address
+// is anybody's to let lead here.
+bool names_this_machine(const std::string& host) {
+  const size_t end = host.starts_with("[::1]") ? 5 : std::min(host.find(':'), host.size());
+  if (end < host.size() && host[end] != ':') return false;
+  const std::string bare = host.substr(0, end);
+  in_addr address{};
+  const bool is_address = ::inet_pton(AF_INET, bare.c_str(), &address) == 1;
+  return bare == "localhost" || bare == "[::1]" || (is_address && ntohl(address.s_addr) >> 24 == 127);
+}
+
 // Where everybody on this machine may do everything, a page in a browser still may not: neither by another name for
 // this address, nor by asking from another site.
 void judge_local(const http::Request& request) {
   const auto host = request.headers.find("host"), origin = request.headers.find("origin");
   const std::string name = host == request.headers.end() ? "" : host->second;
-  const std::string bare = name.substr(0, name.starts_with("[") ? name.find(']') + 1 : name.find(':'));
-  const bool local = bare == "localhost" || bare.starts_with("127.") || bare == "[::1]";
   const bool same = origin == request.headers.end() || origin->second == "http://" + name;
-  if (local && same) return;
+  if (names_this_machine(name) && same) return;
   throw Refused(403, "PERMISSION_DENIED", "without tokens this server is for programs of its own machine",
                 "ask for it as localhost, or start it without --no-auth");
 }

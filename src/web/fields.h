@@ -14,7 +14,8 @@ struct Field {
 };
 std::vector<Field> fields_of(const char* words);
 
-// Of the own API: a name the route does not take is refused, and so is a required one that is not there.
-void judge_fields(const Route& route, const Call& call);
+// Of the own API: a name the route does not take is refused, and so is a required one that is not there. The body that
+// is parsed for it stays in the call.
+void judge_fields(const Route& route, Call& call);
 
 }  // namespace sinew::web

@@ -16,7 +16,9 @@ namespace sinew::web {
 
 constexpr const char* kRunNameTag = "mlflow.runName";
 
-Json body_of(const store::Record& record);  // an object, whatever stands there
+Json body_of(const store::Record& record);               // an object, whatever stands there
+std::string text_of(const Json& body, const char* key);  // empty: none
+std::string run_of(const Args& args);                    // the client says run_id, old ones run_uuid
 Json labels_json(const store::Labels& labels);
 std::string artifact_location(const store::Record& experiment);
 std::string artifact_location_of_run(Desk& desk, const store::Record& run);
@@ -74,8 +76,11 @@ Response metrics_history(Desk&, const Call&);
 Response metrics_history_bulk(Desk&, const Call&);
 Response metrics_history_bulk_interval(Desk&, const Call&);
 
-// Of a logged model what is said of it with a run's metric (mlflow_models.cpp).
-void note_model_metric(Desk& desk, const std::string& model, const Args& metric);
+// Of logged models what is said of them with a run's metrics (mlflow_models.cpp). Taken throws Refused if one of them
+// is not there or an entry is not as it should be; noted they are with one change a model.
+using ModelMetrics = std::map<std::string, std::vector<Json>>;  // by model
+ModelMetrics take_model_metrics(Desk& desk, const std::vector<Args>& metrics);
+void note_model_metrics(Desk& desk, const ModelMetrics& metrics);
 
 Response server_info(Desk&, const Call&);
 Response not_offered(Desk&, const Call&);

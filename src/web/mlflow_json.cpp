@@ -13,6 +13,17 @@ Json body_of(const store::Record& record) {
   return body.is_object() ? body : Json::object();
 }
 
+std::string text_of(const Json& body, const char* key) {
+  const auto at = body.find(key);
+  return at != body.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+std::string run_of(const Args& args) {
+  return args.has("run_id")                  ? args.text("run_id")
+         : args.text("run_uuid", "").empty() ? args.text("run_id")
+                                             : args.text("run_uuid");
+}
+
 Json labels_json(const store::Labels& labels) {
   Json list = Json::array();
   for (const auto& [key, value] : labels) list.push_back({{"key", key}, {"value", value}});

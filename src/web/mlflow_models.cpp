@@ -16,11 +16,6 @@ const Grammar kGrammar{true,
                        {"name", "model_id", "model_type", "status", "source_run_id", "experiment_id"},
                        {"creation_timestamp", "creation_time", "last_updated_timestamp", "last_updated_time"}};
 
-std::string text_of(const Json& body, const char* key) {
-  const auto at = body.find(key);
-  return at != body.end() && at->is_string() ? at->get<std::string>() : std::string();
-}
-
 store::Record need_logged(Desk& desk, const std::string& id, bool deleted_too = false) {
   store::Record model = desk.need(Kind::kModel, id);
   const bool deleted = body_of(model).value("deleted", false);
@@ -99,29 +94,43 @@ std::string version_location(const store::Subject& version) {
   return "mlflow-artifacts:/versions/" + version.id + "/" + std::to_string(version.number) + "/artifacts";
 }
 
-void note_model_metric(Desk& desk, const std::string& model, const Args& metric) {
-  const store::Record record = need_logged(desk, model);
-  Json entry{{"key", metric.text("key")},
-             {"value", number_json(metric.number("value"))},
-             {"timestamp", metric.integer("timestamp", 0)},
-             {"step", metric.integer("step", 0)},
-             {"model_id", model}};
-  for (const char* key : {"dataset_name", "dataset_digest", "run_id"}) {
-    if (metric.has(key)) entry[key] = metric.text(key);
-  }
-  change_body(desk, record.subject, [&](Json& body) {
-    Json& metrics = body["metrics"];
-    if (!metrics.is_array()) metrics = Json::array();
-    for (Json& known : metrics) {
-      if (known.value("key", "") != entry["key"] ||
-          known.value("dataset_name", "") != entry.value("dataset_name", "")) {
-        continue;
-      }
-      known = entry;
-      return;
+ModelMetrics take_model_metrics(Desk& desk, const std::vector<Args>& metrics) {
+  ModelMetrics taken;
+  for (const Args& metric : metrics) {
+    const std::string model = metric.text("model_id", "");
+    if (model.empty()) continue;
+    Json entry{{"key", metric.text("key")},
+               {"value", number_json(metric.number("value"))},
+               {"timestamp", metric.integer("timestamp", 0)},
+               {"step", metric.integer("step", 0)},
+               {"model_id", model}};
+    for (const char* key : {"dataset_name", "dataset_digest", "run_id"}) {
+      if (metric.has(key)) entry[key] = metric.text(key);
     }
-    metrics.push_back(entry);
-  });
+    taken[model].push_back(std::move(entry));
+  }
+  for (const auto& [model, entries] : taken) need_logged(desk, model);
+  return taken;
+}
+
+// Of a key and a data set the newest is kept.
+void note_model_metrics(Desk& desk, const ModelMetrics& metrics) {
+  const auto subject_of = [](const Json& entry) {
+    return std::pair(text_of(entry, "key"), text_of(entry, "dataset_name"));
+  };
+  for (const auto& [model, entries] : metrics) {
+    change_body(desk, {Kind::kModel, model}, [&](Json& body) {
+      Json& list = body["metrics"];
+      if (!list.is_array()) list = Json::array();
+      std::map<std::pair<std::string, std::string>, size_t> places;
+      for (size_t i = 0; i < list.size(); ++i) places.emplace(subject_of(list[i]), i);
+      for (const Json& entry : entries) {
+        const auto [at, fresh] = places.emplace(subject_of(entry), list.size());
+        if (fresh) list.push_back(entry);
+        list[at->second] = entry;
+      }
+    });
+  }
 }
 
 Response logged_models_create(Desk& desk, const Call& call) {

@@ -8,13 +8,6 @@ namespace {
 using store::Kind;
 using store::RunState;
 
-// The client says run_id, old ones run_uuid.
-std::string run_of(const Args& args) {
-  return args.has("run_id")                  ? args.text("run_id")
-         : args.text("run_uuid", "").empty() ? args.text("run_id")
-                                             : args.text("run_uuid");
-}
-
 store::Point point_of(const Args& metric) {
   return {metric.integer("step", 0), metric.integer("timestamp", 0), metric.number("value")};
 }
@@ -40,6 +33,8 @@ void set_hidden(Desk& desk, const Call& call, bool hidden) {
 void judge_tag(const std::string& key) {
   if (key.starts_with("sinew.")) refuse_invalid("the tag '" + key + "' is one of Sinew's own", "choose another name");
 }
+
+constexpr const char* kModelHistoryTag = "mlflow.log-model.history";  // a list, as JSON
 
 // A tag that is the run's name is its name, too.
 store::Batch with_tags(const std::string& run, std::map<std::string, std::optional<std::string>> tags) {
@@ -145,9 +140,9 @@ Response runs_log_parameter(Desk& desk, const Call& call) {
 
 Response runs_log_metric(Desk& desk, const Call& call) {
   const Args args(call);
-  store::Batch batch{{store::AddPoints{run_of(args), args.text("key"), {point_of(args)}}}};
-  desk.write(std::move(batch));
-  if (const std::string model = args.text("model_id", ""); !model.empty()) note_model_metric(desk, model, args);
+  const ModelMetrics of_models = take_model_metrics(desk, {args});
+  desk.write(store::AddPoints{run_of(args), args.text("key"), {point_of(args)}});
+  note_model_metrics(desk, of_models);
   return json_response(Json::object());
 }
 
@@ -162,14 +157,13 @@ Response runs_log_batch(Desk& desk, const Call& call) {
   const std::vector<Args> metrics = args.objects("metrics");
   for (const Args& metric : metrics) series[metric.text("key")].push_back(point_of(metric));
   for (auto& [key, points] : series) batch.changes.push_back(store::AddPoints{run, key, std::move(points)});
+  const ModelMetrics of_models = take_model_metrics(desk, metrics);
   if (batch.changes.empty()) {
     desk.need(Kind::kRun, run);
   } else {
     desk.write(std::move(batch));
   }
-  for (const Args& metric : metrics) {
-    if (const std::string model = metric.text("model_id", ""); !model.empty()) note_model_metric(desk, model, metric);
-  }
+  note_model_metrics(desk, of_models);
   return json_response(Json::object());
 }
 
@@ -177,14 +171,16 @@ Response runs_log_batch(Desk& desk, const Call& call) {
 Response runs_log_model(Desk& desk, const Call& call) {
   const Args args(call);
   const std::string run = run_of(args);
-  const Json model = Json::parse(args.text("model_json"), nullptr, false);
+  const Json model = parse_bounded(args.text("model_json"), "'model_json'");
   if (!model.is_object()) refuse_invalid("'model_json' is not a JSON object");
   const store::Record record = desk.need(Kind::kRun, run);
-  const auto before = record.tags.find("mlflow.log-model.history");
-  Json history = before == record.tags.end() ? Json::array() : Json::parse(before->second, nullptr, false);
+  const auto before = record.tags.find(kModelHistoryTag);
+  Json history = before == record.tags.end()
+                     ? Json::array()
+                     : parse_bounded(before->second, std::string("the tag '") + kModelHistoryTag + "'");
   if (!history.is_array()) history = Json::array();
   history.push_back(model);
-  desk.write(store::SetTags{{Kind::kRun, run}, {{"mlflow.log-model.history", dump(history)}}});
+  desk.write(store::SetTags{{Kind::kRun, run}, {{kModelHistoryTag, dump(history)}}});
   return json_response(Json::object());
 }
 

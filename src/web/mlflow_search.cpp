@@ -122,8 +122,7 @@ Response runs_search(Desk& desk, const Call& call) {
 // A page is so many points of the series as it is now.
 Response metrics_history(Desk& desk, const Call& call) {
   const Args args(call);
-  const std::string id = args.has("run_id") ? args.text("run_id") : args.text("run_uuid"),
-                    key = args.text("metric_key");
+  const std::string id = run_of(args), key = args.text("metric_key");
   desk.need(Kind::kRun, id);
   const store::Series series[] = {{id, key}};
   const std::vector<store::Point> points = desk.store.history(series).front();

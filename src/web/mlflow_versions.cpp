@@ -50,10 +50,7 @@ store::Record need_version(Desk& desk, const std::string& name, int64_t number) 
 
 Json version_json(const store::Record& version, const std::vector<store::Alias>& aliases) {
   const Json body = body_of(version);
-  const auto text = [&](const char* key) {
-    const auto at = body.find(key);
-    return at != body.end() && at->is_string() ? at->get<std::string>() : std::string();
-  };
+  const std::string source = text_of(body, "source");
   Json tags = Json::array(), names = Json::array();
   for (const auto& [key, value] : version.tags) {
     if (key != kStageTag) tags.push_back({{"key", key}, {"value", value}});
@@ -67,11 +64,11 @@ Json version_json(const store::Record& version, const std::vector<store::Alias>&
           {"creation_timestamp", version.begun_ms},
           {"last_updated_timestamp", version.begun_ms},
           {"current_stage", stage_of(version)},
-          {"description", text("description")},
-          {"source", text("source").empty() ? version_location(version.subject) : text("source")},
+          {"description", text_of(body, "description")},
+          {"source", source.empty() ? version_location(version.subject) : source},
           {"run_id", is_run ? version.parent : ""},
-          {"run_link", text("run_link")},
-          {"model_id", text("model_id")},
+          {"run_link", text_of(body, "run_link")},
+          {"model_id", text_of(body, "model_id")},
           {"status", "READY"},
           {"tags", tags},
           {"aliases", names}};

@@ -1,15 +1,21 @@
-// The small parts, each by itself: allowances, patterns of paths, tokens, Prometheus' text, paths of files.
+// The small parts, each by itself: allowances, threads, names of this machine, patterns of paths, tokens, Prometheus'
+// text, paths of files.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <set>
 
 #include "base/disk.h"
 #include "web/allowance.h"
 #include "web/artifacts.h"
+#include "web/crew.h"
+#include "web/doors.h"
 #include "web/map.h"
 #include "web/prometheus.h"
 #include "web/testing.h"
@@ -33,6 +39,62 @@ TEST(Allowance, ASteadyRateAndAShortBurst) {
 TEST(Allowance, CallersThatAreInventedDoNotFillTheMemory) {
   Allowance allowance(1);
   for (int i = 0; i < 100'000; ++i) EXPECT_EQ(allowance.take(std::to_string(i), i * 1e-6), 0);
+}
+
+TEST(Crew, WhatWaitsAtTheEndIsDroppedAndNotDone) {
+  std::atomic<int> done = 0;
+  std::atomic<bool> begun = false, dropped = false;
+  {
+    Crew crew(1, 100);
+    auto token = std::make_shared<int>();
+    EXPECT_TRUE(crew.post([&, waiting = std::weak_ptr<int>(token)] {
+      begun = true;
+      for (int i = 0; i < 10'000 && !waiting.expired(); ++i) ::usleep(1000);
+      dropped = waiting.expired();
+    }));
+    for (int i = 0; i < 10; ++i) EXPECT_TRUE(crew.post([token, &done] { ++done; }));
+    for (int i = 0; i < 10'000 && !begun; ++i) ::usleep(1000);
+  }
+  EXPECT_TRUE(dropped);
+  EXPECT_EQ(done, 0);
+}
+
+TEST(Crew, WhatWasDoneIsDestroyedWhileOthersMayPost) {
+  std::atomic<int> done = 0;
+  Crew crew(1, 100);
+  const auto posts_at_its_end = [&](int*) { EXPECT_TRUE(crew.post([&] { ++done; })); };
+  auto last = std::shared_ptr<int>(nullptr, posts_at_its_end);
+  EXPECT_TRUE(crew.post([&done, kept = std::move(last)] { ++done; }));
+  for (int i = 0; i < 10'000 && done < 2; ++i) ::usleep(1000);
+  EXPECT_EQ(done, 2);
+}
+
+TEST(Doors, WithoutTokensOnlyTheMachinesOwnNamesAreAnswered) {
+  const Options options;
+  Doors doors(options);
+  const auto role = [&](const std::string& host, const std::string& origin = "") {
+    http::Request request;
+    if (!host.empty()) request.headers["host"] = host;
+    if (!origin.empty()) request.headers["origin"] = origin;
+    try {
+      return doors.visitor(request).role;
+    } catch (const Refused& refused) {
+      EXPECT_EQ(refused.status, 403);
+      return Role::kNobody;
+    }
+  };
+  for (const char* own :
+       {"localhost", "localhost:4711", "127.0.0.1", "127.0.0.1:80", "127.1.2.3", "[::1]", "[::1]:1"}) {
+    EXPECT_EQ(role(own), Role::kAdmin) << own;
+    EXPECT_EQ(role(own, std::string("http://") + own), Role::kAdmin) << own;
+    EXPECT_EQ(role(own, "http://evil.example"), Role::kNobody) << own;
+  }
+  for (const char* other :
+       {"", ":4711", "127.0.0.1.evil.example", "127.0.0.1.evil.example:4711", "127.evil.example", "127.", "127.0.0.1 x",
+        "128.0.0.1", "0x7f.0.0.1", "localhost.evil.example", "[::1", "[::2]", "[::1].evil.example", "evil.example"}) {
+    EXPECT_EQ(role(other), Role::kNobody) << other;
+    EXPECT_EQ(role(other, std::string("http://") + other), Role::kNobody) << other;
+  }
 }
 
 TEST(Map, FindsEveryRouteByItsOwnPattern) {

@@ -1,4 +1,5 @@
 // From a request to its answer: who asks, may they, how often, which route; and every failure as an answer.
+#include <charconv>
 #include <cmath>
 
 #include "web/artifacts.h"
@@ -11,6 +12,7 @@ namespace sinew::web {
 namespace {
 
 constexpr size_t kMostWaiting = 10'000;
+constexpr size_t kMostOfStranger = 64 << 10;  // of a body, from who is not known
 
 bool is_mlflow(const std::string& path) {
   return path.find("/mlflow") != std::string::npos;
@@ -24,6 +26,17 @@ http::Response answer_of(const Refused& refused, const http::Request& request) {
   http::Response response = json_response(body, refused.status);
   if (refused.status == 401) response.headers["www-authenticate"] = "Bearer realm=\"sinew\", Basic realm=\"sinew\"";
   return response;
+}
+
+// The header says itself that nothing large follows.
+bool is_small(const http::Request& header) {
+  if (header.headers.contains("transfer-encoding")) return false;
+  const auto length = header.headers.find("content-length");
+  if (length == header.headers.end()) return true;
+  const std::string& text = length->second;
+  size_t bytes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  return error == std::errc() && end == text.data() + text.size() && bytes <= kMostOfStranger;
 }
 
 // The role is asked for before it is said whether there is such a thing.
@@ -97,7 +110,6 @@ struct Site::State {
 
   void handle(const http::Request& request, const http::Answer& answer) {
     ++desk.counters.requests;
-    const auto shared = std::make_shared<http::Request>(request);
     const auto finish = [answer](http::Response response) {
       harden(response);
       answer(std::move(response));
@@ -106,16 +118,18 @@ struct Site::State {
     Place place;
     const http::Response refusal = guarded(request, [&] {
       visitor = doors.visitor(request);
-      if (const double wait = doors.wait_seconds(request, visitor); wait > 0) return too_often(request, wait);
+      const double wait = request.sink ? 0 : doors.wait_seconds(request, visitor);  // a file was counted by admit()
+      if (wait > 0) return too_often(request, wait);
       place = map.find(request.method, request.path);
       judge_role(place.route, visitor);
       if (place.route == nullptr) refuse_route(request, place);
       return http::Response{};
     });
     if (place.route == nullptr || refusal.status != 200) return finish(refusal);
+    const auto shared = std::make_shared<const http::Request>(request);
     const bool taken = crew.post([this, shared, finish, visitor, place] {
       finish(guarded(*shared, [&] {
-        const Call call{*shared, place.path, visitor.role, visitor.who};
+        Call call{*shared, place.path, visitor.role, visitor.who};
         judge_fields(*place.route, call);
         return place.route->handle(desk, call);
       }));
@@ -137,22 +151,30 @@ struct Site::State {
     return response;
   }
 
-  // A body of any length is let in only from somebody who may send one.
+  // Before anything of a body is there. A file of any length is let in only from somebody who may send one and does not
+  // ask too often, a large body only from somebody who is known. A small one is judged when it is whole, by handle().
   http::Intake admit(const http::Request& header) {
     static const std::set<std::string> kRepeatable{"run",      "run_id", "run_ids", "experiment_ids",
                                                    "order_by", "stages", "key"};
     http::Intake intake;
     intake.repeatable = &kRepeatable;
     const Place place = map.find(header.method, header.path);
-    if (place.route == nullptr || std::string_view(place.route->body) != kFile) return intake;
+    const bool is_file = place.route != nullptr && std::string_view(place.route->body) == kFile;
+    if (!is_file && is_small(header)) return intake;
     http::Response refusal = guarded(header, [&] {
       const Visitor visitor = doors.visitor(header);
+      const bool is_known = visitor.role != Role::kNobody;
+      const double wait = is_file || !is_known ? doors.wait_seconds(header, visitor) : 0;
+      if (wait > 0) return too_often(header, wait);
       judge_role(place.route, visitor);
+      if (!is_known) intake.max_body_bytes = kMostOfStranger;
+      if (!is_file) return http::Response{};
       intake.max_body_bytes = desk.options.max_upload_bytes;
       intake.sink = upload_sink(desk, {header, place.path, visitor.role, visitor.who});
       return http::Response{};
     });
     if (refusal.status != 200) {
+      ++desk.counters.requests;
       harden(refusal);
       intake.refusal = std::move(refusal);
     }

@@ -72,6 +72,14 @@ class RawSocket {
   int descriptor_;
 };
 
+// A time at which nothing happens: what was used up stays used up.
+class StoppedClock final : public Clock {
+ public:
+  double monotonic_seconds() const override { return 1000; }
+  double wall_seconds() const override { return 1.8e9; }
+  void sleep_seconds(double) override {}
+};
+
 struct Reply {
   int status = 0;
   nlohmann::json json;
@@ -80,7 +88,7 @@ struct Reply {
 
 class Town {
  public:
-  explicit Town(double requests_per_second = 0, Steer steer = {})
+  explicit Town(double requests_per_second = 0, Steer steer = {}, Clock& clock = system_clock())
       : store(folder / "store.db"), artifacts(folder / "artifacts") {
     for (const auto& [name, role] :
          {std::pair("r", Role::kRead), std::pair("s", Role::kSubmit), std::pair("a", Role::kAdmin)}) {
@@ -95,6 +103,7 @@ class Town {
     options.requests_per_second = requests_per_second;
     options.version = "1";
     options.threads = 4;
+    options.clock = &clock;
     site = std::make_unique<Site>(options);
     http::ServerOptions http;
     http.read_seconds = 5;

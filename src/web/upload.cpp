@@ -32,6 +32,7 @@ registry::Stored Upload::finish() {
 std::shared_ptr<http::Sink> upload_sink(Desk& desk, const Call& call) {
   const std::string path = call.path.contains("path") ? call.path.at("path") : "";
   judge_path(path, false);
+  if (!call.path.contains("run")) judge_change(spot_of(path), call);  // MLflow's paths say whose the file is
   return std::make_shared<Upload>(desk.artifacts);
 }
 

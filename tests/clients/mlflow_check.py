@@ -247,6 +247,38 @@ class MlflowClient(unittest.TestCase):
         self.refused("RESOURCE_DOES_NOT_EXIST", client.get_logged_model, model.model_id)
         client.delete_registered_model("registered")
 
+    def test_a_token_that_may_submit_is_enough_to_log_and_register_a_model(self):
+        mlflow, client = self.mlflow, self.client
+        admin = os.environ["MLFLOW_TRACKING_TOKEN"]
+        os.environ["MLFLOW_TRACKING_TOKEN"] = self.server.add_token("submitter", "submit")
+        try:
+            deadline = time.monotonic() + 20
+            while True:  # a new token is known a second later
+                try:
+                    run = client.create_run("0").info
+                    break
+                except mlflow.exceptions.MlflowException:
+                    self.assertLess(time.monotonic(), deadline)
+            with mlflow.start_run(run_id=run.run_id):
+                model = client.create_logged_model("0", "net", run.run_id)
+                with tempfile.TemporaryDirectory() as folder:
+                    (pathlib.Path(folder) / "MLmodel").write_text(f"model_id: {model.model_id}")
+                    (pathlib.Path(folder) / "weights").write_text("w")
+                    client.log_model_artifacts(model.model_id, folder)
+                    client.log_artifacts(run.run_id, folder, "net")
+                client.finalize_logged_model(model.model_id, "READY")
+            for number, source in (("1", f"runs:/{run.run_id}/net"), ("2", f"models:/{model.model_id}")):
+                self.assertEqual(mlflow.register_model(source, "submitted").version, number)
+                place = pathlib.Path(mlflow.artifacts.download_artifacts(f"models:/submitted/{number}"))
+                self.assertEqual((place / "weights").read_text(), "w")
+            self.refused("PERMISSION_DENIED", client.set_registered_model_alias, "submitted", "champion", "1")
+            self.refused("PERMISSION_DENIED", client.delete_model_version, "submitted", "1")
+        finally:
+            os.environ["MLFLOW_TRACKING_TOKEN"] = admin
+        client.set_registered_model_alias("submitted", "champion", "1")
+        self.refused("RESOURCE_ALREADY_EXISTS", client.create_registered_model, "submitted")
+        client.delete_registered_model("submitted")
+
     def test_inputs(self):
         from mlflow.entities import Dataset, DatasetInput, InputTag
         client = self.client

@@ -176,6 +176,7 @@ class Places(unittest.TestCase):
                 self.assertIn("another server has this store", str(caught.exception))
                 self.assertIn(str(first.process.pid), str(caught.exception))
                 self.assertEqual(first.call("GET", "/api/v1/ready")[0], 200)
+                self.assertRegex(first.call("GET", "/version")[1].decode(), r"^\d+\.\d+\.\d+$")
             with Server(SINEW, pathlib.Path(folder) / "runs") as third:  # the first one gave it back
                 self.assertEqual(third.call("GET", "/health"), (200, b"OK"))
 
@@ -226,7 +227,8 @@ class Places(unittest.TestCase):
     def test_without_tokens_only_this_machine_is_served(self):
         with tempfile.TemporaryDirectory() as folder, Server(SINEW, pathlib.Path(folder) / "runs", token=False) as server:
             self.assertEqual(server.call("GET", "/api/v1/runs")[0], 200)
-            for headers in ({"Host": "evil.example"}, {"Host": "localhost.evil.example"}, {"Origin": "http://evil.example"}):
+            for headers in ({"Host": "evil.example"}, {"Host": "localhost.evil.example"},
+                            {"Host": "127.0.0.1.evil.example"}, {"Origin": "http://evil.example"}):
                 self.assertEqual(server.call("GET", "/api/v1/runs", headers=headers)[0], 403, headers)
 
     def test_an_unwritable_place_to_listen_or_a_wrong_option_is_said(self):
