@@ -2,7 +2,7 @@
 #pragma once
 
 #include "web/args.h"
-#include "web/desk.h"
+#include "web/context.h"
 
 namespace sinew::web {
 
@@ -10,32 +10,32 @@ Json run_summary(const store::Record& run);
 Json run_details(const store::Record& run);
 Json event_json(const store::Event& event);
 
-http::Response api_health(Desk&, const Call&);
-http::Response api_ready(Desk&, const Call&);
-http::Response api_version(Desk&, const Call&);
-http::Response api_openapi(Desk&, const Call&);
+http::Response api_health(Context&, const Call&);
+http::Response api_ready(Context&, const Call&);
+http::Response api_version(Context&, const Call&);
+http::Response api_openapi(Context&, const Call&);
 
-http::Response api_experiments(Desk&, const Call&);
-http::Response api_runs(Desk&, const Call&);
-http::Response api_run(Desk&, const Call&);
-http::Response api_run_metric(Desk&, const Call&);
-http::Response api_add_points(Desk&, const Call&);
-http::Response api_overlay(Desk&, const Call&);
-http::Response api_control(Desk&, const Call&);
-http::Response api_run_files(Desk&, const Call&);
-http::Response api_run_file(Desk&, const Call&);
-http::Response api_put_run_file(Desk&, const Call&);
+http::Response api_experiments(Context&, const Call&);
+http::Response api_runs(Context&, const Call&);
+http::Response api_run(Context&, const Call&);
+http::Response api_run_metric(Context&, const Call&);
+http::Response api_add_points(Context&, const Call&);
+http::Response api_overlay(Context&, const Call&);
+http::Response api_control(Context&, const Call&);
+http::Response api_run_files(Context&, const Call&);
+http::Response api_run_file(Context&, const Call&);
+http::Response api_put_run_file(Context&, const Call&);
 
-http::Response api_models(Desk&, const Call&);
-http::Response api_model(Desk&, const Call&);
-http::Response api_model_version(Desk&, const Call&);
-http::Response api_lineage(Desk&, const Call&);
-http::Response api_promote(Desk&, const Call&);
-http::Response api_rollback(Desk&, const Call&);
-http::Response api_set_alias(Desk&, const Call&);
-http::Response api_version_file(Desk&, const Call&);
+http::Response api_models(Context&, const Call&);
+http::Response api_model(Context&, const Call&);
+http::Response api_model_version(Context&, const Call&);
+http::Response api_lineage(Context&, const Call&);
+http::Response api_promote(Context&, const Call&);
+http::Response api_rollback(Context&, const Call&);
+http::Response api_set_alias(Context&, const Call&);
+http::Response api_version_file(Context&, const Call&);
 
-http::Response api_events(Desk&, const Call&);
-http::Response prometheus(Desk&, const Call&);
+http::Response api_events(Context&, const Call&);
+http::Response prometheus(Context&, const Call&);
 
 }  // namespace sinew::web

@@ -41,23 +41,23 @@ std::string stream_text(const std::vector<store::Event>& events) {
 }
 
 // One answer; its header is sent at once and its body when there is news or the time is over.
-http::Response long_poll(Desk& desk, store::EventQuery query, double seconds) {
+http::Response long_poll(Context& context, store::EventQuery query, double seconds) {
   http::Response response;
-  response.source = [&desk, query, seconds, given = false](const http::Give& give) mutable {
+  response.source = [&context, query, seconds, given = false](const http::Give& give) mutable {
     if (std::exchange(given, true)) return give("");
-    desk.tide.wait(query, seconds, [give, after = query.after](const std::vector<store::Event>& events) {
+    context.watcher.wait(query, seconds, [give, after = query.after](const std::vector<store::Event>& events) {
       give(batch_text(events, after));
     });
   };
   return response;
 }
 
-http::Response stream(Desk& desk, store::EventQuery query) {
+http::Response stream(Context& context, store::EventQuery query) {
   http::Response response;
   response.content_type = "text/event-stream";
   const auto at = std::make_shared<store::EventQuery>(std::move(query));
-  response.source = [&desk, at](const http::Give& give) {
-    desk.tide.wait(*at, kBeatSeconds, [at, give](const std::vector<store::Event>& events) {
+  response.source = [&context, at](const http::Give& give) {
+    context.watcher.wait(*at, kBeatSeconds, [at, give](const std::vector<store::Event>& events) {
       if (!events.empty()) at->after = events.back().seq;
       give(stream_text(events));
     });
@@ -79,7 +79,7 @@ Json event_json(const store::Event& event) {
   return json;
 }
 
-http::Response api_events(Desk& desk, const Call& call) {
+http::Response api_events(Context& context, const Call& call) {
   const Args args(call);
   store::EventQuery query = query_of(args);
   const auto accept = call.request.headers.find("accept"), last = call.request.headers.find("last-event-id");
@@ -87,13 +87,13 @@ http::Response api_events(Desk& desk, const Call& call) {
     if (last != call.request.headers.end()) {
       query.after = Args(Json{{"last-event-id", last->second}}).integer("last-event-id", 0, 0, INT64_MAX);
     }
-    return stream(desk, std::move(query));
+    return stream(context, std::move(query));
   }
   const double wait = args.has("wait") ? args.number("wait") : 0;
   if (!(wait >= 0 && wait <= kLongestWait)) refuse_invalid("'wait' is seconds, from 0 to 60");
-  if (wait > 0) return long_poll(desk, std::move(query), wait);
+  if (wait > 0) return long_poll(context, std::move(query), wait);
   http::Response response;
-  response.body = batch_text(desk.store.events(query), query.after);
+  response.body = batch_text(context.store.events(query), query.after);
   return response;
 }
 

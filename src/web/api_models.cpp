@@ -47,9 +47,9 @@ Json promotion_json(const registry::Promotion& promotion) {
 }
 
 // What the registry writes is refused, as all this server writes, once another one holds the lease.
-std::vector<store::Held> leases_of(const Desk& desk) {
-  if (!desk.options.lease) return {};
-  return {*desk.options.lease};
+std::vector<store::Held> leases_of(const Context& context) {
+  if (!context.options.lease) return {};
+  return {*context.options.lease};
 }
 
 // A refusal is an answer with its reason, not an error of the caller.
@@ -59,45 +59,45 @@ http::Response answer_of(const registry::Promotion& promotion) {
 
 }  // namespace
 
-http::Response api_models(Desk& desk, const Call& call) {
+http::Response api_models(Context& context, const Call& call) {
   const Args args(call);
   Json list = Json::array();
-  for (const store::Record& model : desk.store.list(
+  for (const store::Record& model : context.store.list(
            {Kind::kModel, {}, {}, false, false, args.integer("before", 0), args.integer("limit", 1000, 1, 10'000)})) {
     list.push_back(model_json(model));
   }
   return json_response({{"models", list}});
 }
 
-http::Response api_model(Desk& desk, const Call& call) {
-  const store::Record model = need_model(desk, call.path.at("model"));
+http::Response api_model(Context& context, const Call& call) {
+  const store::Record model = need_model(context, call.path.at("model"));
   Json json = model_json(model);
   json["versions"] = Json::array();
-  for (const store::Record& version : versions_of(desk, model.subject.id))
+  for (const store::Record& version : versions_of(context, model.subject.id))
     json["versions"].push_back(version_summary(version));
   return json_response(json);
 }
 
-http::Response api_model_version(Desk& desk, const Call& call) {
+http::Response api_model_version(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record version = need_version(desk, args.text("model"), args.integer("version"));
+  const store::Record version = need_version(context, args.text("model"), args.integer("version"));
   Json json = version_summary(version);
   json["files"] = Json::array();
-  for (const store::Attachment& file : desk.store.attachments(version.subject)) {
+  for (const store::Attachment& file : context.store.attachments(version.subject)) {
     json["files"].push_back({{"path", file.path}, {"sha256", file.digest}, {"bytes", file.bytes}});
   }
   return json_response(json);
 }
 
-http::Response api_lineage(Desk& desk, const Call& call) {
+http::Response api_lineage(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record version = need_version(desk, args.text("model"), args.integer("version"));
-  return json_response(lineage_json(registry::lineage(desk.store, version.subject)));
+  const store::Record version = need_version(context, args.text("model"), args.integer("version"));
+  return json_response(lineage_json(registry::lineage(context.store, version.subject)));
 }
 
-http::Response api_promote(Desk& desk, const Call& call) {
+http::Response api_promote(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record version = need_version(desk, args.text("model"), args.integer("version"));
+  const store::Record version = need_version(context, args.text("model"), args.integer("version"));
   registry::Gates gates;
   gates.metric = args.text("metric", gates.metric);
   if (args.has("margin")) gates.margin = args.number("margin");
@@ -105,32 +105,32 @@ http::Response api_promote(Desk& desk, const Call& call) {
   if (force && call.role != Role::kAdmin) {
     throw Refused(403, "PERMISSION_DENIED", "to promote against the gates takes the role admin", "leave force out");
   }
-  return answer_of(registry::promote(desk.store, version.subject.id, version.subject.number, gates,
-                                     args.text("alias", registry::kChampion), force, leases_of(desk)));
+  return answer_of(registry::promote(context.store, version.subject.id, version.subject.number, gates,
+                                     args.text("alias", registry::kChampion), force, leases_of(context)));
 }
 
-http::Response api_rollback(Desk& desk, const Call& call) {
-  const store::Record model = need_model(desk, call.path.at("model"));
-  return answer_of(
-      registry::rollback(desk.store, model.subject.id, Args(call).text("alias", registry::kChampion), leases_of(desk)));
+http::Response api_rollback(Context& context, const Call& call) {
+  const store::Record model = need_model(context, call.path.at("model"));
+  return answer_of(registry::rollback(context.store, model.subject.id, Args(call).text("alias", registry::kChampion),
+                                      leases_of(context)));
 }
 
 // Without gates; refused when the alias no longer stands where the caller thinks it does.
-http::Response api_set_alias(Desk& desk, const Call& call) {
+http::Response api_set_alias(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_model(desk, args.text("model"));
+  const store::Record model = need_model(context, args.text("model"));
   const int64_t version = args.integer("version", 0, 0, INT64_MAX);
-  if (version > 0) need_version(desk, model.subject.id, version);
+  if (version > 0) need_version(context, model.subject.id, version);
   store::SetAlias change{model.subject.id, args.text("alias"), version, {}};
   if (args.has("expected")) change.expected = args.integer("expected");
-  desk.write(change);
+  context.write(change);
   return json_response({{"model", model.subject.id}, {"alias", change.alias}, {"version", version}});
 }
 
-http::Response api_version_file(Desk& desk, const Call& call) {
+http::Response api_version_file(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record version = need_version(desk, args.text("model"), args.integer("version"));
-  return download(desk, call.request, version.subject, args.text("path"));
+  const store::Record version = need_version(context, args.text("model"), args.integer("version"));
+  return download(context, call.request, version.subject, args.text("path"));
 }
 
 }  // namespace sinew::web

@@ -15,7 +15,7 @@ using store::RunState;
 constexpr int64_t kMostListed = 10'000, kMostPoints = 1'000'000, kMostOverlaid = 1000;
 
 // So many newest first; a filter may pass over any number of others, so then more are asked for at once.
-std::vector<store::Record> listed_runs(Desk& desk, const Args& args, int64_t limit, bool metrics) {
+std::vector<store::Record> listed_runs(Context& context, const Args& args, int64_t limit, bool metrics) {
   constexpr int64_t kAtOnce = 1000;
   const std::string state = args.text("state", ""), name = args.text("name", "");
   store::Query query{Kind::kRun, {}, {}, args.flag("hidden", false), metrics, args.integer("before", 0)};
@@ -23,7 +23,7 @@ std::vector<store::Record> listed_runs(Desk& desk, const Args& args, int64_t lim
   if (args.has("experiment")) query.parent = args.text("experiment");
   std::vector<store::Record> found;
   while (static_cast<int64_t>(found.size()) < limit) {
-    std::vector<store::Record> some = desk.store.list(query);
+    std::vector<store::Record> some = context.store.list(query);
     const bool last = static_cast<int64_t>(some.size()) < query.limit;
     if (!some.empty()) query.before = some.back().seq;
     for (store::Record& run : some) {
@@ -124,7 +124,7 @@ Json run_details(const store::Record& run) {
   return json;
 }
 
-http::Response api_experiments(Desk& desk, const Call& call) {
+http::Response api_experiments(Context& context, const Call& call) {
   const Args args(call);
   store::Query query{Kind::kExperiment,
                      {},
@@ -134,7 +134,7 @@ http::Response api_experiments(Desk& desk, const Call& call) {
                      args.integer("before", 0),
                      args.integer("limit", 1000, 1, kMostListed)};
   Json list = Json::array();
-  for (const store::Record& record : desk.store.list(query)) {
+  for (const store::Record& record : context.store.list(query)) {
     list.push_back({{"id", record.subject.id},
                     {"name", record.name.empty() ? record.subject.id : record.name},
                     {"begun_ms", record.begun_ms},
@@ -145,11 +145,11 @@ http::Response api_experiments(Desk& desk, const Call& call) {
 }
 
 // Metrics only as asked for: a list is for looking over many runs.
-http::Response api_runs(Desk& desk, const Call& call) {
+http::Response api_runs(Context& context, const Call& call) {
   const Args args(call);
   const int64_t limit = args.integer("limit", 100, 1, kMostListed);
   const std::vector<std::string> keys = args.texts("key");
-  const std::vector<store::Record> runs = listed_runs(desk, args, limit, !keys.empty());
+  const std::vector<store::Record> runs = listed_runs(context, args, limit, !keys.empty());
   Json list = Json::array();
   for (const store::Record& run : runs) {
     Json json = run_summary(run);
@@ -164,21 +164,21 @@ http::Response api_runs(Desk& desk, const Call& call) {
   return json_response(answer);
 }
 
-http::Response api_run(Desk& desk, const Call& call) {
-  return json_response(run_details(desk.need(Kind::kRun, call.path.at("run"))));
+http::Response api_run(Context& context, const Call& call) {
+  return json_response(run_details(context.need(Kind::kRun, call.path.at("run"))));
 }
 
-http::Response api_run_metric(Desk& desk, const Call& call) {
+http::Response api_run_metric(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record run = desk.need(Kind::kRun, call.path.at("run"));
+  const store::Record run = context.need(Kind::kRun, call.path.at("run"));
   const store::Series series[] = {{run.subject.id, call.path.at("key")}};
-  const auto points = desk.store.history(series, window_of(args, 2000)).front();
+  const auto points = context.store.history(series, window_of(args, 2000)).front();
   http::Response response;
   append_series(response.body, {{"run", run.subject.id}, {"key", call.path.at("key")}}, points);
   return response;
 }
 
-http::Response api_add_points(Desk& desk, const Call& call) {
+http::Response api_add_points(Context& context, const Call& call) {
   const Args args(call);
   store::Batch batch;
   const std::string once = args.text("once", ""), run = call.path.at("run");
@@ -191,24 +191,24 @@ http::Response api_add_points(Desk& desk, const Call& call) {
     count += static_cast<int64_t>(points.size());
     batch.changes.push_back(store::AddPoints{run, key, std::move(points)});
   }
-  if (!batch.changes.empty()) desk.write(std::move(batch));
+  if (!batch.changes.empty()) context.write(std::move(batch));
   return json_response({{"points", count}});
 }
 
 // One metric of many runs, each thinned out so that its picture stays as it is.
-http::Response api_overlay(Desk& desk, const Call& call) {
+http::Response api_overlay(Context& context, const Call& call) {
   const Args args(call);
   const std::string key = args.text("key");
   std::vector<std::string> runs = args.texts("run");
   if (args.has("experiment")) {
-    for (const store::Record& run : listed_runs(desk, args, args.integer("limit", 100, 1, kMostOverlaid), false)) {
+    for (const store::Record& run : listed_runs(context, args, args.integer("limit", 100, 1, kMostOverlaid), false)) {
       runs.push_back(run.subject.id);
     }
   }
   if (runs.size() > kMostOverlaid) refuse_invalid("at most " + std::to_string(kMostOverlaid) + " runs at once");
   std::vector<store::Series> series;
   for (const std::string& run : runs) series.push_back({run, key});
-  const auto all = desk.store.history(series, window_of(args, 500));
+  const auto all = context.store.history(series, window_of(args, 500));
   http::Response response;
   response.body = "{\"key\":" + dump(key) + ",\"runs\":[";
   const size_t empty = response.body.size();
@@ -239,7 +239,7 @@ constexpr WishKind kWishes[] = {{"stop", 0, 0, ""},
 
 }  // namespace
 
-http::Response api_control(Desk& desk, const Call& call) {
+http::Response api_control(Context& context, const Call& call) {
   const Args args(call);
   const std::string word = args.text("wish");
   const auto* kind =
@@ -257,39 +257,39 @@ http::Response api_control(Desk& desk, const Call& call) {
       refuse_invalid("the value of " + word + " can not be " + args.text("value"), kind->help);
     }
   }
-  const store::Record run = desk.need(Kind::kRun, call.path.at("run"));
-  const std::string directory = registry::directory_of(run, desk.options.runs_root);
-  if (directory.empty() || !desk.options.steer) {
+  const store::Record run = context.need(Kind::kRun, call.path.at("run"));
+  const std::string directory = registry::directory_of(run, context.options.runs_root);
+  if (directory.empty() || !context.options.steer) {
     throw Refused(409, "INVALID_STATE", "the run '" + run.subject.id + "' is not one this server can reach",
                   "only runs below the server's --root are");
   }
   wish.reason += (wish.reason.empty() ? "asked by " : ", asked by ") + call.who;
   try {
-    desk.options.steer(directory, wish);
+    context.options.steer(directory, wish);
   } catch (const Error& error) {
     throw Refused(409, "INVALID_STATE", error.what(), error.hint);
   }
   return json_response({{"run", run.subject.id}, {"wish", word}});
 }
 
-http::Response api_run_files(Desk& desk, const Call& call) {
-  const store::Record run = desk.need(Kind::kRun, call.path.at("run"));
+http::Response api_run_files(Context& context, const Call& call) {
+  const store::Record run = context.need(Kind::kRun, call.path.at("run"));
   const std::string path = Args(call).text("path", "");
   Json list = Json::array();
-  for (const Listed& entry : list_below(desk, run.subject, path)) {
+  for (const Listed& entry : list_below(context, run.subject, path)) {
     list.push_back({{"name", entry.name}, {"directory", entry.directory}, {"bytes", entry.bytes}});
   }
   return json_response({{"files", list}});
 }
 
-http::Response api_run_file(Desk& desk, const Call& call) {
-  const store::Record run = desk.need(Kind::kRun, call.path.at("run"));
-  return download(desk, call.request, run.subject, call.path.at("path"));
+http::Response api_run_file(Context& context, const Call& call) {
+  const store::Record run = context.need(Kind::kRun, call.path.at("run"));
+  return download(context, call.request, run.subject, call.path.at("path"));
 }
 
-http::Response api_put_run_file(Desk& desk, const Call& call) {
+http::Response api_put_run_file(Context& context, const Call& call) {
   const store::Attachment file =
-      keep_upload(desk, call.request, {Kind::kRun, call.path.at("run"), 0}, call.path.at("path"));
+      keep_upload(context, call.request, {Kind::kRun, call.path.at("run"), 0}, call.path.at("path"));
   return json_response({{"path", file.path}, {"sha256", file.digest}, {"bytes", file.bytes}}, 201);
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "web/desk.h"
+#include "web/context.h"
 
 namespace sinew::web {
 

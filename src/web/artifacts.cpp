@@ -29,14 +29,14 @@ bool is_hidden(const fs::path& relative) {
 
 // The run's directory, if it has one and it is still there; as the disk has it, without links. It is below the root and
 // not in what is hidden there (the store, the tokens), whatever the record says.
-std::optional<fs::path> directory_of(Desk& desk, const store::Subject& subject) {
+std::optional<fs::path> directory_of(Context& context, const store::Subject& subject) {
   if (subject.kind != Kind::kRun) return std::nullopt;
-  const auto run = desk.store.find(subject);
+  const auto run = context.store.find(subject);
   if (!run) return std::nullopt;
-  const std::string directory = registry::directory_of(*run, desk.options.runs_root);
+  const std::string directory = registry::directory_of(*run, context.options.runs_root);
   if (directory.empty()) return std::nullopt;
   std::error_code error, no_root;
-  const fs::path real = fs::canonical(directory, error), root = fs::canonical(desk.options.runs_root, no_root);
+  const fs::path real = fs::canonical(directory, error), root = fs::canonical(context.options.runs_root, no_root);
   if (error || no_root || real == root || !is_below(root, real)) return std::nullopt;
   return is_hidden(real.lexically_relative(root)) ? std::nullopt : std::optional(real);
 }
@@ -97,11 +97,11 @@ void judge_path(const std::string& path, bool root_too) {
   }
 }
 
-std::vector<Listed> list_below(Desk& desk, const store::Subject& subject, const std::string& path) {
+std::vector<Listed> list_below(Context& context, const store::Subject& subject, const std::string& path) {
   judge_path(path, true);
   const std::string prefix = path.empty() ? "" : path + "/";
   std::map<std::string, Listed> found;
-  for (const store::Attachment& file : desk.store.attachments(subject)) {
+  for (const store::Attachment& file : context.store.attachments(subject)) {
     if (!file.path.starts_with(prefix)) continue;
     const std::string rest = file.path.substr(prefix.size());
     const size_t slash = rest.find('/');
@@ -112,7 +112,7 @@ std::vector<Listed> list_below(Desk& desk, const store::Subject& subject, const 
       found.try_emplace(name, Listed{name, true, 0});
     }
   }
-  if (const auto directory = directory_of(desk, subject)) list_directory(*directory, path, found);
+  if (const auto directory = directory_of(context, subject)) list_directory(*directory, path, found);
   std::vector<Listed> list;
   for (auto& [name, entry] : found) list.push_back(std::move(entry));
   return list;
@@ -124,12 +124,12 @@ Json listed_json(const Listed& entry, const std::string& below) {
   return json;
 }
 
-http::Response download(Desk& desk, const http::Request& request, const store::Subject& subject,
+http::Response download(Context& context, const http::Request& request, const store::Subject& subject,
                         const std::string& path) {
   judge_path(path, false);
-  for (const store::Attachment& file : desk.store.attachments(subject)) {
+  for (const store::Attachment& file : context.store.attachments(subject)) {
     if (file.path != path) continue;
-    registry::Artifacts& artifacts = desk.artifacts;
+    registry::Artifacts& artifacts = context.artifacts;
     return http::content_response(
         request, static_cast<uint64_t>(file.bytes),
         [&artifacts, digest = file.digest](uint64_t offset, std::span<std::byte> out) {
@@ -137,7 +137,7 @@ http::Response download(Desk& desk, const http::Request& request, const store::S
         },
         type_of(path), file.digest);
   }
-  if (const auto directory = directory_of(desk, subject)) {
+  if (const auto directory = directory_of(context, subject)) {
     const auto place = below(*directory, path);
     std::error_code error;
     if (place && fs::is_regular_file(*place, error)) return http::file_response(request, *place, type_of(path), "");
@@ -145,26 +145,26 @@ http::Response download(Desk& desk, const http::Request& request, const store::S
   refuse_missing("there is no file '" + path + "' of " + store::to_string(subject.kind) + " '" + subject.id + "'");
 }
 
-store::Attachment keep_upload(Desk& desk, const http::Request& request, const store::Subject& subject,
+store::Attachment keep_upload(Context& context, const http::Request& request, const store::Subject& subject,
                               const std::string& path) {
   judge_path(path, false);
   auto* upload = dynamic_cast<Upload*>(request.sink.get());
   if (upload == nullptr) refuse_invalid("there is no body", "send the file as the body");
-  desk.need(subject.kind, subject.id, subject.number);
+  context.need(subject.kind, subject.id, subject.number);
   const registry::Stored stored = upload->finish();
-  desk.write(store::Attach{subject, path, stored.digest, stored.bytes});
+  context.write(store::Attach{subject, path, stored.digest, stored.bytes});
   return {path, stored.digest, stored.bytes};
 }
 
-void remove_below(Desk& desk, const store::Subject& subject, const std::string& path) {
+void remove_below(Context& context, const store::Subject& subject, const std::string& path) {
   judge_path(path, true);
   store::Batch batch;
-  for (const store::Attachment& file : desk.store.attachments(subject)) {
+  for (const store::Attachment& file : context.store.attachments(subject)) {
     if (path.empty() || file.path == path || file.path.starts_with(path + "/")) {
       batch.changes.push_back(store::Detach{subject, file.path});
     }
   }
-  if (!batch.changes.empty()) desk.write(std::move(batch));
+  if (!batch.changes.empty()) context.write(std::move(batch));
 }
 
 Spot spot_of(const std::string& text) {
@@ -206,40 +206,41 @@ void judge_change(const Spot& spot, const Call& call) {
 }
 
 // The client puts what it asked for before each path.
-http::Response mlflow_artifacts_list(Desk& desk, const Call& call) {
+http::Response mlflow_artifacts_list(Context& context, const Call& call) {
   const Spot spot = spot_of(Args(call).text("path"));
   Json answer{{"files", Json::array()}};
-  for (const Listed& entry : list_below(desk, spot.subject, spot.path))
+  for (const Listed& entry : list_below(context, spot.subject, spot.path))
     answer["files"].push_back(listed_json(entry, ""));
   return json_response(answer);
 }
 
-http::Response mlflow_artifacts_get(Desk& desk, const Call& call) {
+http::Response mlflow_artifacts_get(Context& context, const Call& call) {
   const Spot spot = spot_of(call.path.at("path"));
-  return download(desk, call.request, spot.subject, spot.path);
+  return download(context, call.request, spot.subject, spot.path);
 }
 
-http::Response mlflow_artifacts_put(Desk& desk, const Call& call) {
+http::Response mlflow_artifacts_put(Context& context, const Call& call) {
   const Spot spot = spot_of(call.path.at("path"));
   judge_change(spot, call);
-  keep_upload(desk, call.request, spot.subject, spot.path);
+  keep_upload(context, call.request, spot.subject, spot.path);
   return json_response(Json::object());
 }
 
-http::Response mlflow_artifacts_delete(Desk& desk, const Call& call) {
+http::Response mlflow_artifacts_delete(Context& context, const Call& call) {
   const Spot spot = spot_of(call.path.at("path"));
   judge_change(spot, call);
-  remove_below(desk, spot.subject, spot.path);
+  remove_below(context, spot.subject, spot.path);
   return json_response(Json::object());
 }
 
-http::Response mlflow_run_artifacts(Desk& desk, const Call& call) {
+http::Response mlflow_run_artifacts(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record run = desk.need(Kind::kRun, run_of(args));
+  const store::Record run = context.need(Kind::kRun, run_of(args));
   const std::string path = args.text("path", "");
   Json answer{{"root_uri", "mlflow-artifacts:/" + run.parent + "/" + run.subject.id + "/artifacts"},
               {"files", Json::array()}};
-  for (const Listed& entry : list_below(desk, run.subject, path)) answer["files"].push_back(listed_json(entry, path));
+  for (const Listed& entry : list_below(context, run.subject, path))
+    answer["files"].push_back(listed_json(entry, path));
   return json_response(answer);
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "web/desk.h"
+#include "web/context.h"
 
 namespace sinew::web {
 
@@ -19,17 +19,17 @@ struct Listed {
 };
 // Throws Refused unless it is a path as above; empty is the root, where that is allowed.
 void judge_path(const std::string& path, bool root_too);
-std::vector<Listed> list_below(Desk& desk, const store::Subject& subject, const std::string& path);
+std::vector<Listed> list_below(Context& context, const store::Subject& subject, const std::string& path);
 Json listed_json(const Listed& entry, const std::string& below);
-http::Response download(Desk& desk, const http::Request& request, const store::Subject& subject,
+http::Response download(Context& context, const http::Request& request, const store::Subject& subject,
                         const std::string& path);
 // For a route that takes a file: what its body goes to as it comes (upload.h). The path is judged before the first
 // byte.
-std::shared_ptr<http::Sink> upload_sink(Desk& desk, const Call& call);
+std::shared_ptr<http::Sink> upload_sink(Context& context, const Call& call);
 // What was uploaded with this request, under that path; durable when it returns.
-store::Attachment keep_upload(Desk& desk, const http::Request& request, const store::Subject& subject,
+store::Attachment keep_upload(Context& context, const http::Request& request, const store::Subject& subject,
                               const std::string& path);
-void remove_below(Desk& desk, const store::Subject& subject, const std::string& path);
+void remove_below(Context& context, const store::Subject& subject, const std::string& path);
 
 // "<experiment>/<run>/artifacts/<path>", "<experiment>/models/<model>/artifacts/<path>" and
 // "versions/<model>/<number>/artifacts/<path>", as the places of runs, logged models and versions are given out.
@@ -41,10 +41,10 @@ Spot spot_of(const std::string& text);
 // Refuses who may not change what is there: the files of a registered version are what its gates judged.
 void judge_change(const Spot& spot, const Call& call);
 
-http::Response mlflow_artifacts_list(Desk&, const Call&);
-http::Response mlflow_artifacts_get(Desk&, const Call&);
-http::Response mlflow_artifacts_put(Desk&, const Call&);
-http::Response mlflow_artifacts_delete(Desk&, const Call&);
-http::Response mlflow_run_artifacts(Desk&, const Call&);
+http::Response mlflow_artifacts_list(Context&, const Call&);
+http::Response mlflow_artifacts_get(Context&, const Call&);
+http::Response mlflow_artifacts_put(Context&, const Call&);
+http::Response mlflow_artifacts_delete(Context&, const Call&);
+http::Response mlflow_run_artifacts(Context&, const Call&);
 
 }  // namespace sinew::web

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "web/desk.h"
+#include "web/context.h"
 
 namespace sinew::web {
 namespace {

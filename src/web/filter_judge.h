@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "web/args.h"
-#include "web/desk.h"
+#include "web/context.h"
 #include "web/filter.h"
 
 namespace sinew::web {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/random.h"
-#include "web/desk.h"
+#include "web/context.h"
 #include "web/filter_judge.h"
 
 namespace sinew::web {

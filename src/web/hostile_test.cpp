@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "web/desk.h"
+#include "web/context.h"
 #include "web/testing.h"
 
 namespace sinew::web {

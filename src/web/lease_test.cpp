@@ -17,7 +17,7 @@ class Leased : public testing::Test {
     options.store = &store;
     options.artifacts = &artifacts;
     options.lease = store::Held{"server", taken->answers.at(0).fence};
-    desk = std::make_unique<Desk>(options);
+    context = std::make_unique<Context>(options);
     EXPECT_TRUE(store.write(store::Create{{Kind::kModel, "m"}}));
     for (int64_t version = 1; version <= 2; ++version) {
       EXPECT_TRUE(store.write(store::Create{{Kind::kVersion, "m"}}));
@@ -25,21 +25,21 @@ class Leased : public testing::Test {
     }
   }
   void lose_the_lease() {
-    ASSERT_TRUE(store.write(store::Release{"server", desk->options.lease->fence}));
+    ASSERT_TRUE(store.write(store::Release{"server", context->options.lease->fence}));
     ASSERT_TRUE(store.write(store::Acquire{"server", "another", 60}));
   }
   http::Response ask(Handle handle, const std::string& body) {
     http::Request request;
     request.method = "POST";
     request.body = body;
-    return handle(*desk, Call{request, {{"model", "m"}}, Role::kAdmin, "a"});
+    return handle(*context, Call{request, {{"model", "m"}}, Role::kAdmin, "a"});
   }
   int64_t champion() { return store.find({Kind::kModel, "m"})->aliases.at(0).version; }
 
   Folder folder;
   store::Store store;
   registry::Artifacts artifacts;
-  std::unique_ptr<Desk> desk;
+  std::unique_ptr<Context> context;
 };
 
 TEST_F(Leased, AliasesMoveWhileItIsHeldAndNoLonger) {

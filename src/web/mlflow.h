@@ -7,7 +7,7 @@
 #include <set>
 
 #include "web/args.h"
-#include "web/desk.h"
+#include "web/context.h"
 #include "web/filter.h"
 
 namespace sinew::web {
@@ -21,7 +21,7 @@ std::string text_of(const Json& body, const char* key);  // empty: none
 std::string run_of(const Args& args);                    // the client says run_id, old ones run_uuid
 Json labels_json(const store::Labels& labels);
 std::string artifact_location(const store::Record& experiment);
-std::string artifact_location_of_run(Desk& desk, const store::Record& run);
+std::string artifact_location_of_run(Context& context, const store::Record& run);
 Json experiment_json(const store::Record& experiment);
 Json run_info_json(const store::Record& run, const std::string& location);
 Json run_json(const store::Record& run, const std::string& location);
@@ -38,51 +38,51 @@ enum class View { kActive, kDeleted, kAll };
 View view_of(const Args& args, const char* name);
 bool is_in(View view, bool hidden);
 // All records of that kind that a filter can be about, hidden ones too.
-std::vector<store::Record> all_records(Desk& desk, store::Kind kind, const std::optional<std::string>& parent = {},
-                                       bool metrics = false);
+std::vector<store::Record> all_records(Context& context, store::Kind kind,
+                                       const std::optional<std::string>& parent = {}, bool metrics = false);
 std::map<std::string, std::optional<std::string>> tags_of(const Args& args, const char* name);
 store::Labels labels_of(const Args& args, const char* name);
 // Reads the body, changes it, writes it; again if somebody else wrote it meanwhile.
-void change_body(Desk& desk, const store::Subject& subject, const std::function<void(Json& body)>& change);
+void change_body(Context& context, const store::Subject& subject, const std::function<void(Json& body)>& change);
 
 // ---- routes (routes.cpp has them by path) --------------------------------------------------------------------------
 
 using http::Response;
-Response experiments_create(Desk&, const Call&);
-Response experiments_get(Desk&, const Call&);
-Response experiments_get_by_name(Desk&, const Call&);
-Response experiments_search(Desk&, const Call&);
-Response experiments_delete(Desk&, const Call&);
-Response experiments_restore(Desk&, const Call&);
-Response experiments_update(Desk&, const Call&);
-Response experiments_set_tag(Desk&, const Call&);
-Response experiments_delete_tag(Desk&, const Call&);
+Response experiments_create(Context&, const Call&);
+Response experiments_get(Context&, const Call&);
+Response experiments_get_by_name(Context&, const Call&);
+Response experiments_search(Context&, const Call&);
+Response experiments_delete(Context&, const Call&);
+Response experiments_restore(Context&, const Call&);
+Response experiments_update(Context&, const Call&);
+Response experiments_set_tag(Context&, const Call&);
+Response experiments_delete_tag(Context&, const Call&);
 
-Response runs_create(Desk&, const Call&);
-Response runs_get(Desk&, const Call&);
-Response runs_update(Desk&, const Call&);
-Response runs_delete(Desk&, const Call&);
-Response runs_restore(Desk&, const Call&);
-Response runs_set_tag(Desk&, const Call&);
-Response runs_delete_tag(Desk&, const Call&);
-Response runs_log_parameter(Desk&, const Call&);
-Response runs_log_metric(Desk&, const Call&);
-Response runs_log_batch(Desk&, const Call&);
-Response runs_log_model(Desk&, const Call&);
-Response runs_log_inputs(Desk&, const Call&);
-Response runs_log_outputs(Desk&, const Call&);
-Response runs_search(Desk&, const Call&);
-Response metrics_history(Desk&, const Call&);
-Response metrics_history_bulk(Desk&, const Call&);
-Response metrics_history_bulk_interval(Desk&, const Call&);
+Response runs_create(Context&, const Call&);
+Response runs_get(Context&, const Call&);
+Response runs_update(Context&, const Call&);
+Response runs_delete(Context&, const Call&);
+Response runs_restore(Context&, const Call&);
+Response runs_set_tag(Context&, const Call&);
+Response runs_delete_tag(Context&, const Call&);
+Response runs_log_parameter(Context&, const Call&);
+Response runs_log_metric(Context&, const Call&);
+Response runs_log_batch(Context&, const Call&);
+Response runs_log_model(Context&, const Call&);
+Response runs_log_inputs(Context&, const Call&);
+Response runs_log_outputs(Context&, const Call&);
+Response runs_search(Context&, const Call&);
+Response metrics_history(Context&, const Call&);
+Response metrics_history_bulk(Context&, const Call&);
+Response metrics_history_bulk_interval(Context&, const Call&);
 
 // Of logged models what is said of them with a run's metrics (mlflow_models.cpp). Taken throws Refused if one of them
 // is not there or an entry is not as it should be; noted they are with one change a model.
 using ModelMetrics = std::map<std::string, std::vector<Json>>;  // by model
-ModelMetrics take_model_metrics(Desk& desk, const std::vector<Args>& metrics);
-void note_model_metrics(Desk& desk, const ModelMetrics& metrics);
+ModelMetrics take_model_metrics(Context& context, const std::vector<Args>& metrics);
+void note_model_metrics(Context& context, const ModelMetrics& metrics);
 
-Response server_info(Desk&, const Call&);
-Response not_offered(Desk&, const Call&);
+Response server_info(Context&, const Call&);
+Response not_offered(Context&, const Call&);
 
 }  // namespace sinew::web

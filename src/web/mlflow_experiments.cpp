@@ -30,15 +30,15 @@ Fact fact_of(const store::Record& experiment, const Column& column) {
   return static_cast<double>(experiment.begun_ms);
 }
 
-void set_hidden(Desk& desk, const Call& call, bool hidden) {
+void set_hidden(Context& context, const Call& call, bool hidden) {
   const std::string id = Args(call).text("experiment_id");
-  desk.need(Kind::kExperiment, id);
-  desk.write(store::Amend{{Kind::kExperiment, id}, {}, {}, hidden});
+  context.need(Kind::kExperiment, id);
+  context.write(store::Amend{{Kind::kExperiment, id}, {}, {}, hidden});
 }
 
 }  // namespace
 
-Response experiments_create(Desk& desk, const Call& call) {
+Response experiments_create(Context& context, const Call& call) {
   const Args args(call);
   const std::string name = args.text("name");
   if (name.empty()) refuse_invalid("Invalid experiment name: it is empty", "give it a name");
@@ -47,32 +47,32 @@ Response experiments_create(Desk& desk, const Call& call) {
   const std::string id = new_experiment_id();
   store::Create create{{Kind::kExperiment, id}, "", name, body.empty() ? "" : dump(body)};
   create.tags = labels_of(args, "tags");
-  desk.write(std::move(create));
+  context.write(std::move(create));
   return json_response({{"experiment_id", id}});
 }
 
-Response experiments_get(Desk& desk, const Call& call) {
+Response experiments_get(Context& context, const Call& call) {
   const std::string id = Args(call).text("experiment_id");
-  return json_response({{"experiment", experiment_json(desk.need(Kind::kExperiment, id))}});
+  return json_response({{"experiment", experiment_json(context.need(Kind::kExperiment, id))}});
 }
 
-Response experiments_get_by_name(Desk& desk, const Call& call) {
+Response experiments_get_by_name(Context& context, const Call& call) {
   const std::string name = Args(call).text("experiment_name");
   store::Query query{Kind::kExperiment, {}, name, true, false, 0, 1};
-  const auto found = desk.store.list(query);
+  const auto found = context.store.list(query);
   if (!found.empty()) return json_response({{"experiment", experiment_json(found.front())}});
-  const auto by_id = desk.store.find({Kind::kExperiment, name, 0});  // one without a name has its id as one
+  const auto by_id = context.store.find({Kind::kExperiment, name, 0});  // one without a name has its id as one
   if (!by_id || !by_id->name.empty()) refuse_missing("Could not find experiment with name '" + name + "'");
   return json_response({{"experiment", experiment_json(*by_id)}});
 }
 
-Response experiments_search(Desk& desk, const Call& call) {
+Response experiments_search(Context& context, const Call& call) {
   const Args args(call);
   const View view = view_of(args, "view_type");
   const auto clauses = parse_filter(args.text("filter", ""), kGrammar);
   std::vector<Order> orders;
   for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kGrammar));
-  std::vector<store::Record> found = all_records(desk, Kind::kExperiment);  // newest first, as MLflow has it
+  std::vector<store::Record> found = all_records(context, Kind::kExperiment);  // newest first, as MLflow has it
   std::erase_if(found, [&](const store::Record& record) {
     return !is_in(view, record.hidden) ||
            !matches(clauses, [&](const Column& column) { return std::vector<Fact>{fact_of(record, column)}; });
@@ -86,36 +86,36 @@ Response experiments_search(Desk& desk, const Call& call) {
   return json_response(answer);
 }
 
-Response experiments_delete(Desk& desk, const Call& call) {
-  set_hidden(desk, call, true);
+Response experiments_delete(Context& context, const Call& call) {
+  set_hidden(context, call, true);
   return json_response(Json::object());
 }
 
-Response experiments_restore(Desk& desk, const Call& call) {
-  set_hidden(desk, call, false);
+Response experiments_restore(Context& context, const Call& call) {
+  set_hidden(context, call, false);
   return json_response(Json::object());
 }
 
-Response experiments_update(Desk& desk, const Call& call) {
+Response experiments_update(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record record = desk.need(Kind::kExperiment, args.text("experiment_id"));
+  const store::Record record = context.need(Kind::kExperiment, args.text("experiment_id"));
   const std::string name = args.text("new_name");
   if (record.hidden) refuse_invalid("the experiment is deleted", "restore it first");
   if (name.empty()) refuse_invalid("Invalid experiment name: it is empty", "give it a name");
-  desk.write(store::Amend{record.subject, name});
+  context.write(store::Amend{record.subject, name});
   return json_response(Json::object());
 }
 
-Response experiments_set_tag(Desk& desk, const Call& call) {
+Response experiments_set_tag(Context& context, const Call& call) {
   const Args args(call);
-  desk.write(
+  context.write(
       store::SetTags{{Kind::kExperiment, args.text("experiment_id")}, {{args.text("key"), args.text("value", "")}}});
   return json_response(Json::object());
 }
 
-Response experiments_delete_tag(Desk& desk, const Call& call) {
+Response experiments_delete_tag(Context& context, const Call& call) {
   const Args args(call);
-  desk.write(store::SetTags{{Kind::kExperiment, args.text("experiment_id")}, {{args.text("key"), std::nullopt}}});
+  context.write(store::SetTags{{Kind::kExperiment, args.text("experiment_id")}, {{args.text("key"), std::nullopt}}});
   return json_response(Json::object());
 }
 

@@ -37,8 +37,8 @@ std::string artifact_location(const store::Record& experiment) {
   return "mlflow-artifacts:/" + experiment.subject.id;
 }
 
-std::string artifact_location_of_run(Desk& desk, const store::Record& run) {
-  const auto experiment = desk.store.find({store::Kind::kExperiment, run.parent, 0});
+std::string artifact_location_of_run(Context& context, const store::Record& run) {
+  const auto experiment = context.store.find({store::Kind::kExperiment, run.parent, 0});
   return experiment ? artifact_location(*experiment) : "mlflow-artifacts:/" + run.parent;
 }
 
@@ -138,9 +138,9 @@ bool is_in(View view, bool hidden) {
   return view == View::kAll || hidden == (view == View::kDeleted);
 }
 
-std::vector<store::Record> all_records(Desk& desk, store::Kind kind, const std::optional<std::string>& parent,
+std::vector<store::Record> all_records(Context& context, store::Kind kind, const std::optional<std::string>& parent,
                                        bool metrics) {
-  return desk.store.all({kind, parent, {}, true, metrics, 0, 5000});
+  return context.store.all({kind, parent, {}, true, metrics, 0, 5000});
 }
 
 std::map<std::string, std::optional<std::string>> tags_of(const Args& args, const char* name) {
@@ -155,18 +155,18 @@ store::Labels labels_of(const Args& args, const char* name) {
   return labels;
 }
 
-void change_body(Desk& desk, const store::Subject& subject, const std::function<void(Json& body)>& change) {
+void change_body(Context& context, const store::Subject& subject, const std::function<void(Json& body)>& change) {
   constexpr int kTries = 20;
   for (int i = 0;; ++i) {
     // The events are read first: who writes between these two reads is noticed.
-    const int64_t newest = desk.store.newest_event(subject);
-    store::Record record = desk.need(subject.kind, subject.id, subject.number);
+    const int64_t newest = context.store.newest_event(subject);
+    store::Record record = context.need(subject.kind, subject.id, subject.number);
     Json body = body_of(record);
     change(body);
     store::Batch batch{{store::Amend{subject, {}, dump(body)}}};
     batch.unchanged = {subject, newest};
     try {
-      desk.write(std::move(batch));
+      context.write(std::move(batch));
       return;
     } catch (const Refused& refused) {
       if (refused.status != 409 || i == kTries) throw;

@@ -16,8 +16,8 @@ const Grammar kGrammar{true,
                        {"name", "model_id", "model_type", "status", "source_run_id", "experiment_id"},
                        {"creation_timestamp", "creation_time", "last_updated_timestamp", "last_updated_time"}};
 
-store::Record need_logged(Desk& desk, const std::string& id, bool deleted_too = false) {
-  store::Record model = desk.need(Kind::kModel, id);
+store::Record need_logged(Context& context, const std::string& id, bool deleted_too = false) {
+  store::Record model = context.need(Kind::kModel, id);
   const bool deleted = body_of(model).value("deleted", false);
   if (!model.tags.contains(kLoggedModelTag) || (deleted && !deleted_too)) {
     refuse_missing("Logged model with ID '" + id + "' not found.");
@@ -25,7 +25,7 @@ store::Record need_logged(Desk& desk, const std::string& id, bool deleted_too = 
   return model;
 }
 
-Json model_json(Desk& desk, const store::Record& model) {
+Json model_json(Context& context, const store::Record& model) {
   const Json body = body_of(model);
   store::Labels tags = model.tags;
   tags.erase(kLoggedModelTag);
@@ -34,7 +34,7 @@ Json model_json(Desk& desk, const store::Record& model) {
             {"name", text_of(body, "name")},
             {"creation_timestamp_ms", model.begun_ms},
             {"last_updated_timestamp_ms", body.value("updated_ms", model.begun_ms)},
-            {"artifact_uri", logged_model_location(desk, model)},
+            {"artifact_uri", logged_model_location(context, model)},
             {"status", text_of(body, "status")},
             {"model_type", text_of(body, "model_type")},
             {"source_run_id", text_of(body, "source_run_id")},
@@ -83,9 +83,9 @@ Order order_of(const Args& order) {
 
 }  // namespace
 
-std::string logged_model_location(Desk& desk, const store::Record& model) {
+std::string logged_model_location(Context& context, const store::Record& model) {
   const std::string experiment = model.tags.at(kLoggedModelTag);
-  const auto record = desk.store.find({Kind::kExperiment, experiment, 0});
+  const auto record = context.store.find({Kind::kExperiment, experiment, 0});
   return (record ? artifact_location(*record) : "mlflow-artifacts:/" + experiment) + "/models/" + model.subject.id +
          "/artifacts";
 }
@@ -94,7 +94,7 @@ std::string version_location(const store::Subject& version) {
   return "mlflow-artifacts:/versions/" + version.id + "/" + std::to_string(version.number) + "/artifacts";
 }
 
-ModelMetrics take_model_metrics(Desk& desk, const std::vector<Args>& metrics) {
+ModelMetrics take_model_metrics(Context& context, const std::vector<Args>& metrics) {
   ModelMetrics taken;
   for (const Args& metric : metrics) {
     const std::string model = metric.text("model_id", "");
@@ -109,17 +109,17 @@ ModelMetrics take_model_metrics(Desk& desk, const std::vector<Args>& metrics) {
     }
     taken[model].push_back(std::move(entry));
   }
-  for (const auto& [model, entries] : taken) need_logged(desk, model);
+  for (const auto& [model, entries] : taken) need_logged(context, model);
   return taken;
 }
 
 // Of a key and a data set the newest is kept.
-void note_model_metrics(Desk& desk, const ModelMetrics& metrics) {
+void note_model_metrics(Context& context, const ModelMetrics& metrics) {
   const auto subject_of = [](const Json& entry) {
     return std::pair(text_of(entry, "key"), text_of(entry, "dataset_name"));
   };
   for (const auto& [model, entries] : metrics) {
-    change_body(desk, {Kind::kModel, model}, [&](Json& body) {
+    change_body(context, {Kind::kModel, model}, [&](Json& body) {
       Json& list = body["metrics"];
       if (!list.is_array()) list = Json::array();
       std::map<std::pair<std::string, std::string>, size_t> places;
@@ -133,53 +133,53 @@ void note_model_metrics(Desk& desk, const ModelMetrics& metrics) {
   }
 }
 
-Response logged_models_create(Desk& desk, const Call& call) {
+Response logged_models_create(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record experiment = desk.need(Kind::kExperiment, args.text("experiment_id"));
+  const store::Record experiment = context.need(Kind::kExperiment, args.text("experiment_id"));
   const std::string id = "m-" + new_id();
   const Json body{{"name", args.text("name", id)},
                   {"status", "LOGGED_MODEL_PENDING"},
                   {"model_type", args.text("model_type", "")},
                   {"source_run_id", args.text("source_run_id", "")},
-                  {"updated_ms", desk.now_ms()}};
+                  {"updated_ms", context.now_ms()}};
   store::Create create{{Kind::kModel, id}, "", "", dump(body)};
   create.params = labels_of(args, "params");
   create.tags = labels_of(args, "tags");
   create.tags[kLoggedModelTag] = experiment.subject.id;
-  desk.write(store::Batch{{std::move(create), store::Amend{{Kind::kModel, id}, {}, {}, true}}});
-  return json_response({{"model", model_json(desk, need_logged(desk, id))}});
+  context.write(store::Batch{{std::move(create), store::Amend{{Kind::kModel, id}, {}, {}, true}}});
+  return json_response({{"model", model_json(context, need_logged(context, id))}});
 }
 
-Response logged_models_get(Desk& desk, const Call& call) {
+Response logged_models_get(Context& context, const Call& call) {
   const Args args(call);
   const bool deleted_too = args.flag("allow_deleted", false);
-  return json_response({{"model", model_json(desk, need_logged(desk, args.text("model_id"), deleted_too))}});
+  return json_response({{"model", model_json(context, need_logged(context, args.text("model_id"), deleted_too))}});
 }
 
-Response logged_models_finalize(Desk& desk, const Call& call) {
+Response logged_models_finalize(Context& context, const Call& call) {
   const Args args(call);
   const std::string status = status_of(args.text("status"));
-  const store::Record model = need_logged(desk, args.text("model_id"));
-  change_body(desk, model.subject, [&](Json& body) {
+  const store::Record model = need_logged(context, args.text("model_id"));
+  change_body(context, model.subject, [&](Json& body) {
     body["status"] = status;
-    body["updated_ms"] = desk.now_ms();
+    body["updated_ms"] = context.now_ms();
   });
-  return json_response({{"model", model_json(desk, need_logged(desk, model.subject.id))}});
+  return json_response({{"model", model_json(context, need_logged(context, model.subject.id))}});
 }
 
-Response logged_models_delete(Desk& desk, const Call& call) {
-  const store::Record model = need_logged(desk, Args(call).text("model_id"));
-  change_body(desk, model.subject, [&](Json& body) { body["deleted"] = true; });
+Response logged_models_delete(Context& context, const Call& call) {
+  const store::Record model = need_logged(context, Args(call).text("model_id"));
+  change_body(context, model.subject, [&](Json& body) { body["deleted"] = true; });
   return json_response(Json::object());
 }
 
-Response logged_models_search(Desk& desk, const Call& call) {
+Response logged_models_search(Context& context, const Call& call) {
   const Args args(call);
   const std::vector<std::string> experiments = args.texts("experiment_ids");
   const auto clauses = parse_filter(args.text("filter", ""), kGrammar);
   std::vector<Order> orders;
   for (const Args& order : args.objects("order_by")) orders.push_back(order_of(order));
-  std::vector<store::Record> found = all_records(desk, Kind::kModel);
+  std::vector<store::Record> found = all_records(context, Kind::kModel);
   std::erase_if(found, [&](const store::Record& model) {
     const auto experiment = model.tags.find(kLoggedModelTag);
     return experiment == model.tags.end() || body_of(model).value("deleted", false) ||
@@ -190,45 +190,45 @@ Response logged_models_search(Desk& desk, const Call& call) {
                                     [&](size_t place, const Column& column) { return fact_of(found[place], column); });
   const Page page = page_of(args, found.size(), 100, 1000);
   Json answer{{"models", Json::array()}};
-  for (size_t i = page.first; i < page.last; ++i) answer["models"].push_back(model_json(desk, found[places[i]]));
+  for (size_t i = page.first; i < page.last; ++i) answer["models"].push_back(model_json(context, found[places[i]]));
   if (!page.next.empty()) answer["next_page_token"] = page.next;
   return json_response(answer);
 }
 
-Response logged_models_set_tags(Desk& desk, const Call& call) {
+Response logged_models_set_tags(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_logged(desk, args.text("model_id"));
+  const store::Record model = need_logged(context, args.text("model_id"));
   auto tags = tags_of(args, "tags");
   tags.erase(kLoggedModelTag);
-  if (!tags.empty()) desk.write(store::SetTags{model.subject, std::move(tags)});
-  return json_response({{"model", model_json(desk, need_logged(desk, model.subject.id))}});
+  if (!tags.empty()) context.write(store::SetTags{model.subject, std::move(tags)});
+  return json_response({{"model", model_json(context, need_logged(context, model.subject.id))}});
 }
 
-Response logged_models_delete_tag(Desk& desk, const Call& call) {
+Response logged_models_delete_tag(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_logged(desk, args.text("model_id"));
+  const store::Record model = need_logged(context, args.text("model_id"));
   const std::string key = args.text("tag_key");
   if (!model.tags.contains(key) || key == kLoggedModelTag) {
     refuse_missing("No tag with key '" + key + "' found for model with ID '" + model.subject.id + "'.");
   }
-  desk.write(store::SetTags{model.subject, {{key, std::nullopt}}});
+  context.write(store::SetTags{model.subject, {{key, std::nullopt}}});
   return json_response(Json::object());
 }
 
-Response logged_models_log_params(Desk& desk, const Call& call) {
+Response logged_models_log_params(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_logged(desk, args.text("model_id"));
+  const store::Record model = need_logged(context, args.text("model_id"));
   auto params = labels_of(args, "params");
-  if (!params.empty()) desk.write(store::SetParams{model.subject, std::move(params)});
+  if (!params.empty()) context.write(store::SetParams{model.subject, std::move(params)});
   return json_response(Json::object());
 }
 
-Response logged_models_list_artifacts(Desk& desk, const Call& call) {
+Response logged_models_list_artifacts(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_logged(desk, args.text("model_id"));
-  Json answer{{"root_uri", logged_model_location(desk, model)}, {"files", Json::array()}};
+  const store::Record model = need_logged(context, args.text("model_id"));
+  Json answer{{"root_uri", logged_model_location(context, model)}, {"files", Json::array()}};
   const std::string below = args.text("artifact_directory_path", "");
-  for (const Listed& entry : list_below(desk, model.subject, below))
+  for (const Listed& entry : list_below(context, model.subject, below))
     answer["files"].push_back(listed_json(entry, below));
   return json_response(answer);
 }

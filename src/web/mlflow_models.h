@@ -6,17 +6,17 @@
 
 namespace sinew::web {
 
-std::string logged_model_location(Desk& desk, const store::Record& model);
+std::string logged_model_location(Context& context, const store::Record& model);
 std::string version_location(const store::Subject& version);  // where a version's own files are
 
-Response logged_models_create(Desk&, const Call&);
-Response logged_models_get(Desk&, const Call&);
-Response logged_models_finalize(Desk&, const Call&);
-Response logged_models_delete(Desk&, const Call&);
-Response logged_models_search(Desk&, const Call&);
-Response logged_models_set_tags(Desk&, const Call&);
-Response logged_models_delete_tag(Desk&, const Call&);
-Response logged_models_log_params(Desk&, const Call&);
-Response logged_models_list_artifacts(Desk&, const Call&);
+Response logged_models_create(Context&, const Call&);
+Response logged_models_get(Context&, const Call&);
+Response logged_models_finalize(Context&, const Call&);
+Response logged_models_delete(Context&, const Call&);
+Response logged_models_search(Context&, const Call&);
+Response logged_models_set_tags(Context&, const Call&);
+Response logged_models_delete_tag(Context&, const Call&);
+Response logged_models_log_params(Context&, const Call&);
+Response logged_models_list_artifacts(Context&, const Call&);
 
 }  // namespace sinew::web

@@ -24,28 +24,28 @@ Fact fact_of(const store::Record& model, const Column& column) {
   return column.key == "mlflow.prompt.is_prompt" ? Fact(std::string("false")) : Fact();
 }
 
-Json model_json(Desk& desk, const std::string& name) {
-  return registered_model_json(need_model(desk, name), versions_of(desk, name));
+Json model_json(Context& context, const std::string& name) {
+  return registered_model_json(need_model(context, name), versions_of(context, name));
 }
 
 }  // namespace
 
-store::Record need_model(Desk& desk, const std::string& name) {
-  store::Record model = desk.need(Kind::kModel, name);
+store::Record need_model(Context& context, const std::string& name) {
+  store::Record model = context.need(Kind::kModel, name);
   if (model.hidden) refuse_missing("Registered Model with name=" + name + " not found");
   return model;
 }
 
-std::map<std::string, std::vector<store::Record>> all_versions(Desk& desk) {
+std::map<std::string, std::vector<store::Record>> all_versions(Context& context) {
   std::map<std::string, std::vector<store::Record>> versions;
-  for (store::Record& version : all_records(desk, Kind::kVersion)) {
+  for (store::Record& version : all_records(context, Kind::kVersion)) {
     if (!version.hidden) versions[version.subject.id].push_back(std::move(version));
   }
   return versions;
 }
 
-std::vector<store::Record> versions_of(Desk& desk, const std::string& name) {
-  return desk.store.all({.kind = Kind::kVersion, .name = name, .metrics = false});
+std::vector<store::Record> versions_of(Context& context, const std::string& name) {
+  return context.store.all({.kind = Kind::kVersion, .name = name, .metrics = false});
 }
 
 Json registered_model_json(const store::Record& model, const std::vector<store::Record>& versions) {
@@ -70,66 +70,66 @@ Json registered_model_json(const store::Record& model, const std::vector<store::
   return json;
 }
 
-Response registered_models_create(Desk& desk, const Call& call) {
+Response registered_models_create(Context& context, const Call& call) {
   const Args args(call);
   const std::string name = args.text("name");
   if (name.empty()) refuse_invalid("Registered model name cannot be empty.");
   const std::string body = dump({{"description", args.text("description", "")}});
-  const auto before = desk.store.find({Kind::kModel, name, 0});
+  const auto before = context.store.find({Kind::kModel, name, 0});
   if (before && before->hidden && !before->tags.contains(kLoggedModelTag)) {
     store::SetTags tags{before->subject, tags_of(args, "tags")};
     for (const auto& [key, value] : before->tags) tags.tags.try_emplace(key, std::nullopt);
     store::Batch batch{{store::Amend{before->subject, {}, body, false}}};
     if (!tags.tags.empty()) batch.changes.push_back(std::move(tags));
-    desk.write(std::move(batch));
+    context.write(std::move(batch));
   } else {
     store::Create create{{Kind::kModel, name}, "", name, body};
     create.tags = labels_of(args, "tags");
-    desk.write(std::move(create));
+    context.write(std::move(create));
   }
-  return json_response({{"registered_model", model_json(desk, name)}});
+  return json_response({{"registered_model", model_json(context, name)}});
 }
 
-Response registered_models_get(Desk& desk, const Call& call) {
-  return json_response({{"registered_model", model_json(desk, Args(call).text("name"))}});
+Response registered_models_get(Context& context, const Call& call) {
+  return json_response({{"registered_model", model_json(context, Args(call).text("name"))}});
 }
 
-Response registered_models_update(Desk& desk, const Call& call) {
+Response registered_models_update(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_model(desk, args.text("name"));
-  change_body(desk, model.subject, [&](Json& body) { body["description"] = args.text("description", ""); });
-  return json_response({{"registered_model", model_json(desk, model.subject.id)}});
+  const store::Record model = need_model(context, args.text("name"));
+  change_body(context, model.subject, [&](Json& body) { body["description"] = args.text("description", ""); });
+  return json_response({{"registered_model", model_json(context, model.subject.id)}});
 }
 
-Response registered_models_rename(Desk& desk, const Call& call) {
+Response registered_models_rename(Context& context, const Call& call) {
   const Args args(call);
-  need_model(desk, args.text("name"));
+  need_model(context, args.text("name"));
   refuse_invalid("a registered model keeps its name: versions, aliases and their history are known by it",
                  "register the version under the new name, and delete this model when nobody needs it");
 }
 
-Response registered_models_delete(Desk& desk, const Call& call) {
+Response registered_models_delete(Context& context, const Call& call) {
   const std::string name = Args(call).text("name");
-  const store::Record model = need_model(desk, name);
+  const store::Record model = need_model(context, name);
   store::Batch batch;
-  for (const store::Record& version : versions_of(desk, name)) {
+  for (const store::Record& version : versions_of(context, name)) {
     batch.changes.push_back(store::Amend{version.subject, {}, {}, true});
   }
   for (const store::Alias& alias : model.aliases) {
     if (alias.version > 0) batch.changes.push_back(store::SetAlias{name, alias.name, 0, {}});
   }
   batch.changes.push_back(store::Amend{model.subject, {}, {}, true});
-  desk.write(std::move(batch));
+  context.write(std::move(batch));
   return json_response(Json::object());
 }
 
-Response registered_models_search(Desk& desk, const Call& call) {
+Response registered_models_search(Context& context, const Call& call) {
   const Args args(call);
   const auto clauses = parse_filter(args.text("filter", ""), kGrammar);
   std::vector<Order> orders;
   for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kGrammar));
   orders.push_back({{Column::Field::kAttribute, "name"}, true});
-  std::vector<store::Record> found = all_records(desk, Kind::kModel);
+  std::vector<store::Record> found = all_records(context, Kind::kModel);
   std::erase_if(found, [&](const store::Record& model) {
     return model.hidden ||
            !matches(clauses, [&](const Column& column) { return std::vector<Fact>{fact_of(model, column)}; });
@@ -138,7 +138,7 @@ Response registered_models_search(Desk& desk, const Call& call) {
                                     [&](size_t place, const Column& column) { return fact_of(found[place], column); });
   const Page page = page_of(args, found.size(), 100, 1000);
   Json answer{{"registered_models", Json::array()}};
-  auto versions = all_versions(desk);
+  auto versions = all_versions(context);
   for (size_t i = page.first; i < page.last; ++i) {
     answer["registered_models"].push_back(
         registered_model_json(found[places[i]], versions[found[places[i]].subject.id]));
@@ -147,11 +147,11 @@ Response registered_models_search(Desk& desk, const Call& call) {
   return json_response(answer);
 }
 
-Response registered_models_latest(Desk& desk, const Call& call) {
+Response registered_models_latest(Context& context, const Call& call) {
   const Args args(call);
   const std::vector<std::string> stages = args.texts("stages");
   Json answer{{"model_versions", Json::array()}};
-  const Json model = model_json(desk, args.text("name"));
+  const Json model = model_json(context, args.text("name"));
   for (const Json& version : model["latest_versions"]) {
     const bool asked =
         stages.empty() || std::find(stages.begin(), stages.end(), version["current_stage"]) != stages.end();
@@ -160,48 +160,48 @@ Response registered_models_latest(Desk& desk, const Call& call) {
   return json_response(answer);
 }
 
-Response registered_models_set_tag(Desk& desk, const Call& call) {
+Response registered_models_set_tag(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_model(desk, args.text("name"));
-  desk.write(store::SetTags{model.subject, {{args.text("key"), args.text("value", "")}}});
+  const store::Record model = need_model(context, args.text("name"));
+  context.write(store::SetTags{model.subject, {{args.text("key"), args.text("value", "")}}});
   return json_response(Json::object());
 }
 
-Response registered_models_delete_tag(Desk& desk, const Call& call) {
+Response registered_models_delete_tag(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_model(desk, args.text("name"));
-  desk.write(store::SetTags{model.subject, {{args.text("key"), std::nullopt}}});
+  const store::Record model = need_model(context, args.text("name"));
+  context.write(store::SetTags{model.subject, {{args.text("key"), std::nullopt}}});
   return json_response(Json::object());
 }
 
-Response alias_set(Desk& desk, const Call& call) {
+Response alias_set(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_model(desk, args.text("name"));
-  const store::Record version = need_version(desk, args.text("name"), args.integer("version"));
-  desk.write(store::SetAlias{model.subject.id, args.text("alias"), version.subject.number, {}});
+  const store::Record model = need_model(context, args.text("name"));
+  const store::Record version = need_version(context, args.text("name"), args.integer("version"));
+  context.write(store::SetAlias{model.subject.id, args.text("alias"), version.subject.number, {}});
   return json_response(Json::object());
 }
 
-Response alias_get(Desk& desk, const Call& call) {
+Response alias_get(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_model(desk, args.text("name"));
+  const store::Record model = need_model(context, args.text("name"));
   const std::string name = args.text("alias");
   for (const store::Alias& alias : model.aliases) {
     if (alias.name != name || alias.version == 0) continue;
-    const store::Record version = need_version(desk, model.subject.id, alias.version);
+    const store::Record version = need_version(context, model.subject.id, alias.version);
     return json_response({{"model_version", version_json(version, model.aliases)}});
   }
   // The client takes this for an alias that is not there by its code, not by its status.
   refuse_invalid("Registered model alias " + name + " not found.");
 }
 
-Response alias_delete(Desk& desk, const Call& call) {
+Response alias_delete(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_model(desk, args.text("name"));
+  const store::Record model = need_model(context, args.text("name"));
   const std::string name = args.text("alias");
   const bool there = std::any_of(model.aliases.begin(), model.aliases.end(),
                                  [&](const store::Alias& alias) { return alias.name == name && alias.version > 0; });
-  if (there) desk.write(store::SetAlias{model.subject.id, name, 0, {}});
+  if (there) context.write(store::SetAlias{model.subject.id, name, 0, {}});
   return json_response(Json::object());
 }
 

@@ -11,37 +11,37 @@ namespace sinew::web {
 constexpr const char* kStageTag = "sinew.mlflow.stage";
 constexpr const char* kLoggedModelTag = "sinew.mlflow.logged_model";  // of what is no registered model: its experiment
 
-store::Record need_model(Desk& desk, const std::string& name);
-store::Record need_version(Desk& desk, const std::string& name, int64_t version);
+store::Record need_model(Context& context, const std::string& name);
+store::Record need_version(Context& context, const std::string& name, int64_t version);
 // Newest first; without hidden ones. Of one model, or of all by their models' names.
-std::vector<store::Record> versions_of(Desk& desk, const std::string& name);
-std::map<std::string, std::vector<store::Record>> all_versions(Desk& desk);
+std::vector<store::Record> versions_of(Context& context, const std::string& name);
+std::map<std::string, std::vector<store::Record>> all_versions(Context& context);
 Json registered_model_json(const store::Record& model, const std::vector<store::Record>& versions);
 Json version_json(const store::Record& version, const std::vector<store::Alias>& aliases);
 // Where the files of a version are, as a place the client can download from.
-std::string download_place(Desk& desk, const std::string& source, int deepest = 8);
+std::string download_place(Context& context, const std::string& source, int deepest = 8);
 
-Response registered_models_create(Desk&, const Call&);
-Response registered_models_get(Desk&, const Call&);
-Response registered_models_update(Desk&, const Call&);
-Response registered_models_rename(Desk&, const Call&);
-Response registered_models_delete(Desk&, const Call&);
-Response registered_models_search(Desk&, const Call&);
-Response registered_models_latest(Desk&, const Call&);
-Response registered_models_set_tag(Desk&, const Call&);
-Response registered_models_delete_tag(Desk&, const Call&);
-Response alias_set(Desk&, const Call&);
-Response alias_get(Desk&, const Call&);
-Response alias_delete(Desk&, const Call&);
+Response registered_models_create(Context&, const Call&);
+Response registered_models_get(Context&, const Call&);
+Response registered_models_update(Context&, const Call&);
+Response registered_models_rename(Context&, const Call&);
+Response registered_models_delete(Context&, const Call&);
+Response registered_models_search(Context&, const Call&);
+Response registered_models_latest(Context&, const Call&);
+Response registered_models_set_tag(Context&, const Call&);
+Response registered_models_delete_tag(Context&, const Call&);
+Response alias_set(Context&, const Call&);
+Response alias_get(Context&, const Call&);
+Response alias_delete(Context&, const Call&);
 
-Response versions_create(Desk&, const Call&);
-Response versions_get(Desk&, const Call&);
-Response versions_update(Desk&, const Call&);
-Response versions_delete(Desk&, const Call&);
-Response versions_search(Desk&, const Call&);
-Response versions_transition(Desk&, const Call&);
-Response versions_set_tag(Desk&, const Call&);
-Response versions_delete_tag(Desk&, const Call&);
-Response versions_download_uri(Desk&, const Call&);
+Response versions_create(Context&, const Call&);
+Response versions_get(Context&, const Call&);
+Response versions_update(Context&, const Call&);
+Response versions_delete(Context&, const Call&);
+Response versions_search(Context&, const Call&);
+Response versions_transition(Context&, const Call&);
+Response versions_set_tag(Context&, const Call&);
+Response versions_delete_tag(Context&, const Call&);
+Response versions_download_uri(Context&, const Call&);
 
 }  // namespace sinew::web

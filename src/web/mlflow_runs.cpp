@@ -23,10 +23,10 @@ std::vector<store::Change> moves(const store::Record& run, RunState to, int64_t 
   return changes;
 }
 
-void set_hidden(Desk& desk, const Call& call, bool hidden) {
+void set_hidden(Context& context, const Call& call, bool hidden) {
   const std::string id = run_of(Args(call));
-  desk.need(Kind::kRun, id);
-  desk.write(store::Amend{{Kind::kRun, id}, {}, {}, hidden});
+  context.need(Kind::kRun, id);
+  context.write(store::Amend{{Kind::kRun, id}, {}, {}, hidden});
 }
 
 // Tags of Sinew's own say where a run's directory is; nobody outside may.
@@ -46,11 +46,11 @@ store::Batch with_tags(const std::string& run, std::map<std::string, std::option
   return batch;
 }
 
-void append_to(Desk& desk, const std::string& run, const Args& args, const char* from, const char* to) {
+void append_to(Context& context, const std::string& run, const Args& args, const char* from, const char* to) {
   const Json given = args.has(from) ? args.json().at(from) : Json::array();
   args.objects(from);  // a list of objects, or refused
   if (given.empty()) return;
-  change_body(desk, {Kind::kRun, run}, [&](Json& body) {
+  change_body(context, {Kind::kRun, run}, [&](Json& body) {
     Json& list = body[to];
     if (!list.is_array()) list = Json::array();
     for (const Json& entry : given) {
@@ -61,10 +61,10 @@ void append_to(Desk& desk, const std::string& run, const Args& args, const char*
 
 }  // namespace
 
-Response runs_create(Desk& desk, const Call& call) {
+Response runs_create(Context& context, const Call& call) {
   const Args args(call);
   const std::string parent = args.text("experiment_id", "0");
-  const store::Record experiment = desk.need(Kind::kExperiment, parent);
+  const store::Record experiment = context.need(Kind::kExperiment, parent);
   if (experiment.hidden) {
     refuse_invalid("the experiment " + parent + " is deleted; it must be in the 'active' state", "restore it first");
   }
@@ -78,19 +78,19 @@ Response runs_create(Desk& desk, const Call& call) {
   create.tags[kRunNameTag] = create.name;
   create.begun_ms = args.integer("start_time", 0);
   const store::Subject subject = create.subject;
-  desk.write(std::move(create));
-  return json_response({{"run", run_json(desk.need(Kind::kRun, subject.id), artifact_location(experiment))}});
+  context.write(std::move(create));
+  return json_response({{"run", run_json(context.need(Kind::kRun, subject.id), artifact_location(experiment))}});
 }
 
-Response runs_get(Desk& desk, const Call& call) {
-  const store::Record run = desk.need(Kind::kRun, run_of(Args(call)));
-  return json_response({{"run", run_json(run, artifact_location_of_run(desk, run))}});
+Response runs_get(Context& context, const Call& call) {
+  const store::Record run = context.need(Kind::kRun, run_of(Args(call)));
+  return json_response({{"run", run_json(run, artifact_location_of_run(context, run))}});
 }
 
-Response runs_update(Desk& desk, const Call& call) {
+Response runs_update(Context& context, const Call& call) {
   const Args args(call);
   const std::string id = run_of(args);
-  const store::Record run = desk.need(Kind::kRun, id);
+  const store::Record run = context.need(Kind::kRun, id);
   if (run.hidden) refuse_invalid("The run " + id + " must be in the 'active' state", "restore it first");
   store::Batch batch;
   if (args.has("run_name")) {
@@ -101,52 +101,52 @@ Response runs_update(Desk& desk, const Call& call) {
     auto changes = moves(run, state_of_status(args.text("status")), args.integer("end_time", 0));
     std::move(changes.begin(), changes.end(), std::back_inserter(batch.changes));
   }
-  if (!batch.changes.empty()) desk.write(std::move(batch));
-  const store::Record now = desk.need(Kind::kRun, id);
-  return json_response({{"run_info", run_info_json(now, artifact_location_of_run(desk, now))}});
+  if (!batch.changes.empty()) context.write(std::move(batch));
+  const store::Record now = context.need(Kind::kRun, id);
+  return json_response({{"run_info", run_info_json(now, artifact_location_of_run(context, now))}});
 }
 
-Response runs_delete(Desk& desk, const Call& call) {
-  set_hidden(desk, call, true);
+Response runs_delete(Context& context, const Call& call) {
+  set_hidden(context, call, true);
   return json_response(Json::object());
 }
 
-Response runs_restore(Desk& desk, const Call& call) {
-  set_hidden(desk, call, false);
+Response runs_restore(Context& context, const Call& call) {
+  set_hidden(context, call, false);
   return json_response(Json::object());
 }
 
-Response runs_set_tag(Desk& desk, const Call& call) {
+Response runs_set_tag(Context& context, const Call& call) {
   const Args args(call);
-  desk.write(with_tags(run_of(args), {{args.text("key"), args.text("value", "")}}));
+  context.write(with_tags(run_of(args), {{args.text("key"), args.text("value", "")}}));
   return json_response(Json::object());
 }
 
-Response runs_delete_tag(Desk& desk, const Call& call) {
+Response runs_delete_tag(Context& context, const Call& call) {
   const Args args(call);
   const std::string id = args.text("run_id"), key = args.text("key");
-  if (!desk.need(Kind::kRun, id).tags.contains(key)) {
+  if (!context.need(Kind::kRun, id).tags.contains(key)) {
     refuse_missing("No tag with name: " + key + " in run with id " + id);
   }
-  desk.write(with_tags(id, {{key, std::nullopt}}));
+  context.write(with_tags(id, {{key, std::nullopt}}));
   return json_response(Json::object());
 }
 
-Response runs_log_parameter(Desk& desk, const Call& call) {
+Response runs_log_parameter(Context& context, const Call& call) {
   const Args args(call);
-  desk.write(store::SetParams{{Kind::kRun, run_of(args)}, {{args.text("key"), args.text("value", "")}}});
+  context.write(store::SetParams{{Kind::kRun, run_of(args)}, {{args.text("key"), args.text("value", "")}}});
   return json_response(Json::object());
 }
 
-Response runs_log_metric(Desk& desk, const Call& call) {
+Response runs_log_metric(Context& context, const Call& call) {
   const Args args(call);
-  const ModelMetrics of_models = take_model_metrics(desk, {args});
-  desk.write(store::AddPoints{run_of(args), args.text("key"), {point_of(args)}});
-  note_model_metrics(desk, of_models);
+  const ModelMetrics of_models = take_model_metrics(context, {args});
+  context.write(store::AddPoints{run_of(args), args.text("key"), {point_of(args)}});
+  note_model_metrics(context, of_models);
   return json_response(Json::object());
 }
 
-Response runs_log_batch(Desk& desk, const Call& call) {
+Response runs_log_batch(Context& context, const Call& call) {
   const Args args(call);
   const std::string run = run_of(args);
   store::Batch batch = with_tags(run, tags_of(args, "tags"));
@@ -157,47 +157,47 @@ Response runs_log_batch(Desk& desk, const Call& call) {
   const std::vector<Args> metrics = args.objects("metrics");
   for (const Args& metric : metrics) series[metric.text("key")].push_back(point_of(metric));
   for (auto& [key, points] : series) batch.changes.push_back(store::AddPoints{run, key, std::move(points)});
-  const ModelMetrics of_models = take_model_metrics(desk, metrics);
+  const ModelMetrics of_models = take_model_metrics(context, metrics);
   if (batch.changes.empty()) {
-    desk.need(Kind::kRun, run);
+    context.need(Kind::kRun, run);
   } else {
-    desk.write(std::move(batch));
+    context.write(std::move(batch));
   }
-  note_model_metrics(desk, of_models);
+  note_model_metrics(context, of_models);
   return json_response(Json::object());
 }
 
 // What older clients say of a model they wrote among the artifacts; newer ones make a logged model.
-Response runs_log_model(Desk& desk, const Call& call) {
+Response runs_log_model(Context& context, const Call& call) {
   const Args args(call);
   const std::string run = run_of(args);
   const Json model = parse_bounded(args.text("model_json"), "'model_json'");
   if (!model.is_object()) refuse_invalid("'model_json' is not a JSON object");
-  const store::Record record = desk.need(Kind::kRun, run);
+  const store::Record record = context.need(Kind::kRun, run);
   const auto before = record.tags.find(kModelHistoryTag);
   Json history = before == record.tags.end()
                      ? Json::array()
                      : parse_bounded(before->second, std::string("the tag '") + kModelHistoryTag + "'");
   if (!history.is_array()) history = Json::array();
   history.push_back(model);
-  desk.write(store::SetTags{{Kind::kRun, run}, {{kModelHistoryTag, dump(history)}}});
+  context.write(store::SetTags{{Kind::kRun, run}, {{kModelHistoryTag, dump(history)}}});
   return json_response(Json::object());
 }
 
-Response runs_log_inputs(Desk& desk, const Call& call) {
+Response runs_log_inputs(Context& context, const Call& call) {
   const Args args(call);
   const std::string run = run_of(args);
-  desk.need(Kind::kRun, run);
-  append_to(desk, run, args, "datasets", "dataset_inputs");
-  append_to(desk, run, args, "models", "model_inputs");
+  context.need(Kind::kRun, run);
+  append_to(context, run, args, "datasets", "dataset_inputs");
+  append_to(context, run, args, "models", "model_inputs");
   return json_response(Json::object());
 }
 
-Response runs_log_outputs(Desk& desk, const Call& call) {
+Response runs_log_outputs(Context& context, const Call& call) {
   const Args args(call);
   const std::string run = run_of(args);
-  desk.need(Kind::kRun, run);
-  append_to(desk, run, args, "models", "model_outputs");
+  context.need(Kind::kRun, run);
+  append_to(context, run, args, "models", "model_outputs");
   return json_response(Json::object());
 }
 

@@ -83,7 +83,7 @@ Json metric_json(const std::string& key, const store::Point& point) {
 
 }  // namespace
 
-Response runs_search(Desk& desk, const Call& call) {
+Response runs_search(Context& context, const Call& call) {
   const Args args(call);
   const View view = view_of(args, "run_view_type");
   const auto clauses = parse_filter(args.text("filter", ""), kGrammar);
@@ -95,10 +95,10 @@ Response runs_search(Desk& desk, const Call& call) {
   std::map<std::string, std::string> locations;
   std::vector<Found> found;
   for (const std::string& id : args.texts("experiment_ids")) {
-    const auto experiment = desk.store.find({Kind::kExperiment, id, 0});
+    const auto experiment = context.store.find({Kind::kExperiment, id, 0});
     if (!experiment || locations.contains(id)) continue;
     const std::string* location = &locations.emplace(id, artifact_location(*experiment)).first->second;
-    for (store::Record& run : all_records(desk, Kind::kRun, id, true)) {
+    for (store::Record& run : all_records(context, Kind::kRun, id, true)) {
       Found candidate{std::move(run), location};
       const auto facts = [&](const Column& column) {
         return column.field == Column::Field::kDataset ? dataset_facts(candidate.run, column.key)
@@ -120,12 +120,12 @@ Response runs_search(Desk& desk, const Call& call) {
 }
 
 // A page is so many points of the series as it is now.
-Response metrics_history(Desk& desk, const Call& call) {
+Response metrics_history(Context& context, const Call& call) {
   const Args args(call);
   const std::string id = run_of(args), key = args.text("metric_key");
-  desk.need(Kind::kRun, id);
+  context.need(Kind::kRun, id);
   const store::Series series[] = {{id, key}};
-  const std::vector<store::Point> points = desk.store.history(series).front();
+  const std::vector<store::Point> points = context.store.history(series).front();
   const Page page = page_of(args, points.size(), 25'000, 1'000'000);
   Json answer{{"metrics", Json::array()}};
   for (size_t i = page.first; i < page.last; ++i) answer["metrics"].push_back(metric_json(key, points[i]));
@@ -137,14 +137,14 @@ namespace {
 
 constexpr size_t kMostRunsAtOnce = 100;
 
-Json bulk(Desk& desk, const std::vector<std::string>& runs, const std::string& key, const store::Window& window,
+Json bulk(Context& context, const std::vector<std::string>& runs, const std::string& key, const store::Window& window,
           size_t most) {
   if (runs.empty() || runs.size() > kMostRunsAtOnce) {
     refuse_invalid("GetMetricHistoryBulk takes 1 to 100 run ids, not " + std::to_string(runs.size()));
   }
   std::vector<store::Series> series;
   for (const std::string& run : runs) series.push_back({run, key});
-  const auto all = desk.store.history(series, window);
+  const auto all = context.store.history(series, window);
   Json list = Json::array();
   for (size_t i = 0; i < runs.size(); ++i) {
     for (const store::Point& point : all[i]) {
@@ -159,23 +159,23 @@ Json bulk(Desk& desk, const std::vector<std::string>& runs, const std::string& k
 
 }  // namespace
 
-Response metrics_history_bulk(Desk& desk, const Call& call) {
+Response metrics_history_bulk(Context& context, const Call& call) {
   const Args args(call);
   const auto most = static_cast<size_t>(args.integer("max_results", 25'000, 1, 1'000'000));
-  return json_response({{"metrics", bulk(desk, args.texts("run_id"), args.text("metric_key"), {}, most)}});
+  return json_response({{"metrics", bulk(context, args.texts("run_id"), args.text("metric_key"), {}, most)}});
 }
 
-Response metrics_history_bulk_interval(Desk& desk, const Call& call) {
+Response metrics_history_bulk_interval(Context& context, const Call& call) {
   const Args args(call);
   store::Window window;
   window.first_step = args.integer("start_step", window.first_step);
   window.last_step = args.integer("end_step", window.last_step);
   window.most = std::max<int64_t>(4, args.integer("max_results", 2500, 1, 100'000));
-  return json_response({{"metrics", bulk(desk, args.texts("run_ids"), args.text("metric_key"), window, SIZE_MAX)}});
+  return json_response({{"metrics", bulk(context, args.texts("run_ids"), args.text("metric_key"), window, SIZE_MAX)}});
 }
 
 // What the client may use of what newer servers have. None of it: artifacts go through in one piece.
-Response server_info(Desk&, const Call&) {
+Response server_info(Context&, const Call&) {
   return json_response({{"store_type", "sinew"},
                         {"workspaces_enabled", false},
                         {"trace_archival_enabled", false},
@@ -183,7 +183,7 @@ Response server_info(Desk&, const Call&) {
                         {"multipart_downloads_enabled", false}});
 }
 
-Response not_offered(Desk&, const Call& call) {
+Response not_offered(Context&, const Call& call) {
   throw Refused(501, "NOT_IMPLEMENTED", "this server does not offer " + call.request.path,
                 "runs, metrics, parameters, tags, artifacts, logged models and the model registry are offered");
 }

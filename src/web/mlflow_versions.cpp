@@ -28,9 +28,9 @@ Fact fact_of(const store::Record& version, const Column& column) {
   return static_cast<double>(version.begun_ms);
 }
 
-Json answer_with(Desk& desk, const std::string& name, int64_t number) {
-  const store::Record model = need_model(desk, name);
-  return {{"model_version", version_json(need_version(desk, name, number), model.aliases)}};
+Json answer_with(Context& context, const std::string& name, int64_t number) {
+  const store::Record model = need_model(context, name);
+  return {{"model_version", version_json(need_version(context, name, number), model.aliases)}};
 }
 
 std::string stage_of(const store::Record& version) {
@@ -40,8 +40,8 @@ std::string stage_of(const store::Record& version) {
 
 }  // namespace
 
-store::Record need_version(Desk& desk, const std::string& name, int64_t number) {
-  store::Record version = desk.need(Kind::kVersion, name, number);
+store::Record need_version(Context& context, const std::string& name, int64_t number) {
+  store::Record version = context.need(Kind::kVersion, name, number);
   if (version.hidden || number <= 0) {
     refuse_missing("Model Version (name=" + name + ", version=" + std::to_string(number) + ") not found");
   }
@@ -74,68 +74,68 @@ Json version_json(const store::Record& version, const std::vector<store::Alias>&
           {"aliases", names}};
 }
 
-std::string download_place(Desk& desk, const std::string& source, int deepest) {
+std::string download_place(Context& context, const std::string& source, int deepest) {
   constexpr std::string_view kScheme = "models:/";
   if (!source.starts_with(kScheme) || deepest == 0) return source;
   std::string rest = source.substr(kScheme.size());
   if (rest.starts_with("m-")) {
     const size_t slash = rest.find('/');
     const std::string below = slash == std::string::npos ? "" : rest.substr(slash);
-    const auto logged = desk.store.find({Kind::kModel, rest.substr(0, slash), 0});
-    if (logged && logged->tags.contains(kLoggedModelTag)) return logged_model_location(desk, *logged) + below;
+    const auto logged = context.store.find({Kind::kModel, rest.substr(0, slash), 0});
+    if (logged && logged->tags.contains(kLoggedModelTag)) return logged_model_location(context, *logged) + below;
   }
   const size_t slash = rest.rfind('/');
   int64_t number = 0;
   if (slash == std::string::npos) return source;
   const auto [end, error] = std::from_chars(rest.data() + slash + 1, rest.data() + rest.size(), number);
   if (error != std::errc() || end != rest.data() + rest.size() || number <= 0) return source;
-  const auto version = desk.store.find({Kind::kVersion, rest.substr(0, slash), number});
+  const auto version = context.store.find({Kind::kVersion, rest.substr(0, slash), number});
   if (!version) return source;
   const std::string of_it = body_of(*version).value("source", "");
-  return of_it.empty() ? version_location(version->subject) : download_place(desk, of_it, deepest - 1);
+  return of_it.empty() ? version_location(version->subject) : download_place(context, of_it, deepest - 1);
 }
 
-Response versions_create(Desk& desk, const Call& call) {
+Response versions_create(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_model(desk, args.text("name"));
+  const store::Record model = need_model(context, args.text("name"));
   const std::string run = args.text("run_id", "");
-  const bool known = !run.empty() && desk.store.find({Kind::kRun, run, 0}).has_value();
+  const bool known = !run.empty() && context.store.find({Kind::kRun, run, 0}).has_value();
   Json body{{"source", args.text("source")}, {"description", args.text("description", "")}};
   for (const char* key : {"run_link", "model_id", "user_id"}) {
     if (args.has(key)) body[key] = args.text(key);
   }
   store::Create create{{Kind::kVersion, model.subject.id}, known ? run : "", "", dump(body)};
   create.tags = labels_of(args, "tags");
-  const int64_t number = desk.write(std::move(create)).answers.front().number;
-  return json_response(answer_with(desk, model.subject.id, number));
+  const int64_t number = context.write(std::move(create)).answers.front().number;
+  return json_response(answer_with(context, model.subject.id, number));
 }
 
-Response versions_get(Desk& desk, const Call& call) {
+Response versions_get(Context& context, const Call& call) {
   const Args args(call);
-  return json_response(answer_with(desk, args.text("name"), args.integer("version")));
+  return json_response(answer_with(context, args.text("name"), args.integer("version")));
 }
 
-Response versions_update(Desk& desk, const Call& call) {
+Response versions_update(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record version = need_version(desk, args.text("name"), args.integer("version"));
-  change_body(desk, version.subject, [&](Json& body) { body["description"] = args.text("description", ""); });
-  return json_response(answer_with(desk, version.subject.id, version.subject.number));
+  const store::Record version = need_version(context, args.text("name"), args.integer("version"));
+  change_body(context, version.subject, [&](Json& body) { body["description"] = args.text("description", ""); });
+  return json_response(answer_with(context, version.subject.id, version.subject.number));
 }
 
-Response versions_delete(Desk& desk, const Call& call) {
+Response versions_delete(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record version = need_version(desk, args.text("name"), args.integer("version"));
+  const store::Record version = need_version(context, args.text("name"), args.integer("version"));
   store::Batch batch{{store::Amend{version.subject, {}, {}, true}}};
-  for (const store::Alias& alias : need_model(desk, version.subject.id).aliases) {
+  for (const store::Alias& alias : need_model(context, version.subject.id).aliases) {
     if (alias.version == version.subject.number) {
       batch.changes.push_back(store::SetAlias{version.subject.id, alias.name, 0, alias.version});
     }
   }
-  desk.write(std::move(batch));
+  context.write(std::move(batch));
   return json_response(Json::object());
 }
 
-Response versions_search(Desk& desk, const Call& call) {
+Response versions_search(Context& context, const Call& call) {
   const Args args(call);
   const auto clauses = parse_filter(args.text("filter", ""), kGrammar);
   std::vector<Order> orders;
@@ -143,7 +143,7 @@ Response versions_search(Desk& desk, const Call& call) {
   orders.push_back({{Column::Field::kAttribute, "last_updated_timestamp"}, false});
   orders.push_back({{Column::Field::kAttribute, "name"}, true});
   orders.push_back({{Column::Field::kAttribute, "version_number"}, false});
-  std::vector<store::Record> found = all_records(desk, Kind::kVersion);
+  std::vector<store::Record> found = all_records(context, Kind::kVersion);
   std::erase_if(found, [&](const store::Record& version) {
     return version.hidden ||
            !matches(clauses, [&](const Column& column) { return std::vector<Fact>{fact_of(version, column)}; });
@@ -156,14 +156,14 @@ Response versions_search(Desk& desk, const Call& call) {
   for (size_t i = page.first; i < page.last; ++i) {
     const store::Record& version = found[places[i]];
     const auto [at, fresh] = aliases.try_emplace(version.subject.id);
-    if (fresh) at->second = desk.need(Kind::kModel, version.subject.id).aliases;
+    if (fresh) at->second = context.need(Kind::kModel, version.subject.id).aliases;
     answer["model_versions"].push_back(version_json(version, at->second));
   }
   if (!page.next.empty()) answer["next_page_token"] = page.next;
   return json_response(answer);
 }
 
-Response versions_transition(Desk& desk, const Call& call) {
+Response versions_transition(Context& context, const Call& call) {
   const Args args(call);
   std::string stage = args.text("stage");
   if (!stage.empty()) {
@@ -173,37 +173,37 @@ Response versions_transition(Desk& desk, const Call& call) {
   if (stage != "None" && stage != "Staging" && stage != "Production" && stage != "Archived") {
     refuse_invalid("Invalid Model Version stage: " + stage, "one of None, Staging, Production, Archived");
   }
-  const store::Record version = need_version(desk, args.text("name"), args.integer("version"));
+  const store::Record version = need_version(context, args.text("name"), args.integer("version"));
   store::Batch batch{{store::SetTags{version.subject, {{kStageTag, stage}}}}};
   if (args.flag("archive_existing_versions", false)) {
-    for (const store::Record& other : versions_of(desk, version.subject.id)) {
+    for (const store::Record& other : versions_of(context, version.subject.id)) {
       if (other.subject == version.subject || stage_of(other) != stage) continue;
       batch.changes.push_back(store::SetTags{other.subject, {{kStageTag, "Archived"}}});
     }
   }
-  desk.write(std::move(batch));
-  return json_response(answer_with(desk, version.subject.id, version.subject.number));
+  context.write(std::move(batch));
+  return json_response(answer_with(context, version.subject.id, version.subject.number));
 }
 
-Response versions_set_tag(Desk& desk, const Call& call) {
+Response versions_set_tag(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record version = need_version(desk, args.text("name"), args.integer("version"));
-  desk.write(store::SetTags{version.subject, {{args.text("key"), args.text("value", "")}}});
+  const store::Record version = need_version(context, args.text("name"), args.integer("version"));
+  context.write(store::SetTags{version.subject, {{args.text("key"), args.text("value", "")}}});
   return json_response(Json::object());
 }
 
-Response versions_delete_tag(Desk& desk, const Call& call) {
+Response versions_delete_tag(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record version = need_version(desk, args.text("name"), args.integer("version"));
-  desk.write(store::SetTags{version.subject, {{args.text("key"), std::nullopt}}});
+  const store::Record version = need_version(context, args.text("name"), args.integer("version"));
+  context.write(store::SetTags{version.subject, {{args.text("key"), std::nullopt}}});
   return json_response(Json::object());
 }
 
-Response versions_download_uri(Desk& desk, const Call& call) {
+Response versions_download_uri(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record version = need_version(desk, args.text("name"), args.integer("version"));
+  const store::Record version = need_version(context, args.text("name"), args.integer("version"));
   const std::string source = body_of(version).value("source", "");
-  const std::string place = source.empty() ? version_location(version.subject) : download_place(desk, source);
+  const std::string place = source.empty() ? version_location(version.subject) : download_place(context, source);
   return json_response({{"artifact_uri", place}});
 }
 

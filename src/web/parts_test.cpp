@@ -14,10 +14,10 @@
 #include "base/disk.h"
 #include "web/allowance.h"
 #include "web/artifacts.h"
-#include "web/crew.h"
-#include "web/doors.h"
-#include "web/map.h"
+#include "web/auth.h"
+#include "web/pool.h"
 #include "web/prometheus.h"
+#include "web/router.h"
 #include "web/testing.h"
 
 namespace sinew::web {
@@ -41,43 +41,43 @@ TEST(Allowance, CallersThatAreInventedDoNotFillTheMemory) {
   for (int i = 0; i < 100'000; ++i) EXPECT_EQ(allowance.take(std::to_string(i), i * 1e-6), 0);
 }
 
-TEST(Crew, WhatWaitsAtTheEndIsDroppedAndNotDone) {
+TEST(Pool, WhatWaitsAtTheEndIsDroppedAndNotDone) {
   std::atomic<int> done = 0;
   std::atomic<bool> begun = false, dropped = false;
   {
-    Crew crew(1, 100);
+    Pool pool(1, 100);
     auto token = std::make_shared<int>();
-    EXPECT_TRUE(crew.post([&, waiting = std::weak_ptr<int>(token)] {
+    EXPECT_TRUE(pool.post([&, waiting = std::weak_ptr<int>(token)] {
       begun = true;
       for (int i = 0; i < 10'000 && !waiting.expired(); ++i) ::usleep(1000);
       dropped = waiting.expired();
     }));
-    for (int i = 0; i < 10; ++i) EXPECT_TRUE(crew.post([token, &done] { ++done; }));
+    for (int i = 0; i < 10; ++i) EXPECT_TRUE(pool.post([token, &done] { ++done; }));
     for (int i = 0; i < 10'000 && !begun; ++i) ::usleep(1000);
   }
   EXPECT_TRUE(dropped);
   EXPECT_EQ(done, 0);
 }
 
-TEST(Crew, WhatWasDoneIsDestroyedWhileOthersMayPost) {
+TEST(Pool, WhatWasDoneIsDestroyedWhileOthersMayPost) {
   std::atomic<int> done = 0;
-  Crew crew(1, 100);
-  const auto posts_at_its_end = [&](int*) { EXPECT_TRUE(crew.post([&] { ++done; })); };
+  Pool pool(1, 100);
+  const auto posts_at_its_end = [&](int*) { EXPECT_TRUE(pool.post([&] { ++done; })); };
   auto last = std::shared_ptr<int>(nullptr, posts_at_its_end);
-  EXPECT_TRUE(crew.post([&done, kept = std::move(last)] { ++done; }));
+  EXPECT_TRUE(pool.post([&done, kept = std::move(last)] { ++done; }));
   for (int i = 0; i < 10'000 && done < 2; ++i) ::usleep(1000);
   EXPECT_EQ(done, 2);
 }
 
-TEST(Doors, WithoutTokensOnlyTheMachinesOwnNamesAreAnswered) {
+TEST(Auth, WithoutTokensOnlyTheMachinesOwnNamesAreAnswered) {
   const Options options;
-  Doors doors(options);
+  Auth auth(options);
   const auto role = [&](const std::string& host, const std::string& origin = "") {
     http::Request request;
     if (!host.empty()) request.headers["host"] = host;
     if (!origin.empty()) request.headers["origin"] = origin;
     try {
-      return doors.visitor(request).role;
+      return auth.visitor(request).role;
     } catch (const Refused& refused) {
       EXPECT_EQ(refused.status, 403);
       return Role::kNobody;
@@ -97,13 +97,13 @@ TEST(Doors, WithoutTokensOnlyTheMachinesOwnNamesAreAnswered) {
   }
 }
 
-TEST(Map, FindsEveryRouteByItsOwnPattern) {
-  const Map map(routes());
+TEST(Router, FindsEveryRouteByItsOwnPattern) {
+  const Router router(routes());
   std::set<std::string> seen;
   for (const Route& route : routes()) {
     std::string path = route.path;
     for (size_t at; (at = path.find('{')) != std::string::npos;) path.replace(at, path.find('}') - at + 1, "some");
-    const Place place = map.find(route.method, path);
+    const Place place = router.find(route.method, path);
     ASSERT_NE(place.route, nullptr) << path;
     EXPECT_EQ(place.route, &route) << path << " is served by " << place.route->path;
     EXPECT_TRUE(seen.insert(std::string(route.method) + route.path).second) << "twice: " << route.path;
@@ -111,19 +111,20 @@ TEST(Map, FindsEveryRouteByItsOwnPattern) {
   }
 }
 
-TEST(Map, PlacesMethodsAndOtherPrefixes) {
-  const Map map(routes());
-  Place place = map.find("GET", "/api/v1/runs/r 1/metrics/a/b//c");
+TEST(Router, PlacesMethodsAndOtherPrefixes) {
+  const Router router(routes());
+  Place place = router.find("GET", "/api/v1/runs/r 1/metrics/a/b//c");
   ASSERT_NE(place.route, nullptr);
   EXPECT_EQ(place.path.at("run"), "r 1");
   EXPECT_EQ(place.path.at("key"), "a/b//c");
-  EXPECT_EQ(map.find("HEAD", "/health").route, map.find("GET", "/health").route);
-  EXPECT_EQ(map.find("GET", "/ajax-api/2.0/mlflow/runs/get").route, map.find("GET", "/api/2.0/mlflow/runs/get").route);
-  place = map.find("PATCH", "/api/v1/runs/x");
+  EXPECT_EQ(router.find("HEAD", "/health").route, router.find("GET", "/health").route);
+  EXPECT_EQ(router.find("GET", "/ajax-api/2.0/mlflow/runs/get").route,
+            router.find("GET", "/api/2.0/mlflow/runs/get").route);
+  place = router.find("PATCH", "/api/v1/runs/x");
   EXPECT_EQ(place.route, nullptr);
   EXPECT_EQ(place.other_methods, "GET");
   for (const char* nothing : {"/", "", "/api/v1/runs/", "/api/v1/runs/x/", "/api/v1//runs", "/health/", "*"}) {
-    EXPECT_EQ(map.find("GET", nothing).route, nullptr) << nothing;
+    EXPECT_EQ(router.find("GET", nothing).route, nullptr) << nothing;
   }
 }
 

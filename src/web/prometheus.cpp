@@ -37,13 +37,13 @@ std::string number_text(double value) {
 // As many as a person would look at; what more there is is in the own API.
 constexpr int64_t kMostRuns = 500, kMostSeries = 20'000;
 
-void write_runs(Desk& desk, PrometheusText& out) {
+void write_runs(Context& context, PrometheusText& out) {
   std::map<store::RunState, int64_t> states;
   std::vector<store::Record> running;
-  desk.store.each({Kind::kRun, {}, {}, false, false, 0, 5000}, [&](const store::Record& run) {
+  context.store.each({Kind::kRun, {}, {}, false, false, 0, 5000}, [&](const store::Record& run) {
     ++states[run.state];
     const bool shown = run.state == store::RunState::kRunning && static_cast<int64_t>(running.size()) < kMostRuns;
-    if (shown) running.push_back(*desk.store.find(run.subject));
+    if (shown) running.push_back(*context.store.find(run.subject));
   });
   out.family("sinew_runs", "gauge", "Runs by state.");
   for (const auto state : {store::RunState::kQueued, store::RunState::kRunning, store::RunState::kPaused,
@@ -84,19 +84,19 @@ void PrometheusText::sample(const Labels& labels, double value) {
   text_ += " " + number_text(value) + "\n";
 }
 
-http::Response prometheus(Desk& desk, const Call&) {
+http::Response prometheus(Context& context, const Call&) {
   PrometheusText out;
-  write_runs(desk, out);
+  write_runs(context, out);
   const auto counter = [&](const char* name, const char* help, const std::atomic<uint64_t>& value) {
     out.family(name, "counter", help);
     out.sample({}, static_cast<double>(value.load()));
   };
-  counter("sinew_http_requests_total", "Requests that came in.", desk.counters.requests);
-  counter("sinew_http_refused_total", "Requests that were answered with no.", desk.counters.refused);
-  counter("sinew_http_limited_total", "Requests refused because their caller sent too many.", desk.counters.limited);
-  counter("sinew_http_failed_total", "Requests the server could not serve.", desk.counters.failed);
+  counter("sinew_http_requests_total", "Requests that came in.", context.counters.requests);
+  counter("sinew_http_refused_total", "Requests that were answered with no.", context.counters.refused);
+  counter("sinew_http_limited_total", "Requests refused because their caller sent too many.", context.counters.limited);
+  counter("sinew_http_failed_total", "Requests the server could not serve.", context.counters.failed);
   out.family("sinew_event_streams", "gauge", "Clients that wait for events.");
-  out.sample({}, static_cast<double>(desk.tide.waiting()));
+  out.sample({}, static_cast<double>(context.watcher.waiting()));
   return {200, out.text(), "text/plain; version=0.0.4; charset=utf-8"};
 }
 

@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "web/artifacts.h"
-#include "web/crew.h"
-#include "web/doors.h"
+#include "web/auth.h"
 #include "web/fields.h"
-#include "web/map.h"
+#include "web/pool.h"
+#include "web/router.h"
 
 namespace sinew::web {
 namespace {
@@ -72,16 +72,19 @@ void harden(http::Response& response) {
 
 struct Site::State {
   explicit State(Options options)
-      : desk(std::move(options)), doors(desk.options), map(routes()), crew(desk.options.threads, kMostWaiting) {
+      : context(std::move(options)),
+        auth(context.options),
+        router(routes()),
+        pool(context.options.threads, kMostWaiting) {
     make_default_experiment();
   }
 
   // MLflow's client logs into "0" unless it is told another one.
   void make_default_experiment() {
     const store::Subject subject{store::Kind::kExperiment, "0"};
-    if (desk.store.find(subject)) return;
+    if (context.store.find(subject)) return;
     try {
-      desk.write(store::Create{subject, "", "Default"});
+      context.write(store::Create{subject, "", "Default"});
     } catch (const Refused&) {
       // There is one of that name, or another server made it first.
     }
@@ -93,23 +96,23 @@ struct Site::State {
     try {
       return work();
     } catch (const Refused& refused) {
-      ++desk.counters.refused;
+      ++context.counters.refused;
       return answer_of(refused, request);
     } catch (const Error& error) {
-      ++desk.counters.failed;
+      ++context.counters.failed;
       return answer_of({503, "TEMPORARILY_UNAVAILABLE", error.what(), error.hint}, request);
     } catch (const nlohmann::json::exception& error) {
-      ++desk.counters.refused;
+      ++context.counters.refused;
       return answer_of(
           {400, "INVALID_PARAMETER_VALUE", std::string("the body is not as it should be: ") + error.what()}, request);
     } catch (const std::exception& error) {
-      ++desk.counters.failed;
+      ++context.counters.failed;
       return answer_of({500, "INTERNAL_ERROR", error.what()}, request);
     }
   }
 
   void handle(const http::Request& request, const http::Answer& answer) {
-    ++desk.counters.requests;
+    ++context.counters.requests;
     const auto finish = [answer](http::Response response) {
       harden(response);
       answer(std::move(response));
@@ -117,21 +120,21 @@ struct Site::State {
     Visitor visitor;
     Place place;
     const http::Response refusal = guarded(request, [&] {
-      visitor = doors.visitor(request);
-      const double wait = request.sink ? 0 : doors.wait_seconds(request, visitor);  // a file was counted by admit()
+      visitor = auth.visitor(request);
+      const double wait = request.sink ? 0 : auth.wait_seconds(request, visitor);  // a file was counted by admit()
       if (wait > 0) return too_often(request, wait);
-      place = map.find(request.method, request.path);
+      place = router.find(request.method, request.path);
       judge_role(place.route, visitor);
       if (place.route == nullptr) refuse_route(request, place);
       return http::Response{};
     });
     if (place.route == nullptr || refusal.status != 200) return finish(refusal);
     const auto shared = std::make_shared<const http::Request>(request);
-    const bool taken = crew.post([this, shared, finish, visitor, place] {
+    const bool taken = pool.post([this, shared, finish, visitor, place] {
       finish(guarded(*shared, [&] {
         Call call{*shared, place.path, visitor.role, visitor.who};
         judge_fields(*place.route, call);
-        return place.route->handle(desk, call);
+        return place.route->handle(context, call);
       }));
     });
     if (taken) return;
@@ -141,7 +144,7 @@ struct Site::State {
   }
 
   http::Response too_often(const http::Request& request, double wait) {
-    ++desk.counters.limited;
+    ++context.counters.limited;
     const auto seconds = static_cast<int64_t>(std::ceil(wait));
     http::Response response =
         answer_of({429, "REQUEST_LIMIT_EXCEEDED", "more requests than this server takes from one caller",
@@ -158,33 +161,33 @@ struct Site::State {
                                                    "order_by", "stages", "key"};
     http::Intake intake;
     intake.repeatable = &kRepeatable;
-    const Place place = map.find(header.method, header.path);
+    const Place place = router.find(header.method, header.path);
     const bool is_file = place.route != nullptr && std::string_view(place.route->body) == kFile;
     if (!is_file && is_small(header)) return intake;
     http::Response refusal = guarded(header, [&] {
-      const Visitor visitor = doors.visitor(header);
+      const Visitor visitor = auth.visitor(header);
       const bool is_known = visitor.role != Role::kNobody;
-      const double wait = is_file || !is_known ? doors.wait_seconds(header, visitor) : 0;
+      const double wait = is_file || !is_known ? auth.wait_seconds(header, visitor) : 0;
       if (wait > 0) return too_often(header, wait);
       judge_role(place.route, visitor);
       if (!is_known) intake.max_body_bytes = kMostOfStranger;
       if (!is_file) return http::Response{};
-      intake.max_body_bytes = desk.options.max_upload_bytes;
-      intake.sink = upload_sink(desk, {header, place.path, visitor.role, visitor.who});
+      intake.max_body_bytes = context.options.max_upload_bytes;
+      intake.sink = upload_sink(context, {header, place.path, visitor.role, visitor.who});
       return http::Response{};
     });
     if (refusal.status != 200) {
-      ++desk.counters.requests;
+      ++context.counters.requests;
       harden(refusal);
       intake.refusal = std::move(refusal);
     }
     return intake;
   }
 
-  Desk desk;
-  Doors doors;
-  const Map map;
-  Crew crew;  // last: its threads use all of the above
+  Context context;
+  Auth auth;
+  const Router router;
+  Pool pool;  // last: its threads use all of the above
 };
 
 Site::Site(Options options) : state_(std::make_unique<State>(std::move(options))) {}

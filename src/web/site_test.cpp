@@ -7,7 +7,7 @@
 #include <fstream>
 #include <thread>
 
-#include "web/desk.h"
+#include "web/context.h"
 #include "web/testing.h"
 
 namespace sinew::web {

@@ -29,11 +29,11 @@ registry::Stored Upload::finish() {
   return stream_->finish();
 }
 
-std::shared_ptr<http::Sink> upload_sink(Desk& desk, const Call& call) {
+std::shared_ptr<http::Sink> upload_sink(Context& context, const Call& call) {
   const std::string path = call.path.contains("path") ? call.path.at("path") : "";
   judge_path(path, false);
   if (!call.path.contains("run")) judge_change(spot_of(path), call);  // MLflow's paths say whose the file is
-  return std::make_shared<Upload>(desk.artifacts);
+  return std::make_shared<Upload>(context.artifacts);
 }
 
 }  // namespace sinew::web

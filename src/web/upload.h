@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "registry/registry.h"
-#include "web/desk.h"
+#include "web/context.h"
 
 namespace sinew::web {
 

@@ -1,4 +1,4 @@
-#include "web/tide.h"
+#include "web/watcher.h"
 
 #include <algorithm>
 #include <chrono>
@@ -11,9 +11,9 @@ constexpr auto kBetweenLooks = std::chrono::milliseconds(100);
 
 }  // namespace
 
-Tide::Tide(store::Store& store, Clock& clock) : store_(store), clock_(clock), thread_([this] { watch(); }) {}
+Watcher::Watcher(store::Store& store, Clock& clock) : store_(store), clock_(clock), thread_([this] { watch(); }) {}
 
-Tide::~Tide() {
+Watcher::~Watcher() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
@@ -23,19 +23,19 @@ Tide::~Tide() {
   for (const Waiting& left : waiting_) left.news({});
 }
 
-void Tide::wait(store::EventQuery query, double seconds, News news) {
+void Watcher::wait(store::EventQuery query, double seconds, News news) {
   const std::lock_guard lock(mutex_);
   waiting_.push_back({std::move(query), clock_.monotonic_seconds() + seconds, std::move(news), -1});
   changed_.notify_all();
 }
 
-size_t Tide::waiting() {
+size_t Watcher::waiting() {
   const std::lock_guard lock(mutex_);
   return waiting_.size();
 }
 
 // Each is answered outside the lock: what an answer sets off may wait again.
-void Tide::watch() {
+void Watcher::watch() {
   std::unique_lock lock(mutex_);
   while (!ending_) {
     if (waiting_.empty()) {
@@ -53,7 +53,7 @@ void Tide::watch() {
 }
 
 // Numbers have no gaps, so whether there is a later one can be asked of any number; steps that double find the end.
-void Tide::find_newest() {
+void Watcher::find_newest() {
   const auto is_there = [&](int64_t seq) { return !store_.events({seq - 1, 1, {}}).empty(); };
   if (!is_there(newest_ + 1)) return;
   int64_t step = 1;
@@ -65,7 +65,7 @@ void Tide::find_newest() {
 
 // A store that can not be read now may be later; whoever waits hears nothing until then. Who was told that there is
 // nothing up to the newest event is not looked for again before there is another.
-void Tide::look(std::list<Waiting>& some) {
+void Watcher::look(std::list<Waiting>& some) {
   try {
     find_newest();
   } catch (const std::exception&) {

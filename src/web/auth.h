@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "web/allowance.h"
-#include "web/desk.h"
+#include "web/context.h"
 
 namespace sinew::web {
 
@@ -15,9 +15,9 @@ struct Visitor {
   std::string who;
 };
 
-class Doors {
+class Auth {
  public:
-  explicit Doors(const Options& options);
+  explicit Auth(const Options& options);
   // Of a bearer token, or of HTTP's basic form with the token for a password, as MLflow's client sends one.
   Visitor visitor(const http::Request& request);
   // 0: go ahead; else the seconds to wait. Those who may not come in are counted by their address.

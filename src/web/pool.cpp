@@ -1,14 +1,14 @@
-#include "web/crew.h"
+#include "web/pool.h"
 
 #include <utility>
 
 namespace sinew::web {
 
-Crew::Crew(int threads, size_t most_waiting) : most_waiting_(most_waiting) {
+Pool::Pool(int threads, size_t most_waiting) : most_waiting_(most_waiting) {
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
-Crew::~Crew() {
+Pool::~Pool() {
   {
     std::deque<std::function<void()>> dropped;  // outlives the lock: what goes with it may take its time
     const std::lock_guard lock(mutex_);
@@ -19,7 +19,7 @@ Crew::~Crew() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-bool Crew::post(std::function<void()> work) {
+bool Pool::post(std::function<void()> work) {
   {
     const std::lock_guard lock(mutex_);
     if (ending_ || waiting_.size() >= most_waiting_) return false;
@@ -29,7 +29,7 @@ bool Crew::post(std::function<void()> work) {
   return true;
 }
 
-void Crew::work() {
+void Pool::work() {
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });

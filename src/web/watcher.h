@@ -13,13 +13,13 @@
 
 namespace sinew::web {
 
-class Tide {
+class Watcher {
  public:
   // Empty: the time is over, or the server ends.
   using News = std::function<void(std::vector<store::Event> events)>;
 
-  Tide(store::Store& store, Clock& clock);
-  ~Tide();  // everybody who waits is told that there is nothing
+  Watcher(store::Store& store, Clock& clock);
+  ~Watcher();  // everybody who waits is told that there is nothing
   // Once, on this thread or another: the next events after `after` as soon as there are any, else none.
   void wait(store::EventQuery query, double seconds, News news);
   size_t waiting();

@@ -1,4 +1,4 @@
-#include "web/map.h"
+#include "web/router.h"
 
 #include <optional>
 
@@ -41,7 +41,7 @@ std::optional<std::map<std::string, std::string>> places_in(const std::vector<st
 
 }  // namespace
 
-Map::Map(const std::vector<Route>& routes) {
+Router::Router(const std::vector<Route>& routes) {
   for (const Route& route : routes) {
     const std::string path = route.path;
     if (path.find('{') == std::string::npos) {
@@ -52,7 +52,7 @@ Map::Map(const std::vector<Route>& routes) {
   }
 }
 
-Place Map::find(const std::string& method_given, std::string_view path_given) const {
+Place Router::find(const std::string& method_given, std::string_view path_given) const {
   const std::string method = method_given == "HEAD" ? "GET" : method_given;
   constexpr std::string_view kOtherPrefix = "/ajax-api/";
   const bool other = path_given.starts_with(kOtherPrefix);

@@ -1,4 +1,4 @@
-#include "web/doors.h"
+#include "web/auth.h"
 
 #include <arpa/inet.h>
 
@@ -67,7 +67,7 @@ void judge_local(const http::Request& request) {
 
 }  // namespace
 
-Doors::Doors(const Options& options)
+Auth::Auth(const Options& options)
     : options_(options),
       allowance_(options.requests_per_second),
       strangers_(options.requests_per_second > 0 ? kStrangersPerSecond : 0) {
@@ -75,7 +75,7 @@ Doors::Doors(const Options& options)
 }
 
 // A file that can not be read now leaves the tokens as they were.
-void Doors::look_at_file() {
+void Auth::look_at_file() {
   const double now = options_.clock->monotonic_seconds();
   if (options_.tokens.empty() || now - looked_at_ < kLookAgainSeconds) return;
   looked_at_ = now;
@@ -85,7 +85,7 @@ void Doors::look_at_file() {
   }
 }
 
-Visitor Doors::visitor(const http::Request& request) {
+Visitor Auth::visitor(const http::Request& request) {
   if (options_.tokens.empty()) {
     judge_local(request);
     return {Role::kAdmin, "anybody"};
@@ -98,7 +98,7 @@ Visitor Doors::visitor(const http::Request& request) {
   return token == nullptr ? Visitor{} : Visitor{token->role, token->name};
 }
 
-double Doors::wait_seconds(const http::Request& request, const Visitor& visitor) {
+double Auth::wait_seconds(const http::Request& request, const Visitor& visitor) {
   const double now = options_.clock->monotonic_seconds();
   const std::lock_guard lock(mutex_);
   if (visitor.role == Role::kNobody) return strangers_.take(request.peer, now);

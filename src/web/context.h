@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "web/tide.h"
+#include "web/watcher.h"
 #include "web/web.h"
 
 namespace sinew::web {
@@ -32,12 +32,12 @@ struct Counters {
   std::atomic<uint64_t> requests = 0, refused = 0, failed = 0, limited = 0;
 };
 
-struct Desk {
-  explicit Desk(Options options_given)
+struct Context {
+  explicit Context(Options options_given)
       : options(std::move(options_given)),
         store(*options.store),
         artifacts(*options.artifacts),
-        tide(store, *options.clock) {}
+        watcher(store, *options.clock) {}
   // Durable when it returns; throws Refused.
   store::Receipt write(store::Batch batch);
   store::Receipt write(store::Change change) { return write(store::Batch{{std::move(change)}}); }
@@ -48,7 +48,7 @@ struct Desk {
   const Options options;
   store::Store& store;
   registry::Artifacts& artifacts;
-  Tide tide;
+  Watcher watcher;
   Counters counters;
 };
 
@@ -59,7 +59,7 @@ struct Call {
   std::string who;
   std::shared_ptr<const Json> body = {};  // the request's, if it was parsed already (fields.h)
 };
-using Handle = http::Response (*)(Desk& desk, const Call& call);
+using Handle = http::Response (*)(Context& context, const Call& call);
 
 struct Route {
   const char* method;

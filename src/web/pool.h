@@ -10,10 +10,10 @@
 
 namespace sinew::web {
 
-class Crew {
+class Pool {
  public:
-  Crew(int threads, size_t most_waiting);
-  ~Crew();                                // what is being done is; what waits is dropped, its clients are gone
+  Pool(int threads, size_t most_waiting);
+  ~Pool();                                // what is being done is; what waits is dropped, its clients are gone
   bool post(std::function<void()> work);  // false: too much waits already
 
  private:

@@ -1,4 +1,4 @@
-#include "web/desk.h"
+#include "web/context.h"
 
 namespace sinew::web {
 
@@ -25,14 +25,14 @@ void refuse(const store::Refusal& refusal) {
   refuse_invalid(refusal.why);
 }
 
-store::Receipt Desk::write(store::Batch batch) {
+store::Receipt Context::write(store::Batch batch) {
   if (options.lease) batch.held.push_back(*options.lease);
   auto outcome = store.write(batch);
   if (!outcome) refuse(outcome.error());
   return *std::move(outcome);
 }
 
-store::Record Desk::need(store::Kind kind, const std::string& id, int64_t number) {
+store::Record Context::need(store::Kind kind, const std::string& id, int64_t number) {
   // What the store would throw for is here only a name that nothing has.
   const bool possible = !id.empty() && id.size() <= 500 && id.find('\0') == std::string::npos;
   auto record = possible ? store.find({kind, id, number}) : std::nullopt;

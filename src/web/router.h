@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "web/desk.h"
+#include "web/context.h"
 
 namespace sinew::web {
 
@@ -17,9 +17,9 @@ struct Place {
   std::string other_methods;                // when the path is known and the method is not: those it has
 };
 
-class Map {
+class Router {
  public:
-  explicit Map(const std::vector<Route>& routes);
+  explicit Router(const std::vector<Route>& routes);
   // HEAD is as GET. What begins with /ajax-api is as /api.
   Place find(const std::string& method, std::string_view path) const;
 
