@@ -15,7 +15,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PLAIN = ["base", "spec", "checkpoint", "report", "data", "cli"]
+PLAIN = ["base", "spec", "store", "http", "link", "checkpoint", "report", "registry", "program", "cluster", "group", "data", "tune",
+         "jobs", "web", "cli"]
 DATABASE = ROOT / "build/lint"
 FINDING = re.compile(r"^(\S+:\d+:\d+): \w+: (.*) \[((?:bugprone|performance|readability)-[^\]]*)\]$", re.MULTILINE)
 
