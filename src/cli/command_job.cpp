@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "cli/server_run.h"
 #include "jobs/jobs.h"
 #include "report/report.h"
 
@@ -62,6 +63,11 @@ int run_command_job(const spec::Job& job, const CommandWords& words) {
   run.job = job;
   run.directory = words.run_directory;
   run.server = words.server.empty() ? value_of("SINEW_SERVER") : words.server;
+  if (!run.server.empty()) {
+    run.run_id = [server = run.server, directory = run.directory](const std::string& resolved_yaml) {
+      return run_id_at(server, directory, resolved_yaml, system_clock());
+    };
+  }
   run.format = words.json ? report::LogFormat::json : report::LogFormat::human;
   run.terminal = ::isatty(STDOUT_FILENO) == 1 && value_of("TERM") != "dumb";
   run.color = run.terminal && value_of("NO_COLOR").empty();

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <expected>
 #include <functional>
 #include <string>
 #include <vector>
@@ -23,7 +24,8 @@ struct CommandRun {
   spec::Job job;          // with a command
   std::string directory;  // the run's, which is there; what earlier attempts left in it is gone on with
   std::string server;     // URL that the command is told for MLflow; empty: none
-  std::function<std::string(const std::string& resolved_yaml)> run_id;  // by which that server knows the run
+  // By which that server knows the run, or why it does not; asked once, when the run's directory holds what it is.
+  std::function<std::expected<std::string, std::string>(const std::string& resolved_yaml)> run_id;
   report::LogFormat format = report::LogFormat::human;
   bool terminal = false, color = false;
 };

@@ -98,8 +98,18 @@ class Runner {
     if (!system_disk().exists(resolved)) write_durably(system_disk(), resolved, to_yaml(run_.job));
     system_disk().make_directories(directory_ + "/checkpoints");
     system_disk().make_directories(directory_ + "/output");
-    if (run_.run_id) server_run_id_ = run_.run_id(read_text(system_disk(), resolved));
+    if (run_.run_id) ask_for_id(read_text(system_disk(), resolved));
     state_.next_start = now();
+  }
+
+  void ask_for_id(const std::string& resolved_yaml) {
+    const auto id = run_.run_id(resolved_yaml);
+    if (id) {
+      server_run_id_ = *id;
+    } else {
+      narrator_.say(report::Level::warning, "server",
+                    id.error() + "; an mlflow client of the command begins a run of its own");
+    }
   }
 
   void take_signals() {

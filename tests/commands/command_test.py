@@ -4,10 +4,15 @@ import os
 import pathlib
 import resource
 import signal
+import sys
 import time
 import unittest
+import urllib.request
 
-from runner import PATIENCE, Commands, lines_of, processes_with, wait_for
+from runner import PATIENCE, SINEW, Commands, lines_of, processes_with, wait_for
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "server"))  # last: file names there are taken here, too
+from server_process import Server
 
 SAVES = r"""
 step=0
@@ -259,6 +264,35 @@ class Tells(Commands):
     def test_a_server(self):
         told = self.told(before=("--server", "http://127.0.0.1:1"))
         self.assertEqual(told["MLFLOW_TRACKING_URI"], "http://127.0.0.1:1")
+        self.assertNotIn("MLFLOW_RUN_ID", told)
+
+    def test_a_server_that_indexes_the_run_takes_what_its_client_logs(self):
+        server = Server(SINEW, os.path.join(self.folder, "runs"))
+        server.start()
+        self.addCleanup(server.kill)
+        self.run_directory = os.path.join(self.folder, "runs", "job", "one")
+        pathlib.Path(self.folder, "log.py").write_text("""
+import json, os, urllib.request
+point = {"run_id": os.environ["MLFLOW_RUN_ID"], "key": "own", "value": 0.5, "timestamp": 1, "step": 3}
+urllib.request.urlopen(urllib.request.Request(
+    os.environ["MLFLOW_TRACKING_URI"] + "/api/2.0/mlflow/runs/log-metric", json.dumps(point).encode(),
+    {"Authorization": "Bearer " + os.environ["MLFLOW_TRACKING_TOKEN"], "Content-Type": "application/json"}))
+""")
+        told = self.told(before=("--server", server.url), script=f"env -0; exec python3 {self.folder}/log.py", env={"MLFLOW_TRACKING_TOKEN": server.token})
+        asked = urllib.request.Request(f"{server.url}/api/2.0/mlflow/runs/get?run_id={told['MLFLOW_RUN_ID']}",
+                                       headers={"Authorization": f"Bearer {server.token}"})
+        with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:
+            data = json.load(answer)["run"]["data"]
+        self.assertEqual({tag["key"]: tag["value"] for tag in data["tags"]}["sinew.directory"], "job/one")
+        self.assertIn(("own", 0.5, 3), [(metric["key"], metric["value"], metric["step"]) for metric in data["metrics"]])
+
+    def test_what_a_server_refuses_is_said_and_holds_nothing_up(self):
+        server = Server(SINEW, os.path.join(self.folder, "runs"))
+        server.start()
+        self.addCleanup(server.kill)
+        told = self.told(before=("--server", server.url), env={"MLFLOW_TRACKING_TOKEN": "none"})
+        self.assertNotIn("MLFLOW_RUN_ID", told)
+        self.assertIn("wants another token", "".join(line["text"] for line in lines_of(self.file("log.jsonl"))))
 
     def test_ranks(self):
         done = self.run_script('echo "$RANK of $WORLD_SIZE at $MASTER_ADDR:$MASTER_PORT" > $SINEW_RUN_DIR/rank-$RANK',
