@@ -11,7 +11,7 @@ import urllib.request
 
 from runner import PATIENCE, SINEW, Commands, lines_of, processes_with, wait_for
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "server"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "server"))  # last: file names there are taken here, too
 from server_process import Server
 
 SAVES = r"""
