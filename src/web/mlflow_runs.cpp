@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <set>
 
 #include "web/mlflow.h"
 
@@ -53,8 +53,10 @@ void append_to(Context& context, const std::string& run, const Args& args, const
   change_body(context, {Kind::kRun, run}, [&](Json& body) {
     Json& list = body[to];
     if (!list.is_array()) list = Json::array();
+    std::set<std::string> there;
+    for (const Json& entry : list) there.insert(dump(entry));
     for (const Json& entry : given) {
-      if (std::find(list.begin(), list.end(), entry) == list.end()) list.push_back(entry);
+      if (there.insert(dump(entry)).second) list.push_back(entry);
     }
   });
 }
