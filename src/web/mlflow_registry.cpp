@@ -153,8 +153,8 @@ Response registered_models_latest(Context& context, const Call& call) {
   Json answer{{"model_versions", Json::array()}};
   const Json model = model_json(context, args.text("name"));
   for (const Json& version : model["latest_versions"]) {
-    const bool asked =
-        stages.empty() || std::find(stages.begin(), stages.end(), version["current_stage"]) != stages.end();
+    const bool asked = stages.empty() || std::find(stages.begin(), stages.end(),
+                                                   version["current_stage"].get<std::string>()) != stages.end();
     if (asked) answer["model_versions"].push_back(version);
   }
   return json_response(answer);
