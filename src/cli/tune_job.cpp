@@ -85,7 +85,8 @@ class StudyRun {
         clock_(clock),
         file_(file),
         tuning_(options(), events) {
-    if (!job_.trainer.lanes && !job_.command.given()) lanes_ = std::max<int64_t>(1, std::thread::hardware_concurrency() / places_of(job_));
+    if (!job_.trainer.lanes && !job_.command.given())
+      lanes_ = std::max<int64_t>(1, std::thread::hardware_concurrency() / places_of(job_));
   }
 
   int run() {
@@ -206,7 +207,8 @@ class StudyRun {
     if (end != ProcessEnd{kDone, 0} && end != ProcessEnd{kBudget, 0}) return std::nullopt;
     const auto& reports = tuning_.study().trial(id).reports;
     if (reports.empty()) return std::nan("");
-    if (job_.command.given() || !job_.early_stopping.restore_best || job_.early_stopping.monitor != head_.monitor) return reports.back().value;
+    if (job_.command.given() || !job_.early_stopping.restore_best || job_.early_stopping.monitor != head_.monitor)
+      return reports.back().value;
     const auto better = [&](const tune::Report& a, const tune::Report& b) {
       return head_.minimize ? a.value < b.value : a.value > b.value;
     };

@@ -29,8 +29,9 @@ tune::StopperOptions stopper_options(const TuningOptions& options) {
   }
   const bool counts = options.stopper != "auto" && options.stopper != "none" && options.stopper != "median";
   if (counts && options.max_resource < 2)
-    throw Error("tune.stopper: " + options.stopper + " needs to know how many evaluations a training has, two at least",
-                "give tune.evaluations, or trainer.max_duration and trainer.eval_interval in one unit; or choose median");
+    throw Error(
+        "tune.stopper: " + options.stopper + " needs to know how many evaluations a training has, two at least",
+        "give tune.evaluations, or trainer.max_duration and trainer.eval_interval in one unit; or choose median");
   return stopper;
 }
 
