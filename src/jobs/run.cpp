@@ -104,12 +104,12 @@ class Runner {
 
   void ask_for_id(const std::string& resolved_yaml) {
     const auto id = run_.run_id(resolved_yaml);
-    if (id) {
-      server_run_id_ = *id;
-    } else {
+    if (!id) {
       narrator_.say(report::Level::warning, "server",
                     id.error() + "; an mlflow client of the command begins a run of its own");
+      return;
     }
+    server_run_id_ = *id;
   }
 
   void take_signals() {
