@@ -158,7 +158,7 @@ class StudyRun {
     if (system_disk().exists(own + "/job.yaml")) system_disk().remove_file(own + "/job.yaml");  // nothing was trained
     StudyHead trial = head_;
     trial.overrides.insert(trial.overrides.end(), changes.begin(), changes.end());
-    // Here, so that the study remembers the digests: every trial would read all the data for them.
+    // By the digests the study remembers: every trial would read all the data for them.
     if (!job_.command.given()) record_data(study_job(trial, study_path(directory_)), own, directory_);
     if (lanes_) trial.overrides.push_back("trainer.lanes=" + std::to_string(*lanes_));
     std::vector<std::string> command = {this_program(), "train", directory_ + "/job.yaml",
@@ -259,6 +259,8 @@ class StudyRun {
 
 int run_study(const std::string& directory, const spec::Job& job, const StudyHead& head,
               const std::vector<StudyEvent>& events, StudyFile& file) {
+  // All data is read for it once, which may take long: while a signal still ends this at once.
+  if (!job.command.given()) record_data(job, directory, directory);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
   std::printf("study: %s; %s %s, %lld trials, %lld side by side\n", directory.c_str(),
               head.minimize ? "least" : "greatest", head.monitor.c_str(), static_cast<long long>(head.trials),
