@@ -111,7 +111,9 @@ std::vector<Option> tune_options() {
       {"tune.stopper", at<tune, &T::stopper>(), choice({"auto", "none", "asha", "hyperband", "median", "curve"}),
        "who pauses or stops trials that do not promise much", "", kTune, "pruner trial_scheduler"},
       {"tune.monitor", at<tune, &T::monitor>(), metric(true),
-       "the metric that is searched for; auto: the objective's, else that of early_stopping or checkpoint", "", kTune},
+       "the metric that is searched for; auto: the objective's, else checkpoint.monitor, or a command's "
+       "early_stopping.monitor",
+       "", kTune},
       {"tune.mode", at<tune, &T::mode>(), choice({"auto", "min", "max"}), "whether a small or a large value is better",
        "", kTune},
       {"tune.evaluations", at<tune, &T::evaluations>(), whole(2, 1e9),
