@@ -44,7 +44,7 @@ struct Maker {
   }
 };
 
-data::DataInfo table() {
+data::DataInfo columns() {
   data::DataInfo info;
   info.input_shape = {4};
   info.input_names = {"age", "income", "user", "item"};
@@ -80,7 +80,7 @@ TEST(ProgramInputs, ASecondOneIsTheTarget) {
   Maker maker;
   maker.input("x", ScalarType::f32, {4});
   maker.input("y", ScalarType::i64, {});
-  const auto bindings = bind_inputs(maker.program, {}, table());
+  const auto bindings = bind_inputs(maker.program, {}, columns());
   const torch::Tensor target = torch::tensor({1, 2});
   EXPECT_TRUE(bound(bindings[1], torch::ones({2, 4}), target).is_same(target));
   EXPECT_NE(refusal([&] { bound(bindings[1], torch::ones({2, 4}), {}); }).find("have none"), std::string::npos);
@@ -91,12 +91,12 @@ TEST(ProgramInputs, ColumnsByNameAndByRange) {
   maker.input("numbers", ScalarType::f32, {2});
   maker.input("user", ScalarType::i64, {});
   maker.input("item", ScalarType::i64, {1});
-  const auto bindings = bind_inputs(maker.program, {"item=item", "numbers=0:2", "user=user"}, table());
+  const auto bindings = bind_inputs(maker.program, {"item=item", "numbers=0:2", "user=user"}, columns());
   const torch::Tensor rows = torch::tensor({{0.5, 1.5, 7.0, 3.0}, {2.5, 3.5, 8.0, 4.0}});
   EXPECT_TRUE(torch::equal(bound(bindings[0], rows, {}), rows.slice(1, 0, 2)));
   EXPECT_TRUE(torch::equal(bound(bindings[1], rows, {}), torch::tensor({7, 8})));
   EXPECT_TRUE(torch::equal(bound(bindings[2], rows, {}), torch::tensor({3, 4}).unsqueeze(1)));
-  const auto halves = bind_inputs(maker.program, {"user=age", "numbers=0:2", "item=item"}, table());
+  const auto halves = bind_inputs(maker.program, {"user=age", "numbers=0:2", "item=item"}, columns());
   EXPECT_NE(refusal([&] { bound(halves[1], rows, {}); }).find("takes whole numbers"), std::string::npos);
 }
 
@@ -114,25 +114,25 @@ TEST(ProgramInputs, RefusalsSayBothShapesAndWhatThereIs) {
   Maker exact;
   exact.input("x", ScalarType::f32, {4});
   exact.program.graph.values[0].meta->sizes[0] = fixed(8);
-  EXPECT_NE(refusal([&] { bind_inputs(exact.program, {}, table()); }).find("for batches of exactly 8"),
+  EXPECT_NE(refusal([&] { bind_inputs(exact.program, {}, columns()); }).find("for batches of exactly 8"),
             std::string::npos);
   Maker two;
   two.input("a", ScalarType::f32, {4});
   two.input("b", ScalarType::f32, {4});
-  EXPECT_NE(refusal([&] { bind_inputs(two.program, {"c=input"}, table()); }).find("its inputs are a, b"),
+  EXPECT_NE(refusal([&] { bind_inputs(two.program, {"c=input"}, columns()); }).find("its inputs are a, b"),
             std::string::npos);
-  EXPECT_NE(refusal([&] { bind_inputs(two.program, {"a=input"}, table()); }).find("input b is given nothing"),
+  EXPECT_NE(refusal([&] { bind_inputs(two.program, {"a=input"}, columns()); }).find("input b is given nothing"),
             std::string::npos);
   EXPECT_NE(refusal([&] {
-              bind_inputs(two.program, {"a=input", "a=input"}, table());
+              bind_inputs(two.program, {"a=input", "a=input"}, columns());
             }).find("twice"),
             std::string::npos);
   EXPECT_NE(refusal([&] {
-              bind_inputs(two.program, {"a=wages", "b=input"}, table());
+              bind_inputs(two.program, {"a=wages", "b=input"}, columns());
             }).find("no column of the data"),
             std::string::npos);
   EXPECT_NE(refusal([&] {
-              bind_inputs(two.program, {"a=2:9", "b=input"}, table());
+              bind_inputs(two.program, {"a=2:9", "b=input"}, columns());
             }).find("a sample has 4"),
             std::string::npos);
 }
@@ -141,12 +141,12 @@ TEST(ProgramInputs, TheFirstOutputMustBeWhatTheLossTakes) {
   Maker maker;
   maker.output({10});
   check_output(maker.program, images(), 10);
-  EXPECT_NE(refusal([&] { check_output(maker.program, table(), 3); }).find("but the loss takes float32 [batch, 3]"),
+  EXPECT_NE(refusal([&] { check_output(maker.program, columns(), 3); }).find("but the loss takes float32 [batch, 3]"),
             std::string::npos);
-  EXPECT_NE(refusal([&] { check_output(maker.program, table(), 0); }).find("takes one number"), std::string::npos);
+  EXPECT_NE(refusal([&] { check_output(maker.program, columns(), 0); }).find("takes one number"), std::string::npos);
   maker.output({}, /*batched=*/false);
-  check_output(maker.program, table(), 0);
-  EXPECT_NE(refusal([&] { check_output(maker.program, table(), 3); }).find("loss: program"), std::string::npos);
+  check_output(maker.program, columns(), 0);
+  EXPECT_NE(refusal([&] { check_output(maker.program, columns(), 3); }).find("loss: program"), std::string::npos);
 }
 
 }  // namespace

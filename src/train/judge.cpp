@@ -11,8 +11,8 @@ bool meets(const spec::Objective& objective, double value) {
   return objective.at_least ? value >= objective.value : value <= objective.value;
 }
 
-Verdict judge(const EvaluationState& before, Step step, const report::Metrics& metrics, const spec::Job& job) {
-  Verdict verdict{before, false};
+Judgement judge(const EvaluationState& before, Step step, const report::Metrics& metrics, const spec::Job& job) {
+  Judgement verdict{before, false};
   verdict.state.last = metrics;
   const bool stops_early = !job.early_stopping.monitor.empty();
   const std::string& monitor = stops_early ? job.early_stopping.monitor : job.checkpoint.monitor;

@@ -5,14 +5,14 @@
 
 namespace sinew::train {
 
-struct Verdict {
+struct Judgement {
   EvaluationState state;  // after this evaluation; state.stop says why training is over, if it is
   bool improved = false;  // the monitored metric is the best so far
 };
 
 // `metrics`: full names, "val/accuracy". Early stopping monitors its own metric; the best checkpoint the checkpoint's:
 // where both are set they are usually the same, and early stopping's decides.
-Verdict judge(const EvaluationState& before, Step step, const report::Metrics& metrics, const spec::Job& job);
+Judgement judge(const EvaluationState& before, Step step, const report::Metrics& metrics, const spec::Job& job);
 
 bool meets(const spec::Objective& objective, double value);
 

@@ -202,7 +202,7 @@ bool Run::evaluate() {
   if (data_->info().val_size > 0) {
     for (const auto& [name, value] : engine_->evaluate(data::Part::val).metrics) metrics["val/" + name] = value;
   }
-  const Verdict verdict = judge(state().evaluation, state().step, metrics, resolved_.job);
+  const Judgement verdict = judge(state().evaluation, state().step, metrics, resolved_.job);
   state().evaluation = verdict.state;
   evaluation_window_.sums.clear();
   log_window(true);
