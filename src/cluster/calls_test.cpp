@@ -21,7 +21,7 @@ TEST(Coordinator, AWorkerThatWouldComputeOtherNumbersIsRefusedByName) {
     return text;
   };
   EXPECT_THAT(refused([](Identity& identity) { identity.job = "xyz"; }),
-              HasSubstr("refused: another job or other data: its digest is xyz, that of member 1 is job-digest"));
+              HasSubstr("refused: another job, model file or data: its digest is xyz, that of member 1 is job-digest"));
   EXPECT_THAT(refused([](Identity& identity) { identity.machine = "another CPU"; }),
               HasSubstr("it has another CPU, member 1 has a CPU with libraries"));
   EXPECT_THAT(refused([](Identity& identity) { identity.probe = "0"; }), HasSubstr("it computes other numbers"));

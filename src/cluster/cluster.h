@@ -75,7 +75,7 @@ std::vector<Slice> plan_slices(const View& view, int64_t n);
 
 // What a joiner must share with the group: the numbers it would compute. A difference refuses it by name.
 struct Identity {
-  std::string job;      // digest of the resolved job and of the data
+  std::string job;      // digest of the resolved job, of the data and of what a model file holds
   std::string machine;  // CPU model and library versions, in words
   std::string probe;    // digest of one shard's gradients at step 0
   bool operator==(const Identity&) const = default;

@@ -303,7 +303,7 @@ std::string refusal(const Member& joiner, const ClusterState& state) {
   const Identity& ours = here->identity;
   const std::string whose = "member " + std::to_string(here->id.value);
   if (mine.job != ours.job) {
-    return "another job or other data: its digest is " + mine.job + ", that of " + whose + " is " + ours.job;
+    return "another job, model file or data: its digest is " + mine.job + ", that of " + whose + " is " + ours.job;
   }
   if (mine.machine != ours.machine) {
     return "another machine or other libraries, which give other bits: it has " + mine.machine + ", " + whose +

@@ -50,7 +50,8 @@ void Run::open() {
 }
 
 void Run::join() {
-  const Digest parts[] = {digest_of(spec::to_yaml(resolved_.written, {})), data_->info().digest};
+  const Digest parts[] = {digest_of(spec::to_yaml(resolved_.written, {})), data_->info().digest,
+                          digest_of(engine_->replica(0).identity())};
   const auto machine = nlohmann::json::parse(environment_json(this_machine()));
   members_ = options_.join({to_hex(digest_of(std::span(parts))), machine.dump(), to_hex(engine_->probe())});
   engine_->set_reducer(members_->reducer());

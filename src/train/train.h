@@ -151,7 +151,7 @@ Digest digest(const TrainingState& state, Lanes* lanes = nullptr);
 
 // What a worker must share with the others of its run to compute the same numbers.
 struct Identity {
-  std::string job;      // digest of the resolved job and of the data
+  std::string job;      // digest of the resolved job, of the data and of what a model file holds
   std::string machine;  // CPU model and library versions, in words
   std::string probe;    // digest of a shard computed from the initial state
 };
