@@ -13,7 +13,7 @@ using nlohmann::json;
 using Kind = StudyEvent::Kind;
 
 constexpr int kVersion = 1;
-constexpr std::array<const char*, 6> kKinds = {"start", "report", "pause", "resume", "end", "extend"};
+constexpr std::array<const char*, 7> kKinds = {"start", "report", "pause", "resume", "end", "extend", "take"};
 constexpr std::array<const char*, 5> kStates = {"running", "paused", "complete", "pruned", "failed"};
 
 template <typename Enum, size_t N>
@@ -76,6 +76,7 @@ StudyEvent event_of(const json& line, const tune::Space& space) {
   event.kind = one_of<Kind>(kKinds, line.at("event"));
   if (event.kind == Kind::extend) return event.trials = line.at("trials"), event;
   event.id = line.at("id");
+  event.process = line.value("process", "");
   switch (event.kind) {
     case Kind::start:
       event.suggestion = {tune::read_point(space, line.at("params").dump()), line.at("by"), line.at("why"),
@@ -99,13 +100,16 @@ StudyEvent event_of(const json& line, const tune::Space& space) {
 }
 
 // A torn last line is left out.
-std::vector<std::string> lines_in(Disk& disk, const std::string& path) {
-  if (!disk.exists(path)) throw Error(path + " is not there", "name a study's directory; sinew tune makes one");
-  const std::string text = read_text(disk, path);
+std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
     lines.push_back(text.substr(begin, end - begin));
   return lines;
+}
+
+std::vector<std::string> lines_in(Disk& disk, const std::string& path) {
+  if (!disk.exists(path)) throw Error(path + " is not there", "name a study's directory; sinew tune makes one");
+  return lines_of(read_text(disk, path));
 }
 
 template <typename Read>
@@ -188,6 +192,7 @@ std::string to_json(const tune::Space& space, const StudyEvent& event) {
     return line.dump();
   }
   line["id"] = event.id;
+  if (!event.process.empty()) line["process"] = event.process;
   switch (event.kind) {
     case Kind::start:
       line["params"] = json::parse(tune::write_point(space, event.suggestion.point));
@@ -222,26 +227,44 @@ void apply(tune::Study& study, const StudyEvent& event) {
     case Kind::pause: return study.pause(event.id, event.estimate);
     case Kind::resume: return study.resume(event.id);
     case Kind::end: return study.tell(event.id, event.state, event.values);
-    case Kind::extend: return;
+    case Kind::extend:
+    case Kind::take: return;
   }
 }
 
-StudyFile::StudyFile(Disk& disk, const std::string& path, const StudyHead& head) {
+StudyFile::StudyFile(Disk& disk, const std::string& path, const StudyHead& head) : disk_(disk), path_(path) {
   if (disk.exists(path))
     throw Error(path + " is there already", "go on with it: sinew tune resume; or name another --study");
-  write_durably(disk, path, to_json(head) + "\n");
-  file_ = disk.append(path);
+  const std::string line = to_json(head) + "\n";
+  write_durably(disk, path, line);
+  known_ = line.size();
+  lines_ = 1;
 }
 
-StudyFile::StudyFile(Disk& disk, const std::string& path) {
-  const std::string text = read_text(disk, path);
-  if (const size_t whole = text.rfind('\n') + 1; whole < text.size()) write_durably(disk, path, text.substr(0, whole));
-  file_ = disk.append(path);
+std::vector<StudyEvent> StudyFile::news(const tune::Space& space) {
+  file_.reset();  // who cut a torn line off wrote the file anew
+  const uint64_t size = disk_.size(path_);
+  if (size < known_)
+    throw Error(path_ + " is shorter than it was", "somebody cut it off: go on with it by sinew tune resume");
+  std::string text(size - known_, '\0');
+  text.resize(disk_.read_at(path_, known_, std::as_writable_bytes(std::span(text))));
+  std::vector<StudyEvent> events;
+  for (const std::string& line : lines_of(text)) {
+    if (++lines_ > 1)
+      events.push_back(
+          read_line(path_, static_cast<size_t>(lines_), line, [&](const json& j) { return event_of(j, space); }));
+    known_ += line.size() + 1;
+  }
+  if (known_ < size) write_durably(disk_, path_, read_text(disk_, path_).substr(0, known_));
+  return events;
 }
 
 void StudyFile::append(const tune::Space& space, const StudyEvent& event) {
+  if (!file_) file_ = disk_.append(path_);
   const std::string line = to_json(space, event) + "\n";
   file_->write(std::as_bytes(std::span(line)));
+  known_ += line.size();
+  ++lines_;
   // A report stands in the trial's own metrics too, and is found there again.
   if (event.kind != Kind::report) file_->sync();
 }

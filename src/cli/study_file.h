@@ -1,7 +1,8 @@
 // A study on disk: study.jsonl, a line an event, appended and synced before anybody acts on it.
 //
 // docs/formats/study.md. What is read back, line after line, is the study as it was: suggestions go on from there. A
-// torn last line is an event that nobody acted on, and is cut off.
+// torn last line is an event that nobody acted on, and is cut off. Several processes may append, each in its turn
+// (study_processes.h).
 #pragma once
 
 #include <memory>
@@ -26,7 +27,7 @@ struct StudyHead {
 };
 
 struct StudyEvent {
-  enum class Kind { start, report, pause, resume, end, extend };
+  enum class Kind { start, report, pause, resume, end, extend, take };
   Kind kind = Kind::start;
   int64_t id = 0;                                       // of the trial
   tune::Suggestion suggestion = {};                     // start
@@ -35,6 +36,7 @@ struct StudyEvent {
   std::vector<double> values = {};                      // end
   std::optional<double> estimate = {};                  // pause: what the stopper thinks it would end with
   int64_t trials = 0;                                   // extend: planned in all from now on
+  std::string process = {};                             // start, resume, take: who runs it from now on
 };
 
 // What a study of this head is to tune/.
@@ -53,12 +55,18 @@ class StudyFile {
  public:
   // Makes the file with its head. Throws Error when there is one already.
   StudyFile(Disk& disk, const std::string& path, const StudyHead& head);
-  // Opens one to go on with it; see read_study.
-  StudyFile(Disk& disk, const std::string& path);
+  // One to go on with: all that stands there is news.
+  StudyFile(Disk& disk, std::string path) : disk_(disk), path_(std::move(path)) {}
+  // What others appended since. At the beginning of each turn; a line that somebody died in the middle of is cut off.
+  std::vector<StudyEvent> news(const tune::Space& space);
   void append(const tune::Space& space, const StudyEvent& event);  // durable when it returns, but for reports
 
  private:
-  std::unique_ptr<Disk::File> file_;
+  Disk& disk_;
+  std::string path_;
+  uint64_t known_ = 0;                // bytes of it that were read or written here
+  int64_t lines_ = 0;                 // in them
+  std::unique_ptr<Disk::File> file_;  // of this turn
 };
 
 struct ReadStudy {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kHelp =
     "usage: sinew tune JOB [key=value ...] [--study DIR]\n"
-    "       sinew tune resume STUDY [trials=N]\n"
+    "       sinew tune resume STUDY [trials=N] [--parallel N]\n"
     "       sinew tune extend STUDY --trials N\n"
     "       sinew tune report STUDY\n"
     "       sinew tune --ask-tell\n\n"
@@ -20,8 +20,9 @@ constexpr const char* kHelp =
     "that\n"
     "do not promise much are paused at a checkpoint, and one that is killed goes on from its own. The study is kept "
     "in\n"
-    "DIR (default: runs/<job>/<utc>-<id>-study). resume goes on with it, with N trials in all if told so; extend adds "
-    "N.\n"
+    "DIR (default: runs/<job>/<utc>-<id>-study). resume goes on with it, with N trials in all if told so, N side by "
+    "side;\n"
+    "while others are at it, it helps them. extend adds N.\n"
     "report prints the best trials and writes DIR/report.html: what matters, and every trial.\n\n"
     "--ask-tell: suggests trials to a program that runs them: one JSON object a line on standard input, one answer a\n"
     "line on standard output (docs/formats/ask-tell.md).\n\n"

@@ -12,11 +12,11 @@
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/process.h"
-#include "checkpoint/checkpoint.h"
 #include "cli/data_manifest.h"
 #include "cli/launch.h"
 #include "cli/numbers.h"
 #include "cli/study_directory.h"
+#include "cli/study_processes.h"
 #include "cli/study_text.h"
 #include "cli/trial_metric.h"
 #include "cli/tuning.h"
@@ -26,9 +26,10 @@ namespace sinew::cli {
 namespace {
 
 constexpr double kLookSeconds = 0.05;
-constexpr int64_t kMostTrials = 1'000'000;
+constexpr int64_t kMostTrials = 1'000'000, kMostPlaces = 4096;
 constexpr double kTimeForNew = 0.8;   // of tune.time; then only trials that wait go on, so that some come to their end
 constexpr double kLeaveSeconds = 60;  // from asking a trial to save and end to killing it
+constexpr double kTurnSeconds = 60;   // without a turn, until it is said that somebody does not end theirs
 
 volatile std::sig_atomic_t asked = 0;
 void on_signal(int) {
@@ -73,32 +74,41 @@ int64_t places_of(const spec::Job& job) {
   return job.tune.deterministic ? std::min(places, kLag) : places;
 }
 
-// Trials of one study, side by side, until there is nothing more to do or somebody wants it to stop.
+// Trials of one study, side by side, until there is nothing more to do or somebody wants it to stop. Whoever else leads
+// the study does the same; each decides in its turn.
 class StudyRun {
  public:
   StudyRun(std::string directory, const spec::Job& job, const StudyHead& head, const std::vector<StudyEvent>& events,
-           StudyFile& file, Clock& clock)
+           StudyFile& file, StudyProcess& self, int64_t places, Clock& clock)
       : directory_(std::move(directory)),
         job_(job),
         head_(head),
         space_(space_of(job.tune.search)),
         clock_(clock),
         file_(file),
+        self_(self),
+        places_(places),
         tuning_(options(), events) {
     if (!job_.trainer.lanes && !job_.command.given())
-      lanes_ = std::max<int64_t>(1, std::thread::hardware_concurrency() / places_of(job_));
+      lanes_ = std::max<int64_t>(1, std::thread::hardware_concurrency() / places_);
   }
 
   int run() {
     const double began = clock_.monotonic_seconds();
+    double last_turn = began;
     while (true) {
-      const double part = job_.tune.seconds > 0 ? (clock_.monotonic_seconds() - began) / job_.tune.seconds : 0;
-      const bool time_is_up = part >= 1 && tuning_.best();
-      const bool no_new = part >= (tuning_.pauses() ? kTimeForNew : 1);
-      if (asked == 0 && !time_is_up) start_trials(no_new);
-      look_at_trials();
-      if (asked > 0 && leave()) return kResumable;
-      if (asked == 0 && trials_.empty() && (time_is_up || tuning_.over(no_new))) break;
+      const double now = clock_.monotonic_seconds();
+      if (asked > 0) {
+        if (leave()) return kResumable;
+      } else if (const auto turn = self_.turn()) {
+        last_turn = now;
+        if (decide(job_.tune.seconds > 0 ? (now - began) / job_.tune.seconds : 0)) break;
+      } else if (now - last_turn >= kTurnSeconds) {
+        last_turn = now;
+        std::printf("another process has decided for %.0f s what to do next in this study: is it stopped?\n",
+                    kTurnSeconds);
+        std::fflush(stdout);
+      }
       std::this_thread::sleep_for(std::chrono::duration<double>(kLookSeconds));
     }
     if (tuning_.ended_early()) std::printf("ended early: %s\n", tuning_.ended_early()->c_str());
@@ -113,6 +123,16 @@ class StudyRun {
     std::optional<double> asked;  // when it was asked to save and end
   };
 
+  // In a turn; `part` of tune.time has passed. True: the study is over.
+  bool decide(double part) {
+    for (const StudyEvent& event : file_.news(space_)) tuning_.told(event);
+    const bool time_is_up = part >= 1 && tuning_.best();
+    const bool no_new = part >= (tuning_.pauses() ? kTimeForNew : 1);
+    if (!time_is_up) start_trials(no_new);
+    look_at_trials();
+    return trials_.empty() && (time_is_up || tuning_.over(no_new));
+  }
+
   TuningOptions options() {
     TuningOptions options{study_options(head_, space_, job_.tune.seed)};
     options.study.earlier = earlier_studies(system_disk(), directory_, job_, space_);
@@ -120,10 +140,14 @@ class StudyRun {
     options.stopper = head_.stopper;
     options.max_resource = head_.max_resource;
     options.trials = head_.trials;
-    options.parallel = places_of(job_);
+    options.parallel = places_;
     options.end_early = job_.tune.end_early;
     if (job_.tune.deterministic) options.lag = job_.tune.parallel.value_or(kLag);
     options.record = [this](const StudyEvent& event) { file_.append(space_, event); };
+    options.process = self_.name();
+    options.abandoned = [this](const std::string& process, int64_t id) {
+      return self_.abandoned(process, directory_of(id));
+    };
     return options;
   }
 
@@ -198,7 +222,7 @@ class StudyRun {
       }
       const int64_t over = id;
       at = trials_.erase(at);
-      if (asked == 0) take_end(over, *end);
+      take_end(over, *end);
     }
   }
 
@@ -233,7 +257,8 @@ class StudyRun {
     for (const char* part : {"/checkpoints", "/model"}) system_disk().remove_all(directory_of(id) + part);
   }
 
-  // Trials save a checkpoint and end; a second signal kills them. True: all are gone.
+  // Trials save a checkpoint and end; a second signal kills them. True: all are gone. What they reported last is found
+  // in their metrics by whoever goes on with them.
   bool leave() {
     for (auto& [id, trial] : trials_) {
       if (asked > 1)
@@ -241,6 +266,8 @@ class StudyRun {
       else
         ask_to_end(trial);
     }
+    for (auto at = trials_.begin(); at != trials_.end();)
+      at = at->second.process.wait() ? trials_.erase(at) : std::next(at);
     if (!trials_.empty()) return false;
     std::printf("stopped; go on with it: sinew tune resume %s\n", directory_.c_str());
     return true;
@@ -252,26 +279,33 @@ class StudyRun {
   tune::Space space_;
   Clock& clock_;
   StudyFile& file_;
+  StudyProcess& self_;
+  int64_t places_;
   Tuning tuning_;
   std::map<int64_t, Trial> trials_;
   std::optional<int64_t> lanes_;
 };
 
 int run_study(const std::string& directory, const spec::Job& job, const StudyHead& head,
-              const std::vector<StudyEvent>& events, StudyFile& file) {
+              const std::vector<StudyEvent>& events, StudyFile& file, StudyProcess& self, int64_t places) {
   // All data is read for it once, which may take long: while a signal still ends this at once.
   if (!job.command.given()) record_data(job, directory, directory);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
   std::printf("study: %s; %s %s, %lld trials, %lld side by side\n", directory.c_str(),
               head.minimize ? "least" : "greatest", head.monitor.c_str(), static_cast<long long>(head.trials),
-              static_cast<long long>(places_of(job)));
-  return StudyRun(directory, job, head, events, file, system_clock()).run();
+              static_cast<long long>(places));
+  return StudyRun(directory, job, head, events, file, self, places, system_clock()).run();
 }
 
-checkpoint::RunLock lock_study(const std::string& directory) {
-  auto lock = checkpoint::RunLock::take(directory);
-  if (!lock) throw Error(lock.error(), "one process at a time leads a study");
-  return std::move(*lock);
+// A study that is begun in a turn of its first process.
+StudyFile begin_study(const StudyProcess& self, const std::string& directory, const spec::Job& job,
+                      const StudyHead& head) {
+  const auto turn = self.next_turn();
+  if (!system_disk().exists(study_path(directory))) {  // before there is a study to go on with: it needs both
+    keep_earlier(system_disk(), directory, job, head);
+    write_durably(system_disk(), directory + "/job.yaml", head.job);
+  }
+  return StudyFile(system_disk(), study_path(directory), head);
 }
 
 }  // namespace
@@ -309,43 +343,53 @@ int tune_job(const Arguments& arguments) {
                        job->tune.trials,
                        evaluations_of(*job)};
   system_disk().make_directories(directory);
-  const auto lock = lock_study(directory);
-  if (!system_disk().exists(study_path(directory))) {  // before there is a study to go on with: it needs both
-    keep_earlier(system_disk(), directory, *job, head);
-    write_durably(system_disk(), directory + "/job.yaml", head.job);
-  }
-  StudyFile file(system_disk(), study_path(directory), head);
-  return run_study(directory, *job, head, {}, file);
+  StudyProcess self(system_disk(), directory, system_clock());
+  StudyFile file = begin_study(self, directory, *job, head);
+  return run_study(directory, *job, head, {}, file, self, places_of(*job));
 }
 
 namespace {
 
 // Goes on with a study, which from now on has as many trials as `planned` makes of those planned before. Trials that
 // were asked for by name are made even where the study would end early.
-int go_on(const std::string& directory, const std::function<int64_t(int64_t)>& planned) {
-  spec::Job job = study_job(read_study_head(system_disk(), study_path(directory)), study_path(directory));
-  const auto lock = lock_study(directory);
+int go_on(const std::string& directory, const std::function<int64_t(int64_t)>& planned,
+          std::optional<int64_t> places = {}) {
+  StudyHead head = read_study_head(system_disk(), study_path(directory));
+  spec::Job job = study_job(head, study_path(directory));
   const tune::Space space = space_of(job.tune.search);
+  StudyProcess self(system_disk(), directory, system_clock());
   StudyFile file(system_disk(), study_path(directory));
-  ReadStudy study = read_study(system_disk(), study_path(directory), space);
-  if (const int64_t trials = planned(study.head.trials); trials != study.head.trials) {
-    if (trials > study.head.trials) job.tune.end_early = false;
-    study.head.trials = trials;
-    file.append(space, {.kind = StudyEvent::Kind::extend, .trials = trials});
+  std::vector<StudyEvent> events;
+  {
+    const auto turn = self.next_turn();
+    events = file.news(space);
+    for (const StudyEvent& event : events)
+      head.trials = event.kind == StudyEvent::Kind::extend ? event.trials : head.trials;
+    const int64_t trials = planned(head.trials);
+    if (trials > head.trials) job.tune.end_early = false;
+    if (trials != head.trials) file.append(space, {.kind = StudyEvent::Kind::extend, .trials = trials});
+    head.trials = trials;
   }
-  return run_study(directory, job, study.head, study.events, file);
+  return run_study(directory, job, head, events, file, self, places.value_or(places_of(job)));
 }
 
 }  // namespace
 
 int resume_study(const Arguments& arguments) {
-  if (arguments.empty() || arguments.size() > 2)
-    throw UsageError("resume needs a study", "sinew tune resume DIR [trials=N]");
-  if (arguments.size() == 1) return go_on(arguments[0], [](int64_t trials) { return trials; });
-  if (!arguments[1].starts_with("trials="))
-    throw UsageError("'" + arguments[1] + "' is not trials=N", "sinew tune resume DIR trials=100");
-  const int64_t wanted = whole_number("trials", arguments[1].substr(7), 1, kMostTrials);
-  return go_on(arguments[0], [&](int64_t) { return wanted; });
+  constexpr const char* kUse = "sinew tune resume DIR [trials=N] [--parallel N]";
+  if (arguments.empty()) throw UsageError("resume needs a study", kUse);
+  std::optional<int64_t> wanted, places;
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    if (arguments[i].starts_with("trials=")) {
+      wanted = whole_number("trials", arguments[i].substr(7), 1, kMostTrials);
+    } else if (arguments[i] == "--parallel" && i + 1 < arguments.size()) {
+      places = whole_number("--parallel", arguments[++i], 1, kMostPlaces);
+    } else {
+      throw UsageError("'" + arguments[i] + "' is not trials=N, or it needs a value", kUse);
+    }
+  }
+  return go_on(
+      arguments[0], [&](int64_t trials) { return wanted.value_or(trials); }, places);
 }
 
 int extend_study(const Arguments& arguments) {

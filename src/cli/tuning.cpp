@@ -43,16 +43,33 @@ Tuning::Tuning(TuningOptions options, const std::vector<StudyEvent>& events)
       sampler_(tune::make_sampler(options_.sampler)),
       stopper_(tune::make_stopper(stopper_options(options_))) {
   if (options_.lag) in_order_.emplace(options_.study, *options_.lag);
-  for (const StudyEvent& event : events) apply(study_, event);
-  for (const int64_t id : study_.open()) {
-    if (study_.trial(id).state == TrialState::running) waiting_.push_back(id);
-  }
+  for (const StudyEvent& event : events) note(event);
 }
 
-void Tuning::record(const StudyEvent& event) {
-  if (options_.record) options_.record(event);
+void Tuning::note(const StudyEvent& event) {
   apply(study_, event);
+  if (event.kind == Kind::start || event.kind == Kind::resume || event.kind == Kind::take)
+    process_[event.id] = event.process;
+  if (event.kind == Kind::pause || event.kind == Kind::end) process_.erase(event.id);
   in_vain_.reset();
+}
+
+void Tuning::told(const StudyEvent& event) {
+  note(event);
+  if (event.kind != Kind::extend) return;
+  if (event.trials > options_.trials) options_.end_early = false;  // they were asked for by name
+  options_.trials = event.trials;
+}
+
+void Tuning::record(StudyEvent event) {
+  if (event.kind == Kind::start || event.kind == Kind::resume || event.kind == Kind::take)
+    event.process = options_.process;
+  if (options_.record) options_.record(event);
+  note(event);
+}
+
+bool Tuning::over(bool no_new) const {
+  return process_.empty() && in_vain_ == no_new;
 }
 
 TrialStart Tuning::begin(int64_t id, bool again, std::string why) {
@@ -60,14 +77,24 @@ TrialStart Tuning::begin(int64_t id, bool again, std::string why) {
   return {id, again, std::move(why)};
 }
 
-std::optional<TrialStart> Tuning::next(bool no_new) {
-  if (static_cast<int64_t>(running_.size()) >= options_.parallel || in_vain_ == no_new) return std::nullopt;
-  while (!waiting_.empty()) {
-    const int64_t id = waiting_.front();
-    waiting_.erase(waiting_.begin());
+// A trial that is running in the record and in no process, of this life or of one that is gone.
+std::optional<TrialStart> Tuning::one_left_alone() {
+  const auto all = process_;
+  for (const auto& [id, process] : all) {
+    if (running_.contains(id)) continue;
+    const bool own = process == options_.process;
+    if (!own && options_.abandoned && !options_.abandoned(process, id)) continue;
     if (settled(id)) continue;
+    if (!own) record({.kind = Kind::take, .id = id});
     return begin(id, true, "it goes on from its checkpoint");
   }
+  return std::nullopt;
+}
+
+std::optional<TrialStart> Tuning::next(bool no_new) {
+  if (static_cast<int64_t>(running_.size()) >= options_.parallel) return std::nullopt;
+  if (auto left = one_left_alone()) return left;
+  if (in_vain_ == no_new) return std::nullopt;
   if (in_order_ && !in_order_->ready(study_) && study_.next_id() < options_.trials) return std::nullopt;
   if (options_.end_early && study_.next_id() < options_.trials)
     ended_early_ = tune::little_to_gain(in_order_ ? in_order_->view(study_) : study_);
@@ -147,8 +174,6 @@ TrialOver Tuning::ended(int64_t id, const ProcessEnd& end, std::optional<double>
     return end_trial(id, TrialState::failed, {},
                      "failed: it died " + std::to_string(deaths_[id]) + " times without an evaluation, the last time " +
                          to_string(end));
-  waiting_.push_back(id);
-  in_vain_.reset();
   return {to_string(end) + "; it goes on from its checkpoint", false, true};
 }
 

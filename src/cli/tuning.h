@@ -3,7 +3,8 @@
 //
 // The study's record is the only memory: each decision is recorded before it is returned, so a process that dies in
 // between leaves a study that goes on. A trial whose process died is still running in the record; its next life goes on
-// from its checkpoint.
+// from its checkpoint. Several processes may lead one study, each in its turn: it is told what the others recorded
+// since its last, and then decides.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,9 @@ struct TuningOptions {
   std::optional<int64_t> lag = {};                          // deterministic: see told_in_order.h
   int64_t most_deaths = 3;                                  // of one trial without an evaluation between them: it fails
   std::function<void(const StudyEvent&)> record = nullptr;  // must be durable when it returns
+  std::string process = {};                                 // this one's name in the record, never used before
+  // Whether nobody works any more on the trial that this other process ran last; none: there is nobody else.
+  std::function<bool(const std::string& process, int64_t id)> abandoned = nullptr;
 };
 
 struct TrialStart {
@@ -50,10 +54,12 @@ class Tuning {
   // `events`: of a study that goes on; they are applied, not recorded again.
   Tuning(TuningOptions options, const std::vector<StudyEvent>& events = {});
 
+  // What another process recorded.
+  void told(const StudyEvent& event);
   // The next process to start; none: all places are taken, or there is nothing (more) to do. `no_new`: time is up.
   std::optional<TrialStart> next(bool no_new = false);
-  // Nothing runs, and next() had nothing when it was asked last.
-  bool over(bool no_new = false) const { return running_.empty() && in_vain_ == no_new; }
+  // Nothing runs, here or elsewhere, and next() had nothing when it was asked last.
+  bool over(bool no_new = false) const;
 
   // An evaluation of a running trial; what was reported before, by its step, is passed over. True: its process is to be
   // asked to save a checkpoint and end, and `why` says for what.
@@ -77,7 +83,9 @@ class Tuning {
   };
   tune::Verdict judged(const tune::Trial& trial, std::optional<tune::Study>& view);
   bool settled(int64_t id);
-  void record(const StudyEvent& event);
+  void note(const StudyEvent& event);
+  void record(StudyEvent event);
+  std::optional<TrialStart> one_left_alone();
   TrialStart begin(int64_t id, bool again, std::string why);
   TrialOver end_trial(int64_t id, tune::TrialState state, std::vector<double> values, std::string why);
 
@@ -86,9 +94,9 @@ class Tuning {
   std::unique_ptr<tune::Sampler> sampler_;
   std::unique_ptr<tune::Stopper> stopper_;
   std::optional<std::string> ended_early_;
-  std::optional<ToldInOrder> in_order_;  // of a deterministic study
-  std::map<int64_t, Life> running_;
-  std::vector<int64_t> waiting_;  // running in the record, without a process
+  std::optional<ToldInOrder> in_order_;     // of a deterministic study
+  std::map<int64_t, Life> running_;         // by this process
+  std::map<int64_t, std::string> process_;  // of those running in the record: who runs it, or ran it last
   std::map<int64_t, int64_t> deaths_;
   // next() had nothing for this `no_new`, and nothing happened since: stoppers need not be asked again.
   std::optional<bool> in_vain_;

@@ -115,6 +115,92 @@ TEST(Tuning, TheRecordIsEnoughToGoOn) {
   }
 }
 
+// Several processes at one record, each told what the others wrote before it decides. A killed one leaves its trials,
+// and another goes on with them; a new one may come at any time.
+struct Crew {
+  struct Process {
+    std::string name;
+    size_t told = 0;  // events of the record
+    std::unique_ptr<Tuning> tuning;
+  };
+  std::vector<StudyEvent> record;
+  std::vector<Process> alive;
+  int64_t names = 0;
+
+  void join(const std::optional<int64_t>& lag) {
+    auto of = options(record);
+    of.lag = lag;
+    if (lag) of.stopper = "median";
+    of.process = "p" + std::to_string(names++);
+    of.abandoned = [this](const std::string& name, int64_t) {
+      return std::ranges::find(alive, name, &Process::name) == alive.end();
+    };
+    const std::string name = of.process;
+    alive.push_back({name, record.size(), std::make_unique<Tuning>(of, record)});
+  }
+
+  void begin_turn(Process& process) {
+    for (; process.told < record.size(); ++process.told) process.tuning->told(record[process.told]);
+    while (process.tuning->next()) {
+    }
+  }
+};
+
+TEST(Tuning, SeveralProcessesLeadOneStudyAndAnyOfThemMayDie) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    Crew crew;
+    crew.record.reserve(10'000);  // nobody's events move
+    Trainings trainings;
+    RandomStream random(random_key({77, seed}));
+    crew.join({});
+    for (int64_t turn = 0;; ++turn) {
+      ASSERT_LT(turn, 5000) << "the study does not end";
+      if (crew.alive.size() < 3 && random.uniform() < 0.1) crew.join({});
+      if (crew.alive.size() > 1 && random.uniform() < 0.03)
+        crew.alive.erase(crew.alive.begin() + static_cast<std::ptrdiff_t>(random.below(crew.alive.size())));
+      auto& process = crew.alive[random.below(crew.alive.size())];
+      crew.begin_turn(process);
+      std::map<int64_t, int> runners;
+      for (const auto& other : crew.alive)
+        for (const int64_t id : other.tuning->running()) EXPECT_EQ(++runners[id], 1) << "trial " << id << " runs twice";
+      const auto running = process.tuning->running();
+      if (!running.empty()) {
+        const int64_t id = running[random.below(running.size())], evaluation = ++trainings.evaluations[id];
+        const double loss = trainings.loss(process.tuning->study(), id, evaluation);
+        std::string why;
+        if (process.tuning->reported(id, static_cast<double>(evaluation), loss, why)) {
+          process.tuning->ended(id, {kResumable, 0}, {});
+        } else if (evaluation >= 9) {
+          process.tuning->ended(id, {kDone, 0}, loss);
+        }
+      }
+      process.told = crew.record.size();  // it knows what it wrote
+      if (process.tuning->over()) break;
+    }
+    // What stands in the record is the study, with each end told once.
+    Tuning after(options(crew.record), crew.record);
+    EXPECT_TRUE(after.best());
+    EXPECT_EQ(after.study().next_id(), 12);
+    std::map<int64_t, int> ends;
+    for (const StudyEvent& event : crew.record) ends[event.id] += event.kind == StudyEvent::Kind::end;
+    for (const tune::Trial& trial : after.study().trials()) {
+      EXPECT_NE(trial.state, TrialState::running);
+      EXPECT_EQ(ends[trial.id], trial.state == TrialState::paused ? 0 : 1);
+    }
+  }
+}
+
+TEST(Tuning, AStudyIsExtendedByWhoeverAndAllGoOn) {
+  Crew crew;
+  crew.join({});
+  crew.join({});
+  crew.record.push_back({.kind = StudyEvent::Kind::extend, .trials = 40});
+  crew.begin_turn(crew.alive[0]);
+  crew.begin_turn(crew.alive[1]);
+  EXPECT_EQ(crew.alive[0].tuning->running().size() + crew.alive[1].tuning->running().size(), 4U);
+  EXPECT_FALSE(crew.alive[0].tuning->over());
+}
+
 TEST(Tuning, ATrialThatDiesAgainAndAgainFailsAndOneThatIsKilledNow) {
   std::vector<StudyEvent> record;
   Tuning tuning(options(record, 1), {});
@@ -168,12 +254,45 @@ TEST(StudyFile, WhatIsWrittenIsReadBackButForATornLastLine) {
   }
   disk.append(path)->write(std::as_bytes(std::span(std::string_view("{\"event\":\"sta"))));
   StudyFile again(disk, path);
+  EXPECT_EQ(again.news(space_of(search())).size(), record.size() + 1);
   const auto read = read_study(disk, path, space_of(search()));
   EXPECT_EQ(read.head.job, head.job);
   EXPECT_EQ(read.head.trials, 20);
   ASSERT_EQ(read.events.size(), record.size() + 1);
   for (size_t i = 0; i < record.size(); ++i)
     EXPECT_EQ(to_json(space_of(search()), read.events[i]), to_json(space_of(search()), record[i]));
+}
+
+// Two processes append in turns; a third died in the middle of a line.
+TEST(StudyFile, EachReadsWhatTheOthersAppended) {
+  const std::string folder = testing::TempDir() + "study_turns";
+  Disk& disk = system_disk();
+  disk.remove_all(folder);
+  disk.make_directories(folder);
+  const std::string path = folder + "/study.jsonl";
+  const tune::Space space = space_of(search());
+  StudyFile one(disk, path, {"", {}, "tpe", "asha", "val/loss", true, 12, 9});
+  StudyFile two(disk, path);
+  EXPECT_TRUE(two.news(space).empty());
+  RandomStream random(random_key({9}));
+  std::vector<std::string> written, read_by_one, read_by_two;
+  for (int64_t turn = 0; turn < 200; ++turn) {
+    const bool first = random.uniform() < 0.5;
+    StudyFile& file = first ? one : two;
+    for (const StudyEvent& event : file.news(space))
+      (first ? read_by_one : read_by_two).push_back(to_json(space, event));
+    for (uint64_t k = random.below(3); k > 0; --k) {
+      const StudyEvent event{.kind = StudyEvent::Kind::take, .id = turn, .process = first ? "one" : "two"};
+      file.append(space, event);
+      written.push_back(to_json(space, event));
+      (first ? read_by_one : read_by_two).push_back(written.back());
+    }
+    if (random.uniform() < 0.2) disk.append(path)->write(std::as_bytes(std::span(std::string_view("{\"event\":\"en"))));
+  }
+  for (const StudyEvent& event : one.news(space)) read_by_one.push_back(to_json(space, event));
+  for (const StudyEvent& event : two.news(space)) read_by_two.push_back(to_json(space, event));
+  EXPECT_EQ(read_by_one, written);
+  EXPECT_EQ(read_by_two, written);
 }
 
 TEST(StudyFile, ADamagedLineIsNamed) {

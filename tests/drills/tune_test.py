@@ -133,6 +133,28 @@ class Tune(unittest.TestCase):
         self.assertEqual(sum(e["event"] == "start" for e in events(self.study)), 8)
         self.assert_is_the_training_it_says(self.best())
 
+    def test_several_processes_lead_one_study_and_are_killed(self):
+        rng = random.Random(8)
+        processes = [sp.start("tune", self.job, "--study", self.study)]
+        self.assertTrue(sp.wait_for(lambda: (self.study / "study.jsonl").exists()))
+        for _ in range(KILLS + 2):
+            while len(processes) < 3:
+                processes.append(sp.start("tune", "resume", self.study, "--parallel", 1))
+            time.sleep(rng.uniform(0.3, 1.5))
+            if any(p.poll() is not None for p in processes):
+                break
+            before = events(self.study)
+            sp.kill(processes.pop(rng.randrange(len(processes))))
+            self.assertEqual(events(self.study)[:len(before)], before, "what stood there stands")
+        for process in processes:
+            process.wait(300)
+            process.stderr.close()
+            self.assertEqual(process.returncode, 0)
+        self.assertEqual(sum(e["event"] == "start" for e in events(self.study)), 8)
+        self.assertGreater(len({e["process"] for e in events(self.study) if "process" in e}), 1)
+        self.assertTrue(all(e["state"] != "failed" for e in self.ended().values()), self.ended())
+        self.assert_is_the_training_it_says(self.best())
+
     def test_trials_that_are_killed_go_on_from_their_checkpoints(self):
         rng = random.Random(6)
         process = sp.start("tune", self.job, "--study", self.study)
