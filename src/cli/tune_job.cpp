@@ -1,47 +1,23 @@
 #include "cli/tune_job.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <thread>
 
 #include "base/clock.h"
 #include "base/disk.h"
-#include "base/process.h"
 #include "cli/data_manifest.h"
 #include "cli/launch.h"
 #include "cli/numbers.h"
 #include "cli/study_directory.h"
-#include "cli/study_processes.h"
-#include "cli/study_text.h"
-#include "cli/trial_metric.h"
+#include "cli/study_run.h"
 #include "cli/tuning.h"
 #include "report/report.h"
 
 namespace sinew::cli {
 namespace {
 
-constexpr double kLookSeconds = 0.05;
 constexpr int64_t kMostTrials = 1'000'000, kMostPlaces = 4096;
-constexpr double kTimeForNew = 0.8;   // of tune.time; then only trials that wait go on, so that some come to their end
-constexpr double kLeaveSeconds = 60;  // from asking a trial to save and end to killing it
-constexpr double kTurnSeconds = 60;   // without a turn, until it is said that somebody does not end theirs
-
-volatile std::sig_atomic_t asked = 0;
-void on_signal(int) {
-  asked = asked + 1;
-}
-
-std::string this_program() {
-  char path[4096];
-  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
-  if (size <= 0) throw Error("this program does not find itself", "is /proc mounted?");
-  return {path, static_cast<size_t>(size)};
-}
 
 // Whether less of the metric is better, and its name, where the job leaves it open.
 struct Aim {
@@ -63,8 +39,6 @@ Aim aim_of(const spec::Job& job) {
   return aim;
 }
 
-constexpr int64_t kLag = 4;  // of a deterministic study that does not say tune.parallel
-
 int64_t places_of(const spec::Job& job) {
   const auto cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
   if (job.tune.parallel) return *job.tune.parallel;
@@ -74,227 +48,14 @@ int64_t places_of(const spec::Job& job) {
   return job.tune.deterministic ? std::min(places, kLag) : places;
 }
 
-// Trials of one study, side by side, until there is nothing more to do or somebody wants it to stop. Whoever else leads
-// the study does the same; each decides in its turn.
-class StudyRun {
- public:
-  StudyRun(std::string directory, const spec::Job& job, const StudyHead& head, const std::vector<StudyEvent>& events,
-           StudyFile& file, StudyProcess& self, int64_t places, Clock& clock)
-      : directory_(std::move(directory)),
-        job_(job),
-        head_(head),
-        space_(space_of(job.tune.search)),
-        clock_(clock),
-        file_(file),
-        self_(self),
-        places_(places),
-        tuning_(options(), events) {
-    if (!job_.trainer.lanes && !job_.command.given())
-      lanes_ = std::max<int64_t>(1, std::thread::hardware_concurrency() / places_);
-  }
-
-  int run() {
-    const double began = clock_.monotonic_seconds();
-    double last_turn = began;
-    while (true) {
-      const double now = clock_.monotonic_seconds();
-      if (asked > 0) {
-        if (leave()) return kResumable;
-      } else if (const auto turn = self_.turn()) {
-        last_turn = now;
-        if (decide(job_.tune.seconds > 0 ? (now - began) / job_.tune.seconds : 0)) break;
-      } else if (now - last_turn >= kTurnSeconds) {
-        last_turn = now;
-        std::printf("another process has decided for %.0f s what to do next in this study: is it stopped?\n",
-                    kTurnSeconds);
-        std::fflush(stdout);
-      }
-      std::this_thread::sleep_for(std::chrono::duration<double>(kLookSeconds));
-    }
-    if (tuning_.ended_early()) std::printf("ended early: %s\n", tuning_.ended_early()->c_str());
-    show_study(system_disk(), directory_, tuning_.study(), head_);
-    return tuning_.best() ? kDone : kTrainingError;
-  }
-
- private:
-  struct Trial {
-    Process process;
-    TrialMetric metric;
-    std::optional<double> asked;  // when it was asked to save and end
-  };
-
-  // In a turn; `part` of tune.time has passed. True: the study is over.
-  bool decide(double part) {
-    for (const StudyEvent& event : file_.news(space_)) tuning_.told(event);
-    const bool time_is_up = part >= 1 && tuning_.best();
-    const bool no_new = part >= (tuning_.pauses() ? kTimeForNew : 1);
-    if (!time_is_up) start_trials(no_new);
-    look_at_trials();
-    return trials_.empty() && (time_is_up || tuning_.over(no_new));
-  }
-
-  TuningOptions options() {
-    TuningOptions options{study_options(head_, space_, job_.tune.seed)};
-    options.study.earlier = earlier_studies(system_disk(), directory_, job_, space_);
-    options.sampler = head_.sampler;
-    options.stopper = head_.stopper;
-    options.max_resource = head_.max_resource;
-    options.trials = head_.trials;
-    options.parallel = places_;
-    options.end_early = job_.tune.end_early;
-    if (job_.tune.deterministic) options.lag = job_.tune.parallel.value_or(kLag);
-    options.record = [this](const StudyEvent& event) { file_.append(space_, event); };
-    options.process = self_.name();
-    options.abandoned = [this](const std::string& process, int64_t id) {
-      return self_.abandoned(process, directory_of(id));
-    };
-    return options;
-  }
-
-  void say(int64_t id, const std::string& text) {
-    std::printf("trial %lld: %s\n", static_cast<long long>(id), text.c_str());
-    std::fflush(stdout);
-  }
-
-  std::string directory_of(int64_t id) const { return trial_directory(directory_, id); }
-
-  void start_trials(bool no_new) {
-    while (const auto start = tuning_.next(no_new)) {
-      const auto changes = overrides_of(space_, tuning_.study().trial(start->id).point);
-      std::string words;
-      for (const std::string& change : changes) words += (words.empty() ? "" : " ") + change;
-      say(start->id, (start->again ? "" : words + "  ") + "(" + start->why + ")");
-      ProcessOptions process;
-      process.command = command_of(start->id, changes);
-      process.death_signal = SIGKILL;  // its checkpoints stand; the study goes on from them
-      process.output = directory_of(start->id) + "/output.log";
-      trials_.emplace(
-          start->id,
-          Trial{Process(process), {system_disk(), directory_of(start->id) + "/metrics.jsonl", head_.monitor}, {}});
-    }
-  }
-
-  // A trial that was resolved goes on as it was, on whatever machine: with other cores, this one's lanes would differ.
-  std::vector<std::string> command_of(int64_t id, const std::vector<std::string>& changes) {
-    const std::string own = directory_of(id);
-    system_disk().make_directories(own);
-    if (system_disk().exists(own + "/resolved.yaml")) return {this_program(), "resume", own};
-    if (system_disk().exists(own + "/job.yaml")) system_disk().remove_file(own + "/job.yaml");  // nothing was trained
-    StudyHead trial = head_;
-    trial.overrides.insert(trial.overrides.end(), changes.begin(), changes.end());
-    // By the digests the study remembers: every trial would read all the data for them.
-    if (!job_.command.given()) record_data(study_job(trial, study_path(directory_)), own, directory_);
-    if (lanes_) trial.overrides.push_back("trainer.lanes=" + std::to_string(*lanes_));
-    std::vector<std::string> command = {this_program(), "train", directory_ + "/job.yaml",
-                                        "--run-dir",    own,     "--resume"};
-    command.insert(command.end(), trial.overrides.begin(), trial.overrides.end());
-    return command;
-  }
-
-  void ask_to_end(Trial& trial) {
-    const double now = clock_.monotonic_seconds();
-    if (!trial.asked) {
-      trial.asked = now;
-      trial.process.send(SIGTERM);
-    } else if (now - *trial.asked >= kLeaveSeconds) {
-      trial.process.send_group(SIGKILL);
-    }
-  }
-
-  void take_reports(int64_t id, Trial& trial) {
-    for (const auto& value : trial.metric.next()) {
-      std::string why;
-      if (!tuning_.reported(id, static_cast<double>(value.number), value.value, why)) continue;
-      say(id, why);
-      ask_to_end(trial);
-    }
-  }
-
-  void look_at_trials() {
-    for (auto at = trials_.begin(); at != trials_.end();) {
-      auto& [id, trial] = *at;
-      const auto end = trial.process.wait();
-      take_reports(id, trial);
-      if (trial.asked) ask_to_end(trial);
-      if (!end) {
-        ++at;
-        continue;
-      }
-      const int64_t over = id;
-      at = trials_.erase(at);
-      take_end(over, *end);
-    }
-  }
-
-  // Only of a trial that came to its end, which may be that of its budget.
-  std::optional<double> value_of(int64_t id, const ProcessEnd& end) const {
-    if (end != ProcessEnd{kDone, 0} && end != ProcessEnd{kBudget, 0}) return std::nullopt;
-    const auto& reports = tuning_.study().trial(id).reports;
-    if (reports.empty()) return std::nan("");
-    if (job_.command.given() || !job_.early_stopping.restore_best || job_.early_stopping.monitor != head_.monitor)
-      return reports.back().value;
-    const auto better = [&](const tune::Report& a, const tune::Report& b) {
-      return head_.minimize ? a.value < b.value : a.value > b.value;
-    };
-    return std::ranges::min_element(reports, better)->value;
-  }
-
-  void take_end(int64_t id, const ProcessEnd& end) {
-    const auto value = value_of(id, end);
-    const auto before = tuning_.best();
-    const TrialOver over = tuning_.ended(id, end, value);
-    std::string text = over.why;
-    if (value) text += ", " + head_.monitor + " " + short_number(*value) + (over.best ? ", the best so far" : "");
-    if (tuning_.study().trial(id).state == tune::TrialState::failed)
-      text += "; " + directory_of(id) + "/output.log says more";
-    say(id, text);
-    if (!over.resumable && !over.best) forget_model(id);
-    if (over.best && before && *before != id) forget_model(*before);
-  }
-
-  // Its metrics and its job stay; what is large goes.
-  void forget_model(int64_t id) {
-    for (const char* part : {"/checkpoints", "/model"}) system_disk().remove_all(directory_of(id) + part);
-  }
-
-  // Trials save a checkpoint and end; a second signal kills them. True: all are gone. What they reported last is found
-  // in their metrics by whoever goes on with them.
-  bool leave() {
-    for (auto& [id, trial] : trials_) {
-      if (asked > 1)
-        trial.process.send_group(SIGKILL);
-      else
-        ask_to_end(trial);
-    }
-    for (auto at = trials_.begin(); at != trials_.end();)
-      at = at->second.process.wait() ? trials_.erase(at) : std::next(at);
-    if (!trials_.empty()) return false;
-    std::printf("stopped; go on with it: sinew tune resume %s\n", directory_.c_str());
-    return true;
-  }
-
-  std::string directory_;
-  spec::Job job_;
-  StudyHead head_;
-  tune::Space space_;
-  Clock& clock_;
-  StudyFile& file_;
-  StudyProcess& self_;
-  int64_t places_;
-  Tuning tuning_;
-  std::map<int64_t, Trial> trials_;
-  std::optional<int64_t> lanes_;
-};
-
 int run_study(const std::string& directory, const spec::Job& job, const StudyHead& head,
               const std::vector<StudyEvent>& events, StudyFile& file, StudyProcess& self, int64_t places) {
   // All data is read for it once, which may take long: while a signal still ends this at once.
   if (!job.command.given()) record_data(job, directory, directory);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
   std::printf("study: %s; %s %s, %lld trials, %lld side by side\n", directory.c_str(),
               head.minimize ? "least" : "greatest", head.monitor.c_str(), static_cast<long long>(head.trials),
               static_cast<long long>(places));
-  return StudyRun(directory, job, head, events, file, self, places, system_clock()).run();
+  return run_trials(directory, job, head, events, file, self, places, system_clock());
 }
 
 // A study that is begun in a turn of its first process.

@@ -1,0 +1,20 @@
+// The trials of one study as processes, side by side, until there is nothing more to do or somebody wants it to stop.
+// Whoever else leads the study does the same; each decides in its turn.
+#pragma once
+
+#include "base/clock.h"
+#include "cli/study_file.h"
+#include "cli/study_processes.h"
+#include "spec/spec.h"
+
+namespace sinew::cli {
+
+constexpr int64_t kLag = 4;  // of a deterministic study that does not say tune.parallel
+
+// `events`: what `file` was read to hold; `places`: processes of this leader's at a time. Minds SIGINT, SIGTERM and
+// SIGHUP from here on: the first lets trials save and end, the second ends them at once. Returns the exit code.
+int run_trials(const std::string& directory, const spec::Job& job, const StudyHead& head,
+               const std::vector<StudyEvent>& events, StudyFile& file, StudyProcess& self, int64_t places,
+               Clock& clock);
+
+}  // namespace sinew::cli
