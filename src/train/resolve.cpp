@@ -39,7 +39,17 @@ bool is_convolutional(const spec::Job& job) {
   return job.model.name == "cnn" || job.model.name.starts_with("resnet");
 }
 
-void resolve_trainer(Resolved& resolved, const Machine& machine) {
+// On a CPU in fp32, of processor time a step: channels last took 1.3 to 1.4 times that of contiguous with ResNet-18 on
+// images of 32 and 64 pixels, as much on 128, 0.8 on 224; with the 1x1 convolutions of ResNet-50 0.8 on 64 already.
+bool channels_last_is_faster(const spec::Job& job, const data::DataInfo& data) {
+  if (!is_convolutional(job)) return false;
+  if (job.trainer.device == "cuda") return true;
+  if (!job.model.name.starts_with("resnet")) return false;
+  const bool large = data.input_shape.size() == 3 && std::min(data.input_shape[1], data.input_shape[2]) >= 128;
+  return large || job.model.name == "resnet50" || job.trainer.precision == "bf16";
+}
+
+void resolve_trainer(Resolved& resolved, const data::DataInfo& data, const Machine& machine) {
   auto& trainer = resolved.job.trainer;
   auto& reasons = resolved.reasons;
   if (!trainer.shards) {
@@ -60,10 +70,9 @@ void resolve_trainer(Resolved& resolved, const Machine& machine) {
     reasons["trainer.precision"] = low ? "this device multiplies bfloat16 in hardware" : "bfloat16 is not faster here";
   }
   if (trainer.memory_format == "auto") {
-    const bool last = is_convolutional(resolved.job) && (cuda || resolved.job.model.name.starts_with("resnet"));
+    const bool last = channels_last_is_faster(resolved.job, data);
     trainer.memory_format = last ? "channels_last" : "contiguous";
-    reasons["trainer.memory_format"] =
-        last ? "residual networks convolve faster with channels last" : "faster for this model";
+    reasons["trainer.memory_format"] = "faster for this model on images of this size";
   }
 }
 
@@ -135,7 +144,7 @@ Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine
   if (!reason.empty()) resolved.reasons["loss.name"] = reason;
   if (job.loss.name == "library" && job.loss.library.empty()) resolved.job.loss.library = job.model.file;
   if (data.format == "library" && job.data.library.empty()) resolved.job.data.library = job.model.file;
-  resolve_trainer(resolved, machine);
+  resolve_trainer(resolved, data, machine);
   resolve_monitors(resolved, data.val_size > 0);
   if (job.objective) require_metric(job.objective->metric, "objective", resolved.job, data);
   require_metric(resolved.job.early_stopping.monitor, "early_stopping.monitor", resolved.job, data);
