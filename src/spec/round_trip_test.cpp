@@ -186,7 +186,8 @@ class JobMaker {
     for (std::string& input : job.model.inputs) input = "a=" + input;
     for (std::string& scale : job.optimizer.lr_scale) scale += "=0.5";
     DataOptions& data = job.data;
-    const bool pairs = data.format == "idx" || data.format == "npy" || (data.format == "auto" && random_.below(2) == 0);
+    const bool either = data.format == "idx" || data.format == "auto";
+    const bool pairs = data.format == "npy" || (either && random_.below(2) == 0);
     fill_source(data.train, pairs);
     data.split_val *= 0.5;
     data.split_test *= 0.5;

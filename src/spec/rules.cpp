@@ -97,8 +97,8 @@ void Rules::source(const std::string& part, bool required) {
   }
   if (!good({"data.format"}) || job.data.format == "auto") return;
   const bool pairs = job.data.format == "idx" || job.data.format == "npy";
-  if (pairs && given_path) {
-    say(value_of(path), "the format " + job.data.format + " needs images and labels, not one path",
+  if (job.data.format == "npy" && given_path) {  // of idx a path may be a folder with the usual names
+    say(value_of(path), "the format npy needs images and labels, not one path",
         "write '" + part + ": {images: path, labels: path}'");
   } else if (!pairs && given_images) {
     say(key_of(images), "the format " + job.data.format + " needs one path, not images and labels",

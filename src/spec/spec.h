@@ -78,7 +78,7 @@ struct LossOptions {
 
 // Where one part of the data lies. Exactly the fields its format needs are set.
 struct DataSource {
-  std::string path;    // file or folder (cifar, csv, jsonl, npz, image_folder, image_list, text)
+  std::string path;    // file or folder (all formats but npy; idx: a folder with the usual names)
   std::string images;  // idx and npy: the inputs
   std::string labels;  // idx and npy: the targets
   bool given() const { return !path.empty() || !images.empty(); }
