@@ -115,11 +115,11 @@ class Builder {
     const auto number = field.kind == Field::Kind::text ? std::nullopt : parse_number(field.text);
     if (number && std::isfinite(*number)) return *number;
     if (number) {
-      problem = "holds " + std::string(field.text) + ", which is no finite number";
+      problem = "holds " + shown(field.text) + ", which is no finite number";
     } else if (slot.guess) {
       slot.words = true;
     } else {
-      problem = "holds '" + std::string(field.text.substr(0, 40)) + "', which is no number";
+      problem = "holds '" + shown(field.text) + "', which is no number";
     }
     return kMissing;
   }

@@ -235,5 +235,20 @@ TEST(RoundTrip, WritesReasonsAsComments) {
   EXPECT_NE(yaml.find("  shards: 8  # batch 64 in shards of 8\n"), std::string::npos) << yaml;
 }
 
+// Names of files and what stands in them may be any bytes.
+TEST(RoundTrip, ReasonsOfAnyBytesLeaveAJobFile) {
+  Job job;
+  job.data.train.path = "x";
+  job.trainer.shards = 8;
+  const std::string bad[] = {"\x96", "a\xC3", "\xE2\x80", "\xED\xA0\x80", "\xF5\x80\x80\x80", "é\xFF日\x1B\n"};
+  for (const std::string& reason : bad) {
+    const std::string yaml = to_yaml(job, {{"trainer.shards", reason}, {"model.hidden", reason}});
+    const Reading reading = read_job(yaml, "job");
+    EXPECT_TRUE(reading.problems.empty()) << to_string(reading.problems[0]) << "\n" << yaml;
+    EXPECT_EQ(reading.job, job);
+  }
+  EXPECT_NE(to_yaml(job, {{"trainer.shards", bad[5]}}).find("  shards: 8  # é?日  \n"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace sinew::spec

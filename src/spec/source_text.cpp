@@ -4,9 +4,7 @@
 #include <cstdio>
 
 namespace sinew::spec {
-namespace {
 
-// Bytes of the UTF-8 character at the beginning; 0: none is there (RFC 3629: shortest form, no surrogates).
 size_t character_length(std::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const auto follows = [&](size_t i, unsigned low = 0x80, unsigned high = 0xBF) {
@@ -25,6 +23,8 @@ size_t character_length(std::string_view text) {
   }
   return 0;
 }
+
+namespace {
 
 std::string hex(char byte) {
   char buffer[8];

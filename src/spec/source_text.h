@@ -9,6 +9,10 @@
 
 namespace sinew::spec {
 
+// Bytes of the UTF-8 character at the beginning; 0: none is there (RFC 3629: shortest form, no surrogates).
+size_t character_length(std::string_view text);
+
+// Of one reading, in one thread.
 class SourceText {
  public:
   explicit SourceText(std::string_view text);
