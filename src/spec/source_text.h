@@ -29,6 +29,13 @@ class SourceText {
  private:
   std::string_view text_;
   std::vector<std::string_view> lines_;
+  // Where the place before was: the next one is mostly further on, and a line may hold a list of thousands.
+  struct Counted {
+    int line_index = -1;
+    size_t bytes = 0;
+    int characters = 0;
+  };
+  mutable Counted counted_;
 };
 
 }  // namespace sinew::spec
