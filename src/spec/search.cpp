@@ -276,9 +276,10 @@ std::string parameter_text(const SearchParameter& parameter) {
 void meet_conditions(const std::vector<SearchParameter>& search, const SearchParameter& parameter,
                      std::vector<std::string>& overrides) {
   for (const auto& [key, values] : parameter.only_if) {
-    meet_conditions(search, *std::ranges::find(search, key, &SearchParameter::key), overrides);
     const std::string text = key + "=" + values.front();
-    if (std::ranges::find(overrides, text) == overrides.end()) overrides.push_back(text);
+    if (std::ranges::find(overrides, text) != overrides.end()) continue;  // and what it depends on stands before it
+    meet_conditions(search, *std::ranges::find(search, key, &SearchParameter::key), overrides);
+    overrides.push_back(text);
   }
 }
 
@@ -344,8 +345,8 @@ std::vector<SearchProbe> probes_of(const std::vector<SearchParameter>& search, s
     const SearchParameter& parameter = search[i];
     std::vector<std::string> values = parameter.choices;
     if (parameter.kind != Form::choice) values = {number_text(parameter.low), number_text(parameter.high)};
-    for (const std::string& value : values) {
     if (values.size() > most - probes.size()) values.resize(most - probes.size());
+    for (const std::string& value : values) {
       SearchProbe probe{i, {}};
       meet_conditions(search, parameter, probe.overrides);
       probe.overrides.push_back(parameter.key + "=" + value);
