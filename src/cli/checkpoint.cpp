@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/size_text.h"
 #include "cli/commands.h"
 
@@ -69,14 +70,6 @@ int list_or_verify(const std::string& given, bool read_all) {
   }
   if (read_all) std::printf("%zu of %zu intact\n", directories.size() - damaged, directories.size());
   return damaged == 0 ? kDone : kCheckFailed;
-}
-
-// Tensor names come from files; a terminal must not be driven by them.
-std::string printable(const std::string& name) {
-  std::string text = name;
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  return text;
 }
 
 void print_part(const std::string& part, const checkpoint::TensorFile& file) {

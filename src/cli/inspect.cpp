@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/disk.h"
+#include "base/printable.h"
 #include "checkpoint/checkpoint.h"
 #include "cli/commands.h"
 #include "cli/worker_process.h"
@@ -51,7 +52,7 @@ void show_library(const std::string& path) {
 }  // namespace
 
 void line(const char* what, const std::string& name, const std::string& text) {
-  std::printf("%-11s %-24s %s\n", what, name.c_str(), text.c_str());
+  std::printf("%-11s %-24s %s\n", what, printable(name).c_str(), printable(text).c_str());
 }
 
 std::string grouped(int64_t number) {

@@ -6,8 +6,9 @@
 
 namespace sinew::cli {
 
-void line(const char* what, const std::string& name, const std::string& text);  // on standard output
-std::string grouped(int64_t number);                                            // "1,234,567"
+// On standard output; names and texts come out of files of anybody's.
+void line(const char* what, const std::string& name, const std::string& text);
+std::string grouped(int64_t number);  // "1,234,567"
 
 void show_program(const std::string& path);  // inspect_program.cpp
 

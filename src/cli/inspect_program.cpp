@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/printable.h"
 #include "cli/inspect.h"
 #include "program/program.h"
 
@@ -112,7 +113,7 @@ void show_flops(const program::Program& program) {
 void show_program(const std::string& path) {
   const program::Program program = program::read_program(path);
   std::printf("%s: a program of torch.export, torch %s, schema %lld.%lld\n", path.c_str(),
-              program.torch_version.c_str(), static_cast<long long>(program.schema_version[0]),
+              printable(program.torch_version).c_str(), static_cast<long long>(program.schema_version[0]),
               static_cast<long long>(program.schema_version[1]));
   show_inputs_and_outputs(program);
   show_weights(program);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/random.h"
+#include "checkpoint/checkpoint.h"
 #include "cli/command_job.h"
 #include "cli/commands.h"
 #include "cli/data_manifest.h"
@@ -124,10 +125,20 @@ std::string as_given(const std::string& path, const std::vector<std::string>& ov
   return text;
 }
 
+// Of a run that ended before resolved.yaml was written nothing is there to go on with: the job begins anew, as it is
+// now.
+void replace_job_file(const std::string& run_directory, const std::string& text) {
+  const auto lock = checkpoint::RunLock::take(run_directory);
+  if (!lock) throw UsageError(lock.error(), "wait for it to end, stop it, or name another --run-dir");
+  system_disk().remove_file(run_directory + "/data.json");  // of the job that was there
+  write_durably(system_disk(), run_directory + "/job.yaml", text);
+}
+
 void keep_job_file(const std::string& run_directory, const std::string& text, bool resume) {
   Disk& disk = system_disk();
   const std::string kept = run_directory + "/job.yaml";
   if (disk.exists(kept)) {
+    if (!disk.exists(run_directory + "/resolved.yaml")) return replace_job_file(run_directory, text);
     if (!resume) {
       throw UsageError(run_directory + " already holds a run",
                        "go on with it: sinew resume " + run_directory + "; or name another --run-dir");

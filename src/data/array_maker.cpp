@@ -58,6 +58,10 @@ class Maker {
 
   void add(Part part, ArrayPart arrays, const FileArray* train) {
     const FileArray& inputs = arrays.inputs;
+    if (inputs.shape.empty()) {
+      throw Error(inputs.name + ": holds one value, not the samples of data." + to_string(part),
+                  "save an array whose first size counts samples");
+    }
     if (arrays.targets.rows() != inputs.rows()) {
       throw Error(inputs.name + " holds " + with_commas(inputs.rows()) + " samples, " + arrays.targets.name +
                       " holds " + with_commas(arrays.targets.rows()) + " labels",
@@ -148,9 +152,26 @@ class Maker {
                                            " of the " + with_commas(train.size()) + " training samples";
       }
     }
+    if (options_.augment.noise > 0 && inputs.dtype != DType::u8) check_pixels(train);
     contents_.mean = moments.mean;
     for (const double deviation : moments.std) contents_.factor.push_back(1.0 / deviation);
     info().preparation = array_preparation(inputs.dtype, contents_.mean, contents_.factor);
+  }
+
+  // Noise is added to pixels from 0 to 1 and stays within them. Bytes are such by definition; of other types only
+  // the values tell, and images from 0 to 255 would become black and white without a word.
+  void check_pixels(const ArraySamples& train) const {
+    const FileArray& inputs = train.arrays->inputs;
+    const int64_t width = element_count(contents_.info.input_shape);
+    for (int64_t i = 0; i < train.size(); ++i) {
+      for (int64_t j = 0; j < width; ++j) {
+        const double value = value_at(inputs.dtype, inputs.row(train.row(i)), j);
+        if (value >= 0 && value <= 1) continue;
+        throw Error(inputs.name + '[' + std::to_string(train.row(i)) + "]: holds " + std::to_string(value) +
+                        ", and data.augment.noise is for pixels from 0 to 1",
+                    "save the images as uint8, or scaled to [0, 1]; or take data.augment.noise out");
+      }
+    }
   }
 
   const spec::DataOptions& options_;

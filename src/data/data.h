@@ -41,7 +41,7 @@ struct DataInfo {
   int64_t train_size = 0, val_size = 0, test_size = 0;  // samples
   int64_t tokens_per_sample = 1;                        // text: window; else 1
   double target_mean = 0, target_std = 1;               // regression: of train; targets stay in their own units
-  Digest digest;            // of the decoded train part's identity: files' sizes and content digests
+  Digest digest;            // of the files of all parts (contents; of image files sizes and some contents) and options
   spec::Reasons reasons;    // why each auto became what it is (data.format, data.task, data.normalize)
   std::string preparation;  // JSON: how samples are made ready, as learned from train; for open_inputs
 };

@@ -73,8 +73,10 @@ std::vector<std::string> learn_categories(const Table& table, const Column& colu
 }  // namespace
 
 void sort_names(std::vector<std::string>& names) {
-  const bool numbers =
-      std::all_of(names.begin(), names.end(), [](const std::string& name) { return parse_number(name).has_value(); });
+  const bool numbers = std::all_of(names.begin(), names.end(), [](const std::string& name) {
+    const auto number = parse_number(name);  // "-nan" is one, too, but has no place among them
+    return number && !std::isnan(*number);
+  });
   std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
     if (!numbers || *parse_number(a) == *parse_number(b)) return a < b;
     return *parse_number(a) < *parse_number(b);

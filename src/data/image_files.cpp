@@ -7,6 +7,7 @@
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "data/utf8.h"
 
 namespace sinew::data {
 namespace {
@@ -66,6 +67,12 @@ bool parse_line(std::string_view line, const std::string& where, bool first, std
   return true;
 }
 
+// Class names go into model.json and are printed: said now, and not when the training is over.
+void check_label(std::string_view label, const std::string& where) {
+  if (first_invalid_utf8(label) == std::string_view::npos) return;
+  throw Error(where + ": the class '" + shown(label) + "' is not UTF-8", "rename it, for example with convmv or iconv");
+}
+
 bool whole_number(const std::string& text, int64_t& number) {
   const char* end = text.data() + text.size();
   const auto result = std::from_chars(text.data(), end, number);
@@ -87,6 +94,7 @@ std::vector<ImageFile> list_image_folder(const std::string& folder) {
     if (entry.name.starts_with('.')) continue;
     loose |= !entry.directory && is_image_name(entry.name);
     if (!entry.directory) continue;
+    check_label(entry.name, shown(folder + "/" + entry.name, 4096));
     const size_t before = files.size();
     collect(folder, entry.name, entry.name, 0, files);
     if (files.size() == before) {
@@ -116,6 +124,7 @@ std::vector<ImageFile> list_image_list(const std::string& path) {
     const std::string where = path + ":" + std::to_string(line);
     std::string name, label;
     if (parse_line(text.substr(0, end), where, first, name, label)) {
+      check_label(label, where);
       const std::string file = (base / name).string();
       try {
         files.push_back(

@@ -110,6 +110,7 @@ Batch ImageDataset::load(Part part, std::span<const int64_t> samples, const Samp
 }
 
 std::vector<ImageFile> list_files(const std::string& format, const spec::DataSource& source) {
+  if (source.path.empty()) throw Error("images need path:, not images: and labels:", "name their folder or list");
   return format == "image_list" ? list_image_list(source.path) : list_image_folder(source.path);
 }
 
@@ -197,16 +198,27 @@ void set_values(std::array<ImagePart, 3>& parts, DataInfo& info) {
   info.target_std = deviation > 0 ? deviation : 1;
 }
 
-// Names, sizes and labels of all training files, contents of 64 of them: reading every image to open a data set would
-// take as long as an epoch.
-Digest identity_of(const std::vector<ImageFile>& files, const ImageShape& shape, Digest options) {
-  std::string text = std::to_string(shape.size.height) + " " + std::to_string(shape.size.width) + " " +
-                     std::to_string(shape.channels) + "\n";
+// Names, sizes and labels of all files of one part, contents of 64 of them: reading every image to open a data set
+// would take as long as an epoch.
+void add_identity(const std::vector<ImageFile>& files, std::string text, std::vector<Digest>& digests) {
   for (const ImageFile& file : files)
     text += file.name() + "\t" + std::to_string(file.bytes) + "\t" + file.label + "\n";
-  std::vector<Digest> digests = {options, digest_of(text)};
+  digests.push_back(digest_of(text));
   const size_t probes = std::min<size_t>(64, files.size());
   for (size_t i = 0; i < probes; ++i) digests.push_back(digest_of(read_image_file(files[i * files.size() / probes])));
+}
+
+// Every part: whoever evaluates on other pictures would tell of another model.
+Digest identity_of(const std::array<ImagePart, 3>& parts, const ImageShape& shape, Digest options) {
+  std::vector<Digest> digests = {options};
+  add_identity(parts[0].files,
+               std::to_string(shape.size.height) + " " + std::to_string(shape.size.width) + " " +
+                   std::to_string(shape.channels) + "\n",
+               digests);
+  for (const Part part : {Part::val, Part::test}) {
+    const std::vector<ImageFile>& files = parts[static_cast<size_t>(part)].files;
+    if (!files.empty()) add_identity(files, to_string(part) + "\n", digests);
+  }
   return digest_of(digests);
 }
 
@@ -240,7 +252,7 @@ std::unique_ptr<Dataset> open_images(const spec::DataOptions& options, uint64_t 
   info.train_size = static_cast<int64_t>(parts[0].files.size());
   info.val_size = static_cast<int64_t>(parts[1].files.size());
   info.test_size = static_cast<int64_t>(parts[2].files.size());
-  info.digest = identity_of(parts[0].files, shape, options_digest(options, seed));
+  info.digest = identity_of(parts, shape, options_digest(options, seed));
   return std::make_unique<ImageDataset>(std::move(info), std::move(parts), shape, std::move(normalization), options);
 }
 

@@ -11,9 +11,7 @@
 #include <numeric>
 #include <thread>
 
-#include "base/error.h"
-#include "data/image_decode_test_images.h"
-#include "data/scratch_folder.h"
+#include "data/image_fixtures.h"
 
 namespace sinew::data {
 namespace {
@@ -21,39 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-class Images : public testing::Test {
- protected:
-  std::string path(const std::string& name) const { return folder_.path(name); }
-  void put(const std::string& name, const Bytes& bytes) const {
-    folder_.write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  }
-  void put(const std::string& name, const std::string& text) const { folder_.write(name, text); }
-  // Classes ant, bee, cat with `each` PNG files of height 6 and width 8.
-  void put_classes(int each) const {
-    for (const std::string name : {"ant", "bee", "cat"}) {
-      for (int i = 0; i < each; ++i)
-        put("train/" + name + "/" + std::to_string(i) + ".png", png_of(noisy_pixels(next_++, 6, 8, 3)));
-    }
-  }
-  spec::DataOptions options() const {
-    spec::DataOptions result;
-    result.format = "image_folder";
-    result.train.path = path("train");
-    result.normalize = "none";
-    return result;
-  }
-  spec::DataOptions list_options(const std::string& text) const {
-    put("train/labels.txt", text);
-    spec::DataOptions result = options();
-    result.format = "image_list";
-    result.train.path = path("train/labels.txt");
-    return result;
-  }
-
-  mutable uint64_t next_ = 1;
-  Folder folder_;
-};
 
 std::vector<int64_t> everything(const Dataset& dataset, Part part) {
   std::vector<int64_t> samples(static_cast<size_t>(dataset.size(part)));
@@ -63,18 +28,6 @@ std::vector<int64_t> everything(const Dataset& dataset, Part part) {
 
 std::vector<float> floats_of(const Array& array) {
   return std::vector<float>(array.as<float>(), array.as<float>() + array.count());
-}
-
-template <typename Do>
-Error error_of(Do something) {
-  try {
-    something();
-  } catch (const Error& error) {
-    EXPECT_FALSE(error.hint.empty()) << error.what();
-    return error;
-  }
-  ADD_FAILURE() << "no error";
-  return Error("");
 }
 
 TEST_F(Images, FoldersAreClassesInOrder) {

@@ -12,6 +12,8 @@ namespace {
 
 using Sax = nlohmann::json_sax<nlohmann::json>;
 
+constexpr Field kMissing{{}, Field::Kind::missing};
+
 class JsonlReader final : public RowReader, private Sax {
  public:
   JsonlReader(std::string_view text, const std::string& name) : text_(text), size_(text.size()) {
@@ -34,12 +36,9 @@ class JsonlReader final : public RowReader, private Sax {
       text_.remove_prefix(std::min(end + 1, text_.size()));
       ++line_;
     } while (line.find_first_not_of(" \t\r") == std::string_view::npos);
-    row_ = &row;
+    forget_row(row);
     row.line = line_;
     row.problem.clear();
-    row.fields.assign(columns_.size(), {{}, Field::Kind::missing});
-    given_.assign(columns_.size(), false);
-    values_.clear();
     depth_ = 0;
     const size_t known = columns_.size();
     if (!nlohmann::json::sax_parse(line.begin(), line.end(), static_cast<Sax*>(this))) {
@@ -50,6 +49,20 @@ class JsonlReader final : public RowReader, private Sax {
   }
 
  private:
+  // Takes back what the row before set, and no more: a file may have a new key in every line.
+  void forget_row(Row& row) {
+    if (row_ != &row) row.fields.clear();
+    row_ = &row;
+    for (const size_t column : touched_) {
+      given_[column] = false;
+      if (column < row.fields.size()) row.fields[column] = kMissing;
+    }
+    touched_.clear();
+    given_.resize(columns_.size(), false);
+    row.fields.resize(columns_.size(), kMissing);
+    values_.clear();
+  }
+
   bool problem(std::string what) {
     row_->problem = std::move(what);
     return false;
@@ -88,11 +101,12 @@ class JsonlReader final : public RowReader, private Sax {
     column_ = found->second;
     if (added) {
       columns_.push_back(name);
-      row_->fields.push_back({{}, Field::Kind::missing});
+      row_->fields.push_back(kMissing);
       given_.push_back(false);
     }
     if (given_[column_]) return problem("has the key '" + name + "' twice");
     given_[column_] = true;
+    touched_.push_back(column_);
     return true;
   }
   bool end_object() override {
@@ -116,7 +130,8 @@ class JsonlReader final : public RowReader, private Sax {
   std::vector<std::string> columns_;
   std::unordered_map<std::string, size_t> index_;
   Row* row_ = nullptr;
-  std::vector<bool> given_;
+  std::vector<bool> given_;         // in this row; one a column
+  std::vector<size_t> touched_;     // columns of which it is true
   std::deque<std::string> values_;  // of this row
   size_t column_ = 0;
   int depth_ = 0;

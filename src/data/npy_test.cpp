@@ -3,23 +3,10 @@
 
 #include "data/arrays.h"
 #include "data/fixtures.h"
+#include "data/numpy_fixtures.h"
 
 namespace sinew::data {
 namespace {
-
-std::string npy(const std::string& dictionary, std::string_view data, int version = 1) {
-  std::string header = dictionary;
-  const size_t start = version == 1 ? 10 : 12;
-  while ((start + header.size() + 1) % 64 != 0) header += ' ';
-  header += '\n';
-  std::string out = "\x93NUMPY" + std::string{static_cast<char>(version), '\0'};
-  for (size_t i = 0; i < (version == 1 ? 2U : 4U); ++i) out.push_back(static_cast<char>(header.size() >> (8 * i)));
-  return out + header + std::string(data);
-}
-
-std::string dict(const std::string& type, const std::string& shape, bool fortran = false) {
-  return "{'descr': '" + type + "', 'fortran_order': " + (fortran ? "True" : "False") + ", 'shape': " + shape + ", }";
-}
 
 FileArray array_of(const std::string& file) {
   std::vector<std::byte> bytes(file.size());
@@ -35,18 +22,6 @@ std::vector<double> values_of(const FileArray& array) {
       values.push_back(value_at(array.dtype, array.row(i), j));
   }
   return values;
-}
-
-template <typename T>
-std::string raw(const std::vector<T>& values, bool swap = false) {
-  std::string out;
-  for (const T value : values) {
-    char bytes[sizeof(T)];
-    std::memcpy(bytes, &value, sizeof(T));
-    if (swap) std::reverse(bytes, bytes + sizeof(T));
-    out.append(bytes, sizeof(T));
-  }
-  return out;
 }
 
 TEST(Npy, TypesOrdersAndVersions) {
@@ -89,45 +64,6 @@ TEST(Npy, WhatIsWrongIsNamed) {
   EXPECT_HAS(error(cut.substr(0, 30)), "cut off within its header");
   cut[6] = 9;
   EXPECT_HAS(error(cut), "version 9");
-}
-
-// An .npz by the format's description, member by member.
-std::string npz(const std::vector<std::pair<std::string, std::string>>& members, bool deflated, bool wide = false) {
-  const auto put = [](std::string& out, uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>(value >> (8 * i)));
-  };
-  std::string out, directory;
-  for (const auto& [name, data] : members) {
-    std::string packed = data;
-    if (deflated) {
-      packed = gzipped(data);  // a deflate stream between a 10-byte header and an 8-byte trailer
-      packed = packed.substr(10, packed.size() - 18);
-    }
-    const auto crc =
-        static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(data.data()), static_cast<uInt>(data.size())));
-    const uint64_t offset = out.size();
-    std::string extra;
-    if (wide) {
-      put(extra, 1, 2), put(extra, 24, 2), put(extra, data.size(), 8), put(extra, packed.size(), 8),
-          put(extra, offset, 8);
-    }
-    put(out, 0x04034B50, 4), put(out, 45, 2), put(out, 0, 2), put(out, deflated ? 8 : 0, 2), put(out, 0, 4),
-        put(out, crc, 4);
-    put(out, packed.size(), 4), put(out, data.size(), 4), put(out, name.size(), 2), put(out, 0, 2);
-    out += name + packed;
-    put(directory, 0x02014B50, 4), put(directory, 45, 2), put(directory, 45, 2), put(directory, 0, 2);
-    put(directory, deflated ? 8 : 0, 2), put(directory, 0, 4), put(directory, crc, 4);
-    put(directory, wide ? 0xFFFFFFFF : packed.size(), 4), put(directory, wide ? 0xFFFFFFFF : data.size(), 4);
-    put(directory, name.size(), 2), put(directory, extra.size(), 2), put(directory, 0, 2), put(directory, 0, 4),
-        put(directory, 0, 4);
-    put(directory, wide ? 0xFFFFFFFF : offset, 4);
-    directory += name + extra;
-  }
-  const uint64_t start = out.size();
-  out += directory;
-  put(out, 0x06054B50, 4), put(out, 0, 4), put(out, members.size(), 2), put(out, members.size(), 2);
-  put(out, directory.size(), 4), put(out, start, 4), put(out, 0, 2);
-  return out;
 }
 
 TEST(Npz, StoredDeflatedAndWide) {
@@ -178,6 +114,45 @@ TEST(Npz, DamageIsNamed) {
   flipped[35 + x.size() - 1] ^= 1;  // last byte of x's data
   EXPECT_HAS(error(flipped), "d.npz:x.npy: its checksum is wrong");
   EXPECT_HAS(error(npz({{"x.npy", x}, {"why.npy", y}}, true)), "no array of targets: it holds x.npy, why.npy");
+}
+
+// Noise leaves pixels between 0 and 1: of images that are not, it would leave nothing.
+TEST(Npy, NoiseIsForPixelsFromZeroToOne) {
+  Folder folder;
+  spec::DataOptions options;
+  options.train.labels = folder.write("y.npy", npy(dict("<i8", "(2,)"), raw<int64_t>({0, 1})));
+  const auto error = [&](const std::string& type, const std::string& values) {
+    options.train.images = folder.write("x.npy", npy(dict(type, "(2, 1, 2, 2)"), values));
+    return error_of([&] { open_dataset(options, 0); });
+  };
+  for (const char* normalize : {"auto", "none"}) {
+    options.normalize = normalize;
+    options.augment = {.noise = 0.01};
+    EXPECT_HAS(error("<f4", raw<float>({0, 1, 0.5, 1, 255, 3, 0, 17})), "x.npy[1]: holds 255.0");
+    EXPECT_HAS(error("<f8", raw<double>({0, 1, 0.5, 1, -0.25, 3, 0, 17})), "x.npy[1]: holds -0.25");
+    EXPECT_HAS(error("<i2", raw<int16_t>({2, 1, 0, 1, 1, 0, 0, 0})), "data.augment.noise is for pixels from 0 to 1");
+    EXPECT_EQ(error("<f4", raw<float>({0, 1, 0.5, 1, 0.25, 0.75, 0, 1})), "");
+    EXPECT_EQ(error("|u1", std::string("\xFF\0\1\2\3\4\5\6", 8)), "");
+    options.augment = {.flip = 0.5};  // moves values, whatever they are
+    EXPECT_EQ(error("<f4", raw<float>({0, 1, 0.5, 1, 255, 3, 0, 17})), "");
+  }
+}
+
+// One number without a size is no list of samples, whatever part it is given as.
+TEST(Npy, ASingleNumberIsRefusedInEveryPart) {
+  Folder folder;
+  const std::string x = folder.write("x.npy", npy(dict("<f4", "(3, 2)"), raw<float>({1, 2, 3, 4, 5, 6}))),
+                    y = folder.write("y.npy", npy(dict("<i8", "(3,)"), raw<int64_t>({0, 1, 0}))),
+                    one = folder.write("one.npy", npy(dict("<f4", "()"), raw<float>({1}))),
+                    label = folder.write("label.npy", npy(dict("<i8", "()"), raw<int64_t>({1})));
+  for (const Part part : {Part::train, Part::val, Part::test}) {
+    spec::DataOptions options;
+    spec::DataSource* sources[] = {&options.train, &options.val, &options.test};
+    options.train = {"", x, y};
+    *sources[static_cast<size_t>(part)] = {"", one, label};
+    const std::string error = error_of([&] { open_dataset(options, 0); });
+    EXPECT_HAS(error, "one.npy: holds one value, not the samples of data." + to_string(part));
+  }
 }
 
 TEST(Npy, TwoFilesOfColumnsNormaliseByColumn) {

@@ -44,6 +44,13 @@ class Detected final : public Dataset {
   DataInfo info_;
 };
 
+// Of a format that was named the job file's reader says it. Such options would be left out of resolved.yaml, and with
+// them the run could not go on: the data would seem to be other data.
+void refuse_without_effect(const spec::DataOptions& resolved, const std::string& reason) {
+  const std::vector<spec::Problem> problems = spec::without_effect(resolved);
+  if (!problems.empty()) throw Error(problems[0].what + " (" + reason + ")", problems[0].hint);
+}
+
 void check_split(double fraction, const std::string& key) {
   if (!(fraction >= 0 && fraction < 1)) throw Error(key + " must be in [0, 1)", "for example " + key + "=0.1");
 }
@@ -92,6 +99,7 @@ std::unique_ptr<Dataset> open_dataset(const spec::DataOptions& options, uint64_t
     const DetectedFormat detected = detect_format(options.train, options);
     resolved.format = detected.format;
     reason = detected.reason;
+    refuse_without_effect(resolved, reason);
   }
   for (const Format& format : kFormats) {
     if (format.name != resolved.format) continue;

@@ -27,7 +27,7 @@ class RowReader {
  public:
   virtual ~RowReader() = default;
   virtual const std::vector<std::string>& columns() const = 0;  // may grow with a row (jsonl)
-  virtual bool next(Row& row) = 0;                              // false: the end
+  virtual bool next(Row& row) = 0;                              // false: the end; the same row each time
   virtual size_t bytes_read() const = 0;                        // of the text so far
 };
 

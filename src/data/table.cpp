@@ -29,17 +29,16 @@ class Builder {
 
   // Sets row.problem where a value does not fit its column; the row is then not added.
   void add(Row& row, const std::vector<std::string>& columns) {
-    for (size_t i = slots_.size(); i < columns.size(); ++i) open_column(columns[i]);
+    for (size_t i = table_.all.size(); i < columns.size(); ++i) open_column(columns[i], i);
     if ((table_.lines.size() + 1) * table_.columns.size() > most_cells_) {
       throw Error(table_.name + ':' + std::to_string(row.line) + ": " + std::to_string(table_.columns.size()) +
                       " different keys so far, nearly all of them missing in nearly all lines",
                   "name the columns that matter as data.columns.features");
     }
-    for (size_t i = 0; i < row.fields.size(); ++i) {
+    for (size_t i = 0; i < slots_.size(); ++i) {
       Slot& slot = slots_[i];
-      if (slot.column < 0) continue;
-      Column& column = table_.columns[static_cast<size_t>(slot.column)];
-      const Field& field = row.fields[i];
+      Column& column = table_.columns[i];
+      const Field& field = row.fields[slot.field];
       const bool missing =
           field.kind == Field::Kind::missing || (field.kind == Field::Kind::plain && is_missing(field.text));
       std::string problem;
@@ -62,8 +61,8 @@ class Builder {
   // Columns that were guessed to be numbers and are not, by name.
   std::vector<std::string> columns_of_words() const {
     std::vector<std::string> names;
-    for (const Slot& slot : slots_) {
-      if (slot.words) names.push_back(table_.columns[static_cast<size_t>(slot.column)].name);
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      if (slots_[i].words) names.push_back(table_.columns[i].name);
     }
     return names;
   }
@@ -71,7 +70,7 @@ class Builder {
 
  private:
   struct Slot {
-    int32_t column = -1;  // in table_.columns; -1: skipped
+    size_t field = 0;  // of the row
     bool guess = false;
     bool words = false;  // guessed, and a value was no number
     int32_t last = -1;   // code of the value before: values come in runs
@@ -79,13 +78,14 @@ class Builder {
     std::unordered_map<std::string_view, int32_t> codes;
   };
 
-  void open_column(const std::string& name) {
-    Slot& slot = slots_.emplace_back();
+  // One that is skipped costs its name, and the rows nothing: there may be as many as lines.
+  void open_column(const std::string& name, size_t field) {
     table_.all.push_back(name);
     const Use use = use_(name);
     if (use == Use::skip) return;
+    Slot& slot = slots_.emplace_back();
+    slot.field = field;
     slot.guess = use == Use::guess;
-    slot.column = static_cast<int32_t>(table_.columns.size());
     Column& column = table_.columns.emplace_back();
     column.name = name;
     column.categorical = use == Use::categories;
@@ -115,11 +115,11 @@ class Builder {
     const auto number = field.kind == Field::Kind::text ? std::nullopt : parse_number(field.text);
     if (number && std::isfinite(*number)) return *number;
     if (number) {
-      problem = "holds " + std::string(field.text) + ", which is no finite number";
+      problem = "holds " + shown(field.text) + ", which is no finite number";
     } else if (slot.guess) {
       slot.words = true;
     } else {
-      problem = "holds '" + std::string(field.text.substr(0, 40)) + "', which is no number";
+      problem = "holds '" + shown(field.text) + "', which is no number";
     }
     return kMissing;
   }
@@ -134,7 +134,7 @@ class Builder {
   const ColumnUse& use_;
   const size_t rows_, most_cells_;
   Table table_;
-  std::deque<Slot> slots_;  // one a column of the file
+  std::deque<Slot> slots_;  // one a column of the table
 };
 
 std::unique_ptr<RowReader> reader_of(std::string_view text, const std::string& name, const std::string& format) {

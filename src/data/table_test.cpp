@@ -189,6 +189,36 @@ TEST(Table, LinesThatShareNoKeysAreRefusedBeforeTheyFillTheMemory) {
   EXPECT_HAS(Opened(text, "y", "t.jsonl").error(), "different keys so far");
 }
 
+// The same where columns are named: then the others cost their names, and not a cell in every line.
+TEST(Table, KeysNobodyAskedForCostNothing) {
+  std::string text;
+  for (int i = 0; i < 200'000; ++i)
+    text +=
+        "{\"k" + std::to_string(i) + "\":1,\"x\":" + std::to_string(i % 7) + ",\"y\":" + std::to_string(i % 2) + "}\n";
+  Opened t(text, "y", "t.jsonl");
+  t.options.columns.features = {"x"};
+  const auto dataset = t.open();
+  EXPECT_EQ(dataset->info().train_size, 200'000);
+  EXPECT_EQ(dataset->info().input_names, std::vector<std::string>{"x"});
+}
+
+// "nan" reads as a number, but none that has a place among the others.
+TEST(Table, ClassNamesDoNotDependOnTheOrderOfRows) {
+  const auto class_names = [](const std::vector<std::string>& labels) {
+    std::string text;
+    for (int i = 0; i < 3; ++i) {
+      for (const std::string& label : labels)
+        text += "{\"x\":1,\"z\":" + std::to_string(i) + ",\"y\":\"" + label + "\"}\n";
+    }
+    return Opened(text, "y", "t.jsonl").open()->info().class_names;
+  };
+  const std::vector<std::string> expected = {"-nan", "10", "2", "9", "nan"};
+  EXPECT_EQ(class_names({"10", "9", "nan", "2", "-nan"}), expected);
+  EXPECT_EQ(class_names({"2", "-nan", "9", "nan", "10"}), expected);
+  EXPECT_EQ(class_names({"10", "9", "inf", "2"}), (std::vector<std::string>{"2", "9", "10", "inf"}));
+  EXPECT_EQ(class_names({"inf", "2", "10", "9"}), (std::vector<std::string>{"2", "9", "10", "inf"}));
+}
+
 TEST(Table, SkipLeavesOutWhatDoesNotParseAndSaysSo) {
   Opened t("x,y\n1,a\n2\n3,\n4,b\n5,a,9\n6,b\n", "y");
   t.options.on_corrupt = "skip";

@@ -16,5 +16,7 @@ CodePoint decode_utf8(std::string_view text, size_t at);
 void append_utf8(uint32_t code_point, std::string& text);
 // Offset of the first byte that is not UTF-8; npos where all is well.
 size_t first_invalid_utf8(std::string_view text);
+// For a message: at most `most` bytes, cut between characters; '?' for what is not UTF-8 or would drive a terminal.
+std::string shown(std::string_view text, size_t most = 40);
 
 }  // namespace sinew::data

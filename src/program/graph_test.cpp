@@ -1,8 +1,11 @@
 // The graph and its signature: each thing that can be wrong is refused, with its place.
 #include "program/graph.h"
 
+#include <sys/resource.h>
+
 #include <functional>
 
+#include "program/pytree.h"
 #include "program/refusal.h"
 #include "program/sample_model.h"
 
@@ -202,6 +205,26 @@ TEST(Signature, TreesOfTheUsersOwn) {
                          "\"collections.defaultdict\", \"context\": {\"dict_context\": [\"a\", 7]}"),
               ElementsAre("left.a", "left.7", "right"));
   EXPECT_THROW(leaf_names("\"Out\"", "\"builtins.dict\""), Error);
+}
+
+// A tree may have millions of leaves below one long name: those beyond what the graph gives are counted, not named.
+TEST(Signature, LeavesNobodyAskedForAreNotNamed) {
+  const Document document = parse_json("{}", "tree");
+  const Spot spot(document);
+  Tree tree, inner;
+  tree.kind = inner.kind = Tree::Kind::dict;
+  inner.keys = {std::string(900, 'x')};
+  inner.children.resize(1);
+  inner.children[0].kind = Tree::Kind::list;
+  inner.children[0].children.resize(1'000'000);
+  tree.keys = {"a"};
+  tree.children.push_back(std::move(inner));
+  rusage before{}, after{};
+  ::getrusage(RUSAGE_SELF, &before);
+  EXPECT_THAT(refusal([&] { output_names(spot, tree, 3); }),
+              HasSubstr("has 1000000 leaves for 3 values of the user's output"));
+  ::getrusage(RUSAGE_SELF, &after);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 100 << 10) << "KiB";
 }
 
 TEST(NodePlace, IsTheUsersOwnLine) {

@@ -36,12 +36,7 @@ Spot root_call(const Spot& module) {
   calls.refuse("has no signature of the module itself, so its inputs have no names");
 }
 
-void give(const Spot& spot, const std::vector<std::string*>& wanted, std::vector<std::string> names,
-          const std::string& what) {
-  if (names.size() != wanted.size()) {
-    spot.refuse("has " + std::to_string(names.size()) + " leaves for " + std::to_string(wanted.size()) +
-                " values of the user's " + what);
-  }
+void give(const std::vector<std::string*>& wanted, std::vector<std::string> names) {
   for (size_t i = 0; i < names.size(); ++i) *wanted[i] = std::move(names[i]);
 }
 
@@ -62,7 +57,7 @@ void name_leaves(const Spot& graph_module, Program& program) {
   for (InputSpec& input : program.inputs) {
     if (input.kind == Input::user || input.kind == Input::user_constant) wanted.push_back(&input.name);
   }
-  give(in, wanted, input_names(in, program.input_tree, arguments), "input");
+  give(wanted, input_names(in, program.input_tree, arguments, wanted.size()));
   std::set<std::string_view> seen;
   for (const std::string* name : wanted) {
     if (!seen.insert(*name).second) in.refuse("gives two inputs one name, " + shown(*name));
@@ -71,7 +66,7 @@ void name_leaves(const Spot& graph_module, Program& program) {
   for (OutputSpec& output : program.outputs) {
     if (output.kind == Output::user || output.kind == Output::loss) wanted.push_back(&output.name);
   }
-  give(out, wanted, output_names(out, program.output_tree), "output");
+  give(wanted, output_names(out, program.output_tree, wanted.size()));
 }
 
 }  // namespace sinew::program

@@ -96,14 +96,29 @@ class TreeReader {
   const FieldNames& fields_;
 };
 
-void collect(const Spot& spot, const Tree& tree, const std::string& name, std::vector<std::string>& names) {
-  if (name.size() > kLongestLeafName) spot.refuse("has a leaf with a name of over 1024 bytes: " + shown(name));
-  if (tree.kind == Tree::Kind::leaf) names.push_back(name);
-  for (size_t i = 0; i < tree.children.size(); ++i) {
-    const std::string step = tree.keys.empty() ? std::to_string(i) : tree.keys[i];
-    collect(spot, tree.children[i], name.empty() ? step : name + '.' + step, names);
+struct Leaves {
+  const Spot& spot;
+  const size_t wanted;  // more than so many are not named: a name may be 1024 times as long as what it is made of
+  std::vector<std::string> names = {};
+  size_t count = 0;
+
+  void collect(const Tree& tree, const std::string& name) {
+    if (name.size() > kLongestLeafName) spot.refuse("has a leaf with a name of over 1024 bytes: " + shown(name));
+    if (tree.kind == Tree::Kind::leaf && ++count <= wanted) names.push_back(name);
+    for (size_t i = 0; i < tree.children.size(); ++i) {
+      const std::string step = tree.keys.empty() ? std::to_string(i) : tree.keys[i];
+      collect(tree.children[i], name.empty() ? step : name + '.' + step);
+    }
   }
-}
+
+  std::vector<std::string> of_user(const std::string& what) {
+    if (count != wanted) {
+      spot.refuse("has " + std::to_string(count) + " leaves for " + std::to_string(wanted) + " values of the user's " +
+                  what);
+    }
+    return std::move(names);
+  }
+};
 
 }  // namespace
 
@@ -130,25 +145,26 @@ Tree read_tree(const Spot& spot, const FieldNames& fields) {
   }
 }
 
-std::vector<std::string> output_names(const Spot& spot, const Tree& tree) {
-  std::vector<std::string> names;
-  collect(spot, tree, "", names);
-  return names;
+std::vector<std::string> output_names(const Spot& spot, const Tree& tree, size_t wanted) {
+  Leaves leaves{spot, wanted};
+  leaves.collect(tree, "");
+  return leaves.of_user("output");
 }
 
-std::vector<std::string> input_names(const Spot& spot, const Tree& tree, const std::vector<std::string>& arguments) {
+std::vector<std::string> input_names(const Spot& spot, const Tree& tree, const std::vector<std::string>& arguments,
+                                     size_t wanted) {
   if (tree.children.size() != 2 || tree.children[0].kind != Tree::Kind::tuple ||
       tree.children[1].kind != Tree::Kind::dict)
     spot.refuse("should be a pair of arguments and keyword arguments");
-  std::vector<std::string> names;
+  Leaves leaves{spot, wanted};
   const Tree& places = tree.children[0];
   for (size_t i = 0; i < places.children.size(); ++i) {
     const bool named = i < arguments.size() && !arguments[i].empty();
-    collect(spot, places.children[i], named ? arguments[i] : "args." + std::to_string(i), names);
+    leaves.collect(places.children[i], named ? arguments[i] : "args." + std::to_string(i));
   }
   const Tree& keywords = tree.children[1];
-  for (size_t i = 0; i < keywords.children.size(); ++i) collect(spot, keywords.children[i], keywords.keys[i], names);
-  return names;
+  for (size_t i = 0; i < keywords.children.size(); ++i) leaves.collect(keywords.children[i], keywords.keys[i]);
+  return leaves.of_user("input");
 }
 
 }  // namespace sinew::program

@@ -1,9 +1,11 @@
 // A whole .pt2: what is read of a good one, and what is said of each that is not.
 #include <functional>
+#include <limits>
 
 #include "program/dump.h"
 #include "program/refusal.h"
 #include "program/sample_model.h"
+#include "program/weights.h"
 
 namespace sinew::program {
 namespace {
@@ -74,6 +76,18 @@ TEST(Read, TensorsComeDenseWhateverTheirStrides) {
   EXPECT_TRUE(program.weights.at("w").is_parameter);
   EXPECT_FALSE(program.weights.at("n").is_parameter);
   EXPECT_EQ(program.weights.at("w").member, program.weights.at("t").member);
+}
+
+// A stride that no step is ever taken by may be any number.
+TEST(Read, StridesOfOneElementDoNotCount) {
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  for (const auto& [sizes, strides] :
+       {std::pair<Shape, Shape>{{2, 1}, {2, most}}, {{1, 2}, {most, 2}}, {{2, 1, 1}, {2, most, most}}}) {
+    const Stored stored{.member = "m", .dtype = ScalarType::f32, .sizes = sizes, .strides = strides, .offset = 5};
+    std::vector<int64_t> places;
+    for_each_element(stored, [&](int64_t, int64_t place) { places.push_back(place); });
+    EXPECT_THAT(places, ElementsAre(5, 7));
+  }
 }
 
 TEST(Read, ABitOfATensorThatChangedIsSeen) {

@@ -33,9 +33,11 @@ void for_each_element(const Stored& stored, Visit visit) {
   for (int64_t i = 0; i < count; ++i) {
     visit(i, place);
     for (size_t d = rank; d-- > 0;) {
-      place += stored.strides[d];
-      if (++index[d] < stored.sizes[d]) break;
-      place -= stored.strides[d] * stored.sizes[d];
+      if (++index[d] < stored.sizes[d]) {
+        place += stored.strides[d];
+        break;
+      }
+      place -= stored.strides[d] * (stored.sizes[d] - 1);  // as read_stored has reckoned it
       index[d] = 0;
     }
   }

@@ -37,9 +37,9 @@ const BadFile kFiles[] = {
     {"images_alone",
      "data:\n  train: {images: y}\n",
      {"job:2:11: data.train.images stands without data.train.labels / idx and npy need both files"}},
-    {"idx_with_path",
-     "data:\n  format: idx\n  train: x\n",
-     {"job:3:10: the format idx needs images and labels, not one path / write 'train: {images: path, labels: path}'"}},
+    {"npy_with_path",
+     "data:\n  format: npy\n  train: x\n",
+     {"job:3:10: the format npy needs images and labels, not one path / write 'train: {images: path, labels: path}'"}},
     {"csv_with_images",
      "data:\n  format: csv\n  train: {images: a, labels: b}\n  columns: {target: y}\n",
      {"job:3:11: the format csv needs one path, not images and labels / write 'train: path', or choose data.format: "

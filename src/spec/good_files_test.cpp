@@ -130,6 +130,18 @@ TEST(Variables, OfferTheirCulprit) {
             "job:2:7: name can not be 'a/b', from '${N}' /");
 }
 
+// Written to resolved.yaml, such a value would make it a file that nothing reads.
+TEST(Variables, AreTextOrRefused) {
+  for (const char* value : {"/data/\x96", "\xC3", "a\xED\xA0\x80z"}) {
+    EXPECT_EQ(problems_of("data: {train: '${D}/x'}", {}, {{"D", value}}),
+              std::vector<std::string>{"job:1:15: data.train.path is not UTF-8 text, from '${D}/x' / set the variable "
+                                       "to UTF-8 text"});
+    EXPECT_EQ(problems_of("command: ['${D}']", {}, {{"D", value}}).size(), 1U);
+    EXPECT_EQ(problems_of("command: [x]\nenv: {A: '${D}'}", {}, {{"D", value}}).size(), 1U);
+  }
+  EXPECT_EQ(good("data: {train: '${D}/x'}", {}, {{"D", "/Müller"}}).data.train.path, "/Müller/x");
+}
+
 TEST(Overrides, ReplaceAndAdd) {
   const std::string yaml = "data: {train: x}\nmodel: cnn\noptimizer: {name: sgd, momentum: 0.9}\n";
   EXPECT_EQ(good(yaml, {"optimizer.lr=3e-4"}).optimizer.lr, 3e-4);

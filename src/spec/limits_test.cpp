@@ -1,6 +1,7 @@
 // Bytes that mean harm: bounded work, one clear problem, never a crash.
 #include "base/random.h"
 #include "spec/expect_problems.h"
+#include "spec/options.h"
 
 namespace sinew::spec {
 namespace {
@@ -16,15 +17,15 @@ TEST(Limits, RefuseAliasBombs) {
   const auto problems = problems_of(yaml);
   EXPECT_EQ(
       std::count_if(problems.begin(), problems.end(),
-                    [](const std::string& text) { return text.find("more than 10000 values") != std::string::npos; }),
+                    [](const std::string& text) { return text.find("more than 50000 values") != std::string::npos; }),
       1);
   EXPECT_EQ(problems.back(),
-            "job:4:45: more than 10000 values, aliases counted as what they stand for / a job file is a page of "
+            "job:5:25: more than 50000 values, aliases counted as what they stand for / a job file is a page of "
             "options: check for aliases of aliases");
 }
 
 TEST(Limits, CountAnAliasAsWhatItStandsFor) {
-  // 2 + 100 values under the anchor, copied 97 times: about 9,900; one hundred times is too much.
+  // 2 + 100 values under the anchor, copied 490 times: about 49,600; five more are too much.
   const auto yaml = [](int copies) {
     std::string text = "model:\n  hidden: &h [";
     for (int i = 0; i < 100; ++i) text += i == 0 ? "1" : ", 1";
@@ -34,10 +35,55 @@ TEST(Limits, CountAnAliasAsWhatItStandsFor) {
   };
   const auto too_many = [](const std::vector<std::string>& problems) {
     return std::any_of(problems.begin(), problems.end(),
-                       [](const std::string& text) { return text.find("more than 10000") != std::string::npos; });
+                       [](const std::string& text) { return text.find("more than 50000") != std::string::npos; });
   };
-  EXPECT_FALSE(too_many(problems_of(yaml(97))));
-  EXPECT_TRUE(too_many(problems_of(yaml(99))));
+  EXPECT_FALSE(too_many(problems_of(yaml(490))));
+  EXPECT_TRUE(too_many(problems_of(yaml(495))));
+}
+
+// A long text that short aliases repeat.
+TEST(Limits, CountTheTextThatAliasesStandFor) {
+  std::string yaml = "x: &x '" + std::string(100'000, 'y') + "'\nz: [";
+  for (int i = 0; i < 20'000; ++i) yaml += i == 0 ? "*x" : ", *x";
+  EXPECT_EQ(problems_of(yaml + "]\n").back(),
+            "job:2:45: aliases that stand for more than 1 MiB of text / write a shorter text, or fewer aliases");
+}
+
+// No list that the table allows is too long for a file: its length is what is complained of beyond it, and nothing
+// before.
+TEST(Limits, HoldEveryListThatIsAllowed) {
+  for (const Option& option : option_table()) {
+    if (!option.is_list()) continue;
+    const bool number = option.type.kind == Kind::number || option.type.kind == Kind::whole;
+    const auto too_long = [&](size_t items) {
+      std::string text;
+      for (size_t i = 0; i < items; ++i) text += (i == 0 ? "" : ", ") + std::string(number ? "0.5" : "'a*=1'");
+      text = option.leaf() + ": [" + text + "]";
+      std::string section = option.section();
+      while (!section.empty()) {  // outwards
+        const size_t dot = section.rfind('.');
+        text = section.substr(dot + 1) + ": {" + text + "}";
+        section = dot == std::string::npos ? "" : section.substr(0, dot);
+      }
+      const auto problems = problems_of(text + "\n");
+      return std::any_of(problems.begin(), problems.end(), [](const std::string& problem) {
+        return problem.find("items, got") != std::string::npos || problem.find("more than") != std::string::npos;
+      });
+    };
+    EXPECT_FALSE(too_long(option.type.max_items)) << option.key;
+    EXPECT_TRUE(too_long(option.type.max_items + 1)) << option.key;
+  }
+}
+
+// The rules are asked about some of many choices, and each time the whole file is read again.
+TEST(Limits, ManyKeysAndChoicesAreRead) {
+  std::string keys = kData, choices = "command: [x]\nparams: {a: 1}\ntune: {search: {params.a: [";
+  for (int i = 0; i < 5'000; ++i) {
+    keys += "k" + std::to_string(i) + ": 1\n";
+    choices += (i == 0 ? "" : ", ") + std::to_string(i);
+  }
+  EXPECT_EQ(problems_of(keys).size(), 5'000U);
+  EXPECT_EQ(problems_of(choices + "]}}\n"), std::vector<std::string>{});
 }
 
 TEST(Limits, RefuseDeepNesting) {

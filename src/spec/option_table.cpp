@@ -11,7 +11,7 @@ std::vector<Option> source_options(const std::string& key, const std::string& un
       {key + ".path",
        at<&Job::data, Part, &DataSource::path>(),
        path(),
-       "file or folder; all formats but idx and npy",
+       "file or folder; all formats but npy, idx as a folder",
        unset,
        {},
        "file dir folder root",

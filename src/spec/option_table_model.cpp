@@ -105,7 +105,7 @@ std::vector<Option> loss_options() {
        true},
       {"loss.label_smoothing", at<&Job::loss, &LossOptions::label_smoothing>(), number(kFraction),
        "share of the target spread over all classes", "", kClasses},
-      {"loss.class_weights", at<&Job::loss, &LossOptions::class_weights>(), list(number(kFromZero), 1, 100000),
+      {"loss.class_weights", at<&Job::loss, &LossOptions::class_weights>(), list(number(kFromZero), 1, 30000),
        "weight of each class, in the order of the classes", "all 1", kClasses, "weights weight"},
       {"loss.reduction", at<&Job::loss, &LossOptions::reduction>(), choice({"mean", "sum"}),
        "what the program's loss is of the losses it is made of", "", kProgramLoss},

@@ -101,7 +101,14 @@ std::vector<Problem> in_order(std::vector<Finding> findings, std::string_view fi
   return problems;
 }
 
-constexpr size_t kMostProbes = 1000;
+constexpr size_t kMostProbes = 1000, kMostProbedNodes = 500'000;  // each reads the whole file again
+
+size_t count_nodes(const Node& node) {
+  size_t count = 1;
+  for (const Node& item : node.items) count += count_nodes(item);
+  for (const Entry& entry : node.entries) count += 1 + count_nodes(entry.value);
+  return count;
+}
 
 Place place_of_parameter(Node& root, const std::string& key) {
   Node* tune = root.find("tune");
@@ -118,8 +125,9 @@ Place place_of_parameter(Node& root, const std::string& key) {
 std::vector<Finding> check_search(const Node& file, Node& root, const Job& job,
                                   const std::vector<std::string>& overrides, const Environment& environment) {
   std::vector<Finding> found;
-  const std::vector<SearchProbe> probes = probes_of(job.tune.search);
-  for (size_t i = 0; i < std::min(probes.size(), kMostProbes); ++i) {
+  const std::vector<SearchProbe> probes =
+      probes_of(job.tune.search, std::min(kMostProbes, kMostProbedNodes / count_nodes(file)));
+  for (size_t i = 0; i < probes.size(); ++i) {
     std::vector<std::string> words = overrides;
     words.insert(words.end(), probes[i].overrides.begin(), probes[i].overrides.end());
     Node probed = file;

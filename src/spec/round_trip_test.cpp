@@ -186,7 +186,8 @@ class JobMaker {
     for (std::string& input : job.model.inputs) input = "a=" + input;
     for (std::string& scale : job.optimizer.lr_scale) scale += "=0.5";
     DataOptions& data = job.data;
-    const bool pairs = data.format == "idx" || data.format == "npy" || (data.format == "auto" && random_.below(2) == 0);
+    const bool either = data.format == "idx" || data.format == "auto";
+    const bool pairs = data.format == "npy" || (either && random_.below(2) == 0);
     fill_source(data.train, pairs);
     data.split_val *= 0.5;
     data.split_test *= 0.5;
@@ -232,6 +233,21 @@ TEST(RoundTrip, WritesReasonsAsComments) {
   job.trainer.shards = 8;
   const std::string yaml = to_yaml(job, {{"trainer.shards", "batch 64 in shards\nof 8"}});
   EXPECT_NE(yaml.find("  shards: 8  # batch 64 in shards of 8\n"), std::string::npos) << yaml;
+}
+
+// Names of files and what stands in them may be any bytes.
+TEST(RoundTrip, ReasonsOfAnyBytesLeaveAJobFile) {
+  Job job;
+  job.data.train.path = "x";
+  job.trainer.shards = 8;
+  const std::string bad[] = {"\x96", "a\xC3", "\xE2\x80", "\xED\xA0\x80", "\xF5\x80\x80\x80", "é\xFF日\x1B\n"};
+  for (const std::string& reason : bad) {
+    const std::string yaml = to_yaml(job, {{"trainer.shards", reason}, {"model.hidden", reason}});
+    const Reading reading = read_job(yaml, "job");
+    EXPECT_TRUE(reading.problems.empty()) << to_string(reading.problems[0]) << "\n" << yaml;
+    EXPECT_EQ(reading.job, job);
+  }
+  EXPECT_NE(to_yaml(job, {{"trainer.shards", bad[5]}}).find("  shards: 8  # é?日  \n"), std::string::npos);
 }
 
 }  // namespace

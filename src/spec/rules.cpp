@@ -8,6 +8,12 @@
 namespace sinew::spec {
 namespace {
 
+// Of an option that another's value leaves without one.
+std::string no_effect_with(const Option& option, const Job& job) {
+  const std::string& owner = option.effect.key;
+  return option.key + " has no effect with " + owner + ": " + value_text(*find_option(owner), job);
+}
+
 struct Rules {
   const Job& job;
   const GivenKeys& given;
@@ -66,9 +72,7 @@ void Rules::no_effect() {
           "give " + owner + ", or delete this line");
       continue;
     }
-    const std::string value = value_text(*find_option(owner), job);
-    say(key_of(option.key),
-        option.key + " has no effect with " + owner + ": " + value + (has(owner) ? "" : " (the default)"),
+    say(key_of(option.key), no_effect_with(option, job) + (has(owner) ? "" : " (the default)"),
         "delete it, or choose " + owner + ": " + either(option.effect.values) + replace_section(owner));
   }
 }
@@ -97,8 +101,8 @@ void Rules::source(const std::string& part, bool required) {
   }
   if (!good({"data.format"}) || job.data.format == "auto") return;
   const bool pairs = job.data.format == "idx" || job.data.format == "npy";
-  if (pairs && given_path) {
-    say(value_of(path), "the format " + job.data.format + " needs images and labels, not one path",
+  if (job.data.format == "npy" && given_path) {  // of idx a path may be a folder with the usual names
+    say(value_of(path), "the format npy needs images and labels, not one path",
         "write '" + part + ": {images: path, labels: path}'");
   } else if (!pairs && given_images) {
     say(key_of(images), "the format " + job.data.format + " needs one path, not images and labels",
@@ -196,6 +200,20 @@ void Rules::tune() {
 }
 
 }  // namespace
+
+std::vector<Problem> without_effect(const DataOptions& data) {
+  Job job;
+  job.data = data;
+  std::vector<Problem> problems;
+  for (const Option& option : option_table()) {
+    if (option.effect.key != "data.format" || has_effect(option, job)) continue;
+    if (value_text(option, job) == value_text(option, Job{})) continue;
+    std::vector<std::string> formats = option.effect.values;
+    std::erase(formats, "auto");  // which is what led here
+    problems.push_back({"", 0, 0, no_effect_with(option, job), "delete it, or choose data.format: " + either(formats)});
+  }
+  return problems;
+}
 
 std::vector<Finding> check_rules(const Job& job, const GivenKeys& given) {
   Rules rules{job, given, {}};

@@ -111,11 +111,11 @@ class ParameterReader {
     if (node.kind != Node::Kind::list) return say(node.place, "choices needs a list, got " + described(node), form());
     if (node.items.empty()) return say(node.place, "tune.search: " + option_.key + " has nothing to try", form());
     bool good = true;
+    std::set<std::string> seen;
     for (const Node& item : node.items) {
       good = fits(item) && good;
       const std::string text = flow_text(item);
-      if (std::ranges::find(parameter_.choices, text) != parameter_.choices.end())
-        good = say(item.place, text + " is listed twice", "keep one of them");
+      if (!seen.insert(text).second) good = say(item.place, text + " is listed twice", "keep one of them");
       parameter_.choices.push_back(text);
     }
     return good;
@@ -211,9 +211,10 @@ class ParameterReader {
       return say(entry.value.place, "if needs values of " + entry.key, hint);
     SearchParameter::Condition condition{entry.key, {}};
     bool good = true;
+    const std::set<std::string_view> choices(parent->choices.begin(), parent->choices.end());
     for (const Node& value : values) {
       condition.values.push_back(flow_text(value));
-      if (std::ranges::find(parent->choices, condition.values.back()) == parent->choices.end())
+      if (!choices.contains(condition.values.back()))
         good = say(value.place, condition.values.back() + " is not among the choices of " + entry.key,
                    "they are " + listed(parent->choices));
     }
@@ -275,9 +276,10 @@ std::string parameter_text(const SearchParameter& parameter) {
 void meet_conditions(const std::vector<SearchParameter>& search, const SearchParameter& parameter,
                      std::vector<std::string>& overrides) {
   for (const auto& [key, values] : parameter.only_if) {
-    meet_conditions(search, *std::ranges::find(search, key, &SearchParameter::key), overrides);
     const std::string text = key + "=" + values.front();
-    if (std::ranges::find(overrides, text) == overrides.end()) overrides.push_back(text);
+    if (std::ranges::find(overrides, text) != overrides.end()) continue;  // and what it depends on stands before it
+    meet_conditions(search, *std::ranges::find(search, key, &SearchParameter::key), overrides);
+    overrides.push_back(text);
   }
 }
 
@@ -337,12 +339,13 @@ std::string overridden(const std::vector<SearchParameter>& search, const std::ve
   return "";
 }
 
-std::vector<SearchProbe> probes_of(const std::vector<SearchParameter>& search) {
+std::vector<SearchProbe> probes_of(const std::vector<SearchParameter>& search, size_t most) {
   std::vector<SearchProbe> probes;
-  for (size_t i = 0; i < search.size(); ++i) {
+  for (size_t i = 0; i < search.size() && probes.size() < most; ++i) {
     const SearchParameter& parameter = search[i];
     std::vector<std::string> values = parameter.choices;
     if (parameter.kind != Form::choice) values = {number_text(parameter.low), number_text(parameter.high)};
+    if (values.size() > most - probes.size()) values.resize(most - probes.size());
     for (const std::string& value : values) {
       SearchProbe probe{i, {}};
       meet_conditions(search, parameter, probe.overrides);

@@ -28,6 +28,6 @@ struct SearchProbe {
   size_t at = 0;
   std::vector<std::string> overrides;
 };
-std::vector<SearchProbe> probes_of(const std::vector<SearchParameter>& search);
+std::vector<SearchProbe> probes_of(const std::vector<SearchParameter>& search, size_t most);
 
 }  // namespace sinew::spec

@@ -44,6 +44,27 @@ TEST(Search, ReadsRangesListsAndConditions) {
   EXPECT_THAT(search[4].choices, ElementsAre("[64]", "[128, 64]"));
 }
 
+// Each on all before it: a way to every one of them, and there are 2^39.
+TEST(Search, ConditionsOnConditionsAreMetOnce) {
+  std::string yaml = "command: [run, '{params.p0}']\nparams: {";
+  for (int i = 0; i < 40; ++i) yaml += (i == 0 ? "p" : ", p") + std::to_string(i) + ": 1";
+  yaml += "}\ntune:\n  search:\n";
+  for (int i = 0; i < 40; ++i) {
+    yaml += "    params.p" + std::to_string(i) + ": {choices: [1, 2]";
+    for (int j = 0; j < i; ++j)
+      yaml += (j == 0 ? ", if: {params.p" : ", params.p") + std::to_string(j) + ": 1" + (j + 1 == i ? "}" : "");
+    yaml += "}\n";
+  }
+  const Reading reading = read_job(yaml, "job.yaml");
+  EXPECT_TRUE(reading.problems.empty()) << to_string(reading.problems[0]);
+  const auto probes = probes_of(reading.job.tune.search, 1000);
+  ASSERT_EQ(probes.size(), 80U);
+  EXPECT_EQ(probes.back().overrides.size(), 40U);
+  EXPECT_EQ(probes.back().overrides.front(), "params.p0=1");
+  EXPECT_EQ(probes.back().overrides.back(), "params.p39=2");
+  EXPECT_EQ(probes_of(reading.job.tune.search, 7).size(), 7U);
+}
+
 // Each with its line and column, and what to try.
 TEST(Search, RefusesWhatMakesNoSense) {
   const std::vector<std::pair<std::string, std::string>> cases = {

@@ -4,9 +4,7 @@
 #include <cstdio>
 
 namespace sinew::spec {
-namespace {
 
-// Bytes of the UTF-8 character at the beginning; 0: none is there (RFC 3629: shortest form, no surrogates).
 size_t character_length(std::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const auto follows = [&](size_t i, unsigned low = 0x80, unsigned high = 0xBF) {
@@ -25,6 +23,8 @@ size_t character_length(std::string_view text) {
   }
   return 0;
 }
+
+namespace {
 
 std::string hex(char byte) {
   char buffer[8];
@@ -91,9 +91,14 @@ Place SourceText::place(int line_index, int column) const {
     return {std::max(1, line_count()), place(line_count() - 1, static_cast<int>(last.size())).column};
   }
   if (line_index < 0) return {};
-  const std::string_view before = line(line_index + 1).substr(0, static_cast<size_t>(std::max(0, column)));
-  const auto characters = std::count_if(before.begin(), before.end(), [](char byte) { return (byte & 0xC0) != 0x80; });
-  return {line_index + 1, static_cast<int>(characters) + 1};
+  const std::string_view text = line(line_index + 1);
+  const size_t end = std::min(static_cast<size_t>(std::max(0, column)), text.size());
+  if (counted_.line_index != line_index || counted_.bytes > end) counted_ = {line_index, 0, 0};
+  const std::string_view more = text.substr(counted_.bytes, end - counted_.bytes);
+  counted_.characters +=
+      static_cast<int>(std::count_if(more.begin(), more.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
+  counted_.bytes = end;
+  return {line_index + 1, counted_.characters + 1};
 }
 
 std::string_view SourceText::rest_of_line(int line_index, int column) const {

@@ -9,6 +9,10 @@
 
 namespace sinew::spec {
 
+// Bytes of the UTF-8 character at the beginning; 0: none is there (RFC 3629: shortest form, no surrogates).
+size_t character_length(std::string_view text);
+
+// Of one reading, in one thread.
 class SourceText {
  public:
   explicit SourceText(std::string_view text);
@@ -25,6 +29,13 @@ class SourceText {
  private:
   std::string_view text_;
   std::vector<std::string_view> lines_;
+  // Where the place before was: the next one is mostly further on, and a line may hold a list of thousands.
+  struct Counted {
+    int line_index = -1;
+    size_t bytes = 0;
+    int characters = 0;
+  };
+  mutable Counted counted_;
 };
 
 }  // namespace sinew::spec

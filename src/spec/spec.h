@@ -26,8 +26,7 @@ struct Duration {
 };
 std::string to_string(const Duration& duration);  // the form parse accepts; exact
 
-// `auto`, or a value the user gave. What auto means is decided once, before step 0, by resolve code in the rooms that
-// know, and written to resolved.yaml with its reason.
+// `auto`, or a value the user gave. What auto means is decided once, before step 0, and written to resolved.yaml.
 template <typename T>
 using Auto = std::optional<T>;  // nullopt: auto
 
@@ -78,7 +77,7 @@ struct LossOptions {
 
 // Where one part of the data lies. Exactly the fields its format needs are set.
 struct DataSource {
-  std::string path;    // file or folder (cifar, csv, jsonl, npz, image_folder, image_list, text)
+  std::string path;    // file or folder (all formats but npy; idx: a folder with the usual names)
   std::string images;  // idx and npy: the inputs
   std::string labels;  // idx and npy: the targets
   bool given() const { return !path.empty() || !images.empty(); }
@@ -348,6 +347,8 @@ Reading read_job(std::string_view yaml, std::string_view file_name, const std::v
 // The first option that tune.search varies and an override gives a value: such a job is one training, not a search.
 // Empty: none.
 std::string overridden(const std::vector<SearchParameter>& search, const std::vector<std::string>& overrides);
+// Options not at their defaults that have no effect with this data.format: for whoever finds out what `auto` means.
+std::vector<Problem> without_effect(const DataOptions& data);
 
 // ---- writing -------------------------------------------------------------------------------------------------------
 
@@ -357,8 +358,7 @@ using Reasons = std::map<std::string, std::string>;
 // Every option with its value, reasons as comments. read_job(to_yaml(job)) gives the same job.
 std::string to_yaml(const Job& job, const Reasons& reasons = {});
 
-// The options of the training itself that are not as they are by default, and the few every table shows; dotted keys,
-// values as a job file has them.
+// Options of the training that are not as by default, and the few every table shows; dotted keys, values as written.
 std::map<std::string, std::string> changed_options(const Job& job);
 
 // JSON Schema (draft 2020-12) of the job file; accepts exactly what read_job accepts, cross-field rules apart.

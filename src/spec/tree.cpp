@@ -41,10 +41,15 @@ class TreeBuilder : public YAML::EventHandler {
     if (found == anchors_.end()) {
       throw Stop{{place(mark), "this alias stands inside what it names", "write the value out"}};
     }
-    count_nodes(found->second.size, place(mark));
+    count_nodes(found->second.size.nodes, place(mark));
+    copied_ += found->second.size.bytes;
+    if (copied_ > kMostBytes) {
+      throw Stop{
+          {place(mark), "aliases that stand for more than 1 MiB of text", "write a shorter text, or fewer aliases"}};
+    }
     Node copy = found->second.node;
     copy.place = place(mark);
-    add(std::move(copy), 0, found->second.size - 1);
+    add(std::move(copy), 0, found->second.size);
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -94,17 +99,20 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
  private:
+  struct Size {  // of a branch
+    size_t nodes = 0, bytes = 0;
+  };
   struct Open {
     Node node;
     YAML::anchor_t anchor = 0;
-    size_t sizes_before = 0;
+    Size sizes_before;
     bool flow = false;
     bool has_key = false;
     Node key;
   };
   struct Anchored {
     Node node;
-    size_t size = 1;
+    Size size;
   };
 
   Place place(const YAML::Mark& mark) const { return source_.place(mark.line, mark.column); }
@@ -187,15 +195,20 @@ class TreeBuilder : public YAML::EventHandler {
   void close() {
     Open level = std::move(open_.back());  // a key without value remains in it only where the text broke off
     open_.pop_back();
-    const size_t below = sizes_ - level.sizes_before;
+    const Size size{1 + sizes_.nodes - level.sizes_before.nodes, sizes_.bytes - level.sizes_before.bytes};
     sizes_ = level.sizes_before;
-    add(std::move(level.node), level.anchor, below);
+    add(std::move(level.node), level.anchor, size);
   }
 
-  // `below`: nodes under this one.
-  void add(Node node, YAML::anchor_t anchor, size_t below = 0) {
-    if (anchor != 0) anchors_[anchor] = {node, 1 + below};
-    sizes_ += 1 + below;
+  void add(Node node, YAML::anchor_t anchor) {
+    const Size size{1, node.text.size()};
+    add(std::move(node), anchor, size);
+  }
+  // `size`: with all that is under it.
+  void add(Node node, YAML::anchor_t anchor, Size size) {
+    if (anchor != 0) anchors_[anchor] = {node, size};
+    sizes_.nodes += size.nodes;
+    sizes_.bytes += size.bytes;
     if (open_.empty()) {
       root_ = std::move(node);
       return;
@@ -235,8 +248,9 @@ class TreeBuilder : public YAML::EventHandler {
   std::optional<Node> root_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Anchored> anchors_;
-  size_t nodes_ = 0;  // ever seen
-  size_t sizes_ = 0;  // in the branch being built
+  size_t nodes_ = 0;   // ever seen
+  size_t copied_ = 0;  // bytes of text, by aliases
+  Size sizes_;         // in the branch being built
   int documents_ = 0;
   bool last_run_on_ = false;
 };

@@ -50,7 +50,7 @@ struct Tree {
 };
 
 inline constexpr size_t kMostBytes = 1 << 20;
-inline constexpr size_t kMostNodes = 10'000;
+inline constexpr size_t kMostNodes = 50'000;  // more than the longest list of the option table
 inline constexpr size_t kMostDepth = 64;
 
 Tree parse_tree(std::string_view yaml);

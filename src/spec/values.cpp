@@ -7,6 +7,7 @@
 
 #include "spec/amounts.h"
 #include "spec/search.h"
+#include "spec/source_text.h"
 
 namespace sinew::spec {
 namespace {
@@ -297,6 +298,10 @@ class Reader {
       return say(node, subject() + " is empty" + from,
                  option_.unset.empty() ? "for example " + option_.leaf() + ": " + example(option_)
                                        : "to mean '" + option_.unset + "', leave the key out");
+    }
+    for (size_t at = 0, length = 0; at < expanded.text.size(); at += length) {
+      length = character_length(std::string_view(expanded.text).substr(at));
+      if (length == 0) return say(node, subject() + " is not UTF-8 text" + from, "set the variable to UTF-8 text");
     }
     const bool lines = option_.type.kind == Kind::word;  // "a\tb\nc" is an argument like any other
     const auto is_control = [lines](unsigned char letter) {

@@ -2,15 +2,22 @@
 #include <algorithm>
 
 #include "spec/options.h"
+#include "spec/source_text.h"
 #include "spec/values.h"
 
 namespace sinew::spec {
 namespace {
 
-// One line, whatever the reason holds.
-std::string comment(const std::string& text) {
+// One line of UTF-8, whatever the reason holds: names of files and what stands in them are anybody's bytes, and a text
+// that is no job file any more could not be gone on with.
+std::string comment(std::string_view text) {
   std::string line = "  # ";
-  for (const char letter : text) line += static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F ? ' ' : letter;
+  while (!text.empty()) {
+    const size_t length = character_length(text);
+    const bool control = static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7F;
+    line += length == 0 ? "?" : control ? " " : text.substr(0, length);
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
   return line;
 }
 

@@ -117,11 +117,14 @@ std::vector<Attachment> read_attachments(Database& database, const Subject& subj
 
 std::vector<Content> read_contents(Database& database, bool loose) {
   std::vector<Content> found;
-  database.each(std::string("SELECT digest, bytes FROM content WHERE ") + (loose ? "NOT " : "") +
-                    "EXISTS (SELECT 1 FROM attachment WHERE attachment.digest = content.digest) ORDER BY digest",
-                {}, [&](const Row& row) {
-                  found.push_back({std::string(row.text(0)), row.integer(1)});
-                });
+  database.each(
+      loose ? "SELECT digest, bytes FROM content WHERE NOT EXISTS (SELECT 1 FROM attachment WHERE attachment.digest = "
+              "content.digest) ORDER BY digest"
+            : "SELECT digest, bytes FROM content WHERE EXISTS (SELECT 1 FROM attachment WHERE attachment.digest = "
+              "content.digest) ORDER BY digest",
+      {}, [&](const Row& row) {
+        found.push_back({std::string(row.text(0)), row.integer(1)});
+      });
   return found;
 }
 

@@ -185,12 +185,18 @@ class Postgres final : public Database {
         return mark == mark_;
       } catch (const LostConnection& lost) {
         link_.reset();
-        if (clock_.monotonic_seconds() - since > options_.reconnect_seconds) {
-          throw Unsettled(std::string(lost.what()) + "; whether the last batch was written is not known",
-                          "write it again under the same key");
-        }
+        if (clock_.monotonic_seconds() - since > options_.reconnect_seconds) throw not_known(lost);
+      } catch (const Unsettled& unsettled) {
+        throw not_known(unsettled);
+      } catch (const Error& error) {  // refused, or waited in vain for the lock: it says nothing of the commit
+        link_.reset();
+        throw not_known(error);
       }
     }
+  }
+  static Unsettled not_known(const Error& why) {
+    return Unsettled(std::string(why.what()) + "; whether the last batch was written is not known",
+                     "write it again under the same key");
   }
 
   const std::string url_;

@@ -54,6 +54,10 @@ class CuttingProxy {
   }
   std::atomic<bool> cutting = false;
   std::atomic<int> cuts = 0;
+  // Every answer of the server waits for a verdict: pass it on, or cut the connection instead.
+  enum class Verdict { none, pass, cut };
+  std::atomic<bool> holding = false, held = false;
+  std::atomic<Verdict> verdict = Verdict::none;
 
  private:
   static sockaddr_un address_of(const std::string& path) {
@@ -101,9 +105,16 @@ class CuttingProxy {
     }
     if (from_server) {
       const ssize_t size = ::read(pair.second, bytes, sizeof bytes);
+      if (holding && size > 0 && !may_pass()) return false;
       if (size <= 0 || ::send(pair.first, bytes, static_cast<size_t>(size), MSG_NOSIGNAL) != size) return false;
     }
     return true;
+  }
+  bool may_pass() {
+    held = true;
+    while (verdict == Verdict::none && !stop_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    held = false;
+    return verdict.exchange(Verdict::none) == Verdict::pass;
   }
   const std::string to_;
   RandomStream random_;
@@ -132,6 +143,64 @@ TEST_F(Postgres, AConnectionCutInTheMiddleOfACommitIsSettled) {
   proxy.cutting = false;
   EXPECT_GT(proxy.cuts, 10);
   judge(store, said);
+}
+
+// The answer to a commit of several batches is lost, and then another process writes for longer than this one waits:
+// whether they were written is not known, and nobody writes them once more.
+TEST_F(Postgres, ACommitOfWhichNothingIsKnownIsNotDoneAgain) {
+  const Folder folder;
+  CuttingProxy proxy(folder / ".s.PGSQL.5432", server.socket(), 1);
+  std::string url = place.where();
+  url.replace(url.find(server.folder()), server.folder().size(), folder.path());
+  Options options;
+  options.patience_seconds = 0.3;
+  Store store(url, options);
+  done(store, Create{{Kind::kStudy, "s"}});
+  PostgresLink other(place.where(), 30);
+  const auto count = [&] {
+    int64_t trials = 0;
+    other.send("SELECT count(*) FROM trial", {});
+    other.finish([&](const Row& row) { trials = row.integer(0); });
+    return trials;
+  };
+  other.script("SELECT 1");
+  std::atomic<int> unsettled = 0, written = 0, failed = 0;
+  proxy.holding = true;
+  for (int i = 0; i < 6; ++i) {
+    store.submit(NewTrial{"s", "w", std::to_string(i), 3600}, [&](const Outcome& outcome, std::exception_ptr trouble) {
+      try {
+        if (trouble) std::rethrow_exception(trouble);
+        ++(outcome.has_value() ? written : failed);
+      } catch (const Unsettled& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr("whether the last batch was written is not known"));
+        ++unsettled;
+      } catch (const Error&) {
+        ++failed;
+      }
+    });
+  }
+  int64_t before = 0, now = 0;
+  while (true) {
+    while (!proxy.held) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    now = count();
+    if (now - before > 1) break;  // several at once: committed, and the answer is here
+    before = now;
+    proxy.verdict = CuttingProxy::Verdict::pass;
+    while (proxy.held) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  other.script(
+      "SELECT pg_advisory_lock((1397313111::bigint << 32) + oid::bigint) FROM pg_namespace WHERE nspname = "
+      "current_schema()");
+  proxy.holding = false;
+  proxy.verdict = CuttingProxy::Verdict::cut;
+  while (unsettled + failed == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  other.script("SELECT pg_advisory_unlock_all()");
+  while (unsettled + written + failed < 6) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(unsettled, now - before);
+  EXPECT_EQ(failed, 0);
+  std::multiset<std::string> bodies;
+  for (const Trial& trial : store.trials("s")) bodies.insert(trial.asked_body);
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(bodies.count(std::to_string(i)), 1U) << i;
 }
 
 TEST_F(Postgres, AServerThatDiesAndComesBackLosesNothing) {

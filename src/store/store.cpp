@@ -25,6 +25,7 @@ struct Store::State {
         queue([this](auto group) { commit(group); }) {
     migrate(*writer, migrations(), wall_ms(), where);
     begin_on_this_machine();
+    forget_old_receipts();
   }
 
   std::unique_ptr<Database> open(Use use) const {
@@ -35,6 +36,7 @@ struct Store::State {
   int64_t wall_ms() const { return static_cast<int64_t>(options.clock->wall_seconds() * 1000); }
 
   void begin_on_this_machine();
+  void forget_old_receipts();
   void commit(std::span<Pending* const> group);
   bool commit_once(std::span<Pending* const> group, bool& begun);
 
@@ -94,11 +96,21 @@ void Store::State::begin_on_this_machine() {
                    {std::string_view(boot)});
       database.run("UPDATE lease SET until = 0", {});
       database.run("UPDATE trial SET until = 0 WHERE state = 2", {});
-      database.run("DELETE FROM receipt WHERE at_ms < ?1", {wall_ms() - kReceiptDays * 86'400'000});
     }
     database.commit(another ? Database::Promise::kDurable : Database::Promise::kNothing);
   } catch (...) {
     database.roll_back();
+    throw;
+  }
+}
+
+void Store::State::forget_old_receipts() {
+  writer->begin_write();
+  try {
+    writer->run("DELETE FROM receipt WHERE at_ms < ?1", {wall_ms() - kReceiptDays * 86'400'000});
+    writer->commit(Database::Promise::kNothing);
+  } catch (...) {
+    writer->roll_back();
     throw;
   }
 }

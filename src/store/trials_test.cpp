@@ -172,6 +172,23 @@ TEST_P(Batches, AreWrittenWholeOrNotAtAll) {
   EXPECT_EQ(store->find({Kind::kRun, "r"})->metrics.at("loss").last.step, 2);
 }
 
+// A store that is opened keeps the receipts of 30 days, on the machine it was on as well.
+TEST_P(Batches, AKeyIsForgottenAfterAMonth) {
+  constexpr double kDay = 86'400;
+  auto store = open();
+  done(*store, Create{{Kind::kModel, "m"}});
+  const Batch old{{Create{{Kind::kVersion, "m"}}}, "old"}, young{{Create{{Kind::kVersion, "m"}}}, "young"};
+  EXPECT_FALSE(store->write(old)->repeated);
+  clock.seconds = clock.seconds + 20 * kDay;
+  EXPECT_FALSE(store->write(young)->repeated);
+  store = open();
+  EXPECT_TRUE(store->write(old)->repeated);
+  clock.seconds = clock.seconds + 11 * kDay;
+  store = open();
+  EXPECT_FALSE(store->write(old)->repeated);
+  EXPECT_TRUE(store->write(young)->repeated);
+}
+
 TEST_P(Batches, AKeyIsWrittenOnce) {
   auto store = open();
   done(*store, Create{{Kind::kModel, "m"}});

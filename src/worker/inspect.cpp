@@ -1,6 +1,7 @@
 // The part of `sinew inspect` that only libtorch can answer.
 #include <cstdio>
 
+#include "base/printable.h"
 #include "model/model.h"
 #include "train/train.h"
 #include "worker/tasks.h"
@@ -14,8 +15,9 @@ bool is_job(const std::string& path) {
 
 void print(const std::string& line) {  // what, name, text
   const size_t first = line.find('\t'), second = line.find('\t', first + 1);
-  std::printf("%-11s %-24s %s\n", line.substr(0, first).c_str(), line.substr(first + 1, second - first - 1).c_str(),
-              line.substr(second + 1).c_str());
+  std::printf("%-11s %-24s %s\n", line.substr(0, first).c_str(),
+              printable(line.substr(first + 1, second - first - 1)).c_str(),
+              printable(line.substr(second + 1), true).c_str());
 }
 
 }  // namespace
@@ -26,7 +28,7 @@ int run_inspect(const Words& words) {
                                        ? train::inspect_job(read_job_file(path, {words.begin() + 1, words.end()}))
                                        : model::inspect_file(path);
   for (const std::string& line : report.lines) print(line);
-  for (const std::string& problem : report.problems) std::printf("problem     %s\n", problem.c_str());
+  for (const std::string& problem : report.problems) std::printf("problem     %s\n", printable(problem, true).c_str());
   std::printf("%s\n", report.problems.empty() ? "it can be trained here" : "it can not be trained here");
   return report.problems.empty() ? 0 : 4;
 }

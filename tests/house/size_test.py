@@ -9,7 +9,6 @@ LONGEST_FILE = 400
 
 # File -> lines it may have at most. Lower the number when the file shrinks, remove it at 400; never add or raise.
 LONG_FILES = {
-    "src/data/image_folder_test.cpp": 424,
 }
 # Tables of cases written as one function: heading -> lines it may have at most. The same rule.
 LONG_FUNCTIONS = {

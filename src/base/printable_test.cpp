@@ -1,0 +1,33 @@
+#include "base/printable.h"
+
+#include <gtest/gtest.h>
+
+namespace sinew {
+namespace {
+
+TEST(Printable, ReplacesWhatDrivesATerminal) {
+  EXPECT_EQ(printable("a\x1b[2Jb\r\nc\td\x7f"), "a?[2Jb??c?d?");
+  EXPECT_EQ(printable("a\nb\x1b", true), "a\nb?");
+  EXPECT_EQ(printable("µé日本𝄞"), "µé日本𝄞");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "??31m");
+  EXPECT_EQ(printable("\xe2\x80\xae"
+                      "x"),
+            "???x");
+  EXPECT_EQ(printable(std::string_view("\0\xff\xe2\x80", 4)), "????");
+}
+
+// Whatever the bytes.
+TEST(Printable, LeavesNoControlCharacter) {
+  for (int first = 0; first < 256; ++first) {
+    for (int second = 0; second < 256; ++second) {
+      const std::string clean = printable(std::string{static_cast<char>(first), static_cast<char>(second)});
+      EXPECT_EQ(printable(clean), clean);
+      for (const char letter : clean) EXPECT_FALSE(static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sinew

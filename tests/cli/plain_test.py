@@ -1,0 +1,97 @@
+"""What `sinew train` and `sinew inspect` do before, or without, the tensor half. SINEW names the program."""
+import fcntl
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import tempfile
+import unittest
+
+SINEW = os.environ.get("SINEW", "build/plain/bin/sinew")
+
+
+class Plain(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name)
+
+    def sinew(self, *arguments, **environment):
+        return subprocess.run([os.path.abspath(SINEW), *arguments], cwd=self.path, capture_output=True, timeout=60,
+                              env={"PATH": os.environ["PATH"], **environment})
+
+
+class Begin(Plain):
+    """A worker that dies before it has written resolved.yaml has done nothing, and leaves nothing in the way."""
+
+    def setUp(self):
+        super().setUp()
+        worker = self.path / "worker"
+        worker.write_text("#!/bin/sh\necho worker \"$@\"\nexit 1\n")
+        worker.chmod(0o755)
+        for name in ("a", "b"):
+            (self.path / f"{name}.csv").write_text("x,y\n1,a\n2,b\n" if name == "a" else "x,y\n5,a\n7,b\n8,b\n")
+            self.job(name)
+        self.run_directory = self.path / "run"
+
+    def job(self, name, more=""):
+        (self.path / f"{name}.yaml").write_text(
+            f"data: {{train: {name}.csv, columns: {{target: y}}}}\n{more}")
+
+    def train(self, job, *words):
+        return self.sinew("train", f"{job}.yaml", "--run-dir", "run", *words, SINEW_WORKER=str(self.path / "worker"))
+
+    def test_it_begins_anew_with_the_job_as_it_is_now(self):
+        self.assertEqual(self.train("a").returncode, 1)
+        data = json.loads((self.run_directory / "data.json").read_text())
+        for words in ((), ("--resume",)):
+            done = self.train("b", *words)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(b"worker train b.yaml run", done.stdout)
+            self.assertIn("b.csv", (self.run_directory / "job.yaml").read_text())
+            self.assertNotEqual(json.loads((self.run_directory / "data.json").read_text())["digest"], data["digest"])
+            self.assertEqual(self.train("a", *words).returncode, 1)
+            self.assertEqual(json.loads((self.run_directory / "data.json").read_text()), data)
+
+    def test_a_run_that_has_begun_is_left_alone(self):
+        self.train("a")
+        (self.run_directory / "resolved.yaml").write_text((self.path / "a.yaml").read_text())
+        for words, said in (((), b"already holds a run"), (("--resume",), b"changed since the run")):
+            done = self.train("b", *words)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(said, done.stderr)
+            self.assertIn("a.csv", (self.run_directory / "job.yaml").read_text())
+        self.assertIn(b"worker train run/resolved.yaml run --resume", self.train("a", "--resume").stdout)
+
+    def test_one_that_is_about_to_begin_is_left_alone(self):
+        self.train("a")
+        with open(self.run_directory / ".lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            done = self.train("b")
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn("a.csv", (self.run_directory / "job.yaml").read_text())
+
+
+class Inspect(Plain):
+    """Names come out of files of anybody's: a terminal must not be driven by them."""
+
+    def test_names_hold_no_control_characters(self):
+        names = ["plain.weight", "\x1b]0;title\x07", "a\x1b[2Jb\r\tc\x7f", "\u009b31m", "line\nbreak"]
+        header = {name: {"dtype": "F32", "shape": [1], "data_offsets": [4 * i, 4 * i + 4]}
+                  for i, name in enumerate(names)}
+        text = json.dumps(header).encode()
+        path = self.path / "hostile.safetensors"
+        path.write_bytes(struct.pack("<Q", len(text)) + text + bytes(4 * len(names)))
+        done = self.sinew("inspect", path.name)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertIn(b"plain.weight", done.stdout)
+        self.assertIn(b"a?[2Jb??c?", done.stdout)
+        bad = [byte for byte in done.stdout if (byte < 0x20 and byte != 0x0A) or byte == 0x7F]
+        self.assertEqual(bad, [])
+        self.assertNotIn("\u009b", done.stdout.decode())
+        self.assertEqual(len(done.stdout.splitlines()), 1 + len(names))
+
+
+if __name__ == "__main__":
+    unittest.main()
