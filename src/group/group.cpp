@@ -3,19 +3,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 
 #include "base/check.h"
 #include "group/group_state.h"
 
 namespace sinew::group {
-namespace {
-
-constexpr double kFirstPatience = 10;     // times the patience, in the first round
-constexpr double kRoundsOfPatience = 40;  // times the usual round
-constexpr double kNewestRound = 0.2;      // weight of the newest round in the usual one
-
-}  // namespace
 
 // ---- the end of a life ---------------------------------------------------------------------------------------------
 
@@ -41,15 +33,19 @@ link::Frame Group::State::frame(Kind kind, int64_t of_round, int64_t part, Paylo
 }
 
 void Group::State::send_to_others(Kind kind, int64_t of_round, int64_t part, Payload payload, bool joiners,
-                                  Outbox& outbox) const {
+                                  Outbox& outbox) {
   for (const cluster::Seat& seat : view->seats) {
-    if (seat.id != me && (joiners || !seat.joining)) outbox.emplace_back(seat.id, frame(kind, of_round, part, payload));
+    if (seat.id == me || (seat.joining && !(joiners && takes(seat.id, outbox)))) continue;
+    outbox.add(seat.id, frame(kind, of_round, part, payload));
   }
 }
 
 void Group::State::send(Outbox& outbox) {
-  for (auto& [to, one] : outbox) links.send(to, std::move(one));
-  outbox.clear();
+  for (auto& [to, one] : outbox.frames) links.send(to, std::move(one));
+  for (const auto& [peer, why] : outbox.lost) {
+    if (options.on_lost) options.on_lost(peer, why);
+  }
+  outbox = {};
 }
 
 // ---- from outside --------------------------------------------------------------------------------------------------
@@ -72,7 +68,8 @@ void Group::on_frame(MemberId from, link::Frame frame) {
   {
     const std::lock_guard lock(state.mutex);
     if (state.ended()) return;
-    state.moved = state.clock.monotonic_seconds();
+    state.moves();
+    state.learn_root_size(frame);
     if (!state.view || frame.generation > state.view->generation) {
       state.keep_early(from, std::move(frame));
     } else if (frame.generation == state.view->generation) {
@@ -115,7 +112,9 @@ void Group::begin(int64_t shards, std::vector<int64_t> lengths, std::string note
   state.open->shape = std::move(shape);
   state.open->note = std::move(note);
   state.open->leaves.resize(static_cast<size_t>(shards));
-  state.open->began = state.moved = state.clock.monotonic_seconds();
+  state.moves();
+  state.open->began = state.looked;
+  state.root_bytes = std::max(state.root_bytes, static_cast<size_t>(state.open->shape->floats()) * sizeof(float));
   state.make_plan();
 }
 
@@ -149,10 +148,12 @@ Group::Turn Group::State::take_turn(std::unique_lock<std::mutex>& lock) {
     do_work(*work, lock);
     return {Turn::Kind::worked, {}};
   }
-  if (const double stuck = clock.monotonic_seconds() - moved; stuck > patience()) {
-    throw Error("round " + std::to_string(open->round) + " has not moved for " + std::to_string(std::llround(stuck)) +
-                    " s; " + waiting_for(),
-                "look at the log of the member it waits for, and at the coordinator's");
+  Outbox outbox;
+  be_patient(outbox);
+  if (!outbox.lost.empty()) {
+    lock.unlock();
+    send(outbox);
+    lock.lock();
   }
   return {Turn::Kind::idle, {}};
 }
@@ -183,16 +184,6 @@ void Group::State::do_work(const Work& work, std::unique_lock<std::mutex>& lock)
   lock.lock();
 }
 
-// A shard may take long without anything being wrong, the first of all above all.
-double Group::State::patience() const {
-  return usual_round == 0 ? kFirstPatience * options.patience_seconds
-                          : std::max(options.patience_seconds, kRoundsOfPatience * usual_round);
-}
-
-void Group::State::learn_usual_round(double took) {
-  usual_round = usual_round == 0 ? took : usual_round + kNewestRound * (took - usual_round);
-}
-
 void Group::State::wait(std::unique_lock<std::mutex>& lock) {
   const double began = clock.monotonic_seconds();
   changed.wait_for(lock, std::chrono::milliseconds(200));
@@ -201,19 +192,24 @@ void Group::State::wait(std::unique_lock<std::mutex>& lock) {
 
 void Group::deliver(ShardIndex shard, std::optional<Leaf> leaf) {
   State& state = *state_;
-  const std::lock_guard lock(state.mutex);
-  state.check_alive();
-  SINEW_CHECK(state.open && shard.value >= 0 && shard.value < state.open->shape->shards, shard);
-  Open& open = *state.open;
-  LeafSlot& slot = open.leaves[static_cast<size_t>(shard.value)];
-  SINEW_CHECK(slot.state == LeafSlot::State::in_hand, shard);
-  SINEW_CHECK(!leaf || leaf->rows.empty() || leaf->rows.size() == open.shape->lengths.size(), leaf->rows.size());
-  slot.state = LeafSlot::State::delivered;
-  slot.leaf = std::move(leaf);
-  ++state.counts.computed;
-  state.moved = state.clock.monotonic_seconds();
-  if (open.plan && open.plan->owners[static_cast<size_t>(shard.value)] == state.me) --open.plan->missing;
-  state.changed.notify_all();
+  Outbox outbox;
+  {
+    const std::lock_guard lock(state.mutex);
+    state.check_alive();
+    SINEW_CHECK(state.open && shard.value >= 0 && shard.value < state.open->shape->shards, shard);
+    Open& open = *state.open;
+    LeafSlot& slot = open.leaves[static_cast<size_t>(shard.value)];
+    SINEW_CHECK(slot.state == LeafSlot::State::in_hand, shard);
+    SINEW_CHECK(!leaf || leaf->rows.empty() || leaf->rows.size() == open.shape->lengths.size(), leaf->rows.size());
+    slot.state = LeafSlot::State::delivered;
+    slot.leaf = std::move(leaf);
+    ++state.counts.computed;
+    state.moves();
+    state.tell_progress(outbox);
+    if (open.plan && open.plan->owners[static_cast<size_t>(shard.value)] == state.me) --open.plan->missing;
+    state.changed.notify_all();
+  }
+  state.send(outbox);
 }
 
 Root Group::finish(const std::vector<float*>& out) {
@@ -236,7 +232,7 @@ Root Group::finish(const std::vector<float*>& out) {
                "all members must run the same job, data and program");
   state.check_alive();
   over.swap(state.open);
-  state.learn_usual_round(state.clock.monotonic_seconds() - over->began);
+  if (over->plan) state.learn_usual_round(state.clock.monotonic_seconds() - over->began);
   state.round_history = record->after();
   ++state.counts.rounds;
   state.forget();

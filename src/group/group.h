@@ -34,6 +34,7 @@ namespace sinew::group {
 // This life of the member is over (put out of the view, too far behind, ahead of everybody): begin another.
 struct PutOut : std::runtime_error {
   using std::runtime_error::runtime_error;
+  std::optional<int64_t> finished = std::nullopt;  // from Member's constructor: the run's exit code, if it is over
 };
 
 // The state a member began with.
@@ -61,11 +62,16 @@ struct GroupOptions {
   // The tree's arithmetic on small bytes: left and right child to parent. Called on any thread.
   std::function<std::string(std::string_view left, std::string_view right)> merge = nullptr;
   // No frame, no view, no result for so long while a round waits, and for 40 usual rounds; ten times as long in the
-  // first round: the member gives up with an Error. Longer than a supervisor waits, who ends who really hangs.
+  // first round: on_lost is told whom the member waits for. As long again, and this life is over. Longer than a
+  // supervisor waits, who ends who really hangs.
   double patience_seconds = 120;
-  int64_t piece_floats = int64_t{1} << 18;    // slices travel and are summed in pieces of so many; equal on all members
-  size_t joiner_bytes = size_t{2} << 30;      // roots a joiner may have waiting before it gives this life up
-  size_t early_bytes = size_t{256} << 20;     // frames kept of views that this member has not heard of yet
+  // A member that the group can not go on with, and why: the coordinator's to decide. Called on any thread.
+  std::function<void(MemberId, const std::string& why)> on_lost = nullptr;
+  int64_t piece_floats = int64_t{1} << 18;  // slices travel and are summed in pieces of so many; equal on all members
+  // The first three are some roots at least, however large the model (group_bounds.cpp).
+  size_t joiner_bytes = size_t{2} << 30;   // roots a joiner may have waiting before it gives this life up
+  size_t early_bytes = size_t{256} << 20;  // frames kept of views that this member has not heard of yet
+  size_t queue_bytes = size_t{256} << 20;  // roots queued for a joiner, besides what is handed over: more, it is lost
   size_t handover_bytes = size_t{256} << 20;  // older roots kept for joiners besides the last two
 };
 
@@ -97,7 +103,7 @@ class Group {
   // Opens the next round. `lengths`: floats of each row, may be empty. `note`: used if this member is the lead.
   void begin(int64_t shards, std::vector<int64_t> lengths, std::string note);
   // A shard to compute; nullopt: the round's root is here. In between it works on sums and waits. Every lane calls it
-  // until it says nullopt. Throws PutOut, or Error when patience ends.
+  // until it says nullopt. Throws PutOut, also when patience ended in vain.
   std::optional<ShardIndex> next_shard();
   // The same for whoever has no thread to wait in: one look, at most one piece of work on sums. `idle`: nothing can be
   // done until a frame, a view or a result comes.

@@ -25,7 +25,8 @@ enum class Kind : uint16_t {
   small = 3,       // small bytes of the sender's nodes; to the lead
   root_piece = 4,  // to all: made now, or handed over
   root_small = 5,
-  gone = 6,  // the roots you need are kept nowhere any more
+  gone = 6,      // the roots you need are kept nowhere any more
+  progress = 7,  // the sender computes shards of this round; to all, now and then
 };
 
 template <typename T>

@@ -22,7 +22,17 @@ class PaperLinks final : public link::Links {
     const std::lock_guard lock(mutex_);
     sent_.emplace_back(to, std::move(frame));
   }
-  size_t queued_bytes(MemberId) const override { return 0; }
+  size_t queued_bytes(MemberId to) const override {
+    const std::lock_guard lock(mutex_);
+    return to == stuck ? queued_ : 0;
+  }
+
+  // What is sent to it from now on stays where it is.
+  MemberId stuck;
+  void wait_for_it(size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    queued_ = bytes;
+  }
 
   // What was sent to a member since the last call.
   std::vector<link::Frame> to(MemberId member) {
@@ -43,6 +53,7 @@ class PaperLinks final : public link::Links {
   mutable std::mutex mutex_;
   std::vector<link::Peer> peers_;
   std::vector<std::pair<MemberId, link::Frame>> sent_;
+  size_t queued_ = 0;
 };
 
 constexpr MemberId kOne{1}, kTwo{2}, kThree{3};
@@ -260,16 +271,159 @@ TEST(GroupProtocol, PatienceEndsWithWhoIsSilent) {
   PaperLinks links;
   auto short_patience = options();
   short_patience.patience_seconds = 0.05;
+  std::vector<MemberId> lost;
+  short_patience.on_lost = [&](MemberId member, const std::string&) { lost.push_back(member); };
   Group two(kTwo, links, short_patience, system_clock());
   two.adopt(view_of(1, {kOne, kTwo}));
   two.start_at(0, {0, 6});
   two.begin(2, {}, "");
-  try {
-    two.next_shard();
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("where these members are: 1"), std::string::npos) << error.what();
+  const std::string why = why_out(two);
+  EXPECT_NE(why.find("where these members are: 1"), std::string::npos) << why;
+  EXPECT_EQ(lost, std::vector{kOne});
+}
+
+// Who has sent its part waits like the others.
+TEST(GroupProtocol, PatienceNamesWhoHasNotSentItsPart) {
+  PaperLinks links;
+  auto short_patience = options();
+  short_patience.patience_seconds = 0.05;
+  std::vector<MemberId> lost;
+  short_patience.on_lost = [&](MemberId member, const std::string&) { lost.push_back(member); };
+  Group one(kOne, links, short_patience, system_clock());
+  one.adopt(view_of(1, {kOne, kTwo, kThree}));
+  one.start_at(0, {0, 6});
+  for (const MemberId other : {kTwo, kThree}) one.on_frame(other, here(1, 0, false, Origin{0, 6}));
+  one.begin(3, {}, "");
+  one.deliver(*one.next_shard(), std::nullopt);
+  one.on_frame(kTwo, frame(Kind::small, 1, 0, encode(SmallSums{Shape(3, {}).digest, {}, {"x"}})));
+  EXPECT_THROW(one.next_shard(), PutOut);
+  EXPECT_EQ(lost, std::vector{kThree});
+}
+
+// A round in which members exchange nothing but the word that they get on: an evaluation after short steps.
+TEST(GroupProtocol, ALongRoundIsWaitedForWhileAnotherGetsOn) {
+  constexpr double kPatience = 1;
+  link::MemoryNetwork network;
+  struct Side {
+    std::unique_ptr<link::Links> links;
+    std::unique_ptr<Group> group;
+  };
+  Side sides[2];
+  cluster::View view = view_of(1, {kOne, kTwo});
+  for (int64_t i = 0; i < 2; ++i) {
+    Side& side = sides[i];
+    side.links = network.join({[&side](MemberId from, link::Frame one) { side.group->on_frame(from, std::move(one)); },
+                               [](MemberId, const std::string&) {}});
+    view.seats[static_cast<size_t>(i)].address = side.links->address();
+    auto given = options();
+    given.patience_seconds = kPatience;
+    side.group = std::make_unique<Group>(MemberId(i + 1), *side.links, given, system_clock());
+    side.links->set_identity(MemberId(i + 1));
   }
+  const auto live = [&](Group& group, double seconds_a_shard) {
+    group.adopt(view);
+    group.start_at(0, {0, 6});
+    for (const int64_t shards : {2, 2, 2, 200}) {
+      group.begin(shards, {}, "");
+      while (const auto shard = group.next_shard()) {
+        if (shards > 2) system_clock().sleep_seconds(seconds_a_shard);
+        group.deliver(*shard, Leaf{{}, "x", nullptr});
+      }
+      group.finish({});
+    }
+  };
+  std::thread slow([&] { EXPECT_NO_THROW(live(*sides[1].group, 5 * kPatience / 100)); });
+  EXPECT_NO_THROW(live(*sides[0].group, 0));
+  slow.join();
+  for (Side& side : sides) side.links.reset();
+}
+
+TEST(GroupProtocol, WhoComputesTellsAllNowAndThen) {
+  Beside two({kThree});
+  for (const MemberId other : {kOne, kThree}) {
+    int told = 0;
+    for (const link::Frame& sent : two.links.to(other)) told += sent.kind == static_cast<uint16_t>(Kind::progress);
+    EXPECT_EQ(told, 1);
+  }
+}
+
+// The group's roots would fill the memory of those who send them.
+TEST(GroupProtocol, AJoinerThatTakesTooLittleIsReportedAndSentNoMore) {
+  auto bounded = options();
+  bounded.queue_bytes = 1000;
+  bounded.handover_bytes = 1000;
+  std::vector<std::pair<MemberId, std::string>> lost;
+  bounded.on_lost = [&](MemberId member, const std::string& why) { lost.emplace_back(member, why); };
+  PaperLinks links;
+  links.stuck = kThree;
+  Group one(kOne, links, bounded, system_clock());
+  one.adopt(view_of(1, {kOne}, {kThree}));
+  one.start_at(0, {0, 6});
+  const auto round = [&] {
+    one.begin(1, {}, "");
+    while (const auto shard = one.next_shard()) one.deliver(*shard, Leaf{{}, "x", nullptr});
+    one.finish({});
+  };
+  round();
+  EXPECT_FALSE(links.to(kThree).empty());
+  links.wait_for_it(2500);
+  for (int i = 0; i < 5; ++i) round();
+  EXPECT_TRUE(links.to(kThree).empty());
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_EQ(lost[0].first, kThree);
+  EXPECT_NE(lost[0].second.find("too slowly"), std::string::npos);
+  links.wait_for_it(0);
+  one.adopt(view_of(2, {kOne}, {kThree}));  // it may stay: it gets another chance
+  round();
+  EXPECT_FALSE(links.to(kThree).empty());
+}
+
+// One piece of a root of so many floats, and its end.
+std::vector<link::Frame> large_root(int64_t generation, int64_t round, int64_t floats, uint64_t before) {
+  const Shape shape(2, {floats});
+  const BlockHead head{shape.digest, 0, floats, 1, 1};
+  const BlockDraft draft = draft_block(head, row_parts(shape, 0, floats), {true});
+  std::fill_n(draft.values[0], floats, 1.0F);
+  const SmallRoot small{shape.digest, 1, before, {{true}, true, "s", "n"}};
+  return {frame(Kind::root_piece, generation, round, *draft.bytes),
+          frame(Kind::root_small, generation, round, encode(small))};
+}
+
+TEST(GroupProtocol, AModelLargerThanTheBoundsIsJoined) {
+  PaperLinks links;
+  Group three(kThree, links, options(), system_clock());
+  three.adopt(view_of(4, {kOne, kTwo}, {kThree}));
+  three.on_frame(kOne, here(4, 5));
+  three.on_frame(kTwo, here(4, 5));
+  uint64_t history = 99;
+  for (int64_t round = 5; round < 8; ++round) {
+    for (const link::Frame& one : large_root(4, round, 5000, history)) three.on_frame(kOne, one);
+    history = history_after(history, "n");
+  }
+  three.start_at(6, {6, 0}, history_after(99, "n"));
+  std::vector<float> row(5000);
+  for (int64_t round = 6; round < 8; ++round) {
+    three.begin(2, {5000}, "");
+    EXPECT_EQ(three.next_shard(), std::nullopt);
+    three.finish({row.data()});
+  }
+  EXPECT_EQ(row.back(), 1.0F);
+}
+
+TEST(GroupProtocol, SumsOfALargeRoundWaitForWhoHearsOfTheViewLate) {
+  Beside two;
+  two.group.on_frame(kOne, root(1, 0, "n", 0));
+  EXPECT_EQ(two.group.next_shard(), std::nullopt);
+  two.group.finish({});
+  two.group.begin(2, {5000}, "");
+  for (const link::Frame& one : large_root(2, 1, 5000, history_after(0, "n"))) two.group.on_frame(kOne, one);
+  EXPECT_NO_THROW(two.group.turn());
+  two.group.adopt(view_of(2, {kOne, kTwo}));
+  two.group.on_frame(kOne, here(2, 2));
+  std::vector<float> row(5000);
+  EXPECT_EQ(two.group.next_shard(), std::nullopt);
+  two.group.finish({row.data()});
+  EXPECT_EQ(row.front(), 1.0F);
 }
 
 // A member that waits for another's long shard is not to give up on it.
@@ -284,7 +438,7 @@ TEST(GroupProtocol, PatienceGrowsWithTheUsualRound) {
   two.group.finish({});
   two.begin("");
   const double began = system_clock().monotonic_seconds();
-  EXPECT_THROW(while (const auto shard = two.group.next_shard()) two.group.deliver(*shard, std::nullopt), Error);
+  EXPECT_THROW(while (const auto shard = two.group.next_shard()) two.group.deliver(*shard, std::nullopt), PutOut);
   EXPECT_GE(system_clock().monotonic_seconds() - began, 40 * kRound);
 }
 

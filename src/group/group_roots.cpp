@@ -96,6 +96,7 @@ void Group::State::complete() {
     record->small_bytes = std::move(gathering.small_bytes);
     for (auto& [part, payload] : gathering.pieces) record->pieces.push_back(std::move(payload));
     record->bytes = gathering.bytes;
+    root_bytes = std::max(root_bytes, gathering.bytes);
     history = record->after();
     inboxes.erase(*have);
     records[*have] = std::move(record);
@@ -108,8 +109,7 @@ void Group::State::complete() {
   size_t bytes = 0;
   for (const auto& [of, record] : records) bytes += record->bytes;
   for (const auto& [of, gathering] : gatherings) bytes += gathering.bytes;
-  if (bytes > options.joiner_bytes)
-    end_life(name(me) + " is too slow: the roots it waits to replay do not fit any more");
+  if (bytes > most_for_joiner()) end_life(name(me) + " is too slow: the roots it waits to replay do not fit any more");
 }
 
 // ---- going ---------------------------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 // One mutex guards it all; what takes long (sums, merges, copies) is done outside as a Work that was claimed once, and
 // its result is taken only if the view is still the same. Frames are collected in an Outbox and sent after unlocking:
 // links may deliver at any moment on threads of their own. The rules the frames follow are told where they are kept:
-// group_views.cpp (views, healing), group_sums.cpp (sums of a round), group_roots.cpp (roots and their history).
+// group_views.cpp (views, healing), group_sums.cpp (sums of a round), group_roots.cpp (roots and their history),
+// group_patience.cpp (rounds that stand still), group_bounds.cpp (how much may wait).
 #pragma once
 
 #include <condition_variable>
@@ -13,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,7 +26,12 @@
 
 namespace sinew::group {
 
-using Outbox = std::vector<std::pair<MemberId, link::Frame>>;
+// What is to be said once the lock is let go.
+struct Outbox {
+  std::vector<std::pair<MemberId, link::Frame>> frames;
+  std::vector<std::pair<MemberId, std::string>> lost;  // see GroupOptions::on_lost
+  void add(MemberId to, link::Frame frame) { frames.emplace_back(to, std::move(frame)); }
+};
 using Commit = std::function<void(Outbox&)>;  // with the lock, if the view is still the same
 using Work = std::function<Commit()>;         // without
 
@@ -95,8 +102,12 @@ struct Group::State {
   std::mutex adopting;  // taken before `mutex`: views are taken up one after the other, links and all
   mutable std::mutex mutex;
   std::condition_variable changed;
-  double moved = 0;        // when something last came in
-  double usual_round = 0;  // seconds a round, smoothed; 0: none is over
+
+  // -- patience
+  double still = 0, looked = 0;  // seconds in which nothing came in or was made here, as of the last look
+  double usual_round = 0;        // seconds a round this member computed in, smoothed; 0: none is over
+  double told_progress = -1e9;   // when the others were last told
+  std::set<MemberId> blamed;     // in this standstill
 
   // -- the end of this life
   std::optional<std::string> out;
@@ -109,6 +120,7 @@ struct Group::State {
   std::optional<Settled> settled;
   std::vector<std::pair<MemberId, link::Frame>> early;  // frames of views to come
   size_t early_bytes = 0;
+  std::set<MemberId> given_up;  // joining seats of this view that take too little: they are sent nothing more
 
   // -- rounds
   bool started = false, born = false;  // born: its first state is that of a fresh view
@@ -119,6 +131,7 @@ struct Group::State {
   std::optional<uint64_t> history;        // of all rounds before `have`
   std::map<int64_t, std::shared_ptr<const Record>> records;  // roots that are here; the last is that of have - 1
   std::map<int64_t, Gathering> gatherings;
+  size_t root_bytes = 0;  // of the largest root heard of
   std::map<int64_t, Inbox> inboxes;
   std::optional<Open> open;
   Counts counts;
@@ -133,13 +146,26 @@ struct Group::State {
   void fail(const std::string& what, const std::string& hint);  // Error
   bool ended() const { return out || failure; }
   void send(Outbox& outbox);  // without the lock
-  void send_to_others(Kind kind, int64_t of_round, int64_t part, Payload payload, bool joiners, Outbox& outbox) const;
+  void send_to_others(Kind kind, int64_t of_round, int64_t part, Payload payload, bool joiners, Outbox& outbox);
   link::Frame frame(Kind kind, int64_t of_round, int64_t part, Payload payload) const;
   Turn take_turn(std::unique_lock<std::mutex>& lock);
   void do_work(const Work& work, std::unique_lock<std::mutex>& lock);
   void wait(std::unique_lock<std::mutex>& lock);
+
+  // -- group_patience.cpp
+  void moves();  // something came in, or was made
+  void tell_progress(Outbox& outbox);
   double patience() const;
   void learn_usual_round(double took);
+  void be_patient(Outbox& outbox);                        // a look of one who waits
+  std::set<MemberId> silent_ones(bool by_hearsay) const;  // whom this member waits for
+  void add_debtors(std::set<MemberId>& silent) const;
+
+  // -- group_bounds.cpp
+  void learn_root_size(const link::Frame& one);
+  size_t most_for_joiner() const;  // roots that wait here
+  size_t most_early() const;
+  bool takes(MemberId joiner, Outbox& outbox);  // false: it is given up
 
   // -- group_views.cpp
   void enter(const cluster::View& next, Outbox& outbox);

@@ -113,7 +113,7 @@ Work Group::State::small_work() {
       if (lead == me) {
         inboxes[summing->round].small[me] = bytes;
       } else {
-        outbox.emplace_back(lead, frame(Kind::small, summing->round, 0, bytes));
+        outbox.add(lead, frame(Kind::small, summing->round, 0, bytes));
       }
     };
   };
@@ -123,7 +123,7 @@ Work Group::State::send_work(size_t p) {
   return [this, summing = open->plan->summing, piece = open->plan->pieces[p], p]() -> Commit {
     const Payload bytes = sum_piece(*summing, piece);
     return [this, summing, piece, p, bytes](Outbox& outbox) {
-      outbox.emplace_back(piece.owner, frame(Kind::sums, summing->round, static_cast<int64_t>(p), bytes));
+      outbox.add(piece.owner, frame(Kind::sums, summing->round, static_cast<int64_t>(p), bytes));
     };
   };
 }

@@ -53,7 +53,8 @@ void Group::State::enter(const cluster::View& next, Outbox& outbox) {
   computed_before = computing && (computed_before || settled);
   computing = !next.find(me)->joining;
   view = next;
-  moved = clock.monotonic_seconds();
+  moves();
+  given_up.clear();
   heres.clear();
   settled.reset();
   inboxes.clear();
@@ -121,20 +122,20 @@ void Group::State::settle(Outbox& outbox) {
 // One who has the roots another lacks sends them: the giver, so that they come once.
 void Group::State::hand_over(MemberId to, const Here& here, Outbox& outbox) {
   if (!settled || settled->giver != me || to == me || here.round < 0 || here.round >= settled->round) return;
-  if (!records.contains(here.round)) return outbox.emplace_back(to, frame(Kind::gone, here.round, 0, nullptr)), void();
+  if (!records.contains(here.round)) return outbox.add(to, frame(Kind::gone, here.round, 0, nullptr)), void();
   for (int64_t of = here.round; of < settled->round; ++of) {
     const Record& record = *records.at(of);
     for (size_t i = 0; i < record.pieces.size(); ++i) {
-      outbox.emplace_back(to, frame(Kind::root_piece, of, static_cast<int64_t>(i), record.pieces[i]));
+      outbox.add(to, frame(Kind::root_piece, of, static_cast<int64_t>(i), record.pieces[i]));
     }
-    outbox.emplace_back(to, frame(Kind::root_small, of, 0, record.small_bytes));
+    outbox.add(to, frame(Kind::root_small, of, 0, record.small_bytes));
   }
 }
 
 void Group::State::keep_early(MemberId from, link::Frame one) {
   early_bytes += sizeof one + (one.payload ? one.payload->size() : 0);
   early.emplace_back(from, std::move(one));
-  if (early_bytes > options.early_bytes) {
+  if (early_bytes > most_early()) {
     end_life(name(me) + " has not heard of the group's view for too long: what it was sent does not fit any more");
   }
 }
@@ -156,6 +157,7 @@ void Group::State::take(MemberId from, const link::Frame& one, Outbox& outbox) {
     case Kind::small: return take_sums(from, one);
     case Kind::root_piece:
     case Kind::root_small: return take_root(from, one);
+    case Kind::progress: return;  // that it came is all it says
     case Kind::gone:
       return end_life(name(me) + " is too far behind: nobody has the root of round " + std::to_string(one.round) +
                       " any more");

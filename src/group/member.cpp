@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <list>
 #include <mutex>
 #include <thread>
 
@@ -21,6 +22,7 @@ constexpr size_t kQueuedBytes = size_t{8} << 20;  // of a snapshot, handed to th
 
 struct Member::State {
   State(MemberOptions given, Clock& the_clock) : options(std::move(given)), clock(the_clock) {}
+  ~State();
 
   struct Parcel {
     std::shared_ptr<const checkpoint::OwnedSnapshot> snapshot;
@@ -28,6 +30,13 @@ struct Member::State {
     uint64_t history = 0;
     std::vector<MemberId> joiners;
   };
+  // A parcel on its way to one of its joiners.
+  struct Delivery {
+    std::shared_ptr<const checkpoint::OwnedSnapshot> snapshot;
+    StateSender frames;
+    MemberId joiner;
+  };
+  enum class Handed { something, nothing, all };
 
   void join();
   void on_view(const cluster::View& view);
@@ -36,7 +45,7 @@ struct Member::State {
   void on_frame(MemberId from, link::Frame frame);
   void on_lost(MemberId peer, const std::string& why);
   void send_parcels();
-  void send(const Parcel& parcel, MemberId joiner);
+  Handed hand_to(Delivery& delivery);
   bool still_joins(MemberId joiner);
 
   MemberOptions options;
@@ -88,7 +97,9 @@ void Member::State::join() {
   me = made->id();
   links->set_identity(me);
   const std::lock_guard one_at_a_time(adopting);
-  group = std::make_unique<Group>(me, *links, options.group, clock);
+  GroupOptions of_group = options.group;
+  of_group.on_lost = [this](MemberId peer, const std::string& why) { on_lost(peer, why); };
+  group = std::make_unique<Group>(me, *links, of_group, clock);
   client = std::move(made);
   line = client.get();
   {
@@ -166,29 +177,53 @@ bool Member::State::still_joins(MemberId joiner) {
   return !closing && place->joins(joiner);
 }
 
-void Member::State::send(const Parcel& parcel, MemberId joiner) {
-  StateSender frames(*parcel.snapshot, parcel.round, parcel.history);
-  while (auto frame = frames.next()) {
-    while (links->queued_bytes(joiner) > kQueuedBytes) {
-      if (!still_joins(joiner)) return;
-      clock.sleep_seconds(0.001);
+Member::State::Handed Member::State::hand_to(Delivery& delivery) {
+  if (!still_joins(delivery.joiner)) return Handed::all;
+  if (links->queued_bytes(delivery.joiner) > kQueuedBytes) return Handed::nothing;
+  auto frame = delivery.frames.next();
+  if (!frame) return Handed::all;
+  links->send(delivery.joiner, std::move(*frame));
+  return Handed::something;
+}
+
+// In turn, a frame each: a joiner that takes its state slowly holds up no other.
+void Member::State::send_parcels() {
+  std::list<Delivery> under_way;
+  std::unique_lock lock(mutex);
+  while (true) {
+    changed.wait(lock, [&] { return closing || !parcels.empty() || !under_way.empty(); });
+    if (closing) return;
+    const auto begun = std::exchange(parcels, {});
+    lock.unlock();
+    for (const Parcel& parcel : begun) {
+      for (const MemberId joiner : parcel.joiners)
+        under_way.push_back({parcel.snapshot, StateSender(*parcel.snapshot, parcel.round, parcel.history), joiner});
     }
-    if (!still_joins(joiner)) return;
-    links->send(joiner, std::move(*frame));
+    bool handed = false;
+    std::erase_if(under_way, [&](Delivery& delivery) {
+      const Handed what = hand_to(delivery);
+      handed = handed || what == Handed::something;
+      return what == Handed::all;
+    });
+    if (!handed && !under_way.empty()) clock.sleep_seconds(0.001);
+    lock.lock();
   }
 }
 
-void Member::State::send_parcels() {
-  std::unique_lock lock(mutex);
-  while (true) {
-    changed.wait(lock, [&] { return closing || !parcels.empty(); });
-    if (closing) return;
-    const Parcel parcel = std::move(parcels.front());
-    parcels.pop_front();
-    lock.unlock();
-    for (const MemberId joiner : parcel.joiners) send(parcel, joiner);
-    lock.lock();
+Member::State::~State() {
+  {
+    const std::lock_guard lock(mutex);
+    closing = true;
   }
+  changed.notify_all();
+  if (sender.joinable()) sender.join();
+  {
+    const std::lock_guard lock(telling);
+    may_tell = false;
+  }
+  // Whoever calls into others ends before them: the client's views reach the group and, through it, the links.
+  client.reset();
+  links.reset();
 }
 
 Member::Member(MemberOptions options, Clock& clock, double wait_seconds)
@@ -197,25 +232,13 @@ Member::Member(MemberOptions options, Clock& clock, double wait_seconds)
   std::unique_lock lock(state_->mutex);
   const bool seated = state_->changed.wait_for(lock, std::chrono::duration<double>(wait_seconds),
                                                [&] { return !state_->out.empty() || state_->place->seated(); });
-  if (!state_->out.empty()) throw PutOut(state_->out);
-  if (!seated) throw PutOut("no place in the group within " + std::to_string(static_cast<int>(wait_seconds)) + " s");
+  PutOut out("no place in the group within " + std::to_string(static_cast<int>(wait_seconds)) + " s");
+  if (!state_->out.empty()) out = PutOut(state_->out);
+  out.finished = state_->finished;
+  if (!state_->out.empty() || !seated) throw out;
 }
 
-Member::~Member() {
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->closing = true;
-  }
-  state_->changed.notify_all();
-  if (state_->sender.joinable()) state_->sender.join();
-  {
-    const std::lock_guard lock(state_->telling);
-    state_->may_tell = false;
-  }
-  // Whoever calls into others ends before them: the client's views reach the group and, through it, the links.
-  state_->client.reset();
-  state_->links.reset();
-}
+Member::~Member() = default;
 
 Group& Member::group() {
   return *state_->group;

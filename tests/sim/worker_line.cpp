@@ -102,6 +102,9 @@ void Worker::seat_at(MemberId id) {
       process.wait(scene_.world.random.uniform(0, 0.005));
     return group::simulation::joined(left, right);
   };
+  options.on_lost = [this](MemberId peer, const std::string& why) {
+    tell([&](cluster::Told& told) { told.lost.emplace_back(peer, why); });
+  };
   group_ = std::make_unique<group::Group>(id, *links_, options, scene_.world);
   place_.emplace(id);
   stage_ = Stage::waits_for_seat;
