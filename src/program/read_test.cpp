@@ -81,8 +81,9 @@ TEST(Read, TensorsComeDenseWhateverTheirStrides) {
 // A stride that no step is ever taken by may be any number.
 TEST(Read, StridesOfOneElementDoNotCount) {
   const int64_t most = std::numeric_limits<int64_t>::max();
-  for (const auto& [sizes, strides] :
-       {std::pair<Shape, Shape>{{2, 1}, {2, most}}, {{1, 2}, {most, 2}}, {{2, 1, 1}, {2, most, most}}}) {
+  const std::vector<std::pair<Shape, Shape>> views = {
+      {{2, 1}, {2, most}}, {{1, 2}, {most, 2}}, {{2, 1, 1}, {2, most, most}}};
+  for (const auto& [sizes, strides] : views) {
     const Stored stored{.member = "m", .dtype = ScalarType::f32, .sizes = sizes, .strides = strides, .offset = 5};
     std::vector<int64_t> places;
     for_each_element(stored, [&](int64_t, int64_t place) { places.push_back(place); });

@@ -56,7 +56,8 @@ class CuttingProxy {
   std::atomic<int> cuts = 0;
   // Every answer of the server waits for a verdict: pass it on, or cut the connection instead.
   enum class Verdict { none, pass, cut };
-  std::atomic<bool> holding = false, held = false;
+  std::atomic<bool> holding = false;
+  std::atomic<int> held = 0;
   std::atomic<Verdict> verdict = Verdict::none;
 
  private:
@@ -111,9 +112,8 @@ class CuttingProxy {
     return true;
   }
   bool may_pass() {
-    held = true;
+    ++held;
     while (verdict == Verdict::none && !stop_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    held = false;
     return verdict.exchange(Verdict::none) == Verdict::pass;
   }
   const std::string to_;
@@ -180,13 +180,12 @@ TEST_F(Postgres, ACommitOfWhichNothingIsKnownIsNotDoneAgain) {
     });
   }
   int64_t before = 0, now = 0;
-  while (true) {
-    while (!proxy.held) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (int held = 1;; ++held) {
+    while (proxy.held < held) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     now = count();
     if (now - before > 1) break;  // several at once: committed, and the answer is here
     before = now;
     proxy.verdict = CuttingProxy::Verdict::pass;
-    while (proxy.held) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   other.script(
       "SELECT pg_advisory_lock((1397313111::bigint << 32) + oid::bigint) FROM pg_namespace WHERE nspname = "
