@@ -46,6 +46,7 @@ std::string to_string(const Work& work) {
     case Work::Kind::evaluating: return "evaluation at " + step + ", piece " + number + " (" + samples_of(work) + ")";
     case Work::Kind::reducing: return step + ", adding up";
     case Work::Kind::updating: return step + ", the update";
+    case Work::Kind::recording: return step + ", its records";
   }
   return "";
 }
@@ -71,7 +72,7 @@ std::vector<Noted> ChildSlate::read() const {
   for (int lane = 0; lines_ != nullptr && lane < kMostLanes; ++lane) {
     const auto word = [&](Word which) { return lines_[lane].words[which].load(std::memory_order_acquire); };
     const int64_t kind = word(kKind), number = word(kNumber);
-    if (number <= 0 || kind < 0 || kind > static_cast<int64_t>(Work::Kind::updating)) continue;
+    if (number <= 0 || kind < 0 || kind > static_cast<int64_t>(Work::Kind::recording)) continue;
     const Work work = {
         static_cast<Work::Kind>(kind), word(kStep), word(kShard), word(kEpoch), word(kFirst), word(kCount)};
     found.push_back({lane, number, work});

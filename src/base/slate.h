@@ -14,7 +14,8 @@
 namespace sinew {
 
 struct Work {
-  enum class Kind : int64_t { nothing, computing, evaluating, reducing, updating };
+  // recording: what a step leaves behind, in files and for other processes, before the next one begins.
+  enum class Kind : int64_t { nothing, computing, evaluating, reducing, updating, recording };
   Kind kind = Kind::nothing;
   int64_t step = 0;                         // steps committed so far
   int64_t shard = 0;                        // computing: the shard; evaluating: the piece

@@ -148,7 +148,11 @@ int run_coordinator(const Arguments& arguments) {
   while (true) {
     coordinator.tick();
     if (const auto code = coordinator.over()) {
-      note_end(wishes.run_directory, file.pid, *code);
+      try {
+        note_end(wishes.run_directory, file.pid, *code);
+      } catch (const Error& trouble) {  // whoever keeps it alive has heard it, and tries again
+        log.write(trouble.what());
+      }
       log.write("the run is over with exit code " + std::to_string(*code));
       return static_cast<int>(*code);
     }

@@ -46,6 +46,14 @@ std::optional<GroupFile> read_group_file(const std::string& run_directory) {
   }
 }
 
+std::optional<GroupFile> group_file_now(const std::string& run_directory) {
+  try {
+    return read_group_file(run_directory);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 void write_group_file(const std::string& run_directory, const GroupFile& file) {
   nlohmann::ordered_json json = {{"url", file.url}, {"secret", file.secret}, {"pid", file.pid}, {"life", file.life}};
   if (file.over) json["over"] = *file.over;

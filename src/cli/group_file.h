@@ -23,6 +23,8 @@ std::string group_file_path(const std::string& run_directory);
 std::string view_file_path(const std::string& run_directory);
 // nullopt: there is none. Throws Error when it is there and can not be understood.
 std::optional<GroupFile> read_group_file(const std::string& run_directory);
+// nullopt, too, where it can not be read just now: for who looks again.
+std::optional<GroupFile> group_file_now(const std::string& run_directory);
 void write_group_file(const std::string& run_directory, const GroupFile& file);
 // Notes that the run ended, if the coordinator `pid` is still the run's newest.
 void note_end(const std::string& run_directory, int64_t pid, int64_t code);

@@ -23,9 +23,9 @@ void on_signal(int signal) {
   last_signal = signal;
 }
 
-// The run's exit code, where the supervisor notes it.
+// The run's exit code, where the supervisor notes it. A look that fails is one more look later.
 std::optional<int> over(const std::string& run_directory) {
-  const auto file = read_group_file(run_directory);
+  const auto file = group_file_now(run_directory);
   if (!file || !file->over) return std::nullopt;
   return static_cast<int>(*file->over);
 }
@@ -62,6 +62,7 @@ ProcessOptions group_worker(const GroupWork& work, const std::string& url, bool 
   process.command.insert(process.command.end(), work.flags.begin(), work.flags.end());
   if (!goes_on) process.command.insert(process.command.end(), work.overrides.begin(), work.overrides.end());
   process.environment["SINEW_COORDINATOR_FILE"] = group_file_path(work.run_directory);
+  process.environment["SINEW_HANG_AFTER"] = std::to_string(work.hang_seconds);
   if (sharers) process.environment["SINEW_LOCAL_WORKERS"] = std::to_string(*sharers);
   if (std::getenv("MKL_CBWR") == nullptr) process.environment["MKL_CBWR"] = "AUTO";
   const std::string here = http::address_towards(url);

@@ -18,6 +18,7 @@ struct GroupWork {
   std::string job;  // the file
   std::vector<std::string> overrides, flags;
   bool resume = false;
+  double hang_seconds = 60;  // see WatchdogOptions::least_seconds; workers have patience with each other by it
 };
 
 // `url`: where the coordinator listens. Its network is the one others find this worker in (SINEW_LINK_LISTEN names

@@ -7,6 +7,7 @@
 #include "cli/group_file.h"
 #include "cli/group_worker.h"
 #include "cli/launch.h"
+#include "cli/numbers.h"
 
 namespace sinew::cli {
 namespace {
@@ -21,7 +22,8 @@ constexpr const char* kHelp =
     "JOB and the overrides are those of the run, and RUN_DIR is a directory of this machine.\n\n"
     "options:\n"
     "  --secret-file FILE  holds the secret of coordinator.json\n"
-    "  --root DIR          where RUN is looked for by name (default: runs)\n\n"
+    "  --root DIR          where RUN is looked for by name (default: runs)\n"
+    "  --hang-after D      as the run was started with (default: 60s)\n\n"
     "With a URL that begins with https:// only who has the secret is trusted, on both ends.\n"
     "Started N times by srun, torchrun or mpirun it is N workers; those of one machine share its cores.\n\n"
     "First Ctrl-C: the worker hands over and leaves (exit code 75). Second: it is killed.";
@@ -29,6 +31,7 @@ constexpr const char* kHelp =
 struct Wishes {
   std::string where, secret_file, root = "runs";
   std::vector<std::string> more;  // JOB, RUN_DIR and overrides
+  double hang_seconds = GroupWork().hang_seconds;
   bool by_url() const { return where.starts_with("http://") || where.starts_with("https://"); }
 };
 
@@ -44,6 +47,8 @@ Wishes parse(const Arguments& arguments) {
       wishes.secret_file = value();
     } else if (word == "--root") {
       wishes.root = value();
+    } else if (word == "--hang-after") {
+      wishes.hang_seconds = seconds(word, value());
     } else if (word.starts_with("-")) {
       throw UsageError("no option '" + word + "'", "sinew join --help");
     } else if (wishes.where.empty()) {
@@ -71,6 +76,7 @@ std::string read_secret(const std::string& path) {
 // What the worker is told to train. With a URL, this machine's own directory says where the coordinator is.
 GroupWork work_of(const Wishes& wishes) {
   GroupWork work;
+  work.hang_seconds = wishes.hang_seconds;
   if (wishes.by_url()) {
     work.job = wishes.more[0];
     work.run_directory = wishes.more[1];
@@ -98,7 +104,7 @@ int run_join(const Arguments& arguments) {
   const auto launch = launch_of(process_environment());
   const GroupWork work = work_of(wishes);
   const auto make = [&](bool) {
-    const auto file = read_group_file(work.run_directory);
+    const auto file = group_file_now(work.run_directory);
     return group_worker(work, file ? file->url : "", false,
                         launch ? std::optional(sharers_here(*launch)) : std::nullopt);
   };

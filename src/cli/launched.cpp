@@ -43,7 +43,7 @@ std::optional<int> wait_for_coordinator(const std::string& run_directory, double
 int take_part(const GroupWork& work, int64_t sharers, double wait_seconds, Clock& clock) {
   if (const auto code = wait_for_coordinator(work.run_directory, wait_seconds, clock)) return *code;
   const auto make = [&](bool later) {
-    const auto file = read_group_file(work.run_directory);
+    const auto file = group_file_now(work.run_directory);
     return group_worker(work, file ? file->url : "", later, sharers);
   };
   return keep_worker("sinew train", work.run_directory, make, clock);

@@ -98,6 +98,11 @@ bool died_of_poison(double now, Supervision& state, const WorkerState& worker, c
   return why.has_value();
 }
 
+double pause_before_retry(int64_t failures, const SupervisionOptions& options) {
+  const double doublings = static_cast<double>(std::clamp<int64_t>(failures - 1, 0, 20));
+  return std::min(options.retry_seconds, options.first_delay * std::exp2(doublings));
+}
+
 void delay_start(double now, Supervision& state, bool quick, const SupervisionOptions& options) {
   state.quick_deaths = quick ? state.quick_deaths + 1 : 0;
   if (state.quick_deaths < 2) return;
@@ -112,6 +117,7 @@ std::string name_of(const WorkerState& worker) {
 }
 
 void worker_started(double now, Supervision& state, int64_t number, pid_t pid) {
+  state.no_worker = {};
   state.workers.push_back({number, pid, now, {}, {}, {}, {}});
 }
 
@@ -155,6 +161,35 @@ void coordinator_started(double now, Supervision& state, pid_t pid) {
   begun.started = now;
   begun.mute_lives = state.coordinator.mute_lives;
   state.coordinator = begun;
+  state.no_coordinator = {};
+}
+
+namespace {
+
+// True: they have come to nothing for too long. Else the next may be tried after a pause.
+bool too_many(double now, FailedStarts& starts, double& next, const SupervisionOptions& options) {
+  if (starts.count == 0) starts.since = now;
+  next = std::max(next, now + pause_before_retry(++starts.count, options));
+  return now - starts.since >= options.no_help_seconds;
+}
+
+}  // namespace
+
+// The others go on without it, as long as there are any.
+std::string worker_not_started(double now, Supervision& state, const std::string& why,
+                               const SupervisionOptions& options) {
+  const bool first = state.no_worker.count == 0;
+  if (too_many(now, state.no_worker, state.next_start, options) && state.workers.empty())
+    end_run(now, state, kTrainingError, false, "no worker can be started: " + why);
+  return first && !state.over ? why + "; it is tried again" : "";
+}
+
+std::string coordinator_not_started(double now, Supervision& state, const std::string& why,
+                                    const SupervisionOptions& options) {
+  const bool first = state.no_coordinator.count == 0;
+  if (too_many(now, state.no_coordinator, state.next_coordinator, options))
+    end_run(now, state, kTrainingError, false, "no coordinator can be started: " + why);
+  return first && !state.over ? why + "; it is tried again" : "";
 }
 
 std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& end, std::optional<int64_t> finished,
@@ -166,16 +201,24 @@ std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& 
   coordinator.done = finished.has_value();
   if (finished) end_run(now, state, static_cast<int>(*finished), true, "");
   if (state.over) return "";
-  if (coordinator.mute_lives >= options.most_failures) {
+  // The members of a run that has begun do without one for a while: what is in its way may pass, as a full disk does.
+  const bool in_vain =
+      state.begun ? now - state.answered >= options.no_help_seconds : coordinator.mute_lives >= options.most_failures;
+  if (coordinator.mute_lives > 0 && in_vain) {
     end_run(now, state, kTrainingError, false,
             "the coordinator does not start; coordinator.log in the run directory may say why");
   }
+  if (coordinator.mute_lives > 0 && state.begun)
+    state.next_coordinator = now + pause_before_retry(coordinator.mute_lives, options);
   return "the coordinator (pid " + std::to_string(pid) + ") " + (end.signal != 0 ? "was " : "") + to_string(end);
 }
 
 std::string coordinator_told(double now, Supervision& state, int64_t wanted, int64_t step,
-                             std::optional<int64_t> finished) {
+                             std::optional<int64_t> finished, int64_t computing) {
   state.begun = true;
+  state.answered = now;
+  state.next_coordinator = 0;
+  state.computing = computing;
   state.coordinator.heard = now;
   state.coordinator.mute_lives = 0;
   if (state.hold && now > *state.hold) state.hold.reset();
@@ -233,7 +276,7 @@ std::vector<Action> kill_all(Supervision& state) {
 void keep_coordinator(double now, Supervision& state, const SupervisionOptions& options, std::vector<Action>& actions) {
   CoordinatorState& coordinator = state.coordinator;
   if (coordinator.pid == 0) {
-    actions.push_back({Kind::start_coordinator, 0, 0, 0, ""});
+    if (now >= state.next_coordinator) actions.push_back({Kind::start_coordinator, 0, 0, 0, ""});
   } else if (now - coordinator.heard.value_or(coordinator.started) >= options.deaf_seconds &&
              (!coordinator.killed || now - *coordinator.killed >= options.kill_seconds)) {
     coordinator.killed = now;
@@ -265,10 +308,12 @@ std::vector<Action> wind_up(double now, Supervision& state, const SupervisionOpt
 }
 
 void stop_orderly(double now, Supervision& state, const SupervisionOptions& options, std::vector<Action>& actions) {
-  if (!state.begun || state.workers.empty()) {
+  // Members of other machines can save it, too; whether they live the coordinator knows.
+  const bool too_late = now - *state.stop_since >= options.stop_seconds;
+  if (!state.begun || (state.workers.empty() && (state.computing == 0 || too_late))) {
     end_run(now, state, 128 + state.stop_signal, false,
             "no worker was there to save a checkpoint; the newest one stands");
-  } else if (now - *state.stop_since >= options.stop_seconds) {
+  } else if (too_late) {
     for (WorkerState& worker : state.workers)
       ask_to_leave(now, worker, options.leave_seconds, options, actions, "the stop takes too long");
   } else if (!state.stop_told) {

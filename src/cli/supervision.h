@@ -29,6 +29,10 @@ struct SupervisionOptions {
   double kill_seconds = 5;    // between SIGTERM and SIGKILL
   double longest_delay = 10;  // between two starts, when workers die young again and again
   double first_delay = 0.25;
+  // Once the run has begun: how long no coordinator has to answer, or none of its processes can be started, before the
+  // run is given up. As long as members do without a coordinator. Between two tries at most retry_seconds pass.
+  double no_help_seconds = 60;
+  double retry_seconds = 2;
 };
 
 struct WorkerState {
@@ -51,6 +55,12 @@ struct CoordinatorState {
   int64_t mute_lives = 0;               // in a row that ended without one answer
 };
 
+// Starts in a row that came to nothing.
+struct FailedStarts {
+  int64_t count = 0;
+  double since = 0;
+};
+
 struct RunOver {
   int code = 0;
   double since = 0;
@@ -62,8 +72,12 @@ struct Supervision {
   int64_t wanted = 1;
   std::vector<WorkerState> workers;  // that live; oldest first
   CoordinatorState coordinator;
-  bool begun = false;  // a coordinator answered once
-  int64_t step = 0;    // newest a member told
+  bool begun = false;           // a coordinator answered once
+  double answered = 0;          // when one last did
+  double next_coordinator = 0;  // none is started before
+  int64_t computing = 0;        // members that compute, wherever they are, as of the last answer
+  FailedStarts no_worker, no_coordinator;
+  int64_t step = 0;  // newest a member told
   // Since that step: deaths by the workers' own doing, those of them with exit code 1, and deaths by SIGKILL
   // or for hanging.
   int64_t failures = 0, errors = 0, kills = 0;
@@ -89,9 +103,15 @@ void worker_hangs(Supervision& state, pid_t pid, const std::string& why);
 void coordinator_started(double now, Supervision& state, pid_t pid);
 std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& end, std::optional<int64_t> finished,
                               const SupervisionOptions& options = {});
-// The coordinator answered: how many are wanted, the newest step, and the run's exit code once it has ended.
+// The coordinator answered: how many are wanted, the newest step, the run's exit code once it has ended, and how many
+// members compute.
 std::string coordinator_told(double now, Supervision& state, int64_t wanted, int64_t step,
-                             std::optional<int64_t> finished);
+                             std::optional<int64_t> finished, int64_t computing = 0);
+// A process could not be started, for that reason; it is tried again.
+std::string worker_not_started(double now, Supervision& state, const std::string& why,
+                               const SupervisionOptions& options = {});
+std::string coordinator_not_started(double now, Supervision& state, const std::string& why,
+                                    const SupervisionOptions& options = {});
 void stop_asked(double now, Supervision& state, int signal);
 
 // ---- what to do

@@ -93,6 +93,95 @@ TEST(SupervisionEnd, ACoordinatorThatNeverStartsEndsTheRun) {
   EXPECT_NE(world.finished->why.find("does not start"), std::string::npos);
 }
 
+// A full disk, or too many processes for a moment: what it needs to begin a life is missing.
+TEST(SupervisionEnd, ABegunRunOutlivesCoordinatorsThatDoNotStart) {
+  World world(2);
+  world.begin(10);
+  const auto pids = world.pids();
+  world.end_coordinator({0, SIGKILL});
+  int lives = 0;
+  for (double passed = 0; passed < 30; passed += 0.1) {
+    world.now += 0.1;
+    if (world.state.coordinator.pid > 0) world.end_coordinator({1, 0}), ++lives;
+    world.settle();
+  }
+  EXPECT_GE(lives, 5);
+  EXPECT_LE(lives, 40) << "not as fast as they die";
+  EXPECT_FALSE(world.state.over);
+  EXPECT_EQ(world.pids(), pids);
+  for (; world.state.coordinator.pid == 0; world.settle()) world.now += 0.1;
+  world.tell(12);
+  world.end_coordinator({0, SIGKILL});
+  EXPECT_GT(world.state.coordinator.pid, 0) << "at once: the last one answered";
+  for (double passed = 0; passed < 100 && !world.finished; passed += 0.1) {
+    world.now += 0.1;
+    if (world.state.coordinator.pid > 0) world.end_coordinator({1, 0});
+    world.settle();
+    world.obey();
+  }
+  ASSERT_TRUE(world.finished) << "not for ever";
+  EXPECT_NE(world.finished->why.find("does not start"), std::string::npos);
+}
+
+TEST(SupervisionEnd, WhatCanNotBeStartedForAMomentIsTriedAgain) {
+  for (const bool coordinator : {true, false}) {
+    World world(2);
+    world.begin(10);
+    world.starts = false;
+    if (coordinator) world.end_coordinator({0, SIGKILL});
+    if (!coordinator) world.end_worker(0, {0, SIGKILL});
+    for (double passed = 0; passed < 2; passed += 0.1) {
+      world.now += 0.1;
+      world.settle();
+    }
+    EXPECT_FALSE(world.state.over);
+    world.starts = true;
+    for (double passed = 0; passed < world.options.retry_seconds; passed += 0.1) {
+      world.now += 0.1;
+      world.settle();
+    }
+    EXPECT_GT(world.state.coordinator.pid, 0);
+    EXPECT_EQ(world.state.workers.size(), 2u);
+    EXPECT_FALSE(world.state.over);
+  }
+}
+
+TEST(SupervisionEnd, WhatCanNeverBeStartedEndsTheRun) {
+  for (const bool coordinator : {true, false}) {
+    World world(1);
+    world.begin(10);
+    world.starts = false;
+    if (coordinator) world.end_coordinator({0, SIGKILL});
+    if (!coordinator) world.end_worker(0, {0, SIGKILL});
+    for (double passed = 0; passed < 200 && !world.finished; passed += 0.5) {
+      if (coordinator) world.now += 0.5, world.settle();
+      if (!coordinator) world.pass(0.5, 10);
+      world.obey();
+    }
+    ASSERT_TRUE(world.finished) << coordinator;
+    EXPECT_EQ(world.finished->code, 1);
+    EXPECT_NE(world.finished->why.find("too many processes"), std::string::npos) << world.finished->why;
+  }
+}
+
+TEST(SupervisionEnd, AStopReachesMembersOfOtherMachinesToo) {
+  World world(1);
+  world.begin(10);
+  world.end_worker(0, {0, SIGKILL});
+  world.state.workers.clear();  // its successor is not there yet, either
+  coordinator_told(world.now, world.state, 1, 11, {}, 2);
+  stop_asked(world.now, world.state, SIGTERM);
+  world.settle();
+  EXPECT_EQ(world.stops_told, 1);
+  EXPECT_FALSE(world.state.over);
+  world.now += 1;
+  world.tell(12, 75, 2);
+  world.pass(world.options.linger_seconds, 12);
+  world.obey();
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->code, 75);
+}
+
 TEST(SupervisionEnd, AStopIsToldOnceAndEndsResumable) {
   World world(2);
   world.begin(10);

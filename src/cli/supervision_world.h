@@ -20,6 +20,7 @@ struct World {
   std::vector<Action> sent;
   std::string last;  // what was said of the last event
   int stops_told = 0;
+  bool starts = true;  // what is started
 
   explicit World(int64_t wanted) { state.wanted = wanted; }
 
@@ -30,8 +31,8 @@ struct World {
       bool changed = false;
       for (const Action& action : actions) {
         changed = changed || action.kind != Action::Kind::tell_stop;
-        if (action.kind == Action::Kind::start_coordinator) coordinator_started(now, state, next_pid++);
-        if (action.kind == Action::Kind::start_worker) worker_started(now, state, ++number, next_pid++);
+        if (action.kind == Action::Kind::start_coordinator) start_coordinator();
+        if (action.kind == Action::Kind::start_worker) start_worker();
         if (action.kind == Action::Kind::send) sent.push_back(action);
         if (action.kind == Action::Kind::tell_stop) state.stop_told = ++stops_told > 0;
         if (action.kind == Action::Kind::finish) finished = action;
@@ -39,8 +40,16 @@ struct World {
       if (!changed) return;
     }
   }
-  void tell(int64_t step, std::optional<int64_t> over = {}) {
-    last = coordinator_told(now, state, state.wanted, step, over);
+  void start_coordinator() {
+    if (starts) return coordinator_started(now, state, next_pid++);
+    last = coordinator_not_started(now, state, "too many processes", options);
+  }
+  void start_worker() {
+    if (starts) return worker_started(now, state, ++number, next_pid++);
+    last = worker_not_started(now, state, "too many processes", options);
+  }
+  void tell(int64_t step, std::optional<int64_t> over = {}, int64_t computing = 0) {
+    last = coordinator_told(now, state, state.wanted, step, over, computing);
     settle();
   }
   void begin(int64_t step = 0) {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
+#include <functional>
 #include <map>
 
 #include "base/disk.h"
@@ -20,6 +20,7 @@
 #include "cli/group_log.h"
 #include "cli/supervision.h"
 #include "cli/watchdog.h"
+#include "cli/worker_process.h"
 
 namespace sinew::cli {
 namespace {
@@ -104,7 +105,7 @@ class Supervisor {
     }
     if (!coordinator_) return;
     if (const auto end = coordinator_->wait()) {
-      const auto file = read_group_file(directory_);
+      const auto file = group_file_now(directory_);
       const bool its_own = file && file->pid == coordinator_->pid();
       coordinator_.reset();
       line_.reset();
@@ -127,7 +128,8 @@ class Supervisor {
     next_poll_ = now() + kPollSeconds;
     if (!status) return;
     const int64_t here = std::max<int64_t>(1, status->wanted - options_.elsewhere);
-    say(coordinator_told(now(), state_, here, status->step, status->finished));
+    const auto computing = std::ranges::count(status->members, "computing", &GroupMember::phase);
+    say(coordinator_told(now(), state_, here, status->step, status->finished, computing));
   }
 
   // Who holds up a run that does not advance.
@@ -148,7 +150,7 @@ class Supervisor {
   bool find_line() {
     if (!coordinator_) return false;
     if (line_) return true;
-    const auto file = read_group_file(directory_);
+    const auto file = group_file_now(directory_);
     if (!file || file->pid != coordinator_->pid()) return false;
     line_.emplace(file->url, file->secret, kAnswerSeconds);
     url_ = file->url;
@@ -158,8 +160,13 @@ class Supervisor {
   std::optional<int> act(const Action& action) {
     if (action.kind != Action::Kind::finish) say(action.why);
     switch (action.kind) {
-      case Action::Kind::start_coordinator: start_coordinator(); break;
-      case Action::Kind::start_worker: start_worker(); break;
+      case Action::Kind::start_coordinator:
+        if (const auto why = start([&] { start_coordinator(); }, state_.begun))
+          say(coordinator_not_started(now(), state_, *why));
+        break;
+      case Action::Kind::start_worker:
+        if (const auto why = start([&] { start_worker(); }, started_ > 0)) say(worker_not_started(now(), state_, *why));
+        break;
       case Action::Kind::send: send(action.pid, action.signal); break;
       case Action::Kind::tell_stop:
         state_.stop_told = line_ && line_->control("stop", 75, signal_name(state_.stop_signal));
@@ -173,15 +180,31 @@ class Supervisor {
     say(action.why);
     workers_.clear();
     coordinator_.reset();
-    if (const auto file = read_group_file(directory_)) note_end(directory_, file->pid, action.code);
+    try {
+      if (const auto file = read_group_file(directory_)) note_end(directory_, file->pid, action.code);
+    } catch (const Error& trouble) {  // the run ended as it did, whatever its disk says
+      say(std::string("how the run ended could not be noted: ") + trouble.what());
+    }
     log_.write("the run is over with exit code " + std::to_string(action.code));
     return action.code;
+  }
+
+  // Why it could not be started. The first of all must: what is wrong with it is the user's to mend. Later the others
+  // must not die of it.
+  std::optional<std::string> start(const std::function<void()>& begin, bool later) {
+    try {
+      begin();
+    } catch (const Error& error) {
+      if (!later) throw;
+      return error.what();
+    }
+    return std::nullopt;
   }
 
   void start_coordinator() {
     const int64_t workers = state_.wanted + options_.elsewhere;
     ProcessOptions process;
-    process.command = {std::filesystem::read_symlink("/proc/self/exe").string(),
+    process.command = {this_program(),
                        "coordinator",
                        directory_,
                        "--workers",

@@ -234,6 +234,7 @@ int run_train(const Arguments& arguments) {
   work.overrides = {words.positional.begin() + 1, words.positional.end()};
   work.flags = words.passed_on;
   work.resume = words.resume;
+  work.hang_seconds = words.hang_seconds;
   const auto job = load_job(path, work.overrides);
   if (!job) return kUsage;
   work.run_directory = words.run_directory.empty() ? new_run_directory(job->name) : words.run_directory;
@@ -259,7 +260,9 @@ int run_resume(const Arguments& arguments) {
   const auto job = load_job(run.directory + "/resolved.yaml", {});
   if (!job) return kUsage;
   if (job->command.given()) return start_command(*job, run.directory, words, true);
-  return start(*job, {run.directory, run.directory + "/resolved.yaml", {}, words.passed_on, true}, words);
+  const GroupWork work = {run.directory,     run.directory + "/resolved.yaml", {}, words.passed_on, true,
+                          words.hang_seconds};
+  return start(*job, work, words);
 }
 
 }  // namespace sinew::cli

@@ -27,13 +27,11 @@ void learn_usual_step(Watchdog& watchdog, int64_t step) {
   watchdog.since_step = 0;
 }
 
-// The first thing this worker is at, where it is its own work: who adds up waits for others, and between steps nothing
-// is noted.
+// The first thing this worker is at, where it is its own work: who adds up waits for others.
 std::optional<Work> held_by(const WatchedWorker& worker) {
   for (const Noted& noted : worker.notes) {
     const Work::Kind kind = noted.work.kind;
-    if (kind == Work::Kind::computing || kind == Work::Kind::evaluating || kind == Work::Kind::updating)
-      return noted.work;
+    if (kind != Work::Kind::nothing && kind != Work::Kind::reducing) return noted.work;
   }
   return std::nullopt;
 }

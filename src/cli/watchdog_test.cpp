@@ -59,6 +59,18 @@ TEST(Watchdog, WhoIsAtAShardForTooLongIsNamedThenEnded) {
   EXPECT_EQ(run.said.size(), 1u) << "once a standstill";
 }
 
+// A disk that does not answer holds the lead between two steps.
+TEST(Watchdog, WhoIsStuckWithAStepsRecordsIsEnded) {
+  Watched run(3);
+  run.make_steps(9, 1);
+  run.note(0, {Work::Kind::recording, 9});
+  run.pass(95);
+  EXPECT_EQ(run.said, std::vector<std::string>{"nothing has moved for 60 s after step 9: worker 1 is at step 9, its "
+                                               "records"});
+  ASSERT_FALSE(run.ended.empty());
+  EXPECT_EQ(run.ended[0].pid, 1);
+}
+
 TEST(Watchdog, SlowStepsHaveMorePatience) {
   Watched run(2);
   run.make_steps(6, 30);

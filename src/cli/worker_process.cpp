@@ -14,6 +14,13 @@
 
 namespace sinew::cli {
 
+std::string this_program() {
+  constexpr const char* kSelf = "/proc/self/exe";
+  std::error_code trouble;
+  const std::filesystem::path path = std::filesystem::read_symlink(kSelf, trouble);
+  return std::filesystem::equivalent(path, kSelf, trouble) ? path.string() : kSelf;
+}
+
 std::string worker_program() {
   const char* other = std::getenv("SINEW_WORKER");
   if (other != nullptr && *other != '\0') return other;

@@ -6,6 +6,10 @@
 
 namespace sinew::cli {
 
+// What starts this very program once more: its path while that is its path, and where an upgrade put another there what
+// the kernel still holds.
+std::string this_program();
+
 // The program beside this one; SINEW_WORKER names another (tests do).
 std::string worker_program();
 

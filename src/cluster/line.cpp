@@ -75,7 +75,12 @@ std::shared_ptr<http::Client> Line::client() {
 
 std::expected<http::Response, http::Failure> Line::send(const std::string& method, const std::string& target,
                                                         std::string body, double timeout_seconds) {
-  const auto now = client();
+  std::shared_ptr<http::Client> now;
+  try {
+    now = client();
+  } catch (const std::exception& trouble) {  // of finding out where it is: out of descriptors, a disk that is away
+    return std::unexpected(http::Failure{http::Failure::Kind::broken, trouble.what()});
+  }
   if (!now) return std::unexpected(http::Failure{http::Failure::Kind::broken, "cancelled"});
   auto response = checked(now->send(request_with(options_.secret, method, target, std::move(body)), timeout_seconds));
   // A coordinator that stops, or something else that listens where it did: ask anew where to go.

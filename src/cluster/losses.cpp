@@ -1,7 +1,6 @@
 // Who is gone, and for what reason.
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <tuple>
 
 #include "cluster/membership.h"
@@ -65,33 +64,37 @@ std::vector<Break> breaks_of(const ClusterState& state, const ClusterOptions& op
   return breaks;
 }
 
-int64_t reporters_of(MemberId id, const std::vector<Break>& breaks, bool computing_only) {
-  return std::count_if(breaks.begin(), breaks.end(),
-                       [&](const Break& one) { return one.reported == id && !(computing_only && one.by_joining); });
-}
+// What the breaks say of each member that is an end of one, kept up to date as members go: there may be hundreds, each
+// with a word about half of the others, and all of this is asked for under the coordinator's lock.
+class Ends {
+ public:
+  Ends(double now, const std::vector<Break>& breaks, const ClusterState& state, const ClusterOptions& options,
+       const Gone& gone);
 
-bool is_joining(MemberId id, const ClusterState& state) {
-  const Seat* seat = state.view->find(id);
-  return seat != nullptr && seat->joining;
-}
+  // Who is to go next; nullopt: nobody. What was between it and the others is over then.
+  std::optional<MemberId> take_worst();
 
-// How many of those that compute it has no link to: they say so, or it says so of them and they live. Who is cut off
-// from several goes rather than they, whoever was first to say it.
-int64_t cut_off_from(MemberId id, const std::vector<Break>& breaks, const ClusterState& state) {
-  std::set<MemberId> others;
-  for (const Break& one : breaks) {
-    if (one.reported == id && !one.by_joining) others.insert(one.reporter);
-    if (one.reporter == id && one.both_live && !is_joining(one.reported, state)) others.insert(one.reported);
-  }
-  return std::ssize(others);
-}
+ private:
+  // Between a member and another, as the member's row of bits says.
+  static constexpr unsigned kReported = 1, kReportedByComputing = 2, kCutOff = 4, kRipe = 8;
+  struct End {
+    MemberId id;
+    bool computes = false, joins = false, taken = false;
+    int64_t reporters = 0, computing_reporters = 0;
+    // How many of those that compute it has no link to: they say so, or it says so of them and they live. Who is cut
+    // off from several goes rather than they, whoever was first to say it.
+    int64_t cut_off_from = 0;
+    int64_t ripe = 0;
+  };
 
-// More than half of the others that compute, at least two of them, say that it is lost.
-bool most_say(MemberId id, const std::vector<Break>& breaks, const ClusterState& state, const Gone& gone) {
-  int64_t others = 0;
-  for (const MemberId other : state.view->computing()) others += other != id && !gone.contains(other) ? 1 : 0;
-  return others >= 2 && 2 * reporters_of(id, breaks, true) > others;
-}
+  void tie(size_t one, size_t other, unsigned how);
+  static void count(End& end, unsigned how, int64_t by);
+  bool most_say(const End& end) const;
+
+  std::vector<End> ends_;
+  std::vector<uint8_t> ties_;  // by end and other end
+  int64_t computing_ = 0;      // that are not gone
+};
 
 // Whether a report waited long enough for others' to come in. The word of one who joins is not worth a member that
 // has the state: it counts once that member spoke again and so lives; if it never does, its silence tells.
@@ -99,21 +102,59 @@ bool ripe(const Break& one, double now, const ClusterOptions& options) {
   return now - one.at >= options.report_seconds && (one.both_live || !one.by_joining);
 }
 
-std::optional<MemberId> first_to_go(double now, const std::vector<Break>& breaks, const ClusterState& state,
-                                    const ClusterOptions& options, const Gone& gone) {
-  std::set<MemberId> agreed, ends;
-  for (const Break& one : breaks) {
-    if (most_say(one.reported, breaks, state, gone)) agreed.insert(one.reported);
-    if (ripe(one, now, options)) ends.insert({one.reporter, one.reported});
+Ends::Ends(double now, const std::vector<Break>& breaks, const ClusterState& state, const ClusterOptions& options,
+           const Gone& gone) {
+  if (!state.view) return;
+  std::map<MemberId, size_t> places;
+  for (const Break& one : breaks) places[one.reporter] = places[one.reported] = 0;
+  for (auto& [id, place] : places) {
+    const bool joins = state.view->find(id)->joining;
+    place = ends_.size();
+    ends_.push_back({.id = id, .computes = !joins, .joins = joins});
   }
-  const auto& candidates = agreed.empty() ? ends : agreed;
-  const auto weight = [&](MemberId id) {
-    return std::tuple(cut_off_from(id, breaks, state), is_joining(id, state), reporters_of(id, breaks, false), id);
+  for (const MemberId id : state.view->computing()) computing_ += gone.contains(id) ? 0 : 1;
+  ties_.resize(ends_.size() * ends_.size());
+  for (const Break& one : breaks) {
+    const size_t from = places.at(one.reporter), about = places.at(one.reported);
+    const unsigned often = ripe(one, now, options) ? kRipe : 0U;
+    tie(about, from, often | kReported | (one.by_joining ? 0U : kReportedByComputing | kCutOff));
+    tie(from, about, often | (one.both_live && !ends_[about].joins ? kCutOff : 0U));
+  }
+}
+
+void Ends::tie(size_t one, size_t other, unsigned how) {
+  uint8_t& now = ties_[one * ends_.size() + other];
+  count(ends_[one], how & ~now, 1);
+  now = static_cast<uint8_t>(now | how);
+}
+
+void Ends::count(End& end, unsigned how, int64_t by) {
+  if ((how & kReported) != 0) end.reporters += by;
+  if ((how & kReportedByComputing) != 0) end.computing_reporters += by;
+  if ((how & kCutOff) != 0) end.cut_off_from += by;
+  if ((how & kRipe) != 0) end.ripe += by;
+}
+
+// More than half of the others that compute, at least two of them, say that it is lost.
+bool Ends::most_say(const End& end) const {
+  const int64_t others = computing_ - (end.computes ? 1 : 0);
+  return others >= 2 && 2 * end.computing_reporters > others;
+}
+
+std::optional<MemberId> Ends::take_worst() {
+  const auto weight = [&](const End& end) {
+    return std::tuple(most_say(end), end.cut_off_from, end.joins, end.reporters, end.id);
   };
-  const auto worst = std::max_element(candidates.begin(), candidates.end(),
-                                      [&](MemberId a, MemberId b) { return weight(a) < weight(b); });
-  if (worst == candidates.end()) return std::nullopt;
-  return *worst;
+  std::optional<size_t> worst;
+  for (size_t i = 0; i < ends_.size(); ++i) {
+    const bool candidate = !ends_[i].taken && (ends_[i].ripe > 0 || most_say(ends_[i]));
+    if (candidate && (!worst || weight(ends_[*worst]) < weight(ends_[i]))) worst = i;
+  }
+  if (!worst) return std::nullopt;
+  ends_[*worst].taken = true;
+  computing_ -= ends_[*worst].computes ? 1 : 0;
+  for (size_t i = 0; i < ends_.size(); ++i) count(ends_[i], ties_[i * ends_.size() + *worst], -1);
+  return ends_[*worst].id;
 }
 
 // Of a broken link both ends have a word: one closed it for a reason, the other saw it closed.
@@ -135,14 +176,14 @@ std::string reason_for(MemberId id, const std::vector<Break>& breaks) {
 }  // namespace
 
 Gone ends_of_broken_links(double now, const ClusterState& state, const ClusterOptions& options, const Gone& gone) {
-  Gone all = gone, ends;
-  for (;;) {
-    const auto breaks = breaks_of(state, options, all);
-    const auto next = first_to_go(now, breaks, state, options, all);
-    if (!next) return ends;
-    ends[*next] = reason_for(*next, breaks);
-    all[*next] = ends[*next];
+  auto breaks = breaks_of(state, options, gone);
+  Ends ends(now, breaks, state, options, gone);
+  Gone all;
+  while (const auto next = ends.take_worst()) {
+    all[*next] = reason_for(*next, breaks);
+    std::erase_if(breaks, [&](const Break& one) { return one.reporter == *next || one.reported == *next; });
   }
+  return all;
 }
 
 Gone gone_members(double now, const ClusterState& state, const ClusterOptions& options) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 namespace sinew::cluster {
 namespace {
 
@@ -253,6 +255,23 @@ TEST(BrokenLinks, WhoLostAllItsLinksGoesAndNotTheOthers) {
   for (const int64_t other : {1, 3, 4}) group.report(other, 2, kNow + 0.005);
   EXPECT_EQ(group.out(kNow + 0.006), Ids{2});
   EXPECT_EQ(group.out(kNow + 0.5), Ids{2});
+}
+
+// A switch between two halves fails: each member has a word about half of the others.
+TEST(BrokenLinks, AHalvedGroupOfManyIsJudgedSoonEnough) {
+  constexpr int64_t kMany = 512;
+  Ids ids(kMany);
+  std::iota(ids.begin(), ids.end(), 1);
+  Group group(ids);
+  for (const int64_t left : ids) {
+    for (const int64_t right : ids) {
+      if ((left - right) % 2 == 0) continue;
+      group.report(left, right, kNow - 1);
+    }
+  }
+  const Ids out = group.out();
+  ASSERT_EQ(out.size(), kMany / 2U) << "one half";
+  for (const int64_t id : out) EXPECT_EQ(id % 2, out[0] % 2);
 }
 
 TEST(BrokenLinks, OfTwoThatReportEachOtherTheHigherIdGoes) {

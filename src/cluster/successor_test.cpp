@@ -37,6 +37,25 @@ TEST(Coordinator, ASuccessorKnowsWhatTheMembersTell) {
   ASSERT_TRUE(settle(workers));
 }
 
+// Out of descriptors, or the file that says it is on a disk that is away.
+TEST(Coordinator, WhoCanNotFindOutWhereItIsTriesUntilPatienceEnds) {
+  Place place;
+  auto first = std::make_unique<Running>(options_for(1));
+  place.set(first->url());
+  std::atomic<bool> known = true;
+  Worker worker(place, [&](ClientOptions& options) {
+    options.patience_seconds = 1;
+    options.url = [&] {
+      if (!known) throw Error("too many open files");
+      return place.get();
+    };
+  });
+  known = false;
+  first.reset();
+  ASSERT_TRUE(wait_for([&] { return worker.out().has_value(); }));
+  EXPECT_THAT(*worker.out(), HasSubstr("too many open files"));
+}
+
 TEST(Coordinator, ASuccessorPutsOutWhoDoesNotSpeak) {
   Place place, nowhere;
   auto first = std::make_unique<Running>(options_for(2));

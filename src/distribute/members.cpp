@@ -80,6 +80,7 @@ class GroupMembers final : public train::Members {
   void boundary(const train::TrainingState& state, const std::function<checkpoint::OwnedSnapshot()>& take) override {
     member_.boundary(take);
     member_.maybe_caught_up();
+    take(state.control.newest_request());
     const double now = clock_.monotonic_seconds();
     if (now - told_ < kTellSeconds) return;
     told_ = now;
@@ -89,14 +90,17 @@ class GroupMembers final : public train::Members {
     });
   }
 
-  // A request is taken when the step whose note it went with is committed: that is, when the next are asked for.
+  // A request is taken when the step whose note it went with is committed: then the control log of every member has it,
+  // and every one says so, for the lead it was given to may die first, and the coordinator with it. What the run makes
+  // no entry of is taken when the next are asked for.
   std::vector<train::ControlEntry> requests() override {
-    if (given_ > 0) member_.taken(std::exchange(given_, 0));
+    take(std::exchange(given_, 0));
     std::vector<train::ControlEntry> entries;
     for (const cluster::ControlRequest& request : member_.requests()) {
+      if (request.number <= taken_) continue;
       given_ = std::max(given_, request.number);
       if (const auto kind = train::control_kind(request.kind))
-        entries.push_back({Step(0), *kind, request.value, request.reason, false});
+        entries.push_back({Step(0), *kind, request.value, request.reason, false, request.number});
     }
     return entries;
   }
@@ -135,12 +139,17 @@ class GroupMembers final : public train::Members {
   }
 
  private:
+  void take(int64_t number) {
+    if (number > taken_) member_.taken(taken_ = number);
+  }
+
   Ending* ending_;
   Clock& clock_;
   group::Member member_;
   group::Group& group_;  // the member's
   GroupReducer reducer_;
-  int64_t round_ = 0, given_ = 0;
+  int64_t round_ = 0;
+  int64_t given_ = 0, taken_ = 0;  // requests of people: the newest of each
   std::optional<uint64_t> history_;
   double told_ = 0;
   bool leaving_ = false;
@@ -149,7 +158,12 @@ class GroupMembers final : public train::Members {
 }  // namespace
 
 std::unique_ptr<train::Members> join(const JoinOptions& options, const train::Identity& identity, Clock& clock) {
-  return std::make_unique<GroupMembers>(options, identity, clock);
+  try {
+    return std::make_unique<GroupMembers>(options, identity, clock);
+  } catch (const group::PutOut& out) {
+    if (options.ending != nullptr && out.finished) options.ending->exit_code = static_cast<int>(*out.finished);
+    throw;
+  }
 }
 
 }  // namespace sinew::distribute

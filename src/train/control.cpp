@@ -35,6 +35,7 @@ std::string entries_json(const std::vector<ControlEntry>& entries) {
                     {"value", entry.value},
                     {"reason", entry.reason},
                     {"done", entry.done}});
+    if (entry.request > 0) list.back()["request"] = entry.request;
   }
   return list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -45,7 +46,8 @@ std::vector<ControlEntry> entries_of_json(const std::string& text) {
     for (const auto& item : nlohmann::json::parse(text)) {
       const auto kind = control_kind(item.at("kind").get<std::string>());
       if (!kind) throw Error("the control log has an entry of an unknown kind: " + item.dump());
-      entries.push_back({Step(item.at("step")), *kind, item.at("value"), item.at("reason"), item.value("done", false)});
+      entries.push_back({Step(item.at("step")), *kind, item.at("value"), item.at("reason"), item.value("done", false),
+                         item.value("request", int64_t{0})});
     }
   } catch (const nlohmann::json::exception& error) {
     throw Error(std::string("the control log can not be read: ") + error.what(), "it was written by another version");
@@ -67,7 +69,14 @@ std::vector<ControlEntry> ControlLog::obey(Step step) {
   return found;
 }
 
+int64_t ControlLog::newest_request() const {
+  int64_t newest = 0;
+  for (const ControlEntry& entry : entries_) newest = std::max(newest, entry.request);
+  return newest;
+}
+
 void ControlLog::resume_at(Step step) {
+  for (ControlEntry& entry : entries_) entry.request = 0;  // requests are counted anew
   std::erase_if(entries_, [&](const ControlEntry& entry) {
     return entry.kind == ControlEntry::Kind::stop && entry.effective >= step;
   });

@@ -49,8 +49,9 @@ class Run {
   void poll();
   void poll_signals();
   void poll_clock();
-  void request(ControlEntry::Kind kind, double value, const std::string& reason);
-  bool evaluate();  // true: the best so far, to be saved
+  void request(ControlEntry::Kind kind, double value, const std::string& reason, int64_t number = 0);
+  void tell_work(Work::Kind kind);  // of the step thread between two steps
+  bool evaluate();                  // true: the best so far, to be saved
 
   // ---- run_save.cpp
   checkpoint::Writer& writer();

@@ -65,6 +65,7 @@ void Run::loop() {
   next_timed_save_ = next_timed_evaluation_ = next_timed_log_ = next_show_ = now();
   while (one_turn()) {
   }
+  tell_work(Work::Kind::nothing);
 }
 
 // A function of the job and of the batch sizes asked for so far, so a resumed run finds the same.
@@ -101,6 +102,7 @@ void Run::one_step() {
   const bool log_next = log_every_ && (step.value + 1) % *log_every_ == 0;
   const StepResult result = engine_->step(lr, log_next, asked_.empty() ? "" : entries_json(asked_));
   asked_.clear();
+  tell_work(Work::Kind::recording);
   if (!result.note.empty()) {
     for (ControlEntry& entry : entries_of_json(result.note)) state().control.append(std::move(entry));
     measure();
@@ -124,6 +126,7 @@ void Run::one_step() {
   if (due(save_every_)) save(false);
   submit_pending();
   show();
+  tell_work(Work::Kind::nothing);
 }
 
 // What signals, the clock and people want goes with this step and takes effect at the next, which nobody has started.
@@ -132,7 +135,7 @@ void Run::poll() {
   if (!decides()) return;
   poll_clock();
   if (!members_) return;
-  for (const ControlEntry& entry : members_->requests()) request(entry.kind, entry.value, entry.reason);
+  for (const ControlEntry& entry : members_->requests()) request(entry.kind, entry.value, entry.reason, entry.request);
 }
 
 void Run::poll_signals() {
@@ -174,8 +177,12 @@ void Run::poll_clock() {
   if (over(job.logging.interval, next_timed_log_) && state().step.value > 0) log_window(false);
 }
 
-void Run::request(ControlEntry::Kind kind, double value, const std::string& reason) {
-  asked_.push_back({state().step.next(), kind, value, reason, false});
+void Run::request(ControlEntry::Kind kind, double value, const std::string& reason, int64_t number) {
+  asked_.push_back({state().step.next(), kind, value, reason, false, number});
+}
+
+void Run::tell_work(Work::Kind kind) {
+  if (options_.on_work) options_.on_work(0, {kind, state().step.value});
 }
 
 // Does what the log says for this step; false: stop.
@@ -204,6 +211,7 @@ bool Run::evaluate() {
   }
   const Judgement verdict = judge(state().evaluation, state().step, metrics, resolved_.job);
   state().evaluation = verdict.state;
+  tell_work(Work::Kind::recording);  // the engine's lanes are at nothing now
   evaluation_window_.sums.clear();
   log_window(true);
   voice_->say(

@@ -86,9 +86,10 @@ struct ControlEntry {
   enum class Kind { stop, checkpoint, evaluate, learning_rate, batch_size };
   Step effective;
   Kind kind = Kind::stop;
-  double value = 0;    // learning_rate: factor on the schedule; batch_size: samples; stop: exit code
-  std::string reason;  // a sentence
-  bool done = false;   // obeyed in this state: a resume does not do it again
+  double value = 0;     // learning_rate: factor on the schedule; batch_size: samples; stop: exit code
+  std::string reason;   // a sentence
+  bool done = false;    // obeyed in this state: a resume does not do it again
+  int64_t request = 0;  // its number among the requests of people in this attempt; 0: none of theirs
 };
 std::string to_string(ControlEntry::Kind kind);
 std::optional<ControlEntry::Kind> control_kind(std::string_view name);
@@ -101,6 +102,7 @@ class ControlLog {
  public:
   void append(ControlEntry entry);
   const std::vector<ControlEntry>& entries() const { return entries_; }
+  int64_t newest_request() const;  // 0: none
   // The entries of this step that were not obeyed yet; from now on they are.
   std::vector<ControlEntry> obey(Step step);
   double learning_rate_factor(Step step) const;  // 1 when never changed
@@ -171,7 +173,8 @@ class Members {
   virtual void begin(Step step, Digest origin) = 0;  // the state stands at this step and has this digest: rounds begin
   // At each step boundary; `take` makes one copy of the state, if somebody who joins waits for one.
   virtual void boundary(const TrainingState& state, const std::function<checkpoint::OwnedSnapshot()>& take) = 0;
-  virtual std::vector<ControlEntry> requests() = 0;  // of people, not yet taken; the lead's
+  // Of people, with their numbers; none that the state had in its control log at the last boundary. The lead's.
+  virtual std::vector<ControlEntry> requests() = 0;
   virtual void tell(std::optional<Step> durable, const std::string& facts_json) = 0;  // the lead's, for those who watch
   // This worker is to go: its work moves to the others, or to those who join once they compute. False: nobody else is
   // here, nothing was done.

@@ -14,6 +14,8 @@
 namespace sinew::worker {
 namespace {
 
+constexpr double kPatience = 2;  // times --hang-after: the supervisor is first to end who hangs
+
 // A number from the environment, at least `least`; `otherwise` where it is not set. Throws Error for what is none.
 double number_from(const char* name, double least, double otherwise) {
   const char* text = std::getenv(name);
@@ -65,6 +67,7 @@ distribute::JoinOptions join_options(const std::string& run_directory, distribut
   options.listen = text_from("SINEW_LINK_LISTEN", options.listen);
   options.advertise = text_from("SINEW_LINK_ADVERTISE", "");
   options.pace = number_from("SINEW_PACE", 1, 1);
+  options.patience_seconds = kPatience * number_from("SINEW_HANG_AFTER", 0.001, options.patience_seconds / kPatience);
   options.ending = &ending;
   return options;
 }

@@ -46,6 +46,7 @@ struct Training {
   uint64_t state = 0;
   Control control;
   std::string note;     // said with the step before; takes effect at this one
+  int64_t request = 0;  // the newest of people's that was obeyed, in this attempt
   int64_t attempt = 0;  // for the judge
 };
 
@@ -93,6 +94,7 @@ class Worker {
   // -- worker_steps.cpp: the run
   void proceed();
   void start_from_disk();
+  void forget_requests();
   void start_from_donor();
   void start(int64_t round, std::optional<uint64_t> history);
   void boundary();
@@ -130,7 +132,7 @@ class Worker {
   std::vector<Lane> lanes_;
   std::optional<Control> computes_with_;  // in the open round
   std::optional<int64_t> stop_code_;
-  int64_t given_ = 0;
+  int64_t taken_ = 0;
   bool asked_to_leave_ = false, leaving_ = false, looks_ = false;
   bool computed_ = false;  // a step, with a seat that computes
   std::optional<double> told_finished_at_;

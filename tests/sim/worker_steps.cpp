@@ -43,8 +43,18 @@ void Worker::start_from_disk() {
   const auto newest = checkpoint::load_newest(scene_.disk, "/run/checkpoints");
   if (!newest.loaded && !newest.damaged.empty()) return scene_.judge.complain("every checkpoint is damaged");
   if (newest.loaded) restore(*newest.loaded);
+  forget_requests();
   training_.attempt = scene_.judge.begins(talk_->id(), *place_->view(), training_.step, training_.state);
   start(0, std::nullopt);
+}
+
+// In another attempt they are counted anew.
+void Worker::forget_requests() {
+  training_.request = 0;
+  if (training_.note.empty()) return;
+  json entries = json::parse(training_.note);
+  for (json& entry : entries) entry.erase("request");
+  training_.note = entries.dump();
 }
 
 void Worker::start_from_donor() {
@@ -100,6 +110,10 @@ void Worker::one_turn() {
 // What people ask for goes with this step and takes effect at the next.
 std::string Worker::poll() {
   json entries = json::array();
+  if (training_.request > taken_) {
+    taken_ = training_.request;
+    tell([&](cluster::Told& told) { told.taken_requests = taken_; });
+  }
   if (asked_to_leave_ && !leaving_) {
     leaving_ = group_->view().seats.size() > 1;
     if (leaving_) tell([](cluster::Told& told) { told.phase = Phase::leaving; });
@@ -110,14 +124,9 @@ std::string Worker::poll() {
     asked_to_leave_ = false;
   }
   if (place_->lead()) {
-    if (given_ > 0) {
-      std::erase_if(requests_, [&](const auto& request) { return request.number <= given_; });
-      tell([&](cluster::Told& told) { told.taken_requests = std::max(told.taken_requests, given_); });
-      given_ = 0;
-    }
     for (const cluster::ControlRequest& request : requests_) {
-      given_ = std::max(given_, request.number);
-      entries.push_back({{"kind", request.kind}, {"value", request.value}});
+      if (request.number <= taken_) continue;
+      entries.push_back({{"kind", request.kind}, {"value", request.value}, {"request", request.number}});
     }
   }
   return entries.empty() ? "" : entries.dump();
@@ -127,6 +136,11 @@ void Worker::obey(const std::string& note) {
   if (note.empty()) return;
   for (const json& entry : json::parse(note)) {
     const std::string kind = entry.at("kind");
+    if (const int64_t request = entry.value("request", int64_t{0}); request > 0) {
+      if (request <= training_.request)
+        scene_.judge.complain("request " + std::to_string(request) + " is obeyed twice");
+      training_.request = request;
+    }
     if (kind == "learning_rate") training_.control.learning_rate = entry.at("value");
     if (kind == "batch_size") training_.control.batch_size = entry.at("value");
     if (kind == "stop") stop_code_ = entry.at("value").get<int64_t>();
@@ -212,6 +226,7 @@ checkpoint::OwnedSnapshot Worker::snapshot() const {
                            {"learning_rate", training_.control.learning_rate},
                            {"batch_size", training_.control.batch_size},
                            {"note", training_.note},
+                           {"request", training_.request},
                            {"attempt", training_.attempt}})
                          .dump();
   Buffer bytes(sizeof training_.state);
@@ -227,6 +242,7 @@ void Worker::restore(const checkpoint::Loaded& loaded) {
   training_.state = state.at("state");
   training_.control = {state.at("learning_rate"), state.at("batch_size")};
   training_.note = state.at("note");
+  training_.request = state.at("request");
   training_.attempt = state.at("attempt");
   if (loaded.digest != Digest{training_.state, 0}) scene_.judge.complain("a state without its digest");
 }

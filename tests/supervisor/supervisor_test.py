@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -41,8 +42,9 @@ def processes_of(directory):
 class Run:
     """One supervised run in a directory of its own."""
 
-    def __init__(self, test, workers, *words, launcher=False, **variables):
+    def __init__(self, test, workers, *words, launcher=False, program=SINEW, **variables):
         self.test = test
+        self.program = program
         self.how = ["--launcher", "env"] if launcher else ["--workers", str(workers)]
         self.folder = tempfile.TemporaryDirectory()
         self.path = pathlib.Path(self.folder.name)
@@ -55,7 +57,7 @@ class Run:
                 env={**os.environ, "SINEW_WORKER": FAKE, **variables})
 
     def command(self, *words):
-        return [SINEW, "train", str(self.path / "job.yaml"), "--run-dir", str(self.directory), *self.how, *words]
+        return [str(self.program), "train", str(self.path / "job.yaml"), "--run-dir", str(self.directory), *self.how, *words]
 
     def __enter__(self):
         return self
@@ -152,6 +154,36 @@ class Supervisor(unittest.TestCase):
             self.assertEqual(run.wait_computing(2), before, run.said())
             (run.directory / "finish").touch()
             run.ends(0)
+
+    def test_a_program_that_was_replaced_starts_its_coordinator_anew(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(shutil.copy(SINEW, folder))
+            with Run(self, 2, program=program) as run:
+                before = run.wait_computing(2)
+                program.unlink()
+                program.write_text("#!/bin/false\n")
+                program.chmod(0o755)
+                first = run.file()
+                os.kill(first["pid"], signal.SIGKILL)
+                self.assertTrue(wait_for(lambda: run.file()["life"] > first["life"] and run.pids()), run.said())
+                self.assertEqual(run.wait_computing(2), before, run.said())
+                (run.directory / "finish").touch()
+                run.ends(0)
+
+    def test_a_worker_that_can_not_be_started_is_tried_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            worker = pathlib.Path(shutil.copy(FAKE, folder))
+            with Run(self, 2, SINEW_WORKER=str(worker)) as run:
+                before = run.wait_computing(2)
+                away = worker.rename(worker.with_suffix(".away"))
+                victim = min(before)
+                os.kill(victim, signal.SIGKILL)
+                self.assertTrue(wait_for(lambda: "it is tried again" in run.errors.read_text()), run.said())
+                self.assertEqual(run.wait_computing(1), before - {victim}, "the other lives")
+                away.rename(worker)
+                run.wait_computing(2, without=[victim])
+                (run.directory / "finish").touch()
+                run.ends(0)
 
     def test_scale_and_ps(self):
         with Run(self, 1) as run:
