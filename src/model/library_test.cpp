@@ -148,6 +148,20 @@ TEST(Library, GivesAModel) {
   EXPECT_FALSE(model->identity().empty());
 }
 
+// It is built again while it is trained; dlopen has the old one.
+TEST(Library, ComesBackAsTheOneThatWasTrained) {
+  const Scratch scratch;
+  const std::string bytes = read_text(system_disk(), example()), file = scratch.file("net.so");
+  write_durably(system_disk(), file, bytes);
+  spec::ModelOptions options;
+  options.name = "library";
+  options.file = file;
+  open_library(file);
+  write_durably(system_disk(), file, "another one");
+  EXPECT_EQ(save_own_file(options, {}, scratch.file("model.so")), "");
+  EXPECT_EQ(read_text(system_disk(), scratch.file("model.so")), bytes);
+}
+
 TEST(Library, GivesALossAsASum) {
   const LossFunction loss = library_loss(job());
   const RandomScope scope(random_key({1}));
