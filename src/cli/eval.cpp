@@ -17,8 +17,8 @@ constexpr const char* kHelp =
     "  --data key=value ...   other data: overrides of data.*, for example --data test.path=new.csv\n"
     "  --json                 print one JSON object\n"
     "  --root DIR             where runs are looked for by name (default: runs)\n\n"
-    "Given a run, it writes eval-<part>.json into it. Files named for the part are prepared as the training data was,\n"
-    "which need not be there any more.";
+    "Given a run, it writes eval-<part>.json into it, with what --data gave. Files named for the part are prepared as\n"
+    "the training data was, which need not be there any more.";
 
 }  // namespace
 

@@ -71,8 +71,9 @@ const OpenLibrary& open_library(const std::string& path) {
   const std::string whole = std::filesystem::absolute(path).string();  // without a slash dlopen looks elsewhere
   if (const auto found = opened.find(whole); found != opened.end()) return found->second;
   check_stamp(whole);
-  const std::vector<std::byte> bytes = system_disk().read(whole);
-  OpenLibrary library{load(whole), path, to_hex(digest_of(std::span(bytes)))};
+  std::vector<std::byte> bytes = system_disk().read(whole);
+  const std::string digest = to_hex(digest_of(std::span(bytes)));
+  OpenLibrary library{load(whole), path, digest, std::move(bytes)};
   return opened.emplace(whole, std::move(library)).first->second;
 }
 

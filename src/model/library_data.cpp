@@ -33,6 +33,16 @@ std::string shape_text(const torch::Tensor& tensor) {
   return text.str();
 }
 
+Shape shape_of(const torch::Tensor& tensor) {
+  return {tensor.sizes().begin(), tensor.sizes().end()};
+}
+DType dtype_of(const torch::Tensor& tensor) {  // Source takes no others
+  return tensor.scalar_type() == torch::kInt64 ? DType::i64 : DType::f32;
+}
+DType target_dtype(const data::DataInfo& info) {
+  return info.task == data::Task::regression ? DType::f32 : DType::i64;
+}
+
 RandomKey sample_key(uint64_t seed, int64_t epoch, int64_t sample) {
   return derive(random_key({seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample)}), "sample");
 }
@@ -62,6 +72,13 @@ class Source {
   const torch::Tensor& target() const { return target_; }
   int64_t classes() const { return set_->classes(); }
   std::string name(int64_t index) const { return set_->name(index); }
+  // Batches of both can be laid out alike.
+  bool like(const Source& other, bool labelled) const {
+    return fits(input_, other.input_) && (!labelled || (fits(target_, other.target_) && classes() == other.classes()));
+  }
+  std::string text() const {
+    return shape_text(input_) + " with " + shape_text(target_) + " of " + std::to_string(classes()) + " classes";
+  }
 
   library::Sample sample(int64_t index, bool training, uint64_t seed, int64_t epoch) const {
     compute_alone();
@@ -77,10 +94,10 @@ class Source {
   }
 
  private:
+  static bool fits(const torch::Tensor& a, const torch::Tensor& b) {
+    return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type();
+  }
   void check(const library::Sample& sample, int64_t index) const {
-    const auto fits = [](const torch::Tensor& a, const torch::Tensor& b) {
-      return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type();
-    };
     if (fits(sample.input, input_) && fits(sample.target, target_)) return;
     throw Error(where_ + ": sample " + set_->name(index) + " is " + shape_text(sample.input) + " with " +
                     shape_text(sample.target) + ", but the first is " + shape_text(input_) + " with " +
@@ -104,10 +121,8 @@ struct PartOf {
 
 class LibraryData final : public data::Dataset {
  public:
-  explicit LibraryData(const spec::Job& job)
-      : path_(job.data.library.empty() ? job.model.file : job.data.library),
-        opened_(open_library(path_)),
-        options_(options_of(job.model.options)) {
+  LibraryData(const OpenLibrary& opened, const spec::Job& job)
+      : path_(opened.path), opened_(opened), options_(options_of(job.model.options)) {
     if (!opened_.offers.data)
       throw Error(path_ + " offers no data set", "SINEW_LIBRARY(library) { library.data = ...; }");
   }
@@ -120,17 +135,22 @@ class LibraryData final : public data::Dataset {
     describe_all(*train.source);
     info_.digest = identity(train);
   }
-  // As the only part: test.
-  void open_alone(const std::string& path, const data::DataInfo& train) {
+  // As the only part: test. Without labels their places in a batch are there and hold zeros: what the library says of a
+  // sample nobody knows the answer of need not look like an answer.
+  void open_alone(const std::string& path, const data::DataInfo& train, bool labelled) {
     const Source& source = *part(data::Part::test, path).source;
-    describe_all(source);
-    if (info_.input_shape != train.input_shape || info_.input_dtype != train.input_dtype)
-      throw Error(path + ": samples are " + shape_text(source.input()) + ", which is not what the model was trained on",
-                  "take data of the same shape");
-    info_.task = train.task;
-    info_.classes = train.classes;
-    info_.class_names = train.class_names;
-    info_.target_shape = train.target_shape;
+    const bool input = shape_of(source.input()) == train.input_shape && dtype_of(source.input()) == train.input_dtype;
+    const bool target =
+        shape_of(source.target()) == train.target_shape && dtype_of(source.target()) == target_dtype(train);
+    if (!input || (labelled && !target))
+      throw Error(path + ": samples are " + source.text() + ", which is not what the model was trained on",
+                  "take data of the same shapes and types");
+    labelled_ = labelled;
+    info_ = train;
+    info_.digest = {};  // of other samples
+    info_.reasons.clear();
+    info_.train_size = info_.val_size = 0;
+    info_.test_size = size(data::Part::test);
   }
 
   const data::DataInfo& info() const override { return info_; }
@@ -150,16 +170,17 @@ class LibraryData final : public data::Dataset {
       whole.insert(whole.begin(), count);
       return whole;
     };
-    const DType target = info_.task == data::Task::regression ? DType::f32 : DType::i64;
     data::Batch batch{Array(info_.input_dtype, with_count(info_.input_shape)),
-                      Array(target, with_count(info_.target_shape)),
+                      Array(target_dtype(info_), with_count(info_.target_shape)),
                       {samples.begin(), samples.end()},
                       {}};
     std::byte *input = batch.input.bytes.data(), *targets = batch.target.bytes.data();
+    if (!labelled_ && batch.target.bytes.size() > 0) std::memset(targets, 0, batch.target.bytes.size());
     for (const int64_t sample : samples) {
       const library::Sample one = from.source->sample(from[sample], context.augment, context.seed, context.epoch);
       std::memcpy(input, one.input.const_data_ptr(), one.input.nbytes());
       input += one.input.nbytes();
+      if (!labelled_) continue;
       std::memcpy(targets, one.target.const_data_ptr(), one.target.nbytes());
       targets += one.target.nbytes();
     }
@@ -171,11 +192,9 @@ class LibraryData final : public data::Dataset {
     sources_.push_back(std::make_unique<Source>(opened_, path, options_));
     PartOf& made = parts_[static_cast<size_t>(which)];
     made.source = sources_.back().get();
-    if (sources_.size() > 1 && (made.source->input().sizes() != sources_[0]->input().sizes() ||
-                                made.source->classes() != sources_[0]->classes()))
-      throw Error(path + ": samples are " + shape_text(made.source->input()) + ", those of train " +
-                      shape_text(sources_[0]->input()),
-                  "all parts have samples of one shape, and the same classes");
+    if (!made.source->like(*sources_[0], /*labelled=*/true))
+      throw Error(path + ": samples are " + made.source->text() + ", those of train " + sources_[0]->text(),
+                  "all parts have samples of one shape and type, targets likewise, and the same classes");
     return made;
   }
 
@@ -200,9 +219,9 @@ class LibraryData final : public data::Dataset {
   void describe_all(const Source& source) {
     info_.format = "library";
     info_.preparation = "{}";  // its samples come as they are
-    info_.input_shape = Shape(source.input().sizes().begin(), source.input().sizes().end());
-    info_.target_shape = Shape(source.target().sizes().begin(), source.target().sizes().end());
-    info_.input_dtype = source.input().scalar_type() == torch::kInt64 ? DType::i64 : DType::f32;
+    info_.input_shape = shape_of(source.input());
+    info_.target_shape = shape_of(source.target());
+    info_.input_dtype = dtype_of(source.input());
     info_.classes = source.classes();
     const bool tokens = info_.input_dtype == DType::i64 && info_.target_shape == info_.input_shape;
     info_.task = info_.classes == 0 ? data::Task::regression
@@ -233,24 +252,38 @@ class LibraryData final : public data::Dataset {
   const OpenLibrary& opened_;
   library::Options options_;
   data::DataInfo info_;
+  bool labelled_ = true;
   std::vector<std::unique_ptr<Source>> sources_;
   PartOf parts_[3];
 };
 
+const OpenLibrary& library_of(const spec::Job& job) {
+  return open_library(job.data.library.empty() ? job.model.file : job.data.library);
+}
+
 }  // namespace
 
-std::unique_ptr<data::Dataset> open_library_data(const spec::Job& job) {
-  auto set = std::make_unique<LibraryData>(job);
+std::unique_ptr<data::Dataset> data_of(const OpenLibrary& opened, const spec::Job& job) {
+  auto set = std::make_unique<LibraryData>(opened, job);
   if (job.data.train.path.empty()) throw Error("data.train names no path", "data: {format: library, train: path}");
   set->open(job.data, job.trainer.seed);
   return set;
 }
 
-std::unique_ptr<data::Dataset> open_library_inputs(const spec::Job& job, const data::DataInfo& train,
-                                                   const spec::DataSource& source, bool) {
-  auto set = std::make_unique<LibraryData>(job);
-  set->open_alone(source.path, train);
+std::unique_ptr<data::Dataset> inputs_of(const OpenLibrary& opened, const spec::Job& job, const data::DataInfo& train,
+                                         const spec::DataSource& source, bool labelled) {
+  auto set = std::make_unique<LibraryData>(opened, job);
+  set->open_alone(source.path, train, labelled);
   return set;
+}
+
+std::unique_ptr<data::Dataset> open_library_data(const spec::Job& job) {
+  return data_of(library_of(job), job);
+}
+
+std::unique_ptr<data::Dataset> open_library_inputs(const spec::Job& job, const data::DataInfo& train,
+                                                   const spec::DataSource& source, bool labelled) {
+  return inputs_of(library_of(job), job, train, source, labelled);
 }
 
 }  // namespace sinew::model

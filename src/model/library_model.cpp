@@ -1,4 +1,5 @@
 // The model and the loss of a library.
+#include "base/disk.h"
 #include "base/error.h"
 #include "model/library.h"
 #include "model/makers.h"
@@ -70,6 +71,10 @@ LossFunction library_loss(const spec::Job& job) {
                   "return {the sum over the batch, what to divide it by}");
     return std::pair(sum.sum.reshape({}), sum.weight);
   };
+}
+
+void save_library(const std::string& file, const std::string& to) {
+  write_durably(system_disk(), to, std::span(open_library(file).bytes));
 }
 
 FileReport inspect_library(const std::string& file) {

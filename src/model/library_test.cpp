@@ -6,8 +6,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <sstream>
 
 #include "base/disk.h"
 #include "base/error.h"
@@ -145,6 +148,20 @@ TEST(Library, GivesAModel) {
   EXPECT_FALSE(model->identity().empty());
 }
 
+// It is built again while it is trained; dlopen has the old one.
+TEST(Library, ComesBackAsTheOneThatWasTrained) {
+  const Scratch scratch;
+  const std::string bytes = read_text(system_disk(), example()), file = scratch.file("net.so");
+  write_durably(system_disk(), file, bytes);
+  spec::ModelOptions options;
+  options.name = "library";
+  options.file = file;
+  open_library(file);
+  write_durably(system_disk(), file, "another one");
+  EXPECT_EQ(save_own_file(options, {}, scratch.file("model.so")), "");
+  EXPECT_EQ(read_text(system_disk(), scratch.file("model.so")), bytes);
+}
+
 TEST(Library, GivesALossAsASum) {
   const LossFunction loss = library_loss(job());
   const RandomScope scope(random_key({1}));
@@ -156,6 +173,93 @@ TEST(Library, GivesALossAsASum) {
   const auto [right, m] = loss(outputs.slice(0, 2), targets.slice(0, 2));
   EXPECT_NEAR(whole.item<double>(), (left + right).item<double>(), 1e-5);
   EXPECT_EQ(n + m, 6);
+}
+
+// A data set made here: the path says the type and shape of its inputs, then of its targets: "f2 i", "f2 f3".
+class Made final : public library::DataSet {
+ public:
+  explicit Made(const std::string& path) {
+    std::istringstream words(path);
+    std::string input, target;
+    words >> input >> target >> classes_;
+    input_ = tensor(input), target_ = tensor(target);
+  }
+  int64_t size() const override { return 7; }
+  int64_t classes() const override { return classes_; }
+  library::Sample sample(int64_t, bool) const override { return {input_, target_}; }
+
+ private:
+  static torch::Tensor tensor(const std::string& text) {
+    std::vector<int64_t> sizes;
+    if (text.size() > 1) sizes.push_back(std::stoll(text.substr(1)));
+    return torch::ones(sizes, text[0] == 'i' ? torch::kInt64 : torch::kFloat32);
+  }
+  torch::Tensor input_, target_;
+  int64_t classes_ = 0;
+};
+
+class MadeData : public testing::Test {
+ protected:
+  MadeData() {
+    install_keyed_random();
+    opened_.path = "made.so";
+    opened_.offers.data = [](const std::string& path, const library::Options&) { return std::make_unique<Made>(path); };
+  }
+  std::string parts(const std::string& train, const std::string& val) {
+    spec::Job job;
+    job.data.train.path = train;
+    job.data.val.path = val;
+    return said([&] { data_of(opened_, job); });
+  }
+  std::unique_ptr<data::Dataset> alone(const std::string& train, const std::string& test, bool labelled) {
+    spec::Job job;
+    job.data.train.path = train;
+    const data::DataInfo info = data_of(opened_, job)->info();
+    spec::DataSource source;
+    source.path = test;
+    return inputs_of(opened_, job, info, source, labelled);
+  }
+  static std::string said(const std::function<void()>& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "opened";
+  }
+  OpenLibrary opened_;
+};
+
+// Batches are laid out by what train says: any other sample would be written past their end, or leave holes.
+TEST_F(MadeData, PartsAreLaidOutAlike) {
+  EXPECT_EQ(parts("f2 i 3", "f2 i 3"), "opened");
+  EXPECT_EQ(parts("f2 f3", "f2 f3"), "opened");
+  for (const auto& [train, val] :
+       {std::pair("f2 f3", "f2 f4"), std::pair("f2 f", "f2 f1"), std::pair("f2 i 3", "f3 i 3"),
+        std::pair("f2 f", "i2 f"), std::pair("f2 i 3", "f2 i 4"), std::pair("i4 i4 9", "i4 i 9")})
+    EXPECT_THAT(parts(train, val), HasSubstr("those of train")) << train << " and " << val;
+}
+
+TEST_F(MadeData, EvaluationTakesWhatTrainingTook) {
+  EXPECT_EQ(alone("f2 f3", "f2 f3", true)->info().target_shape, (Shape{3}));
+  for (const auto& [train, test] :
+       {std::pair("f2 f3", "f2 f4"), std::pair("f2 f1", "f2 f"), std::pair("f2 f", "f2 i 3"),
+        std::pair("f2 i 3", "i2 i 3"), std::pair("i4 i4 9", "i4 i 9")})
+    EXPECT_THAT(said([&] { alone(train, test, true); }), HasSubstr("not what the model was trained on"))
+        << train << " and " << test;
+}
+
+TEST_F(MadeData, AnswersNobodyAskedForAreNotLookedAt) {
+  for (const auto& [train, test] : {std::pair("f2 f3", "f2 f9"), std::pair("f2 f", "f2 i 3"),
+                                    std::pair("i4 i4 9", "i4 i 9"), std::pair("f2 f3", "f2 f3")}) {
+    const auto data = alone(train, test, false);
+    const data::Batch batch = data->load(data::Part::test, std::vector<int64_t>{0, 6}, {});
+    EXPECT_EQ(batch.target.shape.size(), 1 + data->info().target_shape.size()) << test;
+    const std::span bytes(batch.target.bytes.data(), batch.target.bytes.size());
+    EXPECT_TRUE(std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; })) << test;
+    EXPECT_EQ(batch.input.count(), 2 * element_count(data->info().input_shape));
+  }
+  EXPECT_THAT(said([&] { alone("f2 f", "f3 f", false); }), HasSubstr("not what the model was trained on"));
 }
 
 TEST(Library, GivesAData) {

@@ -32,6 +32,7 @@ void check_made(const std::string& file, const torch::Tensor& made, const data::
 // The parts of inspect_file and save_own_file.
 FileReport inspect_script(const std::string& file);
 FileReport inspect_library(const std::string& file);
+void save_library(const std::string& file, const std::string& to);
 void save_script(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to);
 
 // Refuses data an architecture cannot take, saying what it takes.

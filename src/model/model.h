@@ -99,13 +99,16 @@ struct FileReport {
   std::vector<std::string> lines, problems;
 };
 FileReport inspect_file(const std::string& file);
-std::vector<std::string> program_problems(const std::string& file);  // of a .pt2: every node that can not run
+std::vector<std::string> program_problems(const std::string& file);  // of a .pt2: what it alone tells
 
 // The format a model came in: "model.pt2", "model.pt", "model.so"; "" for what has no file of its own.
 std::string own_file_name(const std::string& model_name);
 // The model of options.file with these values, of parameters and buffers by name, as a file of its own at `to`: what
-// opened the one opens the other. Of a library its code alone. Appears whole or not at all. Throws Error.
-void save_own_file(const spec::ModelOptions& options, const std::vector<NamedTensor>& values, const std::string& to);
+// opened the one opens the other. Of a library its code alone. Appears whole or not at all. It is made of the file as
+// it was when this process opened it, whatever stands there by now; a large one (64 MiB) is not kept, and if it was
+// changed nothing is written, and the reason returned, as a sentence. Throws Error.
+std::string save_own_file(const spec::ModelOptions& options, const std::vector<NamedTensor>& values,
+                          const std::string& to);
 
 void save_program(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to);  // a .pt2
 

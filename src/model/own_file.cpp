@@ -1,10 +1,77 @@
 // Models of the user's own as files: looked at, and given back in the format they came in.
+#include "model/own_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <map>
+#include <mutex>
+
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "model/makers.h"
 #include "model/model.h"
 
 namespace sinew::model {
+namespace {
+
+constexpr uint64_t kMostKept = 64ULL << 20;
+
+struct Kept {
+  // Tells whether the file was written since: every lane opens it, and one look is enough.
+  uint64_t inode = 0, size = 0;
+  int64_t seconds = 0, nanoseconds = 0;
+  Digest digest;
+  std::vector<std::byte> bytes;  // none of a file larger than kMostKept
+
+  bool same_stamp(const Kept& other) const {
+    return inode == other.inode && size == other.size && seconds == other.seconds && nanoseconds == other.nanoseconds;
+  }
+};
+
+struct AllKept {
+  std::mutex mutex;
+  std::map<std::string, Kept> by_path;
+};
+AllKept& all_kept() {
+  static AllKept all;
+  return all;
+}
+
+Digest digest_of_file(const std::string& path) {
+  constexpr size_t kPiece = 1 << 20;
+  DigestStream stream;
+  std::vector<std::byte> piece(kPiece);
+  uint64_t at = 0;
+  while (const size_t got = system_disk().read_at(path, at, piece)) {
+    stream.update(std::span(piece).first(got));
+    at += got;
+  }
+  return stream.digest();
+}
+
+void save(const spec::ModelOptions& options, const std::string& file, const std::vector<NamedTensor>& values,
+          const std::string& to) {
+  options.name == "program" ? save_program(file, values, to) : save_script(file, values, to);
+}
+
+// A file for as long as it is read.
+class Passing {
+ public:
+  Passing(std::string path, std::span<const std::byte> bytes) : path_(std::move(path)) {
+    write_durably(system_disk(), path_, bytes);
+  }
+  ~Passing() { ::unlink(path_.c_str()); }
+  Passing(const Passing&) = delete;
+  Passing& operator=(const Passing&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
 
 FileReport inspect_file(const std::string& file) {
   if (file.ends_with(".pt2")) return {{}, program_problems(file)};
@@ -18,11 +85,44 @@ std::string own_file_name(const std::string& model_name) {
   return model_name == "library" ? "model.so" : "";
 }
 
-void save_own_file(const spec::ModelOptions& options, const std::vector<NamedTensor>& values, const std::string& to) {
-  if (options.name == "program") return save_program(options.file, values, to);
-  if (options.name == "torchscript") return save_script(options.file, values, to);
-  const std::vector<std::byte> code = system_disk().read(options.file);
-  write_durably(system_disk(), to, std::span(code));
+void keep_own_file(const std::string& path) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0) return;  // whoever reads it says so
+  Kept now{facts.st_ino, static_cast<uint64_t>(facts.st_size), facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec, {}, {}};
+  AllKept& all = all_kept();
+  const std::lock_guard lock(all.mutex);
+  const auto known = all.by_path.find(path);
+  if (known != all.by_path.end() && known->second.same_stamp(now)) return;
+  if (now.size <= kMostKept) {
+    now.bytes = system_disk().read(path);
+  } else {
+    now.digest = digest_of_file(path);
+  }
+  all.by_path[path] = std::move(now);
+}
+
+std::string save_own_file(const spec::ModelOptions& options, const std::vector<NamedTensor>& values,
+                          const std::string& to) {
+  if (options.name == "library") {
+    save_library(options.file, to);
+    return "";
+  }
+  AllKept& all = all_kept();
+  const std::lock_guard lock(all.mutex);
+  const auto known = all.by_path.find(options.file);
+  if (known != all.by_path.end() && !known->second.bytes.empty()) {
+    const Passing opened(to + ".opened", known->second.bytes);
+    save(options, opened.path(), values, to);
+    return "";
+  }
+  const bool there = system_disk().exists(options.file);
+  if (known != all.by_path.end() && (!there || digest_of_file(options.file) != known->second.digest)) {
+    system_disk().remove_file(to);  // of an earlier end of this run: other weights
+    return options.file + " is not the file that was trained any more, so there is no " + own_file_name(options.name) +
+           " of it; model.safetensors has the weights by name";
+  }
+  save(options, options.file, values, to);
+  return "";
 }
 
 }  // namespace sinew::model

@@ -68,24 +68,38 @@ void with_gradients(const HigherOrder& node, Stack& stack, bool training) {
   stack = run_plan(node.bodies[0], take(stack, 1), training);
 }
 
-// wrap_with_autocast(device, dtype, enabled, cache, body, *operands)
+// Autocast as a thread has it, put back at the end.
+class AutocastAsItWas {
+ public:
+  explicit AutocastAsItWas(at::DeviceType device)
+      : device_(device),
+        on_(at::autocast::is_autocast_enabled(device)),
+        cached_(at::autocast::is_autocast_cache_enabled()),
+        type_(at::autocast::get_autocast_dtype(device)) {}
+  ~AutocastAsItWas() {
+    at::autocast::set_autocast_enabled(device_, on_);
+    at::autocast::set_autocast_cache_enabled(cached_);
+    at::autocast::set_autocast_dtype(device_, type_);
+  }
+  AutocastAsItWas(const AutocastAsItWas&) = delete;
+  AutocastAsItWas& operator=(const AutocastAsItWas&) = delete;
+
+ private:
+  at::DeviceType device_;
+  bool on_, cached_;
+  at::ScalarType type_;
+};
+
+// wrap_with_autocast(device, dtype, enabled, cache, body, *operands). Never with the cache, whatever the program says:
+// it is one for the process, knows a weight by its object alone and outlives the block, so that each lane would go on
+// computing with the first numbers it ever cast.
 void with_autocast(const HigherOrder& node, Stack& stack, bool training) {
   TORCH_CHECK(stack.size() >= 4 && node.bodies.size() == 1, "expects four settings and a body");
   const auto device = at::Device(stack[0].toStringRef()).type();
-  const bool on = at::autocast::is_autocast_enabled(device);
-  const at::ScalarType type = at::autocast::get_autocast_dtype(device);
-  const bool wanted = stack[2].toBool();
+  const AutocastAsItWas back(device);
+  at::autocast::set_autocast_cache_enabled(false);
   if (!stack[1].isNone()) at::autocast::set_autocast_dtype(device, static_cast<at::ScalarType>(stack[1].toInt()));
-  at::autocast::set_autocast_enabled(device, wanted);
-  struct Back {
-    at::DeviceType device;
-    bool on;
-    at::ScalarType type;
-    ~Back() {
-      at::autocast::set_autocast_enabled(device, on);
-      at::autocast::set_autocast_dtype(device, type);
-    }
-  } back{device, on, type};
+  at::autocast::set_autocast_enabled(device, stack[2].toBool());
   stack = run_plan(node.bodies[0], take(stack, 4), training);
 }
 

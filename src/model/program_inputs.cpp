@@ -94,26 +94,25 @@ Given source_of(const std::string& text, const data::DataInfo& data) {
   return {Binding::Source::columns, range->first, range->second, {range->second - range->first}, false, text};
 }
 
+bool is_whole(program::ScalarType type) {
+  return type == program::ScalarType::i64 || type == program::ScalarType::i32;
+}
+bool is_real(program::ScalarType type) {
+  return type == program::ScalarType::f32 || type == program::ScalarType::f64;
+}
+
 // The program's wish against what the data has.
 Binding bind(const Program& program, const InputSpec& spec, const Given& given) {
+  if (const auto none = why_no_batch(program, spec)) throw Error(*none);
   const auto& meta = program.graph.values.at(static_cast<size_t>(spec.value)).meta;
-  if (!meta) throw Error(program.path + ": input " + spec.name + " has no shape in the file", "export the model again");
-  if (meta->sizes.empty())
-    throw Error(program.path + ": input " + spec.name + " is one number, not a batch", "give it a batch dimension");
-  if (meta->sizes[0].fixed)
-    throw Error(program.path + ": input " + spec.name + " was exported for batches of exactly " +
-                    std::to_string(*meta->sizes[0].fixed),
-                "export it with dynamic_shapes={'" + spec.name + "': {0: torch.export.Dim('batch')}}");
   const bool one = given.source == Binding::Source::columns && given.shape[0] == 1 && meta->sizes.size() == 1;
   const std::string has = given_text(given.shape, given.whole ? "int64" : "float32");
   if (!one && !fits(*meta, given.shape))
     throw Error(program.path + ": input " + spec.name + " takes " + wanted_text(*meta) + ", but '" + given.text +
                     "' of the data is " + has,
                 "model.inputs says what each input is given; or export the model for this data");
-  const bool wants_whole = meta->dtype == program::ScalarType::i64 || meta->dtype == program::ScalarType::i32;
-  const bool wants_real = meta->dtype == program::ScalarType::f32 || meta->dtype == program::ScalarType::f64;
   const bool image = given.source == Binding::Source::input && !given.whole;
-  if ((!wants_whole && !wants_real) || (wants_whole && image && given.shape.size() != 1))
+  if (is_whole(meta->dtype) && image && given.shape.size() != 1)
     throw Error(program.path + ": input " + spec.name + " takes " + wanted_text(*meta) + ", but '" + given.text +
                     "' of the data is " + has,
                 "export the model for " + std::string(given.whole ? "int64" : "float32") + " inputs");
@@ -124,6 +123,7 @@ Binding bind(const Program& program, const InputSpec& spec, const Given& given) 
   binding.last = given.last;
   binding.one_value = one;
   binding.dtype = scalar_type(meta->dtype);
+  binding.of = given.text;
   return binding;
 }
 
@@ -159,6 +159,20 @@ std::map<std::string, Given> sources(const std::string& file, const std::vector<
 
 }  // namespace
 
+std::optional<Error> why_no_batch(const Program& program, const InputSpec& spec) {
+  const auto& meta = program.graph.values.at(static_cast<size_t>(spec.value)).meta;
+  const std::string input = program.path + ": input " + spec.name;
+  if (!meta) return Error(input + " has no shape in the file", "export the model again");
+  if (meta->sizes.empty()) return Error(input + " is one number, not a batch", "give it a batch dimension");
+  if (meta->sizes[0].fixed)
+    return Error(input + " was exported for batches of exactly " + std::to_string(*meta->sizes[0].fixed),
+                 "export it with dynamic_shapes={'" + spec.name + "': {0: torch.export.Dim('batch')}}");
+  if (!is_whole(meta->dtype) && !is_real(meta->dtype))
+    return Error(input + " takes " + wanted_text(*meta) + ", but data is float32, or int64",
+                 "export the model for float32 or int64 inputs, and convert them in forward");
+  return std::nullopt;
+}
+
 std::vector<Binding> bind_inputs(const Program& program, const std::vector<std::string>& wanted,
                                  const data::DataInfo& data) {
   std::vector<const InputSpec*> users;
@@ -190,7 +204,8 @@ std::vector<Binding> bind_names(const std::string& file, const std::vector<std::
     if (found == given.end() && std::ranges::find(optional, name) != optional.end()) continue;
     if (found == given.end()) given_nothing(file, name, known);
     const Given& source = found->second;
-    bindings.push_back({name, source.source, source.first, source.last, false, source.whole ? at::kLong : at::kFloat});
+    bindings.push_back(
+        {name, source.source, source.first, source.last, false, source.whole ? at::kLong : at::kFloat, source.text});
   }
   return bindings;
 }
@@ -229,9 +244,15 @@ torch::Tensor bound(const Binding& binding, const torch::Tensor& input, const to
   if (binding.one_value) given = given.squeeze(1);
   if (given.scalar_type() == binding.dtype) return given;
   const torch::Tensor made = given.to(binding.dtype);
-  if (given.is_floating_point() && !made.is_floating_point() && !torch::equal(made.to(given.scalar_type()), given))
+  if (made.is_floating_point()) return made;
+  if (!torch::equal(made.to(given.scalar_type()), given))
     throw Error("the program's input " + binding.name + " takes whole numbers, but the data has others",
                 "columns that are normalised are no whole numbers any more: data.normalize: none");
+  constexpr double kAllDiffer = 1 << 24;  // from here on float32, which data is kept in, skips whole numbers
+  if (given.is_floating_point() && given.numel() > 0 && given.abs().max().item<double>() >= kAllDiffer)
+    throw Error("the program's input " + binding.name + " takes whole numbers, but '" + binding.of + "' has some of " +
+                    std::to_string(1 << 24) + " and more, which run together in float32",
+                "number them from 0 on: as many as there are different ones");
   return made;
 }
 

@@ -1,9 +1,11 @@
 // Inside model/: what of a batch each input of a program is given.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "model/model.h"
 #include "program/program.h"
 
@@ -16,7 +18,12 @@ struct Binding {
   int64_t first = 0, last = 0;  // columns
   bool one_value = false;       // the program wants [batch], not [batch, 1]
   at::ScalarType dtype = at::kFloat;
+  std::string of = {};  // what it is given, as the job says it: a column's name, "input"
 };
+
+// Why training can not give samples to this input, whatever the data: no shape, no batch dimension or one of a fixed
+// size, a dtype that no data has.
+std::optional<Error> why_no_batch(const program::Program& program, const program::InputSpec& spec);
 
 // One binding for each user input of the program, by options.inputs, or by order: the batch's input, then its target.
 // Throws Error: unknown names, inputs left without a source, shapes or dtypes that do not fit (both are said), a batch

@@ -100,6 +100,29 @@ TEST(ProgramInputs, ColumnsByNameAndByRange) {
   EXPECT_NE(refusal([&] { bound(halves[1], rows, {}); }).find("takes whole numbers"), std::string::npos);
 }
 
+// In float32 16777217 is 16777216: two users would be one.
+TEST(ProgramInputs, NumbersThatRunTogetherAreNoNames) {
+  Maker maker;
+  maker.input("user", ScalarType::i64, {});
+  maker.input("item", ScalarType::i32, {});
+  const auto bindings = bind_inputs(maker.program, {"user=user", "item=item"}, columns());
+  const auto rows = [](float user) { return torch::tensor({{0.5F, 1.5F, user, 3.0F}, {2.5F, 3.5F, 8.0F, 4.0F}}); };
+  EXPECT_TRUE(torch::equal(bound(bindings[0], rows(16777215), {}), torch::tensor({16777215, 8})));
+  EXPECT_TRUE(torch::equal(bound(bindings[0], rows(-16777215), {}), torch::tensor({-16777215, 8})));
+  for (const float user : {16777217.0F, -16777217.0F, 3e9F})
+    EXPECT_NE(refusal([&] { bound(bindings[0], rows(user), {}); }).find("'user' has some of 16777216"),
+              std::string::npos);
+  EXPECT_NE(refusal([&] { bound(bindings[0], rows(INFINITY), {}); }).find("takes whole numbers"), std::string::npos);
+  EXPECT_EQ(bound(bindings[0], rows(1).slice(0, 0, 0), {}).numel(), 0);
+  Binding narrow;  // int64 labels into int32
+  narrow.name = "label";
+  narrow.source = Binding::Source::target;
+  narrow.dtype = at::kInt;
+  EXPECT_TRUE(torch::equal(bound(narrow, {}, torch::tensor({3L})), torch::tensor({3}, at::kInt)));
+  EXPECT_NE(refusal([&] { bound(narrow, {}, torch::tensor({1L << 33})); }).find("takes whole numbers"),
+            std::string::npos);
+}
+
 TEST(ProgramInputs, RefusalsSayBothShapesAndWhatThereIs) {
   Maker maker;
   maker.input("x", ScalarType::f32, {3, 32, 32});
@@ -115,6 +138,10 @@ TEST(ProgramInputs, RefusalsSayBothShapesAndWhatThereIs) {
   exact.input("x", ScalarType::f32, {4});
   exact.program.graph.values[0].meta->sizes[0] = fixed(8);
   EXPECT_NE(refusal([&] { bind_inputs(exact.program, {}, columns()); }).find("for batches of exactly 8"),
+            std::string::npos);
+  Maker bytes;
+  bytes.input("x", ScalarType::u8, {4});
+  EXPECT_NE(refusal([&] { bind_inputs(bytes.program, {}, columns()); }).find("takes uint8 [batch, 4]"),
             std::string::npos);
   Maker two;
   two.input("a", ScalarType::f32, {4});

@@ -5,6 +5,8 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "model/own_file.h"
+#include "model/program_refusals.h"
 
 namespace sinew::model {
 namespace {
@@ -17,19 +19,6 @@ torch::Tensor tensor_of(const program::Program& program, const Stored& stored) {
   return torch::from_blob(const_cast<std::byte*>(array.bytes.data()), at::IntArrayRef(array.shape),
                           torch::TensorOptions().dtype(scalar_type(stored.dtype)))
       .clone();
-}
-
-const Stored& stored(const program::Program& program, const InputSpec& spec) {
-  const bool constant = spec.kind == InputSpec::Kind::constant ||
-                        (spec.kind == InputSpec::Kind::buffer && !program.weights.contains(spec.name));
-  const auto& from = constant ? program.constants : program.weights;
-  const auto found = from.find(spec.name);
-  SINEW_CHECK(found != from.end(), spec.name);  // read_program saw to it
-  return found->second;
-}
-
-bool same_memory(const Stored& a, const Stored& b) {
-  return a.member == b.member && a.offset == b.offset && a.sizes == b.sizes && a.strides == b.strides;
 }
 
 // Operators whose floating-point arguments autocast casts to bfloat16 at every use.
@@ -72,11 +61,10 @@ bool only_cast(const Plan& plan, Slot slot) {
 
 ProgramModel::ProgramModel(const std::string& path)
     : program_(program::read_program(path)), plan_(compile_graph(program_, program_.graph)) {
+  if (const std::vector<Error> refused = refusals(program_, plan_); !refused.empty()) throw Error(refused.front());
   read_inputs();
   for (size_t o = 0; o < program_.outputs.size(); ++o) {
     const program::OutputSpec& spec = program_.outputs[o];
-    if (spec.kind == program::OutputSpec::Kind::parameter_mutation)
-      throw Error(path + ": the program writes to its parameter " + spec.name, "make it a buffer (register_buffer)");
     if (spec.kind != program::OutputSpec::Kind::buffer_mutation) continue;
     const auto buffer = std::ranges::find(buffers_, spec.name, &NamedTensor::name);
     if (buffer == buffers_.end())
@@ -97,7 +85,7 @@ void ProgramModel::choose_copies() {
 }
 
 void ProgramModel::add_parameter(const InputSpec& spec, size_t place) {
-  const Stored& mine = stored(program_, spec);
+  const Stored& mine = stored_of(program_, spec);
   const Slot slot = plan_.inputs[place];
   for (size_t p = 0; p < parameters_.size(); ++p) {
     const Stored& other = program_.weights.at(parameters_[p].name);
@@ -107,15 +95,26 @@ void ProgramModel::add_parameter(const InputSpec& spec, size_t place) {
       return;
     }
   }
-  if (mine.dtype != program::ScalarType::f32)
-    throw Error(program_.path + ": parameter " + spec.name + " is " + std::string(name_of(mine.dtype)) +
-                    ", but parameters are trained in float32",
-                "export model.float(); trainer.precision: bf16 computes in bfloat16");
   const auto& meta = program_.graph.values.at(static_cast<size_t>(spec.value)).meta;
   torch::Tensor tensor = tensor_of(program_, mine).set_requires_grad(!meta || meta->requires_grad);
   inputs_[place] = tensor;
   parameters_.push_back({spec.name, std::move(tensor)});
   shadows_.push_back(only_cast(plan_, slot));
+}
+
+// A buffer that a module shares with another is exported under both names and written under one: it stays one tensor.
+void ProgramModel::add_buffer(const InputSpec& spec, size_t place) {
+  const auto found = program_.weights.find(spec.name);
+  const auto same = [&](const NamedTensor& known) {
+    const auto other = program_.weights.find(known.name);
+    return found != program_.weights.end() && other != program_.weights.end() &&
+           found->second.dtype == other->second.dtype && same_memory(found->second, other->second);
+  };
+  const auto tied = std::ranges::find_if(buffers_, same);
+  buffers_.push_back(
+      {spec.name, tied != buffers_.end() ? tied->tensor : tensor_of(program_, stored_of(program_, spec))});
+  buffer_places_.push_back(place);
+  inputs_[place] = buffers_.back().tensor;
 }
 
 void ProgramModel::read_inputs() {
@@ -125,27 +124,18 @@ void ProgramModel::read_inputs() {
   for (size_t i = 0; i < program_.inputs.size(); ++i) {
     const InputSpec& spec = program_.inputs[i];
     if (spec.kind == InputSpec::Kind::user_constant) continue;
-    const program::Value& value = program_.graph.values.at(static_cast<size_t>(spec.value));
     switch (spec.kind) {
       case InputSpec::Kind::parameter: add_parameter(spec, place); break;
-      case InputSpec::Kind::buffer: {
-        buffers_.push_back({spec.name, tensor_of(program_, stored(program_, spec))});
-        buffer_places_.push_back(place);
-        inputs_[place] = buffers_.back().tensor;
-        break;
-      }
+      case InputSpec::Kind::buffer: add_buffer(spec, place); break;
       case InputSpec::Kind::constant: {
-        const torch::Tensor constant = tensor_of(program_, stored(program_, spec));
+        const torch::Tensor constant = tensor_of(program_, stored_of(program_, spec));
+        constants_.push_back({spec.name, constant});
         parts.push_back(
             digest_of(std::span(static_cast<const std::byte*>(constant.const_data_ptr()), constant.nbytes())));
         inputs_[place] = constant;
         break;
       }
-      default:
-        if (value.kind != program::ValueKind::tensor)
-          throw Error(program_.path + ": input " + spec.name + " is a number, not a tensor",
-                      "export the model with this number fixed");
-        user_places_.push_back(place);
+      default: user_places_.push_back(place);
     }
     ++place;
   }
@@ -166,6 +156,26 @@ void ProgramModel::write_buffers(const std::vector<c10::IValue>& outputs) {
   for (const auto& [output, buffer] : mutated_) buffers_[buffer].tensor.copy_(outputs[output].toTensor());
 }
 
+// Every write raises the version of the tensor it goes to, itself or through a view.
+std::vector<uint32_t> ProgramModel::versions() const {
+  std::vector<uint32_t> all;
+  for (const auto* list : {&parameters_, &constants_}) {
+    for (const NamedTensor& item : *list) all.push_back(item.tensor._version());
+  }
+  return all;
+}
+
+// What no graph may write to, and which writes the file does not show.
+void ProgramModel::check_unwritten(const std::vector<uint32_t>& before) const {
+  const std::vector<uint32_t> now = versions();
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (now[i] == before[i]) continue;
+    const bool parameter = i < parameters_.size();
+    throw writes_to(program_.path, parameter ? parameters_[i].name : constants_[i - parameters_.size()].name,
+                    parameter);
+  }
+}
+
 std::vector<c10::IValue> ProgramModel::run(const std::vector<torch::Tensor>& inputs) {
   SINEW_CHECK(inputs.size() == user_places_.size(), inputs.size());
   std::vector<c10::IValue> all = inputs_;
@@ -174,7 +184,9 @@ std::vector<c10::IValue> ProgramModel::run(const std::vector<torch::Tensor>& inp
   if (!training_) {
     for (const size_t place : copied_in_evaluation_) all[place] = all[place].toTensor().clone();
   }
+  const std::vector<uint32_t> before = versions();
   std::vector<c10::IValue> outputs = run_plan(plan_, std::move(all), training_);
+  check_unwritten(before);
   write_buffers(outputs);
   std::vector<c10::IValue> given;
   for (size_t o = 0; o < outputs.size(); ++o) {
@@ -192,6 +204,7 @@ torch::Tensor ProgramModel::forward(const torch::Tensor& input, const torch::Ten
 }
 
 std::unique_ptr<Model> make_program(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs) {
+  keep_own_file(options.file);
   auto model = std::make_unique<ProgramModel>(options.file);
   model->bind(bind_inputs(model->program(), options.inputs, data));
   check_output(model->program(), data, outputs);

@@ -32,6 +32,9 @@ class ProgramModel final : public Model {
   void read_inputs();
   void choose_copies();
   void add_parameter(const program::InputSpec& spec, size_t place);
+  void add_buffer(const program::InputSpec& spec, size_t place);
+  std::vector<uint32_t> versions() const;
+  void check_unwritten(const std::vector<uint32_t>& before) const;
   void write_buffers(const std::vector<c10::IValue>& outputs);
 
   program::Program program_;
@@ -39,7 +42,7 @@ class ProgramModel final : public Model {
   Plan plan_;
   bool training_ = true;
   std::vector<Binding> bindings_;
-  std::vector<NamedTensor> parameters_, buffers_;
+  std::vector<NamedTensor> parameters_, buffers_, constants_;
   std::vector<bool> shadows_;
   std::vector<c10::IValue> inputs_;  // of the plan: parameters, buffers and constants in place, the caller's empty
   std::vector<size_t> user_places_, buffer_places_;    // into inputs_

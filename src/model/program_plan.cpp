@@ -1,7 +1,6 @@
 #include "model/program_plan.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "base/check.h"
@@ -289,49 +288,6 @@ void mark_last_uses(Plan& plan) {
   }
 }
 
-// Which inputs some instruction may write into, itself or through a view: what an operator's schema does not exclude
-// counts as written, and a body may write into all it is given.
-class Writes {
- public:
-  explicit Writes(Plan& plan) : plan_(plan), origin_(plan.slots, -1) {
-    plan_.written.assign(plan_.inputs.size(), false);
-    for (size_t i = 0; i < plan_.inputs.size(); ++i) {
-      if (plan_.inputs[i] < 0) continue;
-      origin_[static_cast<size_t>(plan_.inputs[i])] = plan_.inputs[i];
-      inputs_[plan_.inputs[i]] = i;
-    }
-  }
-
-  void mark() {
-    for (const Instruction& instruction : plan_.instructions) {
-      for (size_t i = 0; i < instruction.operands.size(); ++i) {
-        const c10::AliasInfo* alias = instruction.op ? instruction.op->schema().arguments()[i].alias_info() : nullptr;
-        if (instruction.op && alias == nullptr) continue;
-        pass(instruction.operands[i], alias == nullptr || alias->isWrite(), instruction.results);
-      }
-    }
-  }
-
- private:
-  void pass(const Operand& operand, bool writes, const std::vector<Result>& results) {
-    for (const Operand& item : operand.items) pass(item, writes, results);
-    if (operand.kind != Operand::Kind::slot || origin_[static_cast<size_t>(operand.slot)] < 0) return;
-    const Slot from = origin_[static_cast<size_t>(operand.slot)];
-    if (writes) plan_.written[inputs_.at(from)] = true;
-    const auto view = [&](Slot slot) {
-      if (slot >= 0) origin_[static_cast<size_t>(slot)] = from;
-    };
-    for (const Result& result : results) {
-      view(result.slot);
-      std::ranges::for_each(result.items, view);
-    }
-  }
-
-  Plan& plan_;
-  std::vector<Slot> origin_;  // by slot: the input a value may be a view of, or -1
-  std::map<Slot, size_t> inputs_;
-};
-
 }  // namespace
 
 Plan compile_graph(const program::Program& program, const Graph& graph, std::vector<std::string>* problems) {
@@ -359,7 +315,7 @@ Plan compile_graph(const program::Program& program, const Graph& graph, std::vec
   }
   for (const Argument& output : graph.outputs) plan.outputs.push_back(untyped(graph, output));
   mark_last_uses(plan);
-  Writes(plan).mark();
+  mark_writes(plan);
   return plan;
 }
 

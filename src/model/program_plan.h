@@ -68,7 +68,8 @@ struct Plan {
   size_t slots = 0;
   std::vector<Slot> inputs;            // of the graph, in order, -1 for what no value takes; then of `originals`
   std::vector<std::string> originals;  // buffers whose value before the run is wanted in evaluation, by name
-  std::vector<bool> written;           // by input: some instruction writes into its memory
+  std::vector<bool> written;           // by input: some instruction may write into its memory
+  std::vector<bool> overwritten;       // by input: one surely does, in training
   std::vector<Operand> outputs;
 };
 
@@ -83,6 +84,7 @@ std::vector<c10::IValue> run_plan(const Plan& plan, std::vector<c10::IValue> inp
 // What each line of program_*.cpp offers the compiler.
 Function symbolic_function(const std::string& target);          // nullptr: none of that name
 HigherOrderRun higher_order_function(const std::string& name);  // "cond"; nullptr: not supported
+void mark_writes(Plan& plan);                                   // fills in written and overwritten
 at::ScalarType scalar_type(program::ScalarType type);
 c10::IValue constant_of(const program::Argument& argument, const c10::Type& type);
 std::string node_text(const Instruction& instruction);  // "node linear_1 (aten::linear, model.py:17 in forward)"

@@ -4,7 +4,8 @@
 
 #include "base/error.h"
 #include "model/model.h"
-#include "model/program_plan.h"
+#include "model/program_inputs.h"
+#include "model/program_refusals.h"
 
 namespace sinew::model {
 namespace {
@@ -22,7 +23,19 @@ Array array_of(const torch::Tensor& tensor, DType dtype) {
 std::vector<std::string> program_problems(const std::string& file) {
   const program::Program program = program::read_program(file);
   std::vector<std::string> problems;
-  compile_graph(program, program.graph, &problems);
+  const Plan plan = compile_graph(program, program.graph, &problems);
+  std::vector<Error> refused = refusals(program, plan);
+  for (const program::InputSpec& spec : program.inputs) {
+    const bool tensor = spec.kind == program::InputSpec::Kind::user &&
+                        program.graph.values.at(static_cast<size_t>(spec.value)).kind == program::ValueKind::tensor;
+    if (!tensor) continue;
+    if (const auto none = why_no_batch(program, spec)) refused.push_back(*none);
+  }
+  for (const Error& error : refused) {
+    std::string what = error.what();
+    if (what.starts_with(file + ": ")) what.erase(0, file.size() + 2);
+    problems.push_back(what + " / " + error.hint);
+  }
   return problems;
 }
 

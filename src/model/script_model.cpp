@@ -1,5 +1,6 @@
 #include "model/script_model.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "model/makers.h"
+#include "model/own_file.h"
 #include "program/program.h"
 
 namespace sinew::model {
@@ -26,6 +28,22 @@ std::string first_lines(const std::exception& error) {
 bool same_memory(const torch::Tensor& a, const torch::Tensor& b) {
   return a.numel() > 0 && a.const_data_ptr() == b.const_data_ptr() && a.sizes() == b.sizes() &&
          a.strides() == b.strides();
+}
+
+// Views of one memory that are not one tensor (weight, weight.t()): each replica's would go its own way.
+void refuse_shared(const std::string& path, const std::vector<NamedTensor>& parameters,
+                   const std::vector<NamedTensor>& buffers) {
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    const auto check = [&](const NamedTensor& other) {
+      const auto overlap = at::get_overlap_status(parameters[p].tensor, other.tensor);
+      if (overlap != at::MemOverlapStatus::Full && overlap != at::MemOverlapStatus::Partial) return;
+      throw Error(path + ": " + parameters[p].name + " and " + other.name +
+                      " are views of one memory; trained here, each would go its own way",
+                  "clone one of them before the module is saved, or make it in forward from the other");
+    };
+    std::for_each(parameters.begin(), parameters.begin() + static_cast<int64_t>(p), check);
+    std::ranges::for_each(buffers, check);
+  }
 }
 
 // The module that owns "layers.0.weight", and the name it has there.
@@ -96,6 +114,7 @@ void ScriptModel::read_parameters() {
     parameters_.push_back({item.name, item.value});
   }
   for (const auto& item : module_.named_buffers()) buffers_.push_back({item.name, item.value});
+  refuse_shared(path_, parameters_, buffers_);
   if (parameters_.empty())
     throw Error(path_ + " has no parameters", "torch.jit.freeze makes constants of them: save the model before it");
 }
@@ -119,7 +138,15 @@ torch::Tensor ScriptModel::forward(const torch::Tensor& input, const torch::Tens
   const torch::jit::GraphOptimizerEnabledGuard as_it_stands(false);
   torch::jit::Kwargs given;
   for (const Binding& binding : bindings_) given.emplace(binding.name, bound(binding, input, target));
-  return tensor_in(path_, module_.get_method("forward")({}, given));
+  std::vector<uint32_t> before;  // every write raises the version
+  for (const NamedTensor& parameter : parameters_) before.push_back(parameter.tensor._version());
+  const torch::Tensor made = tensor_in(path_, module_.get_method("forward")({}, given));
+  for (size_t p = 0; p < parameters_.size(); ++p) {
+    if (parameters_[p].tensor._version() != before[p])
+      throw Error(path_ + ": forward writes to its parameter " + parameters_[p].name,
+                  "make it a buffer (register_buffer): all who compute a step share the parameters");
+  }
+  return made;
 }
 
 void save_script(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to) {
@@ -130,7 +157,8 @@ void save_script(const std::string& file, const std::vector<NamedTensor>& values
   for (const auto& item : module.named_buffers()) places.emplace(item.name, item.value);
   for (const NamedTensor& value : values) {
     const auto place = places.find(value.name);
-    if (place == places.end()) throw Error(file + " has no " + value.name, "restore the file the training began with");
+    if (place == places.end() || place->second.sizes() != value.tensor.sizes())
+      throw Error(file + " has no " + value.name + " of this shape", "restore the file the training began with");
     place->second.copy_(value.tensor);
   }
   std::ostringstream bytes;
@@ -139,6 +167,7 @@ void save_script(const std::string& file, const std::vector<NamedTensor>& values
 }
 
 std::unique_ptr<Model> make_script(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs) {
+  keep_own_file(options.file);
   auto model = std::make_unique<ScriptModel>(options.file);
   model->bind(bind_names(options.file, model->input_names(false), model->input_names(true), options.inputs, data));
   probe_script(*model, data, outputs);

@@ -157,6 +157,51 @@ TEST_F(Script, ComesBackWithNewWeights) {
   EXPECT_NE(make(kPlain)->identity(), model->identity());
 }
 
+// Somebody saves the next model over the file while this one is trained.
+TEST_F(Script, ComesBackAsTheOneThatWasTrained) {
+  const auto model = make(kMean);
+  const std::string file = scratch_.file("net.pt"), to = scratch_.file("trained.pt");
+  const std::vector<NamedTensor> values = {
+      {"w", torch::ones({3, 6})}, {"b", torch::ones({3})}, {"m", torch::full({6}, 0.5F)}};
+  const torch::Tensor x = made_up_input(table(), 5);
+  for (const bool there : {true, false}) {
+    made(kPlain).save(file);
+    if (!there) std::filesystem::remove(file);
+    EXPECT_EQ(save_own_file(script(file), values, to), "");
+    torch::jit::Module back = torch::jit::load(to);
+    back.eval();
+    EXPECT_TRUE(torch::equal(back.forward({x}).toTensor(), torch::linear(x - 0.5, values[0].tensor, values[1].tensor)));
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch_.file("")), {}), 1) << "nothing else is left";
+  // The next one that is opened is the next one that is given back.
+  const auto next = make(kPlain);
+  save_own_file(script(file), {values[0], values[1], {"m", torch::ones({6})}}, to);
+  EXPECT_TRUE(
+      torch::equal(torch::jit::load(to).forward({x}).toTensor(), torch::linear(x, values[0].tensor, values[1].tensor)));
+}
+
+TEST_F(Script, ALargeFileThatChangedIsLeftOut) {
+  torch::jit::Module module = made(kPlain);
+  module.register_attribute("table", c10::TensorType::get(), torch::ones({17, 1 << 20}));
+  const std::string file = scratch_.file("large.pt"), to = scratch_.file("trained.pt");
+  module.save(file);
+  make_model(script(file), table(), 3, 1);
+  EXPECT_EQ(save_own_file(script(file), {}, to), "");
+  EXPECT_TRUE(std::filesystem::exists(to));
+  module.setattr("table", torch::zeros({17, 1 << 20}));
+  module.save(file);
+  EXPECT_THAT(save_own_file(script(file), {}, to), HasSubstr("is not the file that was trained any more"));
+  EXPECT_FALSE(std::filesystem::exists(to));
+  std::filesystem::remove(file);
+  EXPECT_THAT(save_own_file(script(file), {}, to), HasSubstr("is not the file that was trained any more"));
+}
+
+TEST_F(Script, ValuesOfAnotherShapeAreNotSpread) {
+  make(kPlain);
+  EXPECT_THROW(save_own_file(script(scratch_.file("net.pt")), {{"b", torch::ones({1})}}, scratch_.file("trained.pt")),
+               Error);
+}
+
 TEST_F(Script, TiedWeightsAreOneParameter) {
   torch::jit::Module module("Tied");
   const torch::Tensor weight = torch::ones({6, 6}).set_requires_grad(true);
@@ -171,6 +216,26 @@ TEST_F(Script, TiedWeightsAreOneParameter) {
   const torch::Tensor x = made_up_input(table(), 2), w = model->parameters()[0].tensor;
   const torch::Tensor gradient = torch::autograd::grad({model->forward(x).sum()}, {w})[0];
   EXPECT_TRUE(torch::allclose(gradient, torch::autograd::grad({x.matmul(w.t()).matmul(w.t()).sum()}, {w})[0]));
+}
+
+TEST_F(Script, ViewsOfOneMemoryAreRefused) {
+  for (const bool buffer : {false, true}) {
+    torch::jit::Module module("Transposed");
+    const torch::Tensor weight = torch::ones({6, 6});
+    module.register_parameter("a", weight.detach().set_requires_grad(true), false);
+    if (buffer) module.register_buffer("b", weight);
+    if (!buffer) module.register_parameter("b", weight.t().detach().set_requires_grad(true), false);
+    module.register_attribute("training", c10::BoolType::get(), true);
+    module.define("def forward(self, x):\n  return torch.linear(torch.linear(x, self.a, None), self.b, None)\n");
+    const std::string path = scratch_.file("transposed.pt");
+    module.save(path);
+    try {
+      make_model(script(path), table(6, 6), 6, 1);
+      FAIL() << buffer;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(" are views of one memory"));
+    }
+  }
 }
 
 TEST_F(Script, InputsGoByName) {
@@ -212,6 +277,13 @@ TEST_F(Script, RefusesAStateThatIsNoBuffer) {
                       "    self.calls = self.calls + 1\n"
                       "  return torch.linear(x, self.w, self.b) * (1 + self.calls)\n"),
               HasSubstr("forward changes calls, which is no buffer"));
+}
+
+TEST_F(Script, RefusesWritesToAParameter) {
+  EXPECT_THAT(refusal("def forward(self, x):\n"
+                      "  self.w.clamp_(-9, 9)\n"
+                      "  return torch.linear(x, self.w, self.b)\n"),
+              HasSubstr("forward writes to its parameter w"));
 }
 
 TEST_F(Script, RefusesRandomNumbersThatAreNotKeyed) {

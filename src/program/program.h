@@ -219,6 +219,9 @@ Program read_program(const std::string& path);
 // The tensor, dense and in C order whatever its strides. Throws Error (file changed meanwhile, checksum).
 Array read_tensor(const Program& program, const Stored& stored);
 
+// Has one byte of the archive a part in both? Exact: of two views side by side none has.
+bool share_bytes(const Stored& a, const Stored& b);
+
 // ---- what it costs -------------------------------------------------------------------------------------------------
 
 // Floating-point operations of the products in one forward pass, a multiplication and an addition counted as two:

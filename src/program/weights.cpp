@@ -131,6 +131,25 @@ std::pair<uint64_t, uint64_t> extent(const Stored& stored) {
   return {static_cast<uint64_t>(stored.offset) * width, static_cast<uint64_t>(last + 1) * width};
 }
 
+bool share_bytes(const Stored& a, const Stored& b) {
+  const auto [a_begin, a_end] = extent(a);
+  const auto [b_begin, b_end] = extent(b);
+  const uint64_t begin = std::max(a_begin, b_begin), end = std::min(a_end, b_end);
+  if (a.member != b.member || begin >= end) return false;
+  std::vector<bool> of_a(end - begin);
+  bool shared = false;
+  const auto for_each_byte = [&](const Stored& stored, auto visit) {
+    const uint64_t width = size_of(stored.dtype);
+    for_each_element(stored, [&](int64_t, int64_t place) {
+      const uint64_t first = static_cast<uint64_t>(place) * width;
+      for (uint64_t at = std::max(first, begin); at < std::min(first + width, end); ++at) visit(at - begin);
+    });
+  };
+  for_each_byte(a, [&](uint64_t at) { of_a[at] = true; });
+  for_each_byte(b, [&](uint64_t at) { shared = shared || of_a[at]; });
+  return shared;
+}
+
 bool is_dense(const Stored& stored) {
   int64_t expected = 1;
   for (size_t d = stored.sizes.size(); d-- > 0;) {

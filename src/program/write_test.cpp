@@ -98,6 +98,28 @@ TEST(Write, TiedReplacementsMustAgree) {
   EXPECT_THAT(world.disk.names(), ElementsAre("copy.pt2", "net.pt2"));  // nothing half written is left
 }
 
+TEST(Weights, ShareBytesOrStandSideBySide) {
+  Sample sample;
+  sample.weights["config"]["even"] = payload("weight_2", false, tensor_meta(7, {3}, {2}));
+  sample.weights["config"]["odd"] = payload("weight_2", false, tensor_meta(7, {3}, {2}, 1));
+  sample.weights["config"]["halves"] = payload("weight_2", false, tensor_meta(6, {1}, {1}, 3));
+  sample.weights["config"]["none"] = payload("weight_2", false, tensor_meta(7, {0}, {1}, 1));
+  const Program program = sample.read();
+  const auto share = [&](const char* a, const char* b) {
+    const bool found = share_bytes(program.weights.at(a), program.weights.at(b));
+    EXPECT_EQ(found, share_bytes(program.weights.at(b), program.weights.at(a)));
+    return found;
+  };
+  EXPECT_TRUE(share("w", "w"));
+  EXPECT_TRUE(share("w", "t"));
+  EXPECT_FALSE(share("w", "v")) << "another member";
+  EXPECT_TRUE(share("even", "v"));
+  EXPECT_FALSE(share("even", "odd"));
+  EXPECT_TRUE(share("odd", "halves")) << "a float16 inside a float32";
+  EXPECT_FALSE(share("even", "halves"));
+  EXPECT_FALSE(share("none", "odd"));
+}
+
 TEST(Write, AViewThatRepeatsItselfMustAgreeWithItself) {
   Sample sample;
   sample.weights["config"]["r"] = payload("weight_2", false, tensor_meta(7, {2, 3}, {0, 1}, 2));

@@ -24,15 +24,16 @@ std::string restore_best(Engine& engine, const spec::Job& job, const std::string
   return "the model is that of step " + std::to_string(loaded->step.value) + ", the best";
 }
 
-void write_artifact(const TrainingState& state, const spec::Job& job, const std::string& resolved_yaml,
-                    const data::DataInfo& info, const std::string& run_directory, Disk& disk) {
+std::string write_artifact(const TrainingState& state, const spec::Job& job, const std::string& resolved_yaml,
+                           const data::DataInfo& info, const std::string& run_directory, Disk& disk) {
+  std::string left_out;
   const std::string directory = run_directory + "/model";
   disk.make_directories(directory);
   write_model(state, directory + "/model.safetensors", {{"format", "pt"}}, disk);
   if (const std::string own = model::own_file_name(job.model.name); !own.empty()) {  // back in the format it came in
     std::vector<model::NamedTensor> values = state.ema.empty() ? state.parameters : state.ema;
     values.insert(values.end(), state.buffers.begin(), state.buffers.end());
-    model::save_own_file(job.model, values, directory + "/" + own);
+    left_out = model::save_own_file(job.model, values, directory + "/" + own);
   }
   const nlohmann::json about = {{"format", 1},
                                 {"job", resolved_yaml},
@@ -46,6 +47,7 @@ void write_artifact(const TrainingState& state, const spec::Job& job, const std:
                                 {"target_std", info.target_std}};
   const std::string text = about.dump(1) + "\n";
   write_durably(disk, directory + "/model.json", std::as_bytes(std::span(text.data(), text.size())));
+  return left_out;
 }
 
 report::Outcome outcome_of(const TrainingState& state, const spec::Job& job, const data::DataInfo& info) {

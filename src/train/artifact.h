@@ -11,9 +11,10 @@ namespace sinew::train {
 std::string restore_best(Engine& engine, const spec::Job& job, const std::string& run_directory, Disk& disk);
 
 // <run>/model/: model.safetensors (averaged weights where there are any) and model.json, which is all that serving
-// needs; of a program model.pt2 too, with the trained weights in it.
-void write_artifact(const TrainingState& state, const spec::Job& job, const std::string& resolved_yaml,
-                    const data::DataInfo& info, const std::string& run_directory, Disk& disk);
+// needs; of a program model.pt2 too, with the trained weights in it. Returns why there is none of these last, as a
+// sentence; "" where there is one, or none is wanted.
+std::string write_artifact(const TrainingState& state, const spec::Job& job, const std::string& resolved_yaml,
+                           const data::DataInfo& info, const std::string& run_directory, Disk& disk);
 
 // The part of report.json that is a function of the state.
 report::Outcome outcome_of(const TrainingState& state, const spec::Job& job, const data::DataInfo& info);

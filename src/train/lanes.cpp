@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
 #include <omp.h>
 
 #include "base/check.h"
@@ -36,6 +37,8 @@ void become_lane() {
   at::init_num_threads();
   at::set_num_threads(1);
   at::globalContext().setFlushDenormal(false);
+  // Where a model of the user's own switches autocast on, the cache would give every later step this step's weights.
+  at::autocast::set_autocast_cache_enabled(false);
   SINEW_CHECK(at::get_num_threads() == 1, at::get_num_threads());
 }
 

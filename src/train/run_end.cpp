@@ -29,7 +29,9 @@ void Run::finish() {
   report::Outcome outcome = outcome_of(state(), resolved_.job, data_->info());
   const std::string restored = restore_best(*engine_, resolved_.job, options_.run_directory, disk_);
   if (!restored.empty()) voice_->say(report::Level::info, "best_restored", restored);
-  write_artifact(state(), resolved_.job, resolved_yaml_, data_->info(), options_.run_directory, disk_);
+  const std::string left_out =
+      write_artifact(state(), resolved_.job, resolved_yaml_, data_->info(), options_.run_directory, disk_);
+  if (!left_out.empty()) voice_->say(report::Level::warning, "model_file", left_out);
   if (stop_status_ != "stopped") test(outcome);  // who is told to leave does not start anything
   outcome.status = stop_status_;
   outcome.exit_code = exit_code_;

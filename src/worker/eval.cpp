@@ -24,9 +24,14 @@ std::string class_name(const train::Evaluation& result, int64_t index) {
   return i < result.class_names.size() ? result.class_names[i] : std::to_string(index);
 }
 
-json document_of(const train::Trained& trained, const std::string& part, const train::Evaluation& result) {
-  json document = {
-      {"part", part}, {"weights", trained.weights}, {"samples", result.samples}, {"metrics", result.metrics}};
+// `given`: what of the data the command named in place of the job's.
+json document_of(const train::Trained& trained, const std::string& part, const Words& given,
+                 const train::Evaluation& result) {
+  json document = {{"part", part},
+                   {"weights", trained.weights},
+                   {"data", given},
+                   {"samples", result.samples},
+                   {"metrics", result.metrics}};
   if (!result.class_names.empty()) document["class_names"] = result.class_names;
   if (result.confusion.empty()) return document;
   json rows = json::array();
@@ -73,6 +78,7 @@ int run_eval(const Words& words) {
       overrides.push_back(words[i]);
     }
   }
+  const Words given = overrides;
   for (const std::string name : {"val", "test"}) {  // files named for a part stand in for its share of train
     const bool named = std::any_of(overrides.begin(), overrides.end(),
                                    [&](const std::string& word) { return word.starts_with("data." + name); });
@@ -82,7 +88,7 @@ int run_eval(const Words& words) {
   const spec::Job job = read_job_text(trained.job_yaml, trained.weights + ": job", overrides);
   const train::Evaluation result = train::evaluate(trained, job, part_named(part), system_disk());
   const std::string text =
-      document_of(trained, part, result).dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+      document_of(trained, part, given, result).dump(1, ' ', false, json::error_handler_t::replace) + "\n";
   if (trained.run_given) {
     const std::string path = trained.run_directory + "/eval-" + part + ".json";
     write_durably(system_disk(), path, std::as_bytes(std::span(text.data(), text.size())));

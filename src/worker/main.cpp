@@ -34,12 +34,14 @@ void on_checkpoint(int) {
   checkpoint_signals.fetch_add(1);
 }
 
-void install_signals() {
+// Only training has something to save: every other task ends at the first word, as any program does.
+void install_signals(bool training) {
   struct sigaction action {};
   action.sa_flags = SA_RESTART;
   action.sa_handler = on_stop;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    if (training) sigaction(signal, &action, nullptr);
+  }
   action.sa_handler = on_checkpoint;
   sigaction(SIGUSR1, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
@@ -110,9 +112,9 @@ constexpr Task kTasks[] = {
 int main(int argc, char** argv) {
   pin_kernels(argv);
   keep_memory();
-  install_signals();
-  model::install_keyed_random();
   const Words words(argv + 1, argv + argc);
+  install_signals(!words.empty() && words[0] == "train");
+  model::install_keyed_random();
   try {
     for (const Task& task : kTasks) {
       if (!words.empty() && words[0] == task.name && words.size() > task.words)

@@ -1,6 +1,7 @@
 // Predictions as CSV (RFC 4180) or JSON lines: one row a sample, in the order of the data.
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -63,7 +64,8 @@ struct Rows {
     if (!numbers()) {
       object["prediction"] = name(predictions.classes[i]);
       object["class"] = predictions.classes[i];
-      object["probability"] = json::parse(shortest(predictions.probabilities[i]), nullptr, false);
+      const float probability = predictions.probabilities[i];  // JSON has no other word for what is no number
+      object["probability"] = std::isfinite(probability) ? json::parse(shortest(probability)) : json();
     } else if (width == 1) {
       object["prediction"] = values[0];
     } else {

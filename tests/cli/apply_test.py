@@ -8,6 +8,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
@@ -160,6 +161,10 @@ class Apply(unittest.TestCase):
         self.assertEqual(sum(map(sum, report["confusion"])), 40)
         right = sum(row[i] for i, row in enumerate(report["confusion"]))
         self.assertEqual(right / 40, report["metrics"]["accuracy"])
+        self.assertEqual(report["data"], [])
+        self.evaluate(self.run_dir, "--data", "test.path=new.csv")  # the same name, of other data: it says so
+        other = json.loads((self.run_dir / "eval-test.json").read_text())
+        self.assertEqual((other["samples"], other["data"]), (120, ["data.test.path=new.csv"]))
 
     # ---- new data
 
@@ -200,6 +205,39 @@ class Apply(unittest.TestCase):
         self.assertEqual([o["prediction"] for o in objects], [row["prediction"] for row in rows])
         self.assertEqual([o["probability"] for o in objects], [float(row["probability"]) for row in rows])
         self.assertEqual({o["class"] for o in objects} <= {0, 1, 2}, True)
+
+    def test_no_number_is_null_in_json_lines(self):
+        broken = self.folder / "broken"
+        shutil.copytree(self.run_dir / "model", broken)
+        weights = (broken / "model.safetensors").read_bytes()
+        header = 8 + struct.unpack("<Q", weights[:8])[0]
+        tensors = json.loads(weights[8:header])
+        data = bytearray(weights)
+        for name, tensor in tensors.items():
+            if name != "__metadata__" and tensor["dtype"] == "F32":
+                begin, end = tensor["data_offsets"]
+                data[header + begin:header + end] = struct.pack("<f", math.nan) * ((end - begin) // 4)
+        (broken / "model.safetensors").write_bytes(data)
+        done = self.sinew("predict", broken, "new.csv", "--format", "jsonl")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        objects = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual(len(objects), 120)
+        self.assertEqual([o["probability"] for o in objects], [None] * 120)
+
+    def test_a_signal_ends_what_has_nothing_to_save(self):
+        flowers(self.folder / "many.csv", 20000, 6)
+        for signal_number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(signal=signal_number):
+                asked = subprocess.Popen([SINEW, "predict", self.run_dir, "many.csv"], cwd=self.folder,
+                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                try:
+                    self.assertTrue(asked.stdout.read(1))  # it now waits for somebody to read on
+                    asked.send_signal(signal_number)
+                    self.assertEqual(asked.wait(60), -signal_number)
+                finally:
+                    asked.kill()
+                    asked.wait()
+                    asked.stdout.close()
 
     def test_numbers_come_in_their_own_units(self):
         flowers(self.folder / "train.csv.prices", 300, 4, classes=False)

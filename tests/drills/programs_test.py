@@ -2,6 +2,7 @@
 killed and joined every step has the digest of the undisturbed run. All ten in the long tier."""
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,9 @@ TEXT = """data: {format: text, train: FOLDER/text, split: {val: 0.1}, text: {tok
 LIKE_IMAGES, LIKE_TEXT = "mlp cnn resnet vit mixer experts vae".split(), "lstm gru gpt".split()
 NAMES = LIKE_IMAGES + LIKE_TEXT if os.environ.get("SINEW_LONG") else ["gpt", "vae"]
 STEPS = 500
+LINEAR = """trainer: {max_duration: 60st, batch_size: 32, eval_interval: 30st}
+optimizer: {name: adamw, lr: 3.0e-3}
+"""
 
 
 class Programs(unittest.TestCase):
@@ -37,10 +41,13 @@ class Programs(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def job(self, name):
-        data = (IMAGES if name in LIKE_IMAGES else TEXT).replace("FOLDER", str(self.path))
+    def job(self, name, form=None, file=None):
+        data = (TEXT if name in LIKE_TEXT else IMAGES).replace("FOLDER", str(self.path))
         loss = "loss: program\n" if name == "vae" else ""
-        path = self.path / f"{name}.yaml"
+        path = self.path / f"{file or name}.yaml"
+        if form:
+            path.write_text(f"name: {name}\nmodel: {{name: program, file: {self.path}/{file or name}.pt2}}\n{data}{form}")
+            return path
         path.write_text(f"""name: {name}
 model: {{name: program, file: {self.path}/{name}.pt2}}
 {loss}{data}trainer: {{max_duration: {STEPS}st, batch_size: 32, shards: 7, eval_interval: 60st, grad_clip_norm: 1.0}}
@@ -60,6 +67,47 @@ logging: {{interval: 50st}}
                                   workers, "--against", calm, "--run-dir", self.path / f"{name}-{workers}", timeout=900)
                     self.assertEqual(done.returncode, 0, f"{done.stdout}\n{done.stderr}")
                     self.assertIn(f"the same to the last bit: {STEPS} of {STEPS} steps", done.stdout)
+
+    def test_what_training_refuses_is_said_before(self):
+        """By `sinew inspect`, which looks at the file alone; and by the training, before its first step is done."""
+        import program_refused as refused
+        for name, (*_, said) in refused.REFUSED.items():
+            with self.subTest(program=name):
+                done = sp.run("inspect", refused.write(name, self.path), check=4)
+                self.assertIn(said, done.stdout)
+                self.assertIn("it can not be trained here", done.stdout)
+        for name in ("clamped", "own_statistics", "transposed", "half", "clamped_view"):
+            with self.subTest(trained=name):
+                refused.write(name, self.path)
+                done = sp.run("train", self.job(name, LINEAR), "--run-dir", self.path / name, check=1)
+                self.assertIn({**refused.REFUSED, **refused.WHEN_RUN}[name][-1], done.stderr)
+
+    def test_what_a_module_shares_stays_one(self):
+        import program_refused as refused
+        import torch
+        sp.run("inspect", refused.write("shared_norm", self.path), check=0)
+        sp.run("train", self.job("shared_norm", LINEAR), "--run-dir", self.path / "shared", check=0)
+        weights = torch.export.load(self.path / "shared/model/model.pt2").state_dict
+        for part in ("weight", "running_mean", "running_var", "num_batches_tracked"):
+            self.assertTrue(torch.equal(weights[f"one.{part}"], weights[f"other.{part}"]), part)
+        self.assertEqual(weights["one.num_batches_tracked"], 2 * 60)
+        self.assertGreater(weights["left"].abs().sum(), 0)
+        self.assertEqual(weights["right"].abs().sum(), 0)
+
+    def test_what_comes_back_is_what_was_trained(self):
+        """Somebody exports the next model over the file in the middle of a run."""
+        import torch
+        job, run = self.job("mlp", LINEAR.replace("60st", "1500st"), file="swapped"), self.path / "swapped"
+        shutil.copy(self.path / "mlp.pt2", self.path / "swapped.pt2")
+        training = sp.start("train", job, "--ledger", "--run-dir", run)
+        try:
+            self.assertTrue(sp.wait_for(lambda: sp.step_of(run) > 0, 120))
+            shutil.copy(self.path / "cnn.pt2", self.path / "swapped.pt2")
+            self.assertEqual(training.wait(600), 0, training.stderr.read())
+        finally:
+            sp.kill(training)
+        weights = torch.export.load(run / "model/model.pt2").state_dict
+        self.assertEqual(set(weights), set(torch.export.load(self.path / "mlp.pt2").state_dict))
 
 
 if __name__ == "__main__":

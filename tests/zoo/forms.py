@@ -74,6 +74,22 @@ class WithoutGradients(nn.Module):
         return self.head(F.silu(x))
 
 
+class LowPrecision(nn.Module):
+    """Blocks of autocast that is on: weights are cast in them anew at every step."""
+
+    def __init__(self, classes=5):
+        super().__init__()
+        self.body, self.head = nn.Linear(12, 16), nn.Linear(16, classes)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            x = self.body(x)
+        x = F.silu(x.float())
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            x = self.head(x)
+        return x.float()
+
+
 class FixedFilters(nn.Module):
     """A constant tensor made in forward beside one that is kept as a plain attribute."""
 
@@ -223,6 +239,7 @@ program("cond_on_value", "form", Conditional, rows)
 program("cond_on_shape", "form", ConditionalShape, rows)
 program("checkpointed_blocks", "form", Checkpointed, rows)
 program("without_gradients", "form", WithoutGradients, rows)
+program("low_precision_blocks", "form", LowPrecision, rows)
 program("fixed_filters", "form", FixedFilters, lambda n: ((normal(n, 1, 8, 8),), integers(5, n)))
 program("byte_images", "form", ByteImages, lambda n: ((integers(256, n, 9, 9, 3).byte(),), integers(5, n)))
 program("nested_inputs", "form", NestedInputs, nested)

@@ -10,7 +10,8 @@ import unittest
 HERE = pathlib.Path(__file__).parent
 SOME = """mlp_relu mlp_batchnorm_decomposed mlp_batchnorm_cumulative cnn_lenet cnn_groupnorm cnn_instancenorm_tracked
 resnet_basic mobilenet_v2_blocks unet rnn_lstm_bidirectional rnn_gru_bidirectional bert_classifier vit gpt
-gpt_dynamic_length llama swin_windows s4_fft neural_ode gpt_dropout lstm_dropout cnn_dropout""".split()
+gpt_dynamic_length llama swin_windows s4_fft neural_ode low_precision_blocks gpt_dropout
+lstm_dropout cnn_dropout""".split()
 AT_LEAST = 0.95  # of the programs agree; the others say why not
 
 

@@ -1,0 +1,100 @@
+#include "model/program_refusals.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace sinew::model {
+namespace {
+
+using program::InputSpec;
+using program::OutputSpec;
+using program::Program;
+using program::Stored;
+using Kind = InputSpec::Kind;
+
+// A parameter or a buffer of the program, and where it stands among the plan's inputs.
+struct Weight {
+  const InputSpec* spec;
+  const Stored* stored;
+  bool parameter, changes;  // may training give it other numbers?
+};
+
+std::string text(const Weight& weight) {
+  return (weight.parameter ? "parameter " : "buffer ") + weight.spec->name;
+}
+
+bool is_mutated(const Program& program, const std::string& buffer) {
+  return std::ranges::any_of(program.outputs, [&](const OutputSpec& output) {
+    return output.kind == OutputSpec::Kind::buffer_mutation && output.name == buffer;
+  });
+}
+
+void refuse_shared(const Program& program, const std::vector<Weight>& weights, std::vector<Error>& refused) {
+  for (size_t a = 0; a < weights.size(); ++a) {
+    for (size_t b = 0; b < a; ++b) {
+      const Weight &one = weights[b], &other = weights[a];
+      if (one.stored->member != other.stored->member || (!one.changes && !other.changes)) continue;
+      const bool alike = one.parameter == other.parameter && same_memory(*one.stored, *other.stored);
+      if (alike || !share_bytes(*one.stored, *other.stored)) continue;
+      refused.emplace_back(program.path + ": " + text(one) + " and " + text(other) +
+                               " are views of one memory; trained here, each would go its own way",
+                           "clone one of them before the export, or make it in forward from the other");
+    }
+  }
+}
+
+}  // namespace
+
+Error writes_to(const std::string& file, const std::string& name, bool parameter) {
+  return Error(file + ": the program writes to its " + (parameter ? "parameter " : "constant ") + name,
+               "make it a buffer (register_buffer)");
+}
+
+const Stored& stored_of(const Program& program, const InputSpec& spec) {
+  const bool constant =
+      spec.kind == Kind::constant || (spec.kind == Kind::buffer && !program.weights.contains(spec.name));
+  const auto& from = constant ? program.constants : program.weights;
+  const auto found = from.find(spec.name);
+  SINEW_CHECK(found != from.end(), spec.name);  // read_program saw to it
+  return found->second;
+}
+
+bool same_memory(const Stored& a, const Stored& b) {
+  return a.member == b.member && a.offset == b.offset && a.sizes == b.sizes && a.strides == b.strides;
+}
+
+std::vector<Error> refusals(const Program& program, const Plan& plan) {
+  std::vector<Error> refused;
+  std::vector<Weight> weights;
+  for (const OutputSpec& output : program.outputs) {
+    if (output.kind == OutputSpec::Kind::parameter_mutation)
+      refused.push_back(writes_to(program.path, output.name, /*parameter=*/true));
+  }
+  size_t place = 0;
+  for (const InputSpec& spec : program.inputs) {
+    if (spec.kind == Kind::user_constant) continue;
+    const bool overwritten = plan.overwritten[place], written = overwritten || plan.written[place];
+    const program::Value& value = program.graph.values.at(static_cast<size_t>(spec.value));
+    ++place;
+    if (spec.kind == Kind::user && value.kind != program::ValueKind::tensor)
+      refused.emplace_back(program.path + ": input " + spec.name + " is a number, not a tensor",
+                           "export the model with this number fixed");
+    if (spec.kind == Kind::user) continue;
+    const Stored& stored = stored_of(program, spec);
+    const bool parameter = spec.kind == Kind::parameter;
+    if (parameter && stored.dtype != program::ScalarType::f32)
+      refused.emplace_back(program.path + ": parameter " + spec.name + " is " + std::string(name_of(stored.dtype)) +
+                               ", but parameters are trained in float32",
+                           "export model.float(); trainer.precision: bf16 computes in bfloat16");
+    if (overwritten && spec.kind != Kind::buffer) refused.push_back(writes_to(program.path, spec.name, parameter));
+    if (spec.kind == Kind::constant) continue;
+    const bool changes =
+        parameter ? !value.meta || value.meta->requires_grad : written || is_mutated(program, spec.name);
+    weights.push_back({&spec, &stored, parameter, changes});
+  }
+  refuse_shared(program, weights, refused);
+  return refused;
+}
+
+}  // namespace sinew::model

@@ -1,0 +1,143 @@
+"""Models that export well and can not be trained here, by name: what is wrong, and the sentence that says so."""
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+CLASSES = 5
+
+
+class Linear(nn.Module):
+    """[batch, 1, 8, 8]"""
+
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(64, 8), nn.Linear(8, CLASSES)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.body(x.flatten(1))))
+
+
+class Clamped(Linear):
+    def forward(self, x):
+        with torch.no_grad():
+            self.head.weight.clamp_(-1, 1)
+        return super().forward(x)
+
+
+class ClampedView(Linear):
+    """Only a run tells: a view may be a copy."""
+
+    def forward(self, x):
+        with torch.no_grad():
+            self.head.weight.flatten().clamp_(-1, 1)
+        return super().forward(x)
+
+
+class MaxNorm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.head = nn.Embedding(4, 8, max_norm=1.0), nn.Linear(8, CLASSES)
+
+    def forward(self, x):
+        return self.head(self.table((x.flatten(1) > 0.5).long()).mean(1))
+
+
+class Counting(Linear):
+    def __init__(self):
+        super().__init__()
+        self.calls = torch.zeros(CLASSES)
+
+    def forward(self, x):
+        self.calls.add_(1)
+        return super().forward(x) + self.calls
+
+
+class OwnStatistics(Linear):
+    def __init__(self):
+        super().__init__()
+        self.mean, self.variance = torch.zeros(CLASSES), torch.ones(CLASSES)
+
+    def forward(self, x):
+        return F.batch_norm(super().forward(x), self.mean, self.variance, training=True)
+
+
+class Transposed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.down, self.up, self.head = nn.Linear(64, 8), nn.Linear(8, 64, bias=False), nn.Linear(64, CLASSES)
+        self.up.weight = nn.Parameter(self.down.weight.t())
+
+    def forward(self, x):
+        return self.head(self.up(torch.relu(self.down(x.flatten(1)))))
+
+
+class KeepsItsWeight(Linear):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("start", self.head.weight.data)
+
+    def forward(self, x):
+        return super().forward(x) * (1 + (self.head.weight - self.start).square().sum())
+
+
+class Half(Linear):
+    def __init__(self):
+        super().__init__()
+        self.half()
+
+    def forward(self, x):
+        return super().forward(x.half()).float()
+
+
+class Scaled(Linear):
+    def forward(self, x, k):
+        return super().forward(x) * k
+
+
+class Bytes(Linear):
+    def forward(self, x):
+        return super().forward(x.float())
+
+
+class SharedNorm(nn.Module):
+    """Nothing wrong with it: one batch norm under two names, and two buffers side by side in one memory."""
+
+    def __init__(self):
+        super().__init__()
+        self.body, self.one, self.head = nn.Linear(64, 8), nn.BatchNorm1d(8), nn.Linear(8, CLASSES)
+        self.other = self.one
+        both = torch.zeros(2, 8)
+        self.register_buffer("left", both[0])
+        self.register_buffer("right", both[1])
+
+    def forward(self, x):
+        x = self.other(self.body(x.flatten(1)))
+        self.left.add_(x.detach().mean(0))
+        return self.head(self.one(torch.relu(x)) + 0 * (self.left + self.right))
+
+
+IMAGE, ANY = torch.rand(4, 1, 8, 8), {0: torch.export.Dim("batch")}
+# name -> (model, arguments, dynamic_shapes, what is said)
+REFUSED = {
+    "clamped": (Clamped, (IMAGE,), (ANY,), "the program writes to its parameter head.weight"),
+    "max_norm": (MaxNorm, (IMAGE,), (ANY,), "the program writes to its parameter table.weight"),
+    "counting": (Counting, (IMAGE,), (ANY,), "the program writes to its constant calls"),
+    "own_statistics": (OwnStatistics, (IMAGE,), (ANY,), "the program writes to its constant mean"),
+    "transposed": (Transposed, (IMAGE,), (ANY,), "parameter down.weight and parameter up.weight are views of one memory"),
+    "keeps_its_weight": (KeepsItsWeight, (IMAGE,), (ANY,), "parameter head.weight and buffer start are views of one memory"),
+    "half": (Half, (IMAGE,), (ANY,), "is float16, but parameters are trained in float32"),
+    "fixed_batch": (Linear, (IMAGE,), None, "input x was exported for batches of exactly 4"),
+    "number": (Scaled, (IMAGE, 3), (ANY, torch.export.Dim.DYNAMIC), "input k is a number, not a tensor"),
+    "bytes": (Bytes, (torch.zeros(4, 1, 8, 8, dtype=torch.uint8),), (ANY,), "input x takes uint8 [batch, 1, 8, 8]"),
+}
+# Seen when it runs.
+WHEN_RUN = {"clamped_view": (ClampedView, (IMAGE,), (ANY,), "the program writes to its parameter head.weight")}
+TRAINED = {"shared_norm": (SharedNorm, (IMAGE,), (ANY,), "")}
+
+
+def write(name, folder):
+    make, arguments, shapes, _ = {**REFUSED, **WHEN_RUN, **TRAINED}[name]
+    torch.manual_seed(1)
+    exported = torch.export.export(make().train(), arguments, dynamic_shapes=shapes)
+    torch.export.save(exported, folder / f"{name}.pt2")
+    return folder / f"{name}.pt2"
