@@ -212,7 +212,8 @@ Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Part par
   AppliedModel applied = apply_model(trained, job, std::move(dataset), disk);
   EvaluationResult result = applied.engine->evaluate(served);
   const data::DataInfo& info = applied.dataset->info();
-  return {std::move(result.metrics), std::move(result.confusion), info.class_names, info.classes, result.samples};
+  return {std::move(result.metrics), std::move(result.confusion),    info.class_names, info.classes, result.samples,
+          result.skipped.count,      std::move(result.skipped.names)};
 }
 
 }  // namespace sinew::train

@@ -45,6 +45,7 @@ class Run {
   void measure();   // how many steps the training has, and how the learning rate moves over them
   bool one_turn();  // one step and what belongs to it; false: training is over
   bool obey(const std::vector<ControlEntry>& entries);
+  void say_skipped(const SkippedSamples& skipped, const std::string& where);
   void one_step();
   void poll();
   void poll_signals();

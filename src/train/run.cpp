@@ -107,12 +107,8 @@ void Run::one_step() {
   }
   window_.add(result, lr);
   evaluation_window_.add(result, lr);
-  if (result.skipped > 0) {
-    skipped_ += result.skipped;
-    voice_->say(report::Level::warning, "skipped_samples",
-                std::to_string(result.skipped) + " corrupt samples skipped in step " + std::to_string(step.value) +
-                    ", " + std::to_string(skipped_) + " so far");
-  }
+  skipped_ += result.skipped.count;
+  say_skipped(result.skipped, "in step " + std::to_string(step.value) + ", " + std::to_string(skipped_) + " so far");
   const bool last = total_steps_ && state().step.value >= *total_steps_;
   const bool evaluates = due(evaluate_every_) || last;
   const bool improved = evaluates && evaluate();
@@ -197,10 +193,21 @@ bool Run::obey(const std::vector<ControlEntry>& entries) {
   return go_on;
 }
 
+void Run::say_skipped(const SkippedSamples& skipped, const std::string& where) {
+  if (skipped.count == 0) return;
+  std::string names;
+  for (const std::string& name : skipped.names) names += (names.empty() ? ": " : "; ") + name;
+  if (skipped.count > static_cast<int64_t>(skipped.names.size())) names += "; ...";
+  voice_->say(report::Level::warning, "skipped_samples",
+              std::to_string(skipped.count) + " corrupt samples skipped " + where + names);
+}
+
 bool Run::evaluate() {
   report::Metrics metrics = evaluation_window_.means(data_->info().task != data::Task::regression);
   if (data_->info().val_size > 0) {
-    for (const auto& [name, value] : engine_->evaluate(data::Part::val).metrics) metrics["val/" + name] = value;
+    const EvaluationResult result = engine_->evaluate(data::Part::val);
+    for (const auto& [name, value] : result.metrics) metrics["val/" + name] = value;
+    say_skipped(result.skipped, "in the evaluation of step " + std::to_string(state().step.value));
   }
   const Judgement verdict = judge(state().evaluation, state().step, metrics, resolved_.job);
   state().evaluation = verdict.state;
