@@ -50,6 +50,7 @@ class Run {
   void poll();
   void poll_signals();
   void poll_clock();
+  bool can_do(const ControlEntry& entry);  // says why not
   void request(ControlEntry::Kind kind, double value, const std::string& reason);
   bool evaluate();  // true: the best so far, to be saved
 

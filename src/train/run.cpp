@@ -128,7 +128,21 @@ void Run::poll() {
   if (!decides()) return;
   poll_clock();
   if (!members_) return;
-  for (const ControlEntry& entry : members_->requests()) request(entry.kind, entry.value, entry.reason);
+  for (const ControlEntry& entry : members_->requests()) {
+    if (can_do(entry)) request(entry.kind, entry.value, entry.reason);
+  }
+}
+
+// A batch of which none fits would end the run, and every resume of it.
+bool Run::can_do(const ControlEntry& entry) {
+  if (entry.kind != ControlEntry::Kind::batch_size) return true;
+  const auto size = static_cast<int64_t>(entry.value);
+  const int64_t samples = data_->info().train_size;
+  if (size >= 1 && data::steps_per_epoch(samples, size, resolved_.job.trainer.drop_last) > 0) return true;
+  voice_->say(report::Level::warning, "control_refused",
+              "batch_size " + std::to_string(size) + " is not taken: with trainer.drop_last no batch of it fits into " +
+                  std::to_string(samples) + " training samples");
+  return false;
 }
 
 void Run::poll_signals() {
