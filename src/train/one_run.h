@@ -56,6 +56,7 @@ class Run {
 
   // ---- run_save.cpp
   checkpoint::Writer& writer();
+  std::string mirror_of_run();
   void save(bool best);
   void submit_pending();
   void finish_saving();
