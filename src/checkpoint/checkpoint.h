@@ -152,7 +152,8 @@ struct WriterOptions {
   // `best` moves, a checkpoint is deleted, here or in the mirror. False: that attempt is not made and not repeated; the
   // next snapshot brings its own. Empty: always this process's turn.
   std::function<bool()> may_write = nullptr;
-  bool thread = true;  // false: nothing happens but in work(), for a simulation
+  bool thread = true;          // false: nothing happens but in work(), for a simulation
+  double leave_seconds = 600;  // how long the destructor waits for what is under way, and again for its mirror's end
 };
 
 struct WriterStatus {
@@ -168,24 +169,28 @@ struct WriterStatus {
 // only then deletes what is no longer kept. Steps it did not write itself are verified once before they count. `submit`
 // never blocks on the disk: while one snapshot waits or is being written another is refused (skipped and counted), so
 // memory is bounded by one extra copy of the state; what the thread does without one, pointing, mirroring and deleting,
-// refuses nothing. Errors do not throw: they show in status() and training goes on.
+// refuses nothing. `last` and status().durable never go back to an older step. Errors do not throw: they show in
+// status() and training goes on.
 class Writer {
  public:
   explicit Writer(Disk& disk, WriterOptions options, Clock& clock = system_clock());
-  ~Writer();                            // waits for the one under way
-  bool ready() const;                   // would submit be accepted now?
+  ~Writer();           // waits for the one under way, bounded: then first the mirror, then all of it is given up
+  bool ready() const;  // would submit be accepted now?
   bool submit(OwnedSnapshot snapshot);  // false: skipped
-  // Never deleted while listed: the newest `keep_best` of them. `best` is pointed at the newest that is there.
+  // Never deleted: the newest `keep_best` of those listed that are on disk. As long as one of them is not, the one that
+  // was listed before it stays in its place. `best` is pointed at the newest that is there.
   void set_best(std::vector<Step> best);
   WriterStatus status() const;
   // Waits until nothing is being written, at most `timeout_seconds`; false on timeout.
   bool wait(double timeout_seconds);
+  // No copies any more: the one being made ends at its next chunk. What waits behind a slow mirror is written then.
+  void leave_mirror();
   // What the thread does, here and now, for a Writer without one: one piece of work; false: there is none.
   bool work();
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;  // also the thread's: one that hangs in the disk may outlive the Writer
 };
 
 // Points `<root>/<name>` (last, best) at a step directory, atomically. The Writer does this by itself.

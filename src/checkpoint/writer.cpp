@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -34,6 +35,8 @@ std::string told(const Damage& damage) {
   return damage.directory + "/" + damage.file + " " + damage.what;
 }
 
+using IsThere = std::function<bool(Step)>;
+
 // One root and which of its steps are known to be intact.
 class Shelf {
  public:
@@ -47,13 +50,16 @@ class Shelf {
 
   // Deletes what is no longer kept, now that `verified` was read back. Strangers are verified once; bad ones neither
   // count nor go.
-  void tidy(const std::vector<Step>& best, int64_t keep, Step verified) {
+  void tidy(const std::function<std::vector<Step>(const IsThere&)>& best_of, int64_t keep, Step verified) {
     std::vector<Step> present;
     for (const std::string& directory : list(disk_, root_)) {
       const Step step = *parse_step_name(last_part(directory));
       if (!intact_.contains(step) && !bad_.contains(step)) (verify(disk_, directory) ? intact_ : bad_).insert(step);
       if (intact_.contains(step)) present.push_back(step);
     }
+    const std::vector<Step> best = best_of([&](Step step) {
+      return step <= verified && std::find(present.begin(), present.end(), step) != present.end();
+    });
     for (const Step step : to_delete(present, best, keep, verified)) {
       withdraw(disk_, root_, step);
       intact_.erase(step);
@@ -83,12 +89,13 @@ struct Writer::State {
   State(Disk& disk_, WriterOptions options_, Clock& clock_)
       : options(std::move(options_)),
         disk(disk_, options.may_write),
+        far(disk_, options.may_write),
         clock(clock_),
         here(disk, options.root),
-        there(disk, options.mirror) {}
+        there(far, options.mirror) {}
 
   const WriterOptions options;
-  TurnDisk disk;
+  TurnDisk disk, far;  // the same one; through the second the mirror is written
   Clock& clock;
   Shelf here, there;  // the writer thread's own
 
@@ -96,19 +103,43 @@ struct Writer::State {
   std::condition_variable changed;
   std::optional<OwnedSnapshot> waiting;
   bool busy = false;  // with anything: only a snapshot waiting or being written, status.writing, refuses another
-  bool stopping = false, best_changed = false;
-  std::vector<Step> best;
+  bool stopping = false, over = false, left = false, best_changed = false;
+  std::vector<Step> best, best_before;  // as listed now, and what was listed earlier; both newest first
   WriterStatus status;
   std::thread thread;
+  static constexpr size_t kRemembered = 64;
 
   bool idle() const { return !busy && !waiting && !best_changed; }
 
-  std::vector<Step> kept_best() const {
-    const std::lock_guard lock(mutex);
-    std::vector<Step> steps = best;
+  // Newest first. One that waits for the disk, or is lost, keeps nothing from being kept.
+  std::vector<Step> kept_best(const IsThere& is_there) const {
+    std::vector<Step> candidates;
+    size_t most = 0;
+    {
+      const std::lock_guard lock(mutex);
+      candidates = best;
+      candidates.insert(candidates.end(), best_before.begin(), best_before.end());
+      most = std::min(best.size(), static_cast<size_t>(std::max<int64_t>(options.keep_best, 0)));
+    }
+    std::vector<Step> kept;
+    for (const Step step : candidates) {
+      if (kept.size() < most && is_there(step)) kept.push_back(step);
+    }
+    return kept;
+  }
+
+  void list_best(std::vector<Step> steps) {
     std::sort(steps.begin(), steps.end(), std::greater<>());
-    steps.resize(std::min(steps.size(), static_cast<size_t>(std::max<int64_t>(options.keep_best, 0))));
-    return steps;
+    best.insert(best.end(), best_before.begin(), best_before.end());
+    best_before.clear();
+    for (const Step step : best) {
+      const auto known = [&](const std::vector<Step>& list) {
+        return std::find(list.begin(), list.end(), step) != list.end();
+      };
+      if (!known(steps) && !known(best_before) && best_before.size() < kRemembered) best_before.push_back(step);
+    }
+    best = std::move(steps);
+    best_changed = true;
   }
 
   void set_trouble(std::string text) {
@@ -135,9 +166,8 @@ struct Writer::State {
   }
 
   void point_best() {
-    for (const Step step : kept_best()) {
-      if (here.holds(step)) return point(disk, options.root, "best", step);
-    }
+    const std::vector<Step> kept = kept_best([this](Step step) { return here.holds(step); });
+    if (!kept.empty()) point(disk, options.root, "best", kept.front());
   }
 
   // Saves and reads back; afterwards the snapshot's memory is free.
@@ -155,37 +185,41 @@ struct Writer::State {
     const Step step = owned.step;
     const double wall_seconds = clock.wall_seconds();
     std::string trouble, directory;
+    bool newest = false;
     const bool saved = attempt("", trouble, [&] { directory = save_and_verify(std::move(owned), wall_seconds); });
     {
       const std::lock_guard lock(mutex);
       status.writing.reset();  // its memory is free: the next may come and wait while this one is mirrored
-      if (saved) {
+      newest = saved && (!status.durable || *status.durable <= step);
+      if (newest) {
         status.durable = step;
         status.durable_wall_seconds = wall_seconds;
       }
     }
-    if (saved) settle(directory, step, trouble);
+    if (saved) settle(directory, step, newest, trouble);
     set_trouble(std::move(trouble));
   }
 
   // What a saved step brings with it. Each is tried, whatever became of the others.
-  void settle(const std::string& directory, Step step, std::string& trouble) {
+  void settle(const std::string& directory, Step step, bool newest, std::string& trouble) {
+    const auto best_of = [this](const IsThere& is_there) { return kept_best(is_there); };
     here.vouch(step);
-    attempt("saved, but not pointed at by 'last'", trouble, [&] { point(disk, options.root, "last", step); });
+    if (newest)
+      attempt("saved, but not pointed at by 'last'", trouble, [&] { point(disk, options.root, "last", step); });
     attempt("saved, but not pointed at by 'best'", trouble, [&] { point_best(); });
     if (!options.mirror.empty())
       attempt("saved, but not to the mirror", trouble, [&] { copy_to_mirror(directory, step); });
-    attempt("saved, but old ones were not deleted", trouble, [&] { here.tidy(kept_best(), options.keep, step); });
+    attempt("saved, but old ones were not deleted", trouble, [&] { here.tidy(best_of, options.keep, step); });
   }
 
   void copy_to_mirror(const std::string& directory, Step step) {
-    mirror(disk, directory, options.mirror);
+    mirror(far, directory, options.mirror);
     there.vouch(step);
     {
       const std::lock_guard lock(mutex);
       status.mirrored = step;
     }
-    there.tidy(kept_best(), options.keep, step);
+    there.tidy([this](const IsThere& is_there) { return kept_best(is_there); }, options.keep, step);
   }
 
   // One snapshot, or `best` pointed anew.
@@ -207,26 +241,42 @@ struct Writer::State {
   void run() {
     be_modest();
     std::unique_lock lock(mutex);
-    while (true) {
+    while (!over) {
       changed.wait(lock, [&] { return stopping || !idle(); });
-      if (idle()) return;  // stopping, and nothing is left to do
-      work(lock);
+      over = idle() || left;  // stopping, and nothing is left to do
+      if (!over) work(lock);
     }
+    changed.notify_all();
+  }
+
+  // With a thread: lets it come to its end, but not for ever.
+  void leave(std::unique_lock<std::mutex>& lock) {
+    stopping = true;
+    changed.notify_all();
+    const auto ends = [&] {
+      return changed.wait_for(lock, std::chrono::duration<double>(std::max(options.leave_seconds, 0.0)),
+                              [&] { return over; });
+    };
+    if (ends()) return;
+    far.close();
+    if (ends()) return;
+    disk.close();
+    left = true;
   }
 };
 
 Writer::Writer(Disk& disk, WriterOptions options, Clock& clock)
-    : state_(std::make_unique<State>(disk, std::move(options), clock)) {
-  if (state_->options.thread) state_->thread = std::thread([state = state_.get()] { state->run(); });
+    : state_(std::make_shared<State>(disk, std::move(options), clock)) {
+  if (state_->options.thread) state_->thread = std::thread([state = state_] { state->run(); });
 }
 
 Writer::~Writer() {
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->stopping = true;
-  }
-  state_->changed.notify_all();
-  if (state_->thread.joinable()) state_->thread.join();
+  if (!state_->thread.joinable()) return;
+  std::unique_lock lock(state_->mutex);
+  state_->leave(lock);
+  const bool over = state_->over;
+  lock.unlock();
+  over ? state_->thread.join() : state_->thread.detach();
 }
 
 bool Writer::ready() const {
@@ -251,8 +301,7 @@ bool Writer::submit(OwnedSnapshot snapshot) {
 void Writer::set_best(std::vector<Step> best) {
   {
     const std::lock_guard lock(state_->mutex);
-    state_->best = std::move(best);
-    state_->best_changed = true;
+    state_->list_best(std::move(best));
   }
   state_->changed.notify_all();
 }
@@ -266,6 +315,10 @@ bool Writer::wait(double timeout_seconds) {
   std::unique_lock lock(state_->mutex);
   return state_->changed.wait_for(lock, std::chrono::duration<double>(std::max(timeout_seconds, 0.0)),
                                   [&] { return state_->idle(); });
+}
+
+void Writer::leave_mirror() {
+  state_->far.close();
 }
 
 bool Writer::work() {

@@ -156,6 +156,7 @@ int64_t default_shards(int64_t batch_size);
 struct ShardRequest {
   Part part = Part::train;
   int64_t epoch = 0, first = 0, count = 0;
+  bool measured = false;  // samples as they are, of train too: what is measured is not augmented
   bool operator==(const ShardRequest&) const = default;
   auto operator<=>(const ShardRequest&) const = default;
 };

@@ -71,7 +71,7 @@ struct Prefetcher::State {
       const Permutation order = epoch_order(seed, request.epoch, dataset.size(Part::train));
       for (int64_t& sample : samples) sample = order[sample];
     }
-    return dataset.load(request.part, samples, {seed, request.epoch, request.part == Part::train});
+    return dataset.load(request.part, samples, {seed, request.epoch, request.part == Part::train && !request.measured});
   }
 
   // Takes an entry out of the list and of the index; `next` moves off it.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "base/disk.h"
@@ -47,6 +48,7 @@ struct Reporter::State {
 
   bool own_turn();
   void cut_back();
+  bool stands_there(Step at, const Metrics& values) const;
   void open_events();
   void flush_files();
   void flush_when_due();
@@ -63,7 +65,7 @@ struct Reporter::State {
   AppendFile metrics, log, ledger;
   std::optional<AppendFile> events;                 // TensorBoard
   std::optional<Step> step;                         // the newest anyone told
-  int64_t newest_metrics = -1, newest_ledger = -1;  // steps that another process wrote already
+  int64_t newest_metrics = -1, newest_ledger = -1;  // steps that another process or attempt wrote already
   bool has_hparams = false, finished = false, cut = false;
   double flushed_at = 0;
   std::optional<double> shown_at;
@@ -90,10 +92,11 @@ void Reporter::State::cut_back() {
   };
   const Step step_kept =
       options.resumed_at.value_or(Step(std::numeric_limits<int64_t>::max()));  // else: torn ends only
+  const bool goes_on = options.takes_over || options.resumed_at;
   const auto cut_noting = [&](AppendFile& file, int64_t& newest) {
     cut_after(file.path(), step_kept, [&](std::string_view text) {
       const auto line_step = step_of_line(text);
-      if (options.takes_over) newest = std::max(newest, line_step.value_or(-1));
+      if (goes_on && line_step && *line_step <= step_kept.value) newest = std::max(newest, *line_step);
       return line_step;
     });
   };
@@ -106,12 +109,33 @@ void Reporter::State::cut_back() {
   if (events) attempt(*events, [&] { cut_session_end(options.directory); });
 }
 
+// Did another process or attempt write this? Asked by name, too: the test of a model has a line of its own, at a step
+// whose evaluation has one, and that may lie far back. Speed is of whoever measured it and makes no other record.
+bool Reporter::State::stands_there(Step at, const Metrics& values) const {
+  if (at.value > newest_metrics) return false;
+  std::set<std::string> names;
+  try {
+    for_each_line(metrics.path(), [&](const Line& line) {
+      if (line.too_long || step_of_line(line.text) != at.value) return;
+      const auto record = parse_metrics_line(line.text);
+      for (const auto& [name, value] : record ? record->values : Metrics()) names.insert(name);
+    });
+  } catch (const DiskError&) {
+    return false;  // said twice is better than not at all
+  }
+  return std::all_of(values.begin(), values.end(), [&](const auto& value) {
+    return names.contains(value.first) || value.first.starts_with("throughput/");
+  });
+}
+
 void Reporter::State::open_events() {
   if (!options.tensorboard) return;
   const double now = clock.wall_seconds();
   events.emplace(new_event_path(options.directory, now), [this] { return own_turn(); });
   events->append(version_record(now));
-  events->append(session_start_record(now, options.resumed_at ? options.resumed_at->value + 1 : 0));
+  own_turn();  // what another process wrote is known once the files were cut
+  const int64_t kept = options.resumed_at ? options.resumed_at->value : options.takes_over ? newest_metrics : -1;
+  events->append(session_start_record(now, kept + 1));
 }
 
 void Reporter::State::flush_files() {
@@ -184,7 +208,7 @@ void Reporter::hparams(const std::map<std::string, std::string>& values) {
 void Reporter::metrics(Step step, int64_t samples, const Metrics& values) {
   State& state = *state_;
   state.step = step;
-  if (values.empty() || step.value <= state.newest_metrics) return;
+  if (values.empty() || state.stands_there(step, values)) return;
   const double now = state.clock.wall_seconds();
   state.line.clear();
   append_metrics_line(state.line, step.value, samples, now, values);

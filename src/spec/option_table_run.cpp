@@ -41,7 +41,7 @@ std::vector<Option> run_options() {
        {},
        "metric"},
       {"checkpoint.mode", at<checkpoint, &C::mode>(), mode, "whether a small or a large value is better"},
-      {"checkpoint.mirror", at<checkpoint, &C::mirror>(), path(), "a second directory that gets a copy", "no copy"},
+      {"checkpoint.mirror", at<checkpoint, &C::mirror>(), path(), "a second directory that gets a copy, each run below it in a directory of its own", "no copy"},
       {"early_stopping.monitor",
        at<early, &E::monitor>(),
        metric(false),

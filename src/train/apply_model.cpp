@@ -64,18 +64,28 @@ Trained from_checkpoint(const std::string& directory, Disk& disk) {
   return trained;
 }
 
+// Was model/ written by the newest attempt? Every attempt writes its report last and removes the one before it, so
+// without one model/ is of an earlier stop. A failed attempt writes no model.
+bool model_is_newest(const std::string& directory, Disk& disk) {
+  const std::string file = directory + "/report.json";
+  if (!disk.exists(file)) return false;
+  const auto outcome = report::parse_outcome(read_text(disk, file));
+  return outcome && outcome->status != "failed";
+}
+
 Trained from_run(const std::string& directory, Disk& disk) {
   Trained trained;
-  if (disk.exists(directory + "/model/model.json")) {
+  const bool has_model = disk.exists(directory + "/model/model.json");
+  if (has_model && model_is_newest(directory, disk)) {
     trained = from_model_directory(directory + "/model", disk);
-  } else {
-    const checkpoint::Newest newest = checkpoint::load_newest(disk, directory + "/checkpoints");
-    if (!newest.loaded) {
-      throw Error(directory + " has no model yet and no intact checkpoint",
-                  "wait for one, or finish the run: sinew resume " + directory);
-    }
+  } else if (const auto newest = checkpoint::load_newest(disk, directory + "/checkpoints"); newest.loaded) {
     trained = from_checkpoint(newest.loaded->directory, disk);
     trained.said += " (the run has not ended)";
+  } else if (has_model) {
+    trained = from_model_directory(directory + "/model", disk);
+  } else {
+    throw Error(directory + " has no model yet and no intact checkpoint",
+                "wait for one, or finish the run: sinew resume " + directory);
   }
   trained.run_directory = directory;
   trained.run_given = true;
@@ -212,7 +222,8 @@ Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Part par
   AppliedModel applied = apply_model(trained, job, std::move(dataset), disk);
   EvaluationResult result = applied.engine->evaluate(served);
   const data::DataInfo& info = applied.dataset->info();
-  return {std::move(result.metrics), std::move(result.confusion), info.class_names, info.classes, result.samples};
+  return {std::move(result.metrics), std::move(result.confusion),    info.class_names, info.classes, result.samples,
+          result.skipped.count,      std::move(result.skipped.names)};
 }
 
 }  // namespace sinew::train

@@ -23,19 +23,34 @@ class FirstBadOperator {
   // The operator's name with the parameter it used, "" when all is finite.
   template <typename Work>
   std::string find(Work work) {
-    current = this;
-    const auto handle =
-        at::addThreadLocalCallback(at::RecordFunctionCallback(&FirstBadOperator::on_start, &FirstBadOperator::on_end)
-                                       .needsInputs(true)
-                                       .needsOutputs(true)
-                                       .scopes({at::RecordScope::FUNCTION}));
+    const Watch watch(*this);
     work();
-    at::removeCallback(handle);
-    current = nullptr;
     return found_;
   }
 
  private:
+  // Whatever `work` throws, this thread is not watched any longer by one that is gone.
+  class Watch {
+   public:
+    explicit Watch(FirstBadOperator& watcher) {
+      current = &watcher;
+      handle_ =
+          at::addThreadLocalCallback(at::RecordFunctionCallback(&FirstBadOperator::on_start, &FirstBadOperator::on_end)
+                                         .needsInputs(true)
+                                         .needsOutputs(true)
+                                         .scopes({at::RecordScope::FUNCTION}));
+    }
+    ~Watch() {
+      at::removeCallback(handle_);
+      current = nullptr;
+    }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+   private:
+    at::CallbackHandle handle_;
+  };
+
   struct Call : at::ObserverContext {  // what was seen of the inputs, which are gone when the operator ends
     bool inputs_finite = true;
     std::string layer;
@@ -85,10 +100,10 @@ thread_local FirstBadOperator* FirstBadOperator::current = nullptr;
 
 }  // namespace
 
-void Engine::explain_divergence(const data::StepRange& range, double loss) {
+// Goes over the step's samples once more, with the random numbers they had. Empty where nothing more can be said.
+std::string Engine::cause_of_divergence(const data::StepRange& range) {
   const torch::NoGradGuard no_grad;
   std::ostringstream text;
-  text << "training diverged at step " << state_.step << ": the loss is " << loss;
   std::string bad_parameter, bad_operator, bad_samples;
   for (const auto& parameter : state_.parameters) {
     if (bad_parameter.empty() && !finite(parameter.tensor)) bad_parameter = parameter.name;
@@ -107,7 +122,7 @@ void Engine::explain_divergence(const data::StepRange& range, double loss) {
     const torch::Tensor input = to_input(batch);
     if (bad_operator.empty() && !finite(input)) bad_operator = "not finite in the input";
     const std::string found = FirstBadOperator(replica_parameters_[0]).find([&] {
-      const model::RandomScope random(random_key({state_.seed, static_cast<uint64_t>(state_.step.value), shard}));
+      const model::RandomScope random(shard_key(ShardIndex(static_cast<int64_t>(shard))));
       losses = loss_.per_sample(forward(0, input, to_target(batch)), to_target(batch));
     });
     if (bad_operator.empty() && !found.empty()) bad_operator = "first at " + found;
@@ -123,6 +138,18 @@ void Engine::explain_divergence(const data::StepRange& range, double loss) {
   if (bad > 0)
     text << "; " << bad << " of " << range.count << " samples (" << bad_samples << (bad > 5 ? ", ..." : "") << ")";
   if (bad == 0 && bad_parameter.empty()) text << "; the outputs are finite, a gradient is not";
+  return text.str();
+}
+
+void Engine::diverged(const data::StepRange& range, double loss) {
+  std::ostringstream text;
+  text << "training diverged at step " << state_.step << ": the loss is " << loss;
+  try {
+    text << cause_of_divergence(range);
+  } catch (const std::exception&) {
+    // A loss of the user's own may refuse single samples, a file may be gone by now: the verdict stands without a
+    // cause.
+  }
   throw Diverged(text.str(),
                  "lower optimizer.lr, add scheduler.warmup or trainer.grad_clip_norm, and look at the samples named; "
                  "the last checkpoint is from before this step");

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
+#include <utility>
 
 #include "base/check.h"
 #include "train/state.h"
@@ -39,11 +40,6 @@ class AutocastScope {
   bool on_, was_enabled_ = false, had_cache_ = false;
   torch::DeviceType device_;
 };
-
-RandomKey shard_key(const TrainingState& state, ShardIndex shard) {
-  return derive(random_key({state.seed, static_cast<uint64_t>(state.step.value), static_cast<uint64_t>(shard.value)}),
-                "forward");
-}
 
 torch::Tensor wrap(const Array& array) {
   const auto type = array.dtype == DType::f32 ? torch::kFloat32 : torch::kInt64;
@@ -195,15 +191,29 @@ std::vector<torch::Tensor> Engine::gradients_of(int lane, const Loss::Value& los
   return all;
 }
 
+RandomKey Engine::shard_key(ShardIndex shard) const {
+  return derive(random_key({state_.seed, static_cast<uint64_t>(state_.step.value), static_cast<uint64_t>(shard.value)}),
+                "forward");
+}
+
+void Engine::note_skipped(const std::vector<data::Skipped>& samples) {
+  if (samples.empty()) return;
+  const std::lock_guard lock(skipped_mutex_);
+  for (const data::Skipped& sample : samples) {
+    ++skipped_.count;
+    if (skipped_.names.size() < SkippedSamples::kNamed) skipped_.names.push_back(sample.what);
+  }
+}
+
 std::optional<Contribution> Engine::train_shard(int lane, const data::StepRange& range, int64_t first, int64_t last,
                                                 ShardIndex shard) {
   if (first == last) return std::nullopt;
   const data::Batch batch =
       options_.prefetcher->take({data::Part::train, range.epoch, range.first + first, last - first});
-  skipped_ += static_cast<int64_t>(batch.skipped.size());
+  note_skipped(batch.skipped);
   if (batch.count() == 0) return std::nullopt;
   start_buffers(lane);
-  const model::RandomScope random(shard_key(state_, shard));
+  const model::RandomScope random(shard_key(shard));
   const torch::Tensor targets = to_target(batch);
   const torch::Tensor outputs = forward(lane, to_input(batch), targets);
   const Loss::Value loss = loss_(outputs, targets);
@@ -318,7 +328,7 @@ StepResult Engine::step(double lr, bool want_norm, std::string note) {
   const int64_t size = batch_size(state_.step);
   const auto parts = data::split_into_shards(range.count, size, shards());
   expect_next(range);
-  skipped_ = 0;
+  skipped_ = {};
   options_.reducer->begin(shards(), gradients_, std::move(note));
   compute(range, parts);
   tell(0, {Work::Kind::updating, state_.step.value});
@@ -326,7 +336,7 @@ StepResult Engine::step(double lr, bool want_norm, std::string note) {
 
   StepResult result;
   result.note = std::move(root.note);
-  result.skipped = skipped_;
+  result.skipped = std::exchange(skipped_, {});
   result.loss_sum = root.sums.loss;
   result.weight = root.sums.weight;
   result.samples = root.sums.samples;
@@ -337,13 +347,14 @@ StepResult Engine::step(double lr, bool want_norm, std::string note) {
   const torch::NoGradGuard no_grad;
   if (root.sums.weight > 0) {
     result.loss = root.sums.loss / root.sums.weight;
-    if (!std::isfinite(result.loss)) explain_divergence(range, result.loss);
+    if (!std::isfinite(result.loss)) diverged(range, result.loss);
+    // At every step, whether anybody asked for it or not: one bad gradient, applied, is in every state after it.
+    const double norm = divide_and_norm(root.sums.weight, root.present);
+    if (!std::isfinite(norm)) diverged(range, result.loss);
     const double clip = options_.job.trainer.grad_clip_norm;
-    const bool norm = want_norm || clip > 0;
-    if (norm) result.grad_norm = divide_and_norm(root.sums.weight, root.present);
-    if (!std::isfinite(result.grad_norm)) explain_divergence(range, result.loss);
-    const double scale = clip > 0 && result.grad_norm > clip ? clip / (result.grad_norm + 1e-6) : 1.0;
-    apply(lr, scale, norm ? 0 : root.sums.weight, root.present);
+    if (want_norm || clip > 0) result.grad_norm = norm;
+    const double scale = clip > 0 && norm > clip ? clip / (norm + 1e-6) : 1.0;
+    apply(lr, scale, root.present);
     commit_buffers(root.sums);
   }
   state_.cursor = data::after(range, info_.train_size, size, options_.job.trainer.drop_last);

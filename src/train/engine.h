@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -27,19 +28,27 @@ struct EngineOptions {
   OnWork on_work = nullptr;
 };
 
+// Samples that were left out because their bytes do not decode.
+struct SkippedSamples {
+  static constexpr size_t kNamed = 5;
+  int64_t count = 0;
+  std::vector<std::string> names;  // the first kNamed of them, each with its reason
+};
+
 struct StepResult {
   double loss = 0;  // mean
   double loss_sum = 0, weight = 0;
   int64_t samples = 0, seen = 0, correct = 0;
-  double grad_norm = -1;  // before clipping; -1 when it was not needed
-  int64_t skipped = 0;    // corrupt samples left out, by this worker
-  std::string note;       // what whoever decides for the run said with this step
+  double grad_norm = -1;   // before clipping; -1 when nobody asked for it
+  SkippedSamples skipped;  // corrupt samples left out, by this worker
+  std::string note;        // what whoever decides for the run said with this step
 };
 
 struct EvaluationResult {
   report::Metrics metrics;         // "loss", "accuracy", ...
   std::vector<int64_t> confusion;  // [classes * classes]
   int64_t samples = 0;
+  SkippedSamples skipped;  // by this worker
 };
 
 // A shard or a piece of evaluation could not be computed here: says which, and why.
@@ -64,7 +73,7 @@ class Engine {
   // The samples the next step is made of; count 0 never happens.
   data::StepRange next_range() const;
   int64_t batch_size(Step step) const;  // by the job and by what was asked for so far
-  // Commits one step at this learning rate. `want_norm`: compute the gradient norm even if nothing clips. `note`: see
+  // Commits one step at this learning rate. `want_norm`: tell the gradient's norm even if nothing clips. `note`: see
   // Reducer::begin.
   StepResult step(double lr, bool want_norm, std::string note = "");
   // Digest of the gradients and loss of the next step's first shard. Changes nothing.
@@ -106,12 +115,15 @@ class Engine {
   void over_groups(const std::function<void(size_t group)>& work);
   double divide(size_t block, double weight);
   double divide_and_norm(double weight, const std::vector<bool>& present);
-  void apply(double lr, double scale, double weight, const std::vector<bool>& present);
+  void apply(double lr, double scale, const std::vector<bool>& present);
   void apply_group(size_t group, double lr, double scale);
   void commit_buffers(const Contribution& sums);
   void bind_replicas(bool averaged);
   void refresh_shadow(const Block& block);
-  [[noreturn]] void explain_divergence(const data::StepRange& range, double loss);
+  RandomKey shard_key(ShardIndex shard) const;  // of everything random in this shard of the next step
+  [[noreturn]] void diverged(const data::StepRange& range, double loss);
+  std::string cause_of_divergence(const data::StepRange& range);
+  void note_skipped(const std::vector<data::Skipped>& samples);  // any lane
 
   EngineOptions options_;
   data::DataInfo info_;
@@ -130,7 +142,8 @@ class Engine {
   std::unique_ptr<Optimizer> optimizer_;
   Loss loss_;
   MetricCounter training_metrics_, evaluation_metrics_;
-  std::atomic<int64_t> skipped_{0};
+  std::mutex skipped_mutex_;
+  SkippedSamples skipped_;  // of the step or evaluation under way
   bool bound_to_average_ = false;
   void forget_expected();
   int64_t expected_step_ = -1;                     // the prefetcher was told of steps up to here

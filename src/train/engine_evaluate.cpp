@@ -1,4 +1,6 @@
 // A part of the data through the model as it is: for its metrics on the step's own tree, or for what it says.
+#include <utility>
+
 #include "train/engine.h"
 
 namespace sinew::train {
@@ -19,12 +21,13 @@ std::vector<data::ShardRequest> Engine::pieces_of(data::Part part) const {
   const int64_t piece = std::max<int64_t>(1, (batch_size + shards() - 1) / shards());
   std::vector<data::ShardRequest> pieces;
   for (int64_t first = 0; first < size; first += piece)
-    pieces.push_back({part, 0, first, std::min(piece, size - first)});
+    pieces.push_back({part, 0, first, std::min(piece, size - first), true});
   return pieces;
 }
 
 std::optional<Contribution> Engine::evaluate_shard(int lane, const data::ShardRequest& request) {
   const data::Batch batch = options_.prefetcher->take(request);
+  note_skipped(batch.skipped);
   if (batch.count() == 0) return std::nullopt;
   const torch::NoGradGuard no_grad;
   const model::RandomScope random(piece_key(state_, request));  // a program may draw in evaluation too
@@ -51,6 +54,7 @@ EvaluationResult Engine::evaluate(data::Part part) {
     options_.prefetcher->expect(requests);
   }
   if (bound_to_average_ != !state_.ema.empty()) bind_replicas(!state_.ema.empty());
+  skipped_ = {};
   options_.reducer->begin(count, {}, "");
   const int64_t step = state_.step.value;
   const auto work_on_lane = [&](int lane) {
@@ -67,7 +71,8 @@ EvaluationResult Engine::evaluate(data::Part part) {
   lanes_.run(work_on_lane, [this] { options_.reducer->give_up(); });
   const Reducer::Root root = options_.reducer->root();
   if (!options_.dataset->in_memory()) options_.prefetcher->forget();  // pieces that went to another worker
-  return {evaluation_metrics_.finish(root.sums), evaluation_metrics_.confusion(root.sums), root.sums.samples};
+  return {evaluation_metrics_.finish(root.sums), evaluation_metrics_.confusion(root.sums), root.sums.samples,
+          std::exchange(skipped_, {})};
 }
 
 void Engine::outputs(data::Part part, const Take& take) {

@@ -40,7 +40,8 @@ void Engine::over_groups(const std::function<void(size_t group)>& work) {
   small() ? some(0) : lanes_.run(some);
 }
 
-// The mean of one block's gradient, in place; its sum of squares.
+// The mean of one block's gradient, in place; its sum of squares, which is finite if and only if all of it is: in
+// double no sum of squared floats overflows.
 double Engine::divide(size_t b, double weight) {
   const Block& block = blocks_.blocks[b];
   torch::Tensor& gradient = gradients_[block.parameter];
@@ -64,16 +65,9 @@ double Engine::divide_and_norm(double weight, const std::vector<bool>& present) 
   return std::sqrt(sum);
 }
 
-// `weight`: what the gradients are still to be divided by; 0: they are divided. Where the norm is not wanted a lane
-// divides what it is about to use: the same division, so a norm that is looked at never changes a bit.
-void Engine::apply(double lr, double scale, double weight, const std::vector<bool>& present) {
+void Engine::apply(double lr, double scale, const std::vector<bool>& present) {
   optimizer_->begin(present);
-  over_groups([&](size_t group) {
-    for (size_t b = blocks_.groups[group].first; weight > 0 && b < blocks_.groups[group].last; ++b) {
-      if (present[blocks_.blocks[b].parameter]) divide(b, weight);
-    }
-    apply_group(group, lr, scale);
-  });
+  over_groups([&](size_t group) { apply_group(group, lr, scale); });
 }
 
 void Engine::apply_group(size_t group, double lr, double scale) {

@@ -39,9 +39,13 @@ double macro_f1(const std::vector<int64_t>& confusion, int64_t classes) {
   return ratio(sum, static_cast<double>(used));
 }
 
-// Area under the ROC curve by ranks, ties counted half (Mann and Whitney 1947). scores: (score, label) pairs.
+// Area under the ROC curve by ranks, ties counted half (Mann and Whitney 1947). scores: (score, label) pairs. NaN where
+// there is none: of one class alone, or where a score is no number and so has no rank.
 double area_under_curve(const std::vector<float>& scores) {
   const size_t n = scores.size() / 2;
+  for (size_t i = 0; i < n; ++i) {
+    if (std::isnan(scores[2 * i])) return std::nan("");
+  }
   std::vector<size_t> order(n);
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores[2 * a] < scores[2 * b]; });
@@ -61,6 +65,13 @@ double area_under_curve(const std::vector<float>& scores) {
   const double negatives = static_cast<double>(n) - positives;
   if (positives == 0 || negatives == 0) return std::nan("");
   return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives);
+}
+
+// Do these scores choose a class? Not where one is no number or the largest is infinite: they have no softmax. A class
+// may be ruled out by minus infinity.
+bool chooses(const float* row, int64_t width) {
+  if (std::any_of(row, row + width, [](float v) { return std::isnan(v); })) return false;
+  return std::isfinite(*std::max_element(row, row + width));
 }
 
 }  // namespace
@@ -96,16 +107,19 @@ void MetricCounter::count_classes(const torch::Tensor& outputs, const torch::Ten
   const float* row = x.const_data_ptr<float>();
   const int64_t* truth = y.const_data_ptr<int64_t>();
   for (int64_t i = 0; i < n; ++i, row += width) {
-    const int64_t guess = single_logit_ ? (row[0] > 0 ? 1 : 0) : std::max_element(row, row + width) - row;
+    const bool chosen = single_logit_ ? !std::isnan(row[0]) : chooses(row, width);
+    int64_t guess = single_logit_ ? (row[0] > 0 ? 1 : 0) : std::max_element(row, row + width) - row;
+    if (!chosen) guess = (truth[i] + 1) % classes_;  // wrong, whatever the truth is
     ++leaf.counts[kSeen];
     leaf.counts[kCorrect] += guess == truth[i] ? 1 : 0;
     if (confusion_) ++leaf.counts[static_cast<size_t>(kConfusion + truth[i] * classes_ + guess)];
     if (detailed_ && !single_logit_ && classes_ > kTop) {
       const auto above = std::count_if(row, row + width, [&](float v) { return v > row[truth[i]]; });
-      leaf.counts[kInTop] += above < kTop ? 1 : 0;
+      leaf.counts[kInTop] += chosen && above < kTop ? 1 : 0;
     }
     if (gather_) {
-      leaf.scores.push_back(single_logit_ ? row[0] : row[1] - row[0]);
+      const float score = single_logit_ ? row[0] : row[1] - row[0];
+      leaf.scores.push_back(chosen ? score : std::nanf(""));
       leaf.scores.push_back(static_cast<float>(truth[i]));
     }
   }

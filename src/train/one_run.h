@@ -45,16 +45,19 @@ class Run {
   void measure();   // how many steps the training has, and how the learning rate moves over them
   bool one_turn();  // one step and what belongs to it; false: training is over
   bool obey(const std::vector<ControlEntry>& entries);
+  void say_skipped(const SkippedSamples& skipped, const std::string& where);
   void one_step();
   void poll();
   void poll_signals();
   void poll_clock();
+  bool can_do(const ControlEntry& entry);  // says why not
   void request(ControlEntry::Kind kind, double value, const std::string& reason, int64_t number = 0);
   void tell_work(Work::Kind kind);  // of the step thread between two steps
   bool evaluate();                  // true: the best so far, to be saved
 
   // ---- run_save.cpp
   checkpoint::Writer& writer();
+  std::string mirror_of_run();
   void save(bool best);
   void submit_pending();
   void finish_saving();

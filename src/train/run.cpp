@@ -109,12 +109,8 @@ void Run::one_step() {
   }
   window_.add(result, lr);
   evaluation_window_.add(result, lr);
-  if (result.skipped > 0) {
-    skipped_ += result.skipped;
-    voice_->say(report::Level::warning, "skipped_samples",
-                std::to_string(result.skipped) + " corrupt samples skipped in step " + std::to_string(step.value) +
-                    ", " + std::to_string(skipped_) + " so far");
-  }
+  skipped_ += result.skipped.count;
+  say_skipped(result.skipped, "in step " + std::to_string(step.value) + ", " + std::to_string(skipped_) + " so far");
   const bool last = total_steps_ && state().step.value >= *total_steps_;
   const bool evaluates = due(evaluate_every_) || last;
   const bool improved = evaluates && evaluate();
@@ -135,7 +131,21 @@ void Run::poll() {
   if (!decides()) return;
   poll_clock();
   if (!members_) return;
-  for (const ControlEntry& entry : members_->requests()) request(entry.kind, entry.value, entry.reason, entry.request);
+  for (const ControlEntry& entry : members_->requests()) {
+    if (can_do(entry)) request(entry.kind, entry.value, entry.reason, entry.request);
+  }
+}
+
+// A batch of which none fits would end the run, and every resume of it.
+bool Run::can_do(const ControlEntry& entry) {
+  if (entry.kind != ControlEntry::Kind::batch_size) return true;
+  const auto size = static_cast<int64_t>(entry.value);
+  const int64_t samples = data_->info().train_size;
+  if (size >= 1 && data::steps_per_epoch(samples, size, resolved_.job.trainer.drop_last) > 0) return true;
+  voice_->say(report::Level::warning, "control_refused",
+              "batch_size " + std::to_string(size) + " is not taken: with trainer.drop_last no batch of it fits into " +
+                  std::to_string(samples) + " training samples");
+  return false;
 }
 
 void Run::poll_signals() {
@@ -204,10 +214,21 @@ bool Run::obey(const std::vector<ControlEntry>& entries) {
   return go_on;
 }
 
+void Run::say_skipped(const SkippedSamples& skipped, const std::string& where) {
+  if (skipped.count == 0) return;
+  std::string names;
+  for (const std::string& name : skipped.names) names += (names.empty() ? ": " : "; ") + name;
+  if (skipped.count > static_cast<int64_t>(skipped.names.size())) names += "; ...";
+  voice_->say(report::Level::warning, "skipped_samples",
+              std::to_string(skipped.count) + " corrupt samples skipped " + where + names);
+}
+
 bool Run::evaluate() {
   report::Metrics metrics = evaluation_window_.means(data_->info().task != data::Task::regression);
   if (data_->info().val_size > 0) {
-    for (const auto& [name, value] : engine_->evaluate(data::Part::val).metrics) metrics["val/" + name] = value;
+    const EvaluationResult result = engine_->evaluate(data::Part::val);
+    for (const auto& [name, value] : result.metrics) metrics["val/" + name] = value;
+    say_skipped(result.skipped, "in the evaluation of step " + std::to_string(state().step.value));
   }
   const Judgement verdict = judge(state().evaluation, state().step, metrics, resolved_.job);
   state().evaluation = verdict.state;

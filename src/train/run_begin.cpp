@@ -112,7 +112,7 @@ void Run::start_state(const std::optional<checkpoint::Loaded>& loaded) {
   }
   if (loaded) return restore_from(*loaded);
   if (options_.resume) voice_->say(report::Level::info, "resume", "no checkpoint yet: starting from step 0");
-  if (options_.resume || resolved_.job.model.init_from.path.empty()) return;
+  if (resolved_.job.model.init_from.path.empty()) return;
   const std::string said = warm_start(state(), resolved_.job.model.init_from, resolved_.job.model.reinit, disk_);
   engine_->state_replaced();
   voice_->say(report::Level::info, "warm_start", said);

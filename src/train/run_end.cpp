@@ -52,7 +52,9 @@ void Run::finish() {
 void Run::test(report::Outcome& outcome) {
   if (data_->info().test_size == 0) return;
   report::Metrics metrics;
-  for (const auto& [name, value] : engine_->evaluate(data::Part::test).metrics) metrics["test/" + name] = value;
+  const EvaluationResult result = engine_->evaluate(data::Part::test);
+  for (const auto& [name, value] : result.metrics) metrics["test/" + name] = value;
+  say_skipped(result.skipped, "in the test");
   voice_->metrics(state().step, state().samples, metrics);
   voice_->say(report::Level::info, "test", "test:" + listed(metrics));
   outcome.last.insert(metrics.begin(), metrics.end());

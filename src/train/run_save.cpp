@@ -1,5 +1,11 @@
 // What a run saves while it trains, and that its last state is on disk before it ends.
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
 #include "base/error.h"
+#include "base/random.h"
 #include "train/one_run.h"
 
 namespace sinew::train {
@@ -11,10 +17,36 @@ constexpr double kBetweenTriesSeconds = 0.1;
 
 }  // namespace
 
+// Below checkpoint.mirror every run has a place of its own: steps of two runs have the same names, and each run deletes
+// what it does not keep. Which it is stands in the run directory, so a run that is resumed or moved keeps its own.
+std::string Run::mirror_of_run() {
+  const std::string& mirror = resolved_.job.checkpoint.mirror;
+  if (mirror.empty()) return "";
+  const std::string file = options_.run_directory + "/mirror";
+  std::string place = disk_.exists(file) ? read_text(disk_, file) : "";
+  while (place.ends_with('\n')) place.pop_back();
+  if (place.empty()) {
+    const auto path = std::filesystem::absolute(options_.run_directory).lexically_normal();
+    const auto micros = static_cast<uint64_t>(clock_.wall_seconds() * 1e6);
+    const RandomKey key = derive(random_key({micros, static_cast<uint64_t>(::getpid())}), path.string());
+    char id[16];
+    std::snprintf(id, sizeof id, "-%08x", static_cast<unsigned>(key.value));
+    place = (path.has_filename() ? path : path.parent_path()).filename().string() + id;
+    if (!resolved_.job.name.empty()) place = resolved_.job.name + "/" + place;
+    try {
+      write_durably(disk_, file, place + "\n");
+    } catch (const DiskError& trouble) {
+      voice_->say(report::Level::warning, "mirror",
+                  std::string(trouble.what()) + "; a resumed run would begin another directory below the mirror");
+    }
+  }
+  return mirror + "/" + place;
+}
+
 checkpoint::Writer& Run::writer() {
   if (writer_) return *writer_;
   const auto& options = resolved_.job.checkpoint;
-  checkpoint::WriterOptions wanted{options_.run_directory + "/checkpoints", options.mirror, options.keep,
+  checkpoint::WriterOptions wanted{options_.run_directory + "/checkpoints", mirror_of_run(), options.keep,
                                    options.keep_best};
   if (members_) wanted.may_write = [this] { return members_->may_write(); };
   writer_ = std::make_unique<checkpoint::Writer>(disk_, wanted);

@@ -242,6 +242,8 @@ struct Evaluation {
   std::vector<int64_t> confusion;  // [classes * classes], row: truth; empty if none
   std::vector<std::string> class_names;
   int64_t classes = 0, samples = 0;
+  int64_t skipped = 0;                     // samples whose bytes do not decode (data.on_corrupt: skip)
+  std::vector<std::string> skipped_names;  // the first of them, and why
 };
 Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Part part, Disk& disk);
 

@@ -32,6 +32,7 @@ json document_of(const train::Trained& trained, const std::string& part, const W
                    {"data", given},
                    {"samples", result.samples},
                    {"metrics", result.metrics}};
+  if (result.skipped > 0) document["skipped"] = result.skipped;
   if (!result.class_names.empty()) document["class_names"] = result.class_names;
   if (result.confusion.empty()) return document;
   json rows = json::array();
@@ -61,6 +62,10 @@ void print_confusion(const train::Evaluation& result) {
 
 void print_for_people(const train::Trained& trained, const std::string& part, const train::Evaluation& result) {
   std::printf("%s on %s: %lld samples\n", trained.said.c_str(), part.c_str(), static_cast<long long>(result.samples));
+  if (result.skipped > 0) {
+    std::fprintf(stderr, "%lld samples do not decode and are in no metric, one of them: %s\n",
+                 static_cast<long long>(result.skipped), result.skipped_names.front().c_str());
+  }
   for (const auto& [name, value] : result.metrics) std::printf("  %-12s %.6g\n", name.c_str(), value);
   if (!result.confusion.empty() && result.classes <= kShownClasses) print_confusion(result);
 }

@@ -1,0 +1,101 @@
+// A reporter that goes on where another process or attempt stopped: nothing is lost, nothing is said twice.
+#include <gtest/gtest.h>
+
+#include "report/report.h"
+#include "report/testing.h"
+
+namespace sinew::report {
+namespace {
+
+using namespace testing;
+
+struct Files {
+  ReporterOptions options() {
+    ReporterOptions options;
+    options.directory = directory.path;
+    options.output = options.errors = [](std::string_view) {};
+    options.ledger = true;
+    return options;
+  }
+  std::vector<MetricRecord> records() const { return read_metrics(directory / "metrics.jsonl"); }
+  // The step a session says it starts at, by file.
+  std::vector<uint64_t> starts() const {
+    std::vector<uint64_t> steps;
+    for (const std::string& path : event_files_in(directory.path)) {
+      for (const Wire& event : read_tfrecords(read_file(path))) {
+        if (event.fields.contains(7)) steps.push_back(event.fields.contains(2) ? event.integer(2) : 0);
+      }
+    }
+    return steps;
+  }
+  TemporaryDirectory directory;
+  FakeClock clock;
+};
+
+// The lead before it trained to step 5, evaluated there and died.
+void first_lead(Files& files) {
+  Reporter reporter(files.options(), files.clock);
+  for (int64_t step = 1; step <= 4; ++step) reporter.metrics(Step(step), step, {{"train/loss", 1}});
+  reporter.metrics(Step(5), 5, {{"train/loss", 1}, {"val/loss", 2}});
+}
+
+TEST(Reporter, who_takes_over_starts_behind_what_stands_there) {
+  Files files;
+  first_lead(files);
+  ReporterOptions options = files.options();
+  options.takes_over = true;
+  Reporter reporter(options, files.clock);
+  reporter.metrics(Step(6), 6, {{"train/loss", 3}});
+  reporter.flush();
+  EXPECT_EQ(files.starts(), (std::vector<uint64_t>{0, 6}));
+  EXPECT_EQ(files.records().size(), 6U);
+}
+
+TEST(Reporter, who_takes_over_says_what_is_missing_and_nothing_twice) {
+  Files files;
+  first_lead(files);
+  ReporterOptions options = files.options();
+  options.takes_over = true;
+  Reporter reporter(options, files.clock);
+  reporter.metrics(Step(4), 4, {{"train/loss", 1}});
+  reporter.metrics(Step(5), 5, {{"train/loss", 1}, {"val/loss", 2}, {"throughput/samples_per_sec", 7}});
+  reporter.metrics(Step(5), 5, {{"test/loss", 4}});
+  reporter.metrics(Step(3), 3, {{"test/loss", 5}});  // the best weights were put back
+  reporter.flush();
+  const auto records = files.records();
+  ASSERT_EQ(records.size(), 7U);
+  EXPECT_EQ(records[5].values, (Metrics{{"test/loss", 4}}));
+  EXPECT_EQ(records[6].step, 3);
+  EXPECT_EQ(records[6].values, (Metrics{{"test/loss", 5}}));
+}
+
+TEST(Reporter, a_finished_run_that_is_resumed_tests_once) {
+  for (const int64_t tested_at : {5, 3}) {
+    Files files;
+    first_lead(files);
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      ReporterOptions options = files.options();
+      options.resumed_at = Step(5);
+      Reporter reporter(options, files.clock);
+      reporter.metrics(Step(tested_at), tested_at, {{"test/accuracy", 0.5}, {"test/loss", 4}});
+      reporter.finish(true);
+    }
+    EXPECT_EQ(files.records().size(), 6U) << tested_at;
+  }
+}
+
+TEST(Reporter, what_a_resume_cut_off_is_said_again) {
+  Files files;
+  first_lead(files);
+  ReporterOptions options = files.options();
+  options.resumed_at = Step(3);
+  Reporter reporter(options, files.clock);
+  for (int64_t step = 4; step <= 5; ++step) reporter.metrics(Step(step), step, {{"train/loss", 9}});
+  reporter.flush();
+  const auto records = files.records();
+  ASSERT_EQ(records.size(), 5U);
+  EXPECT_EQ(records[4].values, (Metrics{{"train/loss", 9}}));
+}
+
+}  // namespace
+}  // namespace sinew::report

@@ -1,0 +1,160 @@
+// Steps that must not be committed, samples that do not decode, and what is measured as it is.
+#include <ATen/record_function.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "train/engine.h"
+#include "train/state.h"
+#include "train/synthetic.h"
+
+namespace sinew::train {
+namespace {
+
+// A model whose outputs are bent before anybody sees them.
+class Bent final : public model::Model {
+ public:
+  using Bend = std::function<torch::Tensor(const torch::Tensor& outputs)>;
+  Bent(std::unique_ptr<model::Model> inner, Bend bend) : inner_(std::move(inner)), bend_(std::move(bend)) {}
+  torch::Tensor forward(const torch::Tensor& input, const torch::Tensor& target) override {
+    return bend_(inner_->forward(input, target));
+  }
+  void set_training(bool on) override { inner_->set_training(on); }
+  std::vector<model::NamedTensor> parameters() override { return inner_->parameters(); }
+  std::vector<model::NamedTensor> buffers() override { return inner_->buffers(); }
+  void share(size_t index, const torch::Tensor& memory) override { inner_->share(index, memory); }
+  bool wants_shadow(size_t index) override { return inner_->wants_shadow(index); }
+
+ private:
+  std::unique_ptr<model::Model> inner_;
+  Bend bend_;
+};
+
+// An engine over data of the test's own and a bent model.
+struct BentEngine {
+  BentEngine(const spec::Job& job, const data::Dataset& data, const Bent::Bend& bend)
+      : prefetcher(data, job.trainer.seed, 2, 1 << 24),
+        reducer(make_local_reducer()),
+        engine(EngineOptions{.job = job,
+                             .dataset = &data,
+                             .prefetcher = &prefetcher,
+                             .reducer = reducer.get(),
+                             .make_model = [job, &data, bend] {
+                               auto inner = model::make_model(job.model, data.info(), 4, job.trainer.seed);
+                               return std::make_unique<Bent>(std::move(inner), bend);
+                             }}) {}
+  data::Prefetcher prefetcher;
+  std::unique_ptr<Reducer> reducer;
+  Engine engine;
+};
+
+std::string refused_step(Engine& engine) {
+  const Digest before = digest(engine.state());
+  try {
+    engine.step(0.01, false);
+    ADD_FAILURE() << "the step was committed";
+  } catch (const Diverged& error) {
+    EXPECT_EQ(digest(engine.state()), before);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(EngineTrouble, AGradientThatIsNoNumberIsNeverCommitted) {
+  const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
+  for (const int64_t lanes : {1, 2}) {
+    // The root of nothing: the loss is what it was, the gradient is infinity times zero.
+    BentEngine test(test_job("mlp", lanes), data, [](const torch::Tensor& x) { return x + (x * 0).abs().sqrt(); });
+    const std::string text = refused_step(test.engine);
+    EXPECT_NE(text.find("a gradient is not"), std::string::npos) << text;
+  }
+}
+
+TEST(EngineTrouble, TheExplanationSeesTheNumbersTrainingSaw) {
+  const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
+  std::vector<torch::Tensor> masks;
+  BentEngine test(test_job("mlp"), data, [&](const torch::Tensor& x) {
+    masks.push_back(torch::empty_like(x).bernoulli_(0.9));
+    return x.abs() / masks.back();
+  });
+  const std::string text = refused_step(test.engine);
+  ASSERT_EQ(masks.size(), 16U);  // eight shards, and once more
+  int64_t bad = 0;
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_TRUE(torch::equal(masks[i], masks[i + 8])) << i;
+    bad += masks[i].eq(0).any(1).sum().item<int64_t>();
+  }
+  EXPECT_NE(text.find(std::to_string(bad) + " of 40 samples"), std::string::npos) << text;
+}
+
+TEST(EngineTrouble, WhatCanNotBeExplainedHasDivergedAllTheSame) {
+  const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
+  int calls = 0;
+  BentEngine test(test_job("mlp"), data, [&](const torch::Tensor& x) {
+    TORCH_CHECK(++calls <= 8, "not again");
+    return x / 0;
+  });
+  const std::string text = refused_step(test.engine);
+  EXPECT_NE(text.find("diverged at step 0"), std::string::npos) << text;
+  EXPECT_FALSE(at::hasThreadLocalCallbacks());
+}
+
+// Every fifth sample does not decode; and remembers which were asked for as training asks.
+class Holes final : public data::Dataset {
+ public:
+  explicit Holes(const SyntheticData& data) : data_(data) {}
+  const data::DataInfo& info() const override { return data_.info(); }
+  int64_t size(data::Part part) const override { return data_.size(part); }
+  std::string describe(data::Part part, int64_t sample) const override { return data_.describe(part, sample); }
+  bool in_memory() const override { return true; }
+  data::Batch load(data::Part part, std::span<const int64_t> samples,
+                   const data::SampleContext& context) const override {
+    std::vector<int64_t> whole;
+    std::vector<data::Skipped> skipped;
+    for (const int64_t sample : samples) {
+      if (sample % 5 != 0) {
+        whole.push_back(sample);
+      } else {
+        skipped.push_back({sample, describe(part, sample) + ": torn"});
+      }
+    }
+    augmented = augmented || context.augment;
+    data::Batch batch = data_.load(part, whole, context);
+    batch.skipped = std::move(skipped);
+    return batch;
+  }
+  mutable std::atomic<bool> augmented{false};
+
+ private:
+  const SyntheticData& data_;
+};
+
+TEST(EngineTrouble, SamplesThatAreLeftOutAreCountedAndNamed) {
+  const SyntheticData whole(data::Task::classification, {10}, 4, 40, 31);
+  const Holes data(whole);
+  for (const int64_t lanes : {1, 2}) {
+    TestEngine test(test_job("mlp", lanes), data);
+    const SkippedSamples in_step = test.engine.step(0.01, false).skipped;
+    EXPECT_EQ(in_step.count, 8);
+    EXPECT_EQ(std::set<std::string>(in_step.names.begin(), in_step.names.end()).size(), SkippedSamples::kNamed);
+    EXPECT_TRUE(in_step.names.at(0).ends_with(": torn")) << in_step.names.at(0);
+    const EvaluationResult result = test.engine.evaluate(data::Part::val);
+    EXPECT_EQ(result.samples, 24);
+    EXPECT_EQ(result.skipped.count, 7);
+    EXPECT_TRUE(result.skipped.names.at(0).starts_with("val#")) << result.skipped.names.at(0);
+    EXPECT_EQ(test.engine.step(0.01, false).skipped.count, 8);  // not those of the evaluation, too
+  }
+}
+
+TEST(EngineTrouble, WhatIsMeasuredIsNotAugmented) {
+  const SyntheticData whole(data::Task::classification, {10}, 4, 40, 31);
+  const Holes data(whole);
+  TestEngine test(test_job("mlp"), data);
+  test.engine.evaluate(data::Part::train);
+  EXPECT_FALSE(data.augmented);
+  test.engine.step(0.01, false);
+  EXPECT_TRUE(data.augmented);
+}
+
+}  // namespace
+}  // namespace sinew::train

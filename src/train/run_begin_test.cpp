@@ -1,0 +1,71 @@
+// How a run begins, and what it does not let others ask of it.
+#include <gtest/gtest.h>
+
+#include "train/small_run.h"
+
+namespace sinew::train {
+namespace {
+
+class RunBegin : public SmallRun {
+ protected:
+  RunBegin() {
+    job_.trainer.max_duration = {1, spec::Duration::Unit::epochs};
+    ledger_ = true;
+  }
+};
+
+// As a scheduler starts it: told to resume, and nothing is there yet.
+TEST_F(RunBegin, ToResumeWhatHasNoCheckpointIsToBegin) {
+  run_in("before");
+  const std::string cold = lines_of("ledger.jsonl").at(0).at("digest");
+  job_.model.init_from.path = folder_ + "/before/model/model.safetensors";
+  run_in("plain", false);
+  const std::string warm = lines_of("ledger.jsonl").at(0).at("digest");
+  run_in("resumed", true);
+  EXPECT_EQ(lines_of("ledger.jsonl").at(0).at("digest"), warm);
+  EXPECT_NE(warm, cold);
+}
+
+// The only one of its run; somebody asks for something once.
+class Alone final : public Members {
+ public:
+  explicit Alone(ControlEntry asked) : asked_{std::move(asked)}, reducer_(make_local_reducer()) {}
+  Reducer& reducer() override { return *reducer_; }
+  bool lead() const override { return true; }
+  bool others() const override { return false; }
+  bool may_write() const override { return true; }
+  std::optional<checkpoint::Loaded> take_state() override { return std::nullopt; }
+  void begin(Step, Digest) override {}
+  void boundary(const TrainingState&, const std::function<checkpoint::OwnedSnapshot()>&) override {}
+  std::vector<ControlEntry> requests() override { return std::exchange(asked_, {}); }
+  void tell(std::optional<Step>, const std::string&) override {}
+  bool leave() override { return false; }
+  void finished(int) override {}
+  std::optional<int> wait_for_end() override { return 0; }
+
+ private:
+  std::vector<ControlEntry> asked_;
+  std::unique_ptr<Reducer> reducer_;
+};
+
+TEST_F(RunBegin, ABatchThatFitsNowhereIsNotTaken) {
+  job_.trainer.drop_last = true;
+  const RunResult calm = run_in("calm");
+  const auto ask = [&](double size) {
+    join_ = [size](const Identity&) {
+      return std::make_unique<Alone>(ControlEntry{Step(0), ControlEntry::Kind::batch_size, size, "a person"});
+    };
+  };
+  ask(65);  // of 64 samples
+  const RunResult asked = run_in("asked");
+  EXPECT_EQ(asked.exit_code, 0);
+  EXPECT_EQ(asked.digest, calm.digest);
+  int refused = 0;
+  for (const auto& line : lines_of("log.jsonl")) refused += line.at("event") == "control_refused" ? 1 : 0;
+  EXPECT_EQ(refused, 1);
+  ask(8);
+  EXPECT_GT(run_in("smaller").step, calm.step);
+}
+
+}  // namespace
+}  // namespace sinew::train

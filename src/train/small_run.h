@@ -1,0 +1,94 @@
+// For tests: small whole runs on a table, by a clock of the test's own.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "train/synthetic.h"
+
+namespace sinew::train {
+
+// Every look at it takes a hundredth of a second. At `signal_at` it sends the run a signal.
+class TickingClock final : public Clock {
+ public:
+  explicit TickingClock(double signal_at = 1e9) : signal_at_(signal_at) {}
+  double monotonic_seconds() const override {
+    const double now = static_cast<double>(++looks_) * 0.01;
+    if (now >= signal_at_) signals = 1;
+    return now;
+  }
+  double wall_seconds() const override { return 1e9 + seconds(); }
+  void sleep_seconds(double) override {}
+  double seconds() const { return static_cast<double>(looks_) * 0.01; }
+  mutable std::atomic<int> signals{0};
+
+ private:
+  double signal_at_;
+  mutable std::atomic<int64_t> looks_{0};
+};
+
+class SmallRun : public testing::Test {
+ protected:
+  SmallRun() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "sinew-run-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    run_directory_ = folder_;
+    std::ofstream table(folder_ + "/table.csv");
+    table << "a,b,y\n";
+    for (int i = 0; i < 64; ++i) table << i % 7 << ',' << i % 5 << ',' << i % 2 << '\n';
+    job_ = test_job("mlp");
+    job_.model.hidden = {4};
+    job_.trainer.batch_size = 16;
+    job_.trainer.max_duration = {1e6, spec::Duration::Unit::epochs};
+    job_.trainer.eval_interval = {1e6, spec::Duration::Unit::epochs};
+    job_.checkpoint.interval = "never";
+    job_.logging.interval = {1e9, spec::Duration::Unit::steps};
+    job_.logging.tensorboard = false;
+    job_.data.format = "csv";
+    job_.data.train.path = folder_ + "/table.csv";
+    job_.data.task = "classification";
+    job_.data.columns.target = "y";
+  }
+  ~SmallRun() override { std::filesystem::remove_all(folder_); }
+
+  RunResult run_for(TickingClock& clock, bool resume = false) {
+    RunOptions options;
+    options.job = job_;
+    options.run_directory = run_directory_;
+    options.resume = resume;
+    options.ledger = ledger_;
+    options.stop_signals = &clock.signals;
+    options.join = join_;
+    if (slowly_) {  // so that a disk keeps up with a save at each step
+      options.on_work = [](int, const Work& work) {
+        if (work.kind == Work::Kind::updating) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      };
+    }
+    return run(options, system_disk(), clock);
+  }
+  // In a directory of its own below the test's.
+  RunResult run_in(const std::string& name, bool resume = false) {
+    run_directory_ = folder_ + "/" + name;
+    std::filesystem::create_directories(run_directory_);
+    TickingClock clock;
+    return run_for(clock, resume);
+  }
+  std::vector<nlohmann::json> lines_of(const std::string& file) const {
+    std::ifstream in(run_directory_ + "/" + file);
+    std::vector<nlohmann::json> lines;
+    for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+    return lines;
+  }
+
+  std::string folder_, run_directory_;
+  bool ledger_ = false, slowly_ = false;
+  std::function<std::unique_ptr<Members>(const Identity&)> join_ = nullptr;
+  spec::Job job_;
+};
+
+}  // namespace sinew::train
