@@ -189,13 +189,20 @@ class StudyRun {
     }
   }
 
+  // Does a training end with the weights that were best by the metric that is searched for?
+  bool puts_best_back() const {
+    const auto& early = job_.early_stopping;
+    const std::string automatic = job_.objective ? job_.objective->metric : early.monitor;
+    const std::string& judged = job_.checkpoint.monitor == "auto" ? automatic : job_.checkpoint.monitor;
+    return !early.monitor.empty() && early.restore_best && judged == head_.monitor;
+  }
+
   // Only of a trial that came to its end, which may be that of its budget.
   std::optional<double> value_of(int64_t id, const ProcessEnd& end) const {
     if (end != ProcessEnd{kDone, 0} && end != ProcessEnd{kBudget, 0}) return std::nullopt;
     const auto& reports = tuning_.study().trial(id).reports;
     if (reports.empty()) return std::nan("");
-    if (job_.command.given() || !job_.early_stopping.restore_best || job_.early_stopping.monitor != head_.monitor)
-      return reports.back().value;
+    if (job_.command.given() || !puts_best_back()) return reports.back().value;
     const auto better = [&](const tune::Report& a, const tune::Report& b) {
       return head_.minimize ? a.value < b.value : a.value > b.value;
     };

@@ -167,17 +167,18 @@ TEST_F(Postgres, ACommitOfWhichNothingIsKnownIsNotDoneAgain) {
   std::atomic<int> unsettled = 0, written = 0, failed = 0;
   proxy.holding = true;
   for (int i = 0; i < 6; ++i) {
-    store.submit(NewTrial{"s", "w", std::to_string(i), 3600}, [&](const Outcome& outcome, std::exception_ptr trouble) {
-      try {
-        if (trouble) std::rethrow_exception(trouble);
-        ++(outcome.has_value() ? written : failed);
-      } catch (const Unsettled& error) {
-        EXPECT_THAT(error.what(), testing::HasSubstr("whether the last batch was written is not known"));
-        ++unsettled;
-      } catch (const Error&) {
-        ++failed;
-      }
-    });
+    store.submit(Batch{{NewTrial{"s", "w", std::to_string(i), 3600}}},
+                 [&](const Outcome& outcome, std::exception_ptr trouble) {
+                   try {
+                     if (trouble) std::rethrow_exception(trouble);
+                     ++(outcome.has_value() ? written : failed);
+                   } catch (const Unsettled& error) {
+                     EXPECT_THAT(error.what(), testing::HasSubstr("whether the last batch was written is not known"));
+                     ++unsettled;
+                   } catch (const Error&) {
+                     ++failed;
+                   }
+                 });
   }
   int64_t before = 0, now = 0;
   for (int held = 1;; ++held) {

@@ -8,11 +8,14 @@
 
 namespace sinew::train {
 
-std::string restore_best(Engine& engine, const spec::Job& job, const std::string& run_directory, Disk& disk) {
+Restored restore_best(Engine& engine, const spec::Job& job, const std::string& run_directory, Disk& disk) {
   const EvaluationState evaluation = engine.state().evaluation;
   const std::string best = run_directory + "/checkpoints/best";
   const bool wanted = !job.early_stopping.monitor.empty() && job.early_stopping.restore_best;
-  if (!wanted || !evaluation.best || evaluation.best_step == engine.state().step || !disk.exists(best)) return "";
+  if (!wanted || !evaluation.best || evaluation.best_step == engine.state().step) return {};
+  const std::string lost = "the best state, of step " + std::to_string(evaluation.best_step.value) +
+                           ", is in no checkpoint; the model is that of step ";
+  if (!disk.exists(best)) return {lost + std::to_string(engine.state().step.value) + ", the last", true};
   const auto loaded = checkpoint::load(disk, best);
   if (!loaded) {
     throw Error("the best checkpoint is damaged: " + loaded.error().file + ": " + loaded.error().what,
@@ -21,7 +24,9 @@ std::string restore_best(Engine& engine, const spec::Job& job, const std::string
   StateFacts ignored;
   restore(engine.state(), ignored, *loaded);
   engine.state_replaced();
-  return "the model is that of step " + std::to_string(loaded->step.value) + ", the best";
+  const std::string step = std::to_string(loaded->step.value);
+  if (loaded->step != evaluation.best_step) return {lost + step + ", the best before it", true};
+  return {"the model is that of step " + step + ", the best"};
 }
 
 std::string write_artifact(const TrainingState& state, const spec::Job& job, const std::string& resolved_yaml,
@@ -45,7 +50,8 @@ std::string write_artifact(const TrainingState& state, const spec::Job& job, con
                                 {"input_names", info.input_names},
                                 {"target_mean", info.target_mean},
                                 {"target_std", info.target_std}};
-  const std::string text = about.dump(1) + "\n";
+  // A name may hold any bytes.
+  const std::string text = about.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   write_durably(disk, directory + "/model.json", std::as_bytes(std::span(text.data(), text.size())));
   return left_out;
 }
@@ -59,8 +65,7 @@ report::Outcome outcome_of(const TrainingState& state, const spec::Job& job, con
   outcome.digest = to_hex(digest(state));
   outcome.last = state.evaluation.last;
   if (state.evaluation.best) {
-    outcome.best = {job.early_stopping.monitor.empty() ? job.checkpoint.monitor : job.early_stopping.monitor,
-                    *state.evaluation.best, state.evaluation.best_step.value};
+    outcome.best = {job.checkpoint.monitor, *state.evaluation.best, state.evaluation.best_step.value};
   }
   if (job.objective) {
     const auto found = state.evaluation.last.find(job.objective->metric);

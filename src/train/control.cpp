@@ -62,7 +62,7 @@ void ControlLog::append(ControlEntry entry) {
 std::vector<ControlEntry> ControlLog::obey(Step step) {
   std::vector<ControlEntry> found;
   for (ControlEntry& entry : entries_) {
-    if (entry.effective != step || entry.done) continue;
+    if (entry.effective != step || entry.done || entry.kind == ControlEntry::Kind::stop) continue;
     found.push_back(entry);
     entry.done = true;
   }
@@ -75,10 +75,19 @@ int64_t ControlLog::newest_request() const {
   return newest;
 }
 
+std::optional<ControlEntry> ControlLog::stop_at(Step step) const {
+  std::optional<ControlEntry> found;
+  for (const ControlEntry& entry : entries_) {
+    if (entry.effective == step && entry.kind == ControlEntry::Kind::stop) found = entry;
+  }
+  return found;
+}
+
 void ControlLog::resume_at(Step step) {
   for (ControlEntry& entry : entries_) entry.request = 0;  // requests are counted anew
   std::erase_if(entries_, [&](const ControlEntry& entry) {
-    return entry.kind == ControlEntry::Kind::stop && entry.effective >= step;
+    const bool unmade = entry.kind == ControlEntry::Kind::evaluate && !entry.done;
+    return (entry.kind == ControlEntry::Kind::stop || unmade) && entry.effective >= step;
   });
 }
 

@@ -1,11 +1,47 @@
 #include "train/judge.h"
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
 #include "train/resolve.h"
 
 namespace sinew::train {
+namespace {
+
+// How many of the steps that were once the best are remembered besides those to be kept: while the newest could not be
+// saved, an older one stands in for it.
+constexpr size_t kSpareBest = 16;
+
+bool is_better(double value, const std::optional<double>& best, bool lower, double min_delta) {
+  if (std::isnan(value)) return false;
+  return !best || (lower ? value < *best - min_delta : value > *best + min_delta);
+}
+
+std::optional<double> value_of(const report::Metrics& metrics, const std::string& name) {
+  const auto found = metrics.find(name);
+  return found == metrics.end() ? std::nullopt : std::optional(found->second);
+}
+
+void remember(EvaluationState& state, Step step, int64_t keep) {
+  state.best_step = step;
+  state.best_steps.push_back(step);
+  const size_t most = static_cast<size_t>(std::max<int64_t>(keep, 0)) + kSpareBest;
+  if (state.best_steps.size() > most) {
+    const auto too_many = static_cast<std::ptrdiff_t>(state.best_steps.size() - most);
+    state.best_steps.erase(state.best_steps.begin(), state.best_steps.begin() + too_many);
+  }
+}
+
+void lose_patience(EvaluationState& state, const spec::EarlyStoppingOptions& options) {
+  if (options.monitor.empty() || state.without_improvement < options.patience) return;
+  std::ostringstream why;
+  why << options.monitor << " did not improve in " << state.without_improvement << " evaluations; its best was "
+      << state.patience_best.value_or(std::nan("")) << " at step " << state.patience_step;
+  state.stop = why.str();
+}
+
+}  // namespace
 
 bool meets(const spec::Objective& objective, double value) {
   return objective.at_least ? value >= objective.value : value <= objective.value;
@@ -13,39 +49,44 @@ bool meets(const spec::Objective& objective, double value) {
 
 Judgement judge(const EvaluationState& before, Step step, const report::Metrics& metrics, const spec::Job& job) {
   Judgement verdict{before, false};
-  verdict.state.last = metrics;
-  const bool stops_early = !job.early_stopping.monitor.empty();
-  const std::string& monitor = stops_early ? job.early_stopping.monitor : job.checkpoint.monitor;
-  const std::string& mode = stops_early ? job.early_stopping.mode : job.checkpoint.mode;
-  const double min_delta = stops_early ? job.early_stopping.min_delta : 0.0;
-  if (const auto found = metrics.find(monitor); found != metrics.end()) {
-    const double value = found->second;
-    const bool lower = monitor_lower_is_better(mode, monitor);
-    const bool better = !before.best || (lower ? value < *before.best - min_delta : value > *before.best + min_delta);
-    if (better && !std::isnan(value)) {
-      verdict.improved = true;
-      verdict.state.best = value;
-      verdict.state.best_step = step;
-      verdict.state.without_improvement = 0;
-    } else {
-      ++verdict.state.without_improvement;
+  EvaluationState& state = verdict.state;
+  state.last = metrics;
+  const auto& early = job.early_stopping;
+  const bool lower = monitor_lower_is_better(job.checkpoint.mode, job.checkpoint.monitor);
+  const bool early_lower = monitor_lower_is_better(early.mode, early.monitor);
+  const bool apart = !early.monitor.empty() && (early.monitor != job.checkpoint.monitor || early_lower != lower);
+  // Of a version that judged both by early stopping's metric: this one has had no best yet.
+  if (apart && before.monitor.empty()) state.best.reset();
+  if (const auto value = value_of(metrics, job.checkpoint.monitor)) {
+    const double min_delta = early.monitor.empty() || apart ? 0.0 : early.min_delta;
+    verdict.improved = is_better(*value, state.best, lower, min_delta);
+    if (verdict.improved) {
+      state.monitor = job.checkpoint.monitor;
+      state.best = value;
+      remember(state, step, job.checkpoint.keep_best);
     }
-    if (stops_early && verdict.state.without_improvement >= job.early_stopping.patience) {
-      std::ostringstream why;
-      why << monitor << " did not improve in " << verdict.state.without_improvement << " evaluations; its best was "
-          << verdict.state.best.value_or(std::nan("")) << " at step " << verdict.state.best_step;
-      verdict.state.stop = why.str();
+    if (!apart) {
+      state.patience_best = state.best;
+      state.patience_step = state.best_step;
+      state.without_improvement = verdict.improved ? 0 : state.without_improvement + 1;
     }
   }
-  if (job.objective) {
-    if (const auto found = metrics.find(job.objective->metric);
-        found != metrics.end() && meets(*job.objective, found->second)) {
-      std::ostringstream why;
-      why << "objective met: " << job.objective->metric << " is " << found->second
-          << (job.objective->at_least ? ", at least " : ", at most ") << job.objective->value;
-      verdict.state.objective_met = true;
-      verdict.state.stop = why.str();
+  if (const auto value = value_of(metrics, early.monitor); apart && value) {
+    const bool better = is_better(*value, state.patience_best, early_lower, early.min_delta);
+    if (better) {
+      state.patience_best = value;
+      state.patience_step = step;
     }
+    state.without_improvement = better ? 0 : state.without_improvement + 1;
+  }
+  if (metrics.contains(early.monitor)) lose_patience(state, early);
+  if (!job.objective) return verdict;
+  if (const auto value = value_of(metrics, job.objective->metric); value && meets(*job.objective, *value)) {
+    std::ostringstream why;
+    why << "objective met: " << job.objective->metric << " is " << *value
+        << (job.objective->at_least ? ", at least " : ", at most ") << job.objective->value;
+    state.objective_met = true;
+    state.stop = why.str();
   }
   return verdict;
 }

@@ -44,7 +44,10 @@ class Run {
   void loop();
   void measure();   // how many steps the training has, and how the learning rate moves over them
   bool one_turn();  // one step and what belongs to it; false: training is over
-  bool obey(const std::vector<ControlEntry>& entries);
+  struct Asked {
+    bool evaluation = false, checkpoint = false;
+  };
+  Asked obey();
   void say_skipped(const SkippedSamples& skipped, const std::string& where);
   void one_step();
   void poll();
@@ -60,6 +63,7 @@ class Run {
   std::string mirror_of_run();
   void save(bool best);
   void submit_pending();
+  void wait_for_disk();
   void finish_saving();
 
   // ---- run_show.cpp

@@ -90,6 +90,12 @@ void resolve_monitors(Resolved& resolved, bool has_validation) {
       resolved.reasons["checkpoint.monitor"] = has_validation ? "the validation loss" : "there is no validation data";
     }
   }
+  // One metric has one direction, though only early stopping says it.
+  if (job.checkpoint.mode == "auto" && job.early_stopping.mode != "auto" &&
+      job.checkpoint.monitor == job.early_stopping.monitor) {
+    job.checkpoint.mode = job.early_stopping.mode;
+    resolved.reasons["checkpoint.mode"] = "early stopping's";
+  }
   const auto direction = [&](std::string& mode, const std::string& metric, const char* key) {
     if (mode != "auto" || metric.empty()) return;
     mode = report::lower_is_better(metric) ? "min" : "max";

@@ -83,9 +83,12 @@ bool Run::one_turn() {
   if (members_) members_->boundary(state(), [this] { return snapshot(state(), facts(), &engine_->lanes()); });
   stop_reason_ = state().evaluation.stop;
   if (!stop_reason_.empty()) return false;
-  if (!obey(state().control.obey(state().step))) return false;
-  stop_reason_ = state().evaluation.stop;  // an evaluation that was asked for may end it
-  if (!stop_reason_.empty()) return false;
+  if (const auto stop = state().control.stop_at(state().step)) {
+    exit_code_ = static_cast<int>(stop->value);
+    stop_reason_ = stop->reason;
+    stop_status_ = exit_code_ == kBudget ? "budget" : exit_code_ == kResumable ? "stopped" : "done";
+    return false;
+  }
   if (total_steps_ && state().step.value >= *total_steps_) {
     stop_reason_ = "all " + std::to_string(*total_steps_) + " steps done";
     return false;
@@ -112,14 +115,20 @@ void Run::one_step() {
   skipped_ += result.skipped.count;
   say_skipped(result.skipped, "in step " + std::to_string(step.value) + ", " + std::to_string(skipped_) + " so far");
   const bool last = total_steps_ && state().step.value >= *total_steps_;
-  const bool evaluates = due(evaluate_every_) || last;
+  // What was asked for belongs to the step it is asked for: a step is saved in its final state only.
+  const Asked asked = obey();
+  const bool evaluates = due(evaluate_every_) || last || asked.evaluation;
   const bool improved = evaluates && evaluate();
   if (!evaluates && due(log_every_)) log_window(false);  // an evaluation logs by itself
   if (options_.ledger) voice_->ledger(state().step, digest(state(), &engine_->lanes()));
   voice_->end_step();
   // Last: a saved step's records must all be written before it is.
-  if (improved) save(true);
-  if (due(save_every_)) save(false);
+  submit_pending();
+  if (improved) {
+    save(true);
+  } else if (due(save_every_) || asked.checkpoint) {
+    save(false);
+  }
   submit_pending();
   show();
   tell_work(Work::Kind::nothing);
@@ -195,23 +204,18 @@ void Run::tell_work(Work::Kind kind) {
   if (options_.on_work) options_.on_work(0, {kind, state().step.value});
 }
 
-// Does what the log says for this step; false: stop.
-bool Run::obey(const std::vector<ControlEntry>& entries) {
-  bool go_on = true;
-  for (const ControlEntry& entry : entries) {
-    if (entry.kind == ControlEntry::Kind::evaluate && evaluate()) save(true);
-    if (entry.kind == ControlEntry::Kind::checkpoint) save(false);
-    if (entry.kind == ControlEntry::Kind::stop) {
-      exit_code_ = static_cast<int>(entry.value);
-      stop_reason_ = entry.reason;
-      stop_status_ = exit_code_ == kBudget ? "budget" : exit_code_ == kResumable ? "stopped" : "done";
-      go_on = false;
-    } else if (members_ || !entry.reason.empty()) {
+// What the log says for this step. The stop of a step is seen when the next one would begin.
+Run::Asked Run::obey() {
+  Asked asked;
+  for (const ControlEntry& entry : state().control.obey(state().step)) {
+    asked.evaluation = asked.evaluation || entry.kind == ControlEntry::Kind::evaluate;
+    asked.checkpoint = asked.checkpoint || entry.kind == ControlEntry::Kind::checkpoint;
+    if (members_ || !entry.reason.empty()) {
       voice_->say(report::Level::info, "control",
                   "step " + std::to_string(entry.effective.value) + ": " + to_string(entry.kind) + ": " + entry.reason);
     }
   }
-  return go_on;
+  return asked;
 }
 
 void Run::say_skipped(const SkippedSamples& skipped, const std::string& where) {

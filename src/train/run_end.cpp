@@ -27,8 +27,11 @@ void Run::finish() {
   engine_->set_reducer(*own_reducer_);
   finish_saving();
   report::Outcome outcome = outcome_of(state(), resolved_.job, data_->info());
-  const std::string restored = restore_best(*engine_, resolved_.job, options_.run_directory, disk_);
-  if (!restored.empty()) voice_->say(report::Level::info, "best_restored", restored);
+  const Restored restored = restore_best(*engine_, resolved_.job, options_.run_directory, disk_);
+  if (!restored.said.empty()) {
+    voice_->say(restored.loud ? report::Level::warning : report::Level::info,
+                restored.loud ? "best_not_restored" : "best_restored", restored.said);
+  }
   const std::string left_out =
       write_artifact(state(), resolved_.job, resolved_yaml_, data_->info(), options_.run_directory, disk_);
   if (!left_out.empty()) voice_->say(report::Level::warning, "model_file", left_out);

@@ -12,6 +12,7 @@ namespace sinew::train {
 namespace {
 
 constexpr double kFinalSaveSeconds = 600;  // how long the last checkpoint may take before the run gives up on it
+constexpr double kLeftMirrorSeconds = 10;  // for the chunk it is at
 constexpr int kTries = 300;
 constexpr double kBetweenTriesSeconds = 0.1;
 
@@ -50,13 +51,14 @@ checkpoint::Writer& Run::writer() {
                                    options.keep_best};
   if (members_) wanted.may_write = [this] { return members_->may_write(); };
   writer_ = std::make_unique<checkpoint::Writer>(disk_, wanted);
-  if (state().evaluation.best) writer_->set_best({state().evaluation.best_step});
+  writer_->set_best(state().evaluation.best_steps);
   return *writer_;
 }
 
 void Run::save(bool best) {
   if (!decides() || last_saved_ == state().step) return;
-  if (!best && !writer().ready()) {
+  // A best state that still waits goes first: what is saved after it says that there is one.
+  if (!best && (pending_best_ || !writer().ready())) {
     const checkpoint::WriterStatus status = writer().status();
     if (++told_skipped_saves_ <= 3) {
       voice_->say(report::Level::warning, "checkpoint_skipped",
@@ -71,7 +73,7 @@ void Run::save(bool best) {
   last_saved_ = state().step;
   if (best) {
     pending_best_ = std::move(taken);
-    writer().set_best({state().step});
+    writer().set_best(state().evaluation.best_steps);
     submit_pending();
   } else {
     writer().submit(std::move(taken));
@@ -92,20 +94,30 @@ void Run::submit_pending() {
   told_trouble_ = trouble;
 }
 
+// Until nothing is being written. A slow mirror is left behind: the copy is a second one, the first is what counts.
+void Run::wait_for_disk() {
+  if (writer().wait(kFinalSaveSeconds)) return;
+  const bool there = writer().status().durable == state().step;
+  if (const std::string& mirror = resolved_.job.checkpoint.mirror; !mirror.empty()) {
+    voice_->say(report::Level::warning, "mirror_left",
+                "checkpoint.mirror " + mirror + " did not take a copy in 600 s; it is not waited for any longer");
+    writer().leave_mirror();
+    if (writer().wait(there ? kLeftMirrorSeconds : kFinalSaveSeconds)) return;
+  }
+  if (!there && writer().status().durable != state().step)
+    throw Error("the disk did not finish a checkpoint in 600 s", "look at the disk");
+}
+
 void Run::finish_saving() {
-  const auto wait = [&] {
-    if (!writer().wait(kFinalSaveSeconds))
-      throw Error("the disk did not finish a checkpoint in 600 s", "look at the disk");
-  };
-  wait();
+  wait_for_disk();
   submit_pending();
-  wait();
+  wait_for_disk();
   // Among others a write may fall into a moment without a coordinator, when no member may write: it is tried again.
   for (int tries = 0; writer().status().durable != state().step && tries < (members_ ? kTries : 1); ++tries) {
     if (tries > 0) clock_.sleep_seconds(kBetweenTriesSeconds);
     last_saved_.reset();
     save(false);
-    wait();
+    wait_for_disk();
   }
   submit_pending();
   const checkpoint::WriterStatus status = writer().status();

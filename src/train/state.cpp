@@ -116,6 +116,11 @@ std::string digest_text(const TrainingState& state) {
   const EvaluationState& evaluation = state.evaluation;
   text += "best " + (evaluation.best ? exact(*evaluation.best) : "none") + " at " +
           std::to_string(evaluation.best_step.value) + " then " + std::to_string(evaluation.without_improvement);
+  // Said only where it says more than `best` does: the digests of the states that know one metric stay what they were.
+  if (evaluation.patience_best != evaluation.best || evaluation.patience_step != evaluation.best_step) {
+    text += " patience " + (evaluation.patience_best ? exact(*evaluation.patience_best) : "none") + " at " +
+            std::to_string(evaluation.patience_step.value);
+  }
   return text;
 }
 
@@ -125,6 +130,53 @@ void push(std::vector<std::pair<checkpoint::TensorEntry, Buffer>>& part, const s
   checkpoint::TensorEntry entry{name, dtype_of(values), Shape(values.sizes().begin(), values.sizes().end()), 0, 0};
   part.emplace_back(std::move(entry), Buffer(values.nbytes()));
   walk.add(values, part.back().second.data());
+}
+
+json evaluation_json(const EvaluationState& evaluation) {
+  json document = {{"best_step", evaluation.best_step.value},
+                   {"best_steps", json::array()},
+                   {"monitor", evaluation.monitor},
+                   {"patience_step", evaluation.patience_step.value},
+                   {"without_improvement", evaluation.without_improvement},
+                   {"objective_met", evaluation.objective_met},
+                   {"stop", evaluation.stop},
+                   {"last", json::object()}};
+  for (const Step step : evaluation.best_steps) document["best_steps"].push_back(step.value);
+  if (evaluation.best) document["best"] = exact(*evaluation.best);
+  if (evaluation.patience_best) document["patience_best"] = exact(*evaluation.patience_best);
+  for (const auto& [name, value] : evaluation.last) document["last"][name] = exact(value);
+  return document;
+}
+
+report::Metrics numbers_of(const json& object) {
+  report::Metrics metrics;
+  for (const auto& [name, text] : object.items()) metrics[name] = std::strtod(text.get<std::string>().c_str(), nullptr);
+  return metrics;
+}
+
+// Throws what the JSON library throws. A document of before there were two best values has one for both.
+EvaluationState evaluation_of(const json& document) {
+  EvaluationState evaluation;
+  const auto number = [&](const char* name) -> std::optional<double> {
+    if (!document.contains(name)) return std::nullopt;
+    return std::strtod(document.at(name).get<std::string>().c_str(), nullptr);
+  };
+  evaluation.best = number("best");
+  evaluation.best_step = Step(document.at("best_step"));
+  if (document.contains("best_steps")) {
+    for (const int64_t step : document.at("best_steps")) evaluation.best_steps.emplace_back(step);
+  } else if (evaluation.best) {
+    evaluation.best_steps = {evaluation.best_step};
+  }
+  evaluation.monitor = document.value("monitor", "");
+  const bool two = document.contains("patience_step");
+  evaluation.patience_best = number(two ? "patience_best" : "best");
+  evaluation.patience_step = two ? Step(document.at("patience_step")) : evaluation.best_step;
+  evaluation.without_improvement = document.at("without_improvement");
+  evaluation.objective_met = document.at("objective_met");
+  evaluation.stop = document.at("stop");
+  evaluation.last = numbers_of(document.at("last"));
+  return evaluation;
 }
 
 std::string shape_text(at::IntArrayRef sizes) {
@@ -248,13 +300,6 @@ checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts&
     }
   }
   result.digest = walk.finish(digest_text(state), lanes);
-  json evaluation = {{"best_step", state.evaluation.best_step.value},
-                     {"without_improvement", state.evaluation.without_improvement},
-                     {"objective_met", state.evaluation.objective_met},
-                     {"stop", state.evaluation.stop},
-                     {"last", json::object()}};
-  if (state.evaluation.best) evaluation["best"] = exact(*state.evaluation.best);
-  for (const auto& [name, value] : state.evaluation.last) evaluation["last"][name] = exact(value);
   const auto sums = [](const report::Metrics& metrics) {
     json object = json::object();
     for (const auto& [name, value] : metrics) object[name] = exact(value);
@@ -268,14 +313,14 @@ checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts&
                             {"seed", state.seed},
                             {"optimizer_steps", state.optimizer_steps},
                             {"control", json::parse(entries_json(state.control.entries()))},
-                            {"evaluation", evaluation},
+                            {"evaluation", evaluation_json(state.evaluation)},
                             {"window", sums(facts.window)},
                             {"evaluation_window", sums(facts.evaluation_window)},
                             {"seconds", facts.seconds},
                             {"data_digest", to_hex(facts.data_digest)},
                             {"model", facts.model},
                             {"job", facts.resolved_job}})
-                          .dump(1);
+                          .dump(1, ' ', false, json::error_handler_t::replace);  // a name may hold any bytes
   return result;
 }
 
@@ -290,23 +335,9 @@ void restore(TrainingState& state, StateFacts& facts, const checkpoint::Loaded& 
     state.seed = document.at("seed");
     state.optimizer_steps = document.at("optimizer_steps").get<std::vector<int64_t>>();
     state.control = control_of(document.at("control"));
-    const json& evaluation = document.at("evaluation");
-    state.evaluation = {};
-    state.evaluation.best_step = Step(evaluation.at("best_step"));
-    state.evaluation.without_improvement = evaluation.at("without_improvement");
-    state.evaluation.objective_met = evaluation.at("objective_met");
-    state.evaluation.stop = evaluation.at("stop");
-    if (evaluation.contains("best"))
-      state.evaluation.best = std::strtod(evaluation.at("best").get<std::string>().c_str(), nullptr);
-    const auto numbers = [](const json& object) {
-      report::Metrics metrics;
-      for (const auto& [name, text] : object.items())
-        metrics[name] = std::strtod(text.get<std::string>().c_str(), nullptr);
-      return metrics;
-    };
-    state.evaluation.last = numbers(evaluation.at("last"));
-    facts.window = numbers(document.at("window"));
-    facts.evaluation_window = numbers(document.value("evaluation_window", json::object()));
+    state.evaluation = evaluation_of(document.at("evaluation"));
+    facts.window = numbers_of(document.at("window"));
+    facts.evaluation_window = numbers_of(document.value("evaluation_window", json::object()));
     facts.seconds = document.value("seconds", 0.0);
     facts.resolved_job = document.at("job");
     facts.model = document.value("model", "");

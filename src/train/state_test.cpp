@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "train/lanes.h"
 
@@ -77,6 +78,69 @@ TEST(State, EveryByteCounts) {
     values[at] = kept;
   }
   EXPECT_EQ(digest(state, &lanes), before);
+}
+
+// As it would be read back. The memory is the snapshot's.
+checkpoint::Loaded loaded_of(checkpoint::OwnedSnapshot&& taken) {
+  checkpoint::Loaded loaded;
+  loaded.state_json = taken.state_json;
+  for (auto& [part, tensors] : taken.parts) {
+    for (auto& [entry, bytes] : tensors) {
+      Array& array = loaded.parts[part].tensors[entry.name];
+      array.dtype = entry.dtype;
+      array.shape = entry.shape;
+      array.bytes = std::move(bytes);
+    }
+  }
+  return loaded;
+}
+
+TEST(State, NamesOfAnyBytesAreSaved) {
+  TrainingState state = some_state();
+  state.evaluation.stop = "\xff";
+  StateFacts facts;
+  facts.resolved_job = "name: \xc3";
+  EXPECT_NO_THROW(loaded_of(snapshot(state, facts)));
+}
+
+TEST(State, TheEvaluationSurvives) {
+  TrainingState state = some_state(), other = some_state();
+  state.evaluation.monitor = "val/accuracy";
+  state.evaluation.best = 0.75;
+  state.evaluation.best_step = Step(8);
+  state.evaluation.best_steps = {Step(3), Step(8)};
+  state.evaluation.patience_best = 0.125;
+  state.evaluation.patience_step = Step(7);
+  state.evaluation.without_improvement = 2;
+  StateFacts facts;
+  restore(other, facts, loaded_of(snapshot(state, {})));
+  EXPECT_EQ(digest(other), digest(state));
+  EXPECT_EQ(other.evaluation.monitor, state.evaluation.monitor);
+  EXPECT_EQ(other.evaluation.best_steps, state.evaluation.best_steps);
+  EXPECT_EQ(other.evaluation.patience_best, state.evaluation.patience_best);
+  EXPECT_EQ(other.evaluation.patience_step, state.evaluation.patience_step);
+  other.evaluation.patience_best = 0.25;
+  EXPECT_NE(digest(other), digest(state));
+}
+
+// Earlier versions had one best value for both.
+TEST(State, AnOlderEvaluationHasTheSameDigest) {
+  TrainingState state = some_state(), other = some_state();
+  state.evaluation.best = state.evaluation.patience_best = 0.75;
+  state.evaluation.best_step = state.evaluation.patience_step = Step(8);
+  checkpoint::OwnedSnapshot taken = snapshot(state, {});
+  const Digest before = taken.digest;
+  auto document = nlohmann::json::parse(taken.state_json);
+  for (const char* name : {"best_steps", "monitor", "patience_best", "patience_step"}) {
+    ASSERT_TRUE(document.at("evaluation").contains(name));
+    document.at("evaluation").erase(name);
+  }
+  taken.state_json = document.dump();
+  StateFacts facts;
+  restore(other, facts, loaded_of(std::move(taken)));
+  EXPECT_EQ(digest(other), before);
+  EXPECT_EQ(other.evaluation.best_steps, std::vector<Step>{Step(8)});
+  EXPECT_EQ(other.evaluation.patience_best, 0.75);
 }
 
 }  // namespace

@@ -103,12 +103,15 @@ class ControlLog {
   void append(ControlEntry entry);
   const std::vector<ControlEntry>& entries() const { return entries_; }
   int64_t newest_request() const;  // 0: none
-  // The entries of this step that were not obeyed yet; from now on they are.
+  // The entries of this step that were not obeyed yet; from now on they are. Stops apart.
   std::vector<ControlEntry> obey(Step step);
+  // The stop of this step. It is never marked: whoever takes the state at this boundary is to stop here too.
+  std::optional<ControlEntry> stop_at(Step step) const;
   double learning_rate_factor(Step step) const;  // 1 when never changed
   int64_t batch_size(Step step, int64_t from_job) const;
   bool changes_batch_size() const;
-  // A stop ends an attempt, not the run: those that took effect at or after the step we go on from are void.
+  // A stop ends an attempt, not the run: those that took effect at or after the step we go on from are void. So are
+  // evaluations that this step was saved before: made now, they would give a saved step a second digest.
   void resume_at(Step step);
   // Only what changes the numbers of a step (learning_rate, batch_size) belongs to the digest: stopping, evaluating and
   // saving leave the model as it was, and a run that was stopped and resumed is the run that was not.
@@ -122,8 +125,12 @@ class ControlLog {
 
 // How evaluation went so far: what early stopping, best checkpoints and the objective decide from.
 struct EvaluationState {
-  std::optional<double> best;  // of the monitored metric
+  std::string monitor;  // the metric `best` is of; empty: none yet, or a checkpoint of a version that did not say
+  std::optional<double> best;  // of checkpoint.monitor
   Step best_step;
+  std::vector<Step> best_steps;         // those that were the best when they were reached, the newest last; not all
+  std::optional<double> patience_best;  // of early_stopping.monitor; where that is the same metric, `best` again
+  Step patience_step;
   int64_t without_improvement = 0;
   report::Metrics last;  // newest evaluation
   bool objective_met = false;

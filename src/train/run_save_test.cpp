@@ -1,0 +1,187 @@
+// What a run saves: one state a step, the best ones, copies that are its own; and which of it is used afterwards.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <set>
+
+#include "train/small_run.h"
+
+namespace sinew::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RunSave : public SmallRun {
+ protected:
+  RunSave() {
+    job_.trainer.max_duration = {10, spec::Duration::Unit::epochs};
+    job_.data.split_val = 0.25;
+    ledger_ = true;
+  }
+  // Evaluations are asked for by the clock, at whatever step it is then.
+  void evaluate_by_the_clock() {
+    job_.trainer.eval_interval = {0.4, spec::Duration::Unit::seconds};
+    job_.checkpoint.interval = "1st";
+    slowly_ = true;
+  }
+  int said(const std::string& event) const {
+    int times = 0;
+    for (const auto& line : lines_of("log.jsonl")) times += line.at("event") == event ? 1 : 0;
+    return times;
+  }
+
+  nlohmann::json json_of(const std::string& file) const {
+    std::ifstream in(run_directory_ + "/" + file);
+    return nlohmann::json::parse(in);
+  }
+  std::string checkpoints() const { return run_directory_ + "/checkpoints"; }
+  std::string best() const { return fs::read_symlink(checkpoints() + "/best").string(); }
+  std::vector<Step> saved() const {
+    std::vector<Step> steps;
+    for (const std::string& path : checkpoint::list(system_disk(), checkpoints()))
+      steps.push_back(checkpoint::describe(system_disk(), path)->step);
+    return steps;
+  }
+  static std::string name_of_step(int64_t step) {
+    char name[32];
+    std::snprintf(name, sizeof name, "step-%08lld", static_cast<long long>(step));
+    return name;
+  }
+};
+
+TEST_F(RunSave, AStepIsSavedInItsFinalStateOnly) {
+  evaluate_by_the_clock();
+  job_.checkpoint.keep = 1000;
+  run_in("run");
+  const auto ledger = lines_of("ledger.jsonl");
+  const std::vector<Step> steps = saved();
+  EXPECT_GE(steps.size(), 3U);
+  EXPECT_GE(said("control"), 2);
+  for (const Step step : steps) {
+    const auto found = checkpoint::describe(system_disk(), checkpoints() + "/" + name_of_step(step.value));
+    ASSERT_TRUE(found);
+    EXPECT_EQ(to_hex(found->digest), ledger.at(static_cast<size_t>(step.value) - 1).at("digest")) << step;
+  }
+}
+
+TEST_F(RunSave, ABestThatWasAskedForIsKeptAndPutBack) {
+  evaluate_by_the_clock();
+  job_.checkpoint.keep = 1;
+  job_.early_stopping.monitor = "train/loss";
+  job_.early_stopping.mode = "max";  // the highest: of the beginning
+  job_.early_stopping.patience = 1000;
+  job_.optimizer.lr = 0.02;
+  const RunResult result = run_in("run");
+  const int64_t step = json_of("report.json").at("best").at("step");
+  ASSERT_LT(step, result.step.value);
+  EXPECT_EQ(best(), name_of_step(step));
+  const auto model = checkpoint::read_safetensors(system_disk(), run_directory_ + "/model/model.safetensors");
+  const auto kept = checkpoint::load(system_disk(), checkpoints() + "/" + name_of_step(step));
+  ASSERT_TRUE(model && kept);
+  ASSERT_FALSE(model->tensors.empty());
+  for (const auto& [name, array] : model->tensors) {
+    const Array& same = kept->parts.at("model").tensors.at(name);
+    ASSERT_EQ(array.bytes.size(), same.bytes.size()) << name;
+    EXPECT_EQ(std::memcmp(array.bytes.data(), same.bytes.data(), same.bytes.size()), 0) << name;
+  }
+}
+
+TEST_F(RunSave, ABestThatIsGoneIsSaidLoudly) {
+  job_.early_stopping.monitor = "train/loss";
+  job_.early_stopping.mode = "max";
+  job_.early_stopping.patience = 1000;
+  job_.trainer.eval_interval = {1, spec::Duration::Unit::epochs};
+  job_.optimizer.lr = 0.02;
+  run_in("run");
+  fs::remove_all(checkpoints() + "/" + best());
+  EXPECT_EQ(run_in("run", true).exit_code, 0);
+  EXPECT_EQ(said("best_not_restored"), 1);
+}
+
+// An evaluation that was asked for met the objective; whoever goes on there finds the state that was saved.
+TEST_F(RunSave, ARunThatEndedByAnAskedEvaluationCanBeResumed) {
+  evaluate_by_the_clock();
+  job_.objective = spec::Objective{"val/loss", false, 1e9};
+  const RunResult first = run_in("run");
+  EXPECT_EQ(first.exit_code, 0);
+  EXPECT_LT(first.step.value, 30);  // the asked one, not the last
+  fs::remove(run_directory_ + "/report.json");
+  const RunResult again = run_in("run", true);
+  EXPECT_EQ(again.exit_code, 0);
+  EXPECT_EQ(again.step, first.step);
+  EXPECT_EQ(again.digest, first.digest);
+}
+
+TEST_F(RunSave, SoManyOfTheBestAreKept) {
+  job_.trainer.eval_interval = {1, spec::Duration::Unit::epochs};
+  job_.checkpoint.monitor = "train/loss";
+  job_.checkpoint.keep = 1;
+  job_.checkpoint.keep_best = 3;
+  job_.optimizer.lr = 0.002;
+  slowly_ = true;
+  const auto expect_best = [&] {
+    const std::string last = fs::read_symlink(checkpoints() + "/last").string();
+    const auto state = json_of("checkpoints/" + last + "/state.json");
+    const std::vector<int64_t> list = state.at("evaluation").at("best_steps");
+    ASSERT_GE(list.size(), 4U);
+    int64_t kept = 0;
+    for (const Step step : saved()) {
+      const bool was_best = std::find(list.begin(), list.end(), step.value) != list.end();
+      EXPECT_TRUE(was_best || step == Step(state.at("step"))) << step;
+      kept += was_best ? 1 : 0;
+    }
+    EXPECT_EQ(kept, 3);
+    EXPECT_EQ(best(), name_of_step(list.back()));
+  };
+  run_in("run");
+  expect_best();
+  job_.trainer.max_duration = {11, spec::Duration::Unit::epochs};
+  run_in("run", true);
+  expect_best();
+}
+
+TEST_F(RunSave, RunsThatShareAMirrorLeaveEachOtherAlone) {
+  job_.name = "shared";
+  job_.checkpoint.mirror = folder_ + "/far";
+  job_.checkpoint.interval = "4st";
+  run_in("one/run");
+  const auto places = [&] {
+    std::set<std::string> found;
+    for (const auto& entry : fs::directory_iterator(folder_ + "/far/shared")) found.insert(entry.path().string());
+    return found;
+  };
+  ASSERT_EQ(places().size(), 1U);
+  const std::string first = *places().begin();
+  const auto copies = checkpoint::list(system_disk(), first);
+  EXPECT_EQ(copies.size(), 2U);
+  job_.trainer.seed = 6;
+  job_.trainer.max_duration = {20, spec::Duration::Unit::epochs};
+  run_in("two/run");
+  EXPECT_EQ(checkpoint::list(system_disk(), first), copies);
+  for (const std::string& copy : copies) EXPECT_TRUE(checkpoint::verify(system_disk(), copy)) << copy;
+  run_in("two/run", true);  // a run keeps its place
+  EXPECT_EQ(places().size(), 2U);
+}
+
+TEST_F(RunSave, AModelOfAnEarlierStopIsNotTheRuns) {
+  job_.checkpoint.interval = "4st";
+  const RunResult result = run_in("run");
+  EXPECT_FALSE(find_trained(run_directory_, system_disk()).checkpoint);
+  const std::string report = run_directory_ + "/report.json";
+  std::string text = json_of("report.json").dump();
+  fs::remove(report);  // as a resumed run does, and then it was killed
+  const Trained killed = find_trained(run_directory_, system_disk());
+  EXPECT_TRUE(killed.checkpoint);
+  EXPECT_EQ(killed.weights, checkpoints() + "/" + name_of_step(result.step.value));
+  auto failed = nlohmann::json::parse(text);
+  failed["status"] = "failed";
+  std::ofstream(report) << failed.dump();
+  EXPECT_TRUE(find_trained(run_directory_, system_disk()).checkpoint);
+  fs::remove_all(checkpoints());
+  EXPECT_FALSE(find_trained(run_directory_, system_disk()).checkpoint);  // better than none
+}
+
+}  // namespace
+}  // namespace sinew::train
