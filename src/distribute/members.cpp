@@ -80,7 +80,7 @@ class GroupMembers final : public train::Members {
   void boundary(const train::TrainingState& state, const std::function<checkpoint::OwnedSnapshot()>& take) override {
     member_.boundary(take);
     member_.maybe_caught_up();
-    take(state.control.newest_request());
+    mark_taken(state.control.newest_request());
     const double now = clock_.monotonic_seconds();
     if (now - told_ < kTellSeconds) return;
     told_ = now;
@@ -94,7 +94,7 @@ class GroupMembers final : public train::Members {
   // and every one says so, for the lead it was given to may die first, and the coordinator with it. What the run makes
   // no entry of is taken when the next are asked for.
   std::vector<train::ControlEntry> requests() override {
-    take(std::exchange(given_, 0));
+    mark_taken(std::exchange(given_, 0));
     std::vector<train::ControlEntry> entries;
     for (const cluster::ControlRequest& request : member_.requests()) {
       if (request.number <= taken_) continue;
@@ -139,7 +139,7 @@ class GroupMembers final : public train::Members {
   }
 
  private:
-  void take(int64_t number) {
+  void mark_taken(int64_t number) {
     if (number > taken_) member_.taken(taken_ = number);
   }
 
