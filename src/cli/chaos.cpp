@@ -3,7 +3,6 @@
 
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 #include <set>
 
@@ -15,6 +14,7 @@
 #include "cli/group_file.h"
 #include "cli/group_line.h"
 #include "cli/numbers.h"
+#include "cli/worker_process.h"
 
 namespace sinew::cli {
 namespace {
@@ -83,12 +83,7 @@ Wishes parse(const Arguments& arguments) {
 
 ProcessOptions training(const Wishes& wishes, const std::string& run_directory, int64_t workers) {
   ProcessOptions process;
-  process.command = {std::filesystem::read_symlink("/proc/self/exe").string(),
-                     "train",
-                     wishes.job,
-                     "--run-dir",
-                     run_directory,
-                     "--ledger"};
+  process.command = {this_program(), "train", wishes.job, "--run-dir", run_directory, "--ledger"};
   process.command.insert(process.command.end(), wishes.overrides.begin(), wishes.overrides.end());
   const std::vector<std::string> how = workers > 0 ? std::vector<std::string>{"--workers", std::to_string(workers)}
                                                    : std::vector<std::string>{"workers.min=1", "workers.max=1"};

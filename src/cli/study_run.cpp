@@ -1,7 +1,5 @@
 #include "cli/study_run.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -18,6 +16,7 @@
 #include "cli/study_text.h"
 #include "cli/trial_metric.h"
 #include "cli/tuning.h"
+#include "cli/worker_process.h"
 
 namespace sinew::cli {
 namespace {
@@ -30,13 +29,6 @@ constexpr double kTurnSeconds = 60;   // without a turn, until it is said that s
 volatile std::sig_atomic_t asked = 0;
 void on_signal(int) {
   asked = asked + 1;
-}
-
-std::string this_program() {
-  char path[4096];
-  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
-  if (size <= 0) throw Error("this program does not find itself", "is /proc mounted?");
-  return {path, static_cast<size_t>(size)};
 }
 
 class StudyRun {
