@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <limits>
 #include <new>
-#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -95,32 +94,15 @@ std::vector<std::byte> bytes_or_fail(size_t size, const std::string& path) {
   }
 }
 
-constexpr uint64_t kBlock = 4096;                       // of memory and of whatever device
-constexpr size_t kDirectBytes = 256 * size_t{1} << 10;  // below it the page cache is faster
-
-// Large pieces go to the device past the page cache where they can: what it costs to put them there, to write them back
-// and to forget them is half the processor time of a checkpoint, which is not read again but to be verified.
 class SystemFile final : public Disk::File {
  public:
-  // `offset`: where writing begins; none: wherever the end is.
-  SystemFile(std::string path, int descriptor, std::optional<uint64_t> offset)
-      : path_(std::move(path)), descriptor_(descriptor), offset_(offset) {}
+  SystemFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
 
   void write(std::span<const std::byte> bytes) override {
     while (!bytes.empty()) {
-      // Whole blocks, and the rest after them.
-      const bool large = offset_ && bytes.size() >= kDirectBytes && *offset_ % kBlock == 0 &&
-                         reinterpret_cast<uintptr_t>(bytes.data()) % kBlock == 0;
-      const bool direct = set_direct(large);
-      const size_t size = direct ? bytes.size() / kBlock * kBlock : bytes.size();
-      const ssize_t written = retrying([&] { return ::write(descriptor_.get(), bytes.data(), size); });
-      if (written < 0 && errno == EINVAL && direct) {
-        can_be_direct_ = false;  // this file system wants it otherwise
-        continue;
-      }
+      const ssize_t written = retrying([&] { return ::write(descriptor_.get(), bytes.data(), bytes.size()); });
       if (written < 0) fail("write", path_, errno);
       if (written == 0) fail("write", path_, EIO);  // no progress and no reason: never spin on it
-      if (offset_) *offset_ += static_cast<uint64_t>(written);
       bytes = bytes.subspan(static_cast<size_t>(written));
     }
   }
@@ -133,32 +115,17 @@ class SystemFile final : public Disk::File {
   }
 
  private:
-  // Whether it is so now.
-  bool set_direct(bool wanted) {
-    wanted = wanted && can_be_direct_;
-    if (wanted == direct_) return wanted;
-    const int flags = ::fcntl(descriptor_.get(), F_GETFL);
-    if (flags < 0 || ::fcntl(descriptor_.get(), F_SETFL, wanted ? flags | O_DIRECT : flags & ~O_DIRECT) < 0) {
-      if (!wanted) fail("write", path_, errno);
-      return can_be_direct_ = false;
-    }
-    return direct_ = wanted;
-  }
-
   std::string path_;
   Descriptor descriptor_;
-  std::optional<uint64_t> offset_;
-  bool direct_ = false, can_be_direct_ = true;
 };
 
 class SystemDisk final : public Disk {
  public:
   std::unique_ptr<File> create(const std::string& path) override {
-    return std::make_unique<SystemFile>(path, open_or_fail(path, O_WRONLY | O_CREAT | O_TRUNC, "create").release(), 0);
+    return std::make_unique<SystemFile>(path, open_or_fail(path, O_WRONLY | O_CREAT | O_TRUNC, "create").release());
   }
   std::unique_ptr<File> append(const std::string& path) override {
-    return std::make_unique<SystemFile>(path, open_or_fail(path, O_WRONLY | O_CREAT | O_APPEND, "open").release(),
-                                        std::nullopt);
+    return std::make_unique<SystemFile>(path, open_or_fail(path, O_WRONLY | O_CREAT | O_APPEND, "open").release());
   }
 
   std::vector<std::byte> read(const std::string& path) override {

@@ -89,33 +89,6 @@ TEST(SystemDisk, ReadsBackWhatItWroteWhateverTheSize) {
   }
 }
 
-// Pieces that may go past the page cache, and pieces that may not, one after another in one file.
-TEST(SystemDisk, LargePiecesOfWholeBlocksAreWrittenAsAnyOther) {
-  const Folder folder;
-  constexpr size_t kMost = 3 << 20;
-  void* memory = ::mmap(nullptr, kMost, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(memory, MAP_FAILED);
-  const std::span<std::byte> aligned(static_cast<std::byte*>(memory), kMost);
-  for (uint64_t seed = 0; seed < 40; ++seed) {
-    RandomStream random(random_key({seed}));
-    std::vector<std::byte> expected;
-    const auto file = system_disk().create(folder / "a");
-    for (int piece = 0; piece < 5; ++piece) {
-      const size_t begin = random.uniform() < 0.3 ? random.below(5000) : 0;
-      size_t size = random.uniform() < 0.3 ? random.below(6000) : random.below(kMost - begin);
-      if (random.uniform() < 0.5) size -= size % 4096;
-      const auto bytes = aligned.subspan(begin, size);
-      for (size_t i = 0; i < size; i += 1000) bytes[i] = static_cast<std::byte>(random.bits32());
-      file->write(bytes);
-      expected.insert(expected.end(), bytes.begin(), bytes.end());
-    }
-    file->sync();
-    file->close();
-    ASSERT_EQ(system_disk().read(folder / "a"), expected) << seed;
-  }
-  ::munmap(memory, kMost);
-}
-
 TEST(SystemDisk, ReadAtGivesTheSameAsReadAndAsTheDefault) {
   const Folder folder;
   Disk& disk = system_disk();

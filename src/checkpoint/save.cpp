@@ -1,8 +1,3 @@
-#include <algorithm>
-#include <cstring>
-#include <memory>
-#include <new>
-
 #include "base/check.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/manifest.h"
@@ -13,45 +8,24 @@
 namespace sinew::checkpoint {
 namespace {
 
-constexpr size_t kPiece = size_t{1} << 20;  // stays in the processor's cache from its copy to its way out
-
-// A file being written whose facts are taken from the very bytes that go out. They go in pieces that begin at a block
-// of memory and of the file, wherever the tensors lie: those the system's disk takes past the page cache.
+// A file being written whose facts are taken from the very bytes that go out.
 class NotedFile {
  public:
   NotedFile(Disk& disk, const std::string& path) : file_(disk.create(path)) {}
   void put(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const size_t size = std::min(bytes.size(), kPiece - filled_);
-      std::memcpy(piece_.get() + filled_, bytes.data(), size);
-      filled_ += size;
-      bytes = bytes.subspan(size);
-      if (filled_ == kPiece) flush();
-    }
+    if (bytes.empty()) return;
+    file_->write(bytes);
+    facts_.update(bytes);
   }
   FileFacts finish() {
-    flush();
     file_->sync();
     file_->close();
     return facts_.finish();
   }
 
  private:
-  struct Free {
-    void operator()(std::byte* bytes) const { ::operator delete[](bytes, std::align_val_t{4096}); }
-  };
-  void flush() {
-    if (filled_ == 0) return;
-    const std::span<const std::byte> piece(piece_.get(), filled_);
-    facts_.update(piece);
-    file_->write(piece);
-    filled_ = 0;
-  }
-
   std::unique_ptr<Disk::File> file_;
   FactsStream facts_;
-  std::unique_ptr<std::byte[], Free> piece_{new (std::align_val_t{4096}) std::byte[kPiece]};
-  size_t filled_ = 0;
 };
 
 std::span<const std::byte> bytes_of(std::string_view text) {
