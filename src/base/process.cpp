@@ -186,7 +186,8 @@ std::optional<ProcessEnd> Process::wait(double seconds) {
   do reaped = ::waitpid(pid_, &status, WNOHANG);
   while (reaped < 0 && errno == EINTR);
   if (reaped == pid_) end_ = end_of(status);
-  // It is gone, and its end was told to somebody else of this process: to who ends what is left of an attempt, by force.
+  // It is gone, and its end was told to somebody else of this process: to who ends what is left of an attempt, by
+  // force.
   if (reaped < 0 && errno == ECHILD) end_ = ProcessEnd{0, SIGKILL};
   return end_;
 }
