@@ -8,5 +8,7 @@ namespace sinew {
 
 // Control characters and broken UTF-8 become '?'; `lines`: newlines stay.
 std::string printable(std::string_view text, bool lines = false);
+// For a message: at most `most` bytes of it, cut between characters; "..." where there are more.
+std::string printable_start(std::string_view text, size_t most = 40);
 
 }  // namespace sinew

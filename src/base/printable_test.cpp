@@ -18,6 +18,14 @@ TEST(Printable, ReplacesWhatDrivesATerminal) {
   EXPECT_EQ(printable(std::string_view("\0\xff\xe2\x80", 4)), "????");
 }
 
+TEST(Printable, AStartIsCutBetweenCharacters) {
+  EXPECT_EQ(printable_start("short"), "short");
+  EXPECT_EQ(printable_start("12345\x1b", 6), "12345?");
+  EXPECT_EQ(printable_start("123456", 5), "12345...");
+  EXPECT_EQ(printable_start("日本語", 8), "日本...");
+  EXPECT_EQ(printable_start("日本語", 2), "...");
+}
+
 // Whatever the bytes.
 TEST(Printable, LeavesNoControlCharacter) {
   for (int first = 0; first < 256; ++first) {

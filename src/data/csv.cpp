@@ -7,8 +7,8 @@
 #endif
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "data/rows.h"
-#include "data/utf8.h"
 
 namespace sinew::data {
 namespace {

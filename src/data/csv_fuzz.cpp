@@ -1,8 +1,8 @@
 // Any bytes as a table: first byte picks the format. An Error, or a table whose columns agree in length.
 #include "base/check.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "data/table.h"
-#include "data/utf8.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace sinew;

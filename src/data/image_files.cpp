@@ -7,7 +7,8 @@
 
 #include "base/disk.h"
 #include "base/error.h"
-#include "data/utf8.h"
+#include "base/printable.h"
+#include "base/utf8.h"
 
 namespace sinew::data {
 namespace {
@@ -70,7 +71,8 @@ bool parse_line(std::string_view line, const std::string& where, bool first, std
 // Class names go into model.json and are printed: said now, and not when the training is over.
 void check_label(std::string_view label, const std::string& where) {
   if (first_invalid_utf8(label) == std::string_view::npos) return;
-  throw Error(where + ": the class '" + shown(label) + "' is not UTF-8", "rename it, for example with convmv or iconv");
+  throw Error(where + ": the class '" + printable_start(label) + "' is not UTF-8",
+              "rename it, for example with convmv or iconv");
 }
 
 bool whole_number(const std::string& text, int64_t& number) {
@@ -94,7 +96,7 @@ std::vector<ImageFile> list_image_folder(const std::string& folder) {
     if (entry.name.starts_with('.')) continue;
     loose |= !entry.directory && is_image_name(entry.name);
     if (!entry.directory) continue;
-    check_label(entry.name, shown(folder + "/" + entry.name, 4096));
+    check_label(entry.name, printable_start(folder + "/" + entry.name, 4096));
     const size_t before = files.size();
     collect(folder, entry.name, entry.name, 0, files);
     if (files.size() == before) {

@@ -1,12 +1,12 @@
-// For the tests of image folders and lists: files made on the spot, and the error that must come.
+// For the tests of image folders and lists: files made on the spot.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "base/error.h"
 #include "data/data.h"
+#include "data/expected_error.h"
 #include "data/image_decode_test_images.h"
 #include "data/scratch_folder.h"
 
@@ -44,17 +44,5 @@ class Images : public testing::Test {
   mutable uint64_t next_ = 1;
   Folder folder_;
 };
-
-template <typename Do>
-Error error_of(Do something) {
-  try {
-    something();
-  } catch (const Error& error) {
-    EXPECT_FALSE(error.hint.empty()) << error.what();
-    return error;
-  }
-  ADD_FAILURE() << "no error";
-  return Error("");
-}
 
 }  // namespace sinew::data

@@ -127,13 +127,14 @@ TEST(Npy, NoiseIsForPixelsFromZeroToOne) {
   };
   for (const char* normalize : {"auto", "none"}) {
     options.normalize = normalize;
-    options.augment = {.noise = 0.01};
+    options.augment.noise = 0.01;
     EXPECT_HAS(error("<f4", raw<float>({0, 1, 0.5, 1, 255, 3, 0, 17})), "x.npy[1]: holds 255.0");
     EXPECT_HAS(error("<f8", raw<double>({0, 1, 0.5, 1, -0.25, 3, 0, 17})), "x.npy[1]: holds -0.25");
     EXPECT_HAS(error("<i2", raw<int16_t>({2, 1, 0, 1, 1, 0, 0, 0})), "data.augment.noise is for pixels from 0 to 1");
     EXPECT_EQ(error("<f4", raw<float>({0, 1, 0.5, 1, 0.25, 0.75, 0, 1})), "");
     EXPECT_EQ(error("|u1", std::string("\xFF\0\1\2\3\4\5\6", 8)), "");
-    options.augment = {.flip = 0.5};  // moves values, whatever they are
+    options.augment = {};
+    options.augment.flip = 0.5;  // moves values, whatever they are
     EXPECT_EQ(error("<f4", raw<float>({0, 1, 0.5, 1, 255, 3, 0, 17})), "");
   }
 }

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "base/error.h"
+#include "data/expected_error.h"
 #include "data/image_decode_test_images.h"
 #include "data/scratch_folder.h"
 
@@ -36,18 +36,6 @@ class Propose : public testing::Test {
 
   Folder folder_;
 };
-
-template <typename Do>
-Error error_of(Do something) {
-  try {
-    something();
-  } catch (const Error& error) {
-    EXPECT_FALSE(error.hint.empty()) << error.what();
-    return error;
-  }
-  ADD_FAILURE() << "no error";
-  return Error("");
-}
 
 TEST_F(Propose, IdxFolder) {
   for (const std::string part : {"train", "t10k"}) {

@@ -6,9 +6,10 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/printable.h"
+#include "base/utf8.h"
 #include "data/files.h"
 #include "data/rows.h"
-#include "data/utf8.h"
 
 namespace sinew::data {
 namespace {
@@ -115,11 +116,11 @@ class Builder {
     const auto number = field.kind == Field::Kind::text ? std::nullopt : parse_number(field.text);
     if (number && std::isfinite(*number)) return *number;
     if (number) {
-      problem = "holds " + shown(field.text) + ", which is no finite number";
+      problem = "holds " + printable_start(field.text) + ", which is no finite number";
     } else if (slot.guess) {
       slot.words = true;
     } else {
-      problem = "holds '" + shown(field.text) + "', which is no number";
+      problem = "holds '" + printable_start(field.text) + "', which is no number";
     }
     return kMissing;
   }

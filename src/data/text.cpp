@@ -9,10 +9,10 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "data/files.h"
 #include "data/formats.h"
 #include "data/inputs.h"
-#include "data/utf8.h"
 
 namespace sinew::data {
 namespace {

@@ -3,27 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/utf8.h"
+
 namespace sinew::spec {
-
-size_t character_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const auto follows = [&](size_t i, unsigned low = 0x80, unsigned high = 0xBF) {
-    return byte(i) >= low && byte(i) <= high;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const unsigned low = first == 0xE0 ? 0xA0 : 0x80, high = first == 0xED ? 0x9F : 0xBF;
-    return follows(1, low, high) && follows(2) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const unsigned low = first == 0xF0 ? 0x90 : 0x80, high = first == 0xF4 ? 0x8F : 0xBF;
-    return follows(1, low, high) && follows(2) && follows(3) ? 4 : 0;
-  }
-  return 0;
-}
-
 namespace {
 
 std::string hex(char byte) {
@@ -40,7 +22,7 @@ bool is_blank_or_comment(std::string_view line) {
 void check_line(std::string_view line, int number, const SourceText& source, std::vector<Finding>& findings) {
   const auto place = [&](size_t at) { return source.place(number - 1, static_cast<int>(at)); };
   for (size_t at = 0; at < line.size();) {
-    const size_t length = character_length(line.substr(at));
+    const auto length = static_cast<size_t>(decode_utf8(line, at).size);
     const char letter = line[at];
     if (length == 0) {
       findings.push_back({place(at), "the byte " + hex(letter) + " is not UTF-8 text", "save the file as UTF-8"});

@@ -9,9 +9,6 @@
 
 namespace sinew::spec {
 
-// Bytes of the UTF-8 character at the beginning; 0: none is there (RFC 3629: shortest form, no surrogates).
-size_t character_length(std::string_view text);
-
 // Of one reading, in one thread.
 class SourceText {
  public:

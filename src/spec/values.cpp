@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "base/utf8.h"
 #include "spec/amounts.h"
 #include "spec/search.h"
-#include "spec/source_text.h"
 
 namespace sinew::spec {
 namespace {
@@ -299,10 +299,8 @@ class Reader {
                  option_.unset.empty() ? "for example " + option_.leaf() + ": " + example(option_)
                                        : "to mean '" + option_.unset + "', leave the key out");
     }
-    for (size_t at = 0, length = 0; at < expanded.text.size(); at += length) {
-      length = character_length(std::string_view(expanded.text).substr(at));
-      if (length == 0) return say(node, subject() + " is not UTF-8 text" + from, "set the variable to UTF-8 text");
-    }
+    if (first_invalid_utf8(expanded.text) != std::string_view::npos)
+      return say(node, subject() + " is not UTF-8 text" + from, "set the variable to UTF-8 text");
     const bool lines = option_.type.kind == Kind::word;  // "a\tb\nc" is an argument like any other
     const auto is_control = [lines](unsigned char letter) {
       return (letter < 0x20 && !(lines && (letter == '\n' || letter == '\t'))) || letter == 0x7F;

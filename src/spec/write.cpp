@@ -1,8 +1,8 @@
 // to_yaml: every option that has an effect on this job, with its value; the others as comments.
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "spec/options.h"
-#include "spec/source_text.h"
 #include "spec/values.h"
 
 namespace sinew::spec {
@@ -13,7 +13,7 @@ namespace {
 std::string comment(std::string_view text) {
   std::string line = "  # ";
   while (!text.empty()) {
-    const size_t length = character_length(text);
+    const auto length = static_cast<size_t>(decode_utf8(text, 0).size);
     const bool control = static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7F;
     line += length == 0 ? "?" : control ? " " : text.substr(0, length);
     text.remove_prefix(std::max<size_t>(length, 1));

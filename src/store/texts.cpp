@@ -1,6 +1,6 @@
 #include "store/texts.h"
 
-#include <cstdint>
+#include "base/utf8.h"
 
 namespace sinew::store {
 namespace {
@@ -8,31 +8,10 @@ namespace {
 constexpr size_t kMostOfId = 500, kMostOfBody = size_t{4} << 20U;
 constexpr double kMostLeaseSeconds = 30 * 86400.0;
 
-// How many bytes the character that begins the text takes; 0: it is none.
-size_t character_size(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t size = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
-  if (size == 0 || text.size() < size) return 0;
-  const uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-  const uint8_t high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-  if (byte(1) < low || byte(1) > high) return 0;
-  for (size_t i = 2; i < size; ++i) {
-    if (byte(i) < 0x80 || byte(i) > 0xbf) return 0;
-  }
-  return size;
-}
-
 }  // namespace
 
 bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const size_t size = character_size(text);
-    if (size == 0) return false;
-    text.remove_prefix(size);
-  }
-  return true;
+  return first_invalid_utf8(text) == std::string_view::npos;
 }
 
 TextJudge& TextJudge::that(bool well, const std::string& why) {

@@ -1,9 +1,8 @@
-#include "data/utf8.h"
+#include "base/utf8.h"
 
-#include <algorithm>
 #include <cstring>
 
-namespace sinew::data {
+namespace sinew {
 
 CodePoint decode_utf8(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[at + i]); };
@@ -51,18 +50,4 @@ size_t first_invalid_utf8(std::string_view text) {
   return std::string_view::npos;
 }
 
-std::string shown(std::string_view text, size_t most) {
-  std::string clean;
-  for (size_t at = 0; at < text.size();) {
-    const CodePoint letter = decode_utf8(text, at);
-    const auto size = static_cast<size_t>(std::max(letter.size, 1));
-    const bool control = letter.value < 0x20 || (letter.value >= 0x7F && letter.value < 0xA0);
-    const std::string_view put = letter.size == 0 || control ? "?" : text.substr(at, size);
-    if (clean.size() + put.size() > most) return clean + "...";
-    clean += put;
-    at += size;
-  }
-  return clean;
-}
-
-}  // namespace sinew::data
+}  // namespace sinew
