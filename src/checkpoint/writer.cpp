@@ -36,6 +36,7 @@ std::string told(const Damage& damage) {
 }
 
 using IsThere = std::function<bool(Step)>;
+using BestOf = std::function<std::vector<Step>(const IsThere&)>;  // the best steps to be kept, of those that are there
 
 // One root and which of its steps are known to be intact.
 class Shelf {
@@ -50,7 +51,7 @@ class Shelf {
 
   // Deletes what is no longer kept, now that `verified` was read back. Strangers are verified once; bad ones neither
   // count nor go.
-  void tidy(const std::function<std::vector<Step>(const IsThere&)>& best_of, int64_t keep, Step verified) {
+  void tidy(const BestOf& best_of, int64_t keep, Step verified) {
     std::vector<Step> present;
     for (const std::string& directory : list(disk_, root_)) {
       const Step step = *parse_step_name(last_part(directory));
@@ -108,6 +109,7 @@ struct Writer::State {
   WriterStatus status;
   std::thread thread;
   static constexpr size_t kRemembered = 64;
+  const BestOf best_of = [this](const IsThere& is_there) { return kept_best(is_there); };
 
   bool idle() const { return !busy && !waiting && !best_changed; }
 
@@ -202,7 +204,6 @@ struct Writer::State {
 
   // What a saved step brings with it. Each is tried, whatever became of the others.
   void settle(const std::string& directory, Step step, bool newest, std::string& trouble) {
-    const auto best_of = [this](const IsThere& is_there) { return kept_best(is_there); };
     here.vouch(step);
     if (newest)
       attempt("saved, but not pointed at by 'last'", trouble, [&] { point(disk, options.root, "last", step); });
@@ -219,7 +220,7 @@ struct Writer::State {
       const std::lock_guard lock(mutex);
       status.mirrored = step;
     }
-    there.tidy([this](const IsThere& is_there) { return kept_best(is_there); }, options.keep, step);
+    there.tidy(best_of, options.keep, step);
   }
 
   // One snapshot, or `best` pointed anew.

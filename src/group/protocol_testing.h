@@ -122,11 +122,7 @@ struct Beside {
     group.start_at(0, {0, 77});
     group.on_frame(kOne, here(1, 0, false, Origin{0, 77}));
     begin("two");
-    while (group.expects(0, 2) || group.expects(1, 2)) {
-      const auto shard = group.next_shard();
-      group.deliver(*shard, Leaf{{}, "x", nullptr});
-      break;
-    }
+    if (group.expects(0, 2) || group.expects(1, 2)) group.deliver(*group.next_shard(), Leaf{{}, "x", nullptr});
   }
   void begin(const std::string& note) { group.begin(2, {}, note); }
 };

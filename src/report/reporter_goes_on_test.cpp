@@ -17,6 +17,12 @@ struct Files {
     options.ledger = true;
     return options;
   }
+  // Of another process, which leads from here on.
+  ReporterOptions successor() {
+    ReporterOptions options = this->options();
+    options.takes_over = true;
+    return options;
+  }
   std::vector<MetricRecord> records() const { return read_metrics(directory / "metrics.jsonl"); }
   // The step a session says it starts at, by file.
   std::vector<uint64_t> starts() const {
@@ -42,9 +48,7 @@ void first_lead(Files& files) {
 TEST(Reporter, who_takes_over_starts_behind_what_stands_there) {
   Files files;
   first_lead(files);
-  ReporterOptions options = files.options();
-  options.takes_over = true;
-  Reporter reporter(options, files.clock);
+  Reporter reporter(files.successor(), files.clock);
   reporter.metrics(Step(6), 6, {{"train/loss", 3}});
   reporter.flush();
   EXPECT_EQ(files.starts(), (std::vector<uint64_t>{0, 6}));
@@ -54,9 +58,7 @@ TEST(Reporter, who_takes_over_starts_behind_what_stands_there) {
 TEST(Reporter, who_takes_over_says_what_is_missing_and_nothing_twice) {
   Files files;
   first_lead(files);
-  ReporterOptions options = files.options();
-  options.takes_over = true;
-  Reporter reporter(options, files.clock);
+  Reporter reporter(files.successor(), files.clock);
   reporter.metrics(Step(4), 4, {{"train/loss", 1}});
   reporter.metrics(Step(5), 5, {{"train/loss", 1}, {"val/loss", 2}, {"throughput/samples_per_sec", 7}});
   reporter.metrics(Step(5), 5, {{"test/loss", 4}});

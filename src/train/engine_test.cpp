@@ -246,13 +246,9 @@ TEST(Engine, ATrainedModelLearns) {
 }
 
 // One sample with an infinite input.
-class Poisoned final : public data::Dataset {
+class Poisoned final : public AlteredData {
  public:
-  explicit Poisoned(const SyntheticData& data) : data_(data) {}
-  const data::DataInfo& info() const override { return data_.info(); }
-  int64_t size(data::Part part) const override { return data_.size(part); }
-  std::string describe(data::Part part, int64_t sample) const override { return data_.describe(part, sample); }
-  bool in_memory() const override { return true; }
+  using AlteredData::AlteredData;
   data::Batch load(data::Part part, std::span<const int64_t> samples,
                    const data::SampleContext& context) const override {
     data::Batch batch = data_.load(part, samples, context);
@@ -261,29 +257,13 @@ class Poisoned final : public data::Dataset {
     }
     return batch;
   }
-
- private:
-  const SyntheticData& data_;
 };
-
-// The message of a step that must not be committed.
-std::string divergence_of(Engine& engine) {
-  const Digest before = digest(engine.state());
-  try {
-    engine.step(0.01, false);
-  } catch (const Diverged& error) {
-    EXPECT_EQ(digest(engine.state()), before);  // nothing half done
-    return error.what();
-  }
-  ADD_FAILURE() << "a loss that is not a number was committed";
-  return "";
-}
 
 TEST(Engine, DivergenceNamesTheStepAndTheSamples) {
   const SyntheticData clean(data::Task::classification, {10}, 4, 40, 0);
   const Poisoned data(clean);
   TestEngine test(test_job("mlp", 2), data);
-  const std::string text = divergence_of(test.engine);
+  const std::string text = refused_step(test.engine);
   EXPECT_NE(text.find("step 0"), std::string::npos) << text;
   EXPECT_NE(text.find("1 of 40 samples (train#17)"), std::string::npos) << text;
   EXPECT_NE(text.find("not finite in the input"), std::string::npos) << text;
@@ -295,7 +275,7 @@ TEST(Engine, DivergenceNamesTheFirstLayer) {
   job.model.hidden = {8, 8, 8};
   TestEngine test(job, data);
   test.engine.state().parameters.at(2).tensor.fill_(3e38);  // hidden.1.weight: finite, but its products are not
-  const std::string text = divergence_of(test.engine);
+  const std::string text = refused_step(test.engine);
   EXPECT_NE(text.find("hidden.1.weight"), std::string::npos) << text;
 }
 

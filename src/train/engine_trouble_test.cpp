@@ -31,34 +31,12 @@ class Bent final : public model::Model {
 };
 
 // An engine over data of the test's own and a bent model.
-struct BentEngine {
+struct BentEngine : TestEngine {
   BentEngine(const spec::Job& job, const data::Dataset& data, const Bent::Bend& bend)
-      : prefetcher(data, job.trainer.seed, 2, 1 << 24),
-        reducer(make_local_reducer()),
-        engine(EngineOptions{.job = job,
-                             .dataset = &data,
-                             .prefetcher = &prefetcher,
-                             .reducer = reducer.get(),
-                             .make_model = [job, &data, bend] {
-                               auto inner = model::make_model(job.model, data.info(), 4, job.trainer.seed);
-                               return std::make_unique<Bent>(std::move(inner), bend);
-                             }}) {}
-  data::Prefetcher prefetcher;
-  std::unique_ptr<Reducer> reducer;
-  Engine engine;
+      : TestEngine(job, data, [job, &data, bend] {
+          return std::make_unique<Bent>(model::make_model(job.model, data.info(), 4, job.trainer.seed), bend);
+        }) {}
 };
-
-std::string refused_step(Engine& engine) {
-  const Digest before = digest(engine.state());
-  try {
-    engine.step(0.01, false);
-    ADD_FAILURE() << "the step was committed";
-  } catch (const Diverged& error) {
-    EXPECT_EQ(digest(engine.state()), before);
-    return error.what();
-  }
-  return "";
-}
 
 TEST(EngineTrouble, AGradientThatIsNoNumberIsNeverCommitted) {
   const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
@@ -100,13 +78,9 @@ TEST(EngineTrouble, WhatCanNotBeExplainedHasDivergedAllTheSame) {
 }
 
 // Every fifth sample does not decode; and remembers which were asked for as training asks.
-class Holes final : public data::Dataset {
+class Holes final : public AlteredData {
  public:
-  explicit Holes(const SyntheticData& data) : data_(data) {}
-  const data::DataInfo& info() const override { return data_.info(); }
-  int64_t size(data::Part part) const override { return data_.size(part); }
-  std::string describe(data::Part part, int64_t sample) const override { return data_.describe(part, sample); }
-  bool in_memory() const override { return true; }
+  using AlteredData::AlteredData;
   data::Batch load(data::Part part, std::span<const int64_t> samples,
                    const data::SampleContext& context) const override {
     std::vector<int64_t> whole;
@@ -124,9 +98,6 @@ class Holes final : public data::Dataset {
     return batch;
   }
   mutable std::atomic<bool> augmented{false};
-
- private:
-  const SyntheticData& data_;
 };
 
 TEST(EngineTrouble, SamplesThatAreLeftOutAreCountedAndNamed) {

@@ -1,11 +1,8 @@
 // What a run saves while it trains, and that its last state is on disk before it ends.
-#include <unistd.h>
-
-#include <cstdio>
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/random.h"
+#include "base/hex.h"
 #include "train/one_run.h"
 
 namespace sinew::train {
@@ -28,11 +25,7 @@ std::string Run::mirror_of_run() {
   while (place.ends_with('\n')) place.pop_back();
   if (place.empty()) {
     const auto path = std::filesystem::absolute(options_.run_directory).lexically_normal();
-    const auto micros = static_cast<uint64_t>(clock_.wall_seconds() * 1e6);
-    const RandomKey key = derive(random_key({micros, static_cast<uint64_t>(::getpid())}), path.string());
-    char id[16];
-    std::snprintf(id, sizeof id, "-%08x", static_cast<unsigned>(key.value));
-    place = (path.has_filename() ? path : path.parent_path()).filename().string() + id;
+    place = (path.has_filename() ? path : path.parent_path()).filename().string() + "-" + random_hex(4);
     if (!resolved_.job.name.empty()) place = resolved_.job.name + "/" + place;
     try {
       write_durably(disk_, file, place + "\n");

@@ -1,10 +1,14 @@
 // For tests: a small data set made of keyed random numbers, with labels a model can learn.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "train/engine.h"
+#include "train/state.h"
 
 namespace sinew::train {
 
@@ -86,16 +90,47 @@ class SyntheticData final : public data::Dataset {
   bool in_memory_ = true;
 };
 
+// Another data set's samples, for a test to alter.
+class AlteredData : public data::Dataset {
+ public:
+  explicit AlteredData(const SyntheticData& data) : data_(data) {}
+  const data::DataInfo& info() const override { return data_.info(); }
+  int64_t size(data::Part part) const override { return data_.size(part); }
+  std::string describe(data::Part part, int64_t sample) const override { return data_.describe(part, sample); }
+  bool in_memory() const override { return true; }
+
+ protected:
+  const SyntheticData& data_;
+};
+
 // An engine with what it stands on, for a job with every auto given.
 struct TestEngine {
-  TestEngine(const spec::Job& job, const data::Dataset& data)
+  TestEngine(const spec::Job& job, const data::Dataset& data,
+             std::function<std::unique_ptr<model::Model>()> make_model = nullptr)
       : prefetcher(data, job.trainer.seed, 2, 1 << 24),
         reducer(make_local_reducer()),
-        engine(EngineOptions{job, &data, &prefetcher, reducer.get()}) {}
+        engine(EngineOptions{.job = job,
+                             .dataset = &data,
+                             .prefetcher = &prefetcher,
+                             .reducer = reducer.get(),
+                             .make_model = std::move(make_model)}) {}
   data::Prefetcher prefetcher;
   std::unique_ptr<Reducer> reducer;
   Engine engine;
 };
+
+// The message of a step that must not be committed.
+inline std::string refused_step(Engine& engine) {
+  const Digest before = digest(engine.state());
+  try {
+    engine.step(0.01, false);
+  } catch (const Diverged& error) {
+    EXPECT_EQ(digest(engine.state()), before);  // nothing half done
+    return error.what();
+  }
+  ADD_FAILURE() << "the step was committed";
+  return "";
+}
 
 inline spec::Job test_job(const std::string& model, int64_t lanes = 1, int64_t shards = 8) {
   model::install_keyed_random();

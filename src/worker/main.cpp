@@ -39,8 +39,9 @@ void install_signals(bool training) {
   struct sigaction action {};
   action.sa_flags = SA_RESTART;
   action.sa_handler = on_stop;
-  for (const int signal : {SIGINT, SIGTERM}) {
-    if (training) sigaction(signal, &action, nullptr);
+  if (training) {
+    sigaction(SIGINT, &action, nullptr);
+    sigaction(SIGTERM, &action, nullptr);
   }
   action.sa_handler = on_checkpoint;
   sigaction(SIGUSR1, &action, nullptr);
