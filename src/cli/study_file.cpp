@@ -232,6 +232,14 @@ void apply(tune::Study& study, const StudyEvent& event) {
   }
 }
 
+void apply(StudyHead& head, const StudyEvent& event) {
+  if (event.kind == Kind::extend) head.trials = event.trials;
+}
+
+bool begins_life(const StudyEvent& event) {
+  return event.kind == Kind::start || event.kind == Kind::resume || event.kind == Kind::take;
+}
+
 StudyFile::StudyFile(Disk& disk, const std::string& path, const StudyHead& head) : disk_(disk), path_(path) {
   if (disk.exists(path))
     throw Error(path + " is there already", "go on with it: sinew tune resume; or name another --study");
@@ -278,7 +286,7 @@ ReadStudy read_study(Disk& disk, const std::string& path, const tune::Space& spa
   ReadStudy study{head_among(path, lines), {}};
   for (size_t i = 1; i < lines.size(); ++i) {
     study.events.push_back(read_line(path, i + 1, lines[i], [&](const json& line) { return event_of(line, space); }));
-    if (study.events.back().kind == Kind::extend) study.head.trials = study.events.back().trials;
+    apply(study.head, study.events.back());
   }
   return study;
 }

@@ -50,6 +50,8 @@ std::vector<std::string> overrides_of(const tune::Space& space, const tune::Poin
 std::string to_json(const StudyHead& head);
 std::string to_json(const tune::Space& space, const StudyEvent& event);
 void apply(tune::Study& study, const StudyEvent& event);
+void apply(StudyHead& head, const StudyEvent& event);  // what it changes of the plan
+bool begins_life(const StudyEvent& event);             // of a trial, in the process it names
 
 class StudyFile {
  public:

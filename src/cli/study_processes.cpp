@@ -9,7 +9,6 @@
 namespace sinew::cli {
 namespace {
 
-constexpr double kTurnSeconds = 60;  // a decision takes one at most; who is stopped in its turn takes longer
 constexpr double kBelieveSeconds = 1;
 
 std::string processes_in(const std::string& directory) {

@@ -18,6 +18,7 @@ namespace sinew::cli {
 
 class StudyProcess {
  public:
+  static constexpr double kTurnSeconds = 60;  // a decision takes one at most: who takes longer is stopped, or stuck
   // Is here from now on. Throws Error when somebody else's turn does not end.
   StudyProcess(Disk& disk, std::string directory, Clock& clock);
   ~StudyProcess();

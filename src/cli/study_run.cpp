@@ -24,7 +24,6 @@ namespace {
 constexpr double kLookSeconds = 0.05;
 constexpr double kTimeForNew = 0.8;   // of tune.time; then only trials that wait go on, so that some come to their end
 constexpr double kLeaveSeconds = 60;  // from asking a trial to save and end to killing it
-constexpr double kTurnSeconds = 60;   // without a turn, until it is said that somebody does not end theirs
 
 volatile std::sig_atomic_t asked = 0;
 void on_signal(int) {
@@ -58,10 +57,10 @@ class StudyRun {
       } else if (const auto turn = self_.turn()) {
         last_turn = now;
         if (decide(job_.tune.seconds > 0 ? (now - began) / job_.tune.seconds : 0)) break;
-      } else if (now - last_turn >= kTurnSeconds) {
+      } else if (now - last_turn >= StudyProcess::kTurnSeconds) {
         last_turn = now;
         std::printf("another process has decided for %.0f s what to do next in this study: is it stopped?\n",
-                    kTurnSeconds);
+                    StudyProcess::kTurnSeconds);
         std::fflush(stdout);
       }
       std::this_thread::sleep_for(std::chrono::duration<double>(kLookSeconds));

@@ -124,8 +124,7 @@ int go_on(const std::string& directory, const std::function<int64_t(int64_t)>& p
   {
     const auto turn = self.next_turn();
     events = file.news(space);
-    for (const StudyEvent& event : events)
-      head.trials = event.kind == StudyEvent::Kind::extend ? event.trials : head.trials;
+    for (const StudyEvent& event : events) apply(head, event);
     const int64_t trials = planned(head.trials);
     if (trials > head.trials) job.tune.end_early = false;
     if (trials != head.trials) file.append(space, {.kind = StudyEvent::Kind::extend, .trials = trials});

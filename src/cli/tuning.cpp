@@ -48,8 +48,7 @@ Tuning::Tuning(TuningOptions options, const std::vector<StudyEvent>& events)
 
 void Tuning::note(const StudyEvent& event) {
   apply(study_, event);
-  if (event.kind == Kind::start || event.kind == Kind::resume || event.kind == Kind::take)
-    process_[event.id] = event.process;
+  if (begins_life(event)) process_[event.id] = event.process;
   if (event.kind == Kind::pause || event.kind == Kind::end) process_.erase(event.id);
   in_vain_.reset();
 }
@@ -62,8 +61,7 @@ void Tuning::told(const StudyEvent& event) {
 }
 
 void Tuning::record(StudyEvent event) {
-  if (event.kind == Kind::start || event.kind == Kind::resume || event.kind == Kind::take)
-    event.process = options_.process;
+  if (begins_life(event)) event.process = options_.process;
   if (options_.record) options_.record(event);
   note(event);
 }
