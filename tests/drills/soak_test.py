@@ -141,23 +141,29 @@ class Soak(unittest.TestCase):
         process, directory = self.start("soak", "--workers", WORKERS)
         all_there = sp.wait_for(lambda: process.poll() is not None or len(self.computing(directory)) == WORKERS, PATIENCE)
         self.assertTrue(all_there and process.poll() is None, (self.path / "soak.log").read_text()[-4000:])
-        rng, killed = random.Random(13), {"joining": 0, "computing": 0}
-        self.send(rng.choice(self.computing(directory)), signal.SIGKILL)
+        rng, killed, gone = random.Random(13), {"joining": 0, "computing": 0}, set()
+
+        def kill(pid):
+            gone.add(pid)  # the status shows it for a moment yet
+            return self.send(pid, signal.SIGKILL)
+
+        kill(rng.choice(self.computing(directory)))
         end = time.monotonic() + PATIENCE + 20 * JOINS
         while sum(killed.values()) < JOINS:
             self.assertIsNone(process.poll(), (self.path / "soak.log").read_text()[-4000:])
             self.assertLess(time.monotonic(), end, f"{killed}\n{(self.path / 'soak.log').read_text()[-4000:]}")
-            phases = {member["pid"]: member["phase"] for member in (sp.status(directory) or {}).get("members", [])}
+            members = (sp.status(directory) or {}).get("members", [])
+            phases = {member["pid"]: member["phase"] for member in members if member["pid"] not in gone}
             able = [pid for pid, phase in phases.items() if phase == "computing"]
             joiners = [pid for pid, phase in phases.items() if phase == "joining"]
             if len(able) < 2:
                 continue  # the last one that has the state is left alone
             if not joiners and len(able) == WORKERS:
-                self.send(rng.choice(able), signal.SIGKILL)  # so that somebody joins again
+                kill(rng.choice(able))  # so that somebody joins again
             if joiners:
                 time.sleep(rng.uniform(0, 0.2))
                 which = "joining" if sum(killed.values()) % 2 else "computing"
-                killed[which] += self.send(rng.choice(joiners if which == "joining" else able), signal.SIGKILL)
+                killed[which] += kill(rng.choice(joiners if which == "joining" else able))
         self.stop(process, "soak")
         steps = self.compare_with_calm(directory)
         print(f"{killed} killed during transfers, {steps} steps the same to the last bit", file=sys.stderr)
