@@ -77,7 +77,7 @@ std::string name_of(const std::vector<std::string>& words) {
     const auto byte = static_cast<unsigned char>(letter);
     if (byte >= 0x80 || (std::isalnum(byte) == 0 && letter != '_' && letter != '-' && letter != '.')) letter = '-';
   }
-  if (name.empty() || std::isalnum(static_cast<unsigned char>(name[0])) == 0) name.insert(0, "c");
+  if (name.empty() || std::isalnum(static_cast<unsigned char>(name[0])) == 0) name.insert(0, 1, 'c');
   return name.substr(0, 60);
 }
 

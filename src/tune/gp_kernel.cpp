@@ -153,9 +153,8 @@ void Kernel::row_slopes(const VectorXd& x, const Points& points, Index count, co
 
 MatrixXd Kernel::matrix(const Points& points, Index count) const {
   MatrixXd full(count, count);
-  VectorXd x(points.cols());
   for (Index q = 0; q < count; ++q) {
-    x = points.row(q).transpose();
+    const VectorXd x = points.row(q).transpose();
     double* column = full.col(q).data();
     std::fill_n(column + q, count - q, scale_);
     for (size_t i = 0; i < axes_.size(); ++i) {

@@ -68,7 +68,9 @@ TEST(Forest, AParameterSplitsOnlyWhereItIsActive) {
       const bool whole = leaf.box[9].low == 0 && leaf.box[9].high == 1;
       split += !whole;
       for (const size_t other : {1, 2, 3, 4}) {  // act: tanh, true, null have no kernel, so no gamma
-        if (!whole && other != 2) EXPECT_FALSE(leaf.box[6].choices[other]) << other;
+        if (!whole && other != 2) {
+          EXPECT_FALSE(leaf.box[6].choices[other]) << other;
+        }
       }
     }
   }
