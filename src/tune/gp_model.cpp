@@ -14,7 +14,8 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-constexpr size_t kLeastJoint = 2;                     // trials, where earlier studies are known
+constexpr size_t kLeastEnded = 3;                     // trials, while others still run
+constexpr size_t kLeastJoint = 2;                     // where earlier studies are known
 constexpr size_t kMostPoints = 400, kMostBest = 250;  // beyond: the best and the newest
 
 // Of a suggestion made with a model of so many processes; the joint one's (gp_transfer.h) stands behind them.
@@ -94,6 +95,11 @@ VectorXd squashed(const std::vector<const Trial*>& trials, size_t constraint) {
   return spread > 0 ? VectorXd(values / spread) : values;
 }
 
+// Those that run count as begun: with many side by side it would be long until so many have ended.
+bool enough(const Study& study, size_t ended, size_t least) {
+  return ended >= std::min(least, kLeastEnded) && static_cast<size_t>(study.next_id()) >= least;
+}
+
 double known_count(const Study& study) {
   size_t count = study.told().size();
   for (const int64_t id : study.open()) count += worth(study, study.trial(id)).has_value();
@@ -108,25 +114,46 @@ std::vector<double> losses_of(const Study& study, const std::vector<const Trial*
   return losses;
 }
 
-// Running trials are appended with the values that are expected of them.
-void believe_running(const Study& study, StudyModel& model) {
+// Running trials are appended with values they may well end with, drawn as the processes expect them: with the
+// expectation itself all that run side by side would go to one place.
+void imagine_running(const Study& study, StudyModel& model) {
+  RandomStream random = study.random("fantasy");
   for (const int64_t id : study.open()) {
     if (worth(study, study.trial(id))) continue;
     const VectorXd x = row_of(study.space(), study.trial(id).point);
     for (auto* group : {&model.objectives, &model.constraints}) {
-      for (GaussianProcess& process : *group) process.append(x, process.at(x).mean);
+      for (GaussianProcess& process : *group) {
+        const Normal there = process.at(x);
+        process.append(x, there.mean + std::sqrt(std::max(0.0, there.variance)) * random.normal());
+      }
     }
+    ++model.imagined;
   }
 }
 
 }  // namespace
+
+std::vector<std::vector<double>> StudyModel::outcomes() const {
+  const auto value = [&](const GaussianProcess& process, Index i) {
+    return process.value(process.size() - imagined + i);
+  };
+  std::vector<std::vector<double>> all;
+  for (Index i = 0; i < imagined; ++i) {
+    if (std::ranges::any_of(constraints, [&](const GaussianProcess& process) { return value(process, i) > 0; }))
+      continue;
+    std::vector<double>& one = all.emplace_back();
+    for (const GaussianProcess& process : objectives) one.push_back(value(process, i));
+  }
+  return all;
+}
 
 std::optional<StudyModel> model_of(const Study& study, size_t least) {
   StudyModel model;
   model.trials = known_trials(study);
   const bool earlier = knows_earlier(study);
   const auto finite = [&](const Trial* trial) { return std::isfinite(*worth(study, *trial)); };
-  if (model.trials.size() < (earlier ? kLeastJoint : least) || std::ranges::none_of(model.trials, finite))
+  const bool own = enough(study, model.trials.size(), least);
+  if ((!own && !(earlier && model.trials.size() >= kLeastJoint)) || std::ranges::none_of(model.trials, finite))
     return std::nullopt;
   const std::vector<Axis> axes = axes_of(study.space());
   const KernelLayout at{static_cast<Index>(axes.size())}, joint_at{at.axes + 1};
@@ -155,12 +182,12 @@ std::optional<StudyModel> model_of(const Study& study, size_t least) {
                                       known_count(study), memory.joint ? &*memory.joint : nullptr);
     joint.fit.write(model.memo);
     const bool believed = ranks_better(joint.process, model.objectives[0], losses_of(study, model.trials, 0));
-    if (!believed && model.trials.size() < least) return std::nullopt;
+    if (!believed && !own) return std::nullopt;
     // Its own trials know the neighbourhood of the best better in the end: every other suggestion is theirs.
-    const bool own_turn = model.trials.size() >= least && study.next_id() % 2 == 1;
+    const bool own_turn = own && study.next_id() % 2 == 1;
     if (believed && !own_turn) model.objectives[0] = std::move(joint.process);
   }
-  believe_running(study, model);
+  imagine_running(study, model);
   return model;
 }
 

@@ -2,8 +2,9 @@
 //
 // One objective: log expected improvement (Ament et al. 2023) below the best known, times the probability of being
 // feasible where there are constraints (Gardner et al. 2014). Several: the expected gain of hypervolume. Running trials
-// are believed to end as expected (Ginsbourger, Le Riche, Carraro, "Kriging is well-suited to parallelize
-// optimization", 2010). The first few trials are Sobol points.
+// are imagined to have ended, with values drawn from the process, and who comes next has to improve on these, too (a
+// fantasy, as in Snoek, Larochelle, Adams, "Practical Bayesian optimization", NIPS 2012, section 3.2; one a
+// suggestion). The first few trials are Sobol points.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -64,7 +65,9 @@ class GpSampler : public Sampler {
     SearchOptions options = effort(process.size());
     for (size_t k = 0; k < std::min(kCentres, order.size()); ++k) options.centres.push_back(model.row(order[k]));
     const bool some_feasible = model.feasible(order[0]);
-    const Improvement improvement(process, smoothed[order[0]]);
+    double best = smoothed[order[0]];
+    for (const auto& outcome : model.outcomes()) best = std::min(best, outcome[0]);
+    const Improvement improvement(process, best);
     const Feasibility feasibility(model.constraints, some_feasible ? &improvement : nullptr);
     const Score& score = model.constraints.empty() ? static_cast<const Score&>(improvement) : feasibility;
     Suggestion suggestion =
@@ -111,8 +114,11 @@ class GpSampler : public Sampler {
       const Feasibility feasibility(model.constraints, nullptr);
       return found(study, model, feasibility, options, "most likely to be feasible; nothing is yet");
     }
+    for (std::vector<double>& outcome : model.outcomes()) known.push_back(std::move(outcome));
     std::vector<size_t> front = front_of(known);
-    for (const size_t i : front) options.centres.push_back(model.row(rows[i]));
+    for (const size_t i : front) {
+      if (i < rows.size()) options.centres.push_back(model.row(rows[i]));
+    }
     // Exact boxes grow with a power of the front: a part of a large one says nearly the same.
     const size_t most = m <= 2 ? front.size() : m == 3 ? kMostFront : kMostFront / 3;
     std::vector<Objectives> shown;

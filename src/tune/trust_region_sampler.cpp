@@ -77,10 +77,12 @@ class TrustRegionSampler : public Sampler {
     const VectorXd values = warp(near.losses, WarpKind::halfrank).values;
     const VectorXd logs = best_fit(axes, near.points, values);
     GaussianProcess process(axes, logs, near.points, values);
-    const double best = process.smoothed().minCoeff();
+    double best = process.smoothed().minCoeff();
     for (const int64_t id : study.open()) {
       const VectorXd x = row_of(study.space(), study.trial(id).point);
-      process.append(x, process.at(x).mean);
+      const double expected = process.at(x).mean;
+      process.append(x, expected);
+      best = std::min(best, expected);
     }
     SearchOptions options;
     options.centres = {centre};
