@@ -3,9 +3,10 @@
 
 The tensor half is left out: a file that sees libtorch takes clang-tidy a minute. Errors of clang's own front end are no
 findings (g++ 12 judges what compiles; clang 14 does not know all of its library), only those of checks are. What passed
-is remembered in build/lint by a hash of the file, every header of the plain half and .clang-tidy.
+is remembered in build/lint, as it passes, by a hash of the file, the headers it includes and .clang-tidy.
 """
 import concurrent.futures
+import functools
 import hashlib
 import json
 import os
@@ -18,6 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLAIN = ["base", "spec", "store", "http", "link", "checkpoint", "report", "registry", "program", "cluster", "group", "data", "tune",
          "jobs", "web", "cli"]
 DATABASE = ROOT / "build/lint"
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 FINDING = re.compile(r"^(\S+:\d+:\d+): \w+: (.*) \[((?:bugprone|performance|readability)-[^\]]*)\]$", re.MULTILINE)
 
 
@@ -46,18 +48,32 @@ def findings(path):
     return sorted(line.replace(f"{ROOT}/", "") for line in found)
 
 
+@functools.cache
+def included(path):
+    """The file and every header of the house it sees."""
+    seen = {path}
+    for name in INCLUDE.findall(path.read_text()):
+        header = ROOT / "src" / name
+        if header.exists():
+            seen |= included(header)
+    return frozenset(seen)
+
+
+def stamp(path):
+    seen = hashlib.sha256((ROOT / ".clang-tidy").read_bytes())
+    for part in sorted(included(path)):
+        seen.update(part.read_bytes())
+    return seen.hexdigest()
+
+
 def main():
     files = [path for path in write_database()
              if path.parent.name in PLAIN and not re.search(r"_(test|bench|fuzz)\.cpp$", path.name) and path.exists()]
-    shared = hashlib.sha256((ROOT / ".clang-tidy").read_bytes())
-    for room in PLAIN:
-        for header in sorted((ROOT / "src" / room).glob("*.h")):
-            shared.update(header.read_bytes())
     passed = {}  # file -> stamp of when it passed
     memory = DATABASE / "passed.json"
     if memory.exists():
         passed = json.loads(memory.read_text())
-    stamps = {path: hashlib.sha256(shared.digest() + path.read_bytes()).hexdigest() for path in files}
+    stamps = {path: stamp(path) for path in files}
     todo = [path for path in files if passed.get(str(path)) != stamps[path]]
     print(f"{len(todo)} of {len(files)} files changed since they passed", flush=True)
     bad = 0
@@ -68,7 +84,7 @@ def main():
             bad += 1 if found else 0
             if not found:
                 passed[str(path)] = stamps[path]
-    memory.write_text(json.dumps(passed))
+                memory.write_text(json.dumps(passed))
     return 1 if bad else 0
 
 
