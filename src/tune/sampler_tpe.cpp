@@ -71,24 +71,19 @@ class TpeSampler : public Sampler {
     return weights;
   }
 
+  // What is ordered and not good, by id: all of it, or the newest and an even sample of the older. Then what runs.
   std::vector<int32_t> choose_bad(const Study& study, size_t good) const {
-    const auto& order = ranking_.order();
-    const auto& told = study.told();
-    std::vector<int32_t> rows;
-    if (order.size() - good <= kMostBad) {
-      rows.assign(order.begin() + static_cast<ptrdiff_t>(good), order.end());
-      std::ranges::sort(rows);
-    } else {
-      std::vector<int32_t> best(order.begin(), order.begin() + static_cast<ptrdiff_t>(good));
-      std::ranges::sort(best);
-      const auto add = [&](int64_t id) {
-        if (!std::ranges::binary_search(best, static_cast<int32_t>(id))) rows.push_back(static_cast<int32_t>(id));
-      };
-      const size_t older = told.size() - kMostBad / 2;
-      const size_t stride = (older + kMostBad / 2 - 1) / (kMostBad / 2);
-      for (size_t i = 0; i < older; i += stride) add(told[i]);
-      for (size_t i = older; i < told.size(); ++i) add(told[i]);
+    std::vector<bool> bad(study.trials().size());
+    for (size_t place = good; place < ranking_.order().size(); ++place)
+      bad[static_cast<size_t>(ranking_.order()[place])] = true;
+    std::vector<int32_t> all, rows;
+    for (size_t id = 0; id < bad.size(); ++id) {
+      if (bad[id]) all.push_back(static_cast<int32_t>(id));
     }
+    const size_t older = all.size() <= kMostBad ? 0 : all.size() - kMostBad / 2;
+    const size_t stride = std::max<size_t>(1, (older + kMostBad / 2 - 1) / (kMostBad / 2));
+    for (size_t i = 0; i < older; i += stride) rows.push_back(all[i]);
+    rows.insert(rows.end(), all.begin() + static_cast<ptrdiff_t>(older), all.end());
     rows.insert(rows.end(), ranking_.unknown().begin(), ranking_.unknown().end());
     return rows;
   }
