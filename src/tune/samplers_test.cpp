@@ -62,6 +62,13 @@ TEST_P(EverySampler, NothingTwiceInAFiniteSpaceWhileSomethingIsLeft) {
   }
 }
 
+TEST_P(EverySampler, ALatticeIsGoneThroughToItsLastPoint) {
+  Space space = read_space(R"([{"name":"x","type":"float","low":0,"high":0.3,"step":0.1},
+    {"name":"y","type":"float","low":0.1,"high":0.8,"step":0.1}])");
+  const Study study = run(GetParam(), std::move(space), 2, 34, 1, false);
+  EXPECT_EQ(study.different_points(), 32);
+}
+
 TEST_P(EverySampler, ManagesSpacesOfOnePoint) {
   Space space =
       read_space(R"([{"name":"x","type":"float","low":2,"high":2},{"name":"c","type":"cat","choices":["a"]}])");

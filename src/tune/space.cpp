@@ -125,7 +125,12 @@ double Space::value_at(size_t i, double unit) const {
     if (cells_[i] > 0) value = std::nearbyint(value);
     return std::clamp(value, parameter.low, parameter.high);
   }
-  const double cell = std::min(std::floor(unit * static_cast<double>(cells_[i])), static_cast<double>(cells_[i] - 1));
+  return value_of_cell(
+      i, std::min(std::floor(unit * static_cast<double>(cells_[i])), static_cast<double>(cells_[i] - 1)));
+}
+
+double Space::value_of_cell(size_t i, double cell) const {
+  const Parameter& parameter = parameters_[i];
   if (cell == 0) return parameter.low;
   const double value = parameter.low + cell * parameter.step;
   if (parameter.kind != Parameter::Kind::real) return value;

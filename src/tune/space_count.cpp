@@ -31,17 +31,12 @@ Point Space::first_point() const {
 
 std::optional<Point> Space::point_after(const Point& point) const {
   for (size_t last = size(); last-- > 0;) {
-    if (std::isnan(point[last])) continue;
+    if (std::isnan(point[last]) || cells_[last] == 1) continue;
     const Parameter& parameter = parameters_[last];
-    const double value =
-        cells_[last] == 1
-            ? parameter.low
-            : parameter.low + std::nearbyint((point[last] - parameter.low) / parameter.step + 1) * parameter.step;
-    if (cells_[last] == 1 ||
-        std::nearbyint((value - parameter.low) / parameter.step) >= static_cast<double>(cells_[last]))
-      continue;
+    const double cell = std::nearbyint((point[last] - parameter.low) / parameter.step) + 1;
+    if (cell >= static_cast<double>(cells_[last])) continue;
     Point next = point;
-    next[last] = value;
+    next[last] = value_of_cell(last, cell);
     for (size_t i = last + 1; i < size(); ++i) next[i] = active(i, next) ? value_at(i, 0) : kInactive;
     return next;
   }

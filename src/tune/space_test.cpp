@@ -84,16 +84,21 @@ TEST(Space, WrittenPointsReadBackTheSame) {
 }
 
 TEST(Space, AFiniteSpaceIsGoneThroughOnceAndCompletely) {
-  const Space space = finite_space();
-  ASSERT_EQ(space.count(), 10);
-  std::set<std::string> walked, drawn;
-  for (std::optional<Point> point = space.first_point(); point; point = space.point_after(*point)) {
-    EXPECT_EQ(space.problem_of(*point), std::nullopt);
-    EXPECT_TRUE(walked.insert(write_point(space, *point)).second);
+  const Space tenths = read_space(R"([{"name":"x","type":"float","low":0,"high":1,"step":0.1},
+    {"name":"y","type":"float","low":-0.7,"high":0.7,"step":0.1},{"name":"n","type":"int","low":1,"high":3,"log":true}])");
+  ASSERT_EQ(tenths.count(), 11 * 15 * 3);
+  for (const Space& space : {finite_space(), tenths}) {
+    std::set<std::string> walked, drawn;
+    for (std::optional<Point> point = space.first_point(); point; point = space.point_after(*point)) {
+      EXPECT_EQ(space.problem_of(*point), std::nullopt) << write_point(space, *point);
+      EXPECT_TRUE(walked.insert(write_point(space, *point)).second);
+    }
+    EXPECT_EQ(walked.size(), static_cast<size_t>(space.count().value()));
+    RandomStream random(random_key({4}));
+    for (int i = 0; i < 20000; ++i) drawn.insert(write_point(space, random_point(space, random)));
+    EXPECT_EQ(walked, drawn);
   }
-  RandomStream random(random_key({4}));
-  for (int i = 0; i < 2000; ++i) drawn.insert(write_point(space, random_point(space, random)));
-  EXPECT_EQ(walked, drawn);
+  EXPECT_EQ(finite_space().count(), 10);
   EXPECT_EQ(mixed_space().count(), std::nullopt);
 }
 

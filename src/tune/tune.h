@@ -64,6 +64,8 @@ class Space {
   // nearest value there is. unit_at(value_at(u)) moves u less than a cell.
   double unit_at(size_t i, double value) const;
   double value_at(size_t i, double unit) const;
+  // The value of a parameter with cells that is so many steps above its lowest.
+  double value_of_cell(size_t i, double cell) const;
   // The whole point; inactive is NaN in both. Every point of the cube is a point of the space: what turns out inactive
   // is dropped.
   Point from_unit(std::span<const double> unit) const;
