@@ -114,6 +114,12 @@ std::vector<double> losses_of(const Study& study, const std::vector<const Trial*
   return losses;
 }
 
+bool all_finite(const Study& study, const Trial& trial) {
+  bool finite = std::isfinite(*worth(study, trial));
+  for (size_t k = 1; k < study.objectives(); ++k) finite &= std::isfinite(study.loss(trial, k));
+  return finite;
+}
+
 // Running trials are appended with values they may well end with, drawn as the processes expect them: with the
 // expectation itself all that run side by side would go to one place.
 void imagine_running(const Study& study, StudyModel& model) {
@@ -151,7 +157,7 @@ std::optional<StudyModel> model_of(const Study& study, size_t least) {
   StudyModel model;
   model.trials = known_trials(study);
   const bool earlier = knows_earlier(study);
-  const auto finite = [&](const Trial* trial) { return std::isfinite(*worth(study, *trial)); };
+  const auto finite = [&](const Trial* trial) { return all_finite(study, *trial); };
   const bool own = enough(study, model.trials.size(), least);
   if ((!own && !(earlier && model.trials.size() >= kLeastJoint)) || std::ranges::none_of(model.trials, finite))
     return std::nullopt;

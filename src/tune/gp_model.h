@@ -28,7 +28,8 @@ struct StudyModel {
   std::vector<std::vector<double>> outcomes() const;
 };
 
-// None as long as fewer than `least` trials have begun, hardly any has ended, or none of them with a finite value.
+// None as long as fewer than `least` trials have begun, hardly any has ended, or none of them with a finite value of
+// every objective.
 std::optional<StudyModel> model_of(const Study& study, size_t least);
 
 }  // namespace sinew::tune

@@ -88,6 +88,20 @@ TEST_P(EverySampler, ManagesEqualAndInfiniteValues) {
   }
 }
 
+TEST(Samplers, BearAnObjectiveThatNeverHasAValue) {
+  for (const char* name : {"auto", "gp", "trust_region", "tpe", "random", "sobol", "grid"}) {
+    for (const double value : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+      Study study({mixed_space(), {Direction::minimize, Direction::minimize}, 1, 40});
+      const auto sampler = make_sampler(name);
+      for (int i = 0; i < 40; ++i) {
+        const int64_t id = study.start(suggest_next(study, *sampler));
+        study.tell(id, TrialState::complete, {bowl(study.space(), study.trial(id).point), value});
+      }
+      EXPECT_EQ(study.next_id(), 40) << name;
+    }
+  }
+}
+
 TEST_P(EverySampler, TriesTheUsersPointsFirst) {
   StudyOptions options{finite_space()};
   options.first = {{2, kInactive, kInactive}, {1, 3, 1}};
