@@ -11,6 +11,7 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "tune/makers.h"
 
@@ -69,15 +70,16 @@ class CmaesSampler : public Sampler {
     }
     if (members.empty()) return first_of(study, beginning(study, 4 + std::floor(3 * std::log(static_cast<double>(d)))));
     const Distribution state = unpacked(std::span(members.back()->memo).subspan(static_cast<size_t>(d)), d);
-    std::vector<std::pair<double, const Trial*>> known;
+    std::vector<const Trial*> known;
     for (const Trial* member : members) {
-      if (const auto loss = study.known_loss(*member))
-        known.emplace_back(Study::violation(*member) > 0 ? std::numeric_limits<double>::infinity() : *loss, member);
+      if (study.known_loss(*member)) known.push_back(member);
     }
     const bool closed = static_cast<double>(members.size()) >= state.size &&
                         static_cast<double>(known.size()) >= std::max(state.size / 2, 2.0);
     if (!closed) return drawn(study, state, {});
-    std::ranges::stable_sort(known, {}, [](const auto& pair) { return std::pair(pair.first, pair.second->id); });
+    std::ranges::sort(known, {}, [&](const Trial* member) {
+      return std::tuple(Study::violation(*member), *study.known_loss(*member), member->id);
+    });
     Distribution next = updated(study, state, known);
     const double widest = next.spread * std::sqrt(next.covariance.diagonal().maxCoeff());
     if (!(widest > kConverged) || !(widest < 1e3)) next = beginning(study, 2 * state.size);
@@ -93,9 +95,10 @@ class CmaesSampler : public Sampler {
         0, size, kFirstSpread, VectorXd(d), VectorXd::Zero(d), VectorXd::Zero(d), MatrixXd::Identity(d, d)};
     for (double& x : state.mean) x = random.uniform(0.2, 0.8);
     const Trial* best = nullptr;
+    const auto rank = [&](const Trial& trial) { return std::pair(Study::violation(trial), study.loss(trial)); };
     for (const int64_t id : study.told()) {
       const Trial& trial = study.trial(id);
-      if (trial.by != "cmaes" && (best == nullptr || study.loss(trial) < study.loss(*best))) best = &trial;
+      if (trial.by != "cmaes" && (best == nullptr || rank(trial) < rank(*best))) best = &trial;
     }
     if (best == nullptr) return state;
     const auto unit = study.space().to_unit(best->point);
@@ -105,8 +108,7 @@ class CmaesSampler : public Sampler {
     return state;
   }
 
-  static Distribution updated(const Study& study, const Distribution& state,
-                              const std::vector<std::pair<double, const Trial*>>& known) {
+  static Distribution updated(const Study& study, const Distribution& state, const std::vector<const Trial*>& known) {
     const Eigen::Index d = state.mean.size();
     const double n = static_cast<double>(d);
     const size_t parents = std::max<size_t>(1, known.size() / 2);
@@ -129,7 +131,7 @@ class CmaesSampler : public Sampler {
     std::vector<VectorXd> steps;
     VectorXd step = VectorXd::Zero(d);
     for (size_t i = 0; i < parents; ++i) {
-      const VectorXd x = Eigen::Map<const VectorXd>(known[i].second->memo.data(), d);
+      const VectorXd x = Eigen::Map<const VectorXd>(known[i]->memo.data(), d);
       steps.push_back((x - state.mean) / state.spread);
       step += weights[i] * steps.back();
     }

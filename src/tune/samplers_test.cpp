@@ -122,6 +122,29 @@ std::vector<std::string> sampler_names() {
 INSTANTIATE_TEST_SUITE_P(All, EverySampler, testing::ValuesIn(sampler_names()),
                          [](const auto& each) { return each.param; });
 
+// A fifth of the space crashes; the rest breaks its constraint, the less the further from there.
+TEST(Samplers, AreNotDrawnToWhatCrashesWhileNothingIsFeasible) {
+  for (const char* name : {"auto", "gp", "tpe", "cmaes"}) {
+    Study study(
+        {read_space(R"([{"name":"x","type":"float","low":0,"high":1},{"name":"y","type":"float","low":0,"high":1}])"),
+         {Direction::minimize},
+         5,
+         80});
+    const auto sampler = make_sampler(name);
+    int crashes = 0;
+    for (int i = 0; i < 80; ++i) {
+      const int64_t id = study.start(suggest_next(study, *sampler));
+      const double x = study.trial(id).point[0];
+      crashes += i >= 30 && x < 0.2;
+      if (x < 0.2)
+        study.tell(id, TrialState::failed);
+      else
+        study.tell(id, TrialState::complete, {x}, {2 - x});
+    }
+    EXPECT_LT(crashes, 15) << name << ", of 50";
+  }
+}
+
 TEST(Samplers, AnUnknownNameListsThoseThereAre) {
   try {
     make_sampler("annealing");

@@ -125,8 +125,8 @@ double Space::value_at(size_t i, double unit) const {
     if (cells_[i] > 0) value = std::nearbyint(value);
     return std::clamp(value, parameter.low, parameter.high);
   }
-  return value_of_cell(
-      i, std::min(std::floor(unit * static_cast<double>(cells_[i])), static_cast<double>(cells_[i] - 1)));
+  return value_of_cell(i,
+                       std::min(std::floor(unit * static_cast<double>(cells_[i])), static_cast<double>(cells_[i] - 1)));
 }
 
 double Space::value_of_cell(size_t i, double cell) const {

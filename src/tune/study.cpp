@@ -115,6 +115,8 @@ std::optional<double> Study::known_loss(const Trial& trial) const {
 }
 
 double Study::violation(const Trial& trial) {
+  const bool worthless = !std::ranges::all_of(trial.values, [](double value) { return std::isfinite(value); });
+  if (trial.state == TrialState::failed || worthless) return std::numeric_limits<double>::infinity();
   double sum = 0;
   for (const double constraint : trial.constraints) {
     if (std::isnan(constraint)) return std::numeric_limits<double>::infinity();

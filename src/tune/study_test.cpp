@@ -71,6 +71,16 @@ TEST(Study, ViolationIsTheSumAboveZero) {
   EXPECT_EQ(Study::violation(study.trial(0)), 2.5);
 }
 
+TEST(Study, WhatFailedIsNotFeasible) {
+  Study study = line_study();
+  for (int i = 0; i < 4; ++i) study.start(at(0.2 * i));
+  study.tell(0, TrialState::failed);
+  study.tell(1, TrialState::complete, {std::nan("")}, {-1});
+  study.tell(2, TrialState::pruned);
+  for (const int64_t id : {0, 1}) EXPECT_EQ(Study::violation(study.trial(id)), std::numeric_limits<double>::infinity());
+  for (const int64_t id : {2, 3}) EXPECT_EQ(Study::violation(study.trial(id)), 0);
+}
+
 TEST(Study, FirstPointsMustBeOfTheSpace) {
   EXPECT_THROW(Study({finite_space(), {Direction::minimize}, 0, 0, {{2, 1, kInactive}}}), Error);
 }

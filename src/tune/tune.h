@@ -185,7 +185,8 @@ class Study {
   // What is known of the first objective, told or not: the told value, else the stopper's estimate, else the last
   // report; none: a running trial that has reported nothing. A failed trial is +infinity.
   std::optional<double> known_loss(const Trial& trial) const;
-  // The sum of violated constraints: 0 is feasible.
+  // The sum of violated constraints: 0 is feasible. Infinite of a trial that failed or whose value is no finite number:
+  // what it was told of its constraints, if anything, makes it no better than one that is infeasible.
   static double violation(const Trial& trial);
   // Whether some trial has or had this point, and how many different points there were.
   bool seen(const Point& point) const { return seen_.contains(hash_of(point)); }
