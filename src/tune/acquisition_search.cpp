@@ -179,7 +179,7 @@ class Search {
       std::vector<Found> neighbours;
       const auto add = [&](int64_t cell) {
         VectorXd unit = at.x;
-        unit[axis] = (static_cast<double>(cell) + 0.5) / static_cast<double>(cells);
+        unit[axis] = space_.unit_at(i, space_.value_of_cell(i, static_cast<double>(cell)));
         if (unit[axis] == here || (!is_category(i) && (unit[axis] < low_[axis] || unit[axis] > high_[axis]))) return;
         if (auto one = settled(unit)) neighbours.push_back(*std::move(one));
       };

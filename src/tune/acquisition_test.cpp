@@ -101,5 +101,31 @@ TEST(Scores, SlopesAreThoseOfDifferences) {
   expect_slopes_of_differences(HypervolumeGain(two, free_boxes({{-1, 0.5}, {0, -0.5}, {0.7, -1}}, {1.5, 1.5})), 4);
 }
 
+// Highest at one place of a line.
+struct Peak : Score {
+  explicit Peak(double place) : place_(place) {}
+  std::vector<double> at_all(const Points& points) const override {
+    std::vector<double> scores;
+    Eigen::VectorXd slope(1);
+    for (Eigen::Index i = 0; i < points.rows(); ++i) scores.push_back(at(points.row(i).transpose(), slope));
+    return scores;
+  }
+  double at(const Eigen::VectorXd& x, Eigen::VectorXd& slope) const override {
+    slope[0] = -2 * (x[0] - place_);
+    return -(x[0] - place_) * (x[0] - place_);
+  }
+  double place_;
+};
+
+TEST(Search, ClimbsToEveryCellOfALogarithm) {
+  const Study study({read_space(R"([{"name":"n","type":"int","low":1,"high":8,"log":true}])")});
+  for (int n = 1; n <= 8; ++n) {
+    RandomStream random(random_key({3}));
+    const auto found = best_untried(study, Peak(study.space().unit_at(0, n)), random, {.candidates = 1, .climbs = 1});
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->point[0], n);
+  }
+}
+
 }  // namespace
 }  // namespace sinew::tune

@@ -14,6 +14,8 @@ int place_of(double value) {
   return static_cast<int>(std::floor(std::log10(std::abs(value))));
 }
 
+}  // namespace
+
 double as_written(const Parameter& parameter, double value, int more) {
   if (parameter.kind != Parameter::Kind::real || parameter.step > 0 || value == 0) return value;
   int digits = kDigits;
@@ -21,8 +23,6 @@ double as_written(const Parameter& parameter, double value, int more) {
     digits = std::max(digits, place_of(value) - place_of(parameter.high - parameter.low) + kDigits);
   return std::clamp(rounded(value, std::min(digits + more, kAllDigits)), parameter.low, parameter.high);
 }
-
-}  // namespace
 
 double rounded(double value, int digits) {
   if (value == 0 || !std::isfinite(value)) return value;

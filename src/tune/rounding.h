@@ -9,9 +9,12 @@ namespace sinew::tune {
 // The nearest number with so many significant digits; written in decimal it has no more.
 double rounded(double value, int digits);
 
-// The point with real numbers rounded: to four significant digits, or to the fourth digit of the range, whichever is
-// finer. To up to three digits more where that was tried already; when all of it was, the point is no new one. Stays in
-// the space.
+// A parameter's value, if it is a real number without a step: to four significant digits, or to the fourth digit of the
+// range, whichever is finer; to so many more if asked.
+double as_written(const Parameter& parameter, double value, int more = 0);
+
+// The point with real numbers rounded (as_written), to up to three digits more where that was tried already; when all
+// of it was, the point is no new one. Stays in the space.
 Point rounded(const Study& study, const Point& point);
 
 }  // namespace sinew::tune

@@ -1,26 +1,29 @@
 // Grid search: every combination of some values of each parameter, the last parameters changing first.
 //
 // A parameter with few values gets all of them; others get as many evenly spread ones (both ends among them) as keep
-// the grid within the budget.
+// the grid within the budget. When all of it was tried, the grid gets twice as fine.
+//
+// The next point is the first one in this order that nobody has tried: where the grid is follows from the record.
 #include <algorithm>
 #include <cmath>
 
 #include "tune/makers.h"
+#include "tune/rounding.h"
 
 namespace sinew::tune {
 namespace {
 
 constexpr int64_t kMostLevels = 1000, kUsualLevels = 5;  // a parameter, with a budget and without
 
+// As they are suggested: rounded, so that each is found among what was tried.
 std::vector<double> levels_of(const Space& space, size_t parameter, int64_t levels) {
   const int64_t cells = space.cells(parameter);
   if (cells > 0) levels = space[parameter].ordered() ? std::min(levels, cells) : cells;
   std::vector<double> values;
   for (int64_t i = 0; i < levels; ++i) {
     const double unit = levels == 1 ? 0.5 : static_cast<double>(i) / static_cast<double>(levels - 1);
-    const double value = levels == cells
-                             ? space.value_at(parameter, (static_cast<double>(i) + 0.5) / static_cast<double>(cells))
-                             : space.value_at(parameter, unit);
+    const double value = levels == cells ? space.value_of_cell(parameter, static_cast<double>(i))
+                                         : as_written(space[parameter], space.value_at(parameter, unit));
     if (values.empty() || values.back() != value) values.push_back(value);
   }
   return values;
@@ -29,27 +32,43 @@ std::vector<double> levels_of(const Space& space, size_t parameter, int64_t leve
 class GridSampler : public Sampler {
  public:
   Suggestion suggest(const Study& study) override {
-    if (levels_.empty()) choose_levels(study);
-    Point last;
-    for (auto trial = study.trials().rbegin(); trial != study.trials().rend() && last.empty(); ++trial) {
-      if (trial->by == "grid") last = trial->point;
+    const Space& space = study.space();
+    if (levels_.empty() || budget_ != study.options().budget) begin(study);
+    while (study.seen(point_)) {
+      if (std::optional<Point> next = point_after(space, point_)) {
+        point_ = *std::move(next);
+      } else if (!refine(space)) {
+        return {point_, "grid", "all of the grid was tried", {}};
+      }
     }
-    std::optional<Point> next = last.empty() ? std::nullopt : point_after(study.space(), last);
-    if (next) return {*std::move(next), "grid", "the next point of the grid", {}};
-    Point first(study.space().size(), kInactive);
-    fill(study.space(), first, 0);
-    return {std::move(first), "grid", last.empty() ? "the first point of the grid" : "the grid begins again", {}};
+    return {point_, "grid", "the next point of the grid", {}};
   }
 
  private:
-  void choose_levels(const Study& study) {
-    const Space& space = study.space();
-    int64_t most = kUsualLevels;
-    if (const int64_t budget = study.options().budget; budget > 0) {
-      most = 1;
-      while (most < kMostLevels && size_with(space, most + 1) <= static_cast<double>(budget)) ++most;
+  void begin(const Study& study) {
+    budget_ = study.options().budget;
+    most_ = kUsualLevels;
+    if (budget_ > 0) {
+      most_ = 1;
+      while (most_ < kMostLevels && size_with(study.space(), most_ + 1) <= static_cast<double>(budget_)) ++most_;
     }
-    for (size_t i = 0; i < space.size(); ++i) levels_.push_back(levels_of(space, i, most));
+    lay_out(study.space());
+  }
+
+  // Between every two levels comes another. False: there is none between any.
+  bool refine(const Space& space) {
+    const int64_t finer = std::max<int64_t>(2, 2 * most_ - 1);
+    if (size_with(space, finer) <= size_with(space, most_)) return false;
+    most_ = finer;
+    lay_out(space);
+    return true;
+  }
+
+  void lay_out(const Space& space) {
+    levels_.clear();
+    for (size_t i = 0; i < space.size(); ++i) levels_.push_back(levels_of(space, i, most_));
+    point_.assign(space.size(), kInactive);
+    fill(space, point_, 0);
   }
 
   static double size_with(const Space& space, int64_t levels) {
@@ -74,7 +93,9 @@ class GridSampler : public Sampler {
     return std::nullopt;
   }
 
+  int64_t budget_ = -1, most_ = 0;           // what the levels were made for, and how many a parameter has at most
   std::vector<std::vector<double>> levels_;  // of each parameter, ascending
+  Point point_;                              // all before it were tried
 };
 
 }  // namespace

@@ -163,16 +163,53 @@ TEST(Grid, GoesThroughEveryCombinationOnce) {
   std::set<std::string> different;
   std::set<double> x;
   int points = 0;
-  for (; points < 90; ++points) {
-    const Suggestion next = grid->suggest(study);
-    if (next.why == "the grid begins again") break;
+  for (; points < 3 * 3 * (3 + 1 + 1); ++points) {
+    const Suggestion next = suggest_next(study, *grid);
     x.insert(next.point[0]);
     different.insert(write_point(study.space(), next.point));
     study.start(next);
   }
   EXPECT_EQ(x, (std::set<double>{0, 0.5, 1}));  // 3 * 3 * 3 * 3 is the largest grid below 90
-  EXPECT_EQ(points, 3 * 3 * (3 + 1 + 1));
   EXPECT_EQ(different.size(), static_cast<size_t>(points));
+  EXPECT_TRUE(same_point(suggest_next(study, *grid).point, {0, 1, 1, 0.25})) << "the same again, twice as fine";
+}
+
+// Its levels are not numbers of four digits: a third, 10^(-7/3).
+TEST(Grid, FindsItsPlaceAgainAfterRounding) {
+  Study study({read_space(R"([{"name":"x","type":"float","low":0,"high":1},
+                              {"name":"lr","type":"float","low":1e-5,"high":1e-1,"log":true}])"),
+               {Direction::minimize},
+               0,
+               16});
+  std::set<double> x, lr;
+  for (int i = 0; i < 16; ++i) {
+    const int64_t id = study.start(suggest_next(study, *make_sampler("grid")));
+    x.insert(study.trial(id).point[0]);
+    lr.insert(study.trial(id).point[1]);
+  }
+  EXPECT_EQ(x, (std::set<double>{0, 0.3333, 0.6667, 1}));
+  EXPECT_EQ(lr, (std::set<double>{1e-5, 2.154e-4, 4.642e-3, 1e-1}));
+  EXPECT_EQ(study.different_points(), 16);
+}
+
+TEST(Grid, AnIntegersValuesAreAllOfThemInTheLogarithmToo) {
+  Study study({read_space(R"([{"name":"n","type":"int","low":1,"high":8,"log":true}])"), {Direction::minimize}, 0, 8});
+  const auto grid = make_sampler("grid");
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(study.trial(study.start(suggest_next(study, *grid))).point[0], i + 1);
+}
+
+TEST(Grid, WhatWasTriedIsPassedOver) {
+  Study study(
+      {read_space(R"([{"name":"x","type":"float","low":0,"high":1},{"name":"c","type":"cat","choices":[1,2]}])"),
+       {Direction::minimize},
+       0,
+       10,
+       {{0.25, 0}, {0.25, 1}, {0.5, 1}}});
+  for (int i = 0; i < 10; ++i) study.start(suggest_next(study, *make_sampler("grid")));
+  std::set<double> x;
+  for (const Trial& trial : study.trials()) x.insert(trial.point[0]);
+  EXPECT_EQ(x, (std::set<double>{0, 0.25, 0.5, 0.75, 1}));
+  EXPECT_EQ(study.different_points(), 10);
 }
 
 }  // namespace
