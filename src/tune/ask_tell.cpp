@@ -175,9 +175,8 @@ std::string AskTell::init(const Request& request) {
     for (const json& entry : request.all["prefill"]) {
       const Request trial = request.inner(entry, "prefill");
       if (!trial.has("params")) throw Error("a trial of 'prefill' has no params");
-      const int64_t id =
-          study.start({read_point(study.space(), trial.all["params"].dump()), "prefill", "told at the beginning", {}});
-      study.tell(id, state_of(trial.text("state", "complete")), trial.told_values(), trial.numbers("constraints"));
+      study.prefill(read_point(study.space(), trial.all["params"].dump()), state_of(trial.text("state", "complete")),
+                    trial.told_values(), trial.numbers("constraints"));
     }
   }
   study_.emplace(std::move(study));

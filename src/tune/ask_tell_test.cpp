@@ -110,6 +110,16 @@ TEST(AskTell, TrialsToldAtTheBeginningCount) {
   EXPECT_EQ(side.say(R"({"cmd":"ask"})")["id"], 5);
 }
 
+TEST(AskTell, PointsToTryFirstComeFirstWhateverWasToldAtTheBeginning) {
+  Conversation side;
+  json init = json::parse(kInit);
+  init["first"] = {{{"x", 0.5}, {"opt", "adam"}}, {{"x", 0.625}, {"opt", "adam"}}};
+  for (int i = 0; i < 3; ++i) init["prefill"].push_back({{"params", {{"x", 0.1 * i}, {"opt", "adam"}}}, {"value", i}});
+  EXPECT_EQ(side.say(init.dump()), json({{"ok", true}}));
+  for (const json& params : init["first"]) EXPECT_EQ(side.say(R"({"cmd":"ask"})")["params"], params);
+  EXPECT_NE(side.say(R"({"cmd":"ask","why":true})")["why"].get<std::string>().substr(0, 5), "first");
+}
+
 TEST(AskTell, TheSameLinesGetTheSameAnswers) {
   for (const SamplerMaker& maker : samplers()) {
     std::string lines[2];

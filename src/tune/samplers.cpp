@@ -81,8 +81,7 @@ std::unique_ptr<Sampler> make_sampler(std::string_view name) {
 
 Suggestion suggest_next(const Study& study, Sampler& sampler) {
   const auto& first = study.options().first;
-  if (study.trials().size() < first.size())
-    return {first[study.trials().size()], "first", "given to be tried first", {}};
+  if (study.begun() < first.size()) return {first[study.begun()], "first", "given to be tried first", {}};
   std::optional<Suggestion> earlier = from_earlier(study);
   Suggestion suggestion = earlier ? *std::move(earlier) : sampler.suggest(study);
   suggestion.point = rounded(study, suggestion.point);

@@ -39,6 +39,13 @@ int64_t Study::start(Suggestion suggestion) {
   return id;
 }
 
+void Study::prefill(Point point, TrialState state, std::vector<double> values, std::vector<double> constraints) {
+  SINEW_CHECK(begun() == 0, begun());
+  tell(start({std::move(point), "prefill", "told at the beginning", {}}), state, std::move(values),
+       std::move(constraints));
+  ++prefilled_;
+}
+
 const Trial& Study::trial(int64_t id) const {
   if (id < 0 || id >= next_id()) throw Error("there is no " + named(id), "an id that ask gave");
   return trials_[static_cast<size_t>(id)];

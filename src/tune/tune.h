@@ -165,6 +165,10 @@ class Study {
 
   // Begins a trial (running) and returns its id: the number of trials before it.
   int64_t start(Suggestion suggestion);
+  // A trial that was over before the study began; these come before all others.
+  void prefill(Point point, TrialState state, std::vector<double> values, std::vector<double> constraints);
+  // Trials begun since.
+  size_t begun() const { return trials_.size() - prefilled_; }
   // Ends one: complete with a value an objective, pruned (values or none), failed (none). Throws Error when there is no
   // such trial, it has ended, or the numbers are not as many as they should be. NaN counts as the worst value.
   void tell(int64_t id, TrialState state, std::vector<double> values = {}, std::vector<double> constraints = {});
@@ -203,6 +207,7 @@ class Study {
   std::vector<Trial> trials_;
   std::vector<int64_t> told_, open_;
   std::unordered_set<uint64_t> seen_;
+  size_t prefilled_ = 0;
 };
 
 // Parameters are the same by their names: a widened range and an added choice keep what was tried, a trial with a value
