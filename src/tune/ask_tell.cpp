@@ -34,9 +34,15 @@ std::string with_quoted_numbers(std::string_view line) {
   return out;
 }
 
+constexpr int kDeepest = 64;  // what is read is copied and written by recursion
+
 json parsed(std::string_view line) {
-  json request = json::parse(line, nullptr, false);
-  if (request.is_discarded()) request = json::parse(with_quoted_numbers(line), nullptr, false);
+  const auto not_too_deep = [](int depth, json::parse_event_t, const json&) {
+    if (depth > kDeepest) throw Error("the line is nested too deeply", "no request has lists in lists in lists");
+    return true;
+  };
+  json request = json::parse(line, not_too_deep, false);
+  if (request.is_discarded()) request = json::parse(with_quoted_numbers(line), not_too_deep, false);
   if (request.is_discarded()) throw Error("the line is not JSON", R"({"cmd":"ask"})");
   if (!request.is_object()) throw Error("the line is not a JSON object", R"({"cmd":"ask"})");
   return request;

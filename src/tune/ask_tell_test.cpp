@@ -138,6 +138,18 @@ TEST(AskTell, TheSameLinesGetTheSameAnswers) {
   }
 }
 
+TEST(AskTell, ADeeplyNestedLineGetsAnAnswer) {
+  const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
+  Conversation side;
+  side.say(kInit);
+  for (const char* line :
+       {R"({"cmd":"init","space":)", R"({"cmd":"init","pruner":{"name":)", R"({"cmd":"tell","id":)"}) {
+    const std::string end = std::string(line).find("pruner") == std::string::npos ? "}" : "}}";
+    EXPECT_NE(side.say(line + deep + end)["error"].get<std::string>().find("nested"), std::string::npos) << line;
+  }
+  EXPECT_TRUE(side.say(deep.substr(0, 300'000)).contains("error"));
+}
+
 // Lines changed at random never crash and always get one answer.
 TEST(AskTell, DamagedLinesGetAnAnswer) {
   RandomStream random(random_key({11}));
