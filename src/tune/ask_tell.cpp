@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "tune/rounding.h"
 #include "tune/tune.h"
 
 namespace sinew::tune {
@@ -204,8 +205,7 @@ std::string AskTell::ask(const Request& request) {
     study().resume(promotion->id);
     const auto& reports = study().trial(promotion->id).reports;
     const double step = reports.empty() ? 0 : reports.back().step;
-    const json written = std::nearbyint(step) == step ? json(static_cast<int64_t>(step)) : json(step);
-    return line(promotion->id, promotion->why, R"(,"resume_from":)" + written.dump());
+    return line(promotion->id, promotion->why, R"(,"resume_from":)" + step_text(step));
   }
   if (no_new) return R"({"id":null})";
   const int64_t id = study().start(suggest_next(study(), *sampler_));

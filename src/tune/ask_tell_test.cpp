@@ -138,6 +138,21 @@ TEST(AskTell, TheSameLinesGetTheSameAnswers) {
   }
 }
 
+TEST(AskTell, AStepMayBeAnyNumber) {
+  for (const double step : {3.0, 2.5, 2e17, 2e299}) {
+    Conversation side;
+    json init = json::parse(kInit);
+    init["pruner"] = {{"name", "asha"}, {"min_resource", step}, {"max_resource", 1e305}, {"reduction_factor", 1e300}};
+    ASSERT_EQ(side.say(init.dump()), json({{"ok", true}, {"resume", true}}));
+    const json id = side.say(R"({"cmd":"ask"})")["id"];
+    const json answer =
+        side.say(json({{"cmd", "report"}, {"id", id}, {"step", step}, {"value", 1}, {"why", true}}).dump());
+    EXPECT_EQ(answer["pause"], true);
+    EXPECT_EQ(answer["why"].get<std::string>().find('-'), std::string::npos) << answer;
+    EXPECT_EQ(side.say(R"({"cmd":"ask","no_new":true})")["resume_from"], step);
+  }
+}
+
 TEST(AskTell, ADeeplyNestedLineGetsAnAnswer) {
   const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
   Conversation side;

@@ -33,6 +33,12 @@ double rounded(double value, int digits) {
   return nearest;
 }
 
+std::string step_text(double step) {
+  if (std::nearbyint(step) == step && std::abs(step) < 0x1p53) return std::to_string(static_cast<int64_t>(step));
+  char text[64];
+  return {text, std::to_chars(text, text + sizeof text, step).ptr};
+}
+
 Point rounded(const Study& study, const Point& point) {
   const Space& space = study.space();
   Point nearest;

@@ -13,6 +13,9 @@ double rounded(double value, int digits);
 // range, whichever is finer; to so many more if asked.
 double as_written(const Parameter& parameter, double value, int more = 0);
 
+// A step as a person would write it: 27, 2.5, 2e+299.
+std::string step_text(double step);
+
 // The point with real numbers rounded (as_written), to up to three digits more where that was tried already; when all
 // of it was, the point is no new one. Stays in the space.
 Point rounded(const Study& study, const Point& point);

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "tune/makers.h"
+#include "tune/rounding.h"
 #include "tune/tpe_density.h"
 
 namespace sinew::tune {
@@ -78,7 +79,7 @@ class BohbSampler : public Sampler {
       most = score;
       best = std::move(point);
     }
-    const std::string when = step == kWhole ? "at their end" : "at step " + std::to_string(std::llround(step));
+    const std::string when = step == kWhole ? "at their end" : "at step " + step_text(step);
     return {std::move(best),
             "bohb",
             "where the best " + std::to_string(good) + " of " + std::to_string(known.size()) + " trials " + when +

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "tune/makers.h"
+#include "tune/rounding.h"
 
 namespace sinew::tune {
 namespace {
@@ -144,8 +145,7 @@ class RungStopper : public Stopper {
 
   std::string place(const Best& best, size_t rung, bool among) const {
     return std::string(among ? "among" : "not among") + " the best " + std::to_string(best.ids.size()) + " of " +
-           std::to_string(best.arrived) + " trials at step " +
-           std::to_string(static_cast<int64_t>(std::ceil(rungs_[rung])));
+           std::to_string(best.arrived) + " trials at step " + step_text(std::ceil(rungs_[rung]));
   }
 
   StopperOptions options_;

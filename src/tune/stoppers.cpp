@@ -1,4 +1,6 @@
 // The stoppers there are.
+#include <cmath>
+
 #include "base/error.h"
 #include "tune/makers.h"
 
@@ -35,6 +37,8 @@ std::span<const StopperMaker> stoppers() {
 }
 
 std::unique_ptr<Stopper> make_stopper(const StopperOptions& options) {
+  if (!std::isfinite(options.max_resource) || !std::isfinite(options.min_resource))
+    throw Error("'" + options.name + "': min_resource and max_resource must be finite", R"("max_resource":81)");
   std::string names;
   for (const StopperMaker& maker : kStoppers) {
     if (options.name == maker.name) return maker.make(options);

@@ -180,6 +180,10 @@ TEST(Stoppers, WhatTheyNeedIsAskedFor) {
   EXPECT_THROW(make_stopper({"asha", 30, 27, 3}), Error);
   EXPECT_THROW(make_stopper({"asha", 1, 27, 1}), Error);
   EXPECT_THROW(make_stopper({"sometimes"}), Error);
+  for (const double endless : {std::numeric_limits<double>::infinity(), std::nan("")}) {
+    EXPECT_THROW(make_stopper({"curve", 1, endless, 3}), Error);
+    EXPECT_THROW(make_stopper({"median", endless, 0, 3}), Error);
+  }
 }
 
 // The point of it: nearly the best trial of all for a small part of the steps.
