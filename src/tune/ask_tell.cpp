@@ -174,7 +174,7 @@ std::string AskTell::init(const Request& request) {
     stopping.max_resource = pruner.number("max_resource", stopping.max_resource);
     stopping.reduction = pruner.number("reduction_factor", stopping.reduction);
   }
-  auto sampler = make_sampler(request.text("sampler", "auto"));
+  auto sampler = make_sampler(request.text("sampler", "auto"), options.directions.size());
   auto stopper = make_stopper(stopping);
   Study study(std::move(options));
   if (request.has("prefill")) {

@@ -91,6 +91,7 @@ TEST(AskTell, WhatMakesNoSenseIsAnErrorAndChangesNothing) {
        R"({"cmd":"init","pruner":3,"space":[{"name":"x","type":"float","low":0,"high":1}]})",
        R"({"cmd":"init","directions":["up"],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
        R"({"cmd":"init","directions":[],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
+       R"({"cmd":"init","sampler":"cmaes","directions":["minimize","minimize"],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
        R"({"cmd":"init","budget":-1,"space":[{"name":"x","type":"float","low":0,"high":1}]})",
        R"({"cmd":"init","seed":1.5,"space":[{"name":"x","type":"float","low":0,"high":1}]})",
        R"({"cmd":"init","prefill":[{"params":{"x":3},"value":1}],"space":[{"name":"x","type":"float","low":0,"high":1}]})",

@@ -6,6 +6,7 @@
 // (tpe_density.h). For studies whose stopper has rungs; without reports every trial is as long as any other.
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "tune/makers.h"
 #include "tune/rounding.h"
@@ -53,19 +54,19 @@ class BohbSampler : public Sampler {
  private:
   static Suggestion modelled(const Study& study, double step, RandomStream& random) {
     const Space& space = study.space();
-    std::vector<std::pair<double, int32_t>> known;
+    std::vector<std::tuple<double, double, int32_t>> known;  // what it violates, its loss, its id
     Columns columns(space.size());
     for (const Trial& trial : study.trials()) {
       const auto unit = space.to_unit(trial.point);
       for (size_t d = 0; d < unit.size(); ++d) columns[d].push_back(static_cast<float>(unit[d]));
       if (length_of(trial) >= step && length_of(trial) > 0)
-        known.emplace_back(loss_at(study, trial, step), static_cast<int32_t>(trial.id));
+        known.emplace_back(Study::violation(trial), loss_at(study, trial, step), static_cast<int32_t>(trial.id));
     }
     std::ranges::sort(known);
     const auto good = std::clamp(static_cast<size_t>(std::ceil(kGoodPart * static_cast<double>(known.size()))),
                                  size_t{2}, known.size() - 1);
     std::vector<int32_t> good_rows, bad_rows;
-    for (size_t k = 0; k < known.size(); ++k) (k < good ? good_rows : bad_rows).push_back(known[k].second);
+    for (size_t k = 0; k < known.size(); ++k) (k < good ? good_rows : bad_rows).push_back(std::get<int32_t>(known[k]));
     const TpeDensity low(space, columns, good_rows, std::vector<double>(good_rows.size(), 1), 1);
     const TpeDensity high(space, columns, bad_rows, std::vector<double>(bad_rows.size(), 1), 1);
     Point best;

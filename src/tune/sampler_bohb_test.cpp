@@ -35,6 +35,19 @@ TEST(Bohb, IsMadeOfTheLongestTrainingsThatAreEnough) {
   EXPECT_GT(near_long, 2 * near_short);
 }
 
+TEST(Bohb, AnInfeasibleTrialIsNotGood) {
+  Study study({line(), {Direction::minimize}, 3, 0});
+  RandomStream random(random_key({5}));
+  for (int i = 0; i < 80; ++i) {
+    const double x = random.uniform();
+    study.tell(study.start({{x}, "", "", {}}), TrialState::complete, {x}, {0.5 - x});
+  }
+  const auto sampler = make_sampler("bohb");
+  int infeasible = 0;
+  for (int i = 0; i < 60; ++i) infeasible += study.trial(study.start(sampler->suggest(study))).point[0] < 0.4;
+  EXPECT_LT(infeasible, 20) << "a third is random";
+}
+
 TEST(Bohb, TakesShorterTrainingsWhileThereAreTooFewLongOnes) {
   Study study({line(), {Direction::minimize}, 3, 0});
   RandomStream random(random_key({2}));

@@ -18,9 +18,9 @@ constexpr SamplerMaker kSamplers[] = {
     {"grid", make_grid, "a lattice over the space, all of it"},
     {"sobol", make_sobol, "an even cover of the space (scrambled Sobol points)"},
     {"tpe", make_tpe, "where good trials are dense and bad ones are not; any space, any number of trials"},
-    {"bohb", make_bohb, "as tpe, of the longest trainings only; with a stopper that has rungs"},
-    {"cmaes", make_cmaes, "a normal distribution that learns; many numbers, many trials"},
-    {"nearby", make_nearby, "small changes of the best points"},
+    {"bohb", make_bohb, "as tpe, of the longest trainings only; with a stopper that has rungs", true},
+    {"cmaes", make_cmaes, "a normal distribution that learns; many numbers, many trials", true},
+    {"nearby", make_nearby, "small changes of the best points", true},
     {"gp", make_gp, "where a Gaussian process expects the most; constraints and several objectives too"},
     {"trust_region", make_trust_region,
      "a Gaussian process of the neighbourhood of the best, asked within a box around it"},
@@ -70,13 +70,18 @@ std::span<const SamplerMaker> samplers() {
   return kSamplers;
 }
 
-std::unique_ptr<Sampler> make_sampler(std::string_view name) {
+std::unique_ptr<Sampler> make_sampler(std::string_view name, size_t objectives) {
   std::string names;
+  bool there = false;
   for (const SamplerMaker& maker : kSamplers) {
-    if (maker.name == name) return maker.make();
-    names += (names.empty() ? "" : ", ") + std::string(maker.name);
+    const bool fits = objectives <= 1 || !maker.one_objective;
+    there |= maker.name == name;
+    if (maker.name == name && fits) return maker.make();
+    if (fits) names += (names.empty() ? "" : ", ") + std::string(maker.name);
   }
-  throw Error("no sampler '" + std::string(name) + "'", "one of " + names);
+  throw Error(there ? "the sampler '" + std::string(name) + "' knows one objective only"
+                    : "no sampler '" + std::string(name) + "'",
+              "one of " + names);
 }
 
 Suggestion suggest_next(const Study& study, Sampler& sampler) {

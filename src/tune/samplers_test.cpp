@@ -145,6 +145,23 @@ TEST(Samplers, AreNotDrawnToWhatCrashesWhileNothingIsFeasible) {
   }
 }
 
+TEST(Samplers, WhoKnowsOneObjectiveIsNotTakenForSeveral) {
+  for (const SamplerMaker& maker : samplers()) {
+    EXPECT_TRUE(make_sampler(maker.name, 1));
+    if (!maker.one_objective) {
+      EXPECT_TRUE(make_sampler(maker.name, 2));
+      continue;
+    }
+    try {
+      make_sampler(maker.name, 2);
+      FAIL() << maker.name;
+    } catch (const Error& error) {
+      EXPECT_NE(error.hint.find("gp"), std::string::npos);
+      EXPECT_EQ(error.hint.find(maker.name), std::string::npos);
+    }
+  }
+}
+
 TEST(Samplers, AnUnknownNameListsThoseThereAre) {
   try {
     make_sampler("annealing");

@@ -227,9 +227,11 @@ struct SamplerMaker {
   const char* name;
   std::unique_ptr<Sampler> (*make)();
   const char* help;
+  bool one_objective = false;  // knows no more than the first
 };
 std::span<const SamplerMaker> samplers();
-std::unique_ptr<Sampler> make_sampler(std::string_view name);  // throws Error with the names there are
+// Throws Error with the names there are, and where the sampler does not know so many objectives.
+std::unique_ptr<Sampler> make_sampler(std::string_view name, size_t objectives = 1);
 
 // The next trial's point: first those of the options, then the sampler's; in a finite space never one that was tried
 // while another is left.
