@@ -139,6 +139,15 @@ TEST(AskTell, TheSameLinesGetTheSameAnswers) {
   }
 }
 
+TEST(AskTell, AFailedTrialHasNoValue) {
+  Conversation side;
+  side.say(kInit);
+  side.say(R"({"cmd":"ask"})");
+  const json answer = side.say(R"({"cmd":"tell","id":0,"state":"failed","value":3})");
+  EXPECT_EQ(answer["error"], "trial 0: a failed trial has no value");
+  EXPECT_EQ(side.say(R"({"cmd":"tell","id":0,"state":"failed"})"), json({{"ok", true}}));
+}
+
 TEST(AskTell, AStepMayBeAnyNumber) {
   for (const double step : {3.0, 2.5, 2e17, 2e299}) {
     Conversation side;

@@ -67,11 +67,12 @@ void Study::close(Trial& trial) {
 void Study::tell(int64_t id, TrialState state, std::vector<double> values, std::vector<double> constraints) {
   Trial& trial = open_trial(id);
   SINEW_CHECK(state == TrialState::complete || state == TrialState::pruned || state == TrialState::failed);
-  const size_t due = state == TrialState::complete ? objectives() : state == TrialState::failed ? 0 : values.size();
-  if (values.size() != due || (!values.empty() && values.size() != objectives())) {
+  if (state == TrialState::failed && !values.empty())
+    throw Error(named(id) + ": a failed trial has no value", "leave the value out, or tell it as pruned");
+  if (values.size() != objectives() && (state == TrialState::complete || !values.empty())) {
     throw Error(named(id) + ": " + std::to_string(values.size()) + " values for " + std::to_string(objectives()) +
                     " objectives",
-                "one value an objective; none when it failed");
+                "one value an objective");
   }
   trial.state = state;
   trial.values = std::move(values);
