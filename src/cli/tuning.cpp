@@ -89,13 +89,20 @@ std::optional<TrialStart> Tuning::one_left_alone() {
   return std::nullopt;
 }
 
+// A point that was tried would be the same training once more.
+std::optional<std::string> Tuning::why_end_early() {
+  const auto count = study_.space().count();
+  if (count && study_.different_points() >= *count) return "every point of the search was tried";
+  if (!options_.end_early) return std::nullopt;
+  return tune::little_to_gain(in_order_ ? in_order_->view(study_) : study_);
+}
+
 std::optional<TrialStart> Tuning::next(bool no_new) {
   if (static_cast<int64_t>(running_.size()) >= options_.parallel) return std::nullopt;
   if (auto left = one_left_alone()) return left;
   if (in_vain_ == no_new) return std::nullopt;
   if (in_order_ && !in_order_->ready(study_) && study_.next_id() < options_.trials) return std::nullopt;
-  if (options_.end_early && study_.next_id() < options_.trials)
-    ended_early_ = tune::little_to_gain(in_order_ ? in_order_->view(study_) : study_);
+  if (study_.next_id() < options_.trials) ended_early_ = why_end_early();
   const bool no_more = no_new || ended_early_ || study_.next_id() >= options_.trials;
   if (const auto promotion = stopper_->promote(study_, no_more)) {
     record({.kind = Kind::resume, .id = promotion->id});

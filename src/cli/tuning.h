@@ -86,6 +86,7 @@ class Tuning {
   void note(const StudyEvent& event);
   void record(StudyEvent event);
   std::optional<TrialStart> one_left_alone();
+  std::optional<std::string> why_end_early();
   TrialStart begin(int64_t id, bool again, std::string why);
   TrialOver end_trial(int64_t id, tune::TrialState state, std::vector<double> values, std::string why);
 
