@@ -135,6 +135,12 @@ tune::StudyOptions study_options(const StudyHead& head, const tune::Space& space
   return {space, {head.minimize ? tune::Direction::minimize : tune::Direction::maximize}, seed, head.trials, {}};
 }
 
+int64_t planned_trials(const StudyHead& head, const std::vector<StudyEvent>& events) {
+  int64_t trials = head.trials;
+  for (const StudyEvent& event : events) trials = event.kind == Kind::extend ? event.trials : trials;
+  return trials;
+}
+
 tune::Space space_of(const std::vector<spec::SearchParameter>& search) {
   std::vector<tune::Parameter> parameters;
   for (const spec::SearchParameter& wish : search) {
@@ -227,13 +233,9 @@ void apply(tune::Study& study, const StudyEvent& event) {
     case Kind::pause: return study.pause(event.id, event.estimate);
     case Kind::resume: return study.resume(event.id);
     case Kind::end: return study.tell(event.id, event.state, event.values);
-    case Kind::extend:
+    case Kind::extend: return study.extend(event.trials);
     case Kind::take: return;
   }
-}
-
-void apply(StudyHead& head, const StudyEvent& event) {
-  if (event.kind == Kind::extend) head.trials = event.trials;
 }
 
 bool begins_life(const StudyEvent& event) {
@@ -284,10 +286,8 @@ StudyHead read_study_head(Disk& disk, const std::string& path) {
 ReadStudy read_study(Disk& disk, const std::string& path, const tune::Space& space) {
   const auto lines = lines_in(disk, path);
   ReadStudy study{head_among(path, lines), {}};
-  for (size_t i = 1; i < lines.size(); ++i) {
+  for (size_t i = 1; i < lines.size(); ++i)
     study.events.push_back(read_line(path, i + 1, lines[i], [&](const json& line) { return event_of(line, space); }));
-    apply(study.head, study.events.back());
-  }
   return study;
 }
 

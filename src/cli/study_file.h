@@ -22,7 +22,7 @@ struct StudyHead {
   std::vector<std::string> overrides;  // of the command line
   std::string sampler, stopper, monitor;
   bool minimize = true;
-  int64_t trials = 0;       // planned
+  int64_t trials = 0;       // planned when it began
   double max_resource = 0;  // evaluations of a whole trial; 0: not known
 };
 
@@ -42,6 +42,9 @@ struct StudyEvent {
 // What a study of this head is to tune/.
 tune::StudyOptions study_options(const StudyHead& head, const tune::Space& space, uint64_t seed);
 
+// How many trials are planned by now.
+int64_t planned_trials(const StudyHead& head, const std::vector<StudyEvent>& events);
+
 // The space of tune.search. A choice's text is kept as a string whatever it is: "64", "[64, 64]".
 tune::Space space_of(const std::vector<spec::SearchParameter>& search);
 // What the trial changes in the job, as dotted overrides.
@@ -50,8 +53,7 @@ std::vector<std::string> overrides_of(const tune::Space& space, const tune::Poin
 std::string to_json(const StudyHead& head);
 std::string to_json(const tune::Space& space, const StudyEvent& event);
 void apply(tune::Study& study, const StudyEvent& event);
-void apply(StudyHead& head, const StudyEvent& event);  // what it changes of the plan
-bool begins_life(const StudyEvent& event);             // of a trial, in the process it names
+bool begins_life(const StudyEvent& event);  // of a trial, in the process it names
 
 class StudyFile {
  public:

@@ -77,7 +77,7 @@ std::string study_page(const std::string& directory, const tune::Study& study, c
                {"minimize", head.minimize},
                {"sampler", head.sampler},
                {"stopper", head.stopper},
-               {"planned", head.trials},
+               {"planned", study.options().budget},
                {"summary", study_summary(directory, study, head)},
                {"parameters", parameters_of(study.space())},
                {"trials", trials_of(study)},

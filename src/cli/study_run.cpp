@@ -93,7 +93,7 @@ class StudyRun {
     options.sampler = head_.sampler;
     options.stopper = head_.stopper;
     options.max_resource = head_.max_resource;
-    options.trials = head_.trials;
+    options.trials = head_.trials;  // events tell of more
     options.parallel = places_;
     options.end_early = job_.tune.end_early;
     if (job_.tune.deterministic) options.lag = job_.tune.parallel.value_or(kLag);

@@ -24,6 +24,7 @@ void ToldInOrder::copy_end(Study& to, const Trial& trial) const {
 // In the order it would have happened with every trial as long as any other.
 const Study& ToldInOrder::view(const Study& study) {
   SINEW_CHECK(ready(study), study.next_id());
+  view_.extend(study.options().budget);
   while (true) {
     const int64_t next = view_.next_id();
     for (; ended_ <= next - lag_; ++ended_) copy_end(view_, study.trial(ended_));

@@ -53,8 +53,8 @@ int run_study(const std::string& directory, const spec::Job& job, const StudyHea
   // All data is read for it once, which may take long: while a signal still ends this at once.
   if (!job.command.given()) record_data(job, directory, directory);
   std::printf("study: %s; %s %s, %lld trials, %lld side by side\n", directory.c_str(),
-              head.minimize ? "least" : "greatest", head.monitor.c_str(), static_cast<long long>(head.trials),
-              static_cast<long long>(places));
+              head.minimize ? "least" : "greatest", head.monitor.c_str(),
+              static_cast<long long>(planned_trials(head, events)), static_cast<long long>(places));
   return run_trials(directory, job, head, events, file, self, places, system_clock());
 }
 
@@ -115,8 +115,8 @@ namespace {
 // were asked for by name are made even where the study would end early.
 int go_on(const std::string& directory, const std::function<int64_t(int64_t)>& planned,
           std::optional<int64_t> places = {}) {
-  StudyHead head = read_study_head(system_disk(), study_path(directory));
-  spec::Job job = study_job(head, study_path(directory));
+  const StudyHead head = read_study_head(system_disk(), study_path(directory));
+  const spec::Job job = study_job(head, study_path(directory));
   const tune::Space space = space_of(job.tune.search);
   StudyProcess self(system_disk(), directory, system_clock());
   StudyFile file(system_disk(), study_path(directory));
@@ -124,11 +124,11 @@ int go_on(const std::string& directory, const std::function<int64_t(int64_t)>& p
   {
     const auto turn = self.next_turn();
     events = file.news(space);
-    for (const StudyEvent& event : events) apply(head, event);
-    const int64_t trials = planned(head.trials);
-    if (trials > head.trials) job.tune.end_early = false;
-    if (trials != head.trials) file.append(space, {.kind = StudyEvent::Kind::extend, .trials = trials});
-    head.trials = trials;
+    const int64_t before = planned_trials(head, events), trials = planned(before);
+    if (trials != before) {
+      events.push_back({.kind = StudyEvent::Kind::extend, .trials = trials});
+      file.append(space, events.back());
+    }
   }
   return run_study(directory, job, head, events, file, self, places.value_or(places_of(job)));
 }

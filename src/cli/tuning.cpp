@@ -43,18 +43,14 @@ Tuning::Tuning(TuningOptions options, const std::vector<StudyEvent>& events)
       sampler_(tune::make_sampler(options_.sampler)),
       stopper_(tune::make_stopper(stopper_options(options_))) {
   if (options_.lag) in_order_.emplace(options_.study, *options_.lag);
-  for (const StudyEvent& event : events) note(event);
+  for (const StudyEvent& event : events) told(event);
 }
 
-void Tuning::note(const StudyEvent& event) {
+void Tuning::told(const StudyEvent& event) {
   apply(study_, event);
   if (begins_life(event)) process_[event.id] = event.process;
   if (event.kind == Kind::pause || event.kind == Kind::end) process_.erase(event.id);
   in_vain_.reset();
-}
-
-void Tuning::told(const StudyEvent& event) {
-  note(event);
   if (event.kind != Kind::extend) return;
   if (event.trials > options_.trials) options_.end_early = false;  // they were asked for by name
   options_.trials = event.trials;
@@ -63,7 +59,7 @@ void Tuning::told(const StudyEvent& event) {
 void Tuning::record(StudyEvent event) {
   if (begins_life(event)) event.process = options_.process;
   if (options_.record) options_.record(event);
-  note(event);
+  told(event);
 }
 
 bool Tuning::over(bool no_new) const {

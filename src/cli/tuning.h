@@ -83,7 +83,6 @@ class Tuning {
   };
   tune::Verdict judged(const tune::Trial& trial, std::optional<tune::Study>& view);
   bool settled(int64_t id);
-  void note(const StudyEvent& event);
   void record(StudyEvent event);
   std::optional<TrialStart> one_left_alone();
   std::optional<std::string> why_end_early();

@@ -17,10 +17,15 @@ std::string named(int64_t id) {
 
 Study::Study(StudyOptions options) : options_(std::move(options)) {
   if (options_.directions.empty()) throw Error("a study needs an objective", "directions: [minimize]");
-  if (options_.budget < 0) throw Error("the budget is below 0 trials", "leave it out when it is not known");
+  extend(options_.budget);
   for (Point& point : options_.first) {
     if (const auto problem = space().problem_of(point)) throw Error("a first point is not in the space: " + *problem);
   }
+}
+
+void Study::extend(int64_t budget) {
+  if (budget < 0) throw Error("the budget is below 0 trials", "leave it out when it is not known");
+  options_.budget = budget;
 }
 
 int64_t Study::start(Suggestion suggestion) {

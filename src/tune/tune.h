@@ -163,6 +163,8 @@ class Study {
   const Space& space() const { return options_.space; }
   size_t objectives() const { return options_.directions.size(); }
 
+  // So many trials are planned from now on.
+  void extend(int64_t budget);
   // Begins a trial (running) and returns its id: the number of trials before it.
   int64_t start(Suggestion suggestion);
   // A trial that was over before the study began; these come before all others.
