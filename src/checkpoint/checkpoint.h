@@ -203,7 +203,7 @@ void point(Disk& disk, const std::string& root, const std::string& name, Step st
 class RunLock {
  public:
   // Error: who holds it. Tried for kPatienceSeconds: whoever only looks whether a run is alive (`sinew runs`) holds the
-  // lock for an instant.
+  // lock for an instant. Throws Error where there can be no lock, however long one waits.
   static constexpr double kPatienceSeconds = 0.2;
   static std::expected<RunLock, std::string> take(const std::string& directory, Clock& clock = system_clock());
   RunLock(RunLock&&) noexcept;

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/names.h"
 #include "checkpoint/samples.h"
@@ -163,10 +164,13 @@ TEST(RunLock, DoesNotWaitLongForSomeoneWhoStays) {
   EXPECT_LT(clock.slept, 2 * RunLock::kPatienceSeconds);
 }
 
-TEST(RunLock, AMissingDirectoryIsAnErrorNotACrash) {
-  const auto lock = RunLock::take("/nonexistent/directory");
-  ASSERT_FALSE(lock);
-  EXPECT_NE(lock.error().find("/nonexistent/directory"), std::string::npos);
+TEST(RunLock, WhatCanNotBeLockedIsNotHeldBySomeone) {
+  try {
+    (void)RunLock::take("/nonexistent/directory");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("/nonexistent/directory"), std::string::npos);
+  }
 }
 
 TEST(RealDisk, AWriterWorksOnIt) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/names.h"
 
@@ -41,6 +42,11 @@ std::string holder_in(int descriptor) {
   return holder.starts_with("pid ") ? holder : "another process";
 }
 
+[[noreturn]] void refuse(const char* what, const std::string& path, int code) {
+  throw Error(std::string("cannot ") + what + " " + path + ": " + std::strerror(code),
+              "the directory must be yours to write, on a file system with locks");
+}
+
 }  // namespace
 
 // flock, not a record lock: it belongs to this opening of the file, so a second taker in the same process is refused
@@ -48,11 +54,11 @@ std::string holder_in(int descriptor) {
 std::expected<RunLock, std::string> RunLock::take(const std::string& directory, Clock& clock) {
   const std::string path = join(directory, ".lock");
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-  if (descriptor < 0) return std::unexpected("cannot open " + path + ": " + std::strerror(errno));
+  if (descriptor < 0) refuse("open", path, errno);
   RunLock lock(descriptor);
   const int code = lock_patiently(descriptor, clock);
   if (code == EWOULDBLOCK) return std::unexpected(directory + " is in use by " + holder_in(descriptor));
-  if (code != 0) return std::unexpected("cannot lock " + path + ": " + std::strerror(code));
+  if (code != 0) refuse("lock", path, code);
   const std::string line = holder_line();
   // For people only: if it can not be written (disk full) the lock holds all the same.
   if (::ftruncate(descriptor, 0) == 0 && ::pwrite(descriptor, line.data(), line.size(), 0) < 0) errno = 0;

@@ -7,6 +7,8 @@
 
 #include <csignal>
 
+#include "base/error.h"
+
 namespace sinew::cli {
 namespace {
 
@@ -26,6 +28,16 @@ TEST_F(StudyProcesses, OneDecidesAtATime) {
   EXPECT_FALSE(two.turn());
   turn.reset();
   EXPECT_TRUE(two.turn());
+}
+
+// Waiting for a turn, or asking for the next, would never end.
+TEST_F(StudyProcesses, WhatCanNotBeLockedIsNobodysTurn) {
+  const StudyProcess here(system_disk(), folder, system_clock());
+  system_disk().remove_file(folder + "/.lock");
+  system_disk().make_directories(folder + "/.lock");  // open() refuses it, also to root
+  EXPECT_THROW(here.turn(), Error);
+  EXPECT_THROW(here.next_turn(), Error);
+  EXPECT_THROW(StudyProcess(system_disk(), folder, system_clock()), Error);
 }
 
 // A child that is at the study, in its turn, and is killed.
