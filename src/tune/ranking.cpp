@@ -1,19 +1,23 @@
 #include "tune/ranking.h"
 
 #include <algorithm>
-#include <cmath>
+#include <numeric>
+#include <span>
 
 namespace sinew::tune {
 namespace {
 
-bool dominates(const Study& study, const Trial& a, const Trial& b) {
-  bool better = false;
-  for (size_t k = 0; k < study.objectives(); ++k) {
-    const double x = study.loss(a, k), y = study.loss(b, k);
-    if (x > y) return false;
-    better |= x < y;
+// Which of the two dominates the other.
+struct Comparison {
+  bool first = false, second = false;
+};
+Comparison compared(std::span<const double> a, std::span<const double> b) {
+  bool less = false, more = false;
+  for (size_t k = 0; k < a.size(); ++k) {
+    less |= a[k] < b[k];
+    more |= a[k] > b[k];
   }
-  return better;
+  return {less && !more, more && !less};
 }
 
 }  // namespace
@@ -23,21 +27,8 @@ double Ranking::loss_at(const Study& study, int32_t id) const {
 }
 
 void Ranking::follow(const Study& study) {
-  const auto& told = study.told();
-  if (study.objectives() > 1) {
-    if (taken_ < told.size()) sort_by_rank(study);
-  } else {
-    const auto before = [&](int32_t a, int32_t b) {
-      const double violated_a = Study::violation(study.trials()[static_cast<size_t>(a)]);
-      const double violated_b = Study::violation(study.trials()[static_cast<size_t>(b)]);
-      return violated_a != violated_b ? violated_a < violated_b : loss_at(study, a) < loss_at(study, b);
-    };
-    for (; taken_ < told.size(); ++taken_) {
-      const auto id = static_cast<int32_t>(told[taken_]);
-      ended_.insert(std::upper_bound(ended_.begin(), ended_.end(), id, before), id);
-    }
-  }
-  taken_ = told.size();
+  if (taken_ < study.told().size()) study.objectives() > 1 ? take_in_by_rank(study) : take_in_by_loss(study);
+  taken_ = study.told().size();
   order_ = ended_;
   unknown_.clear();
   std::vector<std::pair<double, int32_t>> reported;
@@ -68,20 +59,39 @@ void Ranking::merge(const Study& study, std::vector<std::pair<double, int32_t>> 
   order_ = std::move(both);
 }
 
-// All against all: several objectives come with hundreds of trials, not with many thousands.
-void Ranking::sort_by_rank(const Study& study) {
-  const auto& told = study.told();
-  std::vector<std::pair<double, double>> keys(told.size());  // violation, then how many dominate it
-  for (size_t i = 0; i < told.size(); ++i) {
-    const Trial& trial = study.trial(told[i]);
-    keys[i] = {Study::violation(trial), 0};
-    for (const int64_t other : told) keys[i].second += dominates(study, study.trial(other), trial);
+void Ranking::take_in_by_loss(const Study& study) {
+  const auto before = [&](int32_t a, int32_t b) {
+    const double violated_a = Study::violation(study.trials()[static_cast<size_t>(a)]);
+    const double violated_b = Study::violation(study.trials()[static_cast<size_t>(b)]);
+    return violated_a != violated_b ? violated_a < violated_b : loss_at(study, a) < loss_at(study, b);
+  };
+  for (const int64_t told : std::span(study.told()).subspan(taken_)) {
+    const auto id = static_cast<int32_t>(told);
+    ended_.insert(std::upper_bound(ended_.begin(), ended_.end(), id, before), id);
   }
-  std::vector<size_t> places(told.size());
-  for (size_t i = 0; i < places.size(); ++i) places[i] = i;
-  std::ranges::stable_sort(places, [&](size_t a, size_t b) { return keys[a] < keys[b]; });
+}
+
+// What is told once never changes, so each new one is compared with those before it and no others with one another.
+void Ranking::take_in_by_rank(const Study& study) {
+  const size_t m = study.objectives();
+  for (const int64_t id : std::span(study.told()).subspan(taken_)) {
+    const Trial& trial = study.trial(id);
+    std::vector<double> mine(m);
+    for (size_t k = 0; k < m; ++k) mine[k] = study.loss(trial, k);
+    int64_t dominated_by = 0;
+    for (size_t i = 0; i < ranks_.size(); ++i) {
+      const Comparison found = compared(mine, std::span(losses_).subspan(i * m, m));
+      ranks_[i].second += found.first;
+      dominated_by += found.second;
+    }
+    losses_.insert(losses_.end(), mine.begin(), mine.end());
+    ranks_.emplace_back(Study::violation(trial), dominated_by);
+  }
+  std::vector<size_t> places(ranks_.size());
+  std::iota(places.begin(), places.end(), size_t{0});
+  std::ranges::stable_sort(places, {}, [&](size_t place) { return ranks_[place]; });
   ended_.clear();
-  for (const size_t place : places) ended_.push_back(static_cast<int32_t>(told[place]));
+  for (const size_t place : places) ended_.push_back(static_cast<int32_t>(study.told()[place]));
 }
 
 }  // namespace sinew::tune
