@@ -8,8 +8,8 @@
 #include "base/hash.h"
 #include "base/process.h"
 #include "registry/index_changes.h"
+#include "registry/reading.h"
 #include "registry/registry.h"
-#include "registry/tail.h"
 
 namespace sinew::registry {
 namespace {
@@ -22,47 +22,6 @@ constexpr int kMostAttempts = 50;    // each that fails is somebody else's that 
 constexpr int64_t kMostPieces = 16;  // of one run in one pass: a long file does not hold up the others
 constexpr const char* kLease = "registry.index";
 constexpr const char* kRootNote = "registry.root";
-
-std::string note_of(const std::string& run) {
-  return "registry.run." + run;
-}
-
-// How far a run's files were read.
-struct Reading {
-  TailMark metrics, log, attempts;
-  int64_t resumes = 0, begins = 0;
-  std::string seen;   // the run's signature, once everything under it was read
-  bool gone = false;  // hidden, as its directory was gone; who is hidden without it was deleted by a person
-};
-
-json mark_json(const TailMark& mark) {
-  return {{"offset", mark.offset}, {"inside", mark.inside}, {"window", mark.window}};
-}
-TailMark mark_of(const json& object) {
-  return {object.value("offset", uint64_t{0}), object.value("inside", false), object.value("window", "")};
-}
-std::string to_note(const Reading& reading) {
-  return json{{"metrics", mark_json(reading.metrics)},
-              {"log", mark_json(reading.log)},
-              {"attempts", mark_json(reading.attempts)},
-              {"resumes", reading.resumes},
-              {"begins", reading.begins},
-              {"seen", reading.seen},
-              {"gone", reading.gone}}
-      .dump();
-}
-Reading from_note(const std::string& note) {
-  const json object = json::parse(note, nullptr, false);
-  if (!object.is_object()) return {};
-  const auto mark = [&](const char* name) { return mark_of(object.value(name, json::object())); };
-  return {mark("metrics"),
-          mark("log"),
-          mark("attempts"),
-          object.value("resumes", int64_t{0}),
-          object.value("begins", int64_t{0}),
-          object.value("seen", ""),
-          object.value("gone", false)};
-}
 
 // Somebody else has the lease now.
 struct Superseded {
@@ -92,6 +51,7 @@ struct Index::State {
     std::string id;
     Reading reading;
     bool over = false, hidden = false;
+    std::optional<std::set<std::string>> keys = {};  // of series that came from its file; read when they are needed
   };
 
   // False: it was to be written on `unchanged` only, and there is news.
@@ -177,10 +137,13 @@ struct Index::State {
     run.hidden = true;
   }
 
-  // Metric lines as changes, a series at a time.
-  void take_points(const std::string& run, const std::string& path, const TailPiece& piece, PassReport& report,
+  // Metric lines as changes, a series at a time. Of a file that went back only its own series begin anew.
+  void take_points(Known& run, const std::string& path, const TailPiece& piece, PassReport& report,
                    std::vector<store::Change>& changes) {
-    if (piece.went_back) changes.push_back(store::DropPoints{run, INT64_MIN});
+    if (piece.text.empty() && !piece.went_back && piece.too_long == 0) return;
+    if (!run.keys) run.keys = keys_from_note(store.note(keys_note_of(run.id)));
+    if (piece.went_back) changes.push_back(store::DropPoints{run.id, INT64_MIN, run.keys});
+    const size_t known_keys = run.keys->size();
     std::map<std::string, std::vector<store::Point>> series;
     for (size_t at = 0; at < piece.text.size();) {
       const size_t end = piece.text.find('\n', at);
@@ -201,8 +164,10 @@ struct Index::State {
       const std::string key = clean_text(name, 500);
       if (key.empty()) continue;
       report.points += static_cast<int64_t>(points.size());
-      changes.push_back(store::AddPoints{run, key, std::move(points)});
+      run.keys->insert(key);
+      changes.push_back(store::AddPoints{run.id, key, std::move(points)});
     }
+    if (run.keys->size() > known_keys) changes.push_back(store::SetNote{keys_note_of(run.id), keys_to_note(*run.keys)});
     if (piece.too_long > 0) problem(report, path + "/metrics.jsonl: a line longer than any of metrics");
   }
 
@@ -266,7 +231,7 @@ struct Index::State {
                    std::vector<store::Change>& changes, PassReport& report) {
     for (int64_t pieces = 0;; ++pieces) {
       const TailPiece piece = next_piece(directory + "/metrics.jsonl", run.reading.metrics, options.piece_bytes);
-      take_points(run.id, path, piece, report, changes);
+      take_points(run, path, piece, report, changes);
       run.reading.metrics = piece.after;
       if (!piece.more) return true;
       changes.push_back(store::SetNote{note_of(run.id), to_note(run.reading)});
@@ -311,6 +276,7 @@ struct Index::State {
     } catch (const Trouble& trouble) {
       if (!store.find({Kind::kRun, run.id})) run = {};  // it was never made: there is nothing to hide
       if (!run.id.empty()) run.reading = from_note(store.note(note_of(run.id)));
+      run.keys.reset();
       problem(report, path + ": " + trouble.what);
     }
   }

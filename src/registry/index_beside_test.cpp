@@ -50,6 +50,24 @@ class Beside : public testing::Test {
   std::vector<std::unique_ptr<FakeRun>> runs;
 };
 
+// What clients logged into a run is in no file: it stays when the file is cut and grows on.
+TEST_F(Beside, ACutFileTakesItsOwnSeriesBackAndNoOthers) {
+  FakeRun& training = run("a/run");
+  training.grow(6);
+  pass();
+  const std::string id = record("a/run").subject.id;
+  ASSERT_TRUE(store.write(store::AddPoints{id, "mine/auc", {{1, 1, 0.5}, {9, 9, 0.6}}}));
+  training.die();
+  training.resume_at(3);
+  training.grow(1);
+  pass_anew();
+  const auto metrics = record("a/run").metrics;
+  ASSERT_TRUE(metrics.contains("mine/auc"));
+  EXPECT_EQ(metrics.at("mine/auc").count, 2);
+  EXPECT_EQ(metrics.at("train/loss").last.step, 4);
+  EXPECT_EQ(metrics.at("train/loss").count, 4);
+}
+
 // A run of which nothing came into the store, as its metrics can not be read.
 std::string refused_run(const std::string& root, const std::string& path) {
   write_file(root + "/" + path + "/resolved.yaml", "name: a\n");

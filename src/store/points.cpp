@@ -179,6 +179,7 @@ Applied apply(Transaction& transaction, const DropPoints& change) {
   for (size_t i = 0; i < series.size(); ++i) {
     SeriesSummary& one = series[i];
     if (one.metric.count == 0 || one.metric.last.step < change.from_step) continue;
+    if (change.keys && !change.keys->contains(one.key)) continue;
     any = true;
     std::vector<Point> points;
     const auto number = static_cast<int64_t>(i);

@@ -222,6 +222,16 @@ TEST_P(Points, OfManySeriesAreReadTogether) {
   EXPECT_TRUE(is_refused(store->write(DropPoints{"9", 0}), Refusal::Reason::kNotFound));
 }
 
+TEST_P(Points, OfNamedSeriesAloneAreDropped) {
+  auto store = open();
+  make_run(*store);
+  done(*store, AddPoints{"r", "a", {{1, 1, 1}, {2, 2, 2}}});
+  done(*store, AddPoints{"r", "b", {{2, 2, 2}}});
+  done(*store, DropPoints{"r", 2, std::set<std::string>{"a", "c"}});
+  EXPECT_EQ(history(*store, "r", "a"), (std::vector<Point>{{1, 1, 1}}));
+  EXPECT_EQ(history(*store, "r", "b"), (std::vector<Point>{{2, 2, 2}}));
+}
+
 // A batch that is refused after it dropped points takes back its own doing, not that of others in the same commit.
 TEST_P(Points, ADropThatIsRefusedLeavesAllAsItWas) {
   auto store = open();

@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <variant>
@@ -100,10 +101,11 @@ struct AddPoints {
   std::string run, key;
   std::vector<Point> points;
 };
-// Every series of the run loses its points from that step on: the run went back to a checkpoint.
+// Series of the run lose their points from that step on: the run went back to a checkpoint.
 struct DropPoints {
   std::string run;
   int64_t from_step = 0;
+  std::optional<std::set<std::string>> keys = {};  // these alone; nullopt: every series
 };
 // Content, known by its digest, under a path of a record. A path holds one content; a later one takes its place.
 struct Attach {

@@ -1,0 +1,74 @@
+#include "registry/reading.h"
+
+#include <nlohmann/json.hpp>
+
+namespace sinew::registry {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMostOfKeys = 3 << 20;
+
+json mark_json(const TailMark& mark) {
+  return {{"offset", mark.offset}, {"inside", mark.inside}, {"window", mark.window}};
+}
+TailMark mark_of(const json& object) {
+  return {object.value("offset", uint64_t{0}), object.value("inside", false), object.value("window", "")};
+}
+
+}  // namespace
+
+std::string note_of(const std::string& run) {
+  return "registry.run." + run;
+}
+
+std::string to_note(const Reading& reading) {
+  return json{{"metrics", mark_json(reading.metrics)},
+              {"log", mark_json(reading.log)},
+              {"attempts", mark_json(reading.attempts)},
+              {"resumes", reading.resumes},
+              {"begins", reading.begins},
+              {"seen", reading.seen},
+              {"gone", reading.gone}}
+      .dump();
+}
+
+Reading from_note(const std::string& note) {
+  const json object = json::parse(note, nullptr, false);
+  if (!object.is_object()) return {};
+  const auto mark = [&](const char* name) { return mark_of(object.value(name, json::object())); };
+  return {mark("metrics"),
+          mark("log"),
+          mark("attempts"),
+          object.value("resumes", int64_t{0}),
+          object.value("begins", int64_t{0}),
+          object.value("seen", ""),
+          object.value("gone", false)};
+}
+
+std::string keys_note_of(const std::string& run) {
+  return "registry.keys." + run;
+}
+
+std::string keys_to_note(const std::set<std::string>& keys) {
+  json list = json::array();
+  size_t bytes = 0;
+  for (const std::string& key : keys) {
+    bytes += json(key).dump().size() + 1;
+    if (bytes > kMostOfKeys) break;
+    list.push_back(key);
+  }
+  return list.dump();
+}
+
+std::set<std::string> keys_from_note(const std::string& note) {
+  const json list = json::parse(note, nullptr, false);
+  std::set<std::string> keys;
+  if (!list.is_array()) return keys;
+  for (const json& key : list) {
+    if (key.is_string()) keys.insert(key.get<std::string>());
+  }
+  return keys;
+}
+
+}  // namespace sinew::registry
