@@ -335,6 +335,7 @@ int run_models(const Arguments& arguments) {
   const size_t words = wishes.words.size() - 1;
   for (const Verb& verb : kVerbs) {
     if (wishes.words[0] != verb.name || words < verb.least || words > verb.most) continue;
+    if (verb.run == collect) wishes.place.need_store();
     const auto store = wishes.place.open_store();
     return verb.run(*store, wishes);
   }

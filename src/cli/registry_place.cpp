@@ -20,6 +20,12 @@ std::unique_ptr<store::Store> RegistryPlace::open_store() const {
   return std::make_unique<store::Store>(store_place());
 }
 
+void RegistryPlace::need_store() const {
+  const std::string place = store_place();
+  if (place.find("://") != std::string::npos || std::filesystem::exists(place)) return;
+  throw Error("there is no store " + place, "say where it is with --store");
+}
+
 void index_runs(store::Store& store, const std::string& root) {
   registry::Index index(store, {.root = root});
   while (true) {

@@ -15,7 +15,8 @@ struct RegistryPlace {
   bool take(const std::string& word, const std::string& value);
   std::string store_place() const { return store.empty() ? registry::default_store(root) : store; }
   std::string artifacts_place() const { return artifacts.empty() ? registry::default_artifacts(root) : artifacts; }
-  std::unique_ptr<store::Store> open_store() const;
+  std::unique_ptr<store::Store> open_store() const;  // made if it is not there
+  void need_store() const;                           // throws Error when it would be
 };
 
 inline constexpr const char* kRegistryPlaceHelp =

@@ -222,6 +222,7 @@ int serve(const Wishes& wishes) {
   registry::make_place(wishes.place.root);
   store::Store store(wishes.place.store_place());
   registry::Artifacts artifacts(wishes.place.artifacts_place());
+  registry::claim(store, artifacts);
   if (!wishes.no_auth && web::read_tokens(wishes.tokens).empty()) {
     const std::string secret = web::add_token(wishes.tokens, "admin", web::Role::kAdmin);
     std::printf("a token for an admin, shown once (kept as a hash in %s):\n  %s\n", wishes.tokens.c_str(),

@@ -112,6 +112,28 @@ std::expected<void, std::string> Artifacts::verify(const std::string& digest) {
   }
 }
 
+bool Artifacts::empty() {
+  return state_->contents.list().empty();
+}
+
+const std::string& Artifacts::directory() const {
+  return state_->contents.root;
+}
+
+std::string Artifacts::owner() {
+  Contents& contents = state_->contents;
+  const std::string path = contents.root + std::string(kOwner);
+  if (!contents.disk.exists(path)) return "";
+  const std::string text = read_text(contents.disk, path);
+  return text.substr(0, text.find('\n'));
+}
+
+void Artifacts::set_owner(const std::string& store_id) {
+  Contents& contents = state_->contents;
+  make_directories_durably(contents.disk, contents.root);
+  write_durably(contents.disk, contents.root + std::string(kOwner), store_id + "\n");
+}
+
 std::vector<Stored> Artifacts::list() {
   std::map<std::string, int64_t> found;  // a content may be there as a file and as a recipe
   for (const Contents::Entry& entry : state_->contents.list())

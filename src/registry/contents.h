@@ -3,6 +3,7 @@
 //   ab/<digest>             the bytes
 //   ab/<digest>.recipe      instead: which contents, one after the other, make them
 //   ab/<either>.leaving-... looked at by a collection, which will remove it or give it its name back
+//   store                   the id of the store that says what is referred to
 //   holds/<time>-...        digests, one a line, that somebody puts or keeps right now
 //   incoming/<time>-...     bytes on their way in
 #pragma once
@@ -23,7 +24,7 @@
 
 namespace sinew::registry {
 
-inline constexpr std::string_view kRecipe = ".recipe", kLeaving = ".leaving-";
+inline constexpr std::string_view kRecipe = ".recipe", kLeaving = ".leaving-", kOwner = "/store";
 inline constexpr int kMostLooks = 100;             // for a content whose name comes and goes
 inline constexpr double kHoldSeconds = 24 * 3600;  // a hold or incoming file older than that was left by the dead
 

@@ -1,6 +1,7 @@
 // Collecting with the store as the judge of what is referred to.
 #include <unistd.h>
 
+#include "base/hex.h"
 #include "base/process.h"
 #include "registry/registry.h"
 
@@ -9,6 +10,7 @@ namespace {
 
 constexpr const char* kLease = "registry.collect";
 constexpr double kLeaseSeconds = 120;
+constexpr const char* kIdNote = "registry.store";
 
 class Lease {
  public:
@@ -37,9 +39,40 @@ class Lease {
   int64_t fence_ = 0;
 };
 
+// What names a store for good, wherever it is moved.
+std::string id_of(store::Store& store) {
+  if (const std::string id = store.note(kIdNote); !id.empty()) return id;
+  const auto outcome = store.write(store::Batch{{store::SetNote{kIdNote, random_hex(16)}}, kIdNote});  // the first wins
+  if (!outcome) throw Error("the store takes no note: " + outcome.error().why, "check that it can be written");
+  return store.note(kIdNote);
+}
+
+bool refers_to_some(store::Store& store, Artifacts& artifacts) {
+  for (const store::Content& content : store.contents()) {
+    if (artifacts.has(content.digest)) return true;
+  }
+  return false;
+}
+
+[[noreturn]] void fail_foreign(const Artifacts& artifacts, const std::string& why) {
+  throw Error("the artifacts in " + artifacts.directory() + why,
+              "name the store they belong to with --store, or give this one others with --artifacts");
+}
+
 }  // namespace
 
+void claim(store::Store& store, Artifacts& artifacts) {
+  if (artifacts.owner().empty()) {
+    if (!artifacts.empty() && !refers_to_some(store, artifacts))
+      fail_foreign(artifacts, " are of another store: this one refers to none of them");
+    artifacts.set_owner(id_of(store));
+  }
+  if (const std::string owner = artifacts.owner(); owner != id_of(store))
+    fail_foreign(artifacts, " are of another store, whose id is " + owner + "; this one's is " + id_of(store));
+}
+
 Artifacts::Collected collect_garbage(store::Store& store, Artifacts& artifacts, bool only_say) {
+  if (!artifacts.empty()) claim(store, artifacts);
   Lease lease(store);
   const auto referenced = [&] {
     lease.renew();

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <filesystem>
 
-#include "base/hash.h"
 #include "base/process.h"
 #include "registry/index_changes.h"
 #include "registry/reading.h"
@@ -14,7 +13,6 @@
 namespace sinew::registry {
 namespace {
 
-using nlohmann::json;
 using store::Kind;
 
 constexpr double kLeaseSeconds = 30;

@@ -183,6 +183,7 @@ VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store
     throw Error(directory + " is not what it was when it was indexed", "index it again, or restore the directory");
   if (files->model.empty())
     throw Error(directory + " has no model/", "a run has one when it ended by itself; see 'sinew runs show'");
+  claim(store, artifacts);
   auto hold = artifacts.hold();  // until the version refers to what was put
   const Frozen frozen = freeze(hold, directory, *files);
   VersionFacts facts = facts_of_run(*files, directory, frozen, options);

@@ -150,6 +150,11 @@ class Artifacts {
   // Reads everything. The error says what is wrong.
   std::expected<void, std::string> verify(const std::string& digest);
   std::vector<Stored> list();  // whole contents and single tensors alike
+  bool empty();
+  const std::string& directory() const;
+  // The store that says what of them is referred to, by its id; empty: none yet. See claim().
+  std::string owner();
+  void set_owner(const std::string& store_id);  // durable
 
   struct Collected {
     int64_t contents = 0, bytes = 0;    // removed, or with `only_say`: would be
@@ -166,8 +171,12 @@ class Artifacts {
   std::shared_ptr<State> state_;
 };
 
+// Artifacts belong to one store: to any other all of them would be garbage. Makes them this store's if they are nobody's:
+// if they are empty, or it refers to some of them. Throws Error when they are another's.
+void claim(store::Store& store, Artifacts& artifacts);
+
 // collect with what the store refers to, under a lease, and forgets in the store what is gone. Throws Error while
-// another process collects.
+// another process collects, and when the artifacts are another store's.
 Artifacts::Collected collect_garbage(store::Store& store, Artifacts& artifacts, bool only_say = false);
 
 // ---- data sets -----------------------------------------------------------------------------------------------------

@@ -163,6 +163,28 @@ TEST_F(Registry, ARunBecomesAVersionWithItsFilesFrozen) {
   EXPECT_EQ(facts_of(store, find_version(store, "m@candidate")).digest, made.digest);
 }
 
+// To a store that knows nothing of them all contents would be garbage.
+TEST_F(Registry, AnotherStoreNeitherCollectsNorFillsTheseArtifacts) {
+  add("job/a", 0.9);
+  const size_t before = artifacts.list().size();
+  store::Store other(folder / "other.db");
+  const auto expect_refused = [&](const std::string& says) {
+    try {
+      collect_garbage(other, artifacts);
+      ADD_FAILURE() << "it collected";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
+    }
+    EXPECT_THROW(claim(other, artifacts), Error);
+  };
+  expect_refused("whose id is " + artifacts.owner());
+  std::filesystem::remove(artifacts.directory() + "/store");  // as builds before this one left them
+  expect_refused("refers to none of them");
+  EXPECT_EQ(collect_garbage(store, artifacts).contents, 0);
+  EXPECT_NE(artifacts.owner(), "");
+  EXPECT_EQ(artifacts.list().size(), before);
+}
+
 TEST_F(Registry, TheSameRunIsTheSameVersion) {
   const store::Record run = ended_run("job/a", 0.9);
   EXPECT_EQ(register_run(store, artifacts, run, root(), {.model = "m"}).version, 1);

@@ -105,6 +105,15 @@ class Registry(unittest.TestCase):
         victim.write_bytes(b"x" * 80000)
         self.assertIn("is damaged", self.sinew("models", "verify", "m/2", code=4))
 
+    def test_gc_with_a_store_that_knows_nothing_removes_nothing(self):
+        self.run_dir("a1", 0.8, {"w": [1.0]})
+        self.sinew("models", "register", "a1", "--store", "elsewhere.db")
+        self.assertIn("there is no store", self.sinew("models", "gc", code=1))
+        self.assertFalse((self.folder / "runs/.sinew/store.db").exists())
+        self.sinew("models", "list")  # makes one
+        self.assertIn("are of another store", self.sinew("models", "gc", code=1))
+        self.assertIn("6 of 6", self.sinew("models", "verify", "--store", "elsewhere.db"))
+
     def test_other_test_data_and_bad_weights_are_refused(self):
         self.run_dir("a1", 0.8, {"w": [1.0]})
         self.run_dir("b2", 0.9, {"w": [2.0]}, test="u" * 64)
