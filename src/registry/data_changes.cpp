@@ -14,6 +14,10 @@ const DataPart& part_of(const DataManifest& manifest, const std::string& name) {
   return it == manifest.parts.end() ? none : it->second;
 }
 
+std::string in_words(const DataPart& part) {
+  return part.view.empty() ? "it is" : part.view;
+}
+
 bool is_listed(const DataPart& part) {
   return static_cast<int64_t>(part.files.size()) == part.count;
 }
@@ -59,15 +63,17 @@ std::vector<DataChange> compare(const DataManifest& before, const DataManifest& 
     if (follows && part_of(before, "train").digest != part_of(after, "train").digest) continue;
     std::vector<DataChange> files;
     if (was.cut.empty() && is.cut.empty() && is_listed(was) && is_listed(is)) files = compare_files(name, was, is);
+    const bool viewed = !was.digest.empty() && !is.digest.empty() && was.view != is.view;
+    if (viewed) changes.push_back({What::changed, name, "", "read as " + in_words(is) + ", before as " + in_words(was)});
     // Cut in another way, or too many files to be listed.
-    if (files.empty()) files.push_back({What::changed, name, "", ""});
+    if (files.empty() && !viewed) files.push_back({What::changed, name, "", ""});
     changes.insert(changes.end(), files.begin(), files.end());
   }
   return changes;
 }
 
 std::string to_string(const DataChange& change) {
-  if (change.name.empty()) return change.part + ": changed";
+  if (change.name.empty()) return change.part + ": " + (change.from.empty() ? "changed" : change.from);
   switch (change.what) {
     case What::added: return change.part + ": added " + change.name;
     case What::removed: return change.part + ": removed " + change.name;

@@ -47,14 +47,16 @@ void add(Sha256& hash, std::string_view text) {
   hash.update(text);
 }
 
-DataPart sum_up(std::vector<DataFile> files) {
+DataPart sum_up(std::vector<DataFile> files, const std::string& view) {
   DataPart part;
+  part.view = view;
   Sha256 hash;
   for (const DataFile& file : files) {
     add(hash, file.name);
     add(hash, file.digest);
     part.bytes += file.bytes;
   }
+  if (!view.empty()) add(hash, "view"), add(hash, view);
   part.count = static_cast<int64_t>(files.size());
   part.digest = hash.hex();
   part.files = std::move(files);
@@ -72,15 +74,32 @@ std::string fraction(double value) {
   return text;
 }
 
-PartSource source_of(const spec::DataSource& source, double split, uint64_t seed) {
+// Options that decide what a sample asks for: numbers measured under others can not be compared. Those that are as usual
+// are left out.
+std::string view_of(const spec::DataOptions& data) {
+  const spec::TextOptions usual;
+  std::string view;
+  const auto say = [&](const std::string& what) { view += (view.empty() ? "" : ", ") + what; };
+  if (!data.columns.target.empty()) say("target " + data.columns.target);
+  if (data.text.tokens != usual.tokens) say("tokens " + data.text.tokens);
+  if (data.text.window != usual.window) say("window " + std::to_string(data.text.window));
+  if (data.on_corrupt == "skip") say("corrupt ones left out");
+  return view;
+}
+
+// `before`: the share of train that is cut off first.
+PartSource source_of(const spec::DataSource& source, double split, double before, const spec::Job& job) {
   PartSource part;
+  part.view = view_of(job.data);
   const std::pair<const char*, const std::string&> paths[] = {
       {"path", source.path}, {"images", source.images}, {"labels", source.labels}};
   for (const auto& [name, path] : paths) {
     if (!path.empty()) part.paths[name] = path;
   }
   if (part.paths.empty())
-    part.cut = split > 0 ? fraction(split) + " of train, seed " + std::to_string(seed) : "as train has it";
+    part.cut = split == 0 ? "as train has it"
+                          : fraction(split) + " of train" + (before > 0 ? " after " + fraction(before) + " for test" : "") +
+                                ", seed " + std::to_string(job.trainer.seed);
   return part;
 }
 
@@ -106,7 +125,7 @@ DataManifest make_manifest(const std::map<std::string, PartSource>& parts, const
       file.bytes = facts.bytes;
       file.digest = digests.digest(file.path, facts);
     }
-    manifest.parts[name] = sum_up(std::move(list));
+    manifest.parts[name] = sum_up(std::move(list), parts.at(name).view);
   }
   digests.save();
   for (const auto& [name, source] : parts) {
@@ -114,6 +133,7 @@ DataManifest make_manifest(const std::map<std::string, PartSource>& parts, const
     Sha256 hash;
     for (const std::string& text : {name, source.cut, manifest.parts["train"].digest}) add(hash, text);
     manifest.parts[name].cut = source.cut;
+    manifest.parts[name].view = source.view;
     manifest.parts[name].digest = hash.hex();
   }
   Sha256 all;
@@ -124,9 +144,10 @@ DataManifest make_manifest(const std::map<std::string, PartSource>& parts, const
 
 DataManifest manifest_of_job(const spec::Job& job, const ManifestOptions& options) {
   const spec::DataOptions& data = job.data;
-  return make_manifest({{"train", source_of(data.train, 0, job.trainer.seed)},
-                        {"val", source_of(data.val, data.split_val, job.trainer.seed)},
-                        {"test", source_of(data.test, data.split_test, job.trainer.seed)}},
+  const double before_val = data.test.given() ? 0 : data.split_test;
+  return make_manifest({{"train", source_of(data.train, 0, 0, job)},
+                        {"val", source_of(data.val, data.split_val, before_val, job)},
+                        {"test", source_of(data.test, data.split_test, 0, job)}},
                        options);
 }
 
@@ -139,6 +160,7 @@ std::string to_json(const DataManifest& manifest) {
   for (const auto& [name, part] : manifest.parts) {
     json& out = parts[name] = {{"digest", part.digest}};
     if (!part.cut.empty()) out["cut"] = part.cut;
+    if (!part.view.empty()) out["view"] = part.view;
     if (part.cut.empty()) out["count"] = part.count, out["bytes"] = part.bytes;
     if (part.cut.empty() && part.files.size() <= kMostListed) {
       json& files = out["files"] = json::array();
@@ -162,6 +184,7 @@ std::expected<DataManifest, std::string> parse_manifest(std::string_view text) {
       DataPart& part = manifest.parts[name];
       part.digest = facts.at("digest").get<std::string>();
       part.cut = facts.value("cut", "");
+      part.view = facts.value("view", "");
       part.count = facts.value("count", int64_t{0});
       part.bytes = facts.value("bytes", int64_t{0});
       for (const json& file : facts.value("files", json::array()))

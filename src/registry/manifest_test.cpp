@@ -64,6 +64,36 @@ TEST(Manifest, APartCutFromTrainFollowsTrainItsFractionAndTheSeed) {
   EXPECT_EQ(sentences(first, other_data).size(), 1u) << "what was cut as before is not told again";
 }
 
+// Two digests of a part are equal only if the samples that are measured are: which ones, and what is asked of them.
+TEST(Manifest, AnotherSplitForTestOrAnotherTargetIsOtherValidationData) {
+  Folder folder;
+  write_file(folder / "t.csv", "1");
+  spec::Job job;
+  job.data.train.path = folder / "t.csv";
+  job.data.split_val = 0.2;
+  const auto val_with = [&](auto change) {
+    spec::Job other = job;
+    change(other.data);
+    return manifest_of_job(other);
+  };
+  const DataManifest first = manifest_of_job(job);
+  const DataManifest cut = val_with([](spec::DataOptions& data) { data.split_test = 0.1; });
+  EXPECT_EQ(cut.parts.at("val").cut, "0.2 of train after 0.1 for test, seed 0");
+  std::set<std::string> digests = {first.parts.at("val").digest, cut.parts.at("val").digest};
+  digests.insert(val_with([](auto& data) { data.split_test = 0.2; }).parts.at("val").digest);
+  digests.insert(val_with([](auto& data) { data.text.window = 32; }).parts.at("val").digest);
+  digests.insert(val_with([](auto& data) { data.text.tokens = "bytes"; }).parts.at("val").digest);
+  digests.insert(val_with([](auto& data) { data.on_corrupt = "skip"; }).parts.at("val").digest);
+  const DataManifest target = val_with([](auto& data) { data.columns.target = "y"; });
+  digests.insert(target.parts.at("val").digest);
+  EXPECT_EQ(digests.size(), 7u);
+  EXPECT_EQ(sentences(first, target), std::vector<std::string>{"train: read as target y, before as it is"});
+  // A test part with files of its own takes nothing away from train.
+  write_file(folder / "test.csv", "2");
+  EXPECT_EQ(val_with([&](auto& data) { data.test.path = folder / "test.csv"; }).parts.at("val").digest,
+            first.parts.at("val").digest);
+}
+
 TEST(Manifest, ReadsBackAsWrittenAndRefusesWhatIsNone) {
   Folder folder;
   write_file(folder / "d/1", "one");

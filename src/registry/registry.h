@@ -189,10 +189,11 @@ struct DataFile {
   bool operator==(const DataFile&) const = default;
 };
 struct DataPart {
-  std::string digest;  // of its files' names and digests, not of where they lie; or of how it is cut from train
+  std::string digest;  // of its files' names and digests, not of where they lie; or of how it is cut from train; and view
   std::string cut;     // "0.1 of train, seed 7", "as train has it"; empty: it has files of its own
   int64_t count = 0, bytes = 0;
   std::vector<DataFile> files;  // sorted by name; of a manifest read back not those of huge parts
+  std::string view = {};  // how samples are made of it, as far as it is part of what is measured: "target price"
   bool operator==(const DataPart&) const = default;
 };
 // What data a job reads: `data.json` of a run directory. Parts: train, val, test.
@@ -214,7 +215,7 @@ struct ManifestOptions {
 };
 struct PartSource {
   std::map<std::string, std::string> paths;  // "path", "images", "labels" to a file or folder; empty: cut from train
-  std::string cut = {};
+  std::string cut = {}, view = {};
 };
 // Throws Error naming what can not be read. Folders are read with all below them, names with a dot apart.
 DataManifest make_manifest(const std::map<std::string, PartSource>& parts, const ManifestOptions& options = {});
@@ -224,7 +225,7 @@ DataManifest manifest_of_path(const std::string& path, const ManifestOptions& op
 
 struct DataChange {
   enum class What { added, removed, changed, renamed } what = What::changed;
-  std::string part, name, from;  // from: of a renamed one; an empty name: the part as a whole
+  std::string part, name, from;  // from: of a renamed one; an empty name: the part as a whole, from: in what way
 };
 std::vector<DataChange> compare(const DataManifest& before, const DataManifest& after);
 std::string to_string(const DataChange& change);  // a sentence

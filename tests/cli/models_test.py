@@ -112,7 +112,7 @@ class Registry(unittest.TestCase):
         self.assertFalse((self.folder / "runs/.sinew/store.db").exists())
         self.sinew("models", "list")  # makes one
         self.assertIn("are of another store", self.sinew("models", "gc", code=1))
-        self.assertIn("6 of 6", self.sinew("models", "verify", "--store", "elsewhere.db"))
+        self.assertIn("7 of 7", self.sinew("models", "verify", "--store", "elsewhere.db"))
 
     def test_other_test_data_and_bad_weights_are_refused(self):
         self.run_dir("a1", 0.8, {"w": [1.0]})
