@@ -69,5 +69,7 @@ enum class Use { kWrite, kRead };
 std::unique_ptr<Database> open_sqlite(const std::string& path, const Options& options, Use use);
 std::unique_ptr<Database> open_postgres(const std::string& url, const Options& options, Use use);
 bool is_postgres(std::string_view where);
+// "postgresql://user:***@host/db": where a store is, fit to be shown and logged.
+std::string without_password(const std::string& where);
 
 }  // namespace sinew::store

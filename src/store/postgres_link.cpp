@@ -3,6 +3,7 @@
 #include <endian.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cstring>
@@ -89,11 +90,25 @@ bool means_lost(std::string_view state) {
 }  // namespace
 
 std::string without_password(const std::string& url) {
-  const auto begin = url.find("://");
-  const auto end = begin == std::string::npos ? begin : url.find('@', begin);
-  if (end == std::string::npos || end > url.find('/', begin + 3)) return url;
-  const auto colon = url.find(':', begin + 3);
-  return colon < end ? url.substr(0, colon + 1) + "***" + url.substr(end) : url;
+  constexpr auto kNone = std::string::npos;
+  const auto scheme = url.find("://");
+  if (scheme == kNone) return url;
+  std::string shown = url;
+  const auto begin = scheme + 3;
+  // Who is asked for ends at the last '@' before the path. None there: at one behind it, of a password with a '/'.
+  auto at = shown.rfind('@', shown.find('/', begin));
+  if (at == kNone || at < begin) at = shown.rfind('@', shown.find('?', begin));
+  const auto colon = shown.find(':', begin);
+  if (at != kNone && at > begin && colon < at) shown.replace(colon + 1, at - colon - 1, "***");
+  // Parameters: password=, sslpassword=, and whatever is called a secret.
+  for (auto place = shown.find('?', begin); place != kNone; place = shown.find('&', place + 1)) {
+    const auto end = std::min(shown.find('&', place + 1), shown.size());
+    const auto equals = shown.find('=', place);
+    if (equals >= end) continue;
+    const std::string key = shown.substr(place + 1, equals - place - 1);
+    if (key.find("password") != kNone || key.find("secret") != kNone) shown.replace(equals + 1, end - equals - 1, "***");
+  }
+  return shown;
 }
 
 PostgresLink::PostgresLink(const std::string& url, double patience_seconds) : patience_seconds_(patience_seconds) {

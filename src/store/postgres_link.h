@@ -42,7 +42,4 @@ class PostgresLink {
   size_t sent_ = 0, names_given_ = 0;
 };
 
-// "postgresql://user:***@host/db": fit to be shown.
-std::string without_password(const std::string& url);
-
 }  // namespace sinew::store

@@ -288,6 +288,28 @@ TEST_F(Postgres, WrongAddressesAreSaid) {
   EXPECT_EQ(without_password("postgresql:///db?host=a@b"), "postgresql:///db?host=a@b");
 }
 
+TEST(PostgresAddress, IsShownWithoutItsPassword) {
+  const std::pair<const char*, const char*> shown[] = {
+      {"postgresql://me:secret@host:5/db?x=@", "postgresql://me:***@host:5/db?x=@"},
+      {"postgresql://me:se@cret@host/db", "postgresql://me:***@host/db"},
+      {"postgresql://me:se/cret@host/db", "postgresql://me:***@host/db"},
+      {"postgresql://me:se?cret@host/db", "postgresql://me:***@host/db"},
+      {"postgresql://host:5/db?user=x&password=secret", "postgresql://host:5/db?user=x&password=***"},
+      {"postgresql:///db?password=secret&sslpassword=&host=h", "postgresql:///db?password=***&sslpassword=***&host=h"},
+      {"runs/.sinew/store.db", "runs/.sinew/store.db"}};
+  for (const auto& [url, expected] : shown) EXPECT_EQ(without_password(url), expected);
+}
+
+TEST(PostgresAddress, NoSentenceAboutAStoreHasItsPassword) {
+  Options options;
+  options.reconnect_seconds = 0;
+  for (const char* url : {"postgresql://me:geheim@%2Fnowhere/db", "postgresql:///db?host=/nowhere&password=geheim"}) {
+    const std::string said = error_of([&] { Store store(url, options); });
+    EXPECT_NE(said, "");
+    EXPECT_EQ(said.find("geheim"), std::string::npos) << said;
+  }
+}
+
 TEST_F(Postgres, TablesOfOthersAreLeftAlone) {
   server.execute("CREATE TABLE " + place.schema() + ".event(x int)");
   EXPECT_THAT(error_of([&] { Store store(place.where()); }), testing::HasSubstr("tables of another program"));

@@ -23,7 +23,7 @@ struct Store::State {
         options(std::move(given)),
         writer(open(Use::kWrite)),
         queue([this](auto group) { commit(group); }) {
-    migrate(*writer, migrations(), wall_ms(), where);
+    migrate(*writer, migrations(), wall_ms(), without_password(where));
     begin_on_this_machine();
     forget_old_receipts();
   }
@@ -149,7 +149,7 @@ void Store::State::commit(std::span<Pending* const> group) {
   try {
     while (!commit_once(group, begun)) {
       if (options.clock->monotonic_seconds() - since > options.reconnect_seconds) {
-        throw Unsettled("store " + where + ": the connection is lost again and again", "check the server's log");
+        throw Unsettled("store " + without_password(where) + ": the connection is lost again and again", "check the server's log");
       }
     }
   } catch (const Unsettled&) {
