@@ -192,9 +192,8 @@ int show(store::Store& store, const Wishes& wishes) {
 }
 
 int register_one(store::Store& store, const Wishes& wishes) {
-  index_runs(store, wishes.place.root);
+  const store::Record run = run_in_store(store, wishes.place.root, wishes.words[1]);
   registry::Artifacts artifacts(wishes.place.artifacts_place());
-  const store::Record run = registry::find_run(store, wishes.words[1], wishes.place.root);
   registry::RegisterOptions options;
   options.model = wishes.model;
   if (!wishes.alias.empty()) options.alias = wishes.alias;

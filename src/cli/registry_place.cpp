@@ -2,7 +2,9 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <iterator>
+
+#include "base/printable.h"
+#include "report/report.h"
 
 namespace sinew::cli {
 
@@ -26,12 +28,37 @@ void RegistryPlace::need_store() const {
   throw Error("there is no store " + place, "say where it is with --store");
 }
 
-void index_runs(store::Store& store, const std::string& root) {
+namespace {
+
+// Who does it instead; empty: it is done.
+std::string index_runs(store::Store& store, const std::string& root) {
   registry::Index index(store, {.root = root});
   while (true) {
     const registry::PassReport report = index.pass();
-    for (const std::string& problem : report.problems) std::fprintf(stderr, "(!) %s\n", problem.c_str());
-    if (!report.held_by.empty() || !report.unfinished) return;
+    for (const std::string& problem : report.problems)
+      std::fprintf(stderr, "(!) %s\n", printable(problem).c_str());
+    if (!report.held_by.empty() || !report.unfinished) return report.held_by;
+  }
+}
+
+}  // namespace
+
+store::Record run_in_store(store::Store& store, const std::string& root, const std::string& name) {
+  constexpr int kTries = 15;
+  constexpr double kBetweenTries = 0.2;
+  if (auto known = store.find({store::Kind::kRun, name})) return std::move(*known);
+  const std::string directory = report::pick_run(root, name).directory;
+  for (int left = kTries;; --left) {
+    const std::string holder = index_runs(store, root);
+    try {
+      return registry::find_run(store, directory, root);
+    } catch (const Error&) {
+      if (holder.empty()) throw;
+      if (left == 0)
+        throw Error(directory + " is not in the store yet: process " + holder + " indexes it",
+                    "try again when it has come so far, or end that process");
+    }
+    system_clock().sleep_seconds(kBetweenTries);
   }
 }
 

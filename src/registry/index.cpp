@@ -1,7 +1,10 @@
 // The index: run directories into the store, again and again, each time only what is new.
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 
@@ -29,6 +32,15 @@ struct Superseded {
 struct Trouble {
   std::string what;
 };
+
+// "host:number", as Index calls itself. Of another machine nothing can be said.
+bool is_surely_dead(const std::string& holder) {
+  const size_t colon = holder.rfind(':');
+  if (colon == std::string::npos || holder.substr(0, colon) != host_name()) return false;
+  pid_t pid = 0;
+  const auto [end, code] = std::from_chars(holder.data() + colon + 1, holder.data() + holder.size(), pid);
+  return code == std::errc() && pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+}
 
 TailPiece next_piece(const std::string& path, const TailMark& mark, int64_t bytes) {
   try {
@@ -75,9 +87,18 @@ struct Index::State {
       if (store.write(store::Renew{kLease, fence, kLeaseSeconds})) return true;
       forget();
     }
-    const auto taken = store.write(store::Acquire{kLease, options.holder, kLeaseSeconds});
-    if (taken) return fence = taken->answers.at(0).fence, true;
-    report.held_by = store.lease(kLease).holder;
+    auto taken = store.write(store::Acquire{kLease, options.holder, kLeaseSeconds});
+    if (!taken) {
+      const store::Lease lease = store.lease(kLease);
+      report.held_by = lease.holder;
+      // Of one who was killed: nobody waits until it runs out. Refused where somebody else was faster.
+      if (is_surely_dead(lease.holder) && store.write(store::Release{kLease, lease.fence}))
+        taken = store.write(store::Acquire{kLease, options.holder, kLeaseSeconds});
+    }
+    if (taken) {
+      report.held_by.clear();
+      return fence = taken->answers.at(0).fence, true;
+    }
     if (report.held_by.empty()) report.held_by = taken.error().why;
     return false;
   }

@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "base/process.h"
 #include "registry/fake_run.h"
 #include "registry/registry.h"
 #include "registry/tail.h"
@@ -232,6 +233,23 @@ TEST(Index, OneProcessIndexesAStore) {
   EXPECT_EQ(second.pass().held_by, "first");
   first.reset();
   EXPECT_EQ(second.pass().held_by, "");
+}
+
+TEST(Index, TheLeaseOfAKilledProcessIsTakenAtOnce) {
+  Folder folder;
+  std::filesystem::create_directories(folder / "runs");
+  store::Store store(folder / "s.db");
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  const std::string dead = host_name() + ":" + std::to_string(child), living = host_name() + ":" + std::to_string(::getppid());
+  Index index(store, {.root = folder / "runs"});
+  for (const std::string& holder : {living, std::string("elsewhere:1"), dead}) {
+    const auto taken = store.write(store::Acquire{"registry.index", holder, 1000});
+    ASSERT_TRUE(taken);
+    EXPECT_EQ(index.pass().held_by, holder == dead ? "" : holder);
+    store.write(store::Release{"registry.index", taken->answers.at(0).fence});
+  }
 }
 
 TEST(Index, AStoreIsOfOneRoot) {

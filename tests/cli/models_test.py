@@ -1,14 +1,18 @@
 """`sinew models`, `sinew data` and `sinew repro` over run directories as training leaves them. No libtorch: what trains is
 played by a script. SINEW names `sinew`."""
+import contextlib
 import hashlib
 import json
 import os
 import pathlib
 import shutil
+import socket
+import sqlite3
 import stat
 import struct
 import subprocess
 import tempfile
+import time
 import unittest
 
 SINEW = os.environ.get("SINEW")
@@ -104,6 +108,25 @@ class Registry(unittest.TestCase):
         victim = next(f for f in artifacts.rglob("*") if f.is_file() and f.stat().st_size == 80000)
         victim.write_bytes(b"x" * 80000)
         self.assertIn("is damaged", self.sinew("models", "verify", "m/2", code=4))
+
+    def hold_the_index(self, holder):
+        with contextlib.closing(sqlite3.connect(self.folder / "runs/.sinew/store.db", isolation_level=None)) as store:
+            store.execute("UPDATE lease SET holder = ?, fence = fence + 1, until = ? WHERE name = 'registry.index'",
+                          (holder, time.monotonic() + 1000))
+
+    def test_the_last_run_is_the_one_on_the_disk(self):
+        self.run_dir("20261121T000001Z-a", 0.8, {"w": [1.0]})
+        self.sinew("models", "register", "last")
+        self.run_dir("20261121T000002Z-b", 0.9, {"w": [2.0]})
+        dead = subprocess.Popen(["true"])
+        dead.wait()
+        self.hold_the_index(f"{socket.gethostname()}:{dead.pid}")
+        self.assertIn("prices/2", self.sinew("models", "register", "last"))
+        self.run_dir("20261121T000003Z-c", 0.95, {"w": [3.0]})
+        self.hold_the_index(f"{socket.gethostname()}:{os.getpid()}")
+        refused = self.sinew("models", "register", "last", code=1)
+        self.assertIn("20261121T000003Z-c is not in the store yet", refused)
+        self.assertIn(str(os.getpid()), refused)
 
     def test_gc_with_a_store_that_knows_nothing_removes_nothing(self):
         self.run_dir("a1", 0.8, {"w": [1.0]})
