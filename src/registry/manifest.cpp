@@ -1,6 +1,10 @@
 // What data a job reads, file by file.
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -17,26 +21,50 @@ using nlohmann::json;
 
 constexpr size_t kMostListed = 20'000;  // files of a part; of a larger one the manifest keeps counts and digests
 
-// The files a path stands for, by their names in the part.
-void list_files(const std::string& name, const std::string& path, std::vector<DataFile>& files) {
-  std::error_code code;
-  if (!fs::is_directory(path, code)) {
-    files.push_back({name, path, 0, ""});
-    return;
-  }
-  fs::directory_iterator it(path, code);
-  if (code) throw Error("cannot list " + path + ": " + code.message(), "check the paths of the job's data");
-  for (const fs::directory_iterator end; !code && it != end; it.increment(code)) {
-    const std::string entry = it->path().filename().string();
-    if (entry.starts_with(".")) continue;
-    if (it->is_directory(code) || it->is_regular_file(code)) list_files(name + "/" + entry, it->path().string(), files);
-  }
-  if (code) throw Error("cannot list " + path + ": " + code.message(), "check the paths of the job's data");
+[[noreturn]] void fail_to_list(const std::string& path, const std::string& why) {
+  throw Error("cannot list " + path + ": " + why, "check the paths of the job's data");
 }
 
-std::vector<DataFile> files_of(const PartSource& source) {
+// The files a path stands for, by their names in the part. Links are followed; one that leads to a folder it lies in
+// would be followed for ever, and is passed over: what is there was seen.
+class Listing {
+ public:
   std::vector<DataFile> files;
-  for (const auto& [name, path] : source.paths) list_files(name, path, files);
+
+  void take(const std::string& name, const std::string& path) {
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) != 0) {
+      if (errno == ENOENT || errno == ELOOP) return;  // a link that leads nowhere
+      fail_to_list(path, std::strerror(errno));
+    }
+    if (S_ISREG(facts.st_mode)) files.push_back({name, path, 0, ""});
+    if (!S_ISDIR(facts.st_mode)) return;
+    const std::pair<dev_t, ino_t> here{facts.st_dev, facts.st_ino};
+    if (std::find(way_.begin(), way_.end(), here) != way_.end()) return;
+    if (way_.size() == kDeepest) fail_to_list(path, "folders within folders, " + std::to_string(kDeepest) + " deep");
+    way_.push_back(here);
+    std::error_code code;
+    fs::directory_iterator it(path, code);
+    for (const fs::directory_iterator end; !code && it != end; it.increment(code)) {
+      const std::string entry = it->path().filename().string();
+      if (!entry.starts_with(".")) take(name + "/" + entry, it->path().string());
+    }
+    if (code) fail_to_list(path, code.message());
+    way_.pop_back();
+  }
+
+ private:
+  static constexpr size_t kDeepest = 64;
+  std::vector<std::pair<dev_t, ino_t>> way_;  // from the top down to where it is
+};
+
+std::vector<DataFile> files_of(const PartSource& source) {
+  Listing listing;
+  for (const auto& [name, path] : source.paths) {
+    if (!fs::is_directory(path)) look_at(path);  // throws: what is named itself has to be there
+    listing.take(name, path);
+  }
+  std::vector<DataFile> files = std::move(listing.files);
   std::sort(files.begin(), files.end(), [](const DataFile& a, const DataFile& b) { return a.name < b.name; });
   return files;
 }

@@ -113,6 +113,27 @@ TEST(Manifest, ReadsBackAsWrittenAndRefusesWhatIsNone) {
   EXPECT_FALSE(parse_manifest("{\"format\":\"sinew-data\"}"));
 }
 
+TEST(Manifest, LinksThatLeadUpwardsAreNotFollowedForEver) {
+  Folder folder;
+  for (const std::string name : {"a", "b"}) {
+    write_file(folder / "d/" + name + "/1", name);
+    std::filesystem::create_directory_symlink("..", folder / "d/" + name + "/up");
+  }
+  std::filesystem::create_directory_symlink(".", folder / "d/here");
+  write_file(folder / "other/2", "2");
+  std::filesystem::create_directory_symlink("../other", folder / "d/other");  // a folder elsewhere is part of it
+  std::filesystem::create_symlink("nowhere", folder / "d/dangling");
+  std::filesystem::create_symlink("itself", folder / "d/itself");
+  std::vector<std::string> names;
+  for (const DataFile& file : manifest_of_path(folder / "d").parts.at("train").files) names.push_back(file.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"path/a/1", "path/b/1", "path/other/2"}));
+
+  std::string deep = folder / "deep";
+  for (int i = 0; i < 80; ++i) deep += "/d";
+  std::filesystem::create_directories(deep);
+  EXPECT_THROW(manifest_of_path(folder / "deep"), Error);
+}
+
 TEST(Manifest, WhatCanNotBeReadIsNamed) {
   Folder folder;
   try {
