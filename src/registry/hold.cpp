@@ -88,16 +88,28 @@ struct Artifacts::Hold::State {
     disk().sync_directory(contents().folder(digest));
   }
 
-  // Is it there as one file of that size? Then its name is made durable: who put it may have died before he did.
+  // Is it there as one file, of these very bytes? What was damaged meanwhile is put again. Its name is made durable: who
+  // put it may have died before he did.
   bool there(const Stored& stored) {
+    const std::string at = contents().path(stored.digest);
     try {
-      if (disk().size(contents().path(stored.digest)) != static_cast<uint64_t>(stored.bytes)) return false;
+      if (disk().size(at) != static_cast<uint64_t>(stored.bytes) || sha256_of(at) != stored.digest) return false;
     } catch (const DiskError& error) {
-      if (error.code == ENOENT || error.code == ENOTDIR) return false;
+      if (error.code == ENOENT || error.code == ENOTDIR || error.code == EIO) return false;
       throw;
     }
     make_name_durable(stored.digest);
     return true;
+  }
+  std::string sha256_of(const std::string& file_path) const {
+    Sha256 hash;
+    std::vector<std::byte> buffer(kPiece);
+    uint64_t at = 0;
+    while (const size_t got = disk().read_at(file_path, at, buffer)) {
+      hash.update(std::span<const std::byte>(buffer).first(got));
+      at += got;
+    }
+    return hash.hex();
   }
   void make_name_durable(const std::string& digest) {
     contents().make_folder(digest);

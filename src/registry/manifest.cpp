@@ -61,7 +61,8 @@ class Listing {
 std::vector<DataFile> files_of(const PartSource& source) {
   Listing listing;
   for (const auto& [name, path] : source.paths) {
-    if (!fs::is_directory(path)) look_at(path);  // throws: what is named itself has to be there
+    std::error_code ignored;
+    if (!fs::is_directory(path, ignored)) look_at(path);  // throws: what is named itself has to be there
     listing.take(name, path);
   }
   std::vector<DataFile> files = std::move(listing.files);

@@ -193,6 +193,19 @@ TEST_F(Registry, TheSameRunIsTheSameVersion) {
   EXPECT_EQ(add("job/b", 0.8).version, 2);
 }
 
+TEST_F(Registry, RegisteringAgainMendsWhatWasDamaged) {
+  const store::Record run = ended_run("job/a", 0.9);
+  register_run(store, artifacts, run, root(), {.model = "m"});
+  for (const auto& file : store.attachments({Kind::kVersion, "m", 1})) {
+    const std::string path = artifacts.directory() + "/" + file.digest.substr(0, 2) + "/" + file.digest;
+    if (!std::filesystem::exists(path)) continue;  // it is in pieces
+    write_file(path, std::string(static_cast<size_t>(file.bytes), '\0'));
+    EXPECT_FALSE(artifacts.verify(file.digest)) << file.path;
+  }
+  EXPECT_EQ(register_run(store, artifacts, run, root(), {.model = "m"}).version, 1);
+  for (const auto& file : store.attachments({Kind::kVersion, "m", 1})) EXPECT_TRUE(artifacts.verify(file.digest));
+}
+
 TEST_F(Registry, ThreadsThatRegisterGetEachTheirOwnNumber) {
   std::vector<store::Record> records;
   for (int i = 0; i < 4; ++i) records.push_back(ended_run("job/" + std::to_string(i), 0.5));
