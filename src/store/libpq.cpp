@@ -36,7 +36,7 @@ Libpq load() {
   library.find("PQexitPipelineMode", functions.exitPipelineMode);
   library.find("PQpipelineSync", functions.pipelineSync);
   library.find("PQsetnonblocking", functions.setnonblocking);
-  library.find("PQexec", functions.exec);
+  library.find("PQsendQuery", functions.sendQuery);
   library.find("PQsendPrepare", functions.sendPrepare);
   library.find("PQsendQueryPrepared", functions.sendQueryPrepared);
   library.find("PQflush", functions.flush);

@@ -17,7 +17,7 @@ struct Libpq {
   decltype(&PQexitPipelineMode) exitPipelineMode;
   decltype(&PQpipelineSync) pipelineSync;
   decltype(&PQsetnonblocking) setnonblocking;
-  decltype(&PQexec) exec;
+  decltype(&PQsendQuery) sendQuery;
   decltype(&PQsendPrepare) sendPrepare;
   decltype(&PQsendQueryPrepared) sendQueryPrepared;
   decltype(&PQflush) flush;

@@ -134,11 +134,18 @@ PostgresLink::~PostgresLink() {
 
 void PostgresLink::script(const std::string& sql) {
   if (libpq().pipelineStatus(connection_) != PQ_PIPELINE_OFF) SINEW_CHECK(libpq().exitPipelineMode(connection_) == 1);
-  const Result result(libpq().exec(connection_, sql.c_str()));
-  const auto status = libpq().resultStatus(result.get());
-  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
-    fail(result.get(), trimmed(libpq().errorMessage(connection_)));
-  SINEW_CHECK(libpq().setnonblocking(connection_, 1) == 0 && libpq().enterPipelineMode(connection_) == 1);
+  SINEW_CHECK(libpq().setnonblocking(connection_, 1) == 0);
+  if (libpq().sendQuery(connection_, sql.c_str()) != 1) fail(nullptr, trimmed(libpq().errorMessage(connection_)));
+  Result failed(nullptr);
+  while (true) {
+    await_readable();
+    Result result(libpq().getResult(connection_));
+    if (result == nullptr) break;
+    const auto status = libpq().resultStatus(result.get());
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK && failed == nullptr) failed = std::move(result);
+  }
+  if (failed != nullptr) fail(failed.get(), trimmed(libpq().resultErrorMessage(failed.get())));
+  SINEW_CHECK(libpq().enterPipelineMode(connection_) == 1);
 }
 
 const std::string& PostgresLink::name_of(std::string_view sql) {

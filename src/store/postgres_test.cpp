@@ -274,6 +274,27 @@ TEST_F(Postgres, ATransactionThatHoldsTheLockForTooLongIsNotWaitedForForEver) {
   EXPECT_EQ(store.note("n"), "2");
 }
 
+// A process that was stopped between two statements of its transaction: the others go on within their patience.
+TEST_F(Postgres, AWriterThatStandsStillIsEndedByTheServer) {
+  const Folder folder;
+  CuttingProxy proxy(folder / ".s.PGSQL.5432", server.socket(), 1);
+  std::string url = place.where();
+  url.replace(url.find(server.folder()), server.folder().size(), folder.path());
+  Options impatient;
+  impatient.patience_seconds = 0.6;
+  Store still(url, impatient), other(place.where());
+  done(other, SetNote{"n", "1"});
+  proxy.holding = true;
+  std::thread writer([&] { done(still, SetNote{"n", "2"}); });
+  // It has asked its first question, so it has the lock; the answer is held back.
+  while (proxy.held < 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  done(other, SetNote{"n", "3"});
+  proxy.holding = false;
+  proxy.verdict = CuttingProxy::Verdict::cut;
+  writer.join();
+  EXPECT_EQ(other.note("n"), "2");  // it tried again
+}
+
 TEST_F(Postgres, WrongAddressesAreSaid) {
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string url = place.where();
