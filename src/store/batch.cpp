@@ -58,7 +58,7 @@ Outcome apply(Transaction& transaction, const Batch& batch) {
   const auto drops = [](const Change& change) { return std::holds_alternative<DropPoints>(change); };
   if (std::any_of(batch.changes.begin(), batch.changes.end(), drops)) settle_points(transaction);
   const int64_t seq = transaction.seq;
-  const size_t points = transaction.points.size();
+  const size_t points = transaction.points.size(), named = transaction.named.size();
   // A change that is refused has written nothing, so one alone needs no way back.
   const bool nested = batch.changes.size() > 1;
   if (nested) database.run("SAVEPOINT batch", {});
@@ -73,6 +73,7 @@ Outcome apply(Transaction& transaction, const Batch& batch) {
     if (nested) {
       database.run("ROLLBACK TO SAVEPOINT batch", {});
       database.run("RELEASE SAVEPOINT batch", {});
+      unname_series(transaction, named);
       transaction.series.forget();
     }
     transaction.seq = seq;

@@ -4,6 +4,7 @@
 // O'Neil, Cheng, Gawlick, O'Neil, "The log-structured merge-tree", Acta Informatica 33 (1996), with two levels.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "store/downsample.h"
 #include "store/texts.h"
@@ -33,25 +34,48 @@ void write_summary(Database& database, int64_t run, const std::vector<SeriesSumm
                {run, Bytes{data}});
 }
 
+constexpr size_t kMostSeries = 100'000;  // of a run: names with a step in them are no series
+
+// The summary of a run that is given a new series, read once a transaction; `run` knows all its numbers then.
+std::vector<SeriesSummary>& summary_for_naming(Transaction& transaction, SeriesNumbers::Run& run) {
+  const auto [found, is_new] = transaction.summaries.try_emplace(run.run);
+  std::vector<SeriesSummary>& series = found->second;
+  if (is_new) series = read_summary(transaction.database, run.run);
+  if (run.numbers.size() != series.size()) {
+    run.numbers.clear();
+    for (size_t i = 0; i < series.size(); ++i) run.numbers[series[i].key] = static_cast<int64_t>(i);
+  }
+  return series;
+}
+
+void write_names(Transaction& transaction) {
+  for (const int64_t run : std::set<int64_t>(transaction.named.begin(), transaction.named.end()))
+    write_summary(transaction.database, run, transaction.summaries.at(run));
+  transaction.named.clear();
+  transaction.summaries.clear();
+}
+
 // The series' number in its run, given now if the key is new.
-std::optional<TailPoint> place_of(Transaction& transaction, const std::string& run_id, const std::string& key) {
+std::expected<TailPoint, Refusal> place_of(Transaction& transaction, const std::string& run_id,
+                                           const std::string& key) {
   SeriesNumbers::Run* run = transaction.series.find(run_id);
   if (run == nullptr) {
     const int64_t seq = record_seq(transaction.database, {Kind::kRun, run_id});
-    if (seq == 0) return std::nullopt;
+    if (seq == 0) return refused(Reason::kNotFound, "there is no " + in_words({Kind::kRun, run_id}));
     run = &transaction.series.add(run_id, seq);
   }
   auto found = run->numbers.find(key);
   if (found == run->numbers.end()) {
-    auto series = read_summary(transaction.database, run->run);
-    const auto same =
-        std::find_if(series.begin(), series.end(), [&](const SeriesSummary& one) { return one.key == key; });
-    const bool is_new = same == series.end();
-    if (is_new) series.push_back(SeriesSummary{.key = key, .metric = {}});
-    run->numbers.clear();
-    for (size_t i = 0; i < series.size(); ++i) run->numbers[series[i].key] = static_cast<int64_t>(i);
-    if (is_new) write_summary(transaction.database, run->run, series);
+    std::vector<SeriesSummary>& series = summary_for_naming(transaction, *run);
     found = run->numbers.find(key);
+    if (found == run->numbers.end()) {
+      if (series.size() >= kMostSeries)
+        return refused(Reason::kInvalid, in_words({Kind::kRun, run_id}) + " has 100,000 series, so '" + key +
+                                             "' can not be one more: names of series must not have steps in them");
+      found = run->numbers.emplace(key, static_cast<int64_t>(series.size())).first;
+      series.push_back(SeriesSummary{.key = key, .metric = {}});
+      transaction.named.push_back(run->run);
+    }
   }
   return TailPoint{run->run, found->second, {}};
 }
@@ -130,12 +154,21 @@ Applied apply(Transaction& transaction, const AddPoints& change) {
                              .objection();
   if (objection) return std::unexpected(*objection);
   const auto place = place_of(transaction, change.run, change.key);
-  if (!place) return refused(Reason::kNotFound, "there is no " + in_words({Kind::kRun, change.run}));
+  if (!place) return std::unexpected(place.error());
   for (const Point& point : change.points) transaction.points.push_back({place->run, place->series, point});
   return Answer{};
 }
 
+void unname_series(Transaction& transaction, size_t named) {
+  while (transaction.named.size() > named) {
+    transaction.summaries.at(transaction.named.back()).pop_back();
+    transaction.named.pop_back();
+  }
+  if (named == 0) transaction.summaries.clear();
+}
+
 void settle_points(Transaction& transaction) {
+  write_names(transaction);
   if (transaction.points.empty()) return;
   Database& database = transaction.database;
   std::vector<TailPoint> few;
@@ -173,6 +206,7 @@ Applied apply(Transaction& transaction, const DropPoints& change) {
   const Subject subject{Kind::kRun, change.run};
   const int64_t run = record_seq(database, subject);
   if (run == 0) return refused(Reason::kNotFound, "there is no " + in_words(subject));
+  write_names(transaction);
   empty_tail(database, std::exchange(transaction.points, {}));
   auto series = read_summary(database, run);
   bool any = false;

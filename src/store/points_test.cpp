@@ -232,6 +232,51 @@ TEST_P(Points, OfNamedSeriesAloneAreDropped) {
   EXPECT_EQ(history(*store, "r", "b"), (std::vector<Point>{{2, 2, 2}}));
 }
 
+// Names come in bulk where a client has made them of steps. (Each used to cost as much as all before it.)
+TEST_P(Points, ManyNewSeriesAtOnceAreNamedAndBounded) {
+  auto store = open();
+  make_run(*store);
+  const auto add = [&](int first, int count, bool points = true) {
+    Batch batch;
+    for (int i = first; i < first + count; ++i) {
+      AddPoints one{"r", "sample_" + std::to_string(i) + "/loss", {}};
+      if (points) one.points = {{i, i, static_cast<double>(i)}};
+      batch.changes.emplace_back(std::move(one));
+    }
+    return store->write(batch);
+  };
+  ASSERT_TRUE(add(0, 20'000).has_value());
+  for (int first = 20'000; first < 100'000; first += 20'000) ASSERT_TRUE(add(first, 20'000, false).has_value());
+  EXPECT_TRUE(is_refused(add(100'000, 1), Refusal::Reason::kInvalid));
+  ASSERT_TRUE(add(99'999, 1).has_value()) << "those that are there still take points";
+  const auto metrics = store->find({Kind::kRun, "r"})->metrics;
+  EXPECT_EQ(metrics.size(), 20'001u);
+  EXPECT_EQ(metrics.at("sample_12345/loss").last.value, 12'345);
+  EXPECT_EQ(metrics.at("sample_99999/loss").last.value, 99'999);
+}
+
+// Batches of one commit name series, and some of them are refused: nobody's points come under another's name.
+TEST_P(Points, NamesOfARefusedBatchAreTakenBack) {
+  auto store = open();
+  make_run(*store);
+  std::atomic<int> answered = 0;
+  const auto count = [&](const Outcome&, const std::exception_ptr&) { ++answered; };
+  for (int i = 0; i < 40; ++i) {  // submitted in one go, so that they share commits
+    const std::string name = std::to_string(i);
+    const AddPoints good{"r", "good" + name, {{i, i, 1}}}, bad{"r", "bad" + name, {{i, i, 2}}};
+    store->submit(Batch{{good}}, count);
+    store->submit(Batch{{bad, AddPoints{"r", "good" + name, {{i, i, 3}}}, Create{{Kind::kRun, "r"}, "e"}}}, count);
+    store->submit(Batch{{AddPoints{"r", "more" + name, {{i, i, 4}}}, DropPoints{"r", 1'000'000}}}, count);
+  }
+  while (answered < 120) std::this_thread::yield();
+  const auto metrics = open()->find({Kind::kRun, "r"})->metrics;
+  EXPECT_EQ(metrics.size(), 80u);
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_EQ(metrics.at("good" + std::to_string(i)).last.value, 1) << i;
+    EXPECT_EQ(metrics.at("more" + std::to_string(i)).last.value, 4) << i;
+  }
+}
+
 // A batch that is refused after it dropped points takes back its own doing, not that of others in the same commit.
 TEST_P(Points, ADropThatIsRefusedLeavesAllAsItWas) {
   auto store = open();

@@ -44,6 +44,9 @@ struct Transaction {
   int64_t at_ms = 0;                   // for people
   int64_t seq = 0;                     // of the newest event
   std::vector<TailPoint> points = {};  // added, and not yet given to the database
+  // Summaries of runs that were given new series, which the database has not yet; and of which run, one by one.
+  std::unordered_map<int64_t, std::vector<SeriesSummary>> summaries = {};
+  std::vector<int64_t> named = {};
 };
 
 std::unexpected<Refusal> refused(Refusal::Reason reason, const std::string& why);
@@ -77,6 +80,8 @@ Applied apply(Transaction& transaction, const Release& change);
 Outcome apply(Transaction& transaction, const Batch& batch);
 // Before the commit: what was added goes to chunks, or to the tail.
 void settle_points(Transaction& transaction);
+// Takes new series back, down to the first so many.
+void unname_series(Transaction& transaction, size_t named);
 
 // A lease that is held no longer, as a refusal.
 std::optional<Refusal> lost_lease(Transaction& transaction, const Held& held);
