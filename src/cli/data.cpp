@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "base/size_text.h"
 #include "cli/commands.h"
 #include "cli/data_manifest.h"
@@ -96,7 +97,7 @@ void print_parts(const DataManifest& manifest) {
   for (const auto& [name, part] : manifest.parts) {
     const std::string what =
         part.cut.empty() ? std::to_string(part.count) + " files, " + size_text(part.bytes) : part.cut;
-    std::printf("%-6s %s  %s\n", name.c_str(), part.digest.c_str(), what.c_str());
+    std::printf("%-6s %s  %s\n", printable(name).c_str(), printable(part.digest).c_str(), printable(what).c_str());
   }
 }
 
@@ -108,10 +109,10 @@ int say_changes(const DataManifest& before, const DataManifest& after, const Wis
     for (const auto& change : changes) out["changes"].push_back(to_string(change));
     std::puts(out.dump(1, ' ', false, json::error_handler_t::replace).c_str());
   } else if (changes.empty()) {
-    std::printf("the same as %s: %s\n", against.c_str(), after.digest.c_str());
+    std::printf("the same as %s: %s\n", printable(against).c_str(), printable(after.digest).c_str());
   } else {
-    std::printf("changed since %s:\n", against.c_str());
-    for (const auto& change : changes) std::printf("  %s\n", to_string(change).c_str());
+    std::printf("changed since %s:\n", printable(against).c_str());
+    for (const auto& change : changes) std::printf("  %s\n", printable(to_string(change)).c_str());
   }
   return changes.empty() ? kDone : kCheckFailed;
 }
@@ -121,7 +122,7 @@ int say_manifest(const DataManifest& manifest, const Wishes& wishes, const std::
     std::fputs(to_json(manifest).c_str(), stdout);
   } else {
     print_parts(manifest);
-    if (!remark.empty()) std::printf("(%s)\n", remark.c_str());
+    if (!remark.empty()) std::printf("(%s)\n", printable(remark).c_str());
   }
   return kDone;
 }

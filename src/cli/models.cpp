@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "base/size_text.h"
 #include "cli/commands.h"
 #include "cli/registry_place.h"
@@ -120,7 +121,7 @@ std::string metric_text(const VersionFacts& facts) {
   if (it == facts.metrics.end()) return "";
   char text[64];
   std::snprintf(text, sizeof text, "%.4g", it->second);
-  return name + " " + text;
+  return printable(name) + " " + text;
 }
 
 json version_json(store::Store& store, const store::Record& version, const store::Record& model) {
@@ -135,6 +136,11 @@ json version_json(store::Store& store, const store::Record& version, const store
   out["files"] = json::object();
   for (const store::Attachment& file : store.attachments(version.subject)) out["files"][file.path] = file.digest;
   return out;
+}
+
+// Names, tags and reasons may come from clients and files: a terminal must not be driven by them.
+void say_line(const std::string& text) {
+  std::puts(printable(text).c_str());
 }
 
 void print_json(const json& value) {
@@ -155,8 +161,8 @@ int list(store::Store& store, const Wishes& wishes) {
     }
     all.push_back({{"model", model.subject.id}, {"versions", count}, {"aliases", aliases}});
     if (!wishes.json())
-      std::printf("%-24s %3lld version%s%s\n", model.subject.id.c_str(), static_cast<long long>(count),
-                  count == 1 ? " " : "s", text.c_str());
+      std::printf("%-24s %3lld version%s%s\n", printable(model.subject.id).c_str(), static_cast<long long>(count),
+                  count == 1 ? " " : "s", printable(text).c_str());
   }
   if (wishes.json()) {
     print_json(all);
@@ -176,18 +182,18 @@ int show(store::Store& store, const Wishes& wishes) {
   for (const store::Record& one : all_of(store, Kind::kVersion, version.subject.id)) {
     const VersionFacts facts = registry::facts_of(store, one);
     const std::string aliases = aliases_of(*model, facts.version);
-    std::printf("%s/%lld  %s  %s%s%s\n", facts.model.c_str(), static_cast<long long>(facts.version),
+    std::printf("%s/%lld  %s  %s%s%s\n", printable(facts.model).c_str(), static_cast<long long>(facts.version),
                 metric_text(facts).c_str(), size_text(facts.bytes).c_str(), aliases.empty() ? "" : "  ",
-                aliases.c_str());
+                printable(aliases).c_str());
   }
   const VersionFacts facts = registry::facts_of(store, version);
-  std::printf("\n%s", to_string(registry::lineage(store, version.subject)).c_str());
-  for (const auto& [name, result] : facts.checks) std::printf("check %s: %s\n", name.c_str(), result.c_str());
-  for (const auto& [part, digest] : facts.data) std::printf("data %s: %s\n", part.c_str(), digest.c_str());
-  if (!facts.environment.empty()) std::printf("environment: %s\n", facts.environment.c_str());
-  for (const auto& [tag, text] : version.tags) std::printf("%s: %s\n", tag.c_str(), text.c_str());
+  std::printf("\n%s", printable(to_string(registry::lineage(store, version.subject)), true).c_str());
+  for (const auto& [name, result] : facts.checks) say_line("check " + name + ": " + result);
+  for (const auto& [part, digest] : facts.data) say_line("data " + part + ": " + digest);
+  if (!facts.environment.empty()) say_line("environment: " + facts.environment);
+  for (const auto& [tag, text] : version.tags) say_line(tag + ": " + text);
   for (const store::Attachment& file : store.attachments(version.subject))
-    std::printf("  %-28s %10s  %s\n", file.path.c_str(), size_text(file.bytes).c_str(), file.digest.c_str());
+    std::printf("  %-28s %10s  %s\n", printable(file.path).c_str(), size_text(file.bytes).c_str(), file.digest.c_str());
   return kDone;
 }
 
@@ -205,9 +211,9 @@ int register_one(store::Store& store, const Wishes& wishes) {
     print_json(out);
     return kDone;
   }
-  std::printf("%s/%lld  %s\n", facts.model.c_str(), static_cast<long long>(facts.version), metric_text(facts).c_str());
+  say_line(facts.model + "/" + std::to_string(facts.version) + "  " + metric_text(facts));
   for (const auto& [name, result] : facts.checks) {
-    if (result != "passed") std::printf("(!) check %s: %s\n", name.c_str(), result.c_str());
+    if (result != "passed") say_line("(!) check " + name + ": " + result);
   }
   return kDone;
 }
@@ -223,9 +229,9 @@ int say_moved(const registry::Promotion& promotion, const std::string& model, co
                 {"why", promotion.decision.why},
                 {"facts", promotion.decision.facts}});
   } else {
-    std::printf("%s of %s %s %lld: %s\n", alias.c_str(), model.c_str(), promotion.done ? "is" : "stays",
-                static_cast<long long>(promotion.done ? promotion.to : promotion.from), promotion.decision.why.c_str());
-    for (const std::string& fact : promotion.decision.facts) std::printf("  %s\n", fact.c_str());
+    say_line(alias + " of " + model + (promotion.done ? " is " : " stays ") +
+             std::to_string(promotion.done ? promotion.to : promotion.from) + ": " + promotion.decision.why);
+    for (const std::string& fact : promotion.decision.facts) say_line("  " + fact);
   }
   return promotion.done ? kDone : kCheckFailed;
 }
@@ -270,7 +276,7 @@ int diff(store::Store& store, const Wishes& wishes) {
     const std::string was = a == left.end() ? "-" : a->second, is = b == right.end() ? "-" : b->second;
     if (was == is) continue;
     out[name] = {was, is};
-    if (!wishes.json()) std::printf("%-36s %s -> %s\n", name.c_str(), was.c_str(), is.c_str());
+    if (!wishes.json()) std::printf("%-36s %s -> %s\n", printable(name).c_str(), printable(was).c_str(), printable(is).c_str());
   }
   if (wishes.json()) print_json(out);
   if (!wishes.json() && out.empty()) std::puts("nothing differs");
@@ -289,8 +295,7 @@ int verify(store::Store& store, const Wishes& wishes) {
       const auto well = artifacts.verify(file.digest);
       if (well) continue;
       ++damaged;
-      std::printf("%s/%lld %s: %s\n", version.subject.id.c_str(), static_cast<long long>(version.subject.number),
-                  file.path.c_str(), well.error().c_str());
+      say_line(version.subject.id + "/" + std::to_string(version.subject.number) + " " + file.path + ": " + well.error());
     }
   }
   std::printf("%lld of %lld files intact\n", static_cast<long long>(files - damaged), static_cast<long long>(files));
@@ -300,7 +305,7 @@ int verify(store::Store& store, const Wishes& wishes) {
 int collect(store::Store& store, const Wishes& wishes) {
   registry::Artifacts artifacts(wishes.place.artifacts_place());
   const auto collected = registry::collect_garbage(store, artifacts, wishes.dry_run);
-  for (const std::string& problem : collected.problems) std::fprintf(stderr, "(!) %s\n", problem.c_str());
+  for (const std::string& problem : collected.problems) std::fprintf(stderr, "(!) %s\n", printable(problem).c_str());
   if (wishes.json()) {
     print_json({{"removed", collected.contents},
                 {"removed_bytes", collected.bytes},

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "base/process.h"
 #include "cli/commands.h"
 #include "cli/data_manifest.h"
@@ -94,10 +95,10 @@ int say(const registry::Comparison& comparison, const std::string& recorded, con
                              {"again", again}};
     std::puts(out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   } else {
-    std::printf("%s: %s\n", comparison.same ? "same" : "NOT the same", comparison.why.c_str());
+    std::printf("%s: %s\n", comparison.same ? "same" : "NOT the same", printable(comparison.why).c_str());
     // The first is the likely cause that was just told.
     for (size_t i = comparison.same ? 0 : 1; i < comparison.facts.size(); ++i)
-      std::printf("  %s\n", comparison.facts[i].c_str());
+      std::printf("  %s\n", printable(comparison.facts[i]).c_str());
   }
   return comparison.same ? kDone : kCheckFailed;
 }

@@ -42,6 +42,9 @@ std::vector<store::Record> all_records(Context& context, store::Kind kind,
                                        const std::optional<std::string>& parent = {}, bool metrics = false);
 std::map<std::string, std::optional<std::string>> tags_of(const Args& args, const char* name);
 store::Labels labels_of(const Args& args, const char* name);
+// Tags of Sinew's own say where a run's directory is, and why a version was promoted; nobody outside may.
+bool is_own_tag(const std::string& key);
+void judge_tag(const std::string& key);
 // Reads the body, changes it, writes it; again if somebody else wrote it meanwhile.
 void change_body(Context& context, const store::Subject& subject, const std::function<void(Json& body)>& change);
 

@@ -155,6 +155,14 @@ store::Labels labels_of(const Args& args, const char* name) {
   return labels;
 }
 
+bool is_own_tag(const std::string& key) {
+  return key.starts_with("sinew.");
+}
+
+void judge_tag(const std::string& key) {
+  if (is_own_tag(key)) refuse_invalid("the tag '" + key + "' is one of Sinew's own", "choose another name");
+}
+
 void change_body(Context& context, const store::Subject& subject, const std::function<void(Json& body)>& change) {
   constexpr int kTries = 20;
   for (int i = 0;; ++i) {

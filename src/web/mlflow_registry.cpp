@@ -75,6 +75,7 @@ Response registered_models_create(Context& context, const Call& call) {
   const std::string name = args.text("name");
   if (name.empty()) refuse_invalid("Registered model name cannot be empty.");
   const std::string body = dump({{"description", args.text("description", "")}});
+  for (const auto& [key, value] : tags_of(args, "tags")) judge_tag(key);
   const auto before = context.store.find({Kind::kModel, name, 0});
   if (before && before->hidden && !before->tags.contains(kLoggedModelTag)) {
     store::SetTags tags{before->subject, tags_of(args, "tags")};
@@ -163,6 +164,7 @@ Response registered_models_latest(Context& context, const Call& call) {
 Response registered_models_set_tag(Context& context, const Call& call) {
   const Args args(call);
   const store::Record model = need_model(context, args.text("name"));
+  judge_tag(args.text("key"));
   context.write(store::SetTags{model.subject, {{args.text("key"), args.text("value", "")}}});
   return json_response(Json::object());
 }
@@ -170,6 +172,7 @@ Response registered_models_set_tag(Context& context, const Call& call) {
 Response registered_models_delete_tag(Context& context, const Call& call) {
   const Args args(call);
   const store::Record model = need_model(context, args.text("name"));
+  judge_tag(args.text("key"));
   context.write(store::SetTags{model.subject, {{args.text("key"), std::nullopt}}});
   return json_response(Json::object());
 }

@@ -29,11 +29,6 @@ void set_hidden(Context& context, const Call& call, bool hidden) {
   context.write(store::Amend{{Kind::kRun, id}, {}, {}, hidden});
 }
 
-// Tags of Sinew's own say where a run's directory is; nobody outside may.
-void judge_tag(const std::string& key) {
-  if (key.starts_with("sinew.")) refuse_invalid("the tag '" + key + "' is one of Sinew's own", "choose another name");
-}
-
 constexpr const char* kModelHistoryTag = "mlflow.log-model.history";  // a list, as JSON
 
 // A tag that is the run's name is its name, too.

@@ -194,6 +194,24 @@ TEST(Site, ARunsDirectoryIsReadAndNothingBesideIt) {
   EXPECT_EQ(town.call("POST", kMlflow + "/runs/set-tag", tag.dump()).status, 400);
 }
 
+// Why a version was promoted is a tag; no client can make it say something else, or take it away.
+TEST(Site, TagsOfSinewsOwnAreNobodysElse) {
+  Town town;
+  const auto post = [&](const std::string& path, const Json& body) {
+    return town.call("POST", kMlflow + path, body.dump()).status;
+  };
+  const Json tags = {{{"key", "sinew.decision.champion"}, {"value", "forged"}}, {{"key", "mine"}, {"value", "kept"}}};
+  EXPECT_EQ(post("/registered-models/create", {{"name", "m"}, {"tags", tags}}), 400);
+  EXPECT_EQ(post("/registered-models/create", {{"name", "m"}}), 200);
+  EXPECT_EQ(post("/model-versions/create", {{"name", "m"}, {"source", "s"}, {"tags", tags}}), 200);  // copied by the client
+  EXPECT_EQ(town.store.find({store::Kind::kVersion, "m", 1})->tags, (store::Labels{{"mine", "kept"}}));
+  const Json tag{{"name", "m"}, {"version", "1"}, {"key", "sinew.decision.champion"}, {"value", "forged"}};
+  EXPECT_EQ(post("/model-versions/set-tag", tag), 400);
+  EXPECT_EQ(post("/registered-models/set-tag", tag), 400);
+  for (const char* what : {"/model-versions/delete-tag", "/registered-models/delete-tag"})
+    EXPECT_EQ(town.call("DELETE", kMlflow + what, tag.dump()).status, 400) << what;
+}
+
 TEST(Site, PointsComeBackAsTheyWereOrThinnedOut) {
   Town town;
   const std::string id = new_run(town);

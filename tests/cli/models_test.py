@@ -178,6 +178,15 @@ class Registry(unittest.TestCase):
         self.assertIn("1 files, 12 B", self.sinew("data", "status", "train.csv"))
         self.assertIn("try:", self.sinew("data", "status", "nothing", code=1))
 
+    def test_names_do_not_drive_the_terminal(self):
+        (self.folder / "d").mkdir()
+        self.sinew("data", "record", "d", "before.json")
+        (self.folder / "d" / "a\x1b[31mb").write_text("1")
+        self.assertIn("added path/a?[31mb", self.sinew("data", "diff", "before.json", "d", code=4))
+        self.run_dir("a1", 0.8, {"w": [1.0]})
+        for words in (("register", "a1", "--model", "m\x1b[2J"), ("list",), ("show", "m\x1b[2J"), ("promote", "m\x1b[2J")):
+            self.assertNotIn("\x1b", self.sinew("models", *words))
+
     def test_repro_compares_the_digests(self):
         worker = self.folder / "worker"
         worker.write_text(WORKER)
