@@ -57,7 +57,7 @@ Decision compare_metric(Decision decision, const VersionFacts& candidate, const 
   const std::string of_mine = metric + " of " + name_of(candidate) + " is " + number(mine);
   const std::string of_other = "the champion's (" + name_of(champion) + ") is " + number(other);
   decision.facts.push_back(of_mine + ", " + of_other + (lower ? "; less is better" : "; more is better"));
-  if (std::isnan(mine)) return refuse(std::move(decision), of_mine);
+  if (!std::isfinite(mine)) return refuse(std::move(decision), of_mine);
   const bool enough = std::isnan(other) || (lower ? mine <= other - margin : mine >= other + margin);
   const std::string asked = margin == 0 ? "" : ", asked for a margin of " + number(margin);
   if (!enough) return refuse(std::move(decision), of_mine + ", " + of_other + asked);
@@ -95,7 +95,8 @@ Decision may_promote(const VersionFacts& candidate, const std::optional<VersionF
     return refuse(std::move(decision), name_of(candidate) + " has no metric " + metric);
   if (!champion) {
     const double mine = candidate.metrics.at(metric);
-    if (std::isnan(mine)) return refuse(std::move(decision), metric + " of " + name_of(candidate) + " is nan");
+    if (!std::isfinite(mine))
+      return refuse(std::move(decision), metric + " of " + name_of(candidate) + " is " + number(mine));
     return allow(std::move(decision), "there is no champion yet; " + metric + " is " + number(mine));
   }
   if (!champion->metrics.contains(metric))

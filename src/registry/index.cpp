@@ -66,7 +66,9 @@ struct Index::State {
 
   // False: it was to be written on `unchanged` only, and there is news.
   bool write_unless_news(std::vector<store::Change> changes, std::optional<store::Batch::Unchanged> unchanged) {
-    const auto outcome = store.write(store::Batch{std::move(changes), {}, {{kLease, fence}}, unchanged});
+    store::Batch batch{std::move(changes), {}, {{kLease, fence}}};
+    if (unchanged) batch.unchanged = {*unchanged};
+    const auto outcome = store.write(batch);
     if (outcome) return true;
     using Reason = store::Refusal::Reason;
     if (outcome.error().reason == Reason::kStale) throw Superseded{outcome.error().why};

@@ -148,7 +148,7 @@ TEST_F(Beside, NothingThatIsWrittenDuringAPassIsLost) {
       json changed = json::parse(store.find(subject)->body);
       changed["dataset_inputs"].push_back(entry);
       store::Batch batch{{store::Amend{subject, {}, changed.dump()}}};
-      batch.unchanged = store::Batch::Unchanged{subject, events.back().seq};
+      batch.unchanged = {{subject, events.back().seq}};
       if (store.write(batch)) ++entry;
     }
   });

@@ -27,15 +27,25 @@ store::Record version_record(store::Store& store, const std::string& model, int6
               "'sinew models show " + model + "' lists them");
 }
 
-// False: something about the model changed since `seen`.
+using Seen = std::vector<store::Batch::Unchanged>;
+
+// The newest events of the model and of its versions: a version that is deleted is news of the version alone.
+Seen newest_of(store::Store& store, const std::string& model) {
+  Seen seen;
+  for (const Kind kind : {Kind::kModel, Kind::kVersion})
+    seen.push_back({{kind, model}, store.newest_event({kind, model})});
+  return seen;
+}
+
+// False: something about the model or its versions changed since `seen`.
 bool move_alias(store::Store& store, const std::string& model, const std::string& alias, const Promotion& to,
-                int64_t seen, const std::vector<store::Held>& held) {
+                const Seen& seen, const std::vector<store::Held>& held) {
   store::Batch batch;
   batch.held = held;
   batch.changes.push_back(store::SetAlias{model, alias, to.to, to.from});
   batch.changes.push_back(
       store::SetTags{{Kind::kVersion, model, to.to}, {{"sinew.decision." + alias, to.decision.why}}});
-  batch.unchanged = store::Batch::Unchanged{{Kind::kModel, model}, seen};
+  batch.unchanged = seen;
   const auto outcome = store.write(batch);
   if (outcome) return true;
   if (outcome.error().reason == store::Refusal::Reason::kConflict) return false;
@@ -48,7 +58,7 @@ Promotion move_as_decided(store::Store& store, const std::string& model, const s
                           const std::vector<store::Held>& held, Decide decide) {
   Promotion promotion;
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
-    const int64_t seen = store.newest_event({Kind::kModel, model});
+    const Seen seen = newest_of(store, model);
     const store::Alias stands = alias_of(model_record(store, model), alias);
     promotion = decide(stands);
     promotion.from = stands.version;
@@ -69,7 +79,8 @@ Promotion promote(store::Store& store, const std::string& model, int64_t version
     Promotion promotion;
     promotion.to = version;
     std::optional<VersionFacts> champion;
-    if (stands.version > 0) champion = facts_of(store, version_record(store, model, stands.version));
+    const auto stood = store.find({Kind::kVersion, model, stands.version});
+    if (stood && !stood->hidden) champion = facts_of(store, *stood);  // one that was deleted is none
     promotion.decision = may_promote(facts_of(store, version_record(store, model, version)), champion, gates);
     if (!promotion.decision.allowed && force) {
       promotion.decision.allowed = true;

@@ -197,7 +197,7 @@ VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store
       facts.version = std::max(facts.version, version.subject.number + 1);
     }
     store::Batch batch = version_batch(store, facts, *files, frozen, options, root);
-    batch.unchanged = store::Batch::Unchanged{{Kind::kVersion, facts.model}, seen};
+    batch.unchanged = {{{Kind::kVersion, facts.model}, seen}};
     const auto outcome = store.write(batch);
     if (outcome) return facts;
     using Reason = store::Refusal::Reason;

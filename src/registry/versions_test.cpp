@@ -58,6 +58,10 @@ TEST(Gates, AFailedCheckANanOrAMissingMetricIsRefused) {
   EXPECT_FALSE(may_promote(unchecked, facts(1, 0.9), {}).allowed);
   EXPECT_FALSE(may_promote(facts(2, NAN), facts(1, 0.9), {}).allowed);
   EXPECT_FALSE(may_promote(facts(2, NAN), std::nullopt, {}).allowed);
+  const Decision infinite = may_promote(facts(2, HUGE_VAL), std::nullopt, {.metric = "test/loss"});
+  EXPECT_FALSE(infinite.allowed) << infinite.why;
+  EXPECT_FALSE(may_promote(facts(2, HUGE_VAL), facts(1, HUGE_VAL), {.metric = "test/loss"}).allowed);
+  EXPECT_TRUE(may_promote(facts(2, 7), facts(1, HUGE_VAL), {.metric = "test/loss"}).allowed);
   EXPECT_FALSE(may_promote(facts(2, 0.99), facts(1, 0.9), {.metric = "test/f1"}).allowed);
 }
 
@@ -255,6 +259,18 @@ TEST_F(Registry, PromotesByItsGatesAndRollsBack) {
   EXPECT_THROW(promote(store, "m", 9, {}), Error);
   EXPECT_THROW(promote(store, "nobody", 1, {}), Error);
   EXPECT_FALSE(rollback(store, "m", "nowhere").done);
+}
+
+// Deleted behind the alias' back, as by a client that does not know of it: the next promotion is not stuck.
+TEST_F(Registry, AChampionThatWasDeletedIsNone) {
+  add("job/a", 0.9);
+  add("job/b", 0.8);
+  EXPECT_TRUE(promote(store, "m", 1, {}).done);
+  ASSERT_TRUE(store.write(store::Amend{{Kind::kVersion, "m", 1}, {}, {}, true}));
+  const Promotion promotion = promote(store, "m", 2, {});
+  EXPECT_TRUE(promotion.done) << promotion.decision.why;
+  EXPECT_NE(promotion.decision.why.find("no champion yet"), std::string::npos) << promotion.decision.why;
+  EXPECT_EQ(alias(kChampion), 2);
 }
 
 // Many promote at once: whoever wins was decided on the champion that stood when it won.

@@ -36,12 +36,13 @@ std::optional<Refusal> broken_condition(Transaction& transaction, const Batch& b
   for (const Held& held : batch.held) {
     if (auto lost = lost_lease(transaction, held)) return lost;
   }
-  if (!batch.unchanged) return std::nullopt;
-  const Subject& subject = batch.unchanged->subject;
-  const int64_t newest = read_newest_event(transaction.database, subject);
-  if (newest <= batch.unchanged->seq) return std::nullopt;
-  return Refusal{Reason::kConflict, in_words(subject) + " has news: event " + std::to_string(newest) +
-                                        ", and this was decided at " + std::to_string(batch.unchanged->seq)};
+  for (const auto& [subject, seq] : batch.unchanged) {
+    const int64_t newest = read_newest_event(transaction.database, subject);
+    if (newest <= seq) continue;
+    return Refusal{Reason::kConflict, in_words(subject) + " has news: event " + std::to_string(newest) +
+                                          ", and this was decided at " + std::to_string(seq)};
+  }
+  return std::nullopt;
 }
 
 }  // namespace

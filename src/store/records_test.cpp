@@ -82,7 +82,7 @@ TEST_P(Records, TheNewestEventIsOfTheIdWhateverItsNumber) {
   const int64_t first = store->write(Create{{Kind::kVersion, "m"}})->seq;
   EXPECT_EQ(store->newest_event({Kind::kVersion, "m", 7}), first);
   Batch batch{{SetTags{{Kind::kVersion, "m", 1}, {{"a", "b"}}}}};
-  batch.unchanged = Batch::Unchanged{{Kind::kVersion, "m"}, first};
+  batch.unchanged = {{{Kind::kVersion, "m"}, first}};
   const int64_t tagged = store->write(batch)->seq;
   EXPECT_EQ(store->newest_event({Kind::kVersion, "m"}), tagged);
   EXPECT_TRUE(is_refused(store->write(batch), Reason::kConflict));

@@ -185,12 +185,12 @@ struct Batch {
   std::vector<Change> changes;
   std::string key = {};         // a batch whose key was written before is not made again: the first answers are given
   std::vector<Held> held = {};  // leases that must still be held
-  // Refused when there is an event of that subject later than this one: what was decided, was decided on old news.
+  // Refused when there is an event of such a subject later than its one: what was decided, was decided on old news.
   struct Unchanged {
     Subject subject;
     int64_t seq = 0;
   };
-  std::optional<Unchanged> unchanged = {};
+  std::vector<Unchanged> unchanged = {};
 };
 
 // ---- answers -------------------------------------------------------------------------------------------------------

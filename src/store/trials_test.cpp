@@ -97,7 +97,7 @@ TEST_P(Trials, PausedOnesAreTakenUpLowestFirst) {
 TEST_P(Trials, AreClaimedOnTheNewsTheyWereDecidedOn) {
   const Subject study{Kind::kStudy, "s"};
   const int64_t seq = store->events({.subject = study}).back().seq;
-  const Batch batch{{NewTrial{"s", "w", "", 60}}, "", {}, Batch::Unchanged{study, seq}};
+  const Batch batch{{NewTrial{"s", "w", "", 60}}, "", {}, {{study, seq}}};
   EXPECT_TRUE(store->write(batch).has_value());
   EXPECT_TRUE(is_refused(store->write(batch), Reason::kConflict));
 }

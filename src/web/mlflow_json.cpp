@@ -172,7 +172,7 @@ void change_body(Context& context, const store::Subject& subject, const std::fun
     Json body = body_of(record);
     change(body);
     store::Batch batch{{store::Amend{subject, {}, dump(body)}}};
-    batch.unchanged = {subject, newest};
+    batch.unchanged = {{subject, newest}};
     try {
       context.write(std::move(batch));
       return;
