@@ -113,10 +113,15 @@ int run_repro(const Arguments& arguments) {
     throw Error(run.directory + " has no digest to compare with: it is " + run.status,
                 "let it end first: sinew resume " + run.directory);
   }
+  const registry::RunIdentity recorded = registry::read_identity(run.directory);
+  if (wishes.against.empty() && !recorded.steered.empty()) {
+    throw Error(run.directory + " was steered while it trained: " + printable(recorded.steered[0]) +
+                    "; its job alone does not come to the same bits",
+                "compare with a run that was steered alike: sinew repro " + run.directory + " --against RUN");
+  }
   const std::string again =
       wishes.against.empty() ? train_fresh(run, wishes) : report::pick_run(wishes.root, wishes.against).directory;
-  return say(registry::compare(registry::read_identity(run.directory), registry::read_identity(again)), run.directory,
-             again, wishes);
+  return say(registry::compare(recorded, registry::read_identity(again)), run.directory, again, wishes);
 }
 
 }  // namespace sinew::cli

@@ -1,5 +1,6 @@
 // What decides a run's bits, and where two runs part.
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/hash.h"
 #include "registry/registry.h"
@@ -40,6 +41,32 @@ std::vector<std::pair<int64_t, std::string>> read_ledger(const std::string& path
     mark = piece.after;
     if (!piece.more) return ledger;
   }
+}
+
+// Of the newest checkpoint that can be read: entries of the control log that change the numbers of a step.
+std::vector<std::string> read_steering(const std::string& run_directory) {
+  constexpr uint64_t kMostOfState = 64 << 20;
+  const std::string checkpoints = run_directory + "/checkpoints";
+  std::set<std::string, std::greater<>> newest_first;
+  if (!system_disk().exists(checkpoints)) return {};
+  for (const Disk::Entry& entry : system_disk().list(checkpoints)) {
+    if (entry.name.starts_with("step-")) newest_first.insert(entry.name);
+  }
+  for (const std::string& name : newest_first) {
+    const std::string path = checkpoints + "/" + name + "/state.json";
+    if (!system_disk().exists(path) || system_disk().size(path) > kMostOfState) continue;
+    const json state = json::parse(read_text(system_disk(), path), nullptr, false);
+    if (!state.is_object() || !state.contains("control") || !state["control"].is_array()) continue;
+    std::vector<std::string> steered;
+    for (const json& entry : state["control"]) {
+      const std::string kind = entry.is_object() && entry.contains("kind") && entry["kind"].is_string() ? entry["kind"] : "";
+      if (kind != "learning_rate" && kind != "batch_size") continue;
+      steered.push_back((kind == "batch_size" ? "the batch size was set to " : "the learning rate was multiplied by ") +
+                        entry.value("value", json()).dump() + " from step " + entry.value("step", json()).dump() + " on");
+    }
+    return steered;
+  }
+  return {};
 }
 
 // Options that say where and how, never what: they do not change a bit.
@@ -102,12 +129,17 @@ RunIdentity read_identity(const std::string& run_directory) {
   if (const auto outcome = report::parse_outcome(text_or_empty(run_directory + "/report.json")))
     identity.digest = outcome->digest;
   identity.ledger = read_ledger(run_directory + "/ledger.jsonl");
+  identity.steered = read_steering(run_directory);
   return identity;
 }
 
 Comparison compare(const RunIdentity& recorded, const RunIdentity& again) {
   Comparison comparison;
   std::vector<std::string>& facts = comparison.facts;
+  if (recorded.steered != again.steered) {
+    for (const std::string& what : recorded.steered) facts.push_back("by hand in the recorded run: " + what);
+    for (const std::string& what : again.steered) facts.push_back("by hand in the new run: " + what);
+  }
   compare_data(recorded.data, again.data, facts);
   compare_texts(recorded.options, again.options, "the job", is_of_the_machine, facts);
   compare_texts(

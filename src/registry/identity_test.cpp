@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "registry/registry.h"
+#include "registry/testing.h"
 
 namespace sinew::registry {
 namespace {
@@ -49,6 +50,29 @@ TEST(Identity, LanesCoresAndNamesAreNoCause) {
   again.options["name"] = "other";
   again.environment["cores"] = "64";
   EXPECT_TRUE(compare(example(), again).facts.empty());
+}
+
+TEST(Identity, WhatAPersonChangedIsTheFirstCause) {
+  Folder folder;
+  write_file(folder / "run/resolved.yaml", "name: a\n");
+  write_file(folder / "run/checkpoints/step-00000100/state.json", R"({"control": []})");
+  write_file(folder / "run/checkpoints/step-00000200/state.json",
+             R"({"control": [{"step": 120, "kind": "learning_rate", "value": 0.5, "reason": ""},
+                             {"step": 130, "kind": "checkpoint", "value": 0, "reason": ""},
+                             {"step": 140, "kind": "batch_size", "value": 32.0, "reason": ""}]})");
+  write_file(folder / "run/checkpoints/step-00000300/state.json", "{");  // damaged
+  RunIdentity steered = example();
+  steered.steered = read_identity(folder / "run").steered;
+  ASSERT_EQ(steered.steered.size(), 2u);
+  RunIdentity again = example();
+  again.digest = "d2";
+  again.environment["libtorch"] = "2.14.0";
+  const std::string why = compare(steered, again).why;
+  EXPECT_NE(why.find("likely cause: by hand in the recorded run: the learning rate was multiplied by 0.5 from step 120 on"),
+            std::string::npos)
+      << why;
+  again.steered = steered.steered;
+  EXPECT_EQ(compare(steered, again).facts.size(), 1u);
 }
 
 TEST(Identity, ARunWithoutADigestIsNotTheSame) {

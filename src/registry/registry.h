@@ -318,6 +318,9 @@ struct RunIdentity {
   std::map<std::string, std::string> options, environment;
   DataManifest data;                                    // no digest: not recorded
   std::vector<std::pair<int64_t, std::string>> ledger;  // step, digest; may be empty
+  // What a person changed while it trained, as far as its newest checkpoint knows: "learning_rate 0.5 from step 120". It
+  // is in no option, so training the job again does not do it again.
+  std::vector<std::string> steered = {};
 };
 RunIdentity read_identity(const std::string& run_directory);
 struct Comparison {

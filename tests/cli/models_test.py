@@ -208,6 +208,10 @@ class Registry(unittest.TestCase):
         said = self.sinew("repro", "a1", "--run-dir", "runs/new/x2", code=4, **environment)
         self.assertIn("likely cause: the environment differs: libtorch was 2.13.0, is 2.14.0", said)
         self.assertIn("NOT the same", self.sinew("repro", "a1", "--against", "runs/new/x2", code=4))
+        state = recorded / "checkpoints/step-00000002/state.json"
+        state.parent.mkdir(parents=True)
+        state.write_text(json.dumps({"control": [{"step": 1, "kind": "learning_rate", "value": 0.5, "reason": ""}]}))
+        self.assertIn("was steered while it trained", self.sinew("repro", "a1", code=1, **environment))
         (recorded / "report.json").unlink()
         self.assertIn("no digest", self.sinew("repro", "a1", code=1, **environment))
 
