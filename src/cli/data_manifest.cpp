@@ -17,7 +17,7 @@ registry::ManifestOptions options_below(const std::string& root) {
   std::error_code code;
   if (std::filesystem::is_directory(root, code)) {
     std::filesystem::create_directory(root + "/.sinew", code);
-    if (!code) options.cache = root + "/.sinew/data-digests.json";
+    if (!code) options.cache = root + "/.sinew/data-digests.jsonl";
   }
   options.before_reading = [](int64_t bytes) {
     if (bytes >= kMuch)

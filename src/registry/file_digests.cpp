@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -18,7 +19,7 @@ using nlohmann::json;
 
 constexpr size_t kPiece = 1 << 20;
 constexpr double kFreshSeconds = 2;
-constexpr size_t kMostEntries = 500'000;  // beyond it the cache begins anew
+constexpr size_t kMostOthers = 500'000;  // of files nobody asked for now; who did is remembered, however many
 
 int64_t nanoseconds(const timespec& time) {
   return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
@@ -50,41 +51,38 @@ FileFacts look_at(const std::string& path) {
           nanoseconds(facts.st_mtim), nanoseconds(facts.st_ctim)};
 }
 
+// A line an entry, so that a million of them are read one after the other; what is no entry is computed again.
 FileDigests::FileDigests(std::string cache, Clock& clock) : cache_(std::move(cache)), clock_(clock) {
-  if (cache_.empty() || !system_disk().exists(cache_)) return;
-  json document;
-  try {
-    document = json::parse(read_text(system_disk(), cache_), nullptr, false);
-  } catch (const Error&) {  // then it is all computed again
-    return;
-  }
-  if (!document.is_object() || document.size() > kMostEntries) return;
-  for (const auto& [path, entry] : document.items()) {
-    if (!entry.is_array() || entry.size() != 6) continue;
+  if (cache_.empty()) return;
+  std::ifstream lines(cache_, std::ios::binary);
+  for (std::string line; std::getline(lines, line);) {
+    const json entry = json::parse(line, nullptr, false);
+    if (!entry.is_array() || entry.size() != 7) continue;
     try {
-      entries_[path] = {{entry[0], entry[1], entry[2], entry[3], entry[4]}, entry[5].get<std::string>()};
+      Entry known{{entry[1], entry[2], entry[3], entry[4], entry[5]}, entry[6].get<std::string>()};
+      if (is_sha256(known.digest)) entries_[entry[0].get<std::string>()] = std::move(known);
     } catch (const json::exception&) {
       continue;
     }
-    if (!is_sha256(entries_[path].digest)) entries_.erase(path);
   }
 }
 
-bool FileDigests::knows(const std::string& path, const FileFacts& facts) const {
+bool FileDigests::knows(const std::string& path, const FileFacts& facts) {
   const auto it = entries_.find(absolute(path));
-  return it != entries_.end() && it->second.facts == facts;
+  if (it == entries_.end() || it->second.facts != facts) return false;
+  return it->second.asked_for = true;
 }
 
 std::string FileDigests::digest(const std::string& path, const FileFacts& facts) {
   const std::string key = absolute(path);
-  if (const auto it = entries_.find(key); it != entries_.end() && it->second.facts == facts) return it->second.digest;
+  if (knows(path, facts)) return entries_.at(key).digest;
   const double began = clock_.wall_seconds();  // what is changed from here on has times as new
   std::string digest = sha256_of_file(path);
   if (look_at(path) != facts)
     throw Error(path + " changed while it was read", "begin again when nobody writes to the data");
   const double newest = static_cast<double>(std::max(facts.modified_ns, facts.changed_ns)) / 1e9;
   if (newest + kFreshSeconds < began) {
-    entries_[key] = {facts, digest};
+    entries_[key] = {facts, digest, true};
     changed_ = true;
   }
   return digest;
@@ -92,13 +90,22 @@ std::string FileDigests::digest(const std::string& path, const FileFacts& facts)
 
 void FileDigests::save() {
   if (cache_.empty() || !changed_) return;
-  json document = json::object();
-  for (const auto& [path, entry] : entries_) {
-    const FileFacts& facts = entry.facts;
-    document[path] = {facts.bytes, facts.inode, facts.device, facts.modified_ns, facts.changed_ns, entry.digest};
-  }
   try {
-    write_durably(system_disk(), cache_, document.dump(-1, ' ', false, json::error_handler_t::replace));
+    write_durably(system_disk(), cache_, [&](Disk::File& file) {
+      size_t others = 0;
+      std::string text;
+      for (const auto& [path, entry] : entries_) {
+        if (!entry.asked_for && ++others > kMostOthers) continue;
+        const FileFacts& facts = entry.facts;
+        const json line = {path,           facts.bytes,       facts.inode,     facts.device,
+                           facts.modified_ns, facts.changed_ns, entry.digest};
+        text += line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+        if (text.size() < kPiece) continue;
+        file.write(std::as_bytes(std::span(text)));
+        text.clear();
+      }
+      file.write(std::as_bytes(std::span(text)));
+    });
     changed_ = false;
   } catch (const Error&) {
   }

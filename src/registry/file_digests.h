@@ -16,11 +16,11 @@ struct FileFacts {
 FileFacts look_at(const std::string& path);  // throws Error when it is not there, or no file
 
 // A file that holds what was computed: a digest is believed while size, inode, device and both times are what they
-// were. A file changed in the last two seconds may change again within one tick of its times: it is not remembered.
+// were. Of files that are asked for all are remembered, of others some. A file changed in the last two seconds may change again within one tick of its times: it is not remembered.
 class FileDigests {
  public:
   FileDigests(std::string cache, Clock& clock);
-  bool knows(const std::string& path, const FileFacts& facts) const;
+  bool knows(const std::string& path, const FileFacts& facts);
   std::string digest(const std::string& path, const FileFacts& facts);
   void save();  // durably; what can not be saved is computed again
 
@@ -28,6 +28,7 @@ class FileDigests {
   struct Entry {
     FileFacts facts;
     std::string digest;
+    bool asked_for = false;  // since it was read
   };
   std::string cache_;
   Clock& clock_;

@@ -167,6 +167,29 @@ TEST(FileDigests, AreRememberedWhileTheFileIsTheSame) {
   EXPECT_EQ(read, 9);
 }
 
+// However many there are. (Their cache used to be thrown away beyond half a million.)
+TEST(FileDigests, OfAMillionFilesAreRemembered) {
+  Folder folder;
+  HandClock late;
+  late.seconds = 1e9;
+  write_file(folder / "f", "one");
+  {
+    std::ofstream cache(folder / "cache.jsonl");
+    const std::string digest = sha256_hex("");
+    for (int i = 0; i < 500'001; ++i) cache << "[\"/gone/" << i << "\",1,2,3,4,5,\"" << digest << "\"]\n";
+  }
+  const FileFacts facts = look_at(folder / "f");
+  {
+    FileDigests digests(folder / "cache.jsonl", late);
+    EXPECT_TRUE(digests.knows("/gone/500000", {1, 2, 3, 4, 5}));
+    digests.digest(folder / "f", facts);
+    digests.save();
+  }
+  FileDigests again(folder / "cache.jsonl", late);
+  EXPECT_TRUE(again.knows(folder / "f", facts));
+  EXPECT_TRUE(again.knows("/gone/500000", {1, 2, 3, 4, 5}));
+}
+
 // Of a file that takes longer to read than its times are doubted: they are too new when the reading begins.
 TEST(FileDigests, ALongReadingMakesNoOldFile) {
   struct SlowDisk final : Clock {  // reading takes a minute
