@@ -159,19 +159,42 @@ void read_checkpoints_of(RunSummary& run) {
   std::sort(run.checkpoints.begin(), run.checkpoints.end());
 }
 
-void collect(const fs::path& directory, int depth, std::vector<RunSummary>& runs) {
-  if (auto run = read_run(directory.string())) {
-    runs.push_back(std::move(*run));
-    return;
-  }
-  if (depth == 0) return;
+void collect(const fs::path& directory, int depth, std::vector<std::string>& runs) {
   std::error_code code;
+  if (fs::exists(directory / "resolved.yaml", code)) return runs.push_back(directory.string());
+  if (depth == 0) return;
   for (fs::directory_iterator it(directory, code), end; !code && it != end; it.increment(code)) {
     std::error_code ignored;
     if (it->is_symlink(ignored) || !it->is_directory(ignored)) continue;  // `latest` is no run of its own
     if (it->path().filename().string().starts_with('.')) continue;        // what is known of runs, not runs
     collect(it->path(), depth - 1, runs);
   }
+}
+
+std::vector<std::string> run_directories(const std::string& root) {
+  std::vector<std::string> directories;
+  collect(root, kDeepest, directories);
+  return directories;
+}
+
+std::string id_of(const std::string& directory) {
+  return fs::path(directory).filename().string();
+}
+
+// As read_run has it, without reading the metrics where something else tells.
+double started_of(const std::string& directory) {
+  std::vector<std::string> ignored;
+  const auto outcome = parse_outcome(read_text(directory, "report.json", ignored));
+  if (outcome && outcome->started_wall_seconds > 0) return outcome->started_wall_seconds;
+  if (const double named = utc_of_compact(id_of(directory)); named > 0) return named;
+  const auto run = read_run(directory);
+  return run ? run->started_wall_seconds : 0;
+}
+
+RunSummary read_one(const std::string& directory) {
+  if (auto run = read_run(directory)) return std::move(*run);
+  throw Error(directory + " is not a run: it has no resolved.yaml",
+              "give a run directory, the end of a run's id, or last");
 }
 
 }  // namespace
@@ -209,7 +232,9 @@ std::optional<RunSummary> read_run(const std::string& directory) {
 
 std::vector<RunSummary> find_runs(const std::string& root) {
   std::vector<RunSummary> runs;
-  collect(root, kDeepest, runs);
+  for (const std::string& directory : run_directories(root)) {
+    if (auto run = read_run(directory)) runs.push_back(std::move(*run));
+  }
   std::sort(runs.begin(), runs.end(), [](const RunSummary& a, const RunSummary& b) {
     if (a.started_wall_seconds != b.started_wall_seconds) return a.started_wall_seconds > b.started_wall_seconds;
     return a.directory > b.directory;
@@ -219,22 +244,25 @@ std::vector<RunSummary> find_runs(const std::string& root) {
 
 RunSummary pick_run(const std::string& root, const std::string& name) {
   std::error_code code;
-  if (name != "last" && fs::is_directory(name, code)) {
-    if (auto run = read_run(name)) return std::move(*run);
-    throw Error(name + " is not a run: it has no resolved.yaml",
-                "give a run directory, the end of a run's id, or last");
+  if (name != "last" && fs::is_directory(name, code)) return read_one(name);
+  const std::vector<std::string> directories = run_directories(root);
+  if (directories.empty()) throw Error("no runs under " + root, "say where they are with --root");
+  if (name == "last") {
+    std::pair<double, std::string> newest;
+    for (const std::string& directory : directories) newest = std::max(newest, {started_of(directory), directory});
+    return read_one(newest.second);
   }
-  std::vector<RunSummary> runs = find_runs(root);
-  if (runs.empty()) throw Error("no runs under " + root, "say where they are with --root");
-  if (name == "last") return std::move(runs.front());
-  std::vector<RunSummary*> meant;
-  for (RunSummary& run : runs) {
-    if (!name.empty() && (run.id.ends_with(name) || run.job + "/" + run.id == name)) meant.push_back(&run);
+  std::vector<std::string> meant;
+  for (const std::string& directory : directories) {
+    const std::string id = id_of(directory);
+    if (name.empty()) break;
+    if (id.ends_with(name) || (name.ends_with("/" + id) && read_one(directory).job + "/" + id == name))
+      meant.push_back(directory);
   }
-  if (meant.size() == 1) return std::move(*meant[0]);
+  if (meant.size() == 1) return read_one(meant[0]);
   if (meant.empty()) throw Error("no run '" + name + "' under " + root, "'sinew runs list' shows them");
   std::string all;
-  for (size_t i = 0; i < std::min<size_t>(meant.size(), 5); ++i) all += (i == 0 ? "" : ", ") + meant[i]->directory;
+  for (size_t i = 0; i < std::min<size_t>(meant.size(), 5); ++i) all += (i == 0 ? "" : ", ") + meant[i];
   throw Error(std::to_string(meant.size()) + " runs end in '" + name + "'", "say which: " + all);
 }
 

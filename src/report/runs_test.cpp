@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <fstream>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -205,6 +206,32 @@ TEST(Runs, picked_by_path_end_of_id_or_last) {
   EXPECT_THROW(pick_run(root.path, ""), Error);
   EXPECT_THROW(pick_run(root.path, root / "b"), Error);
   EXPECT_THROW(pick_run(root / "b/nowhere", "last"), Error);
+}
+
+// Of a thousand runs the metrics of one are read.
+TEST(Runs, picking_one_reads_no_others_metrics) {
+  const TemporaryDirectory root;
+  const std::string line = "{\"step\":1,\"samples\":64,\"time\":1763697610,\"train/loss\":2.5}\n";
+  std::string metrics;
+  while (metrics.size() < (8 << 20)) metrics += line;
+  for (const char* name : {"a/20251120T040000Z-0001", "a/20251121T040000Z-0002"}) {
+    make_run(root / name);
+    write_file(root / name + "/metrics.jsonl", metrics);
+  }
+  write_file(root / "a/20251120T040000Z-0001/report.json", outcome_json(example()));
+  make_run(root / "a/20251122T040000Z-0003");
+  const auto read_so_far = [] {
+    std::ifstream facts("/proc/self/io");
+    std::string name;
+    int64_t bytes = 0;
+    facts >> name >> bytes;  // rchar
+    return bytes;
+  };
+  const int64_t before = read_so_far();
+  EXPECT_EQ(pick_run(root.path, "last").id, "20251122T040000Z-0003");
+  EXPECT_EQ(pick_run(root.path, "0003").id, "20251122T040000Z-0003");
+  EXPECT_EQ(pick_run(root.path, "mnist/20251122T040000Z-0003").id, "20251122T040000Z-0003");
+  EXPECT_LT(read_so_far() - before, 1 << 20);
 }
 
 TEST(Runs, tables_fit_any_width) {
