@@ -19,7 +19,7 @@ using store::Kind;
 
 constexpr const char* kHelp =
     "usage: sinew models [list | show MODEL | register RUN | promote VERSION | rollback MODEL |\n"
-    "                     diff VERSION VERSION | verify [VERSION] | gc] [options]\n\n"
+    "                     diff VERSION VERSION | verify [VERSION] | delete VERSION | gc] [options]\n\n"
     "Trained models under a name, each with everything it came from. VERSION: MODEL/3, MODEL@champion, or MODEL: its\n"
     "champion, else its newest. RUN: a run directory, the end of its name, or 'last'.\n\n"
     "  list                 all models (the default)\n"
@@ -29,6 +29,8 @@ constexpr const char* kHelp =
     "  rollback MODEL       the champion is again what it was before\n"
     "  diff VERSION VERSION what differs: options, metrics, data, environment, files\n"
     "  verify [VERSION]     reads its files (of all versions) and checks them\n"
+    "  delete VERSION       MODEL/3 is no version any more, and its files go with the next gc; not while an alias "
+    "names it\n"
     "  gc                   removes files that nothing refers to\n\n"
     "options:\n"
     "  --model NAME         with register: the model's name (default: the job's)\n"
@@ -276,7 +278,8 @@ int diff(store::Store& store, const Wishes& wishes) {
     const std::string was = a == left.end() ? "-" : a->second, is = b == right.end() ? "-" : b->second;
     if (was == is) continue;
     out[name] = {was, is};
-    if (!wishes.json()) std::printf("%-36s %s -> %s\n", printable(name).c_str(), printable(was).c_str(), printable(is).c_str());
+    if (!wishes.json())
+      std::printf("%-36s %s -> %s\n", printable(name).c_str(), printable(was).c_str(), printable(is).c_str());
   }
   if (wishes.json()) print_json(out);
   if (!wishes.json() && out.empty()) std::puts("nothing differs");
@@ -295,11 +298,20 @@ int verify(store::Store& store, const Wishes& wishes) {
       const auto well = artifacts.verify(file.digest);
       if (well) continue;
       ++damaged;
-      say_line(version.subject.id + "/" + std::to_string(version.subject.number) + " " + file.path + ": " + well.error());
+      say_line(version.subject.id + "/" + std::to_string(version.subject.number) + " " + file.path + ": " +
+               well.error());
     }
   }
   std::printf("%lld of %lld files intact\n", static_cast<long long>(files - damaged), static_cast<long long>(files));
   return damaged == 0 ? kDone : kCheckFailed;
+}
+
+int delete_one(store::Store& store, const Wishes& wishes) {
+  const store::Subject version = registry::find_version(store, wishes.words[1]).subject;
+  if (!wishes.words[1].ends_with("/" + std::to_string(version.number)))
+    throw UsageError("delete needs a version's number", "sinew models delete " + wishes.words[1] + "/1");
+  registry::delete_version(store, version.id, version.number);
+  return kDone;
 }
 
 int collect(store::Store& store, const Wishes& wishes) {
@@ -328,7 +340,7 @@ struct Verb {
 constexpr Verb kVerbs[] = {
     {"list", 0, 0, list},           {"show", 1, 1, show},          {"register", 1, 1, register_one},
     {"promote", 1, 1, promote_one}, {"rollback", 1, 1, roll_back}, {"diff", 2, 2, diff},
-    {"verify", 0, 1, verify},       {"gc", 0, 0, collect}};
+    {"verify", 0, 1, verify},       {"delete", 1, 1, delete_one},  {"gc", 0, 0, collect}};
 
 }  // namespace
 

@@ -35,8 +35,7 @@ std::string index_runs(store::Store& store, const std::string& root) {
   registry::Index index(store, {.root = root});
   while (true) {
     const registry::PassReport report = index.pass();
-    for (const std::string& problem : report.problems)
-      std::fprintf(stderr, "(!) %s\n", printable(problem).c_str());
+    for (const std::string& problem : report.problems) std::fprintf(stderr, "(!) %s\n", printable(problem).c_str());
     if (!report.held_by.empty() || !report.unfinished) return report.held_by;
   }
 }

@@ -24,9 +24,9 @@ inline constexpr const char* kRegistryPlaceHelp =
     "  --store WHERE        the store: a file, or postgresql://... (default: ROOT/.sinew/store.db)\n"
     "  --artifacts DIR      the files kept for good (default: ROOT/.sinew/artifacts)\n";
 
-// The run meant on the disk (as report::pick_run has it), or by its id in the store, brought into the store first. Where
-// another process (a server) does that all the time it is left to it, and waited for; throws Error naming it when it
-// does not come to that run.
+// The run meant on the disk (as report::pick_run has it), or by its id in the store, brought into the store first.
+// Where another process (a server) does that all the time it is left to it, and waited for; throws Error naming it when
+// it does not come to that run.
 store::Record run_in_store(store::Store& store, const std::string& root, const std::string& name);
 
 }  // namespace sinew::cli

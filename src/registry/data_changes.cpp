@@ -64,7 +64,8 @@ std::vector<DataChange> compare(const DataManifest& before, const DataManifest& 
     std::vector<DataChange> files;
     if (was.cut.empty() && is.cut.empty() && is_listed(was) && is_listed(is)) files = compare_files(name, was, is);
     const bool viewed = !was.digest.empty() && !is.digest.empty() && was.view != is.view;
-    if (viewed) changes.push_back({What::changed, name, "", "read as " + in_words(is) + ", before as " + in_words(was)});
+    if (viewed)
+      changes.push_back({What::changed, name, "", "read as " + in_words(is) + ", before as " + in_words(was)});
     // Cut in another way, or too many files to be listed.
     if (files.empty() && !viewed) files.push_back({What::changed, name, "", ""});
     changes.insert(changes.end(), files.begin(), files.end());

@@ -97,8 +97,8 @@ void FileDigests::save() {
       for (const auto& [path, entry] : entries_) {
         if (!entry.asked_for && ++others > kMostOthers) continue;
         const FileFacts& facts = entry.facts;
-        const json line = {path,           facts.bytes,       facts.inode,     facts.device,
-                           facts.modified_ns, facts.changed_ns, entry.digest};
+        const json line = {path,        facts.bytes, facts.inode, facts.device, facts.modified_ns, facts.changed_ns,
+                           entry.digest};
         text += line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
         if (text.size() < kPiece) continue;
         file.write(std::as_bytes(std::span(text)));

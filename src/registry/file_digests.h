@@ -16,7 +16,8 @@ struct FileFacts {
 FileFacts look_at(const std::string& path);  // throws Error when it is not there, or no file
 
 // A file that holds what was computed: a digest is believed while size, inode, device and both times are what they
-// were. Of files that are asked for all are remembered, of others some. A file changed in the last two seconds may change again within one tick of its times: it is not remembered.
+// were. Of files that are asked for all are remembered, of others some. A file changed in the last two seconds may
+// change again within one tick of its times: it is not remembered.
 class FileDigests {
  public:
   FileDigests(std::string cache, Clock& clock);

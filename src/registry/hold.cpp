@@ -88,8 +88,8 @@ struct Artifacts::Hold::State {
     disk().sync_directory(contents().folder(digest));
   }
 
-  // Is it there as one file, of these very bytes? What was damaged meanwhile is put again. Its name is made durable: who
-  // put it may have died before he did.
+  // Is it there as one file, of these very bytes? What was damaged meanwhile is put again. Its name is made durable:
+  // who put it may have died before he did.
   bool there(const Stored& stored) {
     const std::string at = contents().path(stored.digest);
     try {

@@ -68,8 +68,9 @@ TEST(Identity, WhatAPersonChangedIsTheFirstCause) {
   again.digest = "d2";
   again.environment["libtorch"] = "2.14.0";
   const std::string why = compare(steered, again).why;
-  EXPECT_NE(why.find("likely cause: by hand in the recorded run: the learning rate was multiplied by 0.5 from step 120 on"),
-            std::string::npos)
+  EXPECT_NE(
+      why.find("likely cause: by hand in the recorded run: the learning rate was multiplied by 0.5 from step 120 on"),
+      std::string::npos)
       << why;
   again.steered = steered.steered;
   EXPECT_EQ(compare(steered, again).facts.size(), 1u);

@@ -242,7 +242,8 @@ TEST(Index, TheLeaseOfAKilledProcessIsTakenAtOnce) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-  const std::string dead = host_name() + ":" + std::to_string(child), living = host_name() + ":" + std::to_string(::getppid());
+  const std::string dead = host_name() + ":" + std::to_string(child),
+                    living = host_name() + ":" + std::to_string(::getppid());
   Index index(store, {.root = folder / "runs"});
   for (const std::string& holder : {living, std::string("elsewhere:1"), dead}) {
     const auto taken = store.write(store::Acquire{"registry.index", holder, 1000});

@@ -62,7 +62,7 @@ store::Record find_version(store::Store& store, const std::string& name) {
   };
   const auto version_of = [&](const std::string& model, int64_t number) {
     auto record = store.find({Kind::kVersion, model, number});
-    if (!record)
+    if (!record || record->hidden)
       throw Error("model '" + model + "' has no version " + std::to_string(number),
                   "'sinew models show " + model + "' lists them");
     return std::move(*record);

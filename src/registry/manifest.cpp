@@ -103,8 +103,8 @@ std::string fraction(double value) {
   return text;
 }
 
-// Options that decide what a sample asks for: numbers measured under others can not be compared. Those that are as usual
-// are left out.
+// Options that decide what a sample asks for: numbers measured under others can not be compared. Those that are as
+// usual are left out.
 std::string view_of(const spec::DataOptions& data) {
   const spec::TextOptions usual;
   std::string view;
@@ -126,9 +126,10 @@ PartSource source_of(const spec::DataSource& source, double split, double before
     if (!path.empty()) part.paths[name] = path;
   }
   if (part.paths.empty())
-    part.cut = split == 0 ? "as train has it"
-                          : fraction(split) + " of train" + (before > 0 ? " after " + fraction(before) + " for test" : "") +
-                                ", seed " + std::to_string(job.trainer.seed);
+    part.cut = split == 0
+                   ? "as train has it"
+                   : fraction(split) + " of train" + (before > 0 ? " after " + fraction(before) + " for test" : "") +
+                         ", seed " + std::to_string(job.trainer.seed);
   return part;
 }
 

@@ -171,8 +171,8 @@ class Artifacts {
   std::shared_ptr<State> state_;
 };
 
-// Artifacts belong to one store: to any other all of them would be garbage. Makes them this store's if they are nobody's:
-// if they are empty, or it refers to some of them. Throws Error when they are another's.
+// Artifacts belong to one store: to any other all of them would be garbage. Makes them this store's if they are
+// nobody's: if they are empty, or it refers to some of them. Throws Error when they are another's.
 void claim(store::Store& store, Artifacts& artifacts);
 
 // collect with what the store refers to, under a lease, and forgets in the store what is gone. Throws Error while
@@ -189,11 +189,12 @@ struct DataFile {
   bool operator==(const DataFile&) const = default;
 };
 struct DataPart {
-  std::string digest;  // of its files' names and digests, not of where they lie; or of how it is cut from train; and view
-  std::string cut;     // "0.1 of train, seed 7", "as train has it"; empty: it has files of its own
+  std::string
+      digest;       // of its files' names and digests, not of where they lie; or of how it is cut from train; and view
+  std::string cut;  // "0.1 of train, seed 7", "as train has it"; empty: it has files of its own
   int64_t count = 0, bytes = 0;
   std::vector<DataFile> files;  // sorted by name; of a manifest read back not those of huge parts
-  std::string view = {};  // how samples are made of it, as far as it is part of what is measured: "target price"
+  std::string view = {};        // how samples are made of it, as far as it is part of what is measured: "target price"
   bool operator==(const DataPart&) const = default;
 };
 // What data a job reads: `data.json` of a run directory. Parts: train, val, test.
@@ -297,6 +298,11 @@ Promotion promote(store::Store& store, const std::string& model, int64_t version
 Promotion rollback(store::Store& store, const std::string& model, const std::string& alias = kChampion,
                    const std::vector<store::Held>& held = {});
 
+// Hides a version and lets go of its files, which the next collection removes: what it was made from stays known.
+// Throws Error while an alias names it.
+void delete_version(store::Store& store, const std::string& model, int64_t version);
+std::vector<store::Change> deletion_of(store::Store& store, const store::Subject& version);
+
 // What a version was made from, as a tree.
 struct Lineage {
   std::string role;  // "", at the root; "run", "data", "job", ...
@@ -318,8 +324,8 @@ struct RunIdentity {
   std::map<std::string, std::string> options, environment;
   DataManifest data;                                    // no digest: not recorded
   std::vector<std::pair<int64_t, std::string>> ledger;  // step, digest; may be empty
-  // What a person changed while it trained, as far as its newest checkpoint knows: "learning_rate 0.5 from step 120". It
-  // is in no option, so training the job again does not do it again.
+  // What a person changed while it trained, as far as its newest checkpoint knows: "learning_rate 0.5 from step 120".
+  // It is in no option, so training the job again does not do it again.
   std::vector<std::string> steered = {};
 };
 RunIdentity read_identity(const std::string& run_directory);

@@ -316,6 +316,19 @@ TEST_F(Registry, AModelThatWasDeletedIsThereAgainWithItsNextVersion) {
   EXPECT_TRUE(store.find({Kind::kVersion, "m", 1})->hidden);
 }
 
+TEST_F(Registry, OfADeletedVersionTheBytesAreFreed) {
+  add("job/a", 0.9);
+  add("job/b", 0.8);
+  EXPECT_THROW(delete_version(store, "m", 2), Error) << "it is the candidate";
+  delete_version(store, "m", 1);
+  EXPECT_THROW(delete_version(store, "m", 1), Error);
+  EXPECT_THROW(find_version(store, "m/1"), Error);
+  EXPECT_GT(collect_garbage(store, artifacts).contents, 0);
+  EXPECT_EQ(collect_garbage(store, artifacts).contents, 0);
+  for (const auto& file : store.attachments({Kind::kVersion, "m", 2})) EXPECT_TRUE(artifacts.verify(file.digest));
+  EXPECT_TRUE(store.attachments({Kind::kVersion, "m", 1}).empty());
+}
+
 TEST_F(Registry, WithoutTheLeaseNoAliasMoves) {
   add("job/a", 0.9);
   add("job/b", 0.95);

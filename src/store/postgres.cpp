@@ -119,8 +119,8 @@ class Postgres final : public Database {
     auto link = std::make_unique<PostgresLink>(url_, options_.patience_seconds + 10);
     const auto milliseconds = std::to_string(static_cast<int64_t>(options_.patience_seconds * 1000) + 1);
     std::string durable = "on", schema;
-    // Who stops between two statements (its machine lost, the process stopped) holds the lock that all writers wait for.
-    // The server ends it before the others' patience does.
+    // Who stops between two statements (its machine lost, the process stopped) holds the lock that all writers wait
+    // for. The server ends it before the others' patience does.
     const auto idle = std::to_string(static_cast<int64_t>(options_.patience_seconds * 1000 / 3) + 1);
     link->script("SET client_min_messages = warning; SET lock_timeout = " + milliseconds +
                  "; SET idle_in_transaction_session_timeout = " + idle);

@@ -106,7 +106,8 @@ std::string without_password(const std::string& url) {
     const auto equals = shown.find('=', place);
     if (equals >= end) continue;
     const std::string key = shown.substr(place + 1, equals - place - 1);
-    if (key.find("password") != kNone || key.find("secret") != kNone) shown.replace(equals + 1, end - equals - 1, "***");
+    if (key.find("password") != kNone || key.find("secret") != kNone)
+      shown.replace(equals + 1, end - equals - 1, "***");
   }
   return shown;
 }

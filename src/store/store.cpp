@@ -149,7 +149,8 @@ void Store::State::commit(std::span<Pending* const> group) {
   try {
     while (!commit_once(group, begun)) {
       if (options.clock->monotonic_seconds() - since > options.reconnect_seconds) {
-        throw Unsettled("store " + without_password(where) + ": the connection is lost again and again", "check the server's log");
+        throw Unsettled("store " + without_password(where) + ": the connection is lost again and again",
+                        "check the server's log");
       }
     }
   } catch (const Unsettled&) {

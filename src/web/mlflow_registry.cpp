@@ -114,7 +114,8 @@ Response registered_models_delete(Context& context, const Call& call) {
   const store::Record model = need_model(context, name);
   store::Batch batch;
   for (const store::Record& version : versions_of(context, name)) {
-    batch.changes.push_back(store::Amend{version.subject, {}, {}, true});
+    for (store::Change& change : registry::deletion_of(context.store, version.subject))
+      batch.changes.push_back(std::move(change));
   }
   for (const store::Alias& alias : model.aliases) {
     if (alias.version > 0) batch.changes.push_back(store::SetAlias{name, alias.name, 0, {}});

@@ -127,7 +127,7 @@ Response versions_update(Context& context, const Call& call) {
 Response versions_delete(Context& context, const Call& call) {
   const Args args(call);
   const store::Record version = need_version(context, args.text("name"), args.integer("version"));
-  store::Batch batch{{store::Amend{version.subject, {}, {}, true}}};
+  store::Batch batch{registry::deletion_of(context.store, version.subject)};
   for (const store::Alias& alias : need_model(context, version.subject.id).aliases) {
     if (alias.version == version.subject.number) {
       batch.changes.push_back(store::SetAlias{version.subject.id, alias.name, 0, alias.version});

@@ -203,7 +203,8 @@ TEST(Site, TagsOfSinewsOwnAreNobodysElse) {
   const Json tags = {{{"key", "sinew.decision.champion"}, {"value", "forged"}}, {{"key", "mine"}, {"value", "kept"}}};
   EXPECT_EQ(post("/registered-models/create", {{"name", "m"}, {"tags", tags}}), 400);
   EXPECT_EQ(post("/registered-models/create", {{"name", "m"}}), 200);
-  EXPECT_EQ(post("/model-versions/create", {{"name", "m"}, {"source", "s"}, {"tags", tags}}), 200);  // copied by the client
+  EXPECT_EQ(post("/model-versions/create", {{"name", "m"}, {"source", "s"}, {"tags", tags}}),
+            200);  // copied by the client
   EXPECT_EQ(town.store.find({store::Kind::kVersion, "m", 1})->tags, (store::Labels{{"mine", "kept"}}));
   const Json tag{{"name", "m"}, {"version", "1"}, {"key", "sinew.decision.champion"}, {"value", "forged"}};
   EXPECT_EQ(post("/model-versions/set-tag", tag), 400);

@@ -178,6 +178,17 @@ class Registry(unittest.TestCase):
         self.assertIn("1 files, 12 B", self.sinew("data", "status", "train.csv"))
         self.assertIn("try:", self.sinew("data", "status", "nothing", code=1))
 
+    def test_a_version_that_is_deleted_is_freed(self):
+        self.run_dir("a1", 0.8, {"w": [1.0]})
+        self.run_dir("b2", 0.9, {"w": [2.0]})
+        for run in ("a1", "b2"):
+            self.sinew("models", "register", run)
+        self.assertIn("is the candidate", self.sinew("models", "delete", "prices/2", code=1))
+        self.assertIn("number", self.sinew("models", "delete", "prices", code=2))
+        self.sinew("models", "delete", "prices/1")
+        self.assertGreater(self.json("models", "gc")["removed"], 0)
+        self.assertIn("7 of 7", self.sinew("models", "verify"))
+
     def test_names_do_not_drive_the_terminal(self):
         (self.folder / "d").mkdir()
         self.sinew("data", "record", "d", "before.json")

@@ -1,0 +1,48 @@
+// Letting go of a version.
+#include "registry/registry.h"
+
+namespace sinew::registry {
+namespace {
+
+using store::Kind;
+
+constexpr int kMostAttempts = 50;  // each that fails is somebody else's that succeeded
+
+void judge(store::Store& store, const std::string& model, int64_t version) {
+  const auto record = store.find({Kind::kVersion, model, version});
+  const auto of = store.find({Kind::kModel, model});
+  if (!of || !record || record->hidden)
+    throw Error("there is no version " + std::to_string(version) + " of model '" + model + "'",
+                "'sinew models show " + model + "' lists them");
+  for (const store::Alias& alias : of->aliases) {
+    if (alias.version == version)
+      throw Error(model + "/" + std::to_string(version) + " is the " + alias.name,
+                  "move that alias to another version first");
+  }
+}
+
+}  // namespace
+
+std::vector<store::Change> deletion_of(store::Store& store, const store::Subject& version) {
+  std::vector<store::Change> changes = {store::Amend{version, {}, {}, true}};
+  for (const store::Attachment& file : store.attachments(version)) changes.push_back(store::Detach{version, file.path});
+  return changes;
+}
+
+void delete_version(store::Store& store, const std::string& model, int64_t version) {
+  const store::Subject of_model{Kind::kModel, model}, subject{Kind::kVersion, model, version};
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    store::Batch batch;
+    for (const store::Subject& looked_at : {of_model, subject})
+      batch.unchanged.push_back({looked_at, store.newest_event(looked_at)});
+    judge(store, model, version);
+    batch.changes = deletion_of(store, subject);
+    const auto outcome = store.write(batch);
+    if (outcome) return;
+    if (outcome.error().reason != store::Refusal::Reason::kConflict)
+      throw Error("the store refused: " + outcome.error().why, "look at the model again");
+  }
+  throw Error("others changed model '" + model + "' each time", "try again");
+}
+
+}  // namespace sinew::registry
