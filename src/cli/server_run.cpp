@@ -20,11 +20,13 @@ constexpr size_t kDeepest = 8;  // below the server's root
 std::vector<std::string> possible_ids(const std::string& run_directory, const std::string& resolved_yaml) {
   std::vector<std::string> ids;
   const fs::path directory = fs::absolute(run_directory).lexically_normal();
+  const std::string job = run_directory + "/job.yaml";
+  const std::string job_yaml = system_disk().exists(job) ? read_text(system_disk(), job) : "";
   fs::path place;
   for (fs::path at = directory; at.has_relative_path() && ids.size() < kDeepest; at = at.parent_path()) {
     if (!at.has_filename()) continue;  // "runs/x/"
     place = place.empty() ? at.filename() : at.filename() / place;
-    ids.push_back(registry::run_id_of(place.string(), resolved_yaml));
+    ids.push_back(registry::run_id_of(place.string(), job_yaml, resolved_yaml));
   }
   return ids;
 }

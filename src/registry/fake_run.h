@@ -22,7 +22,7 @@ class FakeRun {
     std::filesystem::create_directories(directory_);
     take_lock();
     lr_ = 1 + random.below(1'000'000);
-    write_file(directory_ + "/job.yaml", "name: " + job + "\n");
+    write_file(directory_ + "/job.yaml", "name: " + job + "\noptimizer: {lr: 0." + std::to_string(lr_) + "}\n");
     write_file(directory_ + "/resolved.yaml", "name: " + job + "\noptimizer:\n  lr: 0." + std::to_string(lr_) +
                                                   "  # as given\ntrainer: {lanes: auto}\n");
     write_file(directory_ + "/environment.json", "{\"sinew\":\"0.1.0\",\"cpu\":\"test\"}\n");

@@ -68,6 +68,19 @@ TEST_F(Beside, ACutFileTakesItsOwnSeriesBackAndNoOthers) {
   EXPECT_EQ(metrics.at("train/loss").count, 4);
 }
 
+// A resume by a program that knows one option more writes resolved.yaml with it; the run is the same one.
+TEST_F(Beside, ARunThatANewerProgramResumesStaysTheSame) {
+  FakeRun& training = run("a/run");
+  pass();
+  const std::string id = record("a/run").subject.id;
+  append_file(training.directory() + "/resolved.yaml", "new_option: auto\n");
+  training.grow(1);
+  pass();
+  EXPECT_EQ(record("a/run").subject.id, id);
+  EXPECT_FALSE(record("a/run").hidden);
+  EXPECT_EQ(store.list({.kind = Kind::kRun, .hidden = true}).size(), 1u);
+}
+
 // A run of which nothing came into the store, as its metrics can not be read.
 std::string refused_run(const std::string& root, const std::string& path) {
   write_file(root + "/" + path + "/resolved.yaml", "name: a\n");

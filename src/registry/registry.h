@@ -36,9 +36,11 @@ void make_place(const std::string& root);
 // ---- index ---------------------------------------------------------------------------------------------------------
 
 // In the store a run of a directory has
-//   subject  kRun, run_id_of(its path below the root, resolved.yaml): 32 hex digits, by what the job says. A directory
-//            that is renamed, or replaced by another run, is another run; the old one is hidden until its directory
-//            is there again. One that a person hid stays so
+//   subject  kRun, run_id_of(its path below the root, its job): 32 hex digits. The job is job.yaml, which is never
+//   written
+//            again, as resolved.yaml is by a resume with a newer program; of a run without one, what resolved.yaml
+//            says. A directory that is renamed, or replaced by a run of another job, is another run; the old one is
+//            hidden until its directory is there again. One that a person hid stays so
 //   parent   its experiment: the one of the job's name, else the one with that id, which was given another name; made,
 //            with the name as its id, if there is neither
 //   name     the directory's name, <utc>-<id>;  state, attempt, begun, ended: as its files and its lock tell
@@ -50,7 +52,7 @@ inline constexpr const char* kTagDirectory = "sinew.directory";  // below the ro
 inline constexpr const char* kTagDigest = "sinew.digest";        // of the final training state
 inline constexpr const char* kTagStatus = "sinew.status";        // as `sinew runs` has it
 inline constexpr const char* kTagError = "sinew.error";
-std::string run_id_of(std::string_view path_below_root, std::string_view resolved_yaml);
+std::string run_id_of(std::string_view path_below_root, std::string_view job_yaml, std::string_view resolved_yaml);
 
 struct IndexOptions {
   std::string root = "runs";

@@ -159,10 +159,10 @@ std::optional<RunFiles> read_run_files(const std::string& root, const std::strin
   files.path = path;
   files.locked = report::lock_is_held(directory);
   Reader reader(directory, files);
-  const auto yaml = reader.text("resolved.yaml");
-  if (!yaml && !files.problems.empty()) throw Error(files.problems[0], "check who owns it, and its permissions");
+  const auto yaml = reader.text("resolved.yaml"), job = reader.text("job.yaml");
+  if (!files.problems.empty()) throw Error(files.problems[0], "check who owns it, and its permissions");
   if (!yaml) return std::nullopt;
-  files.id = run_id_of(path, *yaml);
+  files.id = run_id_of(path, job.value_or(""), *yaml);
   read_options(reader, files, *yaml);
   read_outcome(reader, files);
   files.environment = reader.object("environment.json");
@@ -185,13 +185,17 @@ std::string clean_text(std::string_view text, size_t most) {
   return clean.substr(0, end);
 }
 
-std::string run_id_of(std::string_view path_below_root, std::string_view resolved_yaml) {
+std::string run_id_of(std::string_view path_below_root, std::string_view job_yaml, std::string_view resolved_yaml) {
   DigestStream digest;
   const auto add = [&](std::string_view text) {
     const std::string framed = std::to_string(text.size()) + ":" + std::string(text);
     digest.update(std::as_bytes(std::span(framed.data(), framed.size())));
   };
   add(path_below_root);
+  if (!job_yaml.empty()) {
+    add(job_yaml);
+    return to_hex(digest.digest());
+  }
   try {  // by what it says: comments (why an option is what it is) may be written anew by a resume
     for (const auto& [key, value] : report::flat_options(std::string(resolved_yaml))) add(key), add(value);
   } catch (const std::exception&) {
