@@ -7,6 +7,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "base/hex.h"
 #include "base/process.h"
 #include "base/sha256.h"
 
@@ -113,9 +114,11 @@ uint64_t Contents::size(const std::string& digest) {
 }
 
 std::string Contents::unique_name() {
+  // Containers that share a folder may have one host name and one process number, and begin in the same second.
+  static const std::string process = host_name() + "-" + random_hex(8);
   static std::atomic<uint64_t> count = 0;  // of the process: several of these may be about one folder
-  return std::to_string(static_cast<int64_t>(clock.wall_seconds())) + "-" + host_name() + "-" +
-         std::to_string(::getpid()) + "-" + std::to_string(count++);
+  return std::to_string(static_cast<int64_t>(clock.wall_seconds())) + "-" + process + "-" + std::to_string(::getpid()) +
+         "-" + std::to_string(count++);
 }
 
 bool Contents::is_old(std::string_view unique_name) const {

@@ -72,7 +72,7 @@ class Contents {
   void make_folder(const std::string& digest);  // durably
   std::string folder(const std::string& digest) const { return root + "/" + digest.substr(0, 2); }
   std::string path(const std::string& digest) const { return folder(digest) + "/" + digest; }
-  std::string unique_name();  // <seconds since 1970>-<process>-<n>; never given twice
+  std::string unique_name();  // <seconds since 1970>-<host>-<random>-<process>-<n>; never given twice
   bool is_old(std::string_view unique_name) const;
 
   struct Entry {
