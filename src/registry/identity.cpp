@@ -59,12 +59,11 @@ std::vector<std::string> read_steering(const std::string& run_directory) {
     if (!state.is_object() || !state.contains("control") || !state["control"].is_array()) continue;
     std::vector<std::string> steered;
     for (const json& entry : state["control"]) {
-      const std::string kind =
-          entry.is_object() && entry.contains("kind") && entry["kind"].is_string() ? entry["kind"] : "";
-      if (kind != "learning_rate" && kind != "batch_size") continue;
-      steered.push_back((kind == "batch_size" ? "the batch size was set to " : "the learning rate was multiplied by ") +
-                        entry.value("value", json()).dump() + " from step " + entry.value("step", json()).dump() +
-                        " on");
+      const std::string kind = entry.is_object() ? entry.value("kind", json()).dump() : "";
+      if (kind != "\"learning_rate\"" && kind != "\"batch_size\"") continue;
+      steered.push_back(
+          (kind == "\"batch_size\"" ? "the batch size was set to " : "the learning rate was multiplied by ") +
+          entry.value("value", json()).dump() + " from step " + entry.value("step", json()).dump() + " on");
     }
     return steered;
   }

@@ -17,6 +17,9 @@
 namespace sinew::store {
 namespace {
 
+// What a transaction reads under the lock is what the one before it left, whatever the database's default is.
+constexpr std::string_view kBegin = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
 class Postgres final : public Database {
  public:
   Postgres(const std::string& url, const Options& options, Use use)
@@ -38,7 +41,7 @@ class Postgres final : public Database {
   void begin_write() override {
     reconnect();
     guarded([&] {
-      link_->send("BEGIN", {});
+      link_->send(kBegin, {});
       link_->send("SELECT pg_advisory_xact_lock(?1)", {lock_});
       // Made anew if somebody took it for a dead one's: a row of which nothing was heard for a day is removed.
       link_->send(
@@ -56,9 +59,13 @@ class Postgres final : public Database {
       link_->send("COMMIT", {});
       if (promise == Promise::kDurable) flush();
       link_->finish();
-    } catch (const LostConnection& lost) {
+    } catch (const LostConnection&) {
       link_.reset();
       if (use_ == Use::kRead) return;
+      if (!was_committed()) throw;
+    } catch (const Error&) {
+      if (use_ == Use::kRead) throw;
+      link_.reset();  // what failed may lie before the commit, and may lie behind it
       if (!was_committed()) throw;
     }
   }
@@ -99,7 +106,7 @@ class Postgres final : public Database {
  private:
   // An empty transaction behind the one that matters, durable with all before it.
   void flush() {
-    link_->send("BEGIN", {});
+    link_->send(kBegin, {});
     link_->send("SELECT set_config('synchronous_commit', ?1, true), pg_logical_emit_message(true, 'sinew', '')",
                 {durable_});
     link_->send("COMMIT", {});
@@ -145,7 +152,7 @@ class Postgres final : public Database {
   }
   // The row this connection leaves its marks in; it stays over reconnections.
   void enter(PostgresLink& link) {
-    link.send("BEGIN", {});
+    link.send(kBegin, {});
     link.send("SELECT pg_advisory_xact_lock(?1)", {lock_});
     link.send(
         "CREATE TABLE IF NOT EXISTS postgres_session(id TEXT NOT NULL PRIMARY KEY, mark INTEGER NOT NULL, at_ms "
@@ -179,12 +186,12 @@ class Postgres final : public Database {
       try {
         reconnect();
         int64_t mark = 0;
-        link_->send("BEGIN", {});
+        link_->send(kBegin, {});
         link_->send("SELECT pg_advisory_xact_lock(?1)", {lock_});
         link_->send("SELECT mark FROM postgres_session WHERE id = ?1", {session_});
         link_->finish([&](const Row& row) { mark = row.integer(0); });
         link_->send("COMMIT", {});
-        flush();
+        if (mark == mark_) flush();
         link_->finish();
         return mark == mark_;
       } catch (const LostConnection& lost) {

@@ -274,6 +274,38 @@ TEST_F(Postgres, ATransactionThatHoldsTheLockForTooLongIsNotWaitedForForEver) {
   EXPECT_EQ(store.note("n"), "2");
 }
 
+// What fails behind the commit, here the flush, does not undo it: nobody writes it once more.
+TEST_F(Postgres, AFailureBehindACommitIsNotTakenForOneBefore) {
+  server.execute("CREATE FUNCTION " + place.schema() +
+                 ".pg_logical_emit_message(boolean, text, text) RETURNS pg_lsn LANGUAGE plpgsql AS $$ BEGIN IF "
+                 "to_regclass('" +
+                 place.schema() + ".broken') IS NOT NULL THEN RAISE EXCEPTION 'broken'; END IF; RETURN NULL; END $$");
+  std::string url = place.where();
+  url.replace(url.find(place.schema()), place.schema().size(), place.schema() + "%2Cpg_catalog");
+  Store store(url);
+  done(store, Create{{Kind::kStudy, "s"}});
+  server.execute("CREATE TABLE " + place.schema() + ".broken(x int)");
+  std::atomic<int> unsettled = 0, others = 0;
+  for (int i = 0; i < 6; ++i) {
+    store.submit(Batch{{NewTrial{"s", "w", std::to_string(i), 3600}}},
+                 [&](const Outcome&, const std::exception_ptr& trouble) {
+                   try {
+                     if (trouble) std::rethrow_exception(trouble);
+                     ++others;
+                   } catch (const Unsettled&) {
+                     ++unsettled;
+                   } catch (const Error&) {
+                     ++others;
+                   }
+                 });
+  }
+  while (unsettled + others < 6) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(unsettled, 6);
+  server.execute("DROP TABLE " + place.schema() + ".broken");
+  EXPECT_EQ(store.trials("s").size(), 6U);
+  done(store, SetNote{"n", "1"});
+}
+
 // A process that was stopped between two statements of its transaction: the others go on within their patience.
 TEST_F(Postgres, AWriterThatStandsStillIsEndedByTheServer) {
   const Folder folder;
