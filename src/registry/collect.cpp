@@ -12,7 +12,9 @@
 namespace sinew::registry {
 namespace {
 
-constexpr size_t kBatch = 256;
+// The second question costs as much as all there is, so each batch is the double of the one before; but what it takes
+// to remove one must not outlast a lease.
+constexpr size_t kFirstBatch = 256, kMostAtOnce = 16'384;
 
 using Referenced = std::function<std::set<std::string>()>;
 
@@ -86,8 +88,11 @@ class Collection {
         candidates.push_back(std::move(entry));
     }
     if (only_say_) return say(candidates, kept);
-    for (size_t at = 0; at < candidates.size(); at += kBatch)
-      remove(std::span(candidates).subspan(at, std::min(kBatch, candidates.size() - at)), recipes);
+    for (size_t at = 0, size = kFirstBatch; at < candidates.size(); size = std::min(2 * size, kMostAtOnce)) {
+      const auto batch = std::span(candidates).subspan(at, std::min(size, candidates.size() - at));
+      remove(batch, recipes);
+      at += batch.size();
+    }
   }
 
   void say(const std::vector<Contents::Entry>& candidates, const std::set<std::string>& kept) {

@@ -274,6 +274,21 @@ TEST(Collect, WhatIsSaidIsWhatIsDone) {
   }
 }
 
+// The question costs as much as all there is, so it is not asked for each few of what goes.
+TEST(Collect, OfManyItIsAskedSeldom) {
+  FaultyDisk disk;
+  HandClock clock;
+  Artifacts artifacts("/a", disk, clock);
+  {
+    auto hold = artifacts.hold();
+    for (int i = 0; i < 4000; ++i) hold.put(std::to_string(i));
+  }
+  int asked = 0;
+  EXPECT_EQ(artifacts.collect([&] { return ++asked, std::set<std::string>(); }).contents, 4000);
+  EXPECT_LE(asked, 9);
+  EXPECT_TRUE(artifacts.empty());
+}
+
 TEST(Collect, ALostContentIsSaid) {
   Folder folder;
   Artifacts artifacts(folder / "a");

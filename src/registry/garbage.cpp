@@ -59,6 +59,24 @@ bool refers_to_some(store::Store& store, Artifacts& artifacts) {
               "name the store they belong to with --store, or give this one others with --artifacts");
 }
 
+// Of contents that nothing refers to, those that are gone from the disk. One that is wanted again refuses its batch.
+void forget_gone(store::Store& store, Artifacts& artifacts, Lease& lease) {
+  constexpr size_t kAtOnce = 500;
+  std::vector<store::Change> gone;
+  const auto write = [&] {
+    lease.renew();
+    if (!store.write(store::Batch{gone})) {
+      for (const store::Change& one : gone) store.write(one);
+    }
+    gone.clear();
+  };
+  for (const store::Content& content : store.loose_contents()) {
+    if (!artifacts.has(content.digest)) gone.emplace_back(store::Forget{content.digest});
+    if (gone.size() == kAtOnce) write();
+  }
+  if (!gone.empty()) write();
+}
+
 }  // namespace
 
 void claim(store::Store& store, Artifacts& artifacts) {
@@ -82,9 +100,7 @@ Artifacts::Collected collect_garbage(store::Store& store, Artifacts& artifacts, 
   };
   Artifacts::Collected collected = artifacts.collect(referenced, only_say);
   if (only_say) return collected;
-  for (const store::Content& content : store.loose_contents()) {
-    if (!artifacts.has(content.digest)) store.write(store::Forget{content.digest});  // refused if it is wanted again
-  }
+  forget_gone(store, artifacts, lease);
   return collected;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "registry/registry.h"
+
 namespace sinew::web {
 namespace {
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "registry/registry.h"
 #include "web/mlflow_models.h"
 #include "web/mlflow_registry.h"
 
