@@ -27,6 +27,11 @@ bool is_wish_of_ours(Cause cause) {
   return cause == Cause::stop || cause == Cause::budget || cause == Cause::early_stop || cause == Cause::objective;
 }
 
+// The first that failed; those after it may have been ended for its sake.
+auto culprit_of(const AttemptFacts& facts) {
+  return std::ranges::find_if(facts.ends, [](const ProcessEnd& end) { return end.signal != 0 || end.code != 0; });
+}
+
 int64_t allowed(const spec::RetryOptions& retries, Ending ending, const AttemptFacts& facts) {
   switch (ending) {
     case Ending::crash: return retries.crash;
@@ -34,11 +39,10 @@ int64_t allowed(const spec::RetryOptions& retries, Ending ending, const AttemptF
     case Ending::timeout: return retries.timeout;
     case Ending::preempted: return retries.preempted;
     case Ending::exit: {
-      const auto listed = [&](const ProcessEnd& end) {
-        return retries.exit_codes.empty() || end.signal != 0 || end.code == 0 ||
-               std::ranges::find(retries.exit_codes, end.code) != retries.exit_codes.end();
-      };
-      return std::ranges::all_of(facts.ends, listed) ? retries.exit : 0;
+      const auto culprit = culprit_of(facts);
+      const bool listed = retries.exit_codes.empty() || culprit == facts.ends.end() || culprit->signal != 0 ||
+                          std::ranges::find(retries.exit_codes, culprit->code) != retries.exit_codes.end();
+      return listed ? retries.exit : 0;
     }
     default: return 0;
   }
@@ -57,11 +61,12 @@ Finish stopped_by(const Conduct& state) {
 Finish finish_of(const Conduct& state) {
   const Ending ending = state.last->ending;
   const bool saved = ending == Ending::preempted;
+  if (state.left) return {"failed", kTrainingError};
   if (ending != Ending::ended && !saved)
     return ending == Ending::done ? Finish{"done", kDone} : Finish{"failed", kTrainingError};
-  if (state.stop_signals > 0) return saved ? Finish{"stopped", kResumable} : stopped_by(state);
+  if (state.stop_signal != 0) return saved ? Finish{"stopped", kResumable} : stopped_by(state);
   if (state.cause == Cause::budget) return {"budget", kBudget};
-  return state.cause ? Finish{"done", kDone} : Finish{"stopped", kResumable};
+  return state.cause && is_wish_of_ours(*state.cause) ? Finish{"done", kDone} : Finish{"stopped", kResumable};
 }
 
 Action finish(Conduct& state, Finish how, std::string why) {
@@ -116,30 +121,29 @@ const char* word_for(Ending ending) {
 }
 
 Judgement judge(const AttemptFacts& facts, std::optional<Cause> cause, const std::string& cause_text) {
-  if (!facts.no_start.empty()) return {Ending::no_start, facts.no_start};
-  if (cause == Cause::memory) return {Ending::out_of_memory, cause_text};
   const bool wished = cause && is_wish_of_ours(*cause);
+  if (!facts.no_start.empty() && !facts.for_now) return {Ending::no_start, facts.no_start};
+  if (!facts.no_start.empty() && !wished) return {Ending::crash, facts.no_start};
+  if (cause == Cause::memory) return {Ending::out_of_memory, cause_text};
   const bool watched_to_its_end = !facts.ends.empty() && !facts.guardian_lost;
-  // The first that failed; those after it may have been ended for its sake.
-  const auto culprit =
-      std::ranges::find_if(facts.ends, [](const ProcessEnd& end) { return end.signal != 0 || end.code != 0; });
+  const auto culprit = culprit_of(facts);
   const bool saved = std::ranges::any_of(facts.ends, [](const ProcessEnd& end) { return end.code == kResumable; });
   if (culprit == facts.ends.end() && watched_to_its_end) return {Ending::done, "it ended with exit code 0"};
   if (wished && saved) return {Ending::preempted, cause_text + "; it saved before it ended (exit code 75)"};
+  if (wished) return {Ending::ended, cause_text};  // what the kernel killed of it before was not its end
   if (facts.over_memory_limit) return {Ending::out_of_memory, "it needed more than resources.memory"};
   if (cause == Cause::timeout) return {Ending::timeout, cause_text};
   if (cause == Cause::pids) return {Ending::exit, cause_text};
-  if (wished) return {Ending::ended, cause_text};
   if (culprit == facts.ends.end()) return {Ending::crash, "the process that watches over it was killed"};
   const auto at = static_cast<size_t>(culprit - facts.ends.begin());
   const bool several = facts.ends.size() > 1 || (at < facts.ranks.size() && facts.ranks[at] != 0);
-  const std::string who = several ? "rank " + std::to_string(facts.ranks[at]) : "it";
+  const int64_t rank = facts.ranks[at];
+  const std::string who = several ? "rank " + std::to_string(rank) : "it";
   const std::string why = who + (culprit->signal != 0 ? " was " : " ") + to_string(*culprit);
-  if (culprit->signal == 0)
-    return culprit->code == kResumable ? Judgement{Ending::preempted, why} : Judgement{Ending::exit, why};
+  if (culprit->signal == 0) return {culprit->code == kResumable ? Ending::preempted : Ending::exit, why, rank};
   if (culprit->signal == SIGKILL && facts.machine_out_of_memory && !facts.guardian_lost)
-    return {Ending::out_of_memory, why + ", and the machine ran out of memory meanwhile"};
-  return {Ending::crash, why};
+    return {Ending::out_of_memory, why + ", and the machine ran out of memory meanwhile", rank};
+  return {Ending::crash, why, rank};
 }
 
 double backoff_seconds(const spec::RetryOptions& retries, int64_t retried, double jitter) {
@@ -158,7 +162,10 @@ void attempt_began(double now, Conduct& state) {
 }
 
 std::string stop_asked(double now, Conduct& state, int signal) {
-  ++state.stop_signals;
+  // A terminal that goes may send SIGHUP twice, and the end of a session sends it beside SIGTERM: nobody insists.
+  const bool hang_up = signal == SIGHUP;
+  if (hang_up && state.stop_signal != 0) return "";
+  if (!hang_up) ++state.stop_signals;
   state.stop_signal = signal;
   state.next_start = std::min(state.next_start, now);
   const std::string why = "stopped by " + signal_name(signal);
@@ -166,6 +173,7 @@ std::string stop_asked(double now, Conduct& state, int signal) {
     state.cause = Cause::stop;  // before every other reason
     state.cause_text = why;
   }
+  if (hang_up) return why;
   return state.stop_signals == 1 ? why + "; once more kills it at once" : "";
 }
 
@@ -184,11 +192,12 @@ Judgement attempt_ended(double now, Conduct& state, const Policy& policy, const 
   SINEW_CHECK(state.phase == Conduct::Phase::running, "only an attempt that runs can end");
   state.used_seconds += now - state.began;
   Judgement judged = judge(facts, state.cause, state.cause_text);
+  state.left = facts.left;
   if (facts.left) judged.why += "; something of it can not be killed";
   state.last = judged;
   state.phase = Conduct::Phase::ended;
   const int64_t most = allowed(policy.retries, judged.ending, facts);
-  const bool wished = state.stop_signals > 0 || (state.cause && is_wish_of_ours(*state.cause));
+  const bool wished = state.stop_signal != 0 || (state.cause && is_wish_of_ours(*state.cause));
   if (wished || facts.left || state.retried[judged.ending] >= most) return judged;
   const int64_t retried = ++state.retried[judged.ending];
   const double wait = judged.ending == Ending::preempted ? 0 : backoff_seconds(policy.retries, retried, jitter);
@@ -207,7 +216,7 @@ std::vector<Action> next_actions(double now, Conduct& state, const Policy& polic
     case Conduct::Phase::over: break;
     case Conduct::Phase::ended: actions.push_back(finish(state, finish_of(state), state.last->why)); break;
     case Conduct::Phase::waiting:
-      if (state.stop_signals > 0) {
+      if (state.stop_signal != 0) {
         const bool saved = state.last && state.last->ending == Ending::preempted;
         actions.push_back(finish(state, saved ? Finish{"stopped", kResumable} : stopped_by(state),
                                  "stopped by " + signal_name(state.stop_signal) + " between two attempts"));

@@ -24,7 +24,7 @@ enum class Ending {
   timeout,        // budget.attempt
   preempted,      // exit code 75: saved, and wants to be started again
   ended,          // it was ended here: stop, budget, early stopping, objective
-  no_start,       // the program could not be started
+  no_start,       // the program can not be started
 };
 const char* word_for(Ending ending);  // "out_of_memory"
 
@@ -39,12 +39,14 @@ struct AttemptFacts {
   bool over_memory_limit = false;      // the kernel ended one at the limit of its group
   bool machine_out_of_memory = false;  // the machine's own killer was at work meanwhile
   std::string no_start;                // why it could not be started
+  bool for_now = false;                // no_start: for want of what another may let go of
   bool left = false;                   // something of it does not die of SIGKILL
 };
 
 struct Judgement {
   Ending ending = Ending::done;
-  std::string why;  // "rank 1 ended with exit code 3"
+  std::string why;   // "rank 1 ended with exit code 3"
+  int64_t rank = 0;  // whose end that was, where it was one's
 };
 // `cause`: of an attempt that was ended from here.
 Judgement judge(const AttemptFacts& facts, std::optional<Cause> cause, const std::string& cause_text);
@@ -61,12 +63,14 @@ struct Conduct {
   double next_start = 0, began = 0;
   double used_seconds = 0;            // of the budget, by attempts that are over
   std::map<Ending, int64_t> retried;  // how often each class was forgiven
-  int stop_signals = 0, stop_signal = 0;
-  std::optional<Cause> cause;  // of the end of this attempt
+  int stop_signal = 0;                // the newest wish to end; 0: none
+  int stop_signals = 0;               // so many of them count towards the kill: not the end of a terminal
+  std::optional<Cause> cause;         // of the end of this attempt
   std::string cause_text;
   double terminated = -1, killed = -1;  // when that was told; < 0: not yet
   double rest_since = -1;               // when its last rank ended, with something of it left
   std::optional<Judgement> last;        // how the newest attempt ended
+  bool left = false;                    // and something of it can not be killed
 };
 
 struct Action {

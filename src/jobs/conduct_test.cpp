@@ -42,6 +42,24 @@ TEST(Judge, TakesAWishOfOursForTheReason) {
   EXPECT_EQ(ending_of({{5, 0}, {0, SIGTERM}}, Cause::rank_failed), Ending::exit);
 }
 
+TEST(Judge, WhatIsMissingForNowIsWorthAnotherTry) {
+  AttemptFacts facts;
+  facts.no_start = "cannot start x";
+  EXPECT_EQ(judge(facts, {}, "").ending, Ending::no_start);
+  facts.for_now = true;
+  EXPECT_EQ(judge(facts, {}, "").ending, Ending::crash);
+  EXPECT_EQ(judge(facts, {}, "").why, "cannot start x");
+  EXPECT_EQ(judge(facts, Cause::stop, "stopped").ending, Ending::ended);
+}
+
+TEST(Judge, AWishGoesBeforeWhatTheKernelKilledInItsGroup) {
+  AttemptFacts facts = facts_of({{0, SIGTERM}});
+  facts.over_memory_limit = true;  // of a process that it did without
+  for (const Cause cause : {Cause::stop, Cause::budget, Cause::early_stop, Cause::objective})
+    EXPECT_EQ(judge(facts, cause, "because").ending, Ending::ended);
+  EXPECT_EQ(judge(facts, Cause::timeout, "because").ending, Ending::out_of_memory);
+}
+
 TEST(Judge, KnowsMemoryFromOtherKills) {
   AttemptFacts facts = facts_of({{0, SIGKILL}});
   EXPECT_EQ(judge(facts, {}, "").ending, Ending::crash);
@@ -57,6 +75,7 @@ TEST(Judge, NamesTheRankAndWhatWatchedOverIt) {
   AttemptFacts facts = facts_of({{0, SIGTERM}});
   facts.ranks = {2};
   EXPECT_EQ(judge(facts, {}, "").why, "rank 2 was killed by SIGTERM");
+  EXPECT_EQ(judge(facts, {}, "").rank, 2);
   facts = {};
   facts.guardian_lost = true;
   EXPECT_EQ(judge(facts, {}, "").ending, Ending::crash);
@@ -162,8 +181,12 @@ class Story {
     ++finishes_;
     EXPECT_FALSE(runs_) << "it finished while the command ran";
     EXPECT_FALSE(action.why.empty());
-    const std::map<std::string, std::vector<int>> codes = {
-        {"done", {kDone}}, {"failed", {kTrainingError}}, {"budget", {kBudget}}, {"stopped", {kResumable, 130, 143}}};
+    const bool done = state_.last && state_.last->ending == Ending::done && !left_;
+    EXPECT_EQ(action.status == "done", done) << "nothing else was wished for here";
+    const std::map<std::string, std::vector<int>> codes = {{"done", {kDone}},
+                                                           {"failed", {kTrainingError}},
+                                                           {"budget", {kBudget}},
+                                                           {"stopped", {kResumable, 129, 130, 143}}};
     ASSERT_TRUE(codes.contains(action.status)) << action.status;
     EXPECT_TRUE(std::ranges::count(codes.at(action.status), action.code)) << action.status << ' ' << action.code;
     if (policy_.budget_seconds == 0) {
@@ -196,7 +219,8 @@ class Story {
     if (!stops_.empty() && now_ >= stops_.front()) {
       stops_.erase(stops_.begin());
       if (stopped_at_ < 0) stopped_at_ = now_;
-      stop_asked(now_, state_, random_.below(2) == 0 ? SIGTERM : SIGINT);
+      const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+      stop_asked(now_, state_, signals[random_.below(3)]);
     }
     if (runs_ && random_.below(16) == 0) {
       const auto cause = random_.below(2) == 0 ? Cause::memory : Cause::pids;
@@ -209,7 +233,12 @@ class Story {
       return only_rest_left(now_, state_);
     }
     runs_ = false;
-    AttemptFacts facts = facts_of({end_});
+    std::vector<ProcessEnd> ends = {end_};
+    if (random_.below(3) == 0) {  // of two ranks, the second of which is ended if the first fails
+      if (end_ != ProcessEnd{0, 0}) end_attempt(state_, Cause::rank_failed, "rank 0 failed");
+      ends.push_back(end_ == ProcessEnd{0, 0} || random_.below(3) == 0 ? end_ : ProcessEnd{0, SIGTERM});
+    }
+    AttemptFacts facts = facts_of(std::move(ends));
     facts.left = left_;
     facts.machine_out_of_memory = random_.below(4) == 0;
     const Judgement judged = attempt_ended(now_, state_, policy_, facts, random_.uniform());
@@ -243,20 +272,71 @@ TEST(Conduct, EveryStoryHasOneEndThatItsPolicyAllows) {
   }
 }
 
+// The only thing to be done.
+Action only_action(double now, Conduct& state, const Policy& policy) {
+  const auto actions = next_actions(now, state, policy);
+  EXPECT_EQ(actions.size(), 1U);
+  return actions.empty() ? Action() : actions[0];
+}
+
 TEST(Conduct, NoAttemptBeginsBesideTheRestOfAnother) {
+  for (const ProcessEnd end : {ProcessEnd{0, SIGSEGV}, ProcessEnd{75, 0}, ProcessEnd{0, 0}}) {
+    Conduct state;
+    Policy policy;
+    policy.retries.crash = 5;
+    attempt_began(0, state);
+    AttemptFacts facts = facts_of({end});
+    facts.left = true;
+    const Judgement judged = attempt_ended(1, state, policy, facts, 0);
+    EXPECT_TRUE(judged.why.ends_with("; something of it can not be killed")) << judged.why;
+    const Action action = only_action(1, state, policy);
+    EXPECT_EQ(action.kind, Action::Kind::finish);
+    EXPECT_EQ(action.status, "failed") << to_string(end);
+    EXPECT_EQ(action.why, judged.why);
+  }
+}
+
+TEST(Conduct, RanksThatSavedAreToBeResumedWhenNoRetryIsLeft) {
   Conduct state;
   Policy policy;
-  policy.retries.crash = 5;
+  policy.retries.preempted = 0;
   attempt_began(0, state);
-  AttemptFacts facts = facts_of({{0, SIGSEGV}});
-  facts.left = true;
-  const Judgement judged = attempt_ended(1, state, policy, facts, 0);
-  EXPECT_EQ(judged.why, "it was killed by SIGSEGV; something of it can not be killed");
-  const auto actions = next_actions(1, state, policy);
-  ASSERT_EQ(actions.size(), 1U);
-  EXPECT_EQ(actions[0].kind, Action::Kind::finish);
-  EXPECT_EQ(actions[0].status, "failed");
-  EXPECT_EQ(actions[0].why, judged.why);
+  end_attempt(state, Cause::rank_failed, "rank 0 ended with exit code 75; the others are ended");
+  attempt_ended(1, state, policy, facts_of({{75, 0}, {0, SIGTERM}}), 0);
+  const Action action = only_action(1, state, policy);
+  EXPECT_EQ(action.status, "stopped");
+  EXPECT_EQ(action.code, kResumable);
+}
+
+TEST(Conduct, AnExitCodeIsForgivenByTheRankThatFailedFirst) {
+  Policy policy;
+  policy.retries.exit = 1;
+  policy.retries.exit_codes = {3};
+  const auto is_forgiven = [&](std::vector<ProcessEnd> ends) {
+    Conduct state;
+    attempt_began(0, state);
+    end_attempt(state, Cause::rank_failed, "a rank failed");
+    attempt_ended(1, state, policy, facts_of(std::move(ends)), 0);
+    return state.phase == Conduct::Phase::waiting;
+  };
+  EXPECT_TRUE(is_forgiven({{3, 0}, {75, 0}}));
+  EXPECT_TRUE(is_forgiven({{0, 0}, {3, 0}, {1, 0}, {0, SIGTERM}}));
+  EXPECT_FALSE(is_forgiven({{4, 0}, {3, 0}}));
+}
+
+// Its shell and the kernel both send SIGHUP, and the end of a session sends SIGTERM, too.
+TEST(Conduct, ATerminalThatGoesLeavesTheCommandItsGrace) {
+  for (const int second : {SIGHUP, SIGTERM}) {
+    Conduct state;
+    const Policy policy;
+    attempt_began(0, state);
+    for (const int signal : {SIGHUP, second, SIGHUP}) stop_asked(1, state, signal);
+    EXPECT_EQ(only_action(1, state, policy).kind, Action::Kind::terminate);
+    EXPECT_TRUE(next_actions(1.001, state, policy).empty());
+    EXPECT_EQ(next_moment(state, policy), 1 + policy.grace_seconds);
+    attempt_ended(2, state, policy, facts_of({{0, SIGTERM}}), 0);
+    EXPECT_EQ(only_action(2, state, policy).code, 128 + second);
+  }
 }
 
 TEST(Conduct, WhatAnAttemptLeavesIsKilledAndNotWaitedForWithoutBound) {

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import pty
 import resource
 import signal
 import sys
@@ -110,6 +111,16 @@ exit 0""",
         self.assertEqual([(line["step"], line["train/loss"]) for line in self.metrics()], [(1, 2), (2, 2), (3, 2), (4, 2)])
 
 
+    def test_ranks_that_saved_can_be_resumed_when_no_retry_is_left(self):
+        done = self.run_script("[ $SINEW_ATTEMPT = 2 ] && exit 0; [ $RANK = 0 ] && exit 75; exec sleep 1000", "resources.nproc=2",
+                               "retries.preempted=0")
+        self.assertEqual(done.returncode, 75, done.stderr)
+        self.assertEqual((self.status(), self.endings()), ("stopped", {1: ["preempted"]}))
+        self.assertEqual(self.sinew("resume", self.run_directory).returncode, 0)
+        self.assertEqual(self.endings(), {1: ["preempted"], 2: ["done"]})
+
+
+
 class Stops(Commands):
     SLOW = SAVES + """
 trap 'save; exit 75' TERM
@@ -164,6 +175,18 @@ exit $?""")
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(timeout=PATIENCE), 143)
 
+    def test_a_terminal_that_is_closed_leaves_it_its_grace(self):
+        script = self.script("trap 'sleep 0.3; echo 7 > $SINEW_CHECKPOINT_DIR/step-7; exit 75' TERM\necho up\nwhile :; do sleep 0.01; done")
+        shell, terminal = pty.fork()
+        if shell == 0:
+            os.execv("/bin/bash", ["bash", "--norc", "-i"])
+        os.write(terminal, f"{SINEW} run --run-dir {self.run_directory} -- {script}\n".encode())
+        self.wait_for_text("output/stdout.log", "up")
+        os.close(terminal)
+        wait_for(lambda: self.file("report.json").exists(), "the end")
+        self.assertEqual((self.report()["exit_code"], self.file("checkpoints/step-7").read_text()), (75, "7\n"))
+        os.waitpid(shell, 0)
+
     def test_a_second_signal_kills_at_once(self):
         process = self.start_script("trap '' TERM\necho up\nwhile :; do sleep 0.1; done", "grace=1000s")
         self.wait_for_text("output/stdout.log", "up")
@@ -186,6 +209,7 @@ exit $?""")
         self.assertEqual(process.returncode, 143)
         again = self.sinew("stop", self.run_directory)
         self.assertIn("was not running", again.stdout)
+
 
     def test_a_run_in_use_is_refused(self):
         process = self.start_script("echo up; exec sleep 1000")
