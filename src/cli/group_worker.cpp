@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "base/disk.h"
 #include "cli/commands.h"
@@ -17,10 +18,13 @@ namespace {
 constexpr double kLookSeconds = 0.05;
 constexpr double kOverSeconds = 1;  // between two looks whether the run is over
 
-volatile std::sig_atomic_t asked = 0, last_signal = 0;
+// A terminal that goes may send SIGHUP twice, and the end of a session sends it beside SIGTERM: only other signals
+// insist.
+volatile std::sig_atomic_t asked = 0, insisted = 0, last_signal = 0;
 void on_signal(int signal) {
-  asked = asked + 1;
-  last_signal = signal;
+  if (signal != SIGHUP) insisted = insisted + 1;
+  if (signal != SIGHUP || asked == 0) last_signal = signal;
+  asked = 1;
 }
 
 // The run's exit code, where the supervisor notes it. A look that fails is one more look later.
@@ -34,15 +38,13 @@ std::optional<int> over(const std::string& run_directory) {
 ProcessEnd live(const ProcessOptions& options, const std::string& run_directory, Clock& clock) {
   const SupervisionOptions limits;
   Process worker(options);
-  int told = 0;
+  bool told = false, killed = false;
   double next_look = 0;
   std::optional<double> over_since;
   while (true) {
     if (const auto end = worker.wait(kLookSeconds)) return *end;
-    if (asked > told) {
-      worker.send(told == 0 ? SIGTERM : SIGKILL);
-      told = asked;
-    }
+    if (asked > 0 && !std::exchange(told, true)) worker.send(SIGTERM);
+    if (insisted > 1 && !std::exchange(killed, true)) worker.send(SIGKILL);
     const double now = clock.monotonic_seconds();
     if (now < next_look) continue;
     next_look = now + kOverSeconds;
@@ -79,7 +81,7 @@ int keep_worker(const std::string& name, const std::string& run_directory,
   for (bool later = false;; later = true) {
     const double began = clock.monotonic_seconds();
     const ProcessEnd end = live(make(later), run_directory, clock);
-    if (asked >= 2) return 128 + last_signal;
+    if (insisted > 1) return 128 + last_signal;
     if (end.signal == 0 && end.code != kAnotherLife) return end.code;
     if (asked > 0) return kResumable;
     if (const auto code = over(run_directory)) return *code;

@@ -27,8 +27,8 @@ struct GroupWork {
 ProcessOptions group_worker(const GroupWork& work, const std::string& url, bool later, std::optional<int64_t> sharers);
 
 // Starts workers one after another, as make(later) says, until the run is over or its worker ends for good, and returns
-// the exit code. The first SIGINT, SIGTERM or SIGHUP makes the worker hand over and leave, the second kills it. `name`
-// stands before what is said.
+// the exit code. The first SIGINT, SIGTERM or SIGHUP makes the worker hand over and leave, a second that is no SIGHUP
+// kills it. `name` stands before what is said.
 int keep_worker(const std::string& name, const std::string& run_directory,
                 const std::function<ProcessOptions(bool later)>& make, Clock& clock);
 

@@ -25,9 +25,12 @@ constexpr double kLookSeconds = 0.05;
 constexpr double kTimeForNew = 0.8;   // of tune.time; then only trials that wait go on, so that some come to their end
 constexpr double kLeaveSeconds = 60;  // from asking a trial to save and end to killing it
 
-volatile std::sig_atomic_t asked = 0;
-void on_signal(int) {
-  asked = asked + 1;
+// A terminal that goes may send SIGHUP twice, and the end of a session sends it beside SIGTERM: only other signals
+// insist.
+volatile std::sig_atomic_t asked = 0, insisted = 0;
+void on_signal(int signal) {
+  if (signal != SIGHUP) insisted = insisted + 1;
+  asked = 1;
 }
 
 class StudyRun {
@@ -222,7 +225,7 @@ class StudyRun {
   // in their metrics by whoever goes on with them.
   bool leave() {
     for (auto& [id, trial] : trials_) {
-      if (asked > 1)
+      if (insisted > 1)
         trial.process.send_group(SIGKILL);
       else
         ask_to_end(trial);

@@ -86,7 +86,8 @@ struct Supervision {
   double next_start = 0;             // no worker is started before
   std::optional<double> hold;        // none either until the coordinator was heard after this instant
   std::optional<double> stop_since;  // a person asked for the end
-  int stop_signal = 0, stop_signals = 0;
+  int stop_signal = 0;
+  int stop_signals = 0;    // two end everything at once; the end of a terminal is none of them
   bool stop_told = false;  // the coordinator took the request
   std::optional<RunOver> over;
 };

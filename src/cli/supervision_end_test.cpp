@@ -224,6 +224,19 @@ TEST(SupervisionEnd, ASecondSignalKillsAll) {
   }
 }
 
+// Its shell and the kernel both send SIGHUP, and the end of a session sends SIGTERM, too.
+TEST(SupervisionEnd, ATerminalThatGoesAsksOnce) {
+  for (const int second : {SIGHUP, SIGTERM}) {
+    World world(2);
+    world.begin(10);
+    for (const int signal : {SIGHUP, second, SIGHUP}) stop_asked(world.now, world.state, signal);
+    world.settle();
+    EXPECT_FALSE(world.finished);
+    EXPECT_TRUE(world.sent.empty()) << "they save";
+    EXPECT_EQ(world.state.stop_signal, second);
+  }
+}
+
 TEST(SupervisionEnd, AStopWithNobodyToSaveIsNotCalledResumable) {
   World world(2);
   world.settle();

@@ -85,8 +85,9 @@ class Supervisor {
         checkpoint_asked_ = true;
         continue;
       }
+      const bool first = !state_.stop_since;
       stop_asked(now(), state_, signal);
-      if (state_.stop_signals == 1) say("stopping after this step; once more stops at once");
+      if (first) say("stopping after this step; once more stops at once");
     }
   }
 
