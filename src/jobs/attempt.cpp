@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 
@@ -30,12 +31,17 @@ std::map<std::string, std::string> own_environment() {
   return all;
 }
 
+// Of what others hold and let go of again.
+bool is_missing_for_now(int code) {
+  return code == EAGAIN || code == ENOMEM || code == EMFILE || code == ENFILE;
+}
+
+}  // namespace
+
 std::string output_path(const std::string& run_directory, int64_t rank, const char* stream) {
   const std::string before = rank == 0 ? "" : "rank-" + std::to_string(rank) + ".";
   return run_directory + "/output/" + before + stream + ".log";
 }
-
-}  // namespace
 
 int free_port() {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -97,6 +103,7 @@ bool Attempt::turn() {
       case GuardianWord::Kind::started: ++running_; break;
       case GuardianWord::Kind::no_start: {
         facts_.no_start = no_start_text(*word);
+        facts_.for_now = is_missing_for_now(word->code);
         break;
       }
       case GuardianWord::Kind::ended: note_end(*word); break;

@@ -57,6 +57,7 @@ class Attempt {
   bool gone_ = false;
 };
 
+std::string output_path(const std::string& run_directory, int64_t rank, const char* stream);  // stream: "stderr"
 int free_port();  // of this machine's loopback, at this moment
 
 }  // namespace sinew::jobs

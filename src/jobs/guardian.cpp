@@ -78,11 +78,7 @@ Guarded::Guarded(const AttemptStart& start) {
     ::close(rank.output);
     ::close(rank.errors);
   }
-  if (warden_ < 0) {
-    ::close(socket_);
-    ::close(warden_line_);
-    throw Error(std::string("cannot start a process: ") + std::strerror(code), "too many processes?");
-  }
+  if (warden_ < 0) no_warden_ = code;
 }
 
 Guarded::~Guarded() {
@@ -96,6 +92,12 @@ Guarded::~Guarded() {
 
 std::optional<GuardianWord> Guarded::next() {
   if (gone_) return std::nullopt;
+  if (const int code = std::exchange(no_warden_, 0)) {
+    GuardianWord told;
+    told.kind = GuardianWord::Kind::no_start;
+    told.code = code;
+    return told;
+  }
   Word word;
   const ssize_t got = ::recv(socket_, &word, sizeof word, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;

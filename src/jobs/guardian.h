@@ -51,7 +51,8 @@ void become_subreaper();
 
 class Guarded {
  public:
-  // Forks the watchers and closes the pipes' write ends here. Throws Error when there is no process to be had.
+  // Forks the watchers and closes the pipes' write ends here. Throws Error when there is no pipe to be had for them;
+  // that there is no process is a word, no_start.
   explicit Guarded(const AttemptStart& start);
   // Kills what is left, and waits for it; unless finish() did so, in vain.
   ~Guarded();
@@ -74,6 +75,7 @@ class Guarded {
   std::vector<int> own_children_before_;
   int socket_ = -1, warden_line_ = -1;
   pid_t warden_ = 0, guardian_ = 0;
+  int no_warden_ = 0;  // errno, to be told
   bool lost_ = false, gone_ = false, waited_ = false, finished_ = false;
 };
 

@@ -254,6 +254,8 @@ void be_warden(const AttemptStart& start, int words, int line) {
     ::close(line);
     Guardian(start, words).run();
   }
+  const Word failed{'F', 0, errno};
+  if (guardian < 0) ::send(words, &failed, sizeof failed, MSG_NOSIGNAL);
   ::close(words);
   for (const RankStart& rank : start.ranks) {
     ::close(rank.output);

@@ -111,6 +111,18 @@ exit 0""",
         self.assertEqual([(line["step"], line["train/loss"]) for line in self.metrics()], [(1, 2), (2, 2), (3, 2), (4, 2)])
 
 
+    def test_no_process_to_be_had_is_worth_another_try(self):
+        root = os.geteuid() == 0  # whom the limit does not bind
+        os.chown(self.folder, NOBODY if root else -1, -1)
+        for limit in (1, 2, 3) if root else (1,):  # sinew itself, its warden, its guardian
+            self.run_directory = os.path.join(self.folder, f"run-{limit}")
+            process = self.start("run", "retries.crash=1", "retries.backoff=0.01s", "--run-dir", self.run_directory, "--", "true",
+                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit)),
+                                 **({"user": NOBODY} if root else {}))
+            out, err = process.communicate(timeout=PATIENCE)
+            self.assertEqual(self.endings(), {1: ["crash"], 2: ["crash"]}, err)
+            self.assertIn("cannot start true: Resource temporarily unavailable", err)
+
     def test_ranks_that_saved_can_be_resumed_when_no_retry_is_left(self):
         done = self.run_script("[ $SINEW_ATTEMPT = 2 ] && exit 0; [ $RANK = 0 ] && exit 75; exec sleep 1000", "resources.nproc=2",
                                "retries.preempted=0")
