@@ -181,7 +181,9 @@ class Runner {
   }
 
   std::string hint() const {
-    return "look at " + run_.directory + "/output/stderr.log; sinew resume " + run_.directory + " tries again";
+    const std::string again = "sinew resume " + run_.directory + " tries again";
+    if (state_.last->ending == Ending::no_start) return again;
+    return "look at " + output_path(run_.directory, state_.last->rank, "stderr") + "; " + again;
   }
 
   void start() {

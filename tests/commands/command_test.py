@@ -60,6 +60,7 @@ for i in 1 2 3; do echo "{\\"step\\": $i, \\"loss\\": 0.$i, \\"val_accuracy\\": 
         done = self.sinew("run", "--run-dir", self.run_directory, "--", "no-such-program")
         self.assertEqual(done.returncode, 1)
         self.assertIn("cannot start no-such-program: No such file or directory", done.stderr)
+        self.assertNotIn("stderr.log", done.stderr)
         self.assertEqual(self.endings(), {1: ["no_start"]})
         done = self.sinew("run", "workdir=/no/such", "--run-dir", self.run_directory + "2", "--", "true")
         self.assertIn("cannot start the directory /no/such", done.stderr)
@@ -342,6 +343,7 @@ urllib.request.urlopen(urllib.request.Request(
         done = self.run_script("[ $RANK = 1 ] && exit 5; exec sleep 1000", "resources.nproc=3")
         self.assertEqual(done.returncode, 1)
         self.assertEqual(self.report()["error"], "rank 1 ended with exit code 5")
+        self.assertIn("/output/rank-1.stderr.log", self.report()["hint"])
 
     def test_parameters_stand_in_the_command(self):
         job = pathlib.Path(self.folder) / "job.yaml"
