@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "base/disk.h"
 
 namespace sinew::jobs {
 namespace {
 
-constexpr size_t kMostShown = 4;  // metrics of the live line
+constexpr size_t kMostShown = 4;      // metrics of the live line
+constexpr size_t kMostHeld = 10'000;  // lines of one step
 
 // As a person would type it, on one line that is not too long.
 std::string joined(const std::vector<std::string>& words) {
@@ -59,7 +62,8 @@ void Narrator::recall_metrics() {
 
 void Narrator::attempt_begins(int64_t attempt, const std::vector<std::string>& command,
                               const std::string& resume_from) {
-  first_of_attempt_ = true;
+  newest_before_ = newest_step_;
+  settled_ = false;
   broken_ = 0;
   say(report::Level::info, "attempt-begin",
       (attempt == 1 ? run_.job.name + ": " : "attempt " + std::to_string(attempt) + ": ") + joined(command) +
@@ -68,6 +72,7 @@ void Narrator::attempt_begins(int64_t attempt, const std::vector<std::string>& c
 }
 
 void Narrator::attempt_ends(int64_t attempt, const Judgement& judged, int64_t lost_bytes, bool another_follows) {
+  settle(std::nullopt);
   if (broken_ > 1) {
     say(report::Level::warning, "broken-metrics",
         std::to_string(broken_) + " lines began like metrics and could not be read; they were passed on as text");
@@ -92,12 +97,43 @@ std::optional<MetricWatch::Verdict> Narrator::take_line(std::string_view text, b
   if (line.kind == MetricLine::Kind::broken || (file && !taken && !text.empty()))
     note_broken(line.why.empty() ? "it has neither a step nor only numbers" : line.why);
   if (!taken) return std::nullopt;
-  const int64_t step = line.step.value_or(newest_step_ + 1);
-  // An attempt that begins again at an earlier step makes these steps anew: what was measured of them before goes.
-  if (std::exchange(first_of_attempt_, false) && step <= newest_step_) {
-    open_reporter(step - 1);
+  if (line.step && !settled_) {
+    const bool behind_all = held_.empty() && *line.step > newest_before_;
+    const bool second = !held_.empty() && line.step != held_.front().step;
+    if (behind_all || second || held_.size() >= kMostHeld) settle(line.step);
+  }
+  if (!settled_ && (line.step || !held_.empty())) {
+    held_.push_back(std::move(line));
+    return std::nullopt;
+  }
+  return record(line);
+}
+
+// An attempt that goes on from a checkpoint makes steps anew, and what was measured of them before goes. From which
+// step on only the second one tells: the first may be a look at the model before it goes on, said of step 0. No second:
+// the attempt is over.
+void Narrator::settle(std::optional<int64_t> second) {
+  settled_ = true;
+  if (held_.empty()) return;
+  const std::vector<MetricLine> held = std::exchange(held_, {});
+  const int64_t first = *held.front().step, next = second.value_or(std::numeric_limits<int64_t>::max());
+  int64_t from = std::min(first, next);
+  bool stands = false;  // what was measured at the first step before this attempt
+  reporter_->flush();
+  for (const report::MetricRecord& old : report::read_metrics(directory_ + "/metrics.jsonl")) {
+    stands = stands || old.step == first;
+    if (old.step > first && old.step < next) from = next;
+  }
+  if (from <= newest_step_) {
+    open_reporter(from - 1);
     recall_metrics();
   }
+  if (stands && first < from) return;
+  for (const MetricLine& line : held) record(line);
+}
+
+std::optional<MetricWatch::Verdict> Narrator::record(const MetricLine& line) {
+  const int64_t step = line.step.value_or(newest_step_ + 1);
   newest_step_ = std::max(newest_step_, step);
   samples_ = std::max(samples_, line.samples.value_or(0));
   if (line.epoch) epoch_ = *line.epoch;

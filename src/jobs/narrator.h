@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "jobs/conduct.h"
@@ -45,6 +46,8 @@ class Narrator {
   void open_reporter(std::optional<int64_t> resumed_at);
   void note_broken(const std::string& why);
   void recall_metrics();
+  std::optional<MetricWatch::Verdict> record(const MetricLine& line);
+  void settle(std::optional<int64_t> second);
   void show(const MetricLine& line, int64_t step);
 
   const CommandRun& run_;
@@ -54,7 +57,9 @@ class Narrator {
   std::optional<MetricWatch> watch_;
   double started_ = 0, epoch_ = 0;
   int64_t newest_step_ = -1, samples_ = 0;
-  bool first_of_attempt_ = true, fresh_ = false;
+  bool settled_ = false, fresh_ = false;  // settled: it is known from which step on this attempt measures
+  int64_t newest_before_ = -1;            // step of the attempts before this one
+  std::vector<MetricLine> held_;          // of its first step, until it is
   int64_t broken_ = 0;
 };
 

@@ -112,6 +112,40 @@ exit 0""",
         self.assertEqual([(line["step"], line["train/loss"]) for line in self.metrics()], [(1, 2), (2, 2), (3, 2), (4, 2)])
 
 
+    def test_constants_printed_first_do_not_hide_steps_made_again(self):
+        done = self.run_script("""
+echo '{"world_size": 4}'
+for step in $(seq $((SINEW_ATTEMPT == 2 ? 3 : 1)) 5); do
+  echo "{\\"step\\": $step, \\"loss\\": $SINEW_ATTEMPT}"; [ $step$SINEW_ATTEMPT = 41 ] && kill -9 $$
+done
+exit 0""", "retries.crash=1", "retries.backoff=0.01s")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([(line["step"], line.get("train/loss")) for line in self.metrics()],
+                         [(0, None), (1, 1), (2, 1), (3, 2), (4, 2), (5, 2)])
+
+    def test_a_look_at_the_model_before_it_goes_on_deletes_nothing(self):
+        done = self.run_script("""
+echo "{\\"step\\": 0, \\"val_loss\\": $SINEW_ATTEMPT}"
+for step in $(seq $((SINEW_ATTEMPT == 2 ? 3 : 1)) 5); do
+  echo "{\\"step\\": $step, \\"loss\\": $SINEW_ATTEMPT}"; [ $step$SINEW_ATTEMPT = 41 ] && kill -9 $$
+done
+exit 0""", "retries.crash=1", "retries.backoff=0.01s")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([(line["step"], line.get("train/loss", line.get("val/loss"))) for line in self.metrics()],
+                         [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2), (5, 2)])
+
+    def test_an_attempt_that_dies_at_its_first_step_deletes_nothing(self):
+        done = self.run_script("""
+for step in $(seq $((SINEW_ATTEMPT > 1 ? 2 : 1)) 4); do
+  echo "{\\"step\\": $step, \\"loss\\": $SINEW_ATTEMPT}"; case $step$SINEW_ATTEMPT in (31|22) kill -9 $$;; esac
+done
+exit 0""", "retries.crash=1", "retries.backoff=0.01s")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertEqual([(line["step"], line["train/loss"]) for line in self.metrics()], [(1, 1), (2, 1), (3, 1)])
+        done = self.sinew("resume", self.run_directory)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([(line["step"], line["train/loss"]) for line in self.metrics()], [(1, 1), (2, 3), (3, 3), (4, 3)])
+
     def test_no_process_to_be_had_is_worth_another_try(self):
         root = os.geteuid() == 0  # whom the limit does not bind
         os.chown(self.folder, NOBODY if root else -1, -1)
