@@ -37,7 +37,8 @@ bool MetricWatch::better(double value) const {
 
 std::optional<MetricWatch::Verdict> MetricWatch::take(int64_t step, const report::Metrics& values) {
   for (const auto& [name, value] : values) last_[name] = value;
-  if (const auto found = objective_ ? values.find(objective_->metric) : values.end(); found != values.end()) {
+  if (const auto found = objective_ && !met_ ? values.find(objective_->metric) : values.end();
+      found != values.end()) {  // once met it stays: what is measured while the run ends was not judged
     objective_value_ = found->second;
     met_ = objective_->at_least ? objective_value_ >= objective_->value : objective_value_ <= objective_->value;
     if (met_ && !verdict_) {

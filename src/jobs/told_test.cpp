@@ -49,6 +49,9 @@ TEST(MetricWatch, EndsWhenTheObjectiveIsMet) {
   EXPECT_EQ(verdict->cause, Cause::objective);
   EXPECT_TRUE(watch.objective()->met);
   EXPECT_EQ(watch.best()->step, 3);
+  watch.take(4, {{"val/accuracy", 0.89}});  // of the epoch that it finishes
+  EXPECT_TRUE(watch.objective()->met);
+  EXPECT_EQ(watch.objective()->value, 0.9);
 }
 
 TEST(MetricWatch, CountsReportsWithoutImprovement) {
