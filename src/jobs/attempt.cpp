@@ -19,7 +19,8 @@ namespace sinew::jobs {
 namespace {
 
 constexpr double kFinishSeconds = 60;
-constexpr int kPatientKills = 3;  // SIGKILLs asked of the guardian before it is thought to be stuck itself
+constexpr double kTurnSeconds = 0.1;  // with the lines of one output
+constexpr int kPatientKills = 3;      // SIGKILLs asked of the guardian before it is thought to be stuck itself
 
 std::map<std::string, std::string> own_environment() {
   std::map<std::string, std::string> all;
@@ -66,7 +67,7 @@ Attempt::Attempt(Plan plan) : plan_(std::move(plan)), machine_kills_before_(mach
   streams_.reserve(static_cast<size_t>(2 * ranks));
   for (int64_t rank = 0; rank < ranks; ++rank) {
     for (const bool errors : {false, true}) {
-      const auto visit = [this, rank, errors](std::string_view line) { plan_.visit(rank, errors, line); };
+      const auto visit = [this, rank, errors](const Line& line) { plan_.visit(rank, errors, line); };
       streams_.emplace_back(output_path(plan_.seat.run_directory, rank, errors ? "stderr" : "stdout"), visit);
     }
     Seat seat = plan_.seat;
@@ -94,7 +95,7 @@ std::vector<int> Attempt::descriptors() const {
 
 bool Attempt::turn() {
   for (RankStream& stream : streams_) {
-    if (stream.descriptor() >= 0) stream.read();
+    if (stream.descriptor() >= 0) stream.read(kTurnSeconds);
   }
   while (!gone_) {
     const auto word = guarded_->next();

@@ -23,7 +23,7 @@ class Attempt {
     Seat seat;  // of rank 0
     Limits limits;
     std::vector<int> kept;  // descriptors the watchers hold open
-    std::function<void(int64_t rank, bool errors, std::string_view line)> visit;
+    std::function<void(int64_t rank, bool errors, const Line& line)> visit;
   };
   explicit Attempt(Plan plan);
 

@@ -107,7 +107,7 @@ TEST_F(Files, TheLastLookEndsWhoeverGoesOnWriting) {
   FileTail tail(path("metrics"));
   write("metrics", "1\n2\n");
   int lines = 0;
-  const auto and_another = [&](std::string_view) {
+  const auto and_another = [&](const Line&) {
     ++lines;
     ASSERT_LT(lines, 10'000);
     std::ofstream(path("metrics"), std::ios::app) << "more\n";
@@ -117,7 +117,7 @@ TEST_F(Files, TheLastLookEndsWhoeverGoesOnWriting) {
 
   int writer = -1;
   lines = 0;
-  RankStream stream(path("out"), [&](std::string_view) {
+  RankStream stream(path("out"), [&](const Line&) {
     ++lines;
     ASSERT_EQ(::write(writer, "more\n", 5), 5);
   });
@@ -129,6 +129,22 @@ TEST_F(Files, TheLastLookEndsWhoeverGoesOnWriting) {
   ::close(writer);
 }
 
+// Signals and limits are looked at between two turns.
+TEST_F(Files, AListenerWhoIsSlowEndsATurnAndLosesNothing) {
+  int lines = 0;
+  RankStream stream(path("out"), [&](const Line&) { ++lines; });
+  std::string text;
+  for (int i = 0; i < 6000; ++i) text += "a line\n";
+  ASSERT_EQ(::write(stream.write_end(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  ASSERT_TRUE(stream.read(0));
+  EXPECT_GT(lines, 0);
+  EXPECT_LT(lines, 6000);
+  stream.drain();
+  EXPECT_EQ(lines, 6000);
+  EXPECT_EQ(text_of(path("out")), text);
+  ::close(stream.write_end());
+}
+
 TEST(LineCutter, GivesEveryLineWholeWhateverThePieces) {
   RandomStream random(random_key({4}));
   for (int round = 0; round < 200; ++round) {
@@ -138,7 +154,7 @@ TEST(LineCutter, GivesEveryLineWholeWhateverThePieces) {
     std::istringstream stream(text);
     for (std::string line; std::getline(stream, line);) wanted.push_back(line);
     LineCutter cutter;
-    const auto visit = [&](std::string_view line) { got.emplace_back(line); };
+    const auto visit = [&](const Line& line) { got.emplace_back(line.text); };
     for (std::string rest = text; !rest.empty();) {
       const size_t n = 1 + random.below(rest.size());
       cutter.add(rest.substr(0, n), visit);
@@ -149,11 +165,23 @@ TEST(LineCutter, GivesEveryLineWholeWhateverThePieces) {
   }
 }
 
+TEST(LineCutter, TellsWhatPassesFromLines) {
+  const std::string text = "\r1%\r\r2%\rdone\nof windows\r\n\r\n\rlast\r";
+  for (size_t n = 1; n <= text.size(); ++n) {
+    LineCutter cutter;
+    std::string got;
+    const auto visit = [&](const Line& line) { got += "[" + std::string(line.text) + (line.passing ? "~]" : "]"); };
+    for (size_t at = 0; at < text.size(); at += n) cutter.add(std::string_view(text).substr(at, n), visit);
+    cutter.finish(visit);
+    EXPECT_EQ(got, "[1%~][2%~][done][of windows][][last]") << n;
+  }
+}
+
 TEST_F(Files, ATailReadsWhatComesAndSurvivesTruncation) {
   write("metrics", "old\n");
   FileTail tail(path("metrics"));
   std::vector<std::string> got;
-  const auto visit = [&](std::string_view line) { got.emplace_back(line); };
+  const auto visit = [&](const Line& line) { got.emplace_back(line.text); };
   tail.read(visit);
   EXPECT_TRUE(got.empty());
   std::ofstream(path("metrics"), std::ios::app) << "one\ntw";

@@ -5,6 +5,7 @@
 // it can not be put aside.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,33 +32,43 @@ class OutputFile {
   char last_ = '\n';
 };
 
-// A stream cut into lines; one longer than `most` comes in pieces, so memory is bounded.
+struct Line {
+  std::string_view text;  // without its end
+  bool passing = false;   // it ended with '\r', as each state of a progress bar does: the next is written over it
+};
+
+// A stream cut into lines; one longer than `most` comes in pieces, so memory is bounded. "\r\n" is an end, too.
 class LineCutter {
  public:
   explicit LineCutter(size_t most = 1 << 20) : most_(most) {}
-  // Calls visit(std::string_view line) for each that is complete, without its newline.
+  // Calls visit(Line) for each that is complete.
   template <typename Visit>
   void add(std::string_view bytes, Visit visit) {
-    for (size_t end; (end = bytes.find('\n')) != std::string_view::npos; bytes.remove_prefix(end + 1)) {
+    for (size_t end = 0; !bytes.empty(); bytes.remove_prefix(std::min(end, bytes.size() - 1) + 1)) {
+      end = bytes.find_first_of("\r\n");
+      if (returned_ && end != 0 && !rest_.empty()) give(visit, true);
       rest_.append(bytes.substr(0, end));
-      visit(std::string_view(rest_));
-      rest_.clear();
+      returned_ = end != std::string_view::npos && bytes[end] == '\r';
+      if (end != std::string_view::npos && !returned_) give(visit, false);
     }
-    rest_.append(bytes);
-    if (rest_.size() <= most_) return;
-    visit(std::string_view(rest_));
-    rest_.clear();
+    if (rest_.size() > most_) give(visit, false);
   }
-  // What stands behind the last newline, at the end of the stream.
+  // What stands behind the last end of a line, at the end of the stream.
   template <typename Visit>
   void finish(Visit visit) {
-    if (!rest_.empty()) visit(std::string_view(rest_));
-    rest_.clear();
+    if (!rest_.empty()) give(visit, false);
   }
 
  private:
+  template <typename Visit>
+  void give(Visit& visit, bool passing) {
+    visit(Line{rest_, passing});
+    rest_.clear();
+  }
+
   size_t most_;
   std::string rest_;
+  bool returned_ = false;  // a '\r' came last: what comes next tells whether it ended a line
 };
 
 }  // namespace sinew::jobs

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <limits>
 #include <optional>
 
 #include "base/disk.h"
@@ -30,6 +31,9 @@ namespace {
 constexpr double kTickSeconds = 0.2;   // between two looks at a file of metrics
 constexpr double kWatchSeconds = 0.5;  // between two looks at limits nobody enforces
 constexpr double kIdleSeconds = 1;     // the longest sleep
+constexpr double kShownSeconds = 5;    // for a slow reader to take the last lines of an attempt; output/ has them all
+constexpr double kPassingSeconds = 5;  // between two states of a progress bar that are shown
+constexpr double kAlways = std::numeric_limits<double>::infinity();
 
 double jitter_of(const std::string& mark) {
   RandomStream random(random_key({std::stoull(mark.substr(0, 16), nullptr, 16)}));
@@ -125,7 +129,7 @@ class Runner {
 
   void hear() {
     if (!attempt_) return;
-    if (tail_) tail_->read([this](std::string_view line) { take_metrics(line, true); });
+    if (tail_) tail_->read([this](const Line& line) { take_metrics(line.text, true); });
     const bool gone = attempt_->turn();
     if (!gone && !attempt_->failed_rank().empty())
       say_end(end_attempt(state_, Cause::rank_failed, attempt_->failed_rank() + "; the others are ended"));
@@ -146,10 +150,12 @@ class Runner {
     if (!why.empty()) narrator_.say(report::Level::info, "ending", why);
   }
 
-  void take_line(int64_t rank, bool errors, std::string_view line) {
+  void take_line(int64_t rank, bool errors, const Line& line) {
     const bool metrics = !errors && rank == 0 && run_.job.command.metrics.from == "stdout";
-    if (metrics && take_metrics(line, false)) return;
-    if (rank == 0) narrator_.pass_on(line, errors);
+    if (metrics && take_metrics(line.text, false)) return;
+    if (rank != 0 || now() >= shown_until_ || (line.passing && now() < next_passing_)) return;
+    if (line.passing) next_passing_ = now() + kPassingSeconds;
+    narrator_.pass_on(line.text, errors);
   }
 
   // False: it is no metric line.
@@ -212,7 +218,7 @@ class Runner {
                  server_run_id_};
     plan.limits = limits_;
     plan.kept = {lock_.descriptor()};
-    plan.visit = [this](int64_t rank, bool errors, std::string_view line) { take_line(rank, errors, line); };
+    plan.visit = [this](int64_t rank, bool errors, const Line& line) { take_line(rank, errors, line); };
     narrator_.attempt_begins(record.attempt, command_of(run_.job), plan.seat.resume_from);
     if (!limits_.why_not.empty() && !std::exchange(said_limits_, true))
       narrator_.say(report::Level::warning, "limits", limits_.why_not);
@@ -228,8 +234,10 @@ class Runner {
   }
 
   void end() {
+    shown_until_ = now() + kShownSeconds;
     const AttemptFacts facts = attempt_->finish();
-    if (tail_) tail_->read([this](std::string_view line) { take_metrics(line, true); }, true);
+    shown_until_ = kAlways;
+    if (tail_) tail_->read([this](const Line& line) { take_metrics(line.text, true); }, true);
     tail_.reset();
     const double seconds = now() - state_.began;
     const Judgement judged = attempt_ended(now(), state_, policy_, facts, jitter_);
@@ -265,7 +273,7 @@ class Runner {
   Limits limits_;  // of the newest attempt
   std::unique_ptr<FileTail> tail_;
   std::unique_ptr<Attempt> attempt_;
-  double next_watch_ = 0, jitter_ = 0;
+  double next_watch_ = 0, next_passing_ = 0, jitter_ = 0, shown_until_ = kAlways;
   int64_t open_attempt_ = 0;  // that begins and has no end yet; 0: none
   bool said_limits_ = false;
 };

@@ -8,16 +8,20 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace sinew::jobs {
 namespace {
 
-constexpr size_t kPiece = 64 << 10;
-constexpr int kMostPieces = 16;  // in one go: others want to be heard, too
-constexpr int kMostTurns = 64;   // of these at the end; a pipe holds less than one of them
+constexpr size_t kPiece = 4 << 10;
+constexpr int kMostPieces = 256;  // in one go: others want to be heard, too
+constexpr int kMostTurns = 4;     // of these at the end; a pipe holds less than one of them
+
+constexpr double kNoEnd = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -45,10 +49,12 @@ void RankStream::close() {
   if (read_ >= 0) ::close(std::exchange(read_, -1));
 }
 
-bool RankStream::read() {
+bool RankStream::read(double seconds) {
+  const double end = system_clock().monotonic_seconds() + seconds;
   std::array<char, kPiece> piece;
   dry_ = false;
   for (int i = 0; i < kMostPieces && read_ >= 0; ++i) {
+    if (i > 0 && system_clock().monotonic_seconds() >= end) break;
     const ssize_t got = ::read(read_, piece.data(), piece.size());
     if (got < 0 && errno == EINTR) continue;
     dry_ = got <= 0;
@@ -66,7 +72,7 @@ bool RankStream::read() {
 }
 
 void RankStream::drain() {
-  for (int turn = 0; turn < kMostTurns && read_ >= 0 && read() && !dry_; ++turn) {
+  for (int turn = 0; turn < kMostTurns && read_ >= 0 && read(kNoEnd) && !dry_; ++turn) {
   }
   if (read_ >= 0) cutter_.finish(visit_);
   close();

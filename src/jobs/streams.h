@@ -15,7 +15,7 @@ namespace sinew::jobs {
 // The read end of one output of one rank: kept in a file of bounded size, and handed on line by line.
 class RankStream {
  public:
-  using Visit = std::function<void(std::string_view line)>;
+  using Visit = std::function<void(const Line& line)>;
 
   // Makes the pipe; throws Error.
   RankStream(const std::string& path, Visit visit);
@@ -25,8 +25,9 @@ class RankStream {
 
   int write_end() const { return write_; }  // for the rank; closed by who starts it
   int descriptor() const { return read_; }  // -1 once it has ended
-  // What has come, at most about a megabyte; false: nothing more will.
-  bool read();
+  // What has come, at most about a megabyte, and for no longer than `seconds` and a few lines more: who is told of them
+  // may be slow. False: nothing more will come.
+  bool read(double seconds);
   // All of it, for when nobody is left who should write; no more than some pipes full, should somebody outside go on.
   void drain();
   uint64_t lost_bytes() const { return file_.lost_bytes(); }

@@ -6,6 +6,7 @@ import pty
 import resource
 import signal
 import sys
+import threading
 import time
 import unittest
 import urllib.request
@@ -222,6 +223,24 @@ exit $?""")
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(timeout=PATIENCE), 143)
 
+    def test_a_slow_reader_of_its_output_does_not_hold_it_up(self):
+        process = self.start_script("exec yes 'a line that somebody reads slowly'")
+        over = threading.Event()
+
+        def read_slowly():
+            while os.read(process.stdout.fileno(), 4096):
+                over.wait(0.3)
+        reader = threading.Thread(target=read_slowly)
+        reader.start()
+        try:
+            wait_for(lambda: self.file("output/stdout.log").exists() and self.file("output/stdout.log").stat().st_size > 70_000, "output")
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(timeout=PATIENCE), 143)
+        finally:
+            process.kill()
+            over.set()
+            reader.join()
+
     def test_a_terminal_that_is_closed_leaves_it_its_grace(self):
         script = self.script("trap 'sleep 0.3; echo 7 > $SINEW_CHECKPOINT_DIR/step-7; exit 75' TERM\necho up\nwhile :; do sleep 0.01; done")
         shell, terminal = pty.fork()
@@ -418,6 +437,15 @@ printf '\n{"step": 2, "loss": 0.25}'""")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn((2, 0.25), [(line["step"], line.get("train/loss")) for line in self.metrics()])
         self.assertIn('{"msg": "hello", "level": 3}\n', done.stdout)
+
+
+    def test_a_progress_bar_is_seen_while_it_moves(self):
+        process = self.start_script(r'''printf '\r 1%%\r 2%%\r{"step": 1, "loss": 0.5}\r 3%%'; exec sleep 1000''')
+        self.wait_for_text("metrics.jsonl", '"train/loss":0.5')
+        code, out, err = self.end(process)
+        self.assertIn(" 1%\n", out)
+        self.assertNotIn(" 2%", out, "not all that pass are shown")
+        self.assertEqual(self.file("output/stdout.log").read_bytes(), b'\r 1%\r 2%\r{"step": 1, "loss": 0.5}\r 3%')
 
 
 class Refused(Commands):
