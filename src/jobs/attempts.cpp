@@ -78,6 +78,10 @@ bool is_complete_name(const std::string& name) {
                               [&](const char* ending) { return name.ends_with(ending); });
 }
 
+double changed_at(const struct stat& facts) {
+  return static_cast<double>(facts.st_mtim.tv_sec) + 1e-9 * static_cast<double>(facts.st_mtim.tv_nsec);
+}
+
 // The last number in the name: 1000 of "step-00001000" and of "net_1000.pt"; -1: none.
 double last_number(const std::string& name) {
   const auto is_digit = [](char letter) { return std::isdigit(static_cast<unsigned char>(letter)) != 0; };
@@ -88,12 +92,25 @@ double last_number(const std::string& name) {
   return end == 0 ? -1 : std::stod(name.substr(begin, std::min<size_t>(end - begin, 300)));
 }
 
-// The process that took the lock, as it wrote there, is gone.
+// The process that took the lock, as it wrote there, is gone, or waits to be buried by whoever started it.
 bool holder_is_dead(const std::string& directory) {
   std::ifstream file(directory + "/.lock");
   std::string pid_word, on, host;
   pid_t pid = 0;
-  return file >> pid_word >> pid >> on >> host && host == host_name() && !process_facts(pid);
+  if (!(file >> pid_word >> pid >> on >> host) || host != host_name()) return false;
+  const ProcessRow row = process_row(pid);
+  return row.pid == 0 || row.state == 'Z' || row.state == 'X';
+}
+
+// How long an attempt ran at least whose end nobody saw: until the newest word of it.
+double seconds_seen(const std::string& directory, double began) {
+  double seen = began;
+  std::error_code code;
+  for (fs::directory_iterator at(directory + "/output", code), end; !code && at != end; at.increment(code)) {
+    struct stat facts {};
+    if (::lstat(at->path().c_str(), &facts) == 0) seen = std::max(seen, changed_at(facts));
+  }
+  return seen - began;
 }
 
 }  // namespace
@@ -162,7 +179,9 @@ std::vector<AttemptRecord> AttemptLog::close_open() {
     record.ending = "interrupted";
     record.why = "sinew itself was killed" +
                  (left > 0 ? "; " + std::to_string(left) + " processes of it were left, and ended now" : std::string());
-    end(record.attempt, *record.ending, record.why, 0);
+    record.seconds = std::min(seconds_seen(directory_, record.began), clock_.wall_seconds() - record.began);
+    record.seconds = std::max(0.0, record.seconds);
+    end(record.attempt, *record.ending, record.why, record.seconds);
   }
   return open;
 }

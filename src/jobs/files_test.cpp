@@ -2,12 +2,15 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "base/faulty_disk.h"
 #include "base/proc.h"
@@ -228,6 +231,28 @@ TEST_F(Files, AttemptsHaveOneEndEach) {
   EXPECT_EQ(all[2].groups, (std::vector<std::string>{"/no/such/group"}));
 }
 
+// A budget goes on after a sinew that was killed.
+TEST_F(Files, AnAttemptThatNobodySawEndRanUntilItsNewestWord) {
+  AttemptLog log(system_disk(), folder_, system_clock());
+  for (const int64_t attempt : {1, 2}) {
+    AttemptRecord record;
+    record.attempt = attempt;
+    record.host = "elsewhere";
+    record.began = system_clock().wall_seconds() - (attempt == 1 ? 1000 : -1000);
+    log.begin(record);
+  }
+  write("output/stdout.log", "new\n");
+  write("output/stderr.log", "old\n");
+  const auto age = std::chrono::seconds(5000);
+  fs::last_write_time(path("output/stderr.log"), fs::file_time_type::clock::now() - age);
+  fs::last_write_time(path("output/stdout.log"), fs::file_time_type::clock::now() - age / 10);
+  const auto open = log.close_open();
+  ASSERT_EQ(open.size(), 2U);
+  EXPECT_NEAR(open[0].seconds, 500, 100);
+  EXPECT_EQ(open[1].seconds, 0) << "a clock that was set back";
+  EXPECT_EQ(read_attempts(system_disk(), folder_).at(0).seconds, open[0].seconds);
+}
+
 TEST_F(Files, AnAttemptThatBeganIsDurable) {
   FaultyDisk disk;
   disk.make_directories("/run");
@@ -257,6 +282,23 @@ TEST_F(Files, WhatCanNotBeKilledIsLookedForAgain) {
   ::unsetenv("SINEW_JOB_ID");
   EXPECT_TRUE(log.close_open().empty()) << "it has its end";
   EXPECT_EQ(process.wait(60), (ProcessEnd{0, SIGKILL})) << "it was found by its mark";
+}
+
+TEST_F(Files, ASinewThatNobodyBuriedHoldsNoRun) {
+  auto held = checkpoint::RunLock::take(folder_);  // as by those who watch over its command
+  ASSERT_TRUE(held);
+  const pid_t dead = ::fork();
+  if (dead == 0) ::_exit(0);
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(dead), &info, WEXITED | WNOWAIT), 0);
+  write(".lock", "pid " + std::to_string(dead) + " on " + host_name() + "\n");
+  std::thread watchers([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    const checkpoint::RunLock let_go = std::move(*held);
+  });
+  EXPECT_NO_THROW(take_run(folder_, system_clock()));
+  watchers.join();
+  ::waitpid(dead, nullptr, 0);
 }
 
 TEST_F(Files, TheNewestCheckpointIsTheCompleteOneWithTheGreatestNumber) {

@@ -79,7 +79,8 @@ class Runner {
   int fail(const Error& error) {
     attempt_.reset();  // kills and waits
     remove_groups(limits_.groups);
-    if (open_attempt_ > 0) attempts_.end(std::exchange(open_attempt_, 0), "failed", error.what(), 0);
+    const double seconds = state_.phase == Conduct::Phase::running ? now() - state_.began : 0;
+    if (open_attempt_ > 0) attempts_.end(std::exchange(open_attempt_, 0), "failed", error.what(), seconds);
     narrator_.finish({"failed", kTrainingError, error.what(), error.hint});
     return kTrainingError;
   }
@@ -91,7 +92,8 @@ class Runner {
     for (const AttemptRecord& record : attempts_.close_open())
       narrator_.say(report::Level::warning, "attempt-end",
                     "attempt " + std::to_string(record.attempt) + ": " + record.why);
-    for (const AttemptRecord& record : read_attempts(system_disk(), directory_)) {
+    const std::vector<AttemptRecord> all = read_attempts(system_disk(), directory_);
+    for (const AttemptRecord& record : all) {
       state_.attempt = std::max(state_.attempt, record.attempt);
       state_.used_seconds += record.seconds;
       if (narrator_.started() == 0) narrator_.set_started(record.began);
@@ -104,6 +106,9 @@ class Runner {
     system_disk().make_directories(directory_ + "/output");
     if (run_.run_id) ask_for_id(read_text(system_disk(), resolved));
     state_.next_start = now();
+    if (all.empty() || all.back().ending != word_for(Ending::done)) return;
+    state_.phase = Conduct::Phase::ended;  // only its report could not be written
+    state_.last = Judgement{Ending::done, all.back().why};
   }
 
   void ask_for_id(const std::string& resolved_yaml) {

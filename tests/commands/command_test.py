@@ -167,6 +167,15 @@ exit 0""", "retries.crash=1", "retries.backoff=0.01s")
         self.assertEqual(self.sinew("resume", self.run_directory).returncode, 0)
         self.assertEqual(self.endings(), {1: ["preempted"], 2: ["done"]})
 
+    def test_what_is_done_is_not_done_again_for_want_of_a_report(self):
+        self.assertEqual(self.run_script("echo once").returncode, 0)
+        self.file("report.json").unlink()
+        self.assertEqual(self.status(), "interrupted")
+        done = self.sinew("resume", self.run_directory)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((self.status(), self.endings()), ("done", {1: ["done"]}))
+        self.assertEqual(self.file("output/stdout.log").read_text(), "once\n")
+
 
 
 class Stops(Commands):
