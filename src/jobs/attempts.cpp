@@ -189,15 +189,15 @@ std::vector<AttemptRecord> AttemptLog::close_open() {
 std::string newest_checkpoint(const std::string& directory) {
   std::error_code code;
   std::tuple<double, double, std::string> newest{-2, 0, ""};
-  for (const auto& entry : fs::directory_iterator(directory, code)) {
-    const std::string name = entry.path().filename().string();
+  for (fs::directory_iterator at(directory, code), end; !code && at != end; at.increment(code)) {
+    const std::string name = at->path().filename().string();
     struct stat facts {};
-    if (!is_complete_name(name) || ::lstat(entry.path().c_str(), &facts) != 0) continue;
+    if (!is_complete_name(name) || ::lstat(at->path().c_str(), &facts) != 0) continue;
+    std::error_code unreadable;
     const bool file = S_ISREG(facts.st_mode) && facts.st_size > 0;
-    const bool folder = S_ISDIR(facts.st_mode) && !fs::is_empty(entry.path(), code);
+    const bool folder = S_ISDIR(facts.st_mode) && !fs::is_empty(at->path(), unreadable) && !unreadable;
     if (!file && !folder) continue;
-    const double time = static_cast<double>(facts.st_mtim.tv_sec) + 1e-9 * static_cast<double>(facts.st_mtim.tv_nsec);
-    newest = std::max(newest, {last_number(name), time, entry.path().string()});
+    newest = std::max(newest, {last_number(name), changed_at(facts), at->path().string()});
   }
   return std::get<2>(newest);
 }

@@ -301,6 +301,21 @@ TEST_F(Files, ASinewThatNobodyBuriedHoldsNoRun) {
   ::waitpid(dead, nullptr, 0);
 }
 
+TEST_F(Files, ACheckpointThatCanNotBeReadIsNone) {
+  write("step-9/model", "x");
+  write("step-99/model", "x");
+  fs::permissions(path("step-99"), fs::perms::none);
+  fs::permissions(folder_, fs::perms::all);
+  const uid_t user = ::geteuid();
+  if (user == 0) {  // who reads everything
+    ASSERT_EQ(::seteuid(54321), 0);
+  }
+  const std::string newest = newest_checkpoint(folder_);
+  ASSERT_EQ(::seteuid(user), 0);
+  fs::permissions(path("step-99"), fs::perms::owner_all);
+  EXPECT_EQ(newest, path("step-9"));
+}
+
 TEST_F(Files, TheNewestCheckpointIsTheCompleteOneWithTheGreatestNumber) {
   EXPECT_EQ(newest_checkpoint(path("none")), "");
   EXPECT_EQ(newest_checkpoint(folder_), "");
