@@ -1,6 +1,7 @@
 #include "jobs/attempts.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -167,15 +168,18 @@ void AttemptLog::end(int64_t attempt, const std::string& ending, const std::stri
 
 std::vector<AttemptRecord> AttemptLog::close_open() {
   std::vector<AttemptRecord> open = read_attempts(disk_, directory_);
+  struct stat facts {};
+  const bool known = ::lstat(path_of(directory_).c_str(), &facts) == 0;
+  const uid_t owner = known ? facts.st_uid : ::geteuid();
   const auto is_here = [](const AttemptRecord& record) {
     return record.host == host_name() && record.boot == boot_id();
   };
   for (const AttemptRecord& record : open) {
-    if (record.left && is_here(record)) sweep(record.mark, record.groups, kSweepSeconds);
+    if (record.left && is_here(record)) sweep(record.mark, record.groups, owner, kSweepSeconds);
   }
   std::erase_if(open, [](const AttemptRecord& record) { return record.ending.has_value(); });
   for (AttemptRecord& record : open) {
-    const int left = is_here(record) ? sweep(record.mark, record.groups, kSweepSeconds) : 0;
+    const int left = is_here(record) ? sweep(record.mark, record.groups, owner, kSweepSeconds) : 0;
     record.ending = "interrupted";
     record.why = "sinew itself was killed" +
                  (left > 0 ? "; " + std::to_string(left) + " processes of it were left, and ended now" : std::string());

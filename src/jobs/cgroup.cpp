@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,10 @@ namespace sinew::jobs {
 namespace {
 
 constexpr int kCpuPeriodUs = 100'000;
+
+std::string group_name(const std::string& mark) {
+  return "sinew-" + mark;
+}
 
 bool exists(const std::string& path) {
   return ::access(path.c_str(), F_OK) == 0;
@@ -172,7 +177,7 @@ CgroupPlaces cgroup_places_here() {
 
 Limits make_groups(const CgroupPlaces& places, const std::string& mark, const spec::ResourceOptions& resources) {
   Limits limits;
-  const std::string name = "sinew-" + mark;
+  const std::string name = group_name(mark);
   std::string why = "no version 2 hierarchy";
   if (!places.unified.empty()) {
     std::string group;
@@ -231,6 +236,13 @@ bool enter_group(const std::string& group) {
 
 void prefer_for_memory_killer() {
   write_text("/proc/self/oom_score_adj", "500");  // the command rather than those who watch over it
+}
+
+bool is_group_of(const std::string& path, const std::string& mark) {
+  constexpr long kVersion1 = 0x27e0eb, kVersion2 = 0x63677270;  // of linux/magic.h
+  struct statfs facts {};
+  return path.ends_with("/" + group_name(mark)) && ::statfs(path.c_str(), &facts) == 0 &&
+         (facts.f_type == kVersion1 || facts.f_type == kVersion2);
 }
 
 std::set<pid_t> members_of(const std::vector<std::string>& groups) {

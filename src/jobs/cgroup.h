@@ -43,6 +43,8 @@ int64_t machine_memory_kills();                                // by the machine
 bool enter_group(const std::string& group);  // false: errno says why
 void prefer_for_memory_killer();
 
+// Is it one that make_groups may have made for this mark? A path that somebody wrote into a file may be anything.
+bool is_group_of(const std::string& path, const std::string& mark);
 std::set<pid_t> members_of(const std::vector<std::string>& groups);
 void remove_groups(const std::vector<std::string>& groups);  // those that are empty
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +42,13 @@ std::string listed(const std::vector<ProcessRow>& rows) {
   std::string text = "pid";
   for (size_t i = 0; i < std::min(rows.size(), kMost); ++i) text += " " + std::to_string(rows[i].pid);
   return text + (rows.size() > kMost ? " ..." : "");
+}
+
+// As his own kill() would be.
+bool may_be_ended_by(uid_t owner, pid_t pid) {
+  if (owner == 0 || owner == ::geteuid()) return true;
+  struct stat facts {};
+  return ::stat(("/proc/" + std::to_string(pid)).c_str(), &facts) != 0 || facts.st_uid == owner;
 }
 
 }  // namespace
@@ -175,8 +183,10 @@ bool Guarded::finish(double seconds) {
   return finished_;
 }
 
-int sweep(const std::string& mark, const std::vector<std::string>& groups, double seconds) {
+int sweep(const std::string& mark, std::vector<std::string> groups, uid_t owner, double seconds) {
+  std::erase_if(groups, [&](const std::string& group) { return !is_group_of(group, mark); });
   std::set<pid_t> met;
+  std::vector<ProcessRow> others;
   const auto left = [&] {
     const std::vector<ProcessRow> all = all_processes();
     std::vector<ProcessRow> rows = marked(all, mark);
@@ -184,12 +194,21 @@ int sweep(const std::string& mark, const std::vector<std::string>& groups, doubl
     for (const ProcessRow& row : all) {
       if (members.contains(row.pid)) rows.push_back(row);
     }
+    const auto not_his =
+        std::ranges::stable_partition(rows, [&](const ProcessRow& row) { return may_be_ended_by(owner, row.pid); });
+    others.assign(not_his.begin(), not_his.end());
+    rows.erase(not_his.begin(), rows.end());
     for (const ProcessRow& row : rows) met.insert(row.pid);
     return rows;
   };
   if (!kill_until_gone({left, reap_one, [](int empty) { return empty >= kEmptyLooks; }}, seconds)) {
     throw Error("processes of an earlier attempt can not be ended: " + listed(left()),
                 "end them as who may (sudo kill -9), or wait until the kernel lets them go; then try again");
+  }
+  if (!others.empty()) {
+    throw Error(
+        "what looks like an earlier attempt's is of another user than the run and was left alone: " + listed(others),
+        "end them if they are the run's (kill -9); then try again");
   }
   remove_groups(groups);
   return static_cast<int>(met.size());

@@ -80,7 +80,8 @@ class Guarded {
 };
 
 // Ends what an earlier attempt with this mark left; how many processes that were. Throws Error when something of it
-// does not end: no other attempt may run beside it.
-int sweep(const std::string& mark, const std::vector<std::string>& groups, double seconds);
+// does not end: no other attempt may run beside it. Mark and groups are believed as far as whoever wrote them, `owner`,
+// could have ended it himself: the caller may be allowed more.
+int sweep(const std::string& mark, std::vector<std::string> groups, uid_t owner, double seconds);
 
 }  // namespace sinew::jobs

@@ -121,13 +121,32 @@ TEST_F(Guardians, WhoDoesNotHearIsKilledWhenItsGraceIsOver) {
   EXPECT_TRUE(guarded.finish(kLong));
 }
 
-TEST_F(Guardians, ASweepThatDoesNotGetToItsEndSaysSo) {
+// A process with this mark.
+Process sleeper(const std::string& mark) {
   ProcessOptions options;
   options.command = {"/bin/sleep", "1000"};
-  Process process(options);
-  std::ofstream(folder_ + "/cgroup.procs") << process.pid() << "\n";
-  EXPECT_THROW(sweep("no such mark", {folder_}, 0), Error);
-  EXPECT_EQ(sweep("no such mark", {}, kLong), 0);
+  options.environment["SINEW_JOB_ID"] = mark;
+  return Process(options);
+}
+
+TEST_F(Guardians, ASweepThatDoesNotGetToItsEndSaysSo) {
+  Process process = sleeper("sweep-" + folder_);
+  EXPECT_THROW(sweep("sweep-" + folder_, {}, ::geteuid(), 0), Error);
+  EXPECT_EQ(sweep("no such mark", {}, ::geteuid(), kLong), 0);
+}
+
+// The run may be anybody's, and whoever cleans up after it be allowed more than he.
+TEST_F(Guardians, ASweepEndsOnlyWhatTheRunsOwnerCould) {
+  const std::string mark = "owner-" + folder_, folder = folder_ + "/sinew-" + mark;
+  Process process = sleeper(mark);
+  fs::create_directories(folder);
+  std::ofstream(folder + "/cgroup.procs") << process.pid() << "\n";
+  EXPECT_EQ(sweep("no such mark", {folder}, ::geteuid(), kLong), 0) << "of another attempt";
+  EXPECT_FALSE(is_group_of(folder, mark)) << "it is an ordinary directory";
+  EXPECT_THROW(sweep(mark, {}, ::geteuid() + 1, kLong), Error);
+  EXPECT_FALSE(process.wait());
+  EXPECT_EQ(sweep(mark, {}, ::geteuid(), kLong), 1);
+  EXPECT_TRUE(process.wait(kLong));
 }
 
 }  // namespace
