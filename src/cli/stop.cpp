@@ -1,4 +1,6 @@
 // `sinew stop RUN`: ends what runs on this machine, by the signal its own terminal would send.
+#include <sys/stat.h>
+
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -59,7 +61,26 @@ Words parse(const Arguments& arguments) {
   return words;
 }
 
-// Who holds the run's lock, as it wrote there: "pid 17 on host". 0: nobody that this machine knows.
+// Anybody may write a number into a file of their own, and a number becomes another process's. Throws Error where that
+// is not to be seen.
+bool has_open(pid_t pid, const std::string& path) {
+  struct stat wanted {};
+  if (::stat(path.c_str(), &wanted) != 0) return false;
+  std::error_code code;
+  for (std::filesystem::directory_iterator at("/proc/" + std::to_string(pid) + "/fd", code), end; !code && at != end;
+       at.increment(code)) {
+    struct stat facts {};
+    const bool there = ::stat(at->path().c_str(), &facts) == 0;
+    if (there && facts.st_dev == wanted.st_dev && facts.st_ino == wanted.st_ino) return true;
+  }
+  if (code == std::errc::permission_denied)
+    throw Error(path + " is held by pid " + std::to_string(pid) + " of another user",
+                "stop the run as that user, or with sudo");
+  return false;
+}
+
+// Who holds the run's lock, as it wrote there: "pid 17 on host". 0: it is gone; what watched over its command may be
+// ending that still.
 pid_t holder_of(const std::string& directory) {
   const std::string text = read_text(system_disk(), directory + "/.lock");
   long pid = 0;
@@ -67,9 +88,23 @@ pid_t holder_of(const std::string& directory) {
   if (std::sscanf(text.c_str(), "pid %ld on %299s", &pid, host) != 2 || pid <= 0) return 0;
   if (host != host_name())
     throw Error(directory + " runs on " + host, "stop it there, or: sinew control " + directory + " stop");
-  std::error_code code;
-  const auto program = std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", code);
-  return !code && program.filename().string().starts_with("sinew") ? static_cast<pid_t>(pid) : 0;
+  return has_open(static_cast<pid_t>(pid), directory + "/.lock") ? static_cast<pid_t>(pid) : 0;
+}
+
+void wait_for_end(const std::string& directory, const Words& words, Clock& clock) {
+  const double end = clock.monotonic_seconds() + static_cast<double>(words.wait_seconds);
+  bool asked = false;
+  while (report::lock_is_held(directory)) {
+    // Two signals at once would be one; so --now goes on sending until it is heard.
+    const pid_t holder = asked && !words.now ? 0 : holder_of(directory);
+    if (holder > 0) asked = ::kill(holder, SIGTERM) == 0 || asked;
+    if (clock.monotonic_seconds() >= end) {
+      throw Error(directory + " still runs",
+                  asked ? "give it more time with --wait, or stop it at once with --now"
+                        : "who holds it was not found; fuser -v " + directory + "/.lock shows it");
+    }
+    clock.sleep_seconds(kLookSeconds);
+  }
 }
 
 std::string status_of(const std::string& directory) {
@@ -91,18 +126,7 @@ int run_stop(const Arguments& arguments) {
                 open > 0 ? "; its sinew was killed, and nothing of it is left" : "");
     return kDone;
   }
-  const pid_t holder = holder_of(directory);
-  if (holder > 0) {
-    ::kill(holder, SIGTERM);
-    if (words.now) clock.sleep_seconds(kLookSeconds);  // two signals at once would be one
-    if (words.now) ::kill(holder, SIGTERM);
-  }
-  const double end = clock.monotonic_seconds() + static_cast<double>(words.wait_seconds);
-  while (status_of(directory) == "running") {
-    if (clock.monotonic_seconds() >= end)
-      throw Error(directory + " still runs", "give it more time with --wait, or stop it at once with --now");
-    clock.sleep_seconds(kLookSeconds);
-  }
+  wait_for_end(directory, words, clock);
   // All who held it may have been killed while it was waited for: what they watched over is ended, too.
   if (!jobs::attempts_of(directory).empty()) jobs::clear_up(directory, clock);
   std::printf("%s: %s\n", directory.c_str(), status_of(directory).c_str());

@@ -5,6 +5,8 @@ import pathlib
 import pty
 import resource
 import signal
+import socket
+import subprocess
 import sys
 import threading
 import time
@@ -15,6 +17,14 @@ from runner import PATIENCE, SINEW, Commands, lines_of, processes_with, wait_for
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "server"))  # last: file names there are taken here, too
 from server_process import Server
+
+NOBODY = 54321  # the number of no user
+
+
+def pending_signals(pid):
+    with open(f"/proc/{pid}/status") as file:
+        return int(dict(line.split(":", 1) for line in file)["ShdPnd"], 16)
+
 
 SAVES = r"""
 step=0
@@ -285,6 +295,29 @@ exit $?""")
         again = self.sinew("stop", self.run_directory)
         self.assertIn("was not running", again.stdout)
 
+    def test_stop_now_is_heard_by_one_that_is_busy(self):
+        process = self.start_script("trap '' TERM\necho up\nwhile :; do sleep 0.1; done", "grace=1000s")
+        self.wait_for_text("output/stdout.log", "up")
+        process.send_signal(signal.SIGSTOP)  # signals of one kind become one meanwhile
+        stop = self.start("stop", self.run_directory, "--now")
+        wait_for(lambda: pending_signals(process.pid) & 1 << signal.SIGTERM - 1, "the first signal")
+        time.sleep(0.3)
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual(stop.wait(timeout=PATIENCE), 0, stop.stderr.read())
+        self.assertEqual(process.wait(timeout=PATIENCE), 143)
+
+    def test_who_may_not_stop_it_is_told_so(self):
+        process = self.start_script("echo up; exec sleep 1000")
+        self.wait_for_text("output/stdout.log", "up")
+        os.chmod(self.folder, 0o755)
+        if os.geteuid() == 0:
+            done = subprocess.run([SINEW, "stop", self.run_directory], capture_output=True, text=True, timeout=PATIENCE, user=NOBODY)
+            self.assertIn(f"pid {process.pid} of another user", done.stderr)
+            self.assertEqual(done.returncode, 1)
+        self.file(".lock").write_text(f"pid {os.getpid()} on {socket.gethostname()}\n")  # and nobody else is signalled
+        done = self.sinew("stop", self.run_directory, "--wait", "0")
+        self.assertIn("who holds it was not found", done.stderr)
+        self.end(process)
 
     def test_a_run_in_use_is_refused(self):
         process = self.start_script("echo up; exec sleep 1000")
