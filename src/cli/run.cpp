@@ -3,7 +3,6 @@
 #include <cctype>
 #include <filesystem>
 
-#include "base/disk.h"
 #include "cli/command_job.h"
 #include "cli/commands.h"
 
@@ -97,10 +96,7 @@ int run_run(const Arguments& arguments) {
   if (directory.empty()) directory = new_run_directory(job->name);
   std::string text = yaml;
   for (const std::string& override_text : words.overrides) text += "# override: " + override_text + "\n";
-  if (system_disk().exists(directory + "/job.yaml"))
-    throw UsageError(directory + " already holds a run", "go on with it: sinew resume " + directory);
-  system_disk().make_directories(directory);
-  write_durably(system_disk(), directory + "/job.yaml", text);
+  keep_job_file(directory, text, false);
   return run_command_job(*job, words.command);
 }
 

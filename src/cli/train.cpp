@@ -134,26 +134,6 @@ void replace_job_file(const std::string& run_directory, const std::string& text)
   write_durably(system_disk(), run_directory + "/job.yaml", text);
 }
 
-void keep_job_file(const std::string& run_directory, const std::string& text, bool resume) {
-  Disk& disk = system_disk();
-  const std::string kept = run_directory + "/job.yaml";
-  if (disk.exists(kept)) {
-    if (!disk.exists(run_directory + "/resolved.yaml")) return replace_job_file(run_directory, text);
-    if (!resume) {
-      throw UsageError(run_directory + " already holds a run",
-                       "go on with it: sinew resume " + run_directory + "; or name another --run-dir");
-    }
-    if (read_text(disk, kept) != text) {
-      throw UsageError(
-          "the job file or its overrides changed since the run in " + run_directory + " began",
-          "go on with the job as it was: sinew resume " + run_directory + "; or start anew in another --run-dir");
-    }
-    return;
-  }
-  disk.make_directories(run_directory);
-  write_durably(disk, kept, text);
-}
-
 constexpr const char* kAnywhere = "http://192.0.2.1";  // stands for all other machines; nothing is sent there
 
 std::string listening(const Words& words) {
@@ -215,6 +195,26 @@ int start_command(const spec::Job& job, const std::string& directory, const Word
 }
 
 }  // namespace
+
+void keep_job_file(const std::string& run_directory, const std::string& text, bool resume) {
+  Disk& disk = system_disk();
+  const std::string kept = run_directory + "/job.yaml";
+  if (disk.exists(kept)) {
+    if (!disk.exists(run_directory + "/resolved.yaml")) return replace_job_file(run_directory, text);
+    if (!resume) {
+      throw UsageError(run_directory + " already holds a run",
+                       "go on with it: sinew resume " + run_directory + "; or name another --run-dir");
+    }
+    if (read_text(disk, kept) != text) {
+      throw UsageError(
+          "the job file or its overrides changed since the run in " + run_directory + " began",
+          "go on with the job as it was: sinew resume " + run_directory + "; or start anew in another --run-dir");
+    }
+    return;
+  }
+  disk.make_directories(run_directory);
+  write_durably(disk, kept, text);
+}
 
 std::string new_run_directory(const std::string& job_name) {
   uint64_t entropy = static_cast<uint64_t>(system_clock().wall_seconds() * 1e6);

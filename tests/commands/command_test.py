@@ -186,6 +186,13 @@ exit 0""", "retries.crash=1", "retries.backoff=0.01s")
         self.assertEqual((self.status(), self.endings()), ("done", {1: ["done"]}))
         self.assertEqual(self.file("output/stdout.log").read_text(), "once\n")
 
+    def test_a_run_that_died_before_it_began_does_not_block_its_directory(self):
+        os.makedirs(self.run_directory)
+        self.file("job.yaml").write_text("command: [false]\n")
+        self.assertEqual(self.run_script("true").returncode, 0)
+        again = self.run_script("true")
+        self.assertEqual(again.returncode, 2)
+        self.assertIn("already holds a run", again.stderr)
 
 
 class Stops(Commands):
