@@ -56,6 +56,24 @@ TEST(Command, IsReadWithEverythingItMayHave) {
   EXPECT_EQ(job.tune.search[2].kind, SearchParameter::Kind::whole);
 }
 
+TEST(Command, WhatItsEnvironmentIsToldBySomebodyElsesIsNotWrittenDown) {
+  const std::string yaml = "command: [a, '${TOKEN}']\nparams: {p: '${TOKEN}'}\nenv: {A: 'x${TOKEN}', B: '$$5'}\n";
+  const Environment environment = {{"TOKEN", "se$cret"}};
+  const Reading reading = read_job(yaml, "job", {"env.C=${TOKEN}"}, environment);
+  ASSERT_TRUE(reading.problems.empty()) << to_string(reading.problems[0]);
+  const std::vector<NamedValue>& env = reading.job.command.env;
+  ASSERT_EQ(env.size(), 3U);
+  EXPECT_EQ(env[0].value, "xse$cret");
+  EXPECT_EQ(env[1].value, "$5");
+  EXPECT_EQ(env[2].value, "se$cret");
+  const std::string written = to_yaml(reading.job);
+  const size_t section = written.find("\nenv: ");
+  ASSERT_NE(section, std::string::npos) << written;
+  EXPECT_EQ(written.find("cret", section), std::string::npos) << written;
+  EXPECT_EQ(read_job(written, "job", {}, environment).job, reading.job);
+  EXPECT_FALSE(read_job(written, "job").problems.empty()) << "whoever goes on with it has to have it";
+}
+
 TEST(Command, ReadsBackAsItIsWritten) {
   const Job job = good(kJob, {"params.n=4"});
   const std::string yaml = to_yaml(job);

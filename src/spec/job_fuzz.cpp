@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     if (!reading.problems.empty()) continue;
     const std::string written = to_yaml(reading.job, {{"optimizer.lr", first}});
-    const Reading again = read_job(written, "again.yaml");
+    const Reading again = read_job(written, "again.yaml", {}, environment);
     SINEW_CHECK(again.problems.empty(), written, to_string(again.problems[0]));
     SINEW_CHECK(again.job == reading.job, written);
   }

@@ -260,6 +260,7 @@ struct NamedValue {
   enum class Kind { text, number, flag };
   std::string name, value;  // value: text as it is, a number or a flag as it was written
   Kind kind = Kind::text;
+  std::string given{};  // of env, where it names variables: as it was written, and is written again
   bool operator==(const NamedValue&) const = default;
 };
 
@@ -344,8 +345,7 @@ using Environment = std::map<std::string, std::string>;  // for ${NAME} in strin
 Reading read_job(std::string_view yaml, std::string_view file_name, const std::vector<std::string>& overrides = {},
                  const Environment& environment = {});
 
-// The first option that tune.search varies and an override gives a value: such a job is one training, not a search.
-// Empty: none.
+// The first option that tune.search varies and an override gives a value: the job is one training then. Empty: none.
 std::string overridden(const std::vector<SearchParameter>& search, const std::vector<std::string>& overrides);
 // Options not at their defaults that have no effect with this data.format: for whoever finds out what `auto` means.
 std::vector<Problem> without_effect(const DataOptions& data);

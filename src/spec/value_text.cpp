@@ -56,7 +56,8 @@ class Writer {
   }
   std::string write(const NamedValue& value) const {
     const bool text = value.kind == NamedValue::Kind::text;
-    return value.name + ": " + (text ? quoted_text(escape_dollars(value.value)) : value.value);
+    const std::string written = value.given.empty() ? escape_dollars(value.value) : value.given;
+    return value.name + ": " + (text ? quoted_text(written) : value.value);
   }
   std::string write(const std::vector<NamedValue>& values) const {
     std::string text;

@@ -279,6 +279,7 @@ class Reader {
                                           : NamedValue::Kind::text;
     value.value = node.text;
     if (value.kind != NamedValue::Kind::text || (node.quoted && node.text.empty())) return true;
+    if (option_.key == "env" && node.text.find("${") != std::string::npos) value.given = node.text;
     return read_text(node, value.value);
   }
 

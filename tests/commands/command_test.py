@@ -400,6 +400,14 @@ class Tells(Commands):
         self.assertNotIn("SINEW_RESUME_FROM", told)
         self.assertNotIn("MLFLOW_TRACKING_URI", told)
 
+    def test_a_secret_is_told_and_not_kept(self):
+        done = self.run_script('[ "$TOKEN" = sesame ] && exit $((SINEW_ATTEMPT == 1 ? 3 : 0))', "env={TOKEN: '${SECRET}'}", env={"SECRET": "sesame"})
+        self.assertEqual(self.report()["error"], "it ended with exit code 3", done.stderr)
+        kept = [path for path in pathlib.Path(self.run_directory).rglob("*") if path.is_file() and b"sesame" in path.read_bytes()]
+        self.assertEqual(kept, [])
+        self.assertIn("the environment variable SECRET is not set", self.sinew("resume", self.run_directory).stderr)
+        self.assertEqual(self.sinew("resume", self.run_directory, env={"SECRET": "sesame"}).returncode, 0)
+
     def test_a_server(self):
         told = self.told(before=("--server", "http://127.0.0.1:1"))
         self.assertEqual(told["MLFLOW_TRACKING_URI"], "http://127.0.0.1:1")
