@@ -104,13 +104,38 @@ Applied apply(Transaction& transaction, const SetNote& change) {
   return Answer{};
 }
 
-std::vector<Attachment> read_attachments(Database& database, const Subject& subject) {
+// Paths of a folder begin with its name and a slash; the character after the slash is the first that none of them has
+// there. So they are a range of the primary key.
+std::vector<Attachment> read_attachments(Database& database, const Subject& subject, const std::string& below) {
+  static_assert('/' + 1 == '0');
   std::vector<Attachment> found;
+  const auto take = [&](const Row& row) {
+    found.push_back({std::string(row.text(0)), std::string(row.text(1)), row.integer(2)});
+  };
+  const auto kind = static_cast<int64_t>(subject.kind);
+  if (below.empty()) {
+    database.each(
+        "SELECT path, attachment.digest, bytes FROM attachment JOIN content ON content.digest = attachment.digest "
+        "WHERE kind = ?1 AND id = ?2 AND number = ?3 ORDER BY path",
+        {kind, std::string_view(subject.id), subject.number}, take);
+    return found;
+  }
+  const std::string first = below + "/", end = below + "0";
   database.each(
       "SELECT path, attachment.digest, bytes FROM attachment JOIN content ON content.digest = attachment.digest "
-      "WHERE kind = ?1 AND id = ?2 AND number = ?3 ORDER BY path",
-      {static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number}, [&](const Row& row) {
-        found.push_back({std::string(row.text(0)), std::string(row.text(1)), row.integer(2)});
+      "WHERE kind = ?1 AND id = ?2 AND number = ?3 AND path >= ?4 AND path < ?5 ORDER BY path",
+      {kind, std::string_view(subject.id), subject.number, std::string_view(first), std::string_view(end)}, take);
+  return found;
+}
+
+std::optional<Attachment> read_attachment(Database& database, const Subject& subject, const std::string& path) {
+  std::optional<Attachment> found;
+  database.each(
+      "SELECT path, attachment.digest, bytes FROM attachment JOIN content ON content.digest = attachment.digest "
+      "WHERE kind = ?1 AND id = ?2 AND number = ?3 AND path = ?4",
+      {static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number, std::string_view(path)},
+      [&](const Row& row) {
+        found = {std::string(row.text(0)), std::string(row.text(1)), row.integer(2)};
       });
   return found;
 }

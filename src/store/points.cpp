@@ -230,10 +230,13 @@ Applied apply(Transaction& transaction, const DropPoints& change) {
   return Answer{};
 }
 
-std::vector<std::vector<Point>> read_history(Database& database, std::span<const Series> wanted, const Window& window) {
+namespace {
+
+using Place = std::pair<int64_t, int64_t>;  // a run's number, and the series' in it; -1: there is none
+
+std::vector<Place> places_of(Database& database, std::span<const Series> wanted) {
   std::map<std::string, std::pair<int64_t, std::vector<SeriesSummary>>> runs;
-  std::map<std::pair<int64_t, int64_t>, std::vector<Point>> points;
-  std::vector<std::pair<int64_t, int64_t>> places;
+  std::vector<Place> places;
   for (const Series& one : wanted) {
     auto [found, is_new] = runs.try_emplace(one.run);
     auto& [run, series] = found->second;
@@ -244,24 +247,44 @@ std::vector<std::vector<Point>> read_history(Database& database, std::span<const
     const auto same =
         std::find_if(series.begin(), series.end(), [&](const SeriesSummary& known) { return known.key == one.key; });
     places.emplace_back(run, same == series.end() ? -1 : same - series.begin());
-    if (same == series.end() || !points.try_emplace(places.back()).second) continue;
-    auto& list = points[places.back()];
-    database.each("SELECT data FROM chunk WHERE run = ?1 AND series = ?2 ORDER BY part", {run, places.back().second},
-                  [&](const Row& row) { unpack_points(row.text(0), list); });
+  }
+  return places;
+}
+
+}  // namespace
+
+// Each series is thinned out before the next is read: only one of them is ever here as it is.
+std::vector<std::vector<Point>> read_history(Database& database, std::span<const Series> wanted, const Window& window) {
+  const std::vector<Place> places = places_of(database, wanted);
+  std::map<Place, std::vector<Point>> tails;
+  for (const Place& place : places) {
+    if (place.second >= 0) tails.try_emplace(place);
   }
   for (const TailPoint& one : read_tail(database)) {
-    const auto found = points.find({one.run, one.series});
-    if (found != points.end()) found->second.push_back(one.point);
+    const auto found = tails.find({one.run, one.series});
+    if (found != tails.end()) found->second.push_back(one.point);
   }
-  for (auto& [place, list] : points) {
-    sort_unique(list);
-    std::erase_if(list,
-                  [&](const Point& point) { return point.step < window.first_step || point.step > window.last_step; });
-    if (window.most > 0) downsample(list, std::max<int64_t>(window.most, 4));
-  }
+  std::map<Place, size_t> first;  // of those asked for twice
   std::vector<std::vector<Point>> history;
   history.reserve(places.size());
-  for (const auto& place : places) history.push_back(points[place]);
+  for (size_t i = 0; i < places.size(); ++i) {
+    const Place& place = places[i];
+    const auto [known, is_new] = first.try_emplace(place, i);
+    if (place.second < 0 || !is_new) {
+      history.push_back(is_new ? std::vector<Point>() : history[known->second]);
+      continue;
+    }
+    std::vector<Point> points;
+    database.each("SELECT data FROM chunk WHERE run = ?1 AND series = ?2 ORDER BY part", {place.first, place.second},
+                  [&](const Row& row) { unpack_points(row.text(0), points); });
+    const std::vector<Point>& tail = tails.at(place);
+    points.insert(points.end(), tail.begin(), tail.end());
+    sort_unique(points);
+    std::erase_if(points,
+                  [&](const Point& point) { return point.step < window.first_step || point.step > window.last_step; });
+    if (window.most > 0) downsample(points, std::max<int64_t>(window.most, 4));
+    history.push_back(std::move(points));
+  }
   return history;
 }
 

@@ -217,6 +217,27 @@ TEST_P(Records, ContentsAreKeptWhileAnythingRefersToThem) {
   EXPECT_TRUE(is_refused(store->write(Attach{{Kind::kRun, "q"}, "p", "d", 1}), Reason::kNotFound));
 }
 
+TEST_P(Records, FilesAreFoundByTheirPathAndByTheirFolder) {
+  auto store = open();
+  make_run(*store);
+  const Subject run{Kind::kRun, "r"};
+  for (const char* path : {"a", "a-b", "a.b/c", "a/b/c", "a/z", "a/é", "a0", "b/a"}) {
+    done(*store, Attach{run, path, std::string("of ") + path, 1});
+  }
+  const auto paths = [&](const std::string& below) {
+    std::string all;
+    for (const Attachment& file : store->attachments(run, below)) all += file.path + " ";
+    return all;
+  };
+  EXPECT_EQ(paths(""), "a a-b a.b/c a/b/c a/z a/é a0 b/a ");
+  EXPECT_EQ(paths("a"), "a/b/c a/z a/é ");
+  EXPECT_EQ(paths("a/b"), "a/b/c ");
+  EXPECT_EQ(paths("none"), "");
+  EXPECT_EQ(store->attachment(run, "a/z")->digest, "of a/z");
+  for (const char* none : {"a/b", "z", ""}) EXPECT_FALSE(store->attachment(run, none)) << none;
+  EXPECT_FALSE(store->attachment({Kind::kRun, "q"}, "a"));
+}
+
 TEST_P(Records, LineageIsSeenFromBothEnds) {
   auto store = open();
   make_run(*store);

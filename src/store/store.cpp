@@ -228,8 +228,11 @@ std::vector<Record> Store::all(const Query& query) {
 std::vector<std::vector<Point>> Store::history(std::span<const Series> series, const Window& window) {
   return state_->read([&](Database& database) { return read_history(database, series, window); });
 }
-std::vector<Attachment> Store::attachments(const Subject& subject) {
-  return state_->read([&](Database& database) { return read_attachments(database, subject); });
+std::vector<Attachment> Store::attachments(const Subject& subject, const std::string& below) {
+  return state_->read([&](Database& database) { return read_attachments(database, subject, below); });
+}
+std::optional<Attachment> Store::attachment(const Subject& subject, const std::string& path) {
+  return state_->read([&](Database& database) { return read_attachment(database, subject, path); });
 }
 std::vector<Content> Store::contents() {
   return state_->read([&](Database& database) { return read_contents(database, false); });

@@ -320,7 +320,9 @@ class Store {
   // of each of most/4 slices (M4: Jugel, Jerzak, Hackenbroich, Markl, "M4: A Visualization-Oriented Time Series Data
   // Aggregation", VLDB 2014). A series that is not there is empty.
   std::vector<std::vector<Point>> history(std::span<const Series> series, const Window& window = {});
-  std::vector<Attachment> attachments(const Subject& subject);
+  // In the order of their paths; with `below` only those of that folder and its folders.
+  std::vector<Attachment> attachments(const Subject& subject, const std::string& below = "");
+  std::optional<Attachment> attachment(const Subject& subject, const std::string& path);
   std::vector<Content> contents();                  // something refers to them
   std::vector<Content> loose_contents();            // nothing does
   std::vector<Link> links(const Subject& subject);  // from it and to it
