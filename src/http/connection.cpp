@@ -16,6 +16,8 @@ constexpr size_t kBytesPerDeadline = 64 << 10;  // of an answer, taken within re
 constexpr double kDrainSeconds = 2;
 constexpr size_t kLargeRead = 64 << 10;
 
+constexpr double kSlowestDisk = 8 << 20;  // bytes a second, of what a sink took
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 // Something a connection waits for, given at most once, from any thread; shared by all copies of the function that
 // gives it. When the last copy goes without having given it, the connection is told so by `Dropped`.
 template <typename What, auto Take, What (*Dropped)()>
@@ -146,13 +148,9 @@ void Connection::advance() {
     const Reading reading = reader_->feed(input_);
     received_ += before - input_.size();
     if (reading == Reading::done) return hand_on();
-    if (reading == Reading::refused) {
-      keep_alive_ = head_only_ = false;
-      refused_ = true;
-      return respond(reader_->refusal());
-    }
-    if (reader_->wants_continue()) send("HTTP/1.1 100 Continue\r\n\r\n");
-    if (reader_->has_sink() && received_ >= kBytesPerDeadline) {
+    if (reading == Reading::refused) return refuse(reader_->refusal());
+    if (reader_->wants_continue()) send(kContinue);
+    if (received_ >= kBytesPerDeadline) {  // more than any header: a body that comes
       set_deadline(service_->options.read_seconds);
       received_ = 0;
     }
@@ -163,6 +161,13 @@ void Connection::advance() {
 
 void Connection::hand_on() {
   phase_ = Phase::answering;
+// Before its end: what still comes of it is not looked at.
+void Connection::refuse(const Response& refusal) {
+  keep_alive_ = head_only_ = false;
+  refused_ = true;
+  respond(refusal);
+}
+
   keep_alive_ = reader_->keep_alive();
   head_only_ = reader_->head_only();
   chunked_ = reader_->chunks_allowed();
@@ -346,3 +351,9 @@ void Connection::on_deadline() {
 }
 
 }  // namespace sinew::http
+// Where the header is there, its sender can be told why nothing comes of it. Who sends nothing at all is no request.
+  if (phase_ == Phase::reading && reader_->has_header()) {
+    return refuse(error_response(408, "the request did not come in time",
+                                 "send it faster, or less at a time: the next " +
+                                     std::to_string(kBytesPerDeadline >> 10) + " KiB are waited for"));
+  }

@@ -58,6 +58,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void tell_of_tls();
   void wait_for_request();
   void advance();
+  void refuse(const Response& refusal);
   void hand_on();
   void respond(const Response& response);
   void ask_for_piece();

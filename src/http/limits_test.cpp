@@ -138,7 +138,22 @@ TEST(Limits, ATrickleThatIsNoPartOfABodyDoesNotRenewItsTime) {
   client.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5;");
   for (int i = 0; i < 300 && client.send(std::string(50, 'e')); ++i) ::usleep(5000);  // less than the longest line
   client.send("\r\nhello\r\n0\r\n\r\n");
-  EXPECT_EQ(client.rest(), "");
+  EXPECT_EQ(refusal(client.rest()), "HTTP/1.1 408");
+}
+
+TEST(Limits, ALargeBodyHasTimeAsLongAsItComes) {
+  HeldAnswers answers;
+  ServerOptions options;
+  options.read_seconds = 1.5;
+  Server server(options, answers.handler());
+  constexpr size_t kPiece = 70'000, kPieces = 12;
+  RawClient client(server.port());
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(kPiece * kPieces) + "\r\n\r\n");
+  for (size_t i = 0; i < kPieces; ++i) {
+    ::usleep(200'000);
+    ASSERT_TRUE(client.send(std::string(kPiece, 'b')));
+  }
+  EXPECT_EQ(body_of(client.message()).size(), kPiece * kPieces + 7);
 }
 
 TEST(Limits, AClientThatAsksNothingIsClosed) {

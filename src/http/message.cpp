@@ -222,8 +222,8 @@ Reading RequestReader::feed(std::string& bytes) {
   return error ? Reading::more : Reading::done;
 }
 
-bool RequestReader::has_sink() const {
-  return state_->request.sink != nullptr;
+bool RequestReader::has_header() const {
+  return state_->reader.parser.is_header_done();
 }
 
 bool RequestReader::wants_continue() {

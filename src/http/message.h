@@ -22,7 +22,7 @@ class RequestReader {
   // Takes from the front of `bytes` what belongs to this request. Not to be called after done or refused.
   Reading feed(std::string& bytes);
   bool wants_continue();            // true once: the client waits for "100 Continue" before it sends the body
-  bool has_sink() const;            // the body goes through, however long it is
+  bool has_header() const;          // what is still to come is its body
   Request take();                   // after done
   bool keep_alive() const;          // after done
   bool chunks_allowed() const;      // after done: the client understands an answer in chunks
