@@ -142,12 +142,13 @@ void Connection::advance() {
       phase_ = Phase::reading;
       set_deadline(service_->options.read_seconds);  // for the whole of it: a trickle does not keep it open
       reader_.emplace(service_->options.max_header_bytes, service_->options.max_body_bytes, &service_->gate, peer_);
-      received_ = 0;
+      received_ = body_bytes_ = 0;
     }
     const size_t before = input_.size();
     const Reading reading = reader_->feed(input_);
     received_ += before - input_.size();
     if (reading == Reading::done) return hand_on();
+    body_bytes_ += before - input_.size();
     if (reading == Reading::refused) return refuse(reader_->refusal());
     if (reader_->wants_continue()) send(kContinue);
     if (received_ >= kBytesPerDeadline) {  // more than any header: a body that comes
@@ -177,7 +178,10 @@ void Connection::refuse(const Response& refusal) {
   // phase.
   large_ = std::vector<char>();
   if (input_.empty()) let_go(input_);
-  set_deadline(service_->options.answer_seconds);
+  patience_ = service_->options.answer_seconds;
+  if (request.sink) patience_ += static_cast<double>(body_bytes_) / kSlowestDisk;
+  tells_ = request.sink != nullptr && chunked_;
+  wait_for_answer();
   {
     const auto ticket = std::make_shared<AnswerTicket>(service_->context, shared_from_this(), ++number_);
     try {
@@ -196,6 +200,14 @@ void Connection::refuse(const Response& refusal) {
 }
 
 void Connection::answer(uint64_t number, const Response& response) {
+// What went into a sink is large, and may take long to be put away: so long as its size warrants it the client is told,
+// now and then, that it is being worked on (HTTP/1.0 has no words for that).
+void Connection::wait_for_answer() {
+  const double seconds = tells_ ? std::min(patience_, service_->options.answer_seconds / 4) : patience_;
+  patience_ -= seconds;
+  set_deadline(seconds);
+}
+
   if (phase_ == Phase::answering && number_ == number) respond(response);
 }
 
@@ -356,4 +368,13 @@ void Connection::on_deadline() {
     return refuse(error_response(408, "the request did not come in time",
                                  "send it faster, or less at a time: the next " +
                                      std::to_string(kBytesPerDeadline >> 10) + " KiB are waited for"));
+  if (phase_ != Phase::answering) return close();
+  if (patience_ > 0) {
+    send(kContinue);
+    return wait_for_answer();
+  }
+  respond(error_response(504, "the server had no answer in time", "try again"));
+}
+
+}  // namespace sinew::http
   }

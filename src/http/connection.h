@@ -60,6 +60,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void advance();
   void refuse(const Response& refusal);
   void hand_on();
+  void wait_for_answer();
   void respond(const Response& response);
   void ask_for_piece();
   void end_response();
@@ -83,7 +84,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<RequestReader> reader_;
   uint64_t number_ = 0;  // of the request under way
   bool keep_alive_ = true, head_only_ = false, refused_ = false, finishing_ = false;
-  size_t received_ = 0;  // of a body that goes to a sink, since the deadline was set
+  size_t received_ = 0;      // since the deadline was set
+  uint64_t body_bytes_ = 0;  // in all, with its header
+  double patience_ = 0;      // seconds that an answer may still take, after the deadline that is set
+  bool tells_ = false;       // that it takes long
 
   Source source_;  // of the answer under way
   uint64_t piece_number_ = 0;

@@ -60,7 +60,8 @@ struct Response {
   Headers headers = {};  // further ones
   Source source = {};    // instead of `body`
   std::optional<uint64_t> source_bytes =
-      {};  // in all; without it the end is where the source says, or the server's end
+      {};                     // in all; without it the end is where the source says, or the server's end
+  std::string if_ended = {};  // of a source without a length: the body, if the server ends before its first piece
 };
 
 // ---- server --------------------------------------------------------------------------------------------------------
@@ -85,13 +86,13 @@ struct ServerOptions {
   size_t max_body_bytes = 1 << 20;     // larger ones are answered with 413
   size_t max_header_bytes = 16 << 10;  // larger ones with 431
   double idle_seconds = 60;            // a connection without a request is closed
-  double read_seconds = 10;            // a request that trickles slower is closed (no slow-loris)
-  double answer_seconds = 120;         // a request not answered by then gets 504
-  size_t max_connections = 4096;       // more are accepted and closed at once
-  std::string certificate, key;        // PEM files; both or none: TLS
-  std::string shared_secret;           // instead of files: TLS by what server and clients share (base/shared_tls.h)
-  double farewell_seconds = 2;         // for answers under way when the server ends
-  bool await_answers = false;          // then also for those a handler has not given yet; else they are given up
+  double read_seconds = 10;            // for a header, and each 64 KiB of a body (no slow-loris); else 408, or closed
+  double answer_seconds = 120;    // a request not answered by then gets 504; what a Sink took has longer, by its size
+  size_t max_connections = 4096;  // more are accepted and closed at once
+  std::string certificate, key;   // PEM files; both or none: TLS
+  std::string shared_secret;      // instead of files: TLS by what server and clients share (base/shared_tls.h)
+  double farewell_seconds = 2;    // for answers under way when the server ends
+  bool await_answers = false;     // then also for those a handler has not given yet; else they are given up
   int threads = 1;
 };
 

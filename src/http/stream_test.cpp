@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/random.h"
+#include "http/held_answers.h"
 #include "http/http.h"
 #include "http/raw_socket.h"
 
@@ -284,6 +285,36 @@ TEST(Upload, IsRefusedBeforeItIsSentOrWhenItDoesNotFit) {
   }
   EXPECT_EQ(uploads.handled, 0);
   EXPECT_TRUE(eventually([&] { return uploads.alive == 0; }));
+}
+
+// Hashing and syncing a large file takes longer than other answers do.
+TEST(Upload, AClientIsToldThatWhatItSentIsStillBeingPutAway) {
+  HeldAnswers answers;
+  ServerOptions options;
+  options.answer_seconds = 0.2;
+  Server server(options, answers.handler(), [](const Request& header) {
+    Intake intake;
+    intake.max_body_bytes = 1 << 30;
+    static std::atomic<int> alive = 0;
+    if (header.method == "PUT") intake.sink = std::make_shared<Counter>(alive, SIZE_MAX);
+    return intake;
+  });
+  const std::string working = "HTTP/1.1 100 Continue\r\n\r\n";
+  RawClient client(server.port());
+  client.send(put("/hold", 64 << 20));
+  for (int i = 0; i < 64; ++i) ASSERT_TRUE(client.send(std::string(1 << 20, 'p')));
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(client.message(), working);  // 0.3 s
+  answers.take().front().second({201, "kept", "text/plain", {}});
+  std::string answer;
+  do answer = client.message();
+  while (answer == working);
+  EXPECT_EQ(body_of(answer), "kept") << answer;
+  client.send(put("/hold", 10) + "0123456789");  // in the end all is over, as of others, which are told nothing before
+  do answer = client.message();
+  while (answer == working);
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 504")) << answer;
+  client.send(get("/hold"));
+  EXPECT_TRUE(client.message().starts_with("HTTP/1.1 504"));
 }
 
 TEST(Upload, TheGateKnowsWhoAsks) {
