@@ -5,6 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <cstdio>
 #include <functional>
+#include <utility>
 
 #include "base/error.h"
 
@@ -15,9 +16,9 @@ constexpr size_t kMostWaitingBytes = 64 << 10;  // of further requests, while on
 constexpr size_t kBytesPerDeadline = 64 << 10;  // of an answer, taken within read_seconds
 constexpr double kDrainSeconds = 2;
 constexpr size_t kLargeRead = 64 << 10;
-
 constexpr double kSlowestDisk = 8 << 20;  // bytes a second, of what a sink took
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
 // Something a connection waits for, given at most once, from any thread; shared by all copies of the function that
 // gives it. When the last copy goes without having given it, the connection is told so by `Dropped`.
 template <typename What, auto Take, What (*Dropped)()>
@@ -147,8 +148,8 @@ void Connection::advance() {
     const size_t before = input_.size();
     const Reading reading = reader_->feed(input_);
     received_ += before - input_.size();
-    if (reading == Reading::done) return hand_on();
     body_bytes_ += before - input_.size();
+    if (reading == Reading::done) return hand_on();
     if (reading == Reading::refused) return refuse(reader_->refusal());
     if (reader_->wants_continue()) send(kContinue);
     if (received_ >= kBytesPerDeadline) {  // more than any header: a body that comes
@@ -160,8 +161,6 @@ void Connection::advance() {
   read_more();
 }
 
-void Connection::hand_on() {
-  phase_ = Phase::answering;
 // Before its end: what still comes of it is not looked at.
 void Connection::refuse(const Response& refusal) {
   keep_alive_ = head_only_ = false;
@@ -169,6 +168,8 @@ void Connection::refuse(const Response& refusal) {
   respond(refusal);
 }
 
+void Connection::hand_on() {
+  phase_ = Phase::answering;
   keep_alive_ = reader_->keep_alive();
   head_only_ = reader_->head_only();
   chunked_ = reader_->chunks_allowed();
@@ -199,7 +200,6 @@ void Connection::refuse(const Response& refusal) {
   });
 }
 
-void Connection::answer(uint64_t number, const Response& response) {
 // What went into a sink is large, and may take long to be put away: so long as its size warrants it the client is told,
 // now and then, that it is being worked on (HTTP/1.0 has no words for that).
 void Connection::wait_for_answer() {
@@ -208,6 +208,7 @@ void Connection::wait_for_answer() {
   set_deadline(seconds);
 }
 
+void Connection::answer(uint64_t number, const Response& response) {
   if (phase_ == Phase::answering && number_ == number) respond(response);
 }
 
@@ -217,6 +218,7 @@ void Connection::respond(const Response& response) {
   since_deadline_ = 0;
   if (wants_source(response, head_only_)) {
     source_ = response.source;
+    if_ended_ = response.if_ended;
     bytes_left_ = response.source_bytes;
     chunked_ = chunked_ && endless();
     if (endless() && !chunked_) keep_alive_ = false;  // its end is the connection's
@@ -226,7 +228,8 @@ void Connection::respond(const Response& response) {
 
 void Connection::ask_for_piece() {
   phase_ = Phase::asking;
-  if (bytes_left_ == 0 || (endless() && finishing_)) return take_piece(++piece_number_, "");
+  if (bytes_left_ == 0) return take_piece(++piece_number_, "");
+  if (endless() && finishing_) return take_piece(++piece_number_, std::exchange(if_ended_, ""));
   if (endless() && input_ended_) return close();
   set_deadline(service_->options.answer_seconds);
   const auto ticket = std::make_shared<PieceTicket>(service_->context, shared_from_this(), ++piece_number_);
@@ -249,6 +252,7 @@ void Connection::take_piece(uint64_t number, std::optional<std::string> piece) {
     return chunked_ ? send("0\r\n\r\n") : end_response();
   }
   if (bytes_left_) *bytes_left_ -= piece->size();
+  let_go(if_ended_);
   send(chunked_ ? chunk_of(*piece) : *piece);
 }
 
@@ -262,7 +266,7 @@ void Connection::end_response() {
 void Connection::finish() {
   keep_alive_ = false;
   finishing_ = true;
-  if (phase_ == Phase::asking && endless()) return take_piece(piece_number_, "");
+  if (phase_ == Phase::asking && endless()) return take_piece(piece_number_, std::exchange(if_ended_, ""));
   if (phase_ == Phase::answering && service_->options.await_answers) return;
   if (phase_ != Phase::responding && phase_ != Phase::asking) close();
 }
@@ -357,17 +361,13 @@ void Connection::set_deadline(double seconds) {
   });
 }
 
-void Connection::on_deadline() {
-  if (phase_ != Phase::answering) return close();
-  respond(error_response(504, "the server had no answer in time", "try again"));
-}
-
-}  // namespace sinew::http
 // Where the header is there, its sender can be told why nothing comes of it. Who sends nothing at all is no request.
+void Connection::on_deadline() {
   if (phase_ == Phase::reading && reader_->has_header()) {
     return refuse(error_response(408, "the request did not come in time",
                                  "send it faster, or less at a time: the next " +
                                      std::to_string(kBytesPerDeadline >> 10) + " KiB are waited for"));
+  }
   if (phase_ != Phase::answering) return close();
   if (patience_ > 0) {
     send(kContinue);
@@ -377,4 +377,3 @@ void Connection::on_deadline() {
 }
 
 }  // namespace sinew::http
-  }

@@ -89,7 +89,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   double patience_ = 0;      // seconds that an answer may still take, after the deadline that is set
   bool tells_ = false;       // that it takes long
 
-  Source source_;  // of the answer under way
+  Source source_;         // of the answer under way
+  std::string if_ended_;  // its body, if the server ends before there is any of it
   uint64_t piece_number_ = 0;
   bool chunked_ = false;
   std::optional<uint64_t> bytes_left_;  // still to come from the source

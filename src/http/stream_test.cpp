@@ -166,6 +166,25 @@ TEST(Stream, AServerThatEndsEndsItsStreamsProperly) {
   EXPECT_EQ(body_of(client.rest()), "1\r\na\r\n0\r\n\r\n");
 }
 
+TEST(Stream, AServerThatEndsBeforeTheFirstPieceSaysWhatThereIsInstead) {
+  for (const bool begun : {false, true}) {
+    Tap tap;
+    auto server = std::make_unique<Server>(ServerOptions{}, [&](const Request&, const Answer& answer) {
+      Response response{200, "", "text/plain", {}, tap.source()};
+      response.if_ended = "nothing";
+      answer(response);
+    });
+    RawClient client(server->port());
+    client.send(get("/"));
+    if (begun) {
+      ASSERT_TRUE(tap.give("a"));
+    }
+    ASSERT_TRUE(eventually([&] { return tap.waits(); }));
+    server.reset();
+    EXPECT_EQ(body_of(client.rest()), begun ? "1\r\na\r\n0\r\n\r\n" : "7\r\nnothing\r\n0\r\n\r\n");
+  }
+}
+
 TEST(File, IsSentWholeOrInParts) {
   const std::string bytes = random_bytes(1, 3'000'001);
   const TemporaryFile file(bytes);
@@ -268,25 +287,6 @@ TEST(Upload, GoesThroughASinkWhateverTheLimitOfOthers) {
   EXPECT_TRUE(eventually([&] { return uploads.alive == 0; }));
 }
 
-TEST(Upload, IsRefusedBeforeItIsSentOrWhenItDoesNotFit) {
-  Uploads uploads;
-  Server server({}, uploads.handler, uploads.gate);
-  for (const auto& [request, status] : std::vector<std::pair<std::string, std::string>>{
-           {put("/no", 50 << 20), "401"},
-           {"PUT /no HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", "401"},
-           {put("/up", (100 << 20) + 1), "413"},
-           {put("/other", (1 << 20) + 1), "413"},
-           {put("/up/full", 50 << 20) + std::string((1 << 20) + 1, 'x'), "507"}}) {
-    RawClient client(server.port());
-    client.send(request);
-    const std::string answer = client.rest();
-    EXPECT_EQ(answer.substr(9, 3), status) << request.substr(0, 90);
-    EXPECT_EQ(answer.find("100 Continue"), std::string::npos);
-  }
-  EXPECT_EQ(uploads.handled, 0);
-  EXPECT_TRUE(eventually([&] { return uploads.alive == 0; }));
-}
-
 // Hashing and syncing a large file takes longer than other answers do.
 TEST(Upload, AClientIsToldThatWhatItSentIsStillBeingPutAway) {
   HeldAnswers answers;
@@ -315,6 +315,25 @@ TEST(Upload, AClientIsToldThatWhatItSentIsStillBeingPutAway) {
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 504")) << answer;
   client.send(get("/hold"));
   EXPECT_TRUE(client.message().starts_with("HTTP/1.1 504"));
+}
+
+TEST(Upload, IsRefusedBeforeItIsSentOrWhenItDoesNotFit) {
+  Uploads uploads;
+  Server server({}, uploads.handler, uploads.gate);
+  for (const auto& [request, status] : std::vector<std::pair<std::string, std::string>>{
+           {put("/no", 50 << 20), "401"},
+           {"PUT /no HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", "401"},
+           {put("/up", (100 << 20) + 1), "413"},
+           {put("/other", (1 << 20) + 1), "413"},
+           {put("/up/full", 50 << 20) + std::string((1 << 20) + 1, 'x'), "507"}}) {
+    RawClient client(server.port());
+    client.send(request);
+    const std::string answer = client.rest();
+    EXPECT_EQ(answer.substr(9, 3), status) << request.substr(0, 90);
+    EXPECT_EQ(answer.find("100 Continue"), std::string::npos);
+  }
+  EXPECT_EQ(uploads.handled, 0);
+  EXPECT_TRUE(eventually([&] { return uploads.alive == 0; }));
 }
 
 TEST(Upload, TheGateKnowsWhoAsks) {
