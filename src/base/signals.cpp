@@ -19,18 +19,22 @@ bool is_to_be_ignored(int signal) {
 }  // namespace
 
 Signals::Signals(std::initializer_list<int> wanted) {
-  sigset_t set;
-  sigemptyset(&set);
+  sigemptyset(&set_);
   for (const int signal : wanted) {
-    if (!is_to_be_ignored(signal)) sigaddset(&set, signal);
+    if (!is_to_be_ignored(signal)) sigaddset(&set_, signal);
   }
-  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  descriptor_ = ::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+  ::pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+  descriptor_ = ::signalfd(-1, &set_, SFD_NONBLOCK | SFD_CLOEXEC);
   std::signal(SIGPIPE, SIG_IGN);
 }
 
 Signals::~Signals() {
   ::close(descriptor_);
+}
+
+void Signals::let_through() const {
+  while (next() != 0) continue;  // those that came already were heard
+  ::pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);
 }
 
 int Signals::next() const {

@@ -1,8 +1,10 @@
 // Signals as something to look at, instead of something that interrupts.
 //
 // For a program's main thread, before any other begins: they are held back for the rest of the process's life, so that
-// one that comes while it ends neither kills it nor changes its exit code.
+// one that comes while it ends neither kills it nor changes its exit code, unless it lets them through.
 #pragma once
+
+#include <signal.h>
 
 #include <initializer_list>
 
@@ -19,8 +21,11 @@ class Signals {
 
   int descriptor() const { return descriptor_; }  // readable when there is one
   int next() const;                               // 0: none
+  // From here on they do what they do to any process, on the thread that calls: of one that takes too long to end.
+  void let_through() const;
 
  private:
+  sigset_t set_{};
   int descriptor_ = -1;
 };
 

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -45,7 +46,7 @@ constexpr const char* kHelp =
     "  --insecure         listen on other addresses without TLS: tokens can be read on the way\n"
     "  --rate N           requests a second of one caller (default: 1000; 0: any number)\n"
     "  --connections N    at a time (default: 20000, as far as the system allows)\n\n"
-    "SIGTERM: answers under way are finished, within seconds.";
+    "SIGTERM: answers under way are finished, within seconds; a second one ends it at once.";
 
 struct Wishes {
   RegistryPlace place;
@@ -150,10 +151,11 @@ class End {
     why_ = why;
     kill(getpid(), SIGTERM);
   }
-  // Empty: a signal.
+  // Empty: a signal. The next one ends the process: whatever it is at then, nothing acknowledged is lost.
   std::string wait() const {
     pollfd waiting{signals_.descriptor(), POLLIN, 0};
     while (poll(&waiting, 1, -1) < 1) continue;
+    signals_.let_through();
     const std::lock_guard lock(mutex_);
     return why_;
   }
@@ -169,14 +171,15 @@ class Indexing {
  public:
   Indexing(store::Store& store, const std::string& root) : thread_([this, &store, root] { work(store, root); }) {}
   ~Indexing() {
-    ending_ = true;
+    end();
     thread_.join();
   }
+  void end() { ending_ = true; }  // as soon as what it is at is done
 
  private:
   void work(store::Store& store, const std::string& root) {
     constexpr double kBetweenPasses = 1, kStep = 0.1;
-    registry::Index index(store, {root});
+    registry::Index index(store, {.root = root, .is_ending = [this] { return ending_.load(); }});
     std::set<std::string> said;
     const auto say = [&](const std::string& problem) {
       if (said.size() < 1000 && said.insert(problem).second) std::fprintf(stderr, "index: %s\n", problem.c_str());
@@ -254,11 +257,13 @@ int serve(const Wishes& wishes) {
   http.threads = 2;
   std::string why;
   {
-    const http::Server server(http, site.handler(), site.gate());
-    std::printf("listening on %s\n", server.url().c_str());
+    std::optional<http::Server> server(std::in_place, http, site.handler(), site.gate());
+    std::printf("listening on %s\n", server->url().c_str());
     std::fflush(stdout);
-    const Indexing indexing(store, wishes.place.root);
+    Indexing indexing(store, wishes.place.root);
     why = end.wait();
+    indexing.end();
+    server.reset();  // first: while the last run is looked at nobody is answered any more
   }
   if (!why.empty()) throw Error("another server took this store over: " + why, "is the other one meant to serve it?");
   return kDone;

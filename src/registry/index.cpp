@@ -258,7 +258,7 @@ struct Index::State {
       changes.push_back(store::SetNote{note_of(run.id), to_note(run.reading)});
       write(std::move(changes));
       changes.clear();
-      if (pieces + 1 == kMostPieces) return report.unfinished = true, false;
+      if (pieces + 1 == kMostPieces || is_ending()) return report.unfinished = true, false;
     }
   }
 
@@ -302,12 +302,18 @@ struct Index::State {
     }
   }
 
+  bool is_ending() const { return options.is_ending && options.is_ending(); }
+
   void pass(PassReport& report) {
     load_known();
     const RunPlaces places = run_directories(options.root);
     report.runs = static_cast<int64_t>(places.runs.size());
     std::set<std::string> there;
     for (const std::string& path : places.runs) {
+      if (is_ending()) {  // what was not looked at may well be there
+        report.unfinished = true;
+        return;
+      }
       const std::string name = clean_text(path, 4000);
       there.insert(name);
       Known& run = known[name];

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include <bit>
+#include <climits>
 
 #include "base/process.h"
 #include "registry/fake_run.h"
@@ -221,6 +222,31 @@ TEST(Index, AnUnchangedRunIsLookedAtAndNotWritten) {
   EXPECT_EQ(again.changed, 0);
   EXPECT_EQ(again.points, 0);
   EXPECT_EQ(store.events({.after = 0, .limit = 100'000}).back().seq, before);
+}
+
+TEST(Index, APassThatIsToEndLeavesTheRestToTheNext) {
+  Folder folder;
+  RandomStream random(RandomKey{5});
+  store::Store store(folder / "s.db");
+  std::vector<std::unique_ptr<FakeRun>> runs;
+  for (int i = 0; i < 5; ++i) {
+    runs.push_back(std::make_unique<FakeRun>(folder / "runs", "j/20261121T031502Z-" + std::to_string(i), random));
+    runs.back()->grow(100);
+  }
+  int looks = 0, most = 2;
+  Index index(store, {.root = folder / "runs", .piece_bytes = 300, .is_ending = [&] { return ++looks > most; }});
+  const PassReport cut = index.pass();
+  EXPECT_TRUE(cut.unfinished);
+  EXPECT_LT(cut.points, 200);  // of the first run a piece or two
+  most = INT_MAX;
+  while (index.pass().unfinished) continue;
+  EXPECT_EQ(store.list({.kind = Kind::kRun}).size(), 5u);
+  looks = most = 0;
+  EXPECT_EQ(index.pass().gone, 0);  // what was not looked at is there
+  EXPECT_EQ(store.list({.kind = Kind::kRun}).size(), 5u);
+  for (const auto& run : runs) {
+    EXPECT_EQ(find_run(store, run->path(), folder / "runs").metrics.at("train/loss").count, 100);
+  }
 }
 
 TEST(Index, OneProcessIndexesAStore) {

@@ -58,6 +58,7 @@ struct IndexOptions {
   std::string root = "runs";
   std::string holder = {};        // names this process, for the lease of the index; empty: host and process number
   int64_t piece_bytes = 1 << 20;  // read of a file, and written to the store, at a time
+  std::function<bool()> is_ending = {};  // asked between runs and pieces; true: the pass ends there, unfinished
 };
 struct PassReport {
   std::string held_by;             // not empty: somebody else indexes this store; nothing was done
@@ -66,7 +67,7 @@ struct PassReport {
   int64_t gone = 0;                // runs that are hidden now
   int64_t points = 0;
   std::vector<std::string> problems;  // sentences, each naming its file
-  bool unfinished = false;            // a long file is not yet read to its end: call again at once
+  bool unfinished = false;            // not all was looked at, or read to its end: call again at once
 };
 
 // One thread. What a pass has read is remembered in the store in the batch that brings it, so a death between any two
