@@ -24,13 +24,24 @@ std::string began(pid_t pid) {
   return row.pid == 0 ? "" : std::to_string(row.started);
 }
 
-std::string holder_text(const std::string& url) {
-  return Json{{"host", host_name()}, {"pid", ::getpid()}, {"began", began(::getpid())}, {"url", url}}.dump();
+// Where its number names a process: containers of one machine, and machines of one name, have each their own.
+std::string numbers() {
+  char text[64] = {};
+  const ssize_t size = ::readlink("/proc/self/ns/pid", text, sizeof text - 1);
+  return boot_id() + " " + std::string(text, size > 0 ? static_cast<size_t>(size) : 0);
 }
 
-// Of another machine nothing can be said.
+std::string holder_text(const std::string& url) {
+  return Json{
+      {"host", host_name()}, {"numbers", numbers()}, {"pid", ::getpid()}, {"began", began(::getpid())}, {"url", url}}
+      .dump();
+}
+
+// Of another machine or container nothing can be said.
 bool is_surely_dead(const Json& holder) {
-  if (!holder.is_object() || holder.value("host", "") != host_name()) return false;
+  if (!holder.is_object() || holder.value("host", "") != host_name() || holder.value("numbers", "") != numbers()) {
+    return false;
+  }
   return began(holder.value("pid", 0)) != holder.value("began", "?");
 }
 
