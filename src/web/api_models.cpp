@@ -52,6 +52,18 @@ std::vector<store::Held> leases_of(const Context& context) {
   return {*context.options.lease};
 }
 
+// What makes the gates say yes to anything: to leave them out, to be content with less than the champion has, or to
+// choose what is compared, such as the loss on what it was trained on.
+void judge_gates(const registry::Gates& gates, bool force, const Call& call) {
+  if (call.role == Role::kAdmin) return;
+  const auto refuse = [](const std::string& what, const char* hint) {
+    throw Refused(403, "PERMISSION_DENIED", what + " takes the role admin", hint);
+  };
+  if (force) refuse("to promote against the gates", "leave force out");
+  if (!(gates.margin >= 0)) refuse("a margin below 0", "leave margin out, or ask for more than the champion has");
+  if (gates.metric != registry::Gates().metric) refuse("to choose the metric that is compared", "leave metric out");
+}
+
 // A refusal is an answer with its reason, not an error of the caller.
 http::Response answer_of(const registry::Promotion& promotion) {
   return json_response(promotion_json(promotion), promotion.done ? 200 : 409);
@@ -102,9 +114,7 @@ http::Response api_promote(Context& context, const Call& call) {
   gates.metric = args.text("metric", gates.metric);
   if (args.has("margin")) gates.margin = args.number("margin");
   const bool force = args.flag("force", false);
-  if (force && call.role != Role::kAdmin) {
-    throw Refused(403, "PERMISSION_DENIED", "to promote against the gates takes the role admin", "leave force out");
-  }
+  judge_gates(gates, force, call);
   return answer_of(registry::promote(context.store, version.subject.id, version.subject.number, gates,
                                      args.text("alias", registry::kChampion), force, leases_of(context)));
 }
