@@ -40,12 +40,17 @@ bool is_in(View view, bool hidden);
 // All records of that kind that a filter can be about, hidden ones too.
 std::vector<store::Record> all_records(Context& context, store::Kind kind,
                                        const std::optional<std::string>& parent = {}, bool metrics = false);
-std::map<std::string, std::optional<std::string>> tags_of(const Args& args, const char* name);
 store::Labels labels_of(const Args& args, const char* name);
-// Tags of Sinew's own say where a run's directory is, and why a version was promoted; nobody outside may.
-bool is_own_tag(const std::string& key);
+// Tags of Sinew's own say where a run's directory is, what decided a promotion, what kind of thing a record is; nobody
+// outside may set or remove one. Throws Refused.
 void judge_tag(const std::string& key);
-// Reads the body, changes it, writes it; again if somebody else wrote it meanwhile.
+store::Labels tags_of(const Args& args);                           // all of "tags", judged
+store::SetTags tag_set(store::Subject subject, const Args& args);  // to "value" what "key" names, likewise
+store::SetTags tag_removed(store::Subject subject, const Args& args);
+// Writes what `batch_of` makes of the record; again of what it is then, if somebody else wrote it meanwhile.
+void change_record(Context& context, const store::Subject& subject,
+                   const std::function<store::Batch(const store::Record& record)>& batch_of);
+// The same for its body alone.
 void change_body(Context& context, const store::Subject& subject, const std::function<void(Json& body)>& change);
 
 // ---- routes (routes.cpp has them by path) --------------------------------------------------------------------------

@@ -46,7 +46,7 @@ Response experiments_create(Context& context, const Call& call) {
   if (args.has("artifact_location")) body["artifact_location"] = args.text("artifact_location");
   const std::string id = new_experiment_id();
   store::Create create{{Kind::kExperiment, id}, "", name, body.empty() ? "" : dump(body)};
-  create.tags = labels_of(args, "tags");
+  create.tags = tags_of(args);
   context.write(std::move(create));
   return json_response({{"experiment_id", id}});
 }
@@ -108,14 +108,13 @@ Response experiments_update(Context& context, const Call& call) {
 
 Response experiments_set_tag(Context& context, const Call& call) {
   const Args args(call);
-  context.write(
-      store::SetTags{{Kind::kExperiment, args.text("experiment_id")}, {{args.text("key"), args.text("value", "")}}});
+  context.write(tag_set({Kind::kExperiment, args.text("experiment_id")}, args));
   return json_response(Json::object());
 }
 
 Response experiments_delete_tag(Context& context, const Call& call) {
   const Args args(call);
-  context.write(store::SetTags{{Kind::kExperiment, args.text("experiment_id")}, {{args.text("key"), std::nullopt}}});
+  context.write(tag_removed({Kind::kExperiment, args.text("experiment_id")}, args));
   return json_response(Json::object());
 }
 

@@ -143,35 +143,39 @@ std::vector<store::Record> all_records(Context& context, store::Kind kind, const
   return context.store.all({kind, parent, {}, true, metrics, 0, 5000});
 }
 
-std::map<std::string, std::optional<std::string>> tags_of(const Args& args, const char* name) {
-  std::map<std::string, std::optional<std::string>> tags;
-  for (const Args& tag : args.objects(name)) tags[tag.text("key")] = tag.text("value", "");
-  return tags;
-}
-
 store::Labels labels_of(const Args& args, const char* name) {
   store::Labels labels;
   for (const Args& label : args.objects(name)) labels[label.text("key")] = label.text("value", "");
   return labels;
 }
 
-bool is_own_tag(const std::string& key) {
-  return key.starts_with("sinew.");
-}
-
 void judge_tag(const std::string& key) {
-  if (is_own_tag(key)) refuse_invalid("the tag '" + key + "' is one of Sinew's own", "choose another name");
+  if (key.starts_with("sinew.")) refuse_invalid("the tag '" + key + "' is one of Sinew's own", "choose another name");
 }
 
-void change_body(Context& context, const store::Subject& subject, const std::function<void(Json& body)>& change) {
+store::Labels tags_of(const Args& args) {
+  store::Labels tags = labels_of(args, "tags");
+  for (const auto& [key, value] : tags) judge_tag(key);
+  return tags;
+}
+
+store::SetTags tag_set(store::Subject subject, const Args& args) {
+  judge_tag(args.text("key"));
+  return {std::move(subject), {{args.text("key"), args.text("value", "")}}};
+}
+
+store::SetTags tag_removed(store::Subject subject, const Args& args) {
+  judge_tag(args.text("key"));
+  return {std::move(subject), {{args.text("key"), std::nullopt}}};
+}
+
+void change_record(Context& context, const store::Subject& subject,
+                   const std::function<store::Batch(const store::Record& record)>& batch_of) {
   constexpr int kTries = 20;
   for (int i = 0;; ++i) {
     // The events are read first: who writes between these two reads is noticed.
     const int64_t newest = context.store.newest_event(subject);
-    store::Record record = context.need(subject.kind, subject.id, subject.number);
-    Json body = body_of(record);
-    change(body);
-    store::Batch batch{{store::Amend{subject, {}, dump(body)}}};
+    store::Batch batch = batch_of(context.need(subject.kind, subject.id, subject.number));
     batch.unchanged = {{subject, newest}};
     try {
       context.write(std::move(batch));
@@ -180,6 +184,14 @@ void change_body(Context& context, const store::Subject& subject, const std::fun
       if (refused.status != 409 || i == kTries) throw;
     }
   }
+}
+
+void change_body(Context& context, const store::Subject& subject, const std::function<void(Json& body)>& change) {
+  change_record(context, subject, [&](const store::Record& record) {
+    Json body = body_of(record);
+    change(body);
+    return store::Batch{{store::Amend{subject, {}, dump(body)}}};
+  });
 }
 
 }  // namespace sinew::web

@@ -144,7 +144,7 @@ Response logged_models_create(Context& context, const Call& call) {
                   {"updated_ms", context.now_ms()}};
   store::Create create{{Kind::kModel, id}, "", "", dump(body)};
   create.params = labels_of(args, "params");
-  create.tags = labels_of(args, "tags");
+  create.tags = tags_of(args);
   create.tags[kLoggedModelTag] = experiment.subject.id;
   context.write(store::Batch{{std::move(create), store::Amend{{Kind::kModel, id}, {}, {}, true}}});
   return json_response({{"model", model_json(context, need_logged(context, id))}});
@@ -198,9 +198,8 @@ Response logged_models_search(Context& context, const Call& call) {
 Response logged_models_set_tags(Context& context, const Call& call) {
   const Args args(call);
   const store::Record model = need_logged(context, args.text("model_id"));
-  auto tags = tags_of(args, "tags");
-  tags.erase(kLoggedModelTag);
-  if (!tags.empty()) context.write(store::SetTags{model.subject, std::move(tags)});
+  const store::Labels tags = tags_of(args);
+  if (!tags.empty()) context.write(store::SetTags{model.subject, {tags.begin(), tags.end()}});
   return json_response({{"model", model_json(context, need_logged(context, model.subject.id))}});
 }
 
@@ -208,7 +207,8 @@ Response logged_models_delete_tag(Context& context, const Call& call) {
   const Args args(call);
   const store::Record model = need_logged(context, args.text("model_id"));
   const std::string key = args.text("tag_key");
-  if (!model.tags.contains(key) || key == kLoggedModelTag) {
+  judge_tag(key);
+  if (!model.tags.contains(key)) {
     refuse_missing("No tag with key '" + key + "' found for model with ID '" + model.subject.id + "'.");
   }
   context.write(store::SetTags{model.subject, {{key, std::nullopt}}});

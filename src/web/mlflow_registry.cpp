@@ -77,17 +77,17 @@ Response registered_models_create(Context& context, const Call& call) {
   const std::string name = args.text("name");
   if (name.empty()) refuse_invalid("Registered model name cannot be empty.");
   const std::string body = dump({{"description", args.text("description", "")}});
-  for (const auto& [key, value] : tags_of(args, "tags")) judge_tag(key);
+  const store::Labels given = tags_of(args);
   const auto before = context.store.find({Kind::kModel, name, 0});
   if (before && before->hidden && !before->tags.contains(kLoggedModelTag)) {
-    store::SetTags tags{before->subject, tags_of(args, "tags")};
+    store::SetTags tags{before->subject, {given.begin(), given.end()}};
     for (const auto& [key, value] : before->tags) tags.tags.try_emplace(key, std::nullopt);
     store::Batch batch{{store::Amend{before->subject, {}, body, false}}};
     if (!tags.tags.empty()) batch.changes.push_back(std::move(tags));
     context.write(std::move(batch));
   } else {
     store::Create create{{Kind::kModel, name}, "", name, body};
-    create.tags = labels_of(args, "tags");
+    create.tags = given;
     context.write(std::move(create));
   }
   return json_response({{"registered_model", model_json(context, name)}});
@@ -167,16 +167,14 @@ Response registered_models_latest(Context& context, const Call& call) {
 Response registered_models_set_tag(Context& context, const Call& call) {
   const Args args(call);
   const store::Record model = need_model(context, args.text("name"));
-  judge_tag(args.text("key"));
-  context.write(store::SetTags{model.subject, {{args.text("key"), args.text("value", "")}}});
+  context.write(tag_set(model.subject, args));
   return json_response(Json::object());
 }
 
 Response registered_models_delete_tag(Context& context, const Call& call) {
   const Args args(call);
   const store::Record model = need_model(context, args.text("name"));
-  judge_tag(args.text("key"));
-  context.write(store::SetTags{model.subject, {{args.text("key"), std::nullopt}}});
+  context.write(tag_removed(model.subject, args));
   return json_response(Json::object());
 }
 

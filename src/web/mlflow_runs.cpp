@@ -67,8 +67,7 @@ Response runs_create(Context& context, const Call& call) {
   }
   store::Create create{
       {Kind::kRun, new_id()}, parent, args.text("run_name", ""), dump({{"user_id", args.text("user_id", "")}})};
-  create.tags = labels_of(args, "tags");
-  for (const auto& [key, value] : create.tags) judge_tag(key);
+  create.tags = tags_of(args);
   const auto named = create.tags.find(kRunNameTag);
   if (create.name.empty())
     create.name = named != create.tags.end() ? named->second : "run-" + create.subject.id.substr(0, 8);
@@ -146,7 +145,8 @@ Response runs_log_metric(Context& context, const Call& call) {
 Response runs_log_batch(Context& context, const Call& call) {
   const Args args(call);
   const std::string run = run_of(args);
-  store::Batch batch = with_tags(run, tags_of(args, "tags"));
+  const store::Labels tags = tags_of(args);
+  store::Batch batch = with_tags(run, {tags.begin(), tags.end()});
   if (auto params = labels_of(args, "params"); !params.empty()) {
     batch.changes.push_back(store::SetParams{{Kind::kRun, run}, std::move(params)});
   }
@@ -170,14 +170,15 @@ Response runs_log_model(Context& context, const Call& call) {
   const std::string run = run_of(args);
   const Json model = parse_bounded(args.text("model_json"), "'model_json'");
   if (!model.is_object()) refuse_invalid("'model_json' is not a JSON object");
-  const store::Record record = context.need(Kind::kRun, run);
-  const auto before = record.tags.find(kModelHistoryTag);
-  Json history = before == record.tags.end()
-                     ? Json::array()
-                     : parse_bounded(before->second, std::string("the tag '") + kModelHistoryTag + "'");
-  if (!history.is_array()) history = Json::array();
-  history.push_back(model);
-  context.write(store::SetTags{{Kind::kRun, run}, {{kModelHistoryTag, dump(history)}}});
+  change_record(context, {Kind::kRun, run}, [&](const store::Record& record) {
+    const auto before = record.tags.find(kModelHistoryTag);
+    Json history = before == record.tags.end()
+                       ? Json::array()
+                       : parse_bounded(before->second, std::string("the tag '") + kModelHistoryTag + "'");
+    if (!history.is_array()) history = Json::array();
+    history.push_back(model);
+    return store::Batch{{store::SetTags{record.subject, {{kModelHistoryTag, dump(history)}}}}};
+  });
   return json_response(Json::object());
 }
 

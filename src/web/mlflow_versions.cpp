@@ -108,7 +108,7 @@ Response versions_create(Context& context, const Call& call) {
   store::Create create{{Kind::kVersion, model.subject.id}, known ? run : "", "", dump(body)};
   create.tags = labels_of(args, "tags");
   // MLflow's client copies a version with all its tags; what was decided about the one says nothing of the other.
-  std::erase_if(create.tags, [](const auto& tag) { return is_own_tag(tag.first); });
+  std::erase_if(create.tags, [](const auto& tag) { return tag.first.starts_with("sinew."); });
   const int64_t number = context.write(std::move(create)).answers.front().number;
   return json_response(answer_with(context, model.subject.id, number));
 }
@@ -191,16 +191,14 @@ Response versions_transition(Context& context, const Call& call) {
 Response versions_set_tag(Context& context, const Call& call) {
   const Args args(call);
   const store::Record version = need_version(context, args.text("name"), args.integer("version"));
-  judge_tag(args.text("key"));
-  context.write(store::SetTags{version.subject, {{args.text("key"), args.text("value", "")}}});
+  context.write(tag_set(version.subject, args));
   return json_response(Json::object());
 }
 
 Response versions_delete_tag(Context& context, const Call& call) {
   const Args args(call);
   const store::Record version = need_version(context, args.text("name"), args.integer("version"));
-  judge_tag(args.text("key"));
-  context.write(store::SetTags{version.subject, {{args.text("key"), std::nullopt}}});
+  context.write(tag_removed(version.subject, args));
   return json_response(Json::object());
 }
 
