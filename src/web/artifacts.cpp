@@ -65,6 +65,16 @@ void list_directory(const fs::path& directory, const std::string& path, std::map
   }
 }
 
+// A file of the run's own directory, if it has one there. It comes before what was uploaded under that path: a run is
+// its directory.
+std::optional<fs::path> own_file(Context& context, const store::Subject& subject, const std::string& path) {
+  const auto directory = directory_of(context, subject);
+  if (!directory) return std::nullopt;
+  const auto place = below(*directory, path);
+  std::error_code error;
+  return place && fs::is_regular_file(*place, error) ? place : std::nullopt;
+}
+
 // What a browser may show is shown as text; whatever it is, it is never run.
 std::string type_of(const std::string& path) {
   const std::string extension = fs::path(path).extension().string();
@@ -99,23 +109,35 @@ void judge_path(const std::string& path, bool root_too) {
 
 std::vector<Listed> list_below(Context& context, const store::Subject& subject, const std::string& path) {
   judge_path(path, true);
-  const std::string prefix = path.empty() ? "" : path + "/";
   std::map<std::string, Listed> found;
-  for (const store::Attachment& file : context.store.attachments(subject)) {
-    if (!file.path.starts_with(prefix)) continue;
-    const std::string rest = file.path.substr(prefix.size());
+  if (const auto directory = directory_of(context, subject)) list_directory(*directory, path, found);
+  for (const store::Attachment& file : context.store.attachments(subject, path)) {
+    const std::string rest = path.empty() ? file.path : file.path.substr(path.size() + 1);
     const size_t slash = rest.find('/');
     const std::string name = rest.substr(0, slash);
-    if (slash == std::string::npos) {
-      found[name] = {name, false, file.bytes};
-    } else {
-      found.try_emplace(name, Listed{name, true, 0});
-    }
+    const bool is_file = slash == std::string::npos;
+    found.try_emplace(name, Listed{name, !is_file, is_file ? file.bytes : 0});
   }
-  if (const auto directory = directory_of(context, subject)) list_directory(*directory, path, found);
   std::vector<Listed> list;
   for (auto& [name, entry] : found) list.push_back(std::move(entry));
   return list;
+}
+
+std::vector<std::pair<std::string, std::string>> own_files_below(Context& context, const store::Subject& subject,
+                                                                 const std::string& path) {
+  std::vector<std::pair<std::string, std::string>> files;
+  const auto directory = directory_of(context, subject);
+  if (!directory) return files;
+  std::map<std::string, Listed> entries;
+  list_directory(*directory, path, entries);
+  for (const auto& [name, entry] : entries) {
+    const std::string at = path.empty() ? name : path + "/" + name;
+    if (!entry.directory) files.emplace_back(name, *directory / at);
+    if (!entry.directory) continue;
+    for (const auto& [rest, place] : own_files_below(context, subject, at))
+      files.emplace_back(name + "/" + rest, place);
+  }
+  return files;
 }
 
 Json listed_json(const Listed& entry, const std::string& below) {
@@ -127,22 +149,18 @@ Json listed_json(const Listed& entry, const std::string& below) {
 http::Response download(Context& context, const http::Request& request, const store::Subject& subject,
                         const std::string& path) {
   judge_path(path, false);
-  for (const store::Attachment& file : context.store.attachments(subject)) {
-    if (file.path != path) continue;
-    registry::Artifacts& artifacts = context.artifacts;
-    return http::content_response(
-        request, static_cast<uint64_t>(file.bytes),
-        [&artifacts, digest = file.digest](uint64_t offset, std::span<std::byte> out) {
-          return artifacts.read_at(digest, offset, out);
-        },
-        type_of(path), file.digest);
+  if (const auto own = own_file(context, subject, path)) return http::file_response(request, *own, type_of(path), "");
+  const auto file = context.store.attachment(subject, path);
+  if (!file) {
+    refuse_missing("there is no file '" + path + "' of " + store::to_string(subject.kind) + " '" + subject.id + "'");
   }
-  if (const auto directory = directory_of(context, subject)) {
-    const auto place = below(*directory, path);
-    std::error_code error;
-    if (place && fs::is_regular_file(*place, error)) return http::file_response(request, *place, type_of(path), "");
-  }
-  refuse_missing("there is no file '" + path + "' of " + store::to_string(subject.kind) + " '" + subject.id + "'");
+  registry::Artifacts& artifacts = context.artifacts;
+  return http::content_response(
+      request, static_cast<uint64_t>(file->bytes),
+      [&artifacts, digest = file->digest](uint64_t offset, std::span<std::byte> out) {
+        return artifacts.read_at(digest, offset, out);
+      },
+      type_of(path), file->digest);
 }
 
 store::Attachment keep_upload(Context& context, const http::Request& request, const store::Subject& subject,
@@ -151,6 +169,10 @@ store::Attachment keep_upload(Context& context, const http::Request& request, co
   auto* upload = dynamic_cast<Upload*>(request.sink.get());
   if (upload == nullptr) refuse_invalid("there is no body", "send the file as the body");
   context.need(subject.kind, subject.id, subject.number);
+  if (own_file(context, subject, path)) {
+    throw Refused(409, "RESOURCE_CONFLICT", "the run has a file '" + path + "' of its own in its directory",
+                  "give what is uploaded another name");
+  }
   const registry::Stored stored = upload->finish();
   context.write(store::Attach{subject, path, stored.digest, stored.bytes});
   return {path, stored.digest, stored.bytes};

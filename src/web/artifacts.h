@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "web/context.h"
@@ -29,6 +30,10 @@ std::shared_ptr<http::Sink> upload_sink(Context& context, const Call& call);
 // What was uploaded with this request, under that path; durable when it returns.
 store::Attachment keep_upload(Context& context, const http::Request& request, const store::Subject& subject,
                               const std::string& path);
+// Every file below a path of a run's own directory, as paths below that path and places on the disk; none if it has no
+// directory.
+std::vector<std::pair<std::string, std::string>> own_files_below(Context& context, const store::Subject& subject,
+                                                                 const std::string& path);
 void remove_below(Context& context, const store::Subject& subject, const std::string& path);
 
 // "<experiment>/<run>/artifacts/<path>", "<experiment>/models/<model>/artifacts/<path>" and

@@ -18,7 +18,8 @@ std::vector<store::Record> versions_of(Context& context, const std::string& name
 std::map<std::string, std::vector<store::Record>> all_versions(Context& context);
 Json registered_model_json(const store::Record& model, const std::vector<store::Record>& versions);
 Json version_json(const store::Record& version, const std::vector<store::Alias>& aliases);
-// Where the files of a version are, as a place the client can download from.
+// Where the files of a version are, as a place the client can download from; and those of what it was made of.
+std::string place_of(Context& context, const store::Record& version, int deepest = 8);
 std::string download_place(Context& context, const std::string& source, int deepest = 8);
 
 Response registered_models_create(Context&, const Call&);

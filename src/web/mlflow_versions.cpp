@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "registry/registry.h"
+#include "web/frozen.h"
 #include "web/mlflow_models.h"
 #include "web/mlflow_registry.h"
 
@@ -75,6 +76,13 @@ Json version_json(const store::Record& version, const std::vector<store::Alias>&
           {"aliases", names}};
 }
 
+std::string place_of(Context& context, const store::Record& version, int deepest) {
+  const Json body = body_of(version);
+  const std::string source = text_of(body, "source");
+  return source.empty() || body.value("frozen", false) ? version_location(version.subject)
+                                                       : download_place(context, source, deepest);
+}
+
 std::string download_place(Context& context, const std::string& source, int deepest) {
   constexpr std::string_view kScheme = "models:/";
   if (!source.starts_with(kScheme) || deepest == 0) return source;
@@ -91,26 +99,58 @@ std::string download_place(Context& context, const std::string& source, int deep
   const auto [end, error] = std::from_chars(rest.data() + slash + 1, rest.data() + rest.size(), number);
   if (error != std::errc() || end != rest.data() + rest.size() || number <= 0) return source;
   const auto version = context.store.find({Kind::kVersion, rest.substr(0, slash), number});
-  if (!version) return source;
-  const std::string of_it = body_of(*version).value("source", "");
-  return of_it.empty() ? version_location(version->subject) : download_place(context, of_it, deepest - 1);
+  return version ? place_of(context, *version, deepest - 1) : source;
 }
+
+namespace {
+
+// A copy of a version is made with all its tags: those of Sinew's own are about the one it was copied from.
+store::Labels tags_of_new(const Args& args) {
+  store::Labels tags = labels_of(args, "tags");
+  std::erase_if(tags, [](const auto& tag) { return tag.first.starts_with("sinew."); });
+  return tags;
+}
+
+// With the files it is made of, all or none: its number is the next, if nobody else makes one first.
+store::Subject create_version(Context& context, store::Create create, const Frozen& frozen) {
+  constexpr int kTries = 20;
+  const std::string model = create.subject.id;
+  for (int i = 0;; ++i) {
+    const int64_t seen = context.store.newest_event({Kind::kVersion, model});
+    const auto newest = context.store.list({.kind = Kind::kVersion, .name = model, .hidden = true, .limit = 1});
+    const store::Subject version{Kind::kVersion, model, newest.empty() ? 1 : newest[0].subject.number + 1};
+    store::Batch batch{{create}};
+    for (const store::Attachment& file : frozen.files) {
+      batch.changes.push_back(store::Attach{version, file.path, file.digest, file.bytes});
+    }
+    batch.unchanged = {{{Kind::kVersion, model}, seen}};
+    try {
+      context.write(std::move(batch));
+      return version;
+    } catch (const Refused& refused) {
+      if (refused.status != 409 || i == kTries) throw;
+    }
+  }
+}
+
+}  // namespace
 
 Response versions_create(Context& context, const Call& call) {
   const Args args(call);
   const store::Record model = need_model(context, args.text("name"));
   const std::string run = args.text("run_id", "");
   const bool known = !run.empty() && context.store.find({Kind::kRun, run, 0}).has_value();
-  Json body{{"source", args.text("source")}, {"description", args.text("description", "")}};
+  const std::string source = args.text("source");
+  const Frozen frozen = freeze(context, download_place(context, source));
+  Json body{{"source", source}, {"description", args.text("description", "")}};
+  if (!frozen.files.empty()) body["frozen"] = true;
   for (const char* key : {"run_link", "model_id", "user_id"}) {
     if (args.has(key)) body[key] = args.text(key);
   }
   store::Create create{{Kind::kVersion, model.subject.id}, known ? run : "", "", dump(body)};
-  create.tags = labels_of(args, "tags");
-  // MLflow's client copies a version with all its tags; what was decided about the one says nothing of the other.
-  std::erase_if(create.tags, [](const auto& tag) { return tag.first.starts_with("sinew."); });
-  const int64_t number = context.write(std::move(create)).answers.front().number;
-  return json_response(answer_with(context, model.subject.id, number));
+  create.tags = tags_of_new(args);
+  const store::Subject version = create_version(context, std::move(create), frozen);
+  return json_response(answer_with(context, version.id, version.number));
 }
 
 Response versions_get(Context& context, const Call& call) {
@@ -205,9 +245,7 @@ Response versions_delete_tag(Context& context, const Call& call) {
 Response versions_download_uri(Context& context, const Call& call) {
   const Args args(call);
   const store::Record version = need_version(context, args.text("name"), args.integer("version"));
-  const std::string source = body_of(version).value("source", "");
-  const std::string place = source.empty() ? version_location(version.subject) : download_place(context, source);
-  return json_response({{"artifact_uri", place}});
+  return json_response({{"artifact_uri", place_of(context, version)}});
 }
 
 }  // namespace sinew::web

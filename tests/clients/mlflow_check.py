@@ -247,6 +247,42 @@ class MlflowClient(unittest.TestCase):
         self.refused("RESOURCE_DOES_NOT_EXIST", client.get_logged_model, model.model_id)
         client.delete_registered_model("registered")
 
+    def test_logged_models_by_their_metrics_on_data_sets(self):
+        client = self.client
+        experiment = client.create_experiment("by data set")
+        run = client.create_run(experiment).info.run_id
+        values = {"a": {"train": 0.8, "test": 0.95}, "b": {"test": 0.7, "train": 0.99}}
+        models = {}
+        for name, on in values.items():
+            models[name] = client.create_logged_model(experiment, name, run).model_id
+            for dataset, value in on.items():
+                client.log_metric(run, "accuracy", value, dataset_name=dataset, dataset_digest="1", model_id=models[name])
+
+        def found(text=None, **more):
+            return [m.name for m in client.search_logged_models([experiment], text, **more)]
+
+        by_name = [{"field_name": "name"}]
+        self.assertEqual(found("metrics.accuracy > 0.9", order_by=by_name), ["a", "b"])
+        for dataset, expected in (("test", ["a"]), ("train", ["b"]), ("other", [])):
+            self.assertEqual(found("metrics.accuracy > 0.9", datasets=[{"dataset_name": dataset}]), expected)
+        for dataset, expected in (("test", ["b", "a"]), ("train", ["a", "b"])):
+            order = {"field_name": "metrics.accuracy", "dataset_name": dataset, "dataset_digest": "1"}
+            self.assertEqual(found(order_by=[order]), expected)
+
+    def test_a_version_keeps_its_files(self):
+        mlflow, client = self.mlflow, self.client
+        with mlflow.start_run(experiment_id="0") as run:
+            mlflow.log_text("as judged", "kept/weights.txt")
+        client.create_registered_model("kept")
+        client.create_model_version("kept", run.info.artifact_uri + "/kept", run.info.run_id, tags={"own": "1"})
+        client.set_registered_model_alias("kept", "champion", "1")
+        copy = client.copy_model_version("models:/kept@champion", "copied")
+        self.assertEqual(copy.tags, {"own": "1"})
+        client.log_text(run.info.run_id, "something else", "kept/weights.txt")
+        for uri in ("models:/kept@champion", "models:/copied/1"):
+            place = pathlib.Path(mlflow.artifacts.download_artifacts(uri))
+            self.assertEqual((place / "weights.txt").read_text(), "as judged")
+
     def test_a_token_that_may_submit_is_enough_to_log_and_register_a_model(self):
         mlflow, client = self.mlflow, self.client
         admin = os.environ["MLFLOW_TRACKING_TOKEN"]

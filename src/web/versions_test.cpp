@@ -1,0 +1,167 @@
+// What was judged and promoted stays what it was: nobody with a small role goes round the gates, exchanges a version's
+// files or writes what Sinew says of it.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "web/testing.h"
+
+namespace sinew::web {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kMlflow = "/api/2.0/mlflow", kArtifacts = "/api/2.0/mlflow-artifacts/artifacts/";
+
+std::string new_run(Town& town) {
+  return town.call("POST", kMlflow + "/runs/create", R"({"experiment_id": "0"})").json["run"]["info"]["run_id"];
+}
+
+// A version as `sinew models register` makes one.
+void make_version(Town& town, double accuracy) {
+  registry::VersionFacts facts;
+  facts.run = "r";
+  facts.status = "done";
+  facts.monitor = "val/accuracy";
+  facts.metrics = {{"val/accuracy", accuracy}, {"train/accuracy", 1 - accuracy}};
+  facts.data = {{"train", "one"}, {"val", "another"}};
+  facts.checks = {{"done", "passed"}};
+  store::Create create{{store::Kind::kVersion, "m"}};
+  create.body = registry::facts_json(facts);
+  ASSERT_TRUE(town.store.write(create));
+}
+
+TEST(Versions, GatesAreNotOpenedByWhatIsAskedOfThem) {
+  Town town;
+  ASSERT_TRUE(town.store.write(store::Create{{store::Kind::kModel, "m"}}));
+  for (const double accuracy : {0.9, 0.1, 0.95}) make_version(town, accuracy);
+  const auto promote = [&](const Json& body, const char* who) {
+    return town.call("POST", "/api/v1/models/m/promote", body.dump(), who).status;
+  };
+  const auto champion = [&] { return town.call("GET", "/api/v1/models/m").json["aliases"]["champion"]["version"]; };
+  EXPECT_EQ(promote({{"version", 1}}, "s"), 200);
+  EXPECT_EQ(promote({{"version", 2}}, "s"), 409);
+  for (const Json& margin : {Json(-1), Json(-1e300), Json("-Infinity"), Json("NaN"), Json(-1e-9)}) {
+    EXPECT_EQ(promote({{"version", 2}, {"margin", margin}}, "s"), 403) << margin;
+  }
+  EXPECT_EQ(promote({{"version", 2}, {"metric", "train/accuracy"}}, "s"), 403);
+  EXPECT_EQ(champion(), 1);
+  EXPECT_EQ(promote({{"version", 3}, {"margin", 0.1}}, "s"), 409);
+  EXPECT_EQ(promote({{"version", 3}, {"margin", 0.01}, {"metric", "auto"}}, "s"), 200);
+  EXPECT_EQ(promote({{"version", 2}, {"metric", "train/accuracy"}}, "a"), 200);
+  EXPECT_EQ(champion(), 2);
+}
+
+TEST(Versions, AVersionKeepsTheFilesItWasMadeOf) {
+  Town town;
+  const std::string id = new_run(town), place = "0/" + id + "/artifacts/model";
+  for (const char* name : {"/MLmodel", "/data/weights"}) {
+    EXPECT_EQ(town.call("PUT", kArtifacts + place + name, std::string("good") + name, "s").status, 200);
+  }
+  EXPECT_EQ(town.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})", "s").status, 200);
+  const auto make = [&](const std::string& source) {
+    const Json body{{"name", "m"}, {"source", source}, {"run_id", id}};
+    const Reply reply = town.call("POST", kMlflow + "/model-versions/create", body.dump(), "s");
+    EXPECT_EQ(reply.json["model_version"]["source"], source) << reply.json;
+    return reply.json["model_version"]["version"].get<std::string>();
+  };
+  const auto fetch = [&](const std::string& version, const std::string& name) {
+    const std::string target = kMlflow + "/model-versions/get-download-uri?name=m&version=" + version;
+    const std::string uri = town.call("GET", target, "", "r").json["artifact_uri"];
+    return town.call("GET", kArtifacts + uri.substr(std::string("mlflow-artifacts:/").size()) + name, "", "r");
+  };
+  const std::string source = "mlflow-artifacts:/" + place;
+  const std::vector<std::string> versions{make(source), make(source + "/"), make("runs:/" + id + "/model"),
+                                          make("models:/m/1")};
+  EXPECT_EQ(town.call("PUT", kArtifacts + place + "/MLmodel", "bad", "s").status, 200);
+  EXPECT_EQ(town.call("DELETE", kArtifacts + place + "/data", "", "s").status, 200);
+  EXPECT_EQ(town.call("PUT", kArtifacts + place + "/more", "bad", "s").status, 200);
+  registry::collect_garbage(town.store, town.artifacts);
+  for (const std::string& version : versions) {
+    EXPECT_EQ(fetch(version, "/MLmodel").response.body, "good/MLmodel") << version;
+    EXPECT_EQ(fetch(version, "/data/weights").response.body, "good/data/weights") << version;
+    EXPECT_EQ(fetch(version, "/more").status, 404) << version;
+  }
+  EXPECT_EQ(fetch(make(source), "/MLmodel").response.body, "bad");
+  const std::string elsewhere = make("s3://there/model");  // whose files are not here
+  const std::string target = kMlflow + "/model-versions/get-download-uri?name=m&version=" + elsewhere;
+  EXPECT_EQ(town.call("GET", target).json["artifact_uri"], "s3://there/model");
+}
+
+TEST(Versions, NoUploadStandsBeforeAFileOfTheRunsDirectory) {
+  Town town;
+  const std::string directory = "job/20261122T000000Z-abcd";
+  std::filesystem::create_directories(town.folder / (directory + "/model/deep"));
+  for (const char* name : {"/report.json", "/model/weights", "/model/deep/file"}) {
+    std::ofstream(town.folder / (directory + name)) << "own";
+  }
+  ASSERT_TRUE(town.store.write(store::Create{{store::Kind::kExperiment, "job"}}));
+  store::Create create{{store::Kind::kRun, "d"}, "job"};
+  create.tags = {{registry::kTagDirectory, directory}};
+  create.body = Json{{"directory", directory}}.dump();
+  ASSERT_TRUE(town.store.write(create));
+  const std::string files = "/api/v1/runs/d/files/";
+  const auto put = [&](const std::string& path) { return town.call("PUT", files + path, "other", "s").status; };
+  EXPECT_EQ(put("model/weights"), 409);
+  EXPECT_EQ(put("later"), 201);
+  EXPECT_EQ(put("model/more"), 201);
+  std::ofstream(town.folder / (directory + "/later")) << "own";
+  for (const char* path : {"model/weights", "later", "report.json"}) {
+    EXPECT_EQ(town.call("GET", files + path, "", "r").response.body, "own") << path;
+  }
+  for (const Json& file : town.call("GET", "/api/v1/runs/d/files").json["files"]) {
+    EXPECT_EQ(file["bytes"], file["name"] == "later" ? Json(3) : file["bytes"]);
+  }
+  EXPECT_EQ(town.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})", "s").status, 200);
+  const Json body{{"name", "m"}, {"source", "mlflow-artifacts:/job/d/artifacts/model"}};
+  EXPECT_EQ(town.call("POST", kMlflow + "/model-versions/create", body.dump(), "s").status, 200);
+  std::filesystem::remove_all(town.folder / directory);
+  Json kept = Json::object();
+  for (const Json& file : town.call("GET", "/api/v1/models/m/versions/1").json["files"]) {
+    const std::string path = file["path"];
+    kept[path] = town.call("GET", "/api/v1/models/m/versions/1/files/" + path).response.body;
+  }
+  EXPECT_EQ(kept, (Json{{"weights", "own"}, {"deep/file", "own"}, {"more", "other"}}));
+}
+
+TEST(Versions, TagsOfSinewsOwnAreSetByNobodyOutside) {
+  Town town;
+  const std::string id = new_run(town);
+  EXPECT_EQ(town.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})").status, 200);
+  const std::string tagged =
+      R"({"name": "m", "source": "s", "tags": [{"key": "sinew.decision.champion", "value": "x"},)"
+      R"( {"key": "own", "value": "y"}]})";
+  const Json version = town.call("POST", kMlflow + "/model-versions/create", tagged, "s").json["model_version"];
+  EXPECT_EQ(version["tags"],
+            Json::array({Json{{"key", "own"}, {"value", "y"}}}));  // as of a copy, which brings all tags along
+  const Json logged = town.call("POST", kMlflow + "/logged-models", R"({"experiment_id": "0"})").json["model"]["info"];
+  const std::string of_logged = "/logged-models/" + logged["model_id"].get<std::string>() + "/tags";
+  for (const char* key : {"sinew.decision.champion", "sinew.mlflow.logged_model", "sinew.mlflow.stage", "sinew.x"}) {
+    Json body{{"name", "m"}, {"version", "1"}, {"run_id", id}, {"experiment_id", "0"}, {"key", key}, {"value", "0"}};
+    body["tags"] = Json::array({Json{{"key", key}, {"value", "0"}}});
+    const std::vector<std::pair<const char*, std::string>> ways{{"POST", "/experiments/create"},
+                                                                {"POST", "/experiments/set-experiment-tag"},
+                                                                {"POST", "/experiments/delete-experiment-tag"},
+                                                                {"POST", "/runs/create"},
+                                                                {"POST", "/runs/set-tag"},
+                                                                {"POST", "/runs/log-batch"},
+                                                                {"POST", "/logged-models"},
+                                                                {"PATCH", of_logged},
+                                                                {"DELETE", of_logged + "/" + key},
+                                                                {"POST", "/registered-models/set-tag"},
+                                                                {"DELETE", "/registered-models/delete-tag"},
+                                                                {"POST", "/model-versions/set-tag"},
+                                                                {"DELETE", "/model-versions/delete-tag"}};
+    for (const auto& [method, path] : ways) {
+      EXPECT_EQ(town.call(method, kMlflow + path, body.dump(), "s").status, 400) << method << " " << path << " " << key;
+    }
+    body["name"] = "fresh";
+    EXPECT_EQ(town.call("POST", kMlflow + "/registered-models/create", body.dump(), "s").status, 400) << key;
+  }
+  const Json stage{{"name", "m"}, {"version", "1"}, {"stage", "Staging"}};
+  EXPECT_EQ(town.call("POST", kMlflow + "/model-versions/transition-stage", stage.dump(), "s").status, 200);
+}
+
+}  // namespace
+}  // namespace sinew::web
