@@ -16,6 +16,7 @@ namespace sinew::web {
 struct Column {
   enum class Field { kMetric, kParam, kTag, kAttribute, kDataset } field = Field::kAttribute;
   std::string key;
+  std::string dataset = {}, digest = {};  // of a metric, where an order names them: on that data set alone
 };
 struct Clause {
   Column column;

@@ -1,6 +1,7 @@
 #include "web/mlflow_models.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "web/artifacts.h"
 #include "web/mlflow_registry.h"
@@ -43,14 +44,43 @@ Json model_json(Context& context, const store::Record& model) {
           {"data", {{"params", labels_json(model.params)}, {"metrics", body.value("metrics", Json::array())}}}};
 }
 
+struct Dataset {
+  std::string name, digest;  // empty: any
+};
+bool is_on(const Json& metric, const Dataset& dataset) {
+  return (dataset.name.empty() || text_of(metric, "dataset_name") == dataset.name) &&
+         (dataset.digest.empty() || text_of(metric, "dataset_digest") == dataset.digest);
+}
+
+// Of several on the same data set, or of an order that names none, the newest counts, as MLflow has it.
+std::pair<int64_t, int64_t> age_of(const Json& metric) {
+  return {metric.value("timestamp", int64_t{0}), metric.value("step", int64_t{0})};
+}
+
+// On any of the data sets; with none named on all.
+std::vector<Json> metrics_on(const store::Record& model, const std::vector<Dataset>& datasets) {
+  std::vector<Json> found;
+  for (const Json& metric : body_of(model).value("metrics", Json::array())) {
+    const bool wanted =
+        std::any_of(datasets.begin(), datasets.end(), [&](const Dataset& dataset) { return is_on(metric, dataset); });
+    if (datasets.empty() || wanted) found.push_back(metric);
+  }
+  return found;
+}
+
+Fact newest_of(const store::Record& model, const Column& column) {
+  std::optional<Json> newest;
+  for (const Json& metric : metrics_on(model, {{column.dataset, column.digest}})) {
+    if (text_of(metric, "key") != column.key || (newest && age_of(metric) < age_of(*newest))) continue;
+    newest = metric;
+  }
+  return newest ? Fact(Args(*newest).number("value")) : Fact();
+}
+
 Fact fact_of(const store::Record& model, const Column& column) {
   const Json body = body_of(model);
   switch (column.field) {
-    case Column::Field::kMetric:
-      for (const Json& metric : body.value("metrics", Json::array())) {
-        if (metric.value("key", "") == column.key) return Args(metric).number("value");
-      }
-      return {};
+    case Column::Field::kMetric: return newest_of(model, column);
     case Column::Field::kParam: {
       const auto param = model.params.find(column.key);
       return param == model.params.end() ? Fact() : Fact(param->second);
@@ -77,8 +107,38 @@ std::string status_of(const std::string& word) {
 }
 
 // The search's own form of order: objects instead of texts.
-Order order_of(const Args& order) {
-  return parse_order(order.text("field_name") + (order.flag("ascending", true) ? " ASC" : " DESC"), kGrammar);
+Order order_of(const Args& given) {
+  Order order = parse_order(given.text("field_name") + (given.flag("ascending", true) ? " ASC" : " DESC"), kGrammar);
+  order.column.dataset = given.text("dataset_name", "");
+  order.column.digest = given.text("dataset_digest", "");
+  return order;
+}
+
+std::vector<Dataset> datasets_of(const Args& args) {
+  std::vector<Dataset> datasets;
+  for (const Args& dataset : args.objects("datasets")) {
+    datasets.push_back({dataset.text("dataset_name"), dataset.text("dataset_digest", "")});
+    if (datasets.back().name.empty()) refuse_invalid("a data set of 'datasets' has no name", "send its dataset_name");
+  }
+  return datasets;
+}
+
+// A comparison of a metric holds if any of its values on one of the data sets fits. Where the filter has none, there
+// must be some metric on them.
+bool fits(const store::Record& model, const std::vector<Clause>& clauses, const std::vector<Dataset>& datasets) {
+  const std::vector<Json> metrics = metrics_on(model, datasets);
+  const bool of_metrics = std::any_of(clauses.begin(), clauses.end(), [](const Clause& clause) {
+    return clause.column.field == Column::Field::kMetric;
+  });
+  if (!datasets.empty() && !of_metrics && metrics.empty()) return false;
+  return matches(clauses, [&](const Column& column) -> std::vector<Fact> {
+    if (column.field != Column::Field::kMetric) return {fact_of(model, column)};
+    std::vector<Fact> facts;
+    for (const Json& metric : metrics) {
+      if (text_of(metric, "key") == column.key) facts.emplace_back(Args(metric).number("value"));
+    }
+    return facts.empty() ? std::vector<Fact>{Fact()} : facts;
+  });
 }
 
 }  // namespace
@@ -113,21 +173,25 @@ ModelMetrics take_model_metrics(Context& context, const std::vector<Args>& metri
   return taken;
 }
 
-// Of a key and a data set the newest is kept.
+// Of a key and a data set the newest is kept, in whatever order they come.
 void note_model_metrics(Context& context, const ModelMetrics& metrics) {
+  using About = std::tuple<std::string, std::string, std::string>;
   const auto subject_of = [](const Json& entry) {
-    return std::pair(text_of(entry, "key"), text_of(entry, "dataset_name"));
+    return About(text_of(entry, "key"), text_of(entry, "dataset_name"), text_of(entry, "dataset_digest"));
   };
   for (const auto& [model, entries] : metrics) {
     change_body(context, {Kind::kModel, model}, [&](Json& body) {
       Json& list = body["metrics"];
       if (!list.is_array()) list = Json::array();
-      std::map<std::pair<std::string, std::string>, size_t> places;
+      std::map<About, size_t> places;
       for (size_t i = 0; i < list.size(); ++i) places.emplace(subject_of(list[i]), i);
       for (const Json& entry : entries) {
         const auto [at, fresh] = places.emplace(subject_of(entry), list.size());
-        if (fresh) list.push_back(entry);
-        list[at->second] = entry;
+        if (fresh) {
+          list.push_back(entry);
+        } else if (age_of(entry) >= age_of(list[at->second])) {
+          list[at->second] = entry;
+        }
       }
     });
   }
@@ -177,6 +241,7 @@ Response logged_models_search(Context& context, const Call& call) {
   const Args args(call);
   const std::vector<std::string> experiments = args.texts("experiment_ids");
   const auto clauses = parse_filter(args.text("filter", ""), kGrammar);
+  const std::vector<Dataset> datasets = datasets_of(args);
   std::vector<Order> orders;
   for (const Args& order : args.objects("order_by")) orders.push_back(order_of(order));
   std::vector<store::Record> found = all_records(context, Kind::kModel);
@@ -184,7 +249,7 @@ Response logged_models_search(Context& context, const Call& call) {
     const auto experiment = model.tags.find(kLoggedModelTag);
     return experiment == model.tags.end() || body_of(model).value("deleted", false) ||
            std::find(experiments.begin(), experiments.end(), experiment->second) == experiments.end() ||
-           !matches(clauses, [&](const Column& column) { return std::vector<Fact>{fact_of(model, column)}; });
+           !fits(model, clauses, datasets);
   });
   const auto places = sorted_places(found.size(), orders,
                                     [&](size_t place, const Column& column) { return fact_of(found[place], column); });

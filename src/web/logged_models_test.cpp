@@ -1,0 +1,102 @@
+// Logged models by their metrics, which are of data sets: what a search finds, and in which order.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "web/testing.h"
+
+namespace sinew::web {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kMlflow = "/api/2.0/mlflow";
+
+class LoggedModels : public testing::Test {
+ protected:
+  LoggedModels() {
+    run_ = town_.call("POST", kMlflow + "/runs/create", R"({"experiment_id": "0"})").json["run"]["info"]["run_id"];
+  }
+  std::string make(const std::string& name) {
+    const Json body{{"experiment_id", "0"}, {"name", name}};
+    return town_.call("POST", kMlflow + "/logged-models", body.dump()).json["model"]["info"]["model_id"];
+  }
+  void log(const std::string& model, const std::string& dataset, const std::string& digest, double value,
+           int64_t step = 0) {
+    Json metric{{"run_id", run_}, {"model_id", model}, {"key", "accuracy"}, {"value", value}, {"step", step}};
+    metric["timestamp"] = 1000 + step;
+    if (!dataset.empty()) metric["dataset_name"] = dataset;
+    if (!digest.empty()) metric["dataset_digest"] = digest;
+    EXPECT_EQ(town_.call("POST", kMlflow + "/runs/log-metric", metric.dump()).status, 200);
+  }
+  std::string search(Json body) {
+    body["experiment_ids"] = Json::array({"0"});
+    const Reply reply = town_.call("POST", kMlflow + "/logged-models/search", body.dump());
+    EXPECT_EQ(reply.status, 200) << reply.json;
+    std::string names;
+    for (const Json& model : reply.json["models"]) names += model["info"]["name"].get<std::string>() + " ";
+    return names;
+  }
+  std::string filtered(const std::string& filter, const Json& datasets = Json::array()) {
+    const Json by_name = Json::array({Json{{"field_name", "name"}}});
+    return search(Json{{"filter", filter}, {"datasets", datasets}, {"order_by", by_name}});
+  }
+
+  Town town_;
+  std::string run_;
+};
+
+TEST_F(LoggedModels, AreFoundByAMetricOnTheDataSetThatIsMeant) {
+  const std::string a = make("a"), b = make("b");
+  make("none");
+  log(a, "train", "1", 0.8);
+  log(a, "test", "2", 0.95);
+  log(b, "test", "2", 0.7);
+  log(b, "train", "1", 0.99);
+  const Json test{{"dataset_name", "test"}}, train{{"dataset_name", "train"}};
+  const Json other{{"dataset_name", "test"}, {"dataset_digest", "other"}};
+  EXPECT_EQ(filtered("metrics.accuracy > 0.9"), "a b ");  // on any
+  EXPECT_EQ(filtered("metrics.accuracy > 0.9", Json::array({test})), "a ");
+  EXPECT_EQ(filtered("metrics.accuracy > 0.9", Json::array({train})), "b ");
+  EXPECT_EQ(filtered("metrics.accuracy > 0.9", Json::array({test, train})), "a b ");
+  EXPECT_EQ(filtered("metrics.accuracy > 0.9", Json::array({other})), "");
+  EXPECT_EQ(filtered("name = 'a'", Json::array({train})), "a ");
+  EXPECT_EQ(filtered("", Json::array({test})), "a b ");  // whatever metric, but some
+  EXPECT_EQ(filtered(""), "a b none ");
+  const Json nameless{{"experiment_ids", "0"}, {"datasets", Json::array({Json{{"dataset_digest", "1"}}})}};
+  EXPECT_EQ(town_.call("POST", kMlflow + "/logged-models/search", nameless.dump()).status, 400);
+}
+
+TEST_F(LoggedModels, AreOrderedByAMetricOnTheDataSetThatIsMeant) {
+  const std::string a = make("a"), b = make("b"), c = make("c");
+  log(a, "train", "", 0.8);
+  log(a, "test", "", 0.9);
+  log(b, "test", "", 0.7);
+  log(b, "train", "", 0.6);
+  log(c, "other", "", 1);
+  const auto ordered = [&](const std::string& dataset, bool ascending) {
+    Json order{{"field_name", "metrics.accuracy"}, {"ascending", ascending}};
+    if (!dataset.empty()) order["dataset_name"] = dataset;
+    return search(Json{{"order_by", Json::array({order})}}).substr(0, 4);
+  };
+  EXPECT_EQ(ordered("test", true), "b a ");
+  EXPECT_EQ(ordered("test", false), "a b ");
+  EXPECT_EQ(ordered("train", true), "b a ");
+  EXPECT_EQ(ordered("", false), "c a ");
+}
+
+TEST_F(LoggedModels, KeepTheNewestOfEachDataSetInWhateverOrderItComes) {
+  const std::string a = make("a");
+  log(a, "test", "1", 0.5, 2);
+  log(a, "test", "1", 0.9, 1);  // late
+  log(a, "test", "2", 0.6, 1);
+  log(a, "", "", 0.7, 5);
+  const Json model = town_.call("GET", kMlflow + "/logged-models/" + a).json["model"];
+  Json values = Json::array();
+  for (const Json& metric : model["data"]["metrics"]) values.push_back(metric["value"]);
+  std::sort(values.begin(), values.end());
+  EXPECT_EQ(values, Json::array({0.5, 0.6, 0.7}));
+}
+
+}  // namespace
+}  // namespace sinew::web
