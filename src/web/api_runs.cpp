@@ -13,6 +13,7 @@ using store::Kind;
 using store::RunState;
 
 constexpr int64_t kMostListed = 10'000, kMostPoints = 1'000'000, kMostOverlaid = 1000;
+constexpr int64_t kMostInOverlay = 2'000'000;  // points of all runs together
 
 // So many newest first; a filter may pass over any number of others, so then more are asked for at once.
 std::vector<store::Record> listed_runs(Context& context, const Args& args, int64_t limit, bool metrics) {
@@ -208,7 +209,13 @@ http::Response api_overlay(Context& context, const Call& call) {
   if (runs.size() > kMostOverlaid) refuse_invalid("at most " + std::to_string(kMostOverlaid) + " runs at once");
   std::vector<store::Series> series;
   for (const std::string& run : runs) series.push_back({run, key});
-  const auto all = context.store.history(series, window_of(args, 500));
+  const store::Window window = window_of(args, 500);
+  if (window.most * static_cast<int64_t>(runs.size()) > kMostInOverlay) {
+    refuse_invalid(std::to_string(window.most) + " points of each of " + std::to_string(runs.size()) +
+                       " runs are more than the " + std::to_string(kMostInOverlay) + " of one answer",
+                   "ask for fewer points, or for some of the runs at a time");
+  }
+  const auto all = context.store.history(series, window);
   http::Response response;
   response.body = "{\"key\":" + dump(key) + ",\"runs\":[";
   const size_t empty = response.body.size();

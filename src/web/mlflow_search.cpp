@@ -126,7 +126,7 @@ Response metrics_history(Context& context, const Call& call) {
   context.need(Kind::kRun, id);
   const store::Series series[] = {{id, key}};
   const std::vector<store::Point> points = context.store.history(series).front();
-  const Page page = page_of(args, points.size(), 25'000, 1'000'000);
+  const Page page = page_of(args, points.size(), 25'000, 100'000);
   Json answer{{"metrics", Json::array()}};
   for (size_t i = page.first; i < page.last; ++i) answer["metrics"].push_back(metric_json(key, points[i]));
   if (!page.next.empty()) answer["next_page_token"] = page.next;
@@ -137,20 +137,23 @@ namespace {
 
 constexpr size_t kMostRunsAtOnce = 100;
 
-Json bulk(Context& context, const std::vector<std::string>& runs, const std::string& key, const store::Window& window,
-          size_t most) {
+std::vector<std::string> judged_runs(std::vector<std::string> runs) {
   if (runs.empty() || runs.size() > kMostRunsAtOnce) {
     refuse_invalid("GetMetricHistoryBulk takes 1 to 100 run ids, not " + std::to_string(runs.size()));
   }
-  std::vector<store::Series> series;
-  for (const std::string& run : runs) series.push_back({run, key});
-  const auto all = context.store.history(series, window);
+  return runs;
+}
+
+// One series after the other, so that a long one is not here together with others.
+Json bulk(Context& context, const std::vector<std::string>& runs, const std::string& key, const store::Window& window,
+          size_t most) {
   Json list = Json::array();
-  for (size_t i = 0; i < runs.size(); ++i) {
-    for (const store::Point& point : all[i]) {
+  for (const std::string& run : runs) {
+    const store::Series series[] = {{run, key}};
+    for (const store::Point& point : context.store.history(series, window).front()) {
       if (list.size() == most) return list;
       Json metric = metric_json(key, point);
-      metric["run_id"] = runs[i];
+      metric["run_id"] = run;
       list.push_back(std::move(metric));
     }
   }
@@ -159,19 +162,24 @@ Json bulk(Context& context, const std::vector<std::string>& runs, const std::str
 
 }  // namespace
 
+// As MLflow's own server: what is asked for beyond the most there may be is not given.
 Response metrics_history_bulk(Context& context, const Call& call) {
+  constexpr int64_t kMost = 25'000;
   const Args args(call);
-  const auto most = static_cast<size_t>(args.integer("max_results", 25'000, 1, 1'000'000));
-  return json_response({{"metrics", bulk(context, args.texts("run_id"), args.text("metric_key"), {}, most)}});
+  const auto most = static_cast<size_t>(std::min(args.integer("max_results", kMost, 1, INT64_MAX), kMost));
+  const std::vector<std::string> runs = judged_runs(args.texts("run_id"));
+  return json_response({{"metrics", bulk(context, runs, args.text("metric_key"), {}, most)}});
 }
 
 Response metrics_history_bulk_interval(Context& context, const Call& call) {
+  constexpr int64_t kMostOfRun = 2500;
   const Args args(call);
   store::Window window;
   window.first_step = args.integer("start_step", window.first_step);
   window.last_step = args.integer("end_step", window.last_step);
-  window.most = std::max<int64_t>(4, args.integer("max_results", 2500, 1, 100'000));
-  return json_response({{"metrics", bulk(context, args.texts("run_ids"), args.text("metric_key"), window, SIZE_MAX)}});
+  window.most = std::max<int64_t>(4, args.integer("max_results", kMostOfRun, 1, kMostOfRun));
+  const std::vector<std::string> runs = judged_runs(args.texts("run_ids"));
+  return json_response({{"metrics", bulk(context, runs, args.text("metric_key"), window, SIZE_MAX)}});
 }
 
 // What the client may use of what newer servers have. None of it: artifacts go through in one piece.

@@ -8,8 +8,26 @@ namespace sinew::web {
 namespace {
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(100);
+constexpr int64_t kFewEvents = 16;  // one may have some MiB
+constexpr size_t kEnoughBytes = 4 << 20;
 
 }  // namespace
+
+std::vector<store::Event> next_events(store::Store& store, store::EventQuery query) {
+  std::vector<store::Event> events;
+  const auto most = static_cast<size_t>(query.limit);
+  for (size_t bytes = 0; events.size() < most && bytes < kEnoughBytes;) {
+    query.limit = std::min(kFewEvents, static_cast<int64_t>(most - events.size()));
+    std::vector<store::Event> few = store.events(query);
+    for (store::Event& event : few) {
+      bytes += event.body.size();
+      query.after = event.seq;
+      events.push_back(std::move(event));
+    }
+    if (static_cast<int64_t>(few.size()) < query.limit) break;
+  }
+  return events;
+}
 
 Watcher::Watcher(store::Store& store, Clock& clock) : store_(store), clock_(clock), thread_([this] { watch(); }) {}
 
@@ -73,7 +91,7 @@ void Watcher::look(std::list<Waiting>& some) {
   for (auto at = some.begin(); at != some.end();) {
     std::vector<store::Event> events;
     try {
-      if (std::max(at->looked, at->query.after) < newest_) events = store_.events(at->query);
+      if (std::max(at->looked, at->query.after) < newest_) events = next_events(store_, at->query);
       at->looked = newest_;
     } catch (const std::exception&) {
     }
@@ -83,7 +101,11 @@ void Watcher::look(std::list<Waiting>& some) {
     }
     const News news = std::move(at->news);
     at = some.erase(at);
-    news(std::move(events));
+    try {
+      news(std::move(events));
+    } catch (const std::exception&) {
+      // No memory for what it makes of them: its connection ends, and its client may ask again.
+    }
   }
 }
 

@@ -13,6 +13,9 @@
 
 namespace sinew::web {
 
+// The next events, as many as one answer may have: fewer than `limit` where they are long.
+std::vector<store::Event> next_events(store::Store& store, store::EventQuery query);
+
 class Watcher {
  public:
   // Empty: the time is over, or the server ends.
