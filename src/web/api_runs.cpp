@@ -82,7 +82,7 @@ store::Window window_of(const Args& args, int64_t most) {
 
 std::vector<store::Point> points_of(const Json& list, const std::string& key) {
   const auto wrong = [&] {
-    refuse_invalid("a point of '" + key + "' is not [step, time, value]", "whole numbers for step and time");
+    refuse_invalid("a point of '" + key + "' is not [step, time, value]", "whole numbers of 64 bits for step and time");
   };
   if (!list.is_array()) wrong();
   std::vector<store::Point> points;
@@ -90,9 +90,11 @@ std::vector<store::Point> points_of(const Json& list, const std::string& key) {
   for (const Json& entry : list) {
     if (!entry.is_array() || entry.size() != 3 || !entry[0].is_number_integer() || !entry[1].is_number_integer())
       wrong();
+    const auto step = integer_of(entry[0]), time_ms = integer_of(entry[1]);
+    if (!step || !time_ms) wrong();
     const double value =
         entry[2].is_number() ? entry[2].get<double>() : Args(Json{{"value", entry[2]}}).number("value");
-    points.push_back({entry[0].get<int64_t>(), entry[1].get<int64_t>(), value});
+    points.push_back({*step, *time_ms, value});
   }
   return points;
 }

@@ -91,6 +91,8 @@ Json query_of(const http::Request& request) {
   return query;
 }
 
+}  // namespace
+
 std::optional<int64_t> integer_of(const Json& value) {
   if (value.is_number_unsigned()) {
     const auto number = value.get<uint64_t>();
@@ -109,8 +111,6 @@ std::optional<int64_t> integer_of(const Json& value) {
   if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
 }
-
-}  // namespace
 
 Args::Args(const Call& call) {
   const http::Request& request = call.request;

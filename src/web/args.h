@@ -44,6 +44,9 @@ Json parse_object(const std::string& text);
 // with `what` for its name. A text that is no JSON is a discarded value.
 Json parse_bounded(const std::string& text, const std::string& what);
 
+// A whole number, also as a text or as a float that is one; nullopt: it is none, or none of 64 bits.
+std::optional<int64_t> integer_of(const Json& value);
+
 // Numbers that JSON has no words for stand as texts, as protobuf's JSON has them.
 Json number_json(double value);
 

@@ -130,6 +130,14 @@ TEST(Site, BodiesThatAreNotWhatTheyShouldBe) {
   EXPECT_EQ(town.call("GET", "/api/v1/runs?limit=0").status, 400);
   EXPECT_EQ(town.call("GET", "/api/v1/runs?limit=x").status, 400);
   EXPECT_EQ(town.call("POST", "/api/v1/models/m/promote", "{}").status, 400);
+  const std::string points = "/api/v1/runs/" + new_run(town) + "/points";
+  for (const char* point :
+       {"[9223372036854775808, 1, 1]", "[1, 18446744073709551615, 1]", "[1.5, 1, 1]", "[1, \"1\", 1]"}) {
+    EXPECT_EQ(town.call("POST", points, R"({"series": {"a": [)" + std::string(point) + "]}}").status, 400) << point;
+  }
+  const Reply edge =
+      town.call("POST", points, R"({"series": {"a": [[9223372036854775807, -9223372036854775808, 1]]}})");
+  EXPECT_EQ(edge.status, 200) << edge.json;
 }
 
 TEST(Site, FilesGoInAndOutAndNowhereElse) {
