@@ -10,6 +10,8 @@
 #include <fstream>
 #include <memory>
 #include <set>
+#include <thread>
+#include <vector>
 
 #include "base/disk.h"
 #include "web/allowance.h"
@@ -192,6 +194,22 @@ TEST(Files, NoPathLeavesItsPlace) {
 
 TEST(OpenApi, TheFileIsWhatTheRoutesSay) {
   const std::string path = std::string(SINEW_SOURCE_DIR) + "/docs/reference/openapi.json";
+TEST(Tokens, ManyWhoAddAndRemoveAtOnceLoseNone) {
+  Folder folder;
+  const std::string path = folder / "tokens.json";
+  constexpr int kThreads = 4, kEach = 5;
+  for (int i = 0; i < kThreads; ++i) add_token(path, "old" + std::to_string(i), Role::kRead);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int i = 0; i < kEach; ++i) add_token(path, std::to_string(thread) + "-" + std::to_string(i), Role::kRead);
+      EXPECT_TRUE(remove_token(path, "old" + std::to_string(thread)));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(read_tokens(path).size(), static_cast<size_t>(kThreads * kEach));
+}
+
   EXPECT_EQ(read_text(system_disk(), path), openapi_text())
       << "write it anew: sinew server openapi > docs/reference/openapi.json";
 }

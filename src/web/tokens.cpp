@@ -1,7 +1,12 @@
 // The file of tokens. A token is 256 random bits, so one round of SHA-256 with a salt hides it as well as any number.
+#include <fcntl.h>
 #include <openssl/crypto.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "base/disk.h"
@@ -19,6 +24,37 @@ using Json = nlohmann::ordered_json;
 std::string hash_of(const std::string& salt, const std::string& secret) {
   return sha256_hex(salt + secret);
 }
+
+// Who changes the file is alone with it from reading to writing; free again however its process dies. Another file, as
+// the one of the tokens is replaced each time.
+class TokensLock {
+ public:
+  explicit TokensLock(const std::string& tokens) {
+    const std::string path = tokens + ".lock";
+    descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (descriptor_ < 0 || !lock()) {
+      const int code = errno;
+      if (descriptor_ >= 0) ::close(descriptor_);
+      throw Error("cannot lock " + path + ": " + std::strerror(code),
+                  "check that its directory is there and may be written, and that nobody else holds it");
+    }
+  }
+  TokensLock(const TokensLock&) = delete;
+  TokensLock& operator=(const TokensLock&) = delete;
+  ~TokensLock() { ::close(descriptor_); }
+
+ private:
+  bool lock() const {
+    constexpr double kPatienceSeconds = 10, kPauseSeconds = 0.01;  // others need an instant
+    for (double waited = 0; ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0; waited += kPauseSeconds) {
+      if ((errno != EWOULDBLOCK && errno != EINTR) || waited > kPatienceSeconds) return false;
+      system_clock().sleep_seconds(kPauseSeconds);
+    }
+    return true;
+  }
+
+  int descriptor_ = -1;
+};
 
 void write_tokens(const std::string& path, const std::vector<Token>& tokens) {
   Json list = Json::array();
@@ -72,6 +108,7 @@ std::string add_token(const std::string& path, const std::string& name, Role rol
   if (name.empty() || name.size() > 100 || !printable) {
     throw Error("'" + name + "' can not be the name of a token", "give 1 to 100 characters without blanks");
   }
+  const TokensLock lock(path);
   std::vector<Token> tokens = read_tokens(path);
   std::erase_if(tokens, [&](const Token& token) { return token.name == name; });
   const std::string secret = "sinew-" + random_hex(32);
@@ -83,6 +120,8 @@ std::string add_token(const std::string& path, const std::string& name, Role rol
 }
 
 bool remove_token(const std::string& path, const std::string& name) {
+  if (!system_disk().exists(path)) return false;
+  const TokensLock lock(path);
   std::vector<Token> tokens = read_tokens(path);
   if (std::erase_if(tokens, [&](const Token& token) { return token.name == name; }) == 0) return false;
   write_tokens(path, tokens);

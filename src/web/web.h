@@ -38,7 +38,8 @@ struct Token {
 // A file of tokens, readable by its owner alone; what it holds does not let anybody in. Missing: no tokens. Throws
 // Error when it can not be understood.
 std::vector<Token> read_tokens(const std::string& path);
-// Adds one, or takes the place of that of the same name, and returns the secret, which is kept nowhere.
+// Adds one, or takes the place of that of the same name, and returns the secret, which is kept nowhere. Of several
+// processes that add and remove each waits for the other.
 std::string add_token(const std::string& path, const std::string& name, Role role, Clock& clock = system_clock());
 bool remove_token(const std::string& path, const std::string& name);  // false: there was none
 // The one whose secret this is. All are looked at, each for the same time wherever the texts differ.
