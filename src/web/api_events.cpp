@@ -40,27 +40,37 @@ std::string stream_text(const std::vector<store::Event>& events) {
   return text;
 }
 
+// Who waits, and for what. A token that was taken away meanwhile hears nothing of what happens after that.
+struct Listener {
+  Context& context;
+  http::Request request;
+  store::EventQuery query;
+
+  bool may_hear() const { return context.auth.still_may(request, Role::kRead); }
+};
+
 // One answer; its header is sent at once and its body when there is news or the time is over.
-http::Response long_poll(Context& context, store::EventQuery query, double seconds) {
+http::Response long_poll(std::shared_ptr<const Listener> listener, double seconds) {
   http::Response response;
-  response.source = [&context, query, seconds, given = false](const http::Give& give) mutable {
+  response.if_ended = batch_text({}, listener->query.after);
+  response.source = [listener, seconds, given = false](const http::Give& give) mutable {
     if (std::exchange(given, true)) return give("");
-    context.watcher.wait(query, seconds, [give, after = query.after](const std::vector<store::Event>& events) {
-      give(batch_text(events, after));
+    listener->context.watcher.wait(listener->query, seconds, [listener, give](const std::vector<store::Event>& events) {
+      give(batch_text(listener->may_hear() ? events : std::vector<store::Event>(), listener->query.after));
     });
   };
   return response;
 }
 
-http::Response stream(Context& context, store::EventQuery query) {
+http::Response stream(std::shared_ptr<Listener> listener) {
   http::Response response;
   response.content_type = "text/event-stream";
-  const auto at = std::make_shared<store::EventQuery>(std::move(query));
-  response.source = [&context, at](const http::Give& give) {
-    context.watcher.wait(*at, kBeatSeconds, [at, give](const std::vector<store::Event>& events) {
-      if (!events.empty()) at->after = events.back().seq;
-      give(stream_text(events));
-    });
+  response.source = [listener](const http::Give& give) {
+    listener->context.watcher.wait(listener->query, kBeatSeconds,
+                                   [listener, give](const std::vector<store::Event>& events) {
+                                     if (!events.empty()) listener->query.after = events.back().seq;
+                                     give(listener->may_hear() ? stream_text(events) : "");
+                                   });
   };
   return response;
 }
@@ -87,13 +97,13 @@ http::Response api_events(Context& context, const Call& call) {
     if (last != call.request.headers.end()) {
       query.after = Args(Json{{"last-event-id", last->second}}).integer("last-event-id", 0, 0, INT64_MAX);
     }
-    return stream(context, std::move(query));
+    return stream(std::make_shared<Listener>(context, call.request, std::move(query)));
   }
   const double wait = args.has("wait") ? args.number("wait") : 0;
   if (!(wait >= 0 && wait <= kLongestWait)) refuse_invalid("'wait' is seconds, from 0 to 60");
-  if (wait > 0) return long_poll(context, std::move(query), wait);
+  if (wait > 0) return long_poll(std::make_shared<const Listener>(context, call.request, std::move(query)), wait);
   http::Response response;
-  response.body = batch_text(context.store.events(query), query.after);
+  response.body = batch_text(next_events(context.store, query), query.after);
   return response;
 }
 

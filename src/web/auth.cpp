@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <exception>
 
+#include "web/context.h"
+
 namespace sinew::web {
 namespace {
 
@@ -54,13 +56,30 @@ bool names_this_machine(const std::string& host) {
   return bare == "localhost" || bare == "[::1]" || (is_address && ntohl(address.s_addr) >> 24 == 127);
 }
 
+std::string header_of(const http::Request& request, const char* name) {
+  const auto header = request.headers.find(name);
+  return header == request.headers.end() ? "" : header->second;
+}
+
+// A browser says from which site a page asks; no program else does.
+bool is_of_another_site(const http::Request& request) {
+  const std::string host = header_of(request, "host"), origin = header_of(request, "origin");
+  const bool same = origin.empty() || origin == "http://" + host || origin == "https://" + host;
+  return !same || header_of(request, "sec-fetch-site") == "cross-site";
+}
+
+// A browser sends a token that its user once typed as a password along with whatever any page asks. A page of another
+// site can not read the answer, so to look is left to it; to act is not.
+void judge_site(const http::Request& request) {
+  if (request.method == "GET" || request.method == "HEAD" || !is_of_another_site(request)) return;
+  throw Refused(403, "PERMISSION_DENIED", "a page of another site may not act here",
+                "send the request from a program, or from a page of this address");
+}
+
 // Where everybody on this machine may do everything, a page in a browser still may not: neither by another name for
 // this address, nor by asking from another site.
 void judge_local(const http::Request& request) {
-  const auto host = request.headers.find("host"), origin = request.headers.find("origin");
-  const std::string name = host == request.headers.end() ? "" : host->second;
-  const bool same = origin == request.headers.end() || origin->second == "http://" + name;
-  if (names_this_machine(name) && same) return;
+  if (names_this_machine(header_of(request, "host")) && !is_of_another_site(request)) return;
   throw Refused(403, "PERMISSION_DENIED", "without tokens this server is for programs of its own machine",
                 "ask for it as localhost, or start it without --no-auth");
 }
@@ -90,12 +109,21 @@ Visitor Auth::visitor(const http::Request& request) {
     judge_local(request);
     return {Role::kAdmin, "anybody"};
   }
+  judge_site(request);
   const std::string secret = secret_of(request);
   if (secret.empty()) return {};
   const std::lock_guard lock(mutex_);
   look_at_file();
   const Token* token = find_token(tokens_, secret);
   return token == nullptr ? Visitor{} : Visitor{token->role, token->name};
+}
+
+bool Auth::still_may(const http::Request& request, Role role) {
+  try {
+    return visitor(request).role >= role;
+  } catch (const Refused&) {
+    return false;
+  }
 }
 
 double Auth::wait_seconds(const http::Request& request, const Visitor& visitor) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "web/allowance.h"
-#include "web/context.h"
+#include "web/web.h"
 
 namespace sinew::web {
 
@@ -18,8 +18,11 @@ struct Visitor {
 class Auth {
  public:
   explicit Auth(const Options& options);
-  // Of a bearer token, or of HTTP's basic form with the token for a password, as MLflow's client sends one.
+  // Of a bearer token, or of HTTP's basic form with the token for a password, as MLflow's client sends one. Throws
+  // Refused for what a page of another site asks.
   Visitor visitor(const http::Request& request);
+  // Whether who asked once may still do what takes that role: of an answer that goes on for long.
+  bool still_may(const http::Request& request, Role role);
   // 0: go ahead; else the seconds to wait. Those who may not come in are counted by their address.
   double wait_seconds(const http::Request& request, const Visitor& visitor);
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "web/auth.h"
 #include "web/watcher.h"
 #include "web/web.h"
 
@@ -37,6 +38,7 @@ struct Context {
       : options(std::move(options_given)),
         store(*options.store),
         artifacts(*options.artifacts),
+        auth(options),
         watcher(store, *options.clock) {}
   // Durable when it returns; throws Refused.
   store::Receipt write(store::Batch batch);
@@ -48,7 +50,8 @@ struct Context {
   const Options options;
   store::Store& store;
   registry::Artifacts& artifacts;
-  Watcher watcher;
+  Auth auth;
+  Watcher watcher;  // tells who waits, as far as they still may hear it
   Counters counters;
 };
 

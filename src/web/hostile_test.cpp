@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "web/context.h"
 #include "web/testing.h"
@@ -115,6 +116,71 @@ TEST(Hostile, OnlyAnAdminGoesRoundTheGates) {
   EXPECT_EQ(answer_to_header(town, "PUT " + file, "Content-Length: 1000000000000", town.secrets["s"]), "HTTP/1.1 403");
   EXPECT_EQ(town.call("DELETE", kArtifacts + "versions/m/1/artifacts/model").status, 200);
   EXPECT_EQ(town.call("GET", file).status, 404);
+}
+
+TEST(Hostile, ATokenThatIsTakenAwayHearsNoMoreNews) {
+  HandClock clock;
+  Town town(0, {}, clock);
+  const auto listen = [&](const std::string& query, const std::string& accept) {
+    RawSocket client(town.server->port());
+    client.send("GET /api/v1/events?" + query + " HTTP/1.1\r\nHost: x\r\nAccept: " + accept +
+                "\r\nAuthorization: Bearer " + town.secrets["r"] + "\r\n\r\n");
+    return client;
+  };
+  RawSocket stream = listen("after=1", "text/event-stream");
+  new_run(town);
+  EXPECT_NE(stream.until("event: create").find("200 OK"), std::string::npos);
+  const int64_t after = town.call("GET", "/api/v1/events").json["after"];
+  RawSocket poll = listen("wait=60&after=" + std::to_string(after), "*/*");
+  poll.until("\r\n\r\n");
+  ASSERT_TRUE(remove_token(town.folder / "tokens.json", "r"));
+  clock.seconds = clock.seconds + 2;
+  const std::string id = new_run(town);
+  const std::string last = stream.until("0\r\n\r\n"), polled = poll.until("0\r\n\r\n");
+  EXPECT_TRUE(last.ends_with("0\r\n\r\n")) << last;
+  EXPECT_EQ(last.find(id), std::string::npos) << last;
+  EXPECT_NE(polled.find("{\"events\":[],"), std::string::npos) << polled;
+}
+
+TEST(Hostile, AnswersAreBoundedInPointsAndBytes) {
+  Town town;
+  std::string runs;
+  for (int i = 0; i < 3; ++i) runs += "&run=" + new_run(town);
+  EXPECT_EQ(town.call("GET", "/api/v1/overlay?key=a&points=600000" + runs, "", "r").status, 200);
+  const Reply refused = town.call("GET", "/api/v1/overlay?key=a&points=700000" + runs, "", "r");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_NE(refused.json["hint"], "");
+  const int64_t first = town.call("GET", "/api/v1/events").json["after"];
+  constexpr int kTags = 40;
+  for (int i = 0; i < kTags; ++i) {
+    const std::string value(500'000, static_cast<char>('a' + i % 20));
+    ASSERT_TRUE(town.store.write(store::SetTags{{store::Kind::kExperiment, "0"}, {{"t", value}}}));
+  }
+  int seen = 0, pages = 0;
+  for (int64_t after = first; pages < kTags; ++pages) {
+    const Reply page = town.call("GET", "/api/v1/events?after=" + std::to_string(after), "", "r");
+    if (page.json["events"].empty()) break;
+    EXPECT_LT(page.response.body.size(), 14u << 20);
+    seen += static_cast<int>(page.json["events"].size());
+    after = page.json["after"];
+  }
+  EXPECT_EQ(seen, kTags);
+  EXPECT_GT(pages, 1);
+}
+
+TEST(Hostile, ModelsThatAreLoggedAtOnceAreAllThere) {
+  Town town;
+  const std::string id = new_run(town);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      const Json body{{"run_id", id}, {"model_json", Json{{"artifact_path", std::to_string(i)}}.dump()}};
+      EXPECT_EQ(town.call("POST", kMlflow + "/runs/log-model", body.dump(), "s").status, 200);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const Json tags = town.call("GET", "/api/v1/runs/" + id).json["tags"];
+  EXPECT_EQ(Json::parse(tags["mlflow.log-model.history"].get<std::string>()).size(), 8u);
 }
 
 TEST(Hostile, PointsOfOneRunAreNotTakenForAnothers) {

@@ -99,6 +99,38 @@ TEST(Auth, WithoutTokensOnlyTheMachinesOwnNamesAreAnswered) {
   }
 }
 
+TEST(Auth, APageOfAnotherSiteDoesNotActWithATokenThatItsBrowserKnows) {
+  Folder folder;
+  Options options;
+  options.tokens = folder / "tokens.json";
+  const std::string secret = add_token(options.tokens, "a", Role::kAdmin);
+  Auth auth(options);
+  const auto status = [&](const std::string& method, const http::Headers& headers) {
+    http::Request request;
+    request.method = method;
+    request.headers = headers;
+    request.headers["host"] = "server.example:4711";
+    request.headers["authorization"] = "Bearer " + secret;
+    try {
+      return auth.visitor(request).role == Role::kAdmin ? 200 : 401;
+    } catch (const Refused& refused) {
+      return refused.status;
+    }
+  };
+  for (const char* method : {"POST", "PUT", "PATCH", "DELETE"}) {
+    EXPECT_EQ(status(method, {}), 200);
+    for (const char* own : {"http://server.example:4711", "https://server.example:4711"}) {
+      EXPECT_EQ(status(method, {{"origin", own}, {"sec-fetch-site", "same-origin"}}), 200) << own;
+    }
+    for (const char* other :
+         {"null", "http://evil.example", "http://server.example", "http://server.example:4711.evil.example"}) {
+      EXPECT_EQ(status(method, {{"origin", other}}), 403) << method << " " << other;
+    }
+    EXPECT_EQ(status(method, {{"sec-fetch-site", "cross-site"}}), 403) << method;
+  }
+  EXPECT_EQ(status("GET", {{"origin", "http://evil.example"}, {"sec-fetch-site", "cross-site"}}), 200);
+}
+
 TEST(Router, FindsEveryRouteByItsOwnPattern) {
   const Router router(routes());
   std::set<std::string> seen;
@@ -162,6 +194,22 @@ TEST(Tokens, AreKeptAsHashesThatOnlyTheirSecretOpens) {
   }
 }
 
+TEST(Tokens, ManyWhoAddAndRemoveAtOnceLoseNone) {
+  Folder folder;
+  const std::string path = folder / "tokens.json";
+  constexpr int kThreads = 4, kEach = 5;
+  for (int i = 0; i < kThreads; ++i) add_token(path, "old" + std::to_string(i), Role::kRead);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int i = 0; i < kEach; ++i) add_token(path, std::to_string(thread) + "-" + std::to_string(i), Role::kRead);
+      EXPECT_TRUE(remove_token(path, "old" + std::to_string(thread)));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(read_tokens(path).size(), static_cast<size_t>(kThreads * kEach));
+}
+
 TEST(Prometheus, AnyTextIsALabel) {
   PrometheusText text;
   text.family("sinew_x", "gauge", "one\nline \\ only");
@@ -194,22 +242,6 @@ TEST(Files, NoPathLeavesItsPlace) {
 
 TEST(OpenApi, TheFileIsWhatTheRoutesSay) {
   const std::string path = std::string(SINEW_SOURCE_DIR) + "/docs/reference/openapi.json";
-TEST(Tokens, ManyWhoAddAndRemoveAtOnceLoseNone) {
-  Folder folder;
-  const std::string path = folder / "tokens.json";
-  constexpr int kThreads = 4, kEach = 5;
-  for (int i = 0; i < kThreads; ++i) add_token(path, "old" + std::to_string(i), Role::kRead);
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < kThreads; ++thread) {
-    threads.emplace_back([&, thread] {
-      for (int i = 0; i < kEach; ++i) add_token(path, std::to_string(thread) + "-" + std::to_string(i), Role::kRead);
-      EXPECT_TRUE(remove_token(path, "old" + std::to_string(thread)));
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(read_tokens(path).size(), static_cast<size_t>(kThreads * kEach));
-}
-
   EXPECT_EQ(read_text(system_disk(), path), openapi_text())
       << "write it anew: sinew server openapi > docs/reference/openapi.json";
 }

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "web/artifacts.h"
-#include "web/auth.h"
 #include "web/fields.h"
 #include "web/pool.h"
 #include "web/router.h"
@@ -72,10 +71,7 @@ void harden(http::Response& response) {
 
 struct Site::State {
   explicit State(Options options)
-      : context(std::move(options)),
-        auth(context.options),
-        router(routes()),
-        pool(context.options.threads, kMostWaiting) {
+      : context(std::move(options)), router(routes()), pool(context.options.threads, kMostWaiting) {
     make_default_experiment();
   }
 
@@ -120,8 +116,9 @@ struct Site::State {
     Visitor visitor;
     Place place;
     const http::Response refusal = guarded(request, [&] {
-      visitor = auth.visitor(request);
-      const double wait = request.sink ? 0 : auth.wait_seconds(request, visitor);  // a file was counted by admit()
+      visitor = context.auth.visitor(request);
+      const double wait =
+          request.sink ? 0 : context.auth.wait_seconds(request, visitor);  // a file was counted by admit()
       if (wait > 0) return too_often(request, wait);
       place = router.find(request.method, request.path);
       judge_role(place.route, visitor);
@@ -165,9 +162,9 @@ struct Site::State {
     const bool is_file = place.route != nullptr && std::string_view(place.route->body) == kFile;
     if (!is_file && is_small(header)) return intake;
     http::Response refusal = guarded(header, [&] {
-      const Visitor visitor = auth.visitor(header);
+      const Visitor visitor = context.auth.visitor(header);
       const bool is_known = visitor.role != Role::kNobody;
-      const double wait = is_file || !is_known ? auth.wait_seconds(header, visitor) : 0;
+      const double wait = is_file || !is_known ? context.auth.wait_seconds(header, visitor) : 0;
       if (wait > 0) return too_often(header, wait);
       judge_role(place.route, visitor);
       if (!is_known) intake.max_body_bytes = kMostOfStranger;
@@ -185,7 +182,6 @@ struct Site::State {
   }
 
   Context context;
-  Auth auth;
   const Router router;
   Pool pool;  // last: its threads use all of the above
 };

@@ -264,6 +264,19 @@ TEST(Site, NewsIsWaitedFor) {
   EXPECT_EQ(none["after"], news["after"]);
 }
 
+TEST(Site, ALongPollThatTheServersEndCutsShortIsAWholeAnswer) {
+  Town town;
+  RawSocket client(town.server->port());
+  client.send("GET /api/v1/events?wait=60&after=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + town.secrets["r"] +
+              "\r\n\r\n");
+  const std::string header = client.until("\r\n\r\n");
+  EXPECT_TRUE(header.starts_with("HTTP/1.1 200")) << header;
+  town.server.reset();
+  const std::string answer = header + client.until("nothing that comes");
+  EXPECT_NE(answer.find("{\"events\":[],\"after\":1}"), std::string::npos) << answer;
+  EXPECT_TRUE(answer.ends_with("0\r\n\r\n")) << answer;
+}
+
 TEST(Site, AStreamOfEventsGoesOnWhereItsClientLeftOff) {
   auto town = std::make_unique<Town>();
   RawSocket client(town->server->port());

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -78,6 +79,15 @@ class StoppedClock final : public Clock {
   double monotonic_seconds() const override { return 1000; }
   double wall_seconds() const override { return 1.8e9; }
   void sleep_seconds(double) override {}
+};
+
+// A time that goes on when a test says so.
+class HandClock final : public Clock {
+ public:
+  double monotonic_seconds() const override { return seconds; }
+  double wall_seconds() const override { return 1.8e9 + seconds; }
+  void sleep_seconds(double) override {}
+  std::atomic<double> seconds = 1000;
 };
 
 struct Reply {
