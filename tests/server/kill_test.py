@@ -2,15 +2,18 @@
 
 SINEW_LONG=1: a hundred kills instead of twenty. SINEW_SERVER_SEED repeats a story's choices (not its instants).
 """
+import json
 import os
 import pathlib
 import random
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import unittest
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from server_process import Server  # noqa: E402
@@ -230,6 +233,74 @@ class Places(unittest.TestCase):
             for headers in ({"Host": "evil.example"}, {"Host": "localhost.evil.example"},
                             {"Host": "127.0.0.1.evil.example"}, {"Origin": "http://evil.example"}):
                 self.assertEqual(server.call("GET", "/api/v1/runs", headers=headers)[0], 403, headers)
+
+    def test_tls_by_a_certificate(self):
+        import ssl
+        with tempfile.TemporaryDirectory() as folder:
+            certificate, key = pathlib.Path(folder) / "cert.pem", pathlib.Path(folder) / "key.pem"
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                            "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2",
+                            "-out", certificate, "-keyout", key], check=True, capture_output=True)
+            options = ["--tls-cert", str(certificate), "--tls-key", str(key)]
+            with Server(SINEW, pathlib.Path(folder) / "runs", *options) as server:
+                request = urllib.request.Request(f"https://127.0.0.1:{server.port}/api/v1/runs",
+                                                 headers={"Authorization": "Bearer " + server.token})
+                trusted = ssl.create_default_context(cafile=str(certificate))
+                with urllib.request.urlopen(request, timeout=60, context=trusted) as answer:
+                    self.assertEqual(answer.status, 200)
+                status, answer = server.call("GET", "/api/v1/runs")  # in clear
+                self.assertEqual((status, "https://" in answer["hint"]), (400, True), answer)
+            wrong = Server(SINEW, pathlib.Path(folder) / "others", "--tls-cert", str(certificate), "--tls-key", str(certificate))
+            with self.assertRaises(AssertionError) as refused:
+                wrong.start()
+            self.assertIn("cannot use the key", str(refused.exception))
+
+    def test_one_that_ends_finishes_what_it_began(self):
+        import http.client
+        with tempfile.TemporaryDirectory() as folder, Server(SINEW, pathlib.Path(folder) / "runs") as server:
+            headers = {"Authorization": "Bearer " + server.token}
+            after = server.call("GET", "/api/v1/events")[1]["after"]
+            waiting = []
+            for path, more in ((f"/api/v1/events?wait=60&after={after}", {}), (f"/api/v1/events?after={after}", {"Accept": "text/event-stream"})):
+                connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+                connection.request("GET", path, headers={**headers, **more})
+                waiting.append((connection, connection.getresponse()))
+            half = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+            run = server.call("POST", MLFLOW + "/runs/create", {"experiment_id": "none"})
+            self.assertEqual(run[0], 404)
+            half.putrequest("PUT", "/api/v1/runs/none/files/a")
+            for name, value in {**headers, "Content-Length": "1000"}.items():
+                half.putheader(name, value)
+            half.endheaders(b"some")
+            self.assertEqual(server.stop(), 0)
+            poll, stream = [response.read() for _, response in waiting]
+            self.assertEqual(json.loads(poll), {"events": [], "after": after})
+            self.assertEqual(stream, b"")
+            for connection in [connection for connection, _ in waiting] + [half]:
+                connection.close()
+
+    def test_a_second_signal_ends_it_at_once(self):
+        import socket
+        with tempfile.TemporaryDirectory() as folder, Server(SINEW, pathlib.Path(folder) / "runs") as server:
+            run = server.call("POST", MLFLOW + "/runs/create", {"experiment_id": "0"})[1]["run"]["info"]["run_id"]
+            path = f"/api/v1/runs/{run}/files/a"
+            self.assertEqual(server.call("PUT", path, bytes(50_000_000))[0], 201)
+            lazy = socket.create_connection(("127.0.0.1", server.port), timeout=60)  # an answer under way: it is waited for
+            lazy.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.token}\r\n\r\n".encode())
+            self.assertTrue(lazy.recv(1))
+            server.process.send_signal(signal.SIGTERM)
+            deadline = time.monotonic() + 60
+            while True:  # until it no longer listens, so that it is ending
+                try:
+                    socket.create_connection(("127.0.0.1", server.port), timeout=60).close()
+                except OSError:
+                    break
+                self.assertLess(time.monotonic(), deadline)
+            server.process.send_signal(signal.SIGTERM)
+            self.assertEqual(server.process.wait(60), -signal.SIGTERM)
+            lazy.close()
+            server.process.stdout.close()
+            server.log.close()
 
     def test_an_unwritable_place_to_listen_or_a_wrong_option_is_said(self):
         for options, said in ((["--address", "0.0.0.0"], "TLS"), (["--address", "0.0.0.0", "--no-auth"], "no-auth"),
