@@ -58,10 +58,10 @@ TEST(Gates, AFailedCheckANanOrAMissingMetricIsRefused) {
   EXPECT_FALSE(may_promote(unchecked, facts(1, 0.9), {}).allowed);
   EXPECT_FALSE(may_promote(facts(2, NAN), facts(1, 0.9), {}).allowed);
   EXPECT_FALSE(may_promote(facts(2, NAN), std::nullopt, {}).allowed);
-  const Decision infinite = may_promote(facts(2, HUGE_VAL), std::nullopt, {.metric = "test/loss"});
+  const Decision infinite = may_promote(facts(2, -HUGE_VAL), std::nullopt, {.metric = "test/loss"});
   EXPECT_FALSE(infinite.allowed) << infinite.why;
-  EXPECT_FALSE(may_promote(facts(2, HUGE_VAL), facts(1, HUGE_VAL), {.metric = "test/loss"}).allowed);
-  EXPECT_TRUE(may_promote(facts(2, 7), facts(1, HUGE_VAL), {.metric = "test/loss"}).allowed);
+  EXPECT_FALSE(may_promote(facts(2, -HUGE_VAL), facts(1, -HUGE_VAL), {.metric = "test/loss"}).allowed);
+  EXPECT_TRUE(may_promote(facts(2, 0.1), facts(1, -HUGE_VAL), {.metric = "test/loss"}).allowed);
   EXPECT_FALSE(may_promote(facts(2, 0.99), facts(1, 0.9), {.metric = "test/f1"}).allowed);
 }
 
