@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "tune/acquisition_search.h"
 #include "tune/gp_score.h"
 #include "tune/multi_objective.h"
 
