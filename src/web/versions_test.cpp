@@ -110,7 +110,8 @@ TEST(Versions, NoUploadStandsBeforeAFileOfTheRunsDirectory) {
   for (const char* path : {"model/weights", "later", "report.json"}) {
     EXPECT_EQ(town.call("GET", files + path, "", "r").response.body, "own") << path;
   }
-  for (const Json& file : town.call("GET", "/api/v1/runs/d/files").json["files"]) {
+  const Json listed = town.call("GET", "/api/v1/runs/d/files").json["files"];
+  for (const Json& file : listed) {
     EXPECT_EQ(file["bytes"], file["name"] == "later" ? Json(3) : file["bytes"]);
   }
   EXPECT_EQ(town.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})", "s").status, 200);
@@ -118,7 +119,8 @@ TEST(Versions, NoUploadStandsBeforeAFileOfTheRunsDirectory) {
   EXPECT_EQ(town.call("POST", kMlflow + "/model-versions/create", body.dump(), "s").status, 200);
   std::filesystem::remove_all(town.folder / directory);
   Json kept = Json::object();
-  for (const Json& file : town.call("GET", "/api/v1/models/m/versions/1").json["files"]) {
+  const Json own = town.call("GET", "/api/v1/models/m/versions/1").json["files"];
+  for (const Json& file : own) {
     const std::string path = file["path"];
     kept[path] = town.call("GET", "/api/v1/models/m/versions/1/files/" + path).response.body;
   }
