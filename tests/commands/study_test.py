@@ -13,11 +13,13 @@ SCRIPT = r"""
 step=0
 [ -n "$SINEW_RESUME_FROM" ] && step=$(cat "$SINEW_RESUME_FROM")
 echo "begins after $step"
-trap 'exit 75' TERM
+trap 'asked=yes' TERM
 while [ "$step" -lt 9 ]; do
   step=$((step + 1))
+  line=$(awk -v x="$SINEW_PARAM_X" -v step="$step" 'BEGIN { printf "{\"step\": %d, \"loss\": %.9f}", step, (x - 0.3) ^ 2 + 1 / step }') || exit 75
   echo $step > "$SINEW_CHECKPOINT_DIR/.new" && mv "$SINEW_CHECKPOINT_DIR/.new" "$SINEW_CHECKPOINT_DIR/step-$step"
-  awk -v x="$SINEW_PARAM_X" -v step="$step" 'BEGIN { printf "{\"step\": %d, \"loss\": %.9f}\n", step, (x - 0.3) ^ 2 + 1 / step }'
+  echo "$line"
+  [ -n "$asked" ] && exit 75
   sleep 0.05
 done
 """
@@ -99,7 +101,7 @@ class Study(Commands):
 
     def test_a_command_that_saves_nothing_can_be_paused(self):
         job = self.job(f"evaluations: {LAST}\n  stopper: asha")
-        self.file("trial.sh").write_text(SCRIPT.replace("trap 'exit 75' TERM\n", "").replace("echo $step >", "true >"))
+        self.file("trial.sh").write_text(SCRIPT.replace("trap 'asked=yes' TERM\n", "").replace("echo $step >", "true >"))
         done = self.sinew("tune", job, "--study", str(self.study))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assert_told_what_they_were()
