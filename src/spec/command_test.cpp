@@ -71,6 +71,7 @@ TEST(Command, WhatItsEnvironmentIsToldBySomebodyElsesIsNotWrittenDown) {
   ASSERT_NE(section, std::string::npos) << written;
   EXPECT_EQ(written.find("cret", section), std::string::npos) << written;
   EXPECT_EQ(read_job(written, "job", {}, environment).job, reading.job);
+  EXPECT_EQ(read_job("command: [a]\nenv: {A: 'x$${TOKEN}'}\n", "job").job.command.env[0].given, "");
   EXPECT_FALSE(read_job(written, "job").problems.empty()) << "whoever goes on with it has to have it";
 }
 

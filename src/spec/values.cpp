@@ -279,8 +279,10 @@ class Reader {
                                           : NamedValue::Kind::text;
     value.value = node.text;
     if (value.kind != NamedValue::Kind::text || (node.quoted && node.text.empty())) return true;
-    if (option_.key == "env" && node.text.find("${") != std::string::npos) value.given = node.text;
-    return read_text(node, value.value);
+    if (!read_text(node, value.value)) return false;
+    const bool names = node.text.find("${") != std::string::npos && escape_dollars(value.value) != node.text;
+    if (option_.key == "env" && names) value.given = node.text;
+    return true;
   }
 
   bool read_text(const Node& node, std::string& value) {
