@@ -194,16 +194,7 @@ TEST(Hostile, PointsOfOneRunAreNotTakenForAnothers) {
 
 TEST(Hostile, WhatIsHiddenInARunsDirectoryStaysThere) {
   Town town;
-  const std::string directory = "job/20261122T000000Z-abcd";
-  std::filesystem::create_directories(town.folder / (directory + "/.cache"));
-  for (const char* name : {"/.coordinator.json.12-3.tmp", "/.cache/secret", "/metrics.jsonl"}) {
-    std::ofstream(town.folder / (directory + name)) << "text";
-  }
-  ASSERT_TRUE(town.store.write(store::Create{{store::Kind::kExperiment, "job"}}));
-  store::Create create{{store::Kind::kRun, "d"}, "job"};
-  create.tags = {{registry::kTagDirectory, directory}};
-  create.body = Json{{"directory", directory}}.dump();
-  ASSERT_TRUE(town.store.write(create));
+  run_with_files(town, {".coordinator.json.12-3.tmp", ".cache/secret", "metrics.jsonl"}, "text");
   EXPECT_EQ(town.call("GET", "/api/v1/runs/d/files/metrics.jsonl").response.body, "text");
   for (const char* name : {"/.coordinator.json.12-3.tmp", "/.cache/secret"}) {
     EXPECT_EQ(town.call("GET", std::string("/api/v1/runs/d/files") + name, "", "r").status, 404) << name;

@@ -10,10 +10,12 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "http/http.h"
 #include "registry/registry.h"
@@ -143,5 +145,21 @@ class Town {
   std::unique_ptr<Site> site;
   std::unique_ptr<http::Server> server;
 };
+
+// The run "d" of a directory with these files below it, each of that text; the directory.
+inline std::filesystem::path run_with_files(Town& town, const std::vector<std::string>& names, const char* text) {
+  const std::string directory = "job/20261122T000000Z-abcd";
+  const std::filesystem::path there = town.folder / directory;
+  for (const std::string& name : names) {
+    std::filesystem::create_directories((there / name).parent_path());
+    std::ofstream(there / name) << text;
+  }
+  store::Create create{{store::Kind::kRun, "d"}, "job"};
+  create.tags = {{registry::kTagDirectory, directory}};
+  create.body = nlohmann::json{{"directory", directory}}.dump();
+  EXPECT_TRUE(town.store.write(store::Create{{store::Kind::kExperiment, "job"}}));
+  EXPECT_TRUE(town.store.write(create));
+  return there;
+}
 
 }  // namespace sinew::web

@@ -91,22 +91,13 @@ TEST(Versions, AVersionKeepsTheFilesItWasMadeOf) {
 
 TEST(Versions, NoUploadStandsBeforeAFileOfTheRunsDirectory) {
   Town town;
-  const std::string directory = "job/20261122T000000Z-abcd";
-  std::filesystem::create_directories(town.folder / (directory + "/model/deep"));
-  for (const char* name : {"/report.json", "/model/weights", "/model/deep/file"}) {
-    std::ofstream(town.folder / (directory + name)) << "own";
-  }
-  ASSERT_TRUE(town.store.write(store::Create{{store::Kind::kExperiment, "job"}}));
-  store::Create create{{store::Kind::kRun, "d"}, "job"};
-  create.tags = {{registry::kTagDirectory, directory}};
-  create.body = Json{{"directory", directory}}.dump();
-  ASSERT_TRUE(town.store.write(create));
+  const auto directory = run_with_files(town, {"report.json", "model/weights", "model/deep/file"}, "own");
   const std::string files = "/api/v1/runs/d/files/";
   const auto put = [&](const std::string& path) { return town.call("PUT", files + path, "other", "s").status; };
   EXPECT_EQ(put("model/weights"), 409);
   EXPECT_EQ(put("later"), 201);
   EXPECT_EQ(put("model/more"), 201);
-  std::ofstream(town.folder / (directory + "/later")) << "own";
+  std::ofstream(directory / "later") << "own";
   for (const char* path : {"model/weights", "later", "report.json"}) {
     EXPECT_EQ(town.call("GET", files + path, "", "r").response.body, "own") << path;
   }
@@ -117,7 +108,7 @@ TEST(Versions, NoUploadStandsBeforeAFileOfTheRunsDirectory) {
   EXPECT_EQ(town.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})", "s").status, 200);
   const Json body{{"name", "m"}, {"source", "mlflow-artifacts:/job/d/artifacts/model"}};
   EXPECT_EQ(town.call("POST", kMlflow + "/model-versions/create", body.dump(), "s").status, 200);
-  std::filesystem::remove_all(town.folder / directory);
+  std::filesystem::remove_all(directory);
   Json kept = Json::object();
   const Json own = town.call("GET", "/api/v1/models/m/versions/1").json["files"];
   for (const Json& file : own) {
