@@ -36,7 +36,7 @@ Headers headers_of(const beast::fields& fields) {
 struct PieceBody {
   using value_type = std::string;
   static uint64_t size(const value_type& body) { return body.size(); }
-  class reader {
+  class reader {  // NOLINT(readability-identifier-naming): the library's name
    public:
     template <bool is_request, class Fields>
     reader(beast::header<is_request, Fields>&, value_type& body) : body_(body) {}

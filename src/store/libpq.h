@@ -7,6 +7,7 @@
 namespace sinew::store {
 
 // The functions used here, by their names without PQ.
+// NOLINTBEGIN(readability-identifier-naming): the library's names
 struct Libpq {
   decltype(&PQconnectdbParams) connectdbParams;
   decltype(&PQstatus) status;
@@ -33,6 +34,7 @@ struct Libpq {
   decltype(&PQgetlength) getlength;
   decltype(&PQgetvalue) getvalue;
 };
+// NOLINTEND(readability-identifier-naming)
 // Throws Error when it is not installed. Any thread.
 const Libpq& libpq();
 
