@@ -10,6 +10,12 @@
 
 namespace sinew {
 
+// Of signals that ask for the end: whether a second one insists. A terminal that goes may send SIGHUP twice, and the
+// end of a session sends it beside SIGTERM: nobody insists with it.
+constexpr bool can_insist(int signal) {
+  return signal != SIGHUP;
+}
+
 class Signals {
  public:
   // SIGINT and SIGHUP stay ignored where whoever started this process had them ignored: nohup, a job in the background

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/disk.h"
+#include "base/signals.h"
 #include "cli/commands.h"
 #include "cli/group_file.h"
 #include "cli/supervision.h"
@@ -18,12 +19,10 @@ namespace {
 constexpr double kLookSeconds = 0.05;
 constexpr double kOverSeconds = 1;  // between two looks whether the run is over
 
-// A terminal that goes may send SIGHUP twice, and the end of a session sends it beside SIGTERM: only other signals
-// insist.
 volatile std::sig_atomic_t asked = 0, insisted = 0, last_signal = 0;
 void on_signal(int signal) {
-  if (signal != SIGHUP) insisted = insisted + 1;
-  if (signal != SIGHUP || asked == 0) last_signal = signal;
+  if (can_insist(signal)) insisted = insisted + 1;
+  if (can_insist(signal) || asked == 0) last_signal = signal;
   asked = 1;
 }
 

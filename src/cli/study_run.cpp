@@ -9,6 +9,7 @@
 
 #include "base/disk.h"
 #include "base/process.h"
+#include "base/signals.h"
 #include "cli/data_manifest.h"
 #include "cli/launch.h"
 #include "cli/numbers.h"
@@ -25,11 +26,9 @@ constexpr double kLookSeconds = 0.05;
 constexpr double kTimeForNew = 0.8;   // of tune.time; then only trials that wait go on, so that some come to their end
 constexpr double kLeaveSeconds = 60;  // from asking a trial to save and end to killing it
 
-// A terminal that goes may send SIGHUP twice, and the end of a session sends it beside SIGTERM: only other signals
-// insist.
 volatile std::sig_atomic_t asked = 0, insisted = 0;
 void on_signal(int signal) {
-  if (signal != SIGHUP) insisted = insisted + 1;
+  if (can_insist(signal)) insisted = insisted + 1;
   asked = 1;
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <csignal>
 
+#include "base/signals.h"
+
 namespace sinew::cli {
 namespace {
 
@@ -236,10 +238,8 @@ std::string coordinator_told(double now, Supervision& state, int64_t wanted, int
 }
 
 void stop_asked(double now, Supervision& state, int signal) {
-  // A terminal that goes may send SIGHUP twice, and the end of a session sends it beside SIGTERM: nobody insists.
-  const bool hang_up = signal == SIGHUP;
-  if (hang_up && state.stop_since) return;
-  if (!hang_up) ++state.stop_signals;
+  if (!can_insist(signal) && state.stop_since) return;
+  if (can_insist(signal)) ++state.stop_signals;
   if (!state.stop_since) state.stop_since = now;
   state.stop_signal = signal;
 }

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/exit_code.h"
+#include "base/signals.h"
 
 namespace sinew::jobs {
 namespace {
@@ -162,10 +163,8 @@ void attempt_began(double now, Conduct& state) {
 }
 
 std::string stop_asked(double now, Conduct& state, int signal) {
-  // A terminal that goes may send SIGHUP twice, and the end of a session sends it beside SIGTERM: nobody insists.
-  const bool hang_up = signal == SIGHUP;
-  if (hang_up && state.stop_signal != 0) return "";
-  if (!hang_up) ++state.stop_signals;
+  if (!can_insist(signal) && state.stop_signal != 0) return "";
+  if (can_insist(signal)) ++state.stop_signals;
   state.stop_signal = signal;
   state.next_start = std::min(state.next_start, now);
   const std::string why = "stopped by " + signal_name(signal);
@@ -173,7 +172,7 @@ std::string stop_asked(double now, Conduct& state, int signal) {
     state.cause = Cause::stop;  // before every other reason
     state.cause_text = why;
   }
-  if (hang_up) return why;
+  if (!can_insist(signal)) return why;
   return state.stop_signals == 1 ? why + "; once more kills it at once" : "";
 }
 
