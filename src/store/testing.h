@@ -3,26 +3,17 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <bit>
 #include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 
+#include "base/hand_clock.h"
 #include "store/postgres_server.h"
 #include "store/store.h"
 
 namespace sinew::store {
-
-// Stands still until it is told; sleeping is real, so that who waits for another process does.
-class HandClock final : public Clock {
- public:
-  double monotonic_seconds() const override { return seconds; }
-  double wall_seconds() const override { return 1'800'000'000.0 + seconds; }
-  void sleep_seconds(double duration) override { system_clock().sleep_seconds(duration); }
-  std::atomic<double> seconds = 1000;
-};
 
 // The Error that the work threw: what and hint. Empty: none.
 inline std::string error_of(const std::function<void()>& work) {

@@ -13,12 +13,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kMlflow = "/api/2.0/mlflow", kArtifacts = "/api/2.0/mlflow-artifacts/artifacts/";
-
-std::string new_run(Town& town) {
-  return town.call("POST", kMlflow + "/runs/create", R"({"experiment_id": "0"})").json["run"]["info"]["run_id"];
-}
-
 std::string nested(size_t depth) {
   return std::string(depth, '[') + std::string(depth, ']');
 }

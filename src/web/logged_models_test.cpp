@@ -10,13 +10,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kMlflow = "/api/2.0/mlflow";
-
 class LoggedModels : public testing::Test {
  protected:
-  LoggedModels() {
-    run_ = town_.call("POST", kMlflow + "/runs/create", R"({"experiment_id": "0"})").json["run"]["info"]["run_id"];
-  }
+  LoggedModels() { run_ = new_run(town_); }
   std::string make(const std::string& name) {
     const Json body{{"experiment_id", "0"}, {"name", name}};
     return town_.call("POST", kMlflow + "/logged-models", body.dump()).json["model"]["info"]["model_id"];

@@ -15,15 +15,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kMlflow = "/api/2.0/mlflow";
-
-std::string new_run(Town& town, const std::string& name = "x") {
-  const Reply reply =
-      town.call("POST", kMlflow + "/runs/create", Json{{"experiment_id", "0"}, {"run_name", name}}.dump());
-  EXPECT_EQ(reply.status, 200) << reply.json;
-  return reply.json["run"]["info"]["run_id"];
-}
-
 TEST(Site, EveryRouteAsksForItsRoleFirst) {
   Town town;
   for (const Route& route : routes()) {

@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/hand_clock.h"
 #include "http/http.h"
 #include "registry/registry.h"
 #include "store/store.h"
@@ -83,15 +83,6 @@ class StoppedClock final : public Clock {
   void sleep_seconds(double) override {}
 };
 
-// A time that goes on when a test says so.
-class HandClock final : public Clock {
- public:
-  double monotonic_seconds() const override { return seconds; }
-  double wall_seconds() const override { return 1.8e9 + seconds; }
-  void sleep_seconds(double) override {}
-  std::atomic<double> seconds = 1000;
-};
-
 struct Reply {
   int status = 0;
   nlohmann::json json;
@@ -145,6 +136,14 @@ class Town {
   std::unique_ptr<Site> site;
   std::unique_ptr<http::Server> server;
 };
+
+inline const std::string kMlflow = "/api/2.0/mlflow", kArtifacts = "/api/2.0/mlflow-artifacts/artifacts/";
+
+inline std::string new_run(Town& town, const std::string& name = "x") {
+  const Reply reply =
+      town.call("POST", kMlflow + "/runs/create", nlohmann::json{{"experiment_id", "0"}, {"run_name", name}}.dump());
+  return reply.json.at("run").at("info").at("run_id");
+}
 
 // The run "d" of a directory with these files below it, each of that text; the directory.
 inline std::filesystem::path run_with_files(Town& town, const std::vector<std::string>& names, const char* text) {

@@ -12,12 +12,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kMlflow = "/api/2.0/mlflow", kArtifacts = "/api/2.0/mlflow-artifacts/artifacts/";
-
-std::string new_run(Town& town) {
-  return town.call("POST", kMlflow + "/runs/create", R"({"experiment_id": "0"})").json["run"]["info"]["run_id"];
-}
-
 // A version as `sinew models register` makes one.
 void make_version(Town& town, double accuracy) {
   registry::VersionFacts facts;
