@@ -57,9 +57,8 @@ const std::vector<Route> kRoutes = {
     {"GET", "/api/v1/models/{model}/versions/{version}/files/{path*}", kRead, api_version_file,
      "download a file of it"},
     {"POST", "/api/v1/models/{model}/promote", kSubmit, api_promote,
-     "move an alias to a version if the gates allow it; 409 with the reason if not. `force`, a `metric` of one's own "
-     "and "
-     "a `margin` below 0 take an admin",
+     "move an alias to a version if the gates allow it; 409 with the reason if not. "
+     "`force`, a `metric` of one's own and a `margin` below 0 take an admin",
      "", "version:integer! alias:text metric:text margin:number force:flag"},
     {"POST", "/api/v1/models/{model}/rollback", kSubmit, api_rollback, "move an alias back to where it stood before",
      "", "alias:text"},
