@@ -1,5 +1,4 @@
 // `sinew-worker`: the half with libtorch. `sinew` starts it; a person rarely does.
-#include <malloc.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -46,14 +45,6 @@ void install_signals(bool training) {
   action.sa_handler = on_checkpoint;
   sigaction(SIGUSR1, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
-}
-
-// Gradients are allocated and freed in every step by every lane. Left alone, malloc gives such blocks back to the
-// kernel and the next step pays for fresh zeroed pages.
-void keep_memory() {
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, -1);
-  mallopt(M_ARENA_MAX, 1);
 }
 
 // MKL picks kernels by the addresses it is given unless told not to, and reads the wish when it loads: so ask before
@@ -112,7 +103,6 @@ constexpr Task kTasks[] = {
 
 int main(int argc, char** argv) {
   pin_kernels(argv);
-  keep_memory();
   const Words words(argv + 1, argv + argc);
   install_signals(!words.empty() && words[0] == "train");
   model::install_keyed_random();
