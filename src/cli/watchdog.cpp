@@ -47,7 +47,7 @@ Standstill look_for_standstill(double now, Watchdog& watchdog, int64_t step, con
   learn_usual_step(watchdog, step);
   watchdog.seen.clear();
   for (const WatchedWorker& worker : workers) watchdog.seen[worker.pid] = worker.notes;
-  const bool judged = watchdog.advances >= 2 &&
+  const bool judged = watchdog.advances >= 1 &&
                       std::none_of(workers.begin(), workers.end(), [](const WatchedWorker& w) { return w.stopped; });
   if (advances || !judged) {
     watchdog.still = 0;
@@ -55,7 +55,8 @@ Standstill look_for_standstill(double now, Watchdog& watchdog, int64_t step, con
     return {};
   }
   watchdog.still += passed;
-  const double patience = std::max(options.least_seconds, options.steps * watchdog.usual);
+  const double sure = watchdog.advances >= 2 ? 1 : options.first_factor;
+  const double patience = sure * std::max(options.least_seconds, options.steps * watchdog.usual);
   if (watchdog.still < patience) return {};
 
   const std::string duration = std::to_string(std::lround(watchdog.still)) + " s";

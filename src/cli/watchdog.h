@@ -3,7 +3,7 @@
 // Pure: a look takes the time, the newest step and what the slates of this machine's workers say, and gives a sentence
 // and who is to be ended. A run advances while steps are told or any lane begins anything: so an evaluation, steps that
 // are done again after a resume and a long queue of shards are no standstill, however slow. Nothing is judged before
-// two steps were made: what a first step, loading and compiling take is nobody's business here.
+// a step was told: what a first step, loading and compiling take is nobody's business here.
 #pragma once
 
 #include <sys/types.h>
@@ -22,6 +22,7 @@ struct WatchdogOptions {
   double least_seconds = 60;  // without any progress, before it is said ...
   double steps = 20;          // ... and not before so many times the usual step
   double end_factor = 1.5;    // after so many times that, who holds the run is ended
+  double first_factor = 10;   // all of it times this before a usual step is known: it takes two that were told
   double longest_look = 1;    // a longer time between two looks counts as this: then this process did not run either
 };
 

@@ -81,14 +81,26 @@ TEST(Watchdog, SlowStepsHaveMorePatience) {
   EXPECT_EQ(run.said.size(), 1u);
 }
 
-TEST(Watchdog, NothingIsJudgedBeforeTwoSteps) {
-  for (const int steps : {0, 1}) {
-    Watched run(2);
-    run.make_steps(steps, 1);
-    run.note(0, kShard);
-    run.pass(5000);
-    EXPECT_TRUE(run.said.empty()) << steps;
-  }
+TEST(Watchdog, NothingIsJudgedBeforeAStep) {
+  Watched run(2);
+  run.note(0, kShard);
+  run.pass(5000);
+  EXPECT_TRUE(run.said.empty());
+}
+
+// Quick steps may all be made between two looks, and then nobody knows what is usual.
+TEST(Watchdog, BeforeAUsualStepIsKnownThereIsTenTimesThePatience) {
+  Watched run(2);
+  run.make_steps(1, 1);
+  run.note(0, kShard);
+  run.pass(590);
+  EXPECT_TRUE(run.said.empty());
+  run.pass(20);
+  EXPECT_EQ(run.said.size(), 1u);
+  run.pass(270);
+  EXPECT_TRUE(run.ended.empty());
+  run.pass(30);
+  EXPECT_FALSE(run.ended.empty());
 }
 
 TEST(Watchdog, WorkThatIsBegunIsProgressThoughNoStepIsMade) {
