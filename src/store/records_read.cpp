@@ -41,33 +41,45 @@ void count_tail(Page& page, const std::vector<TailPoint>& tail) {
   }
 }
 
-std::vector<Record> finished(Database& database, Page page, bool metrics) {
+// The metrics of those keys; nullopt: of all.
+void finish(Database& database, Page& page, const std::optional<std::set<std::string>>& keys) {
   const bool any_series =
       std::any_of(page.series.begin(), page.series.end(), [](const auto& series) { return !series.empty(); });
-  if (metrics && any_series) count_tail(page, read_tail(database));
+  if (any_series) count_tail(page, read_tail(database));
   for (size_t i = 0; i < page.records.size(); ++i) {
     auto& all = page.records[i].metrics;
     for (SeriesSummary& series : page.series[i]) {
-      if (series.metric.count > 0) all.emplace_hint(all.end(), std::move(series.key), series.metric);
+      if (series.metric.count == 0 || (keys && !keys->contains(series.key))) continue;
+      all.emplace_hint(all.end(), std::move(series.key), series.metric);
     }
     if (page.records[i].subject.kind == Kind::kModel)
       page.records[i].aliases = read_aliases(database, page.records[i].subject.id);
   }
-  return std::move(page.records);
 }
 
 }  // namespace
 
-std::optional<Record> read_record(Database& database, const Subject& subject) {
+std::vector<std::optional<Record>> read_subjects(Database& database, std::span<const Subject> subjects) {
   Page page;
-  database.each(
-      "SELECT seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, params, tags, "
-      "summary.data FROM record LEFT JOIN summary ON summary.run = record.seq "
-      "WHERE kind = ?1 AND id = ?2 AND number = ?3",
-      {static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number},
-      [&](const Row& row) { take(page, row); });
-  auto records = finished(database, std::move(page), true);
-  return records.empty() ? std::nullopt : std::optional(std::move(records.front()));
+  std::map<Subject, size_t> places;  // of those that are there; one asked for twice is read once
+  for (const Subject& subject : subjects) {
+    if (places.contains(subject)) continue;
+    database.each(
+        "SELECT seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, params, tags, "
+        "summary.data FROM record LEFT JOIN summary ON summary.run = record.seq "
+        "WHERE kind = ?1 AND id = ?2 AND number = ?3",
+        {static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number}, [&](const Row& row) {
+          places[subject] = page.records.size();
+          take(page, row);
+        });
+  }
+  finish(database, page, {});
+  std::vector<std::optional<Record>> found;
+  for (const Subject& subject : subjects) {
+    const auto place = places.find(subject);
+    found.push_back(place == places.end() ? std::nullopt : std::optional(page.records[place->second]));
+  }
+  return found;
 }
 
 std::vector<Record> read_records(Database& database, const Query& query) {
@@ -76,14 +88,16 @@ std::vector<Record> read_records(Database& database, const Query& query) {
   const auto kind = static_cast<int64_t>(query.kind);
   const int64_t before = query.before == 0 ? kAny : query.before, hidden = query.hidden ? 1 : 0,
                 metrics = query.metrics ? 1 : 0;
+  const int64_t first = query.state ? static_cast<int64_t>(*query.state) : 0,
+                last = query.state ? first : std::numeric_limits<int32_t>::max();
   const auto keep = [&](const Row& row) { take(page, row); };
   if (query.name) {
     // Few have one name: what else is asked of them is judged here.
     database.each(
         "SELECT seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, params, tags, "
         "summary.data FROM record LEFT JOIN summary ON summary.run = record.seq AND CAST(?5 AS BIGINT) = 1 "
-        "WHERE kind = ?1 AND name = ?2 AND seq < ?3 AND hidden <= ?4 ORDER BY seq DESC",
-        {kind, std::string_view(*query.name), before, hidden, metrics}, [&](const Row& row) {
+        "WHERE kind = ?1 AND name = ?2 AND seq < ?3 AND hidden <= ?4 AND state BETWEEN ?6 AND ?7 ORDER BY seq DESC",
+        {kind, std::string_view(*query.name), before, hidden, metrics, first, last}, [&](const Row& row) {
           const bool wanted = !query.parent || row.text(4) == *query.parent;
           if (wanted && static_cast<int64_t>(page.records.size()) < query.limit) take(page, row);
         });
@@ -91,16 +105,18 @@ std::vector<Record> read_records(Database& database, const Query& query) {
     database.each(
         "SELECT seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, params, tags, "
         "summary.data FROM record LEFT JOIN summary ON summary.run = record.seq AND CAST(?6 AS BIGINT) = 1 "
-        "WHERE kind = ?1 AND parent = ?2 AND seq < ?3 AND hidden <= ?4 ORDER BY seq DESC LIMIT ?5",
-        {kind, std::string_view(*query.parent), before, hidden, query.limit, metrics}, keep);
+        "WHERE kind = ?1 AND parent = ?2 AND seq < ?3 AND hidden <= ?4 AND state BETWEEN ?7 AND ?8 ORDER BY seq DESC "
+        "LIMIT ?5",
+        {kind, std::string_view(*query.parent), before, hidden, query.limit, metrics, first, last}, keep);
   } else {
     database.each(
         "SELECT seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, params, tags, "
         "summary.data FROM record LEFT JOIN summary ON summary.run = record.seq AND CAST(?5 AS BIGINT) = 1 "
-        "WHERE kind = ?1 AND seq < ?2 AND hidden <= ?3 ORDER BY seq DESC LIMIT ?4",
-        {kind, before, hidden, query.limit, metrics}, keep);
+        "WHERE kind = ?1 AND seq < ?2 AND hidden <= ?3 AND state BETWEEN ?6 AND ?7 ORDER BY seq DESC LIMIT ?4",
+        {kind, before, hidden, query.limit, metrics, first, last}, keep);
   }
-  return finished(database, std::move(page), query.metrics);
+  finish(database, page, query.keys);
+  return std::move(page.records);
 }
 
 }  // namespace sinew::store

@@ -110,6 +110,57 @@ TEST_P(Records, AreListedNewestFirstByPages) {
   EXPECT_EQ(ids({.kind = Kind::kExperiment}), "b a ");
 }
 
+TEST_P(Records, SeveralAreFoundInTheOrderTheyAreAskedFor) {
+  auto store = open();
+  for (const char* run : {"a", "b"}) {
+    make_run(*store, run);
+    done(*store, AddPoints{run, std::string("loss of ") + run, {{1, 1, 0.5}}});
+  }
+  const Subject asked[] = {{Kind::kRun, "b"}, {Kind::kRun, "none"}, {Kind::kRun, "a"}, {Kind::kRun, "b"}};
+  std::string found;
+  for (const auto& record : store->find(asked))
+    found += record ? record->metrics.at("loss of " + record->subject.id).count == 1 ? record->subject.id : "?" : "-";
+  EXPECT_EQ(found, "b-ab");
+  EXPECT_TRUE(store->find(std::span<const Subject>()).empty());
+}
+
+TEST_P(Records, OfRunsThoseInAStateAreListed) {
+  auto store = open();
+  for (const char* run : {"a", "b", "c"}) make_run(*store, run);
+  done(*store, Move{"b", RunState::kFailed});
+  const auto ids = [&](Query query) {
+    std::string all;
+    for (const Record& record : store->list(query)) all += record.subject.id;
+    return all;
+  };
+  EXPECT_EQ(ids({.kind = Kind::kRun, .state = RunState::kRunning}), "ca");
+  EXPECT_EQ(ids({.kind = Kind::kRun, .parent = "e", .state = RunState::kFailed}), "b");
+  EXPECT_EQ(ids({.kind = Kind::kRun, .name = "a", .state = RunState::kPaused}), "");
+  EXPECT_EQ(ids({.kind = Kind::kRun, .limit = 1, .state = RunState::kRunning}), "c");
+}
+
+TEST_P(Records, OfTheMetricsThoseAskedForAreRead) {
+  auto store = open();
+  make_run(*store);
+  for (const char* key : {"a", "b", "c"}) {
+    done(*store, AddPoints{"r", key, {{1, 1, 0.5}, {2, 2, 0.25}}});
+  }
+  const auto keys = [&](Query query) {
+    query.kind = Kind::kRun;
+    std::string all;
+    const Record run = store->list(query).front();
+    for (const auto& [key, metric] : run.metrics) {
+      all += key;
+      EXPECT_EQ(metric.last.value, 0.25);
+    }
+    return all;
+  };
+  EXPECT_EQ(keys({}), "abc");
+  EXPECT_EQ(keys({.keys = std::set<std::string>{"c", "a", "none"}}), "ac");
+  EXPECT_EQ(keys({.keys = std::set<std::string>{}}), "");
+  EXPECT_EQ(keys({.metrics = false, .keys = std::set<std::string>{"a"}}), "");
+}
+
 TEST_P(Records, ParametersAreSetOnceAndTagsAreReplaced) {
   auto store = open();
   make_run(*store);

@@ -206,7 +206,10 @@ void Store::submit(Batch batch, Done done) {
 }
 
 std::optional<Record> Store::find(const Subject& subject) {
-  return state_->read([&](Database& database) { return read_record(database, subject); });
+  return std::move(find({&subject, 1}).front());
+}
+std::vector<std::optional<Record>> Store::find(std::span<const Subject> subjects) {
+  return state_->read([&](Database& database) { return read_subjects(database, subjects); });
 }
 std::vector<Record> Store::list(const Query& query) {
   return state_->read([&](Database& database) { return read_records(database, query); });

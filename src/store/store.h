@@ -238,10 +238,12 @@ struct Record {
 struct Query {
   Kind kind = Kind::kRun;
   std::optional<std::string> parent = {}, name = {};
-  bool hidden = false;   // also those
-  bool metrics = true;   // read them too
-  int64_t before = 0;    // made before that event; 0: any
-  int64_t limit = 1000;  // newest first
+  bool hidden = false;                             // also those
+  bool metrics = true;                             // read them too
+  int64_t before = 0;                              // made before that event; 0: any
+  int64_t limit = 1000;                            // newest first
+  std::optional<RunState> state = {};              // of runs, those that are so
+  std::optional<std::set<std::string>> keys = {};  // of the metrics these alone; nullopt: all
 };
 struct Series {
   std::string run, key;
@@ -311,6 +313,7 @@ class Store {
   void submit(Batch batch, Done done);
 
   std::optional<Record> find(const Subject& subject);
+  std::vector<std::optional<Record>> find(std::span<const Subject> subjects);  // as they are at one instant
   std::vector<Record> list(const Query& query);
   // Every record the query is about, however many; `query.limit` is how many are read at a time. Each page is of one
   // instant, and `take` may use the store. `all` holds them together.

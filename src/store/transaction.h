@@ -88,7 +88,7 @@ std::optional<Refusal> lost_lease(Transaction& transaction, const Held& held);
 
 // ---- reads, in one instant -----------------------------------------------------------------------------------------
 
-std::optional<Record> read_record(Database& database, const Subject& subject);
+std::vector<std::optional<Record>> read_subjects(Database& database, std::span<const Subject> subjects);
 std::vector<Record> read_records(Database& database, const Query& query);
 std::vector<Alias> read_aliases(Database& database, const std::string& model);
 std::vector<std::vector<Point>> read_history(Database& database, std::span<const Series> series, const Window& window);

@@ -15,11 +15,14 @@ using store::RunState;
 constexpr int64_t kMostListed = 10'000, kMostPoints = 1'000'000, kMostOverlaid = 1000;
 constexpr int64_t kMostInOverlay = 2'000'000;  // points of all runs together
 
-// So many newest first; a filter may pass over any number of others, so then more are asked for at once.
-std::vector<store::Record> listed_runs(Context& context, const Args& args, int64_t limit, bool metrics) {
+// So many newest first, with those of their metrics; a filter may pass over any number of others, so then more are
+// asked for at once.
+std::vector<store::Record> listed_runs(Context& context, const Args& args, int64_t limit,
+                                       const std::vector<std::string>& keys) {
   constexpr int64_t kAtOnce = 1000;
   const std::string state = args.text("state", ""), name = args.text("name", "");
-  store::Query query{Kind::kRun, {}, {}, args.flag("hidden", false), metrics, args.integer("before", 0)};
+  store::Query query{Kind::kRun, {}, {}, args.flag("hidden", false), !keys.empty(), args.integer("before", 0)};
+  query.keys = std::set(keys.begin(), keys.end());
   query.limit = state.empty() && name.empty() ? limit : std::max(limit, kAtOnce);
   if (args.has("experiment")) query.parent = args.text("experiment");
   std::vector<store::Record> found;
@@ -152,7 +155,7 @@ http::Response api_runs(Context& context, const Call& call) {
   const Args args(call);
   const int64_t limit = args.integer("limit", 100, 1, kMostListed);
   const std::vector<std::string> keys = args.texts("key");
-  const std::vector<store::Record> runs = listed_runs(context, args, limit, !keys.empty());
+  const std::vector<store::Record> runs = listed_runs(context, args, limit, keys);
   Json list = Json::array();
   for (const store::Record& run : runs) {
     Json json = run_summary(run);
@@ -204,7 +207,7 @@ http::Response api_overlay(Context& context, const Call& call) {
   const std::string key = args.text("key");
   std::vector<std::string> runs = args.texts("run");
   if (args.has("experiment")) {
-    for (const store::Record& run : listed_runs(context, args, args.integer("limit", 100, 1, kMostOverlaid), false)) {
+    for (const store::Record& run : listed_runs(context, args, args.integer("limit", 100, 1, kMostOverlaid), {})) {
       runs.push_back(run.subject.id);
     }
   }

@@ -38,8 +38,7 @@ enum class View { kActive, kDeleted, kAll };
 View view_of(const Args& args, const char* name);
 bool is_in(View view, bool hidden);
 // All records of that kind that a filter can be about, hidden ones too.
-std::vector<store::Record> all_records(Context& context, store::Kind kind,
-                                       const std::optional<std::string>& parent = {}, bool metrics = false);
+std::vector<store::Record> all_records(Context& context, store::Kind kind);
 store::Labels labels_of(const Args& args, const char* name);
 // Tags of Sinew's own say where a run's directory is, what decided a promotion, what kind of thing a record is; nobody
 // outside may set or remove one. Throws Refused.

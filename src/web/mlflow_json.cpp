@@ -138,9 +138,8 @@ bool is_in(View view, bool hidden) {
   return view == View::kAll || hidden == (view == View::kDeleted);
 }
 
-std::vector<store::Record> all_records(Context& context, store::Kind kind, const std::optional<std::string>& parent,
-                                       bool metrics) {
-  return context.store.all({kind, parent, {}, true, metrics, 0, 5000});
+std::vector<store::Record> all_records(Context& context, store::Kind kind) {
+  return context.store.all({kind, {}, {}, true, false, 0, 5000});
 }
 
 store::Labels labels_of(const Args& args, const char* name) {

@@ -77,6 +77,17 @@ Fact fact_of(const Found& found, const Column& column) {
   return {};
 }
 
+// What of the metrics has to be read to choose and to sort.
+std::set<std::string> judged_metrics(const std::vector<Clause>& clauses, const std::vector<Order>& orders) {
+  std::set<std::string> keys;
+  const auto add = [&](const Column& column) {
+    if (column.field == Column::Field::kMetric) keys.insert(column.key);
+  };
+  for (const Clause& clause : clauses) add(clause.column);
+  for (const Order& order : orders) add(order.column);
+  return keys;
+}
+
 Json metric_json(const std::string& key, const store::Point& point) {
   return {{"key", key}, {"value", number_json(point.value)}, {"timestamp", point.time_ms}, {"step", point.step}};
 }
@@ -92,28 +103,32 @@ Response runs_search(Context& context, const Call& call) {
   orders.push_back({{Column::Field::kAttribute, "start_time"}, false});
   orders.push_back({{Column::Field::kAttribute, "run_id"}, true});
 
+  store::Query query{.kind = Kind::kRun, .hidden = true, .limit = 5000, .keys = judged_metrics(clauses, orders)};
+  query.metrics = !query.keys->empty();
   std::map<std::string, std::string> locations;
   std::vector<Found> found;
   for (const std::string& id : args.texts("experiment_ids")) {
     const auto experiment = context.store.find({Kind::kExperiment, id, 0});
     if (!experiment || locations.contains(id)) continue;
     const std::string* location = &locations.emplace(id, artifact_location(*experiment)).first->second;
-    for (store::Record& run : all_records(context, Kind::kRun, id, true)) {
+    query.parent = id;
+    context.store.each(query, [&](store::Record run) {
       Found candidate{std::move(run), location};
       const auto facts = [&](const Column& column) {
         return column.field == Column::Field::kDataset ? dataset_facts(candidate.run, column.key)
                                                        : std::vector<Fact>{fact_of(candidate, column)};
       };
       if (is_in(view, candidate.run.hidden) && matches(clauses, facts)) found.push_back(std::move(candidate));
-    }
+    });
   }
   const auto places = sorted_places(found.size(), orders,
                                     [&](size_t place, const Column& column) { return fact_of(found[place], column); });
   const Page page = page_of(args, found.size(), 1000, 50'000);
+  std::vector<store::Subject> shown;
+  for (size_t i = page.first; i < page.last; ++i) shown.push_back(found[places[i]].run.subject);
   Json answer{{"runs", Json::array()}};
-  for (size_t i = page.first; i < page.last; ++i) {
-    const Found& one = found[places[i]];
-    answer["runs"].push_back(run_json(one.run, *one.location));
+  for (const auto& whole : context.store.find(shown)) {
+    if (whole) answer["runs"].push_back(run_json(*whole, locations.at(whole->parent)));
   }
   if (!page.next.empty()) answer["next_page_token"] = page.next;
   return json_response(answer);

@@ -39,12 +39,10 @@ constexpr int64_t kMostRuns = 500, kMostSeries = 20'000;
 
 void write_runs(Context& context, PrometheusText& out) {
   std::map<store::RunState, int64_t> states;
-  std::vector<store::Record> running;
-  context.store.each({Kind::kRun, {}, {}, false, false, 0, 5000}, [&](const store::Record& run) {
-    ++states[run.state];
-    const bool shown = run.state == store::RunState::kRunning && static_cast<int64_t>(running.size()) < kMostRuns;
-    if (shown) running.push_back(*context.store.find(run.subject));
-  });
+  context.store.each({Kind::kRun, {}, {}, false, false, 0, 5000},
+                     [&](const store::Record& run) { ++states[run.state]; });
+  const std::vector<store::Record> running =
+      context.store.list({.kind = Kind::kRun, .limit = kMostRuns, .state = store::RunState::kRunning});
   out.family("sinew_runs", "gauge", "Runs by state.");
   for (const auto state : {store::RunState::kQueued, store::RunState::kRunning, store::RunState::kPaused,
                            store::RunState::kFinished, store::RunState::kFailed, store::RunState::kStopped}) {
