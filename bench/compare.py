@@ -15,6 +15,7 @@ import time
 import contestants
 import costs
 import elastic
+import floor
 import programs
 import search
 import throughput
@@ -23,7 +24,8 @@ from figures import verdict, written
 SECTIONS = {
     "Throughput": ["mlp", "mlp64", "cnn", "cnn-auto", "resnet", "csv"],
     "Models brought as .pt2": ["programs"],
-    "What starting and saving cost": ["startup", "checkpoint"],
+    "What starting, saving and logging cost": ["startup", "checkpoint", "logging"],
+    "Store and server": ["store", "server"],
     "Search": ["search", "warm", "fronts", "suggestions"],
     "Workers that come and go": ["deaths", "stopped", "crowded", "stragglers", "torchrun", "join", "ddp", "strangers", "reduction"],
 }
@@ -32,7 +34,8 @@ ROWS = {
     "resnet": throughput.resnet, "csv": throughput.csv,
     "programs": programs.programs,
     "search": search.search, "warm": search.warm, "fronts": search.fronts, "suggestions": search.suggestions,
-    "startup": costs.startup, "checkpoint": costs.checkpoint,
+    "startup": costs.startup, "checkpoint": costs.checkpoint, "logging": floor.logging,
+    "store": floor.store, "server": floor.server,
     "deaths": elastic.deaths, "stopped": elastic.stopped, "crowded": elastic.crowded, "stragglers": elastic.stragglers,
     "torchrun": elastic.torchrun_death, "join": elastic.join, "ddp": elastic.ddp,
     "strangers": elastic.strangers, "reduction": elastic.reduction,

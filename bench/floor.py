@@ -1,0 +1,94 @@
+"""What the store and the server do in a second, and what a full store lets a person wait: the programs store_bench and
+web_bench, which tell how each figure is made, and what logging costs a run."""
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import tempfile
+
+import contestants
+import jobs
+from figures import figure
+
+HARD_LIMIT_S = 1800
+
+
+def said(program, folder, rows, runs):
+    """What one of the benchmark programs measured: {row: {counter: value}}, times in milliseconds."""
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        environment = dict(os.environ, SINEW_BENCH_RUNS=str(runs), SINEW_BENCH_DIR=scratch, TMPDIR=scratch)
+        done = subprocess.run([contestants.BIN / program, "--benchmark_format=json", f"--benchmark_filter=^({'|'.join(rows)})"],
+                              capture_output=True, text=True, env=environment, timeout=HARD_LIMIT_S, check=True)
+    measured = {row["name"]: row for row in json.loads(done.stdout)["benchmarks"]}
+    for name, row in measured.items():
+        if row.get("error_occurred") or row.get("errors"):
+            raise RuntimeError(f"{program}: {name} failed: {row.get('error_message', '')}")
+    return measured
+
+
+def row_of(measured, name):
+    """The one whose name begins so: what follows says how often it was made."""
+    return next(row for full, row in measured.items() if full.split("/iterations")[0] == name or full.split("/real_time")[0] == name)
+
+
+def store(folder, quick):
+    """Trials of studies, and points of metrics, on one SQLite file and on a private PostgreSQL."""
+    runs = 200 if quick else 2000
+    measured = said("store_bench", folder, ["SqliteTrials", "RawSqliteTrials/4", "PostgresTrials", "RawPostgresTrials/4",
+                                            "SqliteSinglePoints", "SqliteBulk", "RemoveFiles"], runs)
+    rate = lambda name: row_of(measured, name)["per_second"]
+    waited = row_of(measured, "SqliteTrials/4")
+    fused = row_of(measured, "SqliteTrialsToldAndAskedAtOnce/4")
+    return [figure("SQLite: durable trials a second, 4 processes", fused["per_second"], 2500, detail="a result told and the next trial asked in one write"),
+            figure("SQLite: syncs a trial", fused["syncs_each"], 2, low=True),
+            figure("SQLite: durable trials a second, 4 processes, told and asked apart", waited["per_second"],
+                   detail=f"{waited['syncs_each']:.2f} syncs a trial; bare SQLite with a row a trial: {rate('RawSqliteTrials/4'):,.0f}"),
+            figure("SQLite: durable trials a second, 32 processes", rate("SqliteTrialsToldAndAskedAtOnce/32"), detail="none was refused as locked"),
+            figure("PostgreSQL: durable trials a second, 4 processes", rate("PostgresTrialsToldAndAskedAtOnce/4"), 1000,
+                   detail=f"told and asked apart {rate('PostgresTrials/4'):,.0f}; bare statements {rate('RawPostgresTrials/4'):,.0f}"),
+            figure("points a second, a run of 50 metrics x 500 a write", rate("SqliteBulk"), 500_000, detail=f"{runs} runs"),
+            figure("points a second, one a write, one thread that goes on", rate("SqliteSinglePoints/1/0"), 50_000,
+                   detail="until the last of them is durable"),
+            figure("points a second, one a write, 64 threads that wait for each", rate("SqliteSinglePoints/64/1"))]
+
+
+def server(folder, quick):
+    """Over HTTP, with 2,000 runs of 50 metrics and 500 points."""
+    measured = said("web_bench", folder, [".*"], 2000)
+    ms = lambda name: row_of(measured, name)["real_time"]
+    rate = lambda name: row_of(measured, name)["points_per_second"]
+    return [figure("list of 2,000 runs, ms", ms("list_all"), 200, low=True),
+            figure("list of 2,000 runs with two metrics of each, ms", ms("list_all_with_two_metrics"), 200, low=True),
+            figure("overlay of a metric of 100 runs, ms", ms("overlay_of_100"), 500, low=True, detail="500 points of each"),
+            figure("MLflow search by a metric over 2,000 runs, ms", ms("mlflow_search_of_100"), detail="100 runs with all they have in the answer"),
+            figure("/metrics, ms", ms("metrics_page"), detail="500 running runs, 20,000 series"),
+            figure("points a second, a thousand a request", rate("bulk_points"), detail="JSON, one connection"),
+            figure("points a second, one a request, one connection", rate("single_points/real_time/threads:1"),
+                   detail="MLflow's log-metric; each durable before its answer"),
+            figure("points a second, one a request, 8 connections", rate("single_points/real_time/threads:8"))]
+
+
+def cpu_seconds(job, *words):
+    """CPU time of a whole run."""
+    with tempfile.TemporaryDirectory() as scratch:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        contestants.train(job, *words, "--run-dir", pathlib.Path(scratch) / "run", seconds=120, expect=0)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def logging(folder, quick):
+    """A line's CPU time: of runs that log every step over the same runs that log once."""
+    steps, rounds = 3000, 3 if quick else 7
+    job = jobs.write_job(folder, "mlp64")
+    often = lambda: cpu_seconds(job, f"trainer.max_duration={steps}st", "logging.interval=1st")
+    once = lambda: cpu_seconds(job, f"trainer.max_duration={steps}st", f"logging.interval={steps}st")
+    pairs = [(often(), once()) if turn % 2 == 0 else (once(), often())[::-1] for turn in range(rounds)]
+    line_ms = sorted(1e3 * (a - b) / (steps - 1) for a, b in pairs)[rounds // 2]
+    step_ms = sorted(1e3 * b / steps for _, b in pairs)[rounds // 2]
+    cost = lambda steps_a_line: 100 * line_ms / (steps_a_line * step_ms)
+    by_default = 2e3 * contestants.LANES / step_ms  # a line every 2 seconds
+    detail = f"{1e3 * line_ms:.0f} µs a line, {1e3 * step_ms:.0f} µs a step; median of {rounds}"
+    return [figure("logging every 2 s, as by default, of a run's CPU time, %", cost(by_default), 0.5, low=True, detail=f"{jobs.JOBS['mlp64'].title}: {detail}"),
+            figure("logging every 50 steps, of a run's CPU time, %", cost(50), 0.5, low=True)]
