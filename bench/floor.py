@@ -17,7 +17,7 @@ HARD_LIMIT_S = 1800
 def said(program, folder, rows, runs):
     """What one of the benchmark programs measured: {row: {counter: value}}, times in milliseconds."""
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        environment = dict(os.environ, SINEW_BENCH_RUNS=str(runs), SINEW_BENCH_DIR=scratch, TMPDIR=scratch)
+        environment = dict(os.environ, SINEW_BENCH_RUNS=str(runs), SINEW_BENCH_DIR=scratch)
         done = subprocess.run([contestants.BIN / program, "--benchmark_format=json", f"--benchmark_filter=^({'|'.join(rows)})"],
                               capture_output=True, text=True, env=environment, timeout=HARD_LIMIT_S, check=True)
     measured = {row["name"]: row for row in json.loads(done.stdout)["benchmarks"]}
