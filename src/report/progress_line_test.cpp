@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "report/report.h"
+#include "report/testing.h"
 #include "report/words.h"
 
 namespace sinew::report {
@@ -129,6 +131,22 @@ TEST(Words, text_on_a_terminal) {
   EXPECT_EQ(fit("日本語", 4), "日…");
   EXPECT_EQ(fit("日本語", 6), "日本語");
   EXPECT_EQ(fit("abc", 0), "");
+}
+
+TEST(ProgressLine, the_last_is_not_older_than_the_metrics) {
+  for (const int waiting : {47, 60}) {
+    testing::TemporaryDirectory directory;
+    testing::FakeClock clock;
+    std::string out;
+    ReporterOptions options;
+    options.directory = directory.path;
+    options.output = [&](std::string_view text) { out += text; };
+    Reporter reporter(options, clock);
+    for (const int step : {10, waiting}) reporter.progress({.step = Step(step), .total_steps = 60});
+    reporter.metrics(Step(60), 600, {{"val/loss", 0.5}});
+    reporter.finish(true);
+    EXPECT_EQ(out.find("step " + std::to_string(waiting) + "/60") != std::string::npos, waiting == 60) << out;
+  }
 }
 
 }  // namespace

@@ -261,7 +261,9 @@ void Reporter::ledger(Step step, Digest digest) {
 
 void Reporter::finish(bool success) {
   if (std::exchange(state_->finished, true)) return;
-  if (state_->unshown) state_->show(*std::exchange(state_->unshown, std::nullopt), true);
+  // What was said meanwhile may be of later steps than the progress that still waits.
+  const std::optional<Progress> unshown = std::exchange(state_->unshown, std::nullopt);
+  if (unshown && unshown->step >= state_->step) state_->show(*unshown, true);
   state_->screen.end_live();
   if (state_->events && state_->has_hparams) {
     state_->events->append(session_end_record(state_->clock.wall_seconds(), success));
