@@ -32,7 +32,8 @@ constexpr const char* kHelp =
     "  --against RUN    compare with this run instead of making an undisturbed one: the undisturbed directory of an\n"
     "                   earlier chaos of the same job, or any run of it with --ledger\n"
     "  --dry-run        print the plan and do nothing\n\n"
-    "Exit code 0: every step has the same digest in both; 1: it has not, or a run failed.";
+    "Exit code 0: every step has the same digest in both; 1: it has not, a run failed, or nothing\n"
+    "happened before the run ended.";
 
 constexpr double kLookSeconds = 0.05;
 constexpr double kAnswerSeconds = 2;

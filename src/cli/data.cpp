@@ -127,6 +127,12 @@ int say_manifest(const DataManifest& manifest, const Wishes& wishes, const std::
   return kDone;
 }
 
+report::RunSummary run_meant(const Wishes& wishes, const std::string& name) {
+  if (name.ends_with(".yaml") || name.ends_with(".yml"))
+    throw UsageError("there is no " + name, "check the path; a job file, a run or a folder of data is wanted");
+  return report::pick_run(wishes.root, name);
+}
+
 int status(const Wishes& wishes) {
   const std::string& name = wishes.words[1];
   if (is_job(name)) {
@@ -137,7 +143,7 @@ int status(const Wishes& wishes) {
     return say_changes(recorded_by(*run), now, wishes, *run);
   }
   if (is_folder_of_data(name)) return say_manifest(data_manifest_of_path(name, wishes.root), wishes, "");
-  const report::RunSummary run = report::pick_run(wishes.root, name);
+  const report::RunSummary run = run_meant(wishes, name);
   return say_changes(recorded_by(run.directory),
                      data_manifest_of(job_of(run.directory + "/resolved.yaml"), wishes.root), wishes, run.directory);
 }
@@ -148,7 +154,7 @@ DataManifest manifest_meant(const std::string& name, const Wishes& wishes) {
     if (auto manifest = registry::parse_manifest(read_text(system_disk(), name))) return std::move(*manifest);
   }
   if (is_folder_of_data(name)) return data_manifest_of_path(name, wishes.root);
-  return recorded_by(report::pick_run(wishes.root, name).directory);
+  return recorded_by(run_meant(wishes, name).directory);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ int print_help() {
   for (const Command& command : kCommands) {
     if (command.help != nullptr) std::printf("  %-12s %s\n", command.name, command.help);
   }
-  std::puts("\n'sinew COMMAND --help' says more.");
+  std::puts("\n'sinew COMMAND --help' says more, 'sinew --version' which sinew this is.");
   return kDone;
 }
 
@@ -72,6 +72,10 @@ int main(int argc, char** argv) {
   using namespace sinew::cli;
   const Arguments words(argv + 1, argv + argc);
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") return print_help();
+  if (words[0] == "--version") {
+    std::puts("sinew " SINEW_VERSION);
+    return kDone;
+  }
   try {
     return dispatch(words[0], Arguments(words.begin() + 1, words.end()));
   } catch (const Error& error) {

@@ -9,6 +9,7 @@
 #include "base/size_text.h"
 #include "cli/commands.h"
 #include "cli/registry_place.h"
+#include "spec/spec.h"
 
 namespace sinew::cli {
 namespace {
@@ -18,13 +19,13 @@ using registry::VersionFacts;
 using store::Kind;
 
 constexpr const char* kHelp =
-    "usage: sinew models [list | show MODEL | register RUN | promote VERSION | rollback MODEL |\n"
+    "usage: sinew models [list | show VERSION | register RUN | promote VERSION | rollback MODEL |\n"
     "                     diff VERSION VERSION | verify [VERSION] | delete VERSION | gc] [options]\n\n"
     "Trained models under a name, each with everything it came from. VERSION: MODEL/3, MODEL@champion, or MODEL: its\n"
     "champion, else its newest. RUN: a run directory, the end of its name, or 'last'.\n\n"
     "  list                 all models (the default)\n"
     "  show VERSION         one model's versions, and what this one was made from\n"
-    "  register RUN         the run's model/ becomes the next version, and the candidate\n"
+    "  register RUN         the run's model/ becomes the next version, and the candidate; again: the same version\n"
     "  promote VERSION      it becomes the champion, if it passes: checks, and at least as good on the same data\n"
     "  rollback MODEL       the champion is again what it was before\n"
     "  diff VERSION VERSION what differs: options, metrics, data, environment, files\n"
@@ -200,6 +201,9 @@ int show(store::Store& store, const Wishes& wishes) {
 }
 
 int register_one(store::Store& store, const Wishes& wishes) {
+  if (wishes.alias == registry::kChampion)
+    throw UsageError("register makes a candidate; a champion is made by promote, which judges it",
+                     "sinew models register RUN, then sinew models promote MODEL@candidate");
   const store::Record run = run_in_store(store, wishes.place.root, wishes.words[1]);
   registry::Artifacts artifacts(wishes.place.artifacts_place());
   registry::RegisterOptions options;
@@ -214,6 +218,11 @@ int register_one(store::Store& store, const Wishes& wishes) {
     return kDone;
   }
   say_line(facts.model + "/" + std::to_string(facts.version) + "  " + metric_text(facts));
+  const auto model = store.find({Kind::kModel, facts.model});
+  const bool moved = std::ranges::any_of(model->aliases, [&](const store::Alias& alias) {
+    return alias.name == options.alias && alias.version == facts.version;
+  });
+  if (!moved) say_line("(!) it was registered before: the alias " + options.alias + " stays where it was");
   for (const auto& [name, result] : facts.checks) {
     if (result != "passed") say_line("(!) check " + name + ": " + result);
   }
@@ -355,8 +364,14 @@ int run_models(const Arguments& arguments) {
     const auto store = wishes.place.open_store();
     return verb.run(*store, wishes);
   }
-  throw UsageError("'" + wishes.words[0] + "' with " + std::to_string(words) + " words is nothing to do with models",
-                   "sinew models --help");
+  std::vector<std::string> known;
+  for (const Verb& verb : kVerbs) known.emplace_back(verb.name);
+  if (std::ranges::find(known, wishes.words[0]) != known.end())
+    throw UsageError("'" + wishes.words[0] + "' takes other words than these " + std::to_string(words),
+                     "sinew models --help");
+  const std::string meant = spec::did_you_mean(wishes.words[0], known);
+  throw UsageError("'" + wishes.words[0] + "' is no command of models",
+                   meant.empty() ? "sinew models --help" : "sinew models " + meant);
 }
 
 }  // namespace sinew::cli

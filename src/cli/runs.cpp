@@ -98,8 +98,10 @@ int run_runs(const Arguments& arguments) {
   if (verb == "list" && runs == 0) return list(wishes);
   if (verb == "show" && runs == 1) return show(wishes);
   if (verb == "compare" && runs >= 2) return compare(wishes);
-  throw UsageError("'" + verb + "' with " + std::to_string(runs) + " runs is not something to do with runs",
-                   "sinew runs list, sinew runs show RUN, or sinew runs compare RUN RUN");
+  const bool known = verb == "list" || verb == "show" || verb == "compare";
+  throw UsageError(
+      "'" + verb + "' " + (known ? "takes other runs than these " + std::to_string(runs) : "is no command of runs"),
+      "sinew runs list, sinew runs show RUN, or sinew runs compare RUN RUN");
 }
 
 }  // namespace sinew::cli

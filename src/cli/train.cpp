@@ -163,9 +163,13 @@ int start_group(const spec::Job& about, const GroupWork& work, const Words& word
   return supervise(options, system_clock());
 }
 
+bool in_group(const spec::Job& about, const Words& words) {
+  return words.launch || words.workers > 0 || about.workers.max > 1;
+}
+
 // A group if one was asked for, else this process becomes the worker.
 int start(const spec::Job& about, const GroupWork& work, const Words& words) {
-  if (words.launch || words.workers > 0 || about.workers.max > 1) return start_group(about, work, words);
+  if (in_group(about, words)) return start_group(about, work, words);
   std::vector<std::string> all = {"train", work.job, work.run_directory};
   if (work.resume) all.push_back("--resume");
   all.insert(all.end(), work.flags.begin(), work.flags.end());
@@ -183,6 +187,11 @@ void check_words(const Words& words) {
   if (words.launch && words.workers > 0)
     throw UsageError("--workers and --launcher contradict each other: the launcher says how many",
                      "leave one of them out");
+}
+
+void check_group_words(const spec::Job& about, const Words& words) {
+  if (!in_group(about, words) && !about.command.given() && (!words.listen.empty() || words.tls))
+    throw UsageError("--listen and --tls are for a run with workers", "add --workers N");
 }
 
 // A command instead of a training: `directory` holds its job.yaml.
@@ -237,6 +246,7 @@ int run_train(const Arguments& arguments) {
   work.hang_seconds = words.hang_seconds;
   const auto job = load_job(path, work.overrides);
   if (!job) return kUsage;
+  check_group_words(*job, words);
   work.run_directory = words.run_directory.empty() ? new_run_directory(job->name) : words.run_directory;
   const bool first = !words.launch || words.launch->rank == 0;
   if (first) keep_job_file(work.run_directory, as_given(path, work.overrides), words.resume);
@@ -260,6 +270,7 @@ int run_resume(const Arguments& arguments) {
   const auto job = load_job(run.directory + "/resolved.yaml", {});
   if (!job) return kUsage;
   if (job->command.given()) return start_command(*job, run.directory, words, true);
+  check_group_words(*job, words);
   const GroupWork work = {run.directory,     run.directory + "/resolved.yaml", {}, words.passed_on, true,
                           words.hang_seconds};
   return start(*job, work, words);

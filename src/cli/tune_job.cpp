@@ -78,7 +78,8 @@ int tune_job(const Arguments& arguments) {
     if (arguments[i] == "--study" && i + 1 < arguments.size()) {
       directory = arguments[++i];
     } else if (arguments[i].starts_with("-")) {
-      throw UsageError("no option '" + arguments[i] + "', or it needs a value", "sinew tune --help");
+      throw UsageError("no option '" + arguments[i] + "', or it needs a value",
+                       "how to search is said by overrides, as tune.trials=4; sinew tune --help");
     } else {
       words.push_back(arguments[i]);
     }

@@ -198,6 +198,15 @@ class Registry(unittest.TestCase):
         for words in (("register", "a1", "--model", "m\x1b[2J"), ("list",), ("show", "m\x1b[2J"), ("promote", "m\x1b[2J")):
             self.assertNotIn("\x1b", self.sinew("models", *words))
 
+    def test_a_champion_is_made_by_promote_alone(self):
+        self.run_dir("a1", 0.8, {"w": [1.0]})
+        said = self.sinew("models", "register", "a1", "--alias", "champion", code=2)
+        self.assertIn("try: sinew models register RUN, then sinew models promote MODEL@candidate", said)
+        self.assertEqual(self.json("models", "list"), [])
+        self.sinew("models", "register", "a1")
+        self.assertIn("the alias release stays where it was", self.sinew("models", "register", "a1", "--alias", "release"))
+        self.assertIn("try: sinew models list", self.sinew("models", "lst", code=2))
+
     def test_repro_compares_the_digests(self):
         worker = self.folder / "worker"
         worker.write_text(WORKER)
@@ -223,6 +232,11 @@ class Registry(unittest.TestCase):
         state.parent.mkdir(parents=True)
         state.write_text(json.dumps({"control": [{"step": 1, "kind": "learning_rate", "value": 0.5, "reason": ""}]}))
         self.assertIn("was steered while it trained", self.sinew("repro", "a1", code=1, **environment))
+        recorded_report = json.loads((recorded / "report.json").read_text())
+        (recorded / "report.json").write_text(json.dumps({**recorded_report, "status": "stopped"}))
+        self.assertIn("ended before its end (stopped)", self.sinew("repro", "a1", code=1, **environment))
+        (recorded / "report.json").write_text(json.dumps({**recorded_report, "steps": 9}))
+        self.assertIn("say nothing of each other", self.sinew("repro", "a1", "--against", "runs/new/x2", code=1))
         (recorded / "report.json").unlink()
         self.assertIn("no digest", self.sinew("repro", "a1", code=1, **environment))
 
