@@ -27,6 +27,8 @@ std::optional<train::Contribution> leaf_of(int64_t round, int64_t shard) {
   leaf.weight = 3.5;
   leaf.samples = 4;
   leaf.counts = {4, shard};
+  leaf.sums = {random.normal()};
+  leaf.scores = {static_cast<float>(shard)};
   leaf.buffers = {torch::full({2}, random.normal(), torch::kFloat64)};
   return leaf;
 }
@@ -89,7 +91,10 @@ void expect_same(const train::Reducer::Root& a, const train::Reducer::Root& b) {
   EXPECT_EQ(a.note, b.note);
   EXPECT_EQ(a.sums.loss, b.sums.loss);
   EXPECT_EQ(a.sums.weight, b.sums.weight);
+  EXPECT_EQ(a.sums.samples, b.sums.samples);
   EXPECT_EQ(a.sums.counts, b.sums.counts);
+  EXPECT_EQ(a.sums.sums, b.sums.sums);
+  EXPECT_EQ(a.sums.scores, b.sums.scores);
   ASSERT_EQ(a.sums.buffers.size(), b.sums.buffers.size());
   EXPECT_TRUE(torch::equal(a.sums.buffers[0], b.sums.buffers[0]));
 }

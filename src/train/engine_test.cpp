@@ -56,7 +56,7 @@ std::vector<Case> contract_jobs() {
   return cases;
 }
 
-// Digests after each of some steps, with an evaluation in between: it must not leave a trace.
+// Digests after each of some steps, with an evaluation in between.
 std::vector<std::string> digests(const spec::Job& job, const data::Dataset& data, int steps,
                                  std::string* metrics = nullptr) {
   TestEngine test(job, data);
@@ -66,7 +66,9 @@ std::vector<std::string> digests(const spec::Job& job, const data::Dataset& data
     if (i == 1) {
       const EvaluationResult result = test.engine.evaluate(data::Part::val);
       for (const auto& [name, value] : result.metrics) {
-        if (metrics != nullptr) *metrics += name + "=" + std::to_string(value) + " ";
+        char text[64];
+        std::snprintf(text, sizeof text, "%s=%a ", name.c_str(), value);  // to the last bit
+        if (metrics != nullptr) *metrics += text;
       }
     }
     list.push_back(to_hex(digest(test.engine.state())));
@@ -82,6 +84,7 @@ TEST(StepContract, LanesAndOpenMpThreadsDoNotChangeABit) {
       omp_set_num_threads(1);
       std::string metrics;
       const auto expected = digests(test.job, test.data, 6, &metrics);
+      EXPECT_NE(metrics, "") << test.name;
       for (const int64_t lanes : {2, 4}) {
         for (const int threads : {1, 2}) {
           omp_set_num_threads(threads);
@@ -103,6 +106,37 @@ TEST(StepContract, PrefetchingDoesNotChangeABit) {
     test.data.pretend_on_disk();
     EXPECT_EQ(digests(test.job, test.data, 5), expected) << test.name;
   }
+}
+
+TEST(StepContract, AnEvaluationLeavesNoTrace) {
+  for (Case& test : contract_jobs()) {
+    TestEngine calm(test.job, test.data), other(test.job, test.data);
+    for (int i = 0; i < 4; ++i) {
+      calm.engine.step(0.01, false);
+      other.engine.step(0.01, false);
+      other.engine.evaluate(data::Part::val);
+      ASSERT_EQ(to_hex(digest(other.engine.state())), to_hex(digest(calm.engine.state()))) << test.name << ' ' << i;
+    }
+  }
+}
+
+TEST(StepContract, EvaluationIsOfTheAveragedWeights) {
+  Case test = std::move(contract_jobs().at(1));
+  ASSERT_GT(test.job.trainer.ema_decay, 0);
+  TestEngine averaged(test.job, test.data);
+  for (int i = 0; i < 5; ++i) averaged.engine.step(0.05, false);
+  test.job.trainer.ema_decay = 0;
+  TestEngine plain(test.job, test.data);
+  const auto loss_with = [&](const std::vector<model::NamedTensor>& weights) {
+    const torch::NoGradGuard no_grad;
+    for (size_t p = 0; p < weights.size(); ++p) plain.engine.state().parameters.at(p).tensor.copy_(weights[p].tensor);
+    plain.engine.state_replaced();
+    return plain.engine.evaluate(data::Part::val).metrics.at("loss");
+  };
+  const double found = averaged.engine.evaluate(data::Part::val).metrics.at("loss");
+  ASSERT_FALSE(averaged.engine.state().ema.empty());
+  EXPECT_EQ(found, loss_with(averaged.engine.state().ema));
+  EXPECT_NE(found, loss_with(averaged.engine.state().parameters));
 }
 
 TEST(StepContract, AnotherSeedGivesAnotherModel) {
@@ -194,14 +228,17 @@ TEST(StepContract, BuffersTakeTheWeightedMeanOfTheShardsDeltas) {
               static_cast<double>(last - first);
     }
     test.engine.step(0.01, false);
+    int means = 0;
     for (const auto& buffer : test.engine.state().buffers) {
       if (buffer.name.ends_with("running_mean")) {
+        ++means;
         EXPECT_TRUE(torch::allclose(buffer.tensor, (0.1 * mean / 40).to(torch::kFloat32), 1e-4, 1e-5));
       }
       if (buffer.name.ends_with("num_batches_tracked")) {
         EXPECT_EQ(buffer.tensor.item<int64_t>(), 1);
       }
     }
+    EXPECT_EQ(means, 1);
   }
 }
 

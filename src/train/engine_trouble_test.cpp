@@ -65,6 +65,24 @@ TEST(EngineTrouble, TheExplanationSeesTheNumbersTrainingSaw) {
   EXPECT_NE(text.find(std::to_string(bad) + " of 40 samples"), std::string::npos) << text;
 }
 
+TEST(EngineTrouble, EveryCallOfEveryShardOfEveryStepDrawsItsOwn) {
+  const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
+  std::set<std::string> drawn;
+  for (const uint64_t seed : {5, 6}) {
+    spec::Job job = test_job("mlp");
+    job.trainer.seed = seed;
+    BentEngine test(job, data, [&](const torch::Tensor& x) {
+      for (int call = 0; call < 2; ++call) {
+        const torch::Tensor draw = torch::randint(1 << 30, {4});
+        drawn.emplace(static_cast<const char*>(draw.const_data_ptr()), draw.nbytes());
+      }
+      return x;
+    });
+    for (int step = 0; step < 2; ++step) test.engine.step(0.01, false);
+  }
+  EXPECT_EQ(drawn.size(), 2U * 2 * 8 * 2);  // seeds, steps, shards, calls
+}
+
 TEST(EngineTrouble, WhatCanNotBeExplainedHasDivergedAllTheSame) {
   const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
   int calls = 0;

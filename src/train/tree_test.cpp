@@ -1,7 +1,16 @@
+#include "base/tree.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <optional>
+#include <vector>
 
+#include "train/lanes.h"
 #include "train/train.h"
 
 namespace sinew::train {
@@ -13,6 +22,12 @@ TEST(LocalReducer, SumsSmallThingsByTheSameTreeAndGathersInShardOrder) {
     const torch::Tensor out = torch::zeros({3});
     reducer->begin(shards, {out}, "");
     double total = 0;
+    std::vector<TreeNode> nodes;
+    std::vector<std::optional<double>> losses;
+    for (int64_t shard = 0; shard < shards; ++shard) {
+      nodes.push_back({0, shard});
+      losses.push_back(shard == 1 ? std::nullopt : std::optional(0.1 * static_cast<double>(shard)));
+    }
     while (const auto shard = reducer->next_shard()) {
       if (shard->value == 1) {
         reducer->deliver(*shard, std::nullopt);
@@ -29,10 +44,33 @@ TEST(LocalReducer, SumsSmallThingsByTheSameTreeAndGathersInShardOrder) {
     reducer->reduce();
     const Reducer::Root root = reducer->root();
     EXPECT_EQ(out[0].item<float>(), static_cast<float>(total));
+    EXPECT_EQ(root.sums.loss, tree_merge(nodes, losses, std::plus<>()));  // no other order has all of its bits
     EXPECT_EQ(root.sums.samples, 2 * (shards - (shards > 1 ? 1 : 0)));
     EXPECT_TRUE(std::is_sorted(root.sums.scores.begin(), root.sums.scores.end()));
     EXPECT_TRUE(root.present[0]);
   }
+}
+
+TEST(Contributions, AnIntegerBufferThatChangedDifferentlyIsRefused) {
+  Contribution one, same, other;
+  one.buffers = {torch::tensor(int64_t{1})};
+  same.buffers = {torch::tensor(int64_t{1})};
+  other.buffers = {torch::tensor(int64_t{2})};
+  EXPECT_NO_THROW(add(one, std::move(same)));
+  EXPECT_EQ(one.buffers[0].item<int64_t>(), 1);  // counted once
+  EXPECT_THROW(add(one, std::move(other)), Error);
+}
+
+TEST(Lanes, ComputeAlikeWhateverTheProgramHadSet) {
+  at::autocast::set_autocast_cache_enabled(true);
+  at::globalContext().setFlushDenormal(true);  // new threads inherit it
+  Lanes lanes(3);
+  lanes.run([](int lane) {
+    EXPECT_EQ(at::get_num_threads(), 1) << lane;
+    EXPECT_FALSE(at::autocast::is_autocast_cache_enabled()) << lane;
+    volatile float tiny = 1e-40F;
+    EXPECT_NE(tiny * 1.0F, 0.0F) << lane;
+  });
 }
 
 }  // namespace

@@ -15,6 +15,11 @@ STEPS = 120
 KILLS = 50 if os.environ.get("SINEW_LONG") else 10
 
 
+def newest(directory):
+    """The step of the newest checkpoint; 0: there is none."""
+    return max((int(path.name[5:]) for path in directory.glob("checkpoints/step-" + "[0-9]" * 8)), default=0)
+
+
 class Kill(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -45,31 +50,43 @@ class Kill(unittest.TestCase):
         self.assertNotEqual(sp.digests(self.path / "seed")[STEPS], self.calm[STEPS])
 
     def test_sigkill_at_random_instants(self):
-        rng = random.Random(7)
+        rng, cut = random.Random(7), 0
         for trial in range(KILLS):
             directory = self.path / f"killed-{trial}"
             process = sp.start("train", self.job, "--run-dir", directory, "--ledger")
-            # From before the first step to the very end; some fall into a checkpoint.
-            time.sleep(rng.uniform(0.2, 1.0) * self.seconds)
+            if trial % 5 == 0:  # while it starts
+                time.sleep(rng.uniform(0, 1))
+            else:  # from the first checkpoint to the very end; some fall into a checkpoint
+                self.assertTrue(sp.wait_for(lambda: process.poll() is not None or newest(directory) > 0))
+                time.sleep(rng.uniform(0, 0.9) * self.seconds)
+            ended = process.poll() is not None
             sp.kill(process)
-            durable = max((int(path.name[5:]) for path in directory.glob("checkpoints/step-*")), default=0)
+            durable = newest(directory)
+            cut += not ended and 0 < durable < STEPS
             done = sp.run("train", self.job, "--run-dir", directory, "--resume", "--ledger", check=0)
             self.assert_same_story(directory)
             resumed = [int(line.split("resumed at step ")[1].split()[0]) for line in done.stdout.splitlines() if "resumed at step" in line]
             # Only the steps after the newest durable checkpoint are done again. (0: there was none yet.)
             self.assertEqual(resumed[0] if resumed else 0, durable)
+        self.assertGreater(cut, KILLS // 4, "too few were killed between their first checkpoint and their end")
 
     def test_a_run_killed_again_and_again(self):
         rng = random.Random(11)
         directory = self.path / "often"
+        seen = []
         for _ in range(6):
             process = sp.start("train", self.job, "--run-dir", directory, "--resume", "--ledger")
-            time.sleep(rng.uniform(0.3, 0.7) * self.seconds)
+            before = newest(directory)
+            self.assertTrue(sp.wait_for(lambda: process.poll() is not None or newest(directory) > before))
+            time.sleep(rng.uniform(0, 0.1) * self.seconds)
             sp.kill(process)
+            seen.append(newest(directory))
+        self.assertGreater(len(set(seen) - {STEPS}), 1, seen)
         sp.run("train", self.job, "--run-dir", directory, "--resume", "--ledger", check=0)
         self.assert_same_story(directory)
 
     def test_first_signal_saves_and_says_resumable(self):
+        stopped = 0
         for sig in (signal.SIGINT, signal.SIGTERM):
             directory = self.path / f"signal-{sig.name}"
             process = sp.start("train", self.job, "--run-dir", directory, "--ledger")
@@ -77,11 +94,13 @@ class Kill(unittest.TestCase):
             sp.kill(process, sig)
             self.assertIn(process.returncode, (75, 0))
             if process.returncode == 75:
+                stopped += 1
                 stopped_at = sp.report(directory)["steps"]
                 self.assertTrue((directory / "checkpoints" / f"step-{stopped_at:08d}").is_dir())
                 self.assertEqual(sp.report(directory)["status"], "stopped")
             sp.run("resume", directory, "--ledger", check=0)
             self.assert_same_story(directory)
+        self.assertGreater(stopped, 0, "both had ended before the signal")
 
     def test_a_second_run_on_one_directory_is_refused(self):
         directory = self.path / "twice"

@@ -116,7 +116,7 @@ class Tune(unittest.TestCase):
         self.assertEqual({e["state"] for e in self.ended().values()}, {"complete"})
 
     def test_killed_anywhere_the_study_goes_on(self):
-        rng = random.Random(5)
+        rng, kills = random.Random(5), 0
         process = sp.start("tune", self.job, "--study", self.study)
         self.assertTrue(sp.wait_for(lambda: (self.study / "study.jsonl").exists()))
         for _ in range(KILLS):
@@ -125,8 +125,10 @@ class Tune(unittest.TestCase):
                 break
             before = events(self.study)
             sp.kill(process)
+            kills += 1
             self.assertEqual(events(self.study)[:len(before)], before, "what stood there stands")
             process = sp.start("tune", "resume", self.study)
+        self.assertGreater(kills, 0)
         process.wait(300)
         process.stderr.close()
         self.assertEqual(process.returncode, 0)
@@ -134,7 +136,7 @@ class Tune(unittest.TestCase):
         self.assert_is_the_training_it_says(self.best())
 
     def test_several_processes_lead_one_study_and_are_killed(self):
-        rng = random.Random(8)
+        rng, kills = random.Random(8), 0
         processes = [sp.start("tune", self.job, "--study", self.study)]
         self.assertTrue(sp.wait_for(lambda: (self.study / "study.jsonl").exists()))
         for _ in range(KILLS + 2):
@@ -145,7 +147,9 @@ class Tune(unittest.TestCase):
                 break
             before = events(self.study)
             sp.kill(processes.pop(rng.randrange(len(processes))))
+            kills += 1
             self.assertEqual(events(self.study)[:len(before)], before, "what stood there stands")
+        self.assertGreater(kills, 0)
         for process in processes:
             process.wait(300)
             process.stderr.close()
@@ -156,7 +160,7 @@ class Tune(unittest.TestCase):
         self.assert_is_the_training_it_says(self.best())
 
     def test_trials_that_are_killed_go_on_from_their_checkpoints(self):
-        rng = random.Random(6)
+        rng, killed = random.Random(6), []
         process = sp.start("tune", self.job, "--study", self.study)
         self.assertTrue(sp.wait_for(lambda: (self.study / "study.jsonl").exists()))
         for _ in range(KILLS):
@@ -166,10 +170,14 @@ class Tune(unittest.TestCase):
             workers = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and told and self.is_trial(pid, told[-1])]
             if workers:
                 os.kill(workers[0], signal.SIGKILL)
+                killed.append(told[-1])
         process.wait(300)
         process.stderr.close()
         self.assertEqual(process.returncode, 0)
         self.assertTrue(all(e["state"] != "failed" for e in self.ended().values()), self.ended())
+        self.assertGreater(len(killed), 0)
+        logs = [(self.study / "trials" / f"{trial:05d}/log.jsonl").read_text() for trial in set(killed)]
+        self.assertTrue(any("resumed at step" in log for log in logs), "nobody went on from a checkpoint")
         self.assert_is_the_training_it_says(self.best())
 
     def is_trial(self, pid, trial):
