@@ -42,7 +42,7 @@ ROWS = {
 }
 NOTES = {
     "Throughput": "Ratios: samples a second of Sinew over the peer's, the median over rounds in which contestants take turns; "
-                  "steady state, the start left out. PyTorch and Lightning run on as many threads as there are cores, Sinew "
+                  "steady state, the start left out; the rates beside a ratio are medians of their own. PyTorch and Lightning run on as many threads as there are cores, Sinew "
                   "and the bare loop on two lanes.",
     "Models brought as .pt2": "Plain loops on one thread, forward to fused AdamW, in turns; nothing of the step contract.",
     "Search": "Regret: how far the best value is from the minimum, over what random search with as many trials has (the median "

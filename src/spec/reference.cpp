@@ -54,7 +54,7 @@ errors.
 
 ## Overrides
 
-Every command that takes a job file takes overrides after it: `sinew train job.yaml optimizer.lr=3e-4 model=cnn`. Values are
+Every command that takes a job file, but `sinew data`, takes overrides after it: `sinew train job.yaml optimizer.lr=3e-4 model=cnn`. Values are
 YAML. An override of a section replaces the whole section, so `optimizer=sgd` also drops the options of another
 optimizer.
 
