@@ -16,6 +16,7 @@ import unittest
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from postgres import Postgres  # noqa: E402
 from server_process import Server  # noqa: E402
 
 SINEW = os.environ.get("SINEW", "sinew")
@@ -114,17 +115,24 @@ class Promoter(threading.Thread):
 
 class Kills(unittest.TestCase):
     def test_nothing_acknowledged_is_lost(self):
+        self.story(KILLS)
+
+    def test_nor_with_postgresql(self):
+        with Postgres() as postgres:
+            self.story(KILLS // 4, "--store", postgres.url)
+
+    def story(self, kills, *options):
         seed = int(os.environ.get("SINEW_SERVER_SEED", random.randrange(1 << 30)))
         rng = random.Random(seed)
         with tempfile.TemporaryDirectory() as folder, self.subTest(seed=seed):
-            server = Server(SINEW, pathlib.Path(folder) / "runs")
+            server = Server(SINEW, pathlib.Path(folder) / "runs", *options)
             server.start()
             self.assertEqual(server.call("POST", MLFLOW + "/registered-models/create", {"name": "m"})[0], 200)
             threads = [Writer(server, i) for i in range(4)] + [Promoter(server)]
             for thread in threads:
                 thread.start()
             starts = []
-            for _ in range(KILLS):
+            for _ in range(kills):
                 time.sleep(rng.uniform(0.02, 0.6))
                 server.kill()
                 starts.append(server.start())
@@ -137,7 +145,7 @@ class Kills(unittest.TestCase):
                 self.check_writer(server, writer)
             self.check_versions(server, threads[-1])
             self.assertEqual(server.stop(), 0)
-            print(f"{KILLS} kills, {sum(len(w.points) + len(w.tags) + len(w.files) for w in threads[:-1])} writes acknowledged, "
+            print(f"{kills} kills, {sum(len(w.points) + len(w.tags) + len(w.files) for w in threads[:-1])} writes acknowledged, "
                   f"{threads[-1].newest} versions; listening again after {max(starts):.2f} s at most", file=sys.stderr)
 
     def check_writer(self, server, writer):
@@ -259,7 +267,10 @@ class Places(unittest.TestCase):
         import http.client
         with tempfile.TemporaryDirectory() as folder, Server(SINEW, pathlib.Path(folder) / "runs") as server:
             headers = {"Authorization": "Bearer " + server.token}
-            after = server.call("GET", "/api/v1/events")[1]["after"]
+            deadline = time.monotonic() + 60  # who reads the run directories says so, a moment after the start
+            while not any(event["id"] == "registry.index" for event in server.call("GET", "/api/v1/events?after=0")[1]["events"]):
+                self.assertLess(time.monotonic(), deadline)
+            after = server.call("GET", "/api/v1/events?after=0")[1]["after"]
             waiting = []
             for path, more in ((f"/api/v1/events?wait=60&after={after}", {}), (f"/api/v1/events?after={after}", {"Accept": "text/event-stream"})):
                 connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
