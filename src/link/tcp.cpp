@@ -224,10 +224,11 @@ awaitable<void> TcpLinks::welcome(std::shared_ptr<Attempt> attempt) {
       std::make_shared<Connection>(std::move(attempt->stream), *peer, 0, "a caller", options_.max_payload_bytes, *this);
   if (const auto end = ends_.waiting(*peer)) {
     stand(*end, std::move(connection));
-  } else if (!ends_.given_up(*peer) && guests_.size() < kUnfinished) {
-    if (const auto old = guests_.extract(*peer)) old.mapped().connection->close();
-    guests_[*peer] = {std::move(connection), std::chrono::steady_clock::now() + seconds(options_.connect_seconds)};
+    co_return;
   }
+  if (ends_.given_up(*peer) || guests_.size() >= kUnfinished) co_return;
+  if (const auto old = guests_.extract(*peer)) old.mapped().connection->close();
+  guests_[*peer] = {std::move(connection), std::chrono::steady_clock::now() + seconds(options_.connect_seconds)};
 }
 
 awaitable<void> TcpLinks::dial(std::shared_ptr<Attempt> attempt) {

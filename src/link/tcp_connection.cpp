@@ -79,20 +79,19 @@ void Connection::write_now(std::vector<Outgoing> batch, size_t owned_bytes) {
     buffers.emplace_back(frame.header.data(), frame.header.size());
     if (frame.payload) buffers.emplace_back(frame.payload->data(), frame.payload->size());
   }
-  asio::async_write(
-      *stream_, std::move(buffers), [self = shared_from_this(), owned_bytes](const error_code& code, size_t) {
-        self->busy_ = false;
-        self->writing_.clear();
-        if (self->closed_) return;
-        if (code == asio::error::connection_reset || code == asio::error::broken_pipe) {
-          self->mute_ = true;  // what the peer sent before may still be here: the reader comes to the end by itself
-        } else if (code) {
-          self->break_off(broken_by(code, self->where_));
-        } else {
-          if (owned_bytes > 0) self->owner_.wrote(*self, owned_bytes);
-          self->write();
-        }
-      });
+  asio::async_write(*stream_, buffers, [self = shared_from_this(), owned_bytes](const error_code& code, size_t) {
+    self->busy_ = false;
+    self->writing_.clear();
+    if (self->closed_) return;
+    if (code == asio::error::connection_reset || code == asio::error::broken_pipe) {
+      self->mute_ = true;  // what the peer sent before may still be here: the reader comes to the end by itself
+    } else if (code) {
+      self->break_off(broken_by(code, self->where_));
+    } else {
+      if (owned_bytes > 0) self->owner_.wrote(*self, owned_bytes);
+      self->write();
+    }
+  });
 }
 
 void Connection::tick(double elapsed, double pulse_seconds, double silence_seconds) {

@@ -61,9 +61,7 @@ size_t Watched::written(std::string_view text) {
     const ssize_t taken = put(text.substr(done, PIPE_BUF));  // a pipe with room takes as much without waiting
     if (taken > 0) {
       done += static_cast<size_t>(taken);
-    } else if (taken == 0 || (errno != EINTR && errno != EAGAIN)) {
-      break;
-    } else if (left <= 0) {
+    } else if (taken == 0 || left <= 0 || (errno != EINTR && errno != EAGAIN)) {
       break;
     } else if (errno == EAGAIN) {
       system_clock().sleep_seconds(kPauseSeconds);

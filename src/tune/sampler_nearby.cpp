@@ -34,10 +34,8 @@ class NearbySampler : public Sampler {
     for (size_t i = 0; i < space.size(); ++i) {
       const bool changed = random.uniform() < chance || i == always;
       const double normal = random.normal(), even = random.uniform();
-      if (std::isnan(unit[i]))
-        unit[i] = even;  // becomes active only if a parent changed
-      else if (changed && !space[i].ordered())
-        unit[i] = even;
+      if (std::isnan(unit[i]) || (changed && !space[i].ordered()))
+        unit[i] = even;  // what is not there becomes active only if a parent changed
       else if (changed)
         unit[i] = moved(space, i, unit[i], reach * normal);
     }

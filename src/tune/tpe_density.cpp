@@ -33,14 +33,14 @@ class NormalTable {
       values_[i] = static_cast<float>(normal_cdf(static_cast<double>(i) * kEnd / kCells));
   }
   float cdf(float z) const {  // z >= 0
-    const float place = std::min(z, static_cast<float>(kEnd)) * (kCells / kEnd);
+    const float place = std::min(z, static_cast<float>(kEnd)) * kCellsPerUnit;
     const auto cell = static_cast<size_t>(place);
     const float rest = place - static_cast<float>(cell);
     return values_[cell] + rest * (values_[cell + 1] - values_[cell]);
   }
 
  private:
-  static constexpr int kCells = 2048, kEnd = 8;
+  static constexpr int kCellsPerUnit = 256, kEnd = 8, kCells = kCellsPerUnit * kEnd;
   float values_[kCells + 2];
 };
 const NormalTable kNormal;
