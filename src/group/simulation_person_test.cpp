@@ -193,10 +193,12 @@ void Person::lane(int64_t round, uint64_t state, RandomStream random, bool steps
     while (const auto shard = group_->next_shard()) {
       auto leaf = town_.job_.leaf(round, shard->value, state);
       pause(random);
+      {
+        const std::lock_guard lock(mutex_);
+        ++delivered_[round];  // before: others may have it though its sender dies within deliver
+      }
       group_->deliver(*shard, std::move(leaf));
       ++town_.delivered_;
-      const std::lock_guard lock(mutex_);
-      ++delivered_[round];
     }
   } catch (const std::exception&) {
     if (steps) throw;
