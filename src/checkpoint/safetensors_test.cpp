@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "base/faulty_disk.h"
 #include "checkpoint/checkpoint.h"
@@ -91,9 +93,8 @@ TEST(Safetensors, AnyTensorsGoThereAndBack) {
     const auto index = parse_safetensors(bytes);
     ASSERT_TRUE(index) << index.error();
     for (const TensorEntry& entry : index->tensors) {
-      ASSERT_EQ(std::memcmp(bytes.data() + index->data_offset + entry.begin, expected.at(entry.name).bytes.data(),
-                            entry.end - entry.begin),
-                0);
+      const auto there = std::span(bytes).subspan(index->data_offset + entry.begin, entry.end - entry.begin);
+      ASSERT_TRUE(std::ranges::equal(there, expected.at(entry.name).bytes));
     }
   }
 }
