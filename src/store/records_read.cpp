@@ -30,14 +30,15 @@ void take(Page& page, const Row& row) {
 }
 
 void count_tail(Page& page, const std::vector<TailPoint>& tail) {
-  std::unordered_map<int64_t, size_t> place;
-  for (size_t i = 0; i < page.records.size(); ++i) place[page.records[i].seq] = i;
+  std::unordered_multimap<int64_t, size_t> places;  // a record that was asked for twice stands in the page twice
+  for (size_t i = 0; i < page.records.size(); ++i) places.emplace(page.records[i].seq, i);
   for (const TailPoint& one : tail) {
-    const auto found = place.find(one.run);
-    if (found == place.end()) continue;
-    auto& series = page.series[found->second];
-    if (static_cast<size_t>(one.series) < series.size())
-      count_in(series[static_cast<size_t>(one.series)].metric, {&one.point, 1});
+    const auto [begin, end] = places.equal_range(one.run);
+    for (auto place = begin; place != end; ++place) {
+      auto& series = page.series[place->second];
+      if (static_cast<size_t>(one.series) < series.size())
+        count_in(series[static_cast<size_t>(one.series)].metric, {&one.point, 1});
+    }
   }
 }
 
@@ -61,24 +62,21 @@ void finish(Database& database, Page& page, const std::optional<std::set<std::st
 
 std::vector<std::optional<Record>> read_subjects(Database& database, std::span<const Subject> subjects) {
   Page page;
-  std::map<Subject, size_t> places;  // of those that are there; one asked for twice is read once
+  std::vector<bool> there;
   for (const Subject& subject : subjects) {
-    if (places.contains(subject)) continue;
+    const size_t before = page.records.size();
     database.each(
         "SELECT seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, params, tags, "
         "summary.data FROM record LEFT JOIN summary ON summary.run = record.seq "
         "WHERE kind = ?1 AND id = ?2 AND number = ?3",
-        {static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number}, [&](const Row& row) {
-          places[subject] = page.records.size();
-          take(page, row);
-        });
+        {static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number},
+        [&](const Row& row) { take(page, row); });
+    there.push_back(page.records.size() > before);
   }
   finish(database, page, {});
   std::vector<std::optional<Record>> found;
-  for (const Subject& subject : subjects) {
-    const auto place = places.find(subject);
-    found.push_back(place == places.end() ? std::nullopt : std::optional(page.records[place->second]));
-  }
+  auto next = page.records.begin();
+  for (const bool is_there : there) found.push_back(is_there ? std::optional(std::move(*next++)) : std::nullopt);
   return found;
 }
 
