@@ -34,7 +34,7 @@ ROWS = {
     "resnet": throughput.resnet, "csv": throughput.csv,
     "programs": programs.programs,
     "search": search.search, "warm": search.warm, "fronts": search.fronts, "suggestions": search.suggestions,
-    "startup": costs.startup, "checkpoint": costs.checkpoint, "logging": floor.logging,
+    "startup": costs.startup, "checkpoint": costs.checkpoint, "logging": costs.logging,
     "store": floor.store, "server": floor.server,
     "deaths": elastic.deaths, "stopped": elastic.stopped, "crowded": elastic.crowded, "stragglers": elastic.stragglers,
     "torchrun": elastic.torchrun_death, "join": elastic.join, "ddp": elastic.ddp,
@@ -42,8 +42,8 @@ ROWS = {
 }
 NOTES = {
     "Throughput": "Ratios: samples a second of Sinew over the peer's, the median over rounds in which contestants take turns; "
-                  "steady state, the start left out; the rates beside a ratio are medians of their own. PyTorch and Lightning run on as many threads as there are cores, Sinew "
-                  "and the bare loop on two lanes.",
+                  "steady state, the start left out; the rates beside a ratio are medians of their own. PyTorch and "
+                  "Lightning run on as many threads as there are cores, Sinew and the bare loop on two lanes.",
     "Models brought as .pt2": "Plain loops on one thread, forward to fused AdamW, in turns; nothing of the step contract.",
     "Search": "Regret: how far the best value is from the minimum, over what random search with as many trials has (the median "
               "of 101): 1 is no better than chance, 0 perfect. Peers are asked the same functions by the same program.",

@@ -1,4 +1,4 @@
-"""What starting costs, and what a checkpoint costs the training that goes on beside it."""
+"""What starting costs, and what a checkpoint and logging cost the training that goes on beside them."""
 import json
 import pathlib
 import resource
@@ -12,15 +12,18 @@ import jobs
 from figures import figure
 
 
+def cpu_seconds(run):
+    """CPU time of the processes that `run` starts and waits for."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
 def cpu_ms(*words):
     """CPU time of a command, the least of five."""
-    least = 1e9
-    for _ in range(5):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([contestants.SINEW, *words], stdout=subprocess.DEVNULL, check=True, timeout=60)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        least = min(least, (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3)
-    return least
+    command = [contestants.SINEW, *words]
+    return 1e3 * min(cpu_seconds(lambda: subprocess.run(command, stdout=subprocess.DEVNULL, check=True, timeout=60)) for _ in range(5))
 
 
 def first_step_seconds(job):
@@ -84,3 +87,25 @@ def checkpoint(folder, quick):
     return [figure("step rate with a checkpoint every 10 steps against never", statistics.median(ratios), 0.98, detail=detail),
             figure("part of those checkpoints that became durable", min(parts), 1.0,
                    detail="least of the rounds; seen whole under their names while the run went on")]
+
+
+def run_seconds(job, *words):
+    """CPU time of a whole run."""
+    with tempfile.TemporaryDirectory() as scratch:
+        return cpu_seconds(lambda: contestants.train(job, *words, "--run-dir", pathlib.Path(scratch) / "run", seconds=120, expect=0))
+
+
+def logging(folder, quick):
+    """A line's CPU time: of runs that log every step over the same runs that log once."""
+    steps, rounds = 3000, 3 if quick else 7
+    job = jobs.write_job(folder, "mlp64")
+    often = lambda: run_seconds(job, f"trainer.max_duration={steps}st", "logging.interval=1st")
+    once = lambda: run_seconds(job, f"trainer.max_duration={steps}st", f"logging.interval={steps}st")
+    pairs = [(often(), once()) if turn % 2 == 0 else (once(), often())[::-1] for turn in range(rounds)]
+    line_ms = sorted(1e3 * (a - b) / (steps - 1) for a, b in pairs)[rounds // 2]
+    step_ms = sorted(1e3 * b / steps for _, b in pairs)[rounds // 2]
+    cost = lambda steps_a_line: 100 * line_ms / (steps_a_line * step_ms)
+    by_default = 2e3 * contestants.LANES / step_ms  # a line every 2 seconds
+    detail = f"{1e3 * line_ms:.0f} µs a line, {1e3 * step_ms:.0f} µs a step; median of {rounds}"
+    return [figure("logging every 2 s, as by default, of a run's CPU time, %", cost(by_default), 0.5, low=True, detail=f"{jobs.JOBS['mlp64'].title}: {detail}"),
+            figure("logging every 50 steps, of a run's CPU time, %", cost(50), 0.5, low=True)]

@@ -1,14 +1,11 @@
 """What the store and the server do in a second, and what a full store lets a person wait: the programs store_bench and
-web_bench, which tell how each figure is made, and what logging costs a run."""
+web_bench, which tell how each figure is made."""
 import json
 import os
-import pathlib
-import resource
 import subprocess
 import tempfile
 
 import contestants
-import jobs
 from figures import figure
 
 HARD_LIMIT_S = 1800
@@ -67,28 +64,3 @@ def server(folder, quick):
             figure("points a second, one a request, one connection", rate("single_points/real_time/threads:1"),
                    detail="MLflow's log-metric; each durable before its answer"),
             figure("points a second, one a request, 8 connections", rate("single_points/real_time/threads:8"))]
-
-
-def cpu_seconds(job, *words):
-    """CPU time of a whole run."""
-    with tempfile.TemporaryDirectory() as scratch:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        contestants.train(job, *words, "--run-dir", pathlib.Path(scratch) / "run", seconds=120, expect=0)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def logging(folder, quick):
-    """A line's CPU time: of runs that log every step over the same runs that log once."""
-    steps, rounds = 3000, 3 if quick else 7
-    job = jobs.write_job(folder, "mlp64")
-    often = lambda: cpu_seconds(job, f"trainer.max_duration={steps}st", "logging.interval=1st")
-    once = lambda: cpu_seconds(job, f"trainer.max_duration={steps}st", f"logging.interval={steps}st")
-    pairs = [(often(), once()) if turn % 2 == 0 else (once(), often())[::-1] for turn in range(rounds)]
-    line_ms = sorted(1e3 * (a - b) / (steps - 1) for a, b in pairs)[rounds // 2]
-    step_ms = sorted(1e3 * b / steps for _, b in pairs)[rounds // 2]
-    cost = lambda steps_a_line: 100 * line_ms / (steps_a_line * step_ms)
-    by_default = 2e3 * contestants.LANES / step_ms  # a line every 2 seconds
-    detail = f"{1e3 * line_ms:.0f} µs a line, {1e3 * step_ms:.0f} µs a step; median of {rounds}"
-    return [figure("logging every 2 s, as by default, of a run's CPU time, %", cost(by_default), 0.5, low=True, detail=f"{jobs.JOBS['mlp64'].title}: {detail}"),
-            figure("logging every 50 steps, of a run's CPU time, %", cost(50), 0.5, low=True)]
