@@ -66,12 +66,9 @@ class Elastic(unittest.TestCase):
     def workers_of(self, directory):
         return [member["pid"] for member in (sp.status(directory) or {}).get("members", [])]
 
-    def computing(self, directory):
-        return [member["pid"] for member in (sp.status(directory) or {}).get("members", []) if member["phase"] == "computing"]
-
     def grows(self, process, directory, least, most=99):
         """Waits for so many members that compute; the run must not end before."""
-        there = lambda: least <= len(self.computing(directory)) <= most
+        there = lambda: least <= len(sp.computing(directory)) <= most
         self.assertTrue(sp.wait_for(lambda: process.poll() is not None or there(), PATIENCE), self.said(directory))
         self.assertIsNone(process.poll(), f"it ended before {least} computed")
 
@@ -143,7 +140,7 @@ class Elastic(unittest.TestCase):
         at = sp.step_of(directory)
         self.reach(process, directory, at + 15)
         self.assertIsNone(process.poll(), "it ended while the lead was stopped")
-        self.assertNotIn(victim, self.computing(directory))
+        self.assertNotIn(victim, sp.computing(directory))
         os.kill(victim, signal.SIGCONT)
         self.grows(process, directory, 3)
         self.end(process, directory)

@@ -100,6 +100,11 @@ def step_of(run_directory):
     return json.loads(lines[-1])["step"] if lines else 0
 
 
+def computing(run_directory):
+    """Process ids of the members that compute."""
+    return [member["pid"] for member in (status(run_directory) or {}).get("members", []) if member["phase"] == "computing"]
+
+
 def report(run_directory):
     return json.loads((pathlib.Path(run_directory) / "report.json").read_text())
 

@@ -80,7 +80,7 @@ class Soak(unittest.TestCase):
                 stopped.remove((since, pid))
                 self.send(pid, signal.SIGCONT)
             time.sleep(PERIOD)
-            members = self.computing(directory)
+            members = sp.computing(directory)
             if len(members) < 2 or (now := sp.step_of(directory)) <= step:
                 continue
             step, chance = now, rng.random()
@@ -99,9 +99,6 @@ class Soak(unittest.TestCase):
         self.assertLessEqual(files, at_first[0] + 12)  # a worker that is being started holds some
         self.assertLess(resident, at_first[1] + (32 << 20))
         return kills
-
-    def computing(self, directory):
-        return [member["pid"] for member in (sp.status(directory) or {}).get("members", []) if member["phase"] == "computing"]
 
     def send(self, pid, sig):
         try:
@@ -139,7 +136,7 @@ class Soak(unittest.TestCase):
         text = self.job.read_text()
         self.job.write_text(re.sub("model: .*", "model: {name: mlp, hidden: [3000, 1000]}", text))
         process, directory = self.start("soak", "--workers", WORKERS)
-        all_there = sp.wait_for(lambda: process.poll() is not None or len(self.computing(directory)) == WORKERS, PATIENCE)
+        all_there = sp.wait_for(lambda: process.poll() is not None or len(sp.computing(directory)) == WORKERS, PATIENCE)
         self.assertTrue(all_there and process.poll() is None, (self.path / "soak.log").read_text()[-4000:])
         rng, killed, gone = random.Random(13), {"joining": 0, "computing": 0}, set()
 
@@ -147,7 +144,7 @@ class Soak(unittest.TestCase):
             gone.add(pid)  # the status shows it for a moment yet
             return self.send(pid, signal.SIGKILL)
 
-        kill(rng.choice(self.computing(directory)))
+        kill(rng.choice(sp.computing(directory)))
         end = time.monotonic() + PATIENCE + 20 * JOINS
         while sum(killed.values()) < JOINS:
             self.assertIsNone(process.poll(), (self.path / "soak.log").read_text()[-4000:])
