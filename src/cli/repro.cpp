@@ -113,26 +113,27 @@ int run_repro(const Arguments& arguments) {
     throw Error(run.directory + " has no digest to compare with: it is " + run.status,
                 "let it end first: sinew resume " + run.directory);
   }
-  if (wishes.against.empty() && run.status != "done") {
-    throw Error(run.directory + " ended before its end (" + run.status + "): its digest is of step " +
-                    std::to_string(run.steps),
-                "let it end first: sinew resume " + run.directory);
-  }
   const registry::RunIdentity recorded = registry::read_identity(run.directory);
-  if (wishes.against.empty() && !recorded.steered.empty()) {
-    throw Error(run.directory + " was steered while it trained: " + printable(recorded.steered[0]) +
-                    "; its job alone does not come to the same bits",
-                "compare with a run that was steered alike: sinew repro " + run.directory + " --against RUN");
-  }
   if (!wishes.against.empty()) {
     const report::RunSummary other = report::pick_run(wishes.root, wishes.against);
     if (other.steps != run.steps)
       throw Error(run.directory + " is of " + std::to_string(run.steps) + " steps and " + other.directory + " of " +
                       std::to_string(other.steps) + ": their digests say nothing of each other",
                   "compare runs that ended at the same step");
+    return say(registry::compare(recorded, registry::read_identity(other.directory)), run.directory, other.directory,
+               wishes);
   }
-  const std::string again =
-      wishes.against.empty() ? train_fresh(run, wishes) : report::pick_run(wishes.root, wishes.against).directory;
+  if (run.status != "done") {
+    throw Error(run.directory + " ended before its end (" + run.status + "): its digest is of step " +
+                    std::to_string(run.steps),
+                "let it end first: sinew resume " + run.directory);
+  }
+  if (!recorded.steered.empty()) {
+    throw Error(run.directory + " was steered while it trained: " + printable(recorded.steered[0]) +
+                    "; its job alone does not come to the same bits",
+                "compare with a run that was steered alike: sinew repro " + run.directory + " --against RUN");
+  }
+  const std::string again = train_fresh(run, wishes);
   return say(registry::compare(recorded, registry::read_identity(again)), run.directory, again, wishes);
 }
 

@@ -61,6 +61,10 @@ struct Architecture {
 };
 const std::vector<Architecture>& architectures();
 
+// Does a ResNet of these options begin with the cifar stem, which keeps small images large? `image`: [channels, height,
+// width].
+bool has_small_stem(const spec::ModelOptions& options, const Shape& image);
+
 // A replica with initial weights that are a function of (options, data shapes, outputs, seed) alone; a program's are
 // those of its file, but for options.reinit. outputs 0: what the model returns is its loss. Throws Error when the
 // architecture cannot take such data, a program's file is damaged or has an operator nobody knows, and when a pattern

@@ -51,7 +51,7 @@ struct ResNet : torch::nn::Module {
   ResNet(const spec::ModelOptions& options, const Shape& image, int64_t outputs, std::array<int, 4> depths,
          bool bottleneck) {
     const int64_t width = options.width, expansion = bottleneck ? 4 : 1;
-    small_stem = options.stem == "cifar" || (options.stem == "auto" && image[1] <= 64 && image[2] <= 64);
+    small_stem = has_small_stem(options, image);
     conv1 =
         register_module("conv1", small_stem ? convolution(image[0], width, 3, 1) : convolution(image[0], width, 7, 2));
     bn1 = register_module("bn1", torch::nn::BatchNorm2d(width));
@@ -99,6 +99,10 @@ std::unique_ptr<Model> make_resnet(const spec::ModelOptions& options, const data
 }
 
 }  // namespace
+
+bool has_small_stem(const spec::ModelOptions& options, const Shape& image) {
+  return options.stem == "cifar" || (options.stem == "auto" && image.at(1) <= 64 && image.at(2) <= 64);
+}
 
 std::unique_ptr<Model> make_resnet18(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs) {
   return make_resnet(options, data, outputs, {2, 2, 2, 2}, false);

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "model/model.h"
 #include "train/loss.h"
 
 namespace sinew::train {
@@ -50,8 +51,8 @@ bool channels_last_is_faster(const spec::Job& job, const data::DataInfo& data, c
   if (job.model.name == "resnet50" || job.trainer.precision == "bf16") return true;
   if (data.input_shape.size() != 3) return false;
   const int64_t side = std::min(data.input_shape[1], data.input_shape[2]);
-  const bool small_stem = job.model.stem == "cifar" || (job.model.stem == "auto" && side <= 64);
-  return machine.fast_bfloat16 ? side / (small_stem ? 1 : 4) >= 16 : side >= 128;
+  if (!machine.fast_bfloat16) return side >= 128;
+  return side / (model::has_small_stem(job.model, data.input_shape) ? 1 : 4) >= 16;
 }
 
 void resolve_trainer(Resolved& resolved, const data::DataInfo& data, const Machine& machine) {
