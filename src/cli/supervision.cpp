@@ -216,11 +216,13 @@ std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& 
 }
 
 std::string coordinator_told(double now, Supervision& state, int64_t wanted, int64_t step,
-                             std::optional<int64_t> finished, int64_t computing) {
+                             std::optional<int64_t> finished, int64_t computing,
+                             const std::vector<pid_t>& computing_here) {
   state.begun = true;
   state.answered = now;
   state.next_coordinator = 0;
   state.computing = computing;
+  state.computing_here = computing_here;
   state.coordinator.heard = now;
   state.coordinator.mute_lives = 0;
   if (state.hold && now > *state.hold) state.hold.reset();
@@ -324,18 +326,35 @@ void stop_orderly(double now, Supervision& state, const SupervisionOptions& opti
   }
 }
 
-void keep_workers(double now, Supervision& state, const SupervisionOptions& options, std::vector<Action>& actions) {
+// Those that compute stay rather than others, for they may be the only ones who have the state; then the oldest stay.
+void let_surplus_go(double now, Supervision& state, const SupervisionOptions& options, std::vector<Action>& actions) {
+  const auto computes = [&](const WorkerState& worker) {
+    return std::ranges::find(state.computing_here, worker.pid) != state.computing_here.end();
+  };
   int64_t staying = 0;
-  for (WorkerState& worker : state.workers) {  // oldest first: the newest are too many
+  for (const bool computing : {true, false}) {
+    for (WorkerState& worker : state.workers) {  // oldest first
+      if (computes(worker) != computing) continue;
+      if (!worker.hangs.empty()) {
+        ++staying;
+      } else if (!worker.asked && ++staying > state.wanted) {
+        ask_to_leave(now, worker, options.leave_seconds, options, actions, name_of(worker) + " is asked to leave");
+      }
+    }
+  }
+}
+
+void keep_workers(double now, Supervision& state, const SupervisionOptions& options, std::vector<Action>& actions) {
+  for (WorkerState& worker : state.workers) {
     if (!worker.hangs.empty()) {
-      ++staying;
       end_hanging(now, worker, options, actions);
     } else if (worker.asked) {
       ask_to_leave(now, worker, options.leave_seconds, options, actions);
-    } else if (++staying > state.wanted) {
-      ask_to_leave(now, worker, options.leave_seconds, options, actions, name_of(worker) + " is asked to leave");
     }
   }
+  let_surplus_go(now, state, options, actions);
+  const auto asked = [](const WorkerState& worker) { return worker.hangs.empty() && worker.asked; };
+  auto staying = static_cast<int64_t>(state.workers.size()) - std::ranges::count_if(state.workers, asked);
   if (!state.begun || state.hold || now < state.next_start) return;
   for (; staying < state.wanted; ++staying) actions.push_back({Kind::start_worker, 0, 0, 0, ""});
 }

@@ -178,6 +178,22 @@ TEST(Supervision, ScalesUpAndDownByTheNewest) {
   EXPECT_FALSE(world.state.over);
 }
 
+// One that was stopped for so long that the group went on without it has no state to go on with.
+TEST(Supervision, ThoseThatComputeStayRatherThanOlderOnesThatDoNot) {
+  World world(4);
+  world.begin(10);
+  const auto pids = world.pids();
+  coordinator_told(world.now, world.state, 2, 10, {}, 3, {pids[1], pids[2], pids[3], 4711});
+  world.settle();
+  world.obey();
+  EXPECT_EQ(world.pids(), (std::vector<pid_t>{pids[1], pids[2]}));
+  coordinator_told(world.now, world.state, 1, 10, {}, 1, {pids[2]});
+  world.settle();
+  world.obey();
+  EXPECT_EQ(world.pids(), std::vector<pid_t>{pids[2]});
+  EXPECT_FALSE(world.state.over);
+}
+
 TEST(Supervision, AWorkerThatEndsTheRunBeforeItCameToLeavingEndsIt) {
   World world(2);
   world.begin(40);

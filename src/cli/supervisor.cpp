@@ -129,8 +129,14 @@ class Supervisor {
     next_poll_ = now() + kPollSeconds;
     if (!status) return;
     const int64_t here = std::max<int64_t>(1, status->wanted - options_.elsewhere);
-    const auto computing = std::ranges::count(status->members, "computing", &GroupMember::phase);
-    say(coordinator_told(now(), state_, here, status->step, status->finished, computing));
+    int64_t computing = 0;
+    std::vector<pid_t> computing_here;
+    for (const GroupMember& member : status->members) {
+      if (member.phase != "computing") continue;
+      ++computing;
+      if (member.host == host_name()) computing_here.push_back(static_cast<pid_t>(member.pid));
+    }
+    say(coordinator_told(now(), state_, here, status->step, status->finished, computing, computing_here));
   }
 
   // Who holds up a run that does not advance.

@@ -65,6 +65,7 @@ class GroupMembers final : public train::Members {
   train::Reducer& reducer() override { return reducer_; }
   bool lead() const override { return member_.lead(); }
   bool others() const override { return group_.view().computing().size() > 1; }
+  bool alone() const override { return group_.view().seats.size() < 2; }
   bool may_write() const override { return member_.leased(); }
 
   std::optional<checkpoint::Loaded> take_state() override {
@@ -112,11 +113,9 @@ class GroupMembers final : public train::Members {
     });
   }
 
-  bool leave() override {
-    if (group_.view().seats.size() < 2) return false;
+  void leave() override {
     leaving_ = true;
     member_.client().tell([](cluster::Told& told) { told.phase = Phase::leaving; });
-    return true;
   }
 
   void finished(int exit_code) override {

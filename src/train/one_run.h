@@ -52,6 +52,7 @@ class Run {
   void one_step();
   void poll();
   void poll_signals();
+  void poll_leaving();
   void poll_clock();
   bool can_do(const ControlEntry& entry);  // says why not
   void request(ControlEntry::Kind kind, double value, const std::string& reason, int64_t number = 0);
@@ -116,6 +117,7 @@ class Run {
   std::optional<Step> last_saved_;
   int64_t skipped_ = 0, told_skipped_saves_ = 0;
   int seen_stops_ = 0, seen_checkpoint_signals_ = 0;
+  std::optional<double> alone_since_;  // it is to leave, and nobody is there who could go on
   double next_timed_save_ = 0, next_timed_evaluation_ = 0, next_timed_log_ = 0, next_show_ = 0;
   double rate_began_ = 0, samples_per_second_ = 0;
   int64_t rate_samples_ = 0;

@@ -2,6 +2,12 @@
 #include "train/one_run.h"
 
 namespace sinew::train {
+namespace {
+
+constexpr const char* kBySignal = "stopped by a signal";
+constexpr double kOthersComeSeconds = 10;  // a worker that was stopped, or one that starts, needs some
+
+}  // namespace
 
 void Window::add(const StepResult& step, double lr) {
   sums["loss"] += step.loss_sum;
@@ -161,17 +167,31 @@ void Run::poll_signals() {
   const int stops = options_.stop_signals != nullptr ? options_.stop_signals->load() : 0;
   if (stops > seen_stops_) {
     seen_stops_ = stops;
-    // Among others a worker that is told to go hands its shards over; the run goes on without it.
-    if (!members_ || !members_->leave()) {
-      request(ControlEntry::Kind::stop, kResumable, "stopped by a signal");
-    } else if (!members_->others()) {  // until somebody who joins computes; that may be later than this worker has
-      request(ControlEntry::Kind::checkpoint, 0, "the last worker that computes is to leave");
+    if (!members_) {
+      request(ControlEntry::Kind::stop, kResumable, kBySignal);
+    } else {  // the run goes on without it
+      members_->leave();
+      if (!members_->others())  // until somebody who joins computes; that may be later than this worker has
+        request(ControlEntry::Kind::checkpoint, 0, "the last worker that computes is to leave");
     }
   }
+  poll_leaving();
   const int saves = options_.checkpoint_signals != nullptr ? options_.checkpoint_signals->load() : 0;
   if (saves > seen_checkpoint_signals_) {
     seen_checkpoint_signals_ = saves;
     request(ControlEntry::Kind::checkpoint, 0, "asked for by SIGUSR1");
+  }
+}
+
+// Another may just be on its way, for whose sake this worker is to leave: one that was cut off, one just started.
+void Run::poll_leaving() {
+  if (seen_stops_ == 0 || !members_ || !members_->alone()) {
+    alone_since_.reset();
+  } else if (!alone_since_) {
+    alone_since_ = now();
+  } else if (now() - *alone_since_ >= kOthersComeSeconds) {
+    alone_since_ = now();
+    request(ControlEntry::Kind::stop, kResumable, kBySignal);
   }
 }
 

@@ -39,7 +39,8 @@ class Alone final : public Members {
   void boundary(const TrainingState&, const std::function<checkpoint::OwnedSnapshot()>&) override {}
   std::vector<ControlEntry> requests() override { return std::exchange(asked_, {}); }
   void tell(std::optional<Step>, const std::string&) override {}
-  bool leave() override { return false; }
+  void leave() override {}
+  bool alone() const override { return true; }
   void finished(int) override {}
   std::optional<int> wait_for_end() override { return 0; }
 

@@ -174,6 +174,7 @@ class Members {
   // The one that writes the run's files and decides what goes into the control log. Changes only by a death.
   virtual bool lead() const = 0;
   virtual bool others() const = 0;     // somebody else computes too
+  virtual bool alone() const = 0;      // nobody else computes or is about to
   virtual bool may_write() const = 0;  // any thread: this member is surely still the lead
   // The state to begin from; nullopt: all begin alike, from the newest checkpoint or step 0. Blocks, bounded.
   virtual std::optional<checkpoint::Loaded> take_state() = 0;
@@ -183,9 +184,8 @@ class Members {
   // Of people, with their numbers; none that the state had in its control log at the last boundary. The lead's.
   virtual std::vector<ControlEntry> requests() = 0;
   virtual void tell(std::optional<Step> durable, const std::string& facts_json) = 0;  // the lead's, for those who watch
-  // This worker is to go: its work moves to the others, or to those who join once they compute. False: nobody else is
-  // here, nothing was done.
-  virtual bool leave() = 0;
+  // This worker is to go: its work moves to the others, or to those who join once they compute.
+  virtual void leave() = 0;
   virtual void finished(int exit_code) = 0;  // the lead: all is written, the run is over for everyone
   // Another member than the lead, at the end of training: the exit code once the lead said it; nullopt: the lead is
   // gone and this member is it now. Blocks as long as the lead lives.

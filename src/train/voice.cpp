@@ -5,7 +5,8 @@
 namespace sinew::train {
 namespace {
 
-constexpr int64_t kRememberedSteps = 64;
+// Longer than members go on without a coordinator, and so without anybody who may write (cluster::ClientOptions).
+constexpr double kRememberedSeconds = 120;
 
 }  // namespace
 
@@ -28,14 +29,15 @@ bool Voice::heard() {
   if (members_ != nullptr && !(members_->lead() && members_->may_write())) return false;
   reporter_ = std::make_unique<report::Reporter>(options_, clock_);
   reporter_->hparams(hparams_);
-  for (const auto& [step, record] : std::exchange(remembered_, {})) record(*reporter_);
+  for (const Remembered& one : std::exchange(remembered_, {})) one.record(*reporter_);
   reporter_->flush();
   return true;
 }
 
 void Voice::keep(Step step, Record record) {
-  remembered_.emplace_back(step, std::move(record));
-  while (remembered_.front().first.value + kRememberedSteps < step.value) remembered_.pop_front();
+  const double now = clock_.monotonic_seconds();
+  remembered_.push_back({now, step, std::move(record)});
+  while (remembered_.front().when + kRememberedSeconds < now) remembered_.pop_front();
 }
 
 void Voice::metrics(Step step, int64_t samples, const report::Metrics& values) {
@@ -51,7 +53,7 @@ void Voice::ledger(Step step, Digest digest) {
 void Voice::say(report::Level level, const std::string& event, const std::string& text) {
   if (heard()) return reporter_->say(level, event, text);
   if (!members_->lead()) return;
-  const Step step = remembered_.empty() ? Step(0) : remembered_.back().first;
+  const Step step = remembered_.empty() ? Step(0) : remembered_.back().step;
   keep(step, [=](report::Reporter& reporter) { reporter.say(level, event, text); });
 }
 

@@ -1,7 +1,8 @@
 // Inside train/: what a run tells the world, told once however many compute it.
 //
 // Alone, or as the lead, everything goes to the Reporter. The other members stay silent and remember the records of the
-// last steps: when the lead dies, the next one finds in the files what was written and adds what is missing.
+// last minutes: when the lead dies, the next one finds in the files what was written and adds what is missing. That may
+// be many steps: while no coordinator is there, nobody may write, and the steps go on.
 #pragma once
 
 #include <deque>
@@ -23,7 +24,7 @@ class Voice {
   void ledger(Step step, Digest digest);
   void say(report::Level level, const std::string& event, const std::string& text);
   void progress(const report::Progress& progress);
-  // Among others a step's records reach the kernel at once: only the last steps are remembered elsewhere.
+  // Among others a step's records reach the kernel at once: they are remembered elsewhere for a while only.
   void end_step();
   void finish(bool success);
   void flush();
@@ -37,7 +38,12 @@ class Voice {
   const Members* members_;
   Clock& clock_;
   std::unique_ptr<report::Reporter> reporter_;
-  std::deque<std::pair<Step, Record>> remembered_;
+  struct Remembered {
+    double when;
+    Step step;
+    Record record;
+  };
+  std::deque<Remembered> remembered_;
 };
 
 }  // namespace sinew::train

@@ -10,6 +10,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SINEW = pathlib.Path(os.environ.get("SINEW_BIN", ROOT / "build/release/bin")) / "sinew"
 
+# A shell ignores SIGINT for what it runs in the background, and who is started inherits that: Ctrl-C would do nothing.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 def write_idx(folder, name, count, seed):
     """A small image data set in IDX form, with labels a model can learn. No libraries: bytes of a fixed generator."""

@@ -1,0 +1,115 @@
+// What a member that becomes the lead adds to the files: all that nobody wrote, once.
+#include "train/voice.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/disk.h"
+
+namespace sinew::train {
+namespace {
+
+class ClockByHand final : public Clock {
+ public:
+  double monotonic_seconds() const override { return now; }
+  double wall_seconds() const override { return 1e9 + now; }
+  void sleep_seconds(double seconds) override { now += seconds; }
+  double now = 0;
+};
+
+// A member that leads and may write when told so.
+class Seat final : public Members {
+ public:
+  Reducer& reducer() override { std::abort(); }
+  bool lead() const override { return leads; }
+  bool others() const override { return true; }
+  bool alone() const override { return false; }
+  bool may_write() const override { return writes; }
+  std::optional<checkpoint::Loaded> take_state() override { return std::nullopt; }
+  void begin(Step, Digest) override {}
+  void boundary(const TrainingState&, const std::function<checkpoint::OwnedSnapshot()>&) override {}
+  std::vector<ControlEntry> requests() override { return {}; }
+  void tell(std::optional<Step>, const std::string&) override {}
+  void leave() override {}
+  void finished(int) override {}
+  std::optional<int> wait_for_end() override { return 0; }
+  bool leads = false, writes = false;
+};
+
+struct Teller {
+  Seat seat;
+  ClockByHand clock;
+  Voice voice;
+  explicit Teller(const std::string& folder, bool leads = false)
+      : seat(seat_of(leads)), voice(options_in(folder), {}, &seat, clock) {}
+  static Seat seat_of(bool leads) {
+    Seat seat;
+    seat.leads = seat.writes = leads;
+    return seat;
+  }
+  static report::ReporterOptions options_in(const std::string& folder) {
+    report::ReporterOptions options;
+    options.directory = folder;
+    options.ledger = true;
+    options.output = options.errors = [](std::string_view) {};
+    return options;
+  }
+  void step(int64_t number, double seconds) {
+    clock.now += seconds;
+    voice.ledger(Step(number), Digest{static_cast<uint64_t>(number), 7});
+    if (number % 10 == 0) voice.metrics(Step(number), number * 4, {{"train/loss", 1.0 / static_cast<double>(number)}});
+    voice.end_step();
+  }
+};
+
+std::vector<int64_t> steps_in(const std::string& path) {
+  std::vector<int64_t> steps;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) steps.push_back(std::stoll(line.substr(line.find(':') + 1)));
+  return steps;
+}
+
+std::string new_folder(const std::string& name) {
+  const std::string folder = testing::TempDir() + "voice_" + name;
+  system_disk().remove_all(folder);
+  system_disk().make_directories(folder);
+  return folder;
+}
+
+void expect_every_step(const std::string& folder, int64_t last) {
+  std::vector<int64_t> all, tenths;
+  for (int64_t step = 1; step <= last; ++step) {
+    all.push_back(step);
+    if (step % 10 == 0) tenths.push_back(step);
+  }
+  EXPECT_EQ(steps_in(folder + "/ledger.jsonl"), all);
+  EXPECT_EQ(steps_in(folder + "/metrics.jsonl"), tenths);
+}
+
+// The coordinator is dead, so the lead may not write; then it dies too, and another takes over.
+TEST(Voice, WhateverWasNotWrittenByTheLeadBeforeIsAdded) {
+  const std::string folder = new_folder("takes_over");
+  Teller lead(folder, true), heir(folder);
+  int64_t step = 0;
+  const auto both = [&](int64_t until) {
+    while (step < until) {
+      ++step;
+      lead.step(step, 0.02);
+      heir.step(step, 0.02);
+    }
+  };
+  both(200);
+  EXPECT_EQ(steps_in(folder + "/ledger.jsonl").size(), 200U);
+  lead.seat.writes = false;
+  both(3000);  // 56 s
+  EXPECT_EQ(steps_in(folder + "/ledger.jsonl").size(), 200U);
+  heir.seat.leads = true;
+  heir.step(++step, 0.02);  // it leads, but may not write yet
+  heir.seat.writes = true;
+  heir.step(++step, 0.02);
+  expect_every_step(folder, step);
+}
+
+}  // namespace
+}  // namespace sinew::train
