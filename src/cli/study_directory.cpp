@@ -32,9 +32,9 @@ void keep_earlier(Disk& disk, const std::string& directory, const spec::Job& job
   if (studies.empty()) return;
   for (const std::string& study : studies) {
     const StudyHead theirs = read_study_head(disk, study_path(study));
-    if (theirs.monitor == head.monitor && theirs.minimize == head.minimize) continue;
-    throw Error("tune.warm_start: " + study + " searched for the " + (theirs.minimize ? "least " : "greatest ") +
-                    theirs.monitor + ", this study for the " + (head.minimize ? "least " : "greatest ") + head.monitor,
+    if (theirs.aim.objectives == head.aim.objectives) continue;
+    throw Error("tune.warm_start: " + study + " searched for the " + aim_text({theirs.aim.objectives, {}}) +
+                    ", this study for the " + aim_text({head.aim.objectives, {}}),
                 "leave it out, or set tune.monitor");
   }
   disk.make_directories(directory + "/earlier");

@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 using Kind = StudyEvent::Kind;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr std::array<const char*, 7> kKinds = {"start", "report", "pause", "resume", "end", "extend", "take"};
 constexpr std::array<const char*, 5> kStates = {"running", "paused", "complete", "pruned", "failed"};
 
@@ -54,6 +54,26 @@ std::vector<double> numbers_of(const json& list) {
   return values;
 }
 
+StudyAim aim_of(const json& line) {
+  StudyAim aim;
+  for (const json& one : line.at("objectives")) aim.objectives.push_back({one.at("metric"), one.at("minimize")});
+  if (aim.objectives.empty()) throw Error("it has no objective", "");
+  for (const json& one : line.at("constraints")) {
+    const auto constraint = spec::parse_objective(one.get<std::string>());
+    if (!constraint) throw Error("'" + one.get<std::string>() + "' is no constraint", "");
+    aim.constraints.push_back(*constraint);
+  }
+  return aim;
+}
+
+json to_json(const StudyAim& aim) {
+  json line = {{"objectives", json::array()}, {"constraints", json::array()}};
+  for (const auto& [name, minimize] : aim.objectives)
+    line["objectives"].push_back({{"metric", name}, {"minimize", minimize}});
+  for (const spec::Objective& constraint : aim.constraints) line["constraints"].push_back(to_string(constraint));
+  return line;
+}
+
 StudyHead head_of(const json& line) {
   if (line.value("format", "") != "sinew-study") throw Error("it does not begin as a study does", "");
   if (const int version = line.value("version", 0); version != kVersion)
@@ -64,8 +84,7 @@ StudyHead head_of(const json& line) {
   head.overrides = line.at("overrides").get<std::vector<std::string>>();
   head.sampler = line.at("sampler");
   head.stopper = line.at("stopper");
-  head.monitor = line.at("monitor");
-  head.minimize = line.at("minimize");
+  head.aim = aim_of(line);
   head.trials = line.at("trials");
   head.max_resource = line.at("max_resource");
   return head;
@@ -92,7 +111,8 @@ StudyEvent event_of(const json& line, const tune::Space& space) {
       break;
     case Kind::end:
       event.state = one_of<tune::TrialState>(kStates, line.at("state"));
-      event.values = numbers_of(line.at("values"));
+      event.outcome.values = numbers_of(line.at("values"));
+      if (line.contains("constraints")) event.outcome.constraints = numbers_of(line.at("constraints"));
       break;
     default: break;
   }
@@ -132,7 +152,34 @@ StudyHead head_among(const std::string& path, const std::vector<std::string>& li
 }  // namespace
 
 tune::StudyOptions study_options(const StudyHead& head, const tune::Space& space, uint64_t seed) {
-  return {space, {head.minimize ? tune::Direction::minimize : tune::Direction::maximize}, seed, head.trials, {}};
+  std::vector<tune::Direction> directions;
+  for (const auto& objective : head.aim.objectives)
+    directions.push_back(objective.minimize ? tune::Direction::minimize : tune::Direction::maximize);
+  return {space, std::move(directions), seed, head.trials, {}};
+}
+
+std::vector<std::string> metrics_of(const StudyAim& aim) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name) {
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  };
+  for (const auto& objective : aim.objectives) add(objective.name);
+  for (const spec::Objective& constraint : aim.constraints) add(constraint.metric);
+  return names;
+}
+
+Outcome outcome_of(const StudyAim& aim, const std::vector<double>& measured) {
+  const auto names = metrics_of(aim);
+  const auto of = [&](const std::string& name) {
+    return measured[static_cast<size_t>(std::ranges::find(names, name) - names.begin())];
+  };
+  Outcome outcome;
+  for (const auto& objective : aim.objectives) outcome.values.push_back(of(objective.name));
+  for (const spec::Objective& constraint : aim.constraints) {
+    const double over = of(constraint.metric) - constraint.value;
+    outcome.constraints.push_back(constraint.at_least ? -over : over);
+  }
+  return outcome;
 }
 
 int64_t planned_trials(const StudyHead& head, const std::vector<StudyEvent>& events) {
@@ -184,11 +231,11 @@ std::vector<std::string> overrides_of(const tune::Space& space, const tune::Poin
 }
 
 std::string to_json(const StudyHead& head) {
-  return json{{"format", "sinew-study"},          {"version", kVersion},       {"job", head.job},
-              {"overrides", head.overrides},      {"sampler", head.sampler},   {"stopper", head.stopper},
-              {"monitor", head.monitor},          {"minimize", head.minimize}, {"trials", head.trials},
-              {"max_resource", head.max_resource}}
-      .dump();
+  json line = {{"format", "sinew-study"},     {"version", kVersion},     {"job", head.job},
+               {"overrides", head.overrides}, {"sampler", head.sampler}, {"stopper", head.stopper},
+               {"trials", head.trials},       {"max_resource", head.max_resource}};
+  line.update(to_json(head.aim));
+  return line.dump();
 }
 
 std::string to_json(const tune::Space& space, const StudyEvent& event) {
@@ -216,7 +263,8 @@ std::string to_json(const tune::Space& space, const StudyEvent& event) {
       break;
     case Kind::end:
       line["state"] = kStates[static_cast<size_t>(event.state)];
-      line["values"] = numbers(event.values);
+      line["values"] = numbers(event.outcome.values);
+      if (!event.outcome.constraints.empty()) line["constraints"] = numbers(event.outcome.constraints);
       break;
     default: break;
   }
@@ -232,7 +280,7 @@ void apply(tune::Study& study, const StudyEvent& event) {
     case Kind::report: return study.report(event.id, event.step, event.value);
     case Kind::pause: return study.pause(event.id, event.estimate);
     case Kind::resume: return study.resume(event.id);
-    case Kind::end: return study.tell(event.id, event.state, event.values);
+    case Kind::end: return study.tell(event.id, event.state, event.outcome.values, event.outcome.constraints);
     case Kind::extend: return study.extend(event.trials);
     case Kind::take: return;
   }

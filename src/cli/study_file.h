@@ -16,12 +16,33 @@
 
 namespace sinew::cli {
 
+// What a study searches for: which trainings are good.
+struct StudyAim {
+  struct Metric {
+    std::string name;
+    bool minimize = true;
+    bool operator==(const Metric&) const = default;
+  };
+  std::vector<Metric> objectives;  // at least one; the first is the one that stoppers judge by
+  std::vector<spec::Objective> constraints;
+};
+// Every metric of it, once; the first objective's is the first.
+std::vector<std::string> metrics_of(const StudyAim& aim);
+
+// What a training came to: one value an objective, and of each constraint by how much it is violated (at most 0: it
+// is met).
+struct Outcome {
+  std::vector<double> values, constraints = {};
+};
+// By what each of metrics_of() measured; NaN: never.
+Outcome outcome_of(const StudyAim& aim, const std::vector<double>& measured);
+
 // How a study was begun: the first line.
 struct StudyHead {
   std::string job;                     // the job file's text, as given
   std::vector<std::string> overrides;  // of the command line
-  std::string sampler, stopper, monitor;
-  bool minimize = true;
+  std::string sampler, stopper;
+  StudyAim aim;
   int64_t trials = 0;       // planned when it began
   double max_resource = 0;  // evaluations of a whole trial; 0: not known
 };
@@ -33,7 +54,7 @@ struct StudyEvent {
   tune::Suggestion suggestion = {};                     // start
   double step = 0, value = 0;                           // report
   tune::TrialState state = tune::TrialState::complete;  // end
-  std::vector<double> values = {};                      // end
+  Outcome outcome = {};                                 // end
   std::optional<double> estimate = {};                  // pause: what the stopper thinks it would end with
   int64_t trials = 0;                                   // extend: planned in all from now on
   std::string process = {};                             // start, resume, take: who runs it from now on

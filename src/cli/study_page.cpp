@@ -47,7 +47,10 @@ json trials_of(const tune::Study& study) {
   json list = json::array();
   for (const tune::Trial& trial : study.trials()) {
     json one = {{"id", trial.id}, {"state", name_of(trial.state)}, {"by", trial.by}, {"why", trial.why}};
-    one["value"] = trial.values.empty() ? json() : number(trial.values[0]);
+    one["values"] = json::array();
+    for (size_t k = 0; k < study.objectives(); ++k)
+      one["values"].push_back(trial.values.empty() ? json() : number(trial.values[k]));
+    one["violates"] = !trial.constraints.empty() && tune::Study::violation(trial) > 0;
     for (const double value : trial.point) one["at"].push_back(number(value));
     one["curve"] = json::array();
     for (const tune::Report& report : trial.reports) one["curve"].push_back({report.step, number(report.value)});
@@ -56,8 +59,14 @@ json trials_of(const tune::Study& study) {
   return list;
 }
 
-json importance_json(const tune::Study& study) {
-  const auto importance = tune::importance_of(study);
+json objectives_of(const StudyAim& aim) {
+  json list = json::array();
+  for (const auto& [name, minimize] : aim.objectives) list.push_back({{"metric", name}, {"minimize", minimize}});
+  return list;
+}
+
+json importance_json(const tune::Study& study, size_t objective) {
+  const auto importance = tune::importance_of(study, objective);
   if (!importance) return {};
   json out = {{"alone", importance->alone}, {"pairs", json::array()}, {"trials", importance->trials}};
   for (const auto& pair : importance->pairs) out["pairs"].push_back({pair.first, pair.second, pair.share});
@@ -73,15 +82,19 @@ std::string harmless(std::string text) {
 }  // namespace
 
 std::string study_page(const std::string& directory, const tune::Study& study, const StudyHead& head) {
-  json data = {{"monitor", head.monitor},
-               {"minimize", head.minimize},
+  json importance = json::array();
+  for (size_t k = 0; k < study.objectives(); ++k) importance.push_back(importance_json(study, k));
+  json data = {{"aim", aim_text(head.aim)},
+               {"objectives", objectives_of(head.aim)},
+               {"constrained", !head.aim.constraints.empty()},
+               {"best", tune::best_trials(study)},
                {"sampler", head.sampler},
                {"stopper", head.stopper},
                {"planned", study.options().budget},
                {"summary", study_summary(directory, study, head)},
                {"parameters", parameters_of(study.space())},
                {"trials", trials_of(study)},
-               {"importance", importance_json(study)}};
+               {"importance", importance}};
   const std::string study_text = harmless(data.dump(-1, ' ', false, json::error_handler_t::replace));
   return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"

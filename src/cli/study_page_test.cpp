@@ -30,7 +30,7 @@ tune::Study study_of(int trials) {
 
 StudyHead head() {
   StudyHead head;
-  head.monitor = "val/loss";
+  head.aim.objectives = {{"val/loss", true}};
   head.sampler = "auto";
   head.stopper = "none";
   head.trials = 30;
@@ -48,14 +48,15 @@ TEST(StudyPage, HoldsEveryTrial) {
   const tune::Study study = study_of(20);
   const json data = data_in(study_page("runs/x", study, head()));
   ASSERT_EQ(data["trials"].size(), 20U);
-  EXPECT_EQ(data["trials"][0]["value"], 0.0);
+  EXPECT_EQ(data["trials"][0]["values"][0], 0.0);
+  EXPECT_EQ(data["best"], json({0}));
   EXPECT_EQ(data["trials"][2]["at"][0], study.trial(2).point[0]);
-  EXPECT_TRUE(data["trials"][3]["value"].is_null());
+  EXPECT_TRUE(data["trials"][3]["values"][0].is_null());
   EXPECT_TRUE(data["trials"][3]["curve"][0][1].is_null());
   EXPECT_EQ(data["trials"][4]["state"], "failed");
   EXPECT_EQ(data["trials"][5]["state"], "running");
   EXPECT_EQ(data["parameters"][1]["choices"][1], "[64, 64]");
-  EXPECT_EQ(data["importance"]["alone"].size(), 2U);
+  EXPECT_EQ(data["importance"][0]["alone"].size(), 2U);
   EXPECT_TRUE(data_in(study_page("runs/x", study_of(0), head()))["trials"].empty());
 }
 

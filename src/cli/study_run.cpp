@@ -15,7 +15,7 @@
 #include "cli/numbers.h"
 #include "cli/study_directory.h"
 #include "cli/study_text.h"
-#include "cli/trial_metric.h"
+#include "cli/trial_metrics.h"
 #include "cli/tuning.h"
 #include "cli/worker_process.h"
 
@@ -69,20 +69,20 @@ class StudyRun {
     }
     if (tuning_.ended_early()) std::printf("ended early: %s\n", tuning_.ended_early()->c_str());
     show_study(system_disk(), directory_, tuning_.study(), head_);
-    return tuning_.best() ? kDone : kTrainingError;
+    return tuning_.best().empty() ? kTrainingError : kDone;
   }
 
  private:
   struct Trial {
     Process process;
-    TrialMetric metric;
+    TrialMetrics metrics;
     std::optional<double> asked;  // when it was asked to save and end
   };
 
   // In a turn; `part` of tune.time has passed. True: the study is over.
   bool decide(double part) {
     for (const StudyEvent& event : file_.news(space_)) tuning_.told(event);
-    const bool time_is_up = part >= 1 && tuning_.best();
+    const bool time_is_up = part >= 1 && !tuning_.best().empty();
     const bool no_new = part >= (tuning_.pauses() ? kTimeForNew : 1);
     if (!time_is_up) start_trials(no_new);
     look_at_trials();
@@ -99,6 +99,12 @@ class StudyRun {
     options.parallel = places_;
     options.end_early = job_.tune.end_early;
     if (job_.tune.deterministic) options.lag = job_.tune.parallel.value_or(kLag);
+    if (!head_.aim.constraints.empty())
+      options.constraints = [this](int64_t id, double step) {
+        TrialMetrics metrics = metrics_of_trial(id);
+        metrics.next();
+        return outcome_of(head_.aim, metrics.at(static_cast<int64_t>(step))).constraints;
+      };
     options.record = [this](const StudyEvent& event) { file_.append(space_, event); };
     options.process = self_.name();
     options.abandoned = [this](const std::string& process, int64_t id) {
@@ -124,10 +130,12 @@ class StudyRun {
       process.command = command_of(start->id, changes);
       process.death_signal = SIGKILL;  // its checkpoints stand; the study goes on from them
       process.output = directory_of(start->id) + "/output.log";
-      trials_.emplace(
-          start->id,
-          Trial{Process(process), {system_disk(), directory_of(start->id) + "/metrics.jsonl", head_.monitor}, {}});
+      trials_.emplace(start->id, Trial{Process(process), metrics_of_trial(start->id), {}});
     }
+  }
+
+  TrialMetrics metrics_of_trial(int64_t id) const {
+    return {system_disk(), directory_of(id) + "/metrics.jsonl", metrics_of(head_.aim)};
   }
 
   // A trial that was resolved goes on as it was, on whatever machine: with other cores, this one's lanes would differ.
@@ -158,7 +166,7 @@ class StudyRun {
   }
 
   void take_reports(int64_t id, Trial& trial) {
-    for (const auto& value : trial.metric.next()) {
+    for (const auto& value : trial.metrics.next()) {
       std::string why;
       if (!tuning_.reported(id, static_cast<double>(value.number), value.value, why)) continue;
       say(id, why);
@@ -177,8 +185,9 @@ class StudyRun {
         continue;
       }
       const int64_t over = id;
+      const auto outcome = outcome_at(trial.metrics, *end);
       at = trials_.erase(at);
-      take_end(over, *end);
+      take_end(over, *end, outcome);
     }
   }
 
@@ -187,32 +196,37 @@ class StudyRun {
     const auto& early = job_.early_stopping;
     const std::string automatic = job_.objective ? job_.objective->metric : early.monitor;
     const std::string& judged = job_.checkpoint.monitor == "auto" ? automatic : job_.checkpoint.monitor;
-    return !early.monitor.empty() && early.restore_best && judged == head_.monitor;
+    return !early.monitor.empty() && early.restore_best && judged == head_.aim.objectives[0].name;
   }
 
   // Only of a trial that came to its end, which may be that of its budget.
-  std::optional<double> value_of(int64_t id, const ProcessEnd& end) const {
+  std::optional<Outcome> outcome_at(const TrialMetrics& metrics, const ProcessEnd& end) const {
     if (end != ProcessEnd{kDone, 0} && end != ProcessEnd{kBudget, 0}) return std::nullopt;
-    const auto& reports = tuning_.study().trial(id).reports;
-    if (reports.empty()) return std::nan("");
-    if (job_.command.given() || !puts_best_back()) return reports.back().value;
-    const auto better = [&](const tune::Report& a, const tune::Report& b) {
-      return head_.minimize ? a.value < b.value : a.value > b.value;
-    };
-    return std::ranges::min_element(reports, better)->value;
+    if (metrics.count() == 0 || job_.command.given() || !puts_best_back())
+      return outcome_of(head_.aim, metrics.last());
+    int64_t best = 1;
+    for (int64_t number = 2; number <= metrics.count(); ++number) {
+      const double value = metrics.at(number)[0], least = metrics.at(best)[0];
+      if (std::isnan(least) || (head_.aim.objectives[0].minimize ? value < least : value > least)) best = number;
+    }
+    return outcome_of(head_.aim, metrics.at(best));
   }
 
-  void take_end(int64_t id, const ProcessEnd& end) {
-    const auto value = value_of(id, end);
+  void take_end(int64_t id, const ProcessEnd& end, const std::optional<Outcome>& outcome) {
     const auto before = tuning_.best();
-    const TrialOver over = tuning_.ended(id, end, value);
+    const TrialOver over = tuning_.ended(id, end, outcome);
+    const tune::Trial& trial = tuning_.study().trial(id);
     std::string text = over.why;
-    if (value) text += ", " + head_.monitor + " " + short_number(*value) + (over.best ? ", the best so far" : "");
-    if (tuning_.study().trial(id).state == tune::TrialState::failed)
-      text += "; " + directory_of(id) + "/output.log says more";
+    if (trial.state == tune::TrialState::complete) text += ", " + result_text(head_.aim, trial);
+    if (over.best) text += head_.aim.objectives.size() == 1 ? ", the best so far" : ", among the best so far";
+    if (trial.state == tune::TrialState::failed) text += "; " + directory_of(id) + "/output.log says more";
     say(id, text);
-    if (!over.resumable && !over.best) forget_model(id);
-    if (over.best && before && *before != id) forget_model(*before);
+    const auto now = tuning_.best();
+    const auto beaten = [&](int64_t one) { return std::ranges::find(now, one) == now.end(); };
+    if (!over.resumable && beaten(id)) forget_model(id);
+    for (const int64_t one : before) {
+      if (beaten(one)) forget_model(one);
+    }
   }
 
   // Its metrics and its job stay; what is large goes.

@@ -32,12 +32,19 @@ std::string counts(const tune::Study& study) {
   return text + "; " + short_number(evaluations) + " evaluations\n";
 }
 
+// With one objective all that are complete, with several those that no other beats.
 std::vector<const tune::Trial*> best_first(const tune::Study& study) {
   std::vector<const tune::Trial*> trials;
-  for (const tune::Trial& trial : study.trials()) {
-    if (trial.state == tune::TrialState::complete && std::isfinite(study.loss(trial))) trials.push_back(&trial);
+  if (study.objectives() > 1) {
+    for (const int64_t id : tune::best_trials(study)) trials.push_back(&study.trial(id));
+  } else {
+    for (const tune::Trial& trial : study.trials()) {
+      if (trial.state == tune::TrialState::complete && std::isfinite(study.loss(trial))) trials.push_back(&trial);
+    }
   }
-  std::ranges::stable_sort(trials, {}, [&](const tune::Trial* trial) { return study.loss(*trial); });
+  std::ranges::stable_sort(trials, {}, [&](const tune::Trial* trial) {
+    return std::pair(tune::Study::violation(*trial), study.loss(*trial));
+  });
   return trials;
 }
 
@@ -65,16 +72,50 @@ std::string trial_directory(const std::string& study, int64_t id) {
   return study + name;
 }
 
+std::string aim_text(const StudyAim& aim) {
+  std::string text;
+  for (const auto& [name, minimize] : aim.objectives)
+    text += (text.empty() ? "" : ", ") + std::string(minimize ? "least " : "greatest ") + name;
+  std::string between = " with ";
+  for (const spec::Objective& constraint : aim.constraints) {
+    text += between + to_string(constraint);
+    between = ", ";
+  }
+  return text;
+}
+
+std::string result_text(const StudyAim& aim, const tune::Trial& trial) {
+  std::string text;
+  for (size_t k = 0; k < trial.values.size(); ++k)
+    text += (k == 0 ? "" : ", ") + aim.objectives[k].name + " " + short_number(trial.values[k]);
+  std::string between = "; violates ";
+  for (size_t k = 0; k < trial.constraints.size(); ++k) {
+    if (trial.constraints[k] <= 0) continue;
+    text += between + to_string(aim.constraints[k]);
+    if (!std::isnan(trial.constraints[k])) text += " by " + short_number(trial.constraints[k]);
+    between = ", ";
+  }
+  return text;
+}
+
 std::string study_summary(const std::string& directory, const tune::Study& study, const StudyHead& head) {
   std::string text = counts(study);
   const auto trials = best_first(study);
-  if (trials.empty()) return text + "no trial came to its end yet\n";
+  if (trials.empty()) {
+    const bool ended = std::ranges::count(study.trials(), tune::TrialState::complete, &tune::Trial::state) > 0;
+    return text + (ended ? "no trial measured all that is searched for\n" : "no trial came to its end yet\n");
+  }
+  const bool several = study.objectives() > 1;
+  if (tune::Study::violation(*trials[0]) > 0) text += "no trial meets the constraints; these are the nearest to it:\n";
+  const std::string first = several ? "beaten by none: " : "best ", rest(first.size(), ' ');
   for (size_t i = 0; i < std::min(trials.size(), kShown); ++i) {
     const tune::Trial& trial = *trials[i];
-    text += (i == 0 ? "best " : "     ") + head.monitor + " " + short_number(trial.values[0]) + "  trial " +
-            std::to_string(trial.id) + " " + changes(study, trial) + "\n";
+    text += (i == 0 ? first : rest) + result_text(head.aim, trial) + "  trial " + std::to_string(trial.id) + " " +
+            changes(study, trial) + "\n";
   }
-  text += "its run: " + trial_directory(directory, trials[0]->id) + "\n";
+  if (trials.size() > kShown && several) text += rest + std::to_string(trials.size() - kShown) + " more\n";
+  text += several ? "the first one's run: " : "its run: ";
+  text += trial_directory(directory, trials[0]->id) + "\n";
   std::string given;
   for (const std::string& word : head.overrides) given += " " + quoted(word);
   return text + "train it again: sinew train " + directory + "/job.yaml" + given + changes(study, *trials[0]) + "\n";

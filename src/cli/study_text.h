@@ -10,6 +10,10 @@ namespace sinew::cli {
 
 std::string short_number(double value);
 std::string trial_directory(const std::string& study, int64_t id);
+// What it searches for: "greatest val/accuracy, least test/latency".
+std::string aim_text(const StudyAim& aim);
+// What an ended trial came to: "val/accuracy 0.93, test/latency 7; violates test/size <= 5 by 2".
+std::string result_text(const StudyAim& aim, const tune::Trial& trial);
 
 // How many trials ended how, the best ones with what they changed, and how to train the best again.
 std::string study_summary(const std::string& directory, const tune::Study& study, const StudyHead& head);

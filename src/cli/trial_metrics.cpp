@@ -1,4 +1,4 @@
-#include "cli/trial_metric.h"
+#include "cli/trial_metrics.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -18,14 +18,30 @@ std::optional<double> value_in(const json& record, const std::string& metric) {
 
 }  // namespace
 
-std::vector<TrialMetric::Value> TrialMetric::next() {
+void TrialMetrics::begin_anew() {
+  read_ = 0;
+  rest_.clear();
+  rows_.clear();
+  last_.assign(metrics_.size(), std::nan(""));
+}
+
+void TrialMetrics::take(const std::string& line, std::vector<Value>& values) {
+  const json record = json::parse(line, nullptr, false);
+  if (!record.is_object()) return;
+  std::optional<double> first;
+  for (size_t k = metrics_.size(); k-- > 0;) {
+    first = value_in(record, metrics_[k]);
+    if (first) last_[k] = *first;
+  }
+  if (!first) return;
+  rows_.push_back(last_);
+  values.push_back({count(), *first});
+}
+
+std::vector<TrialMetrics::Value> TrialMetrics::next() {
   if (!disk_.exists(path_)) return {};
   const uint64_t size = disk_.size(path_);
-  if (size < read_) {
-    read_ = 0;
-    number_ = 0;
-    rest_.clear();
-  }
+  if (size < read_) begin_anew();
   std::string fresh(size - read_, '\0');
   fresh.resize(disk_.read_at(path_, read_, std::as_writable_bytes(std::span(fresh))));
   read_ += fresh.size();
@@ -33,9 +49,7 @@ std::vector<TrialMetric::Value> TrialMetric::next() {
   std::vector<Value> values;
   size_t begin = 0;
   for (size_t end; (end = rest_.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    const json record = json::parse(rest_.substr(begin, end - begin), nullptr, false);
-    if (!record.is_object()) continue;
-    if (const auto value = value_in(record, metric_)) values.push_back({++number_, *value});
+    take(rest_.substr(begin, end - begin), values);
   }
   rest_.erase(0, begin);
   return values;

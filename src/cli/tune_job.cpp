@@ -11,6 +11,7 @@
 #include "cli/numbers.h"
 #include "cli/study_directory.h"
 #include "cli/study_run.h"
+#include "cli/study_text.h"
 #include "cli/tuning.h"
 #include "report/report.h"
 
@@ -19,23 +20,30 @@ namespace {
 
 constexpr int64_t kMostTrials = 1'000'000, kMostPlaces = 4096;
 
-// Whether less of the metric is better, and its name, where the job leaves it open.
-struct Aim {
-  std::string monitor;
-  bool minimize = true;
-};
-Aim aim_of(const spec::Job& job) {
-  Aim aim;
-  aim.monitor = job.tune.monitor != "auto"         ? job.tune.monitor
-                : job.objective                    ? job.objective->metric
-                : job.checkpoint.monitor != "auto" ? job.checkpoint.monitor
-                : job.command.given()              ? job.early_stopping.monitor
-                                                   : "val/loss";
-  if (aim.monitor.empty()) {
+// The one metric, where the job leaves it open.
+std::string monitor_of(const spec::Job& job) {
+  const std::string monitor = job.tune.monitor != "auto"         ? job.tune.monitor
+                              : job.objective                    ? job.objective->metric
+                              : job.checkpoint.monitor != "auto" ? job.checkpoint.monitor
+                              : job.command.given()              ? job.early_stopping.monitor
+                                                                 : "val/loss";
+  if (monitor.empty()) {
     throw UsageError("nobody knows before it runs what this command measures",
                      "name it: 'tune: {monitor: val/loss}', or give an objective");
   }
-  aim.minimize = job.tune.mode == "auto" ? report::lower_is_better(aim.monitor) : job.tune.mode == "min";
+  return monitor;
+}
+
+StudyAim::Metric metric_of(const std::string& name, const std::string& mode) {
+  return {name, mode == "auto" ? report::lower_is_better(name) : mode == "min"};
+}
+
+StudyAim aim_of(const spec::Job& job) {
+  const spec::TuneOptions& tune = job.tune;
+  StudyAim aim{{}, tune.constraints};
+  if (tune.objectives.empty()) aim.objectives.push_back(metric_of(monitor_of(job), tune.mode));
+  for (size_t k = 0; k < tune.objectives.size(); ++k)
+    aim.objectives.push_back(metric_of(tune.objectives[k], tune.directions.empty() ? "auto" : tune.directions[k]));
   return aim;
 }
 
@@ -52,8 +60,7 @@ int run_study(const std::string& directory, const spec::Job& job, const StudyHea
               const std::vector<StudyEvent>& events, StudyFile& file, StudyProcess& self, int64_t places) {
   // All data is read for it once, which may take long: while a signal still ends this at once.
   if (!job.command.given()) record_data(job, directory, directory);
-  std::printf("study: %s; %s %s, %lld trials, %lld side by side\n", directory.c_str(),
-              head.minimize ? "least" : "greatest", head.monitor.c_str(),
+  std::printf("study: %s; %s; %lld trials, %lld side by side\n", directory.c_str(), aim_text(head.aim).c_str(),
               static_cast<long long>(planned_trials(head, events)), static_cast<long long>(places));
   return run_trials(directory, job, head, events, file, self, places, system_clock());
 }
@@ -95,13 +102,11 @@ int tune_job(const Arguments& arguments) {
   if (const std::string key = spec::overridden(job->tune.search, overrides); !key.empty())
     throw UsageError("a value is given for '" + key + "', which tune.search varies", "leave one of the two out");
   if (directory.empty()) directory = new_run_directory(job->name) + "-study";
-  const Aim aim = aim_of(*job);
   const StudyHead head{read_text(system_disk(), words[0]),
                        overrides,
                        job->tune.sampler,
-                       job->tune.stopper,
-                       aim.monitor,
-                       aim.minimize,
+                       job->tune.objectives.empty() ? job->tune.stopper : "none",  // which judge by one metric
+                       aim_of(*job),
                        job->tune.trials,
                        evaluations_of(*job)};
   system_disk().make_directories(directory);

@@ -40,7 +40,7 @@ tune::StopperOptions stopper_options(const TuningOptions& options) {
 Tuning::Tuning(TuningOptions options, const std::vector<StudyEvent>& events)
     : options_(std::move(options)),
       study_(options_.study),
-      sampler_(tune::make_sampler(options_.sampler)),
+      sampler_(tune::make_sampler(options_.sampler, options_.study.directions.size())),
       stopper_(tune::make_stopper(stopper_options(options_))) {
   if (options_.lag) in_order_.emplace(options_.study, *options_.lag);
   for (const StudyEvent& event : events) told(event);
@@ -126,7 +126,7 @@ bool Tuning::settled(int64_t id) {
   const bool last = options_.max_resource > 0 && trial.reports.back().step >= options_.max_resource;
   std::optional<tune::Study> view;
   if (last || judged(trial, view).course == Course::go_on) return false;
-  end_trial(id, TrialState::pruned, {trial.reports.back().value}, "");
+  end_trial(id, TrialState::pruned, outcome_so_far(trial), "");
   return true;
 }
 
@@ -148,27 +148,31 @@ bool Tuning::reported(int64_t id, double step, double value, std::string& why) {
   return true;
 }
 
-TrialOver Tuning::end_trial(int64_t id, TrialState state, std::vector<double> values, std::string why) {
-  record({.kind = Kind::end, .id = id, .state = state, .values = std::move(values)});
-  return {std::move(why), best() == id, false};
+TrialOver Tuning::end_trial(int64_t id, TrialState state, Outcome outcome, std::string why) {
+  record({.kind = Kind::end, .id = id, .state = state, .outcome = std::move(outcome)});
+  const auto now = best();
+  return {std::move(why), std::ranges::count(now, id) > 0, false};
 }
 
-TrialOver Tuning::ended(int64_t id, const ProcessEnd& end, std::optional<double> value) {
+// Of a trial that is stopped early: by what it reported last.
+Outcome Tuning::outcome_so_far(const tune::Trial& trial) const {
+  if (trial.reports.empty()) return {};
+  const auto& [step, value] = trial.reports.back();
+  return {{value}, options_.constraints ? options_.constraints(trial.id, step) : std::vector<double>{}};
+}
+
+TrialOver Tuning::ended(int64_t id, const ProcessEnd& end, std::optional<Outcome> outcome) {
   const Life life = running_.at(id);
   running_.erase(id);
   // It left because it was asked to; a command that saved nothing leaves with the signal's code, and begins again.
   const bool saved = end == ProcessEnd{kResumable, 0} || end == ProcessEnd{128 + SIGTERM, 0};
-  if (value && !(in_order_ && life.asked)) return end_trial(id, TrialState::complete, {*value}, "done");
+  if (outcome && !(in_order_ && life.asked)) return end_trial(id, TrialState::complete, *std::move(outcome), "done");
   if (saved && life.asked == Course::pause) {
     record({.kind = Kind::pause, .id = id, .estimate = life.estimate});
     return {"paused", false, true};
   }
-  if (life.asked == Course::stop) {
-    const tune::Trial& trial = study_.trial(id);
-    const std::vector<double> last =
-        trial.reports.empty() ? std::vector<double>{} : std::vector{trial.reports.back().value};
-    return end_trial(id, TrialState::pruned, last, "stopped");
-  }
+  if (life.asked == Course::stop)
+    return end_trial(id, TrialState::pruned, outcome_so_far(study_.trial(id)), "stopped");
   const bool by_itself = end.signal == 0 && !saved;
   if (by_itself) return end_trial(id, TrialState::failed, {}, "failed: " + to_string(end));
   if (!saved && ++deaths_[id] >= options_.most_deaths)
@@ -176,15 +180,6 @@ TrialOver Tuning::ended(int64_t id, const ProcessEnd& end, std::optional<double>
                      "failed: it died " + std::to_string(deaths_[id]) + " times without an evaluation, the last time " +
                          to_string(end));
   return {to_string(end) + "; it goes on from its checkpoint", false, true};
-}
-
-std::optional<int64_t> Tuning::best() const {
-  std::optional<int64_t> best;
-  for (const tune::Trial& trial : study_.trials()) {
-    if (trial.state != TrialState::complete || !std::isfinite(study_.loss(trial))) continue;
-    if (!best || study_.loss(trial) < study_.loss(study_.trial(*best))) best = trial.id;
-  }
-  return best;
 }
 
 std::vector<int64_t> Tuning::running() const {

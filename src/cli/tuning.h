@@ -31,6 +31,8 @@ struct TuningOptions {
   bool end_early = false;                                   // when there is little to gain
   std::optional<int64_t> lag = {};                          // deterministic: see told_in_order.h
   int64_t most_deaths = 3;                                  // of one trial without an evaluation between them: it fails
+  // How far a trial violates the study's constraints, by its evaluation of this number; none: there are no constraints.
+  std::function<std::vector<double>(int64_t id, double step)> constraints = nullptr;
   std::function<void(const StudyEvent&)> record = nullptr;  // must be durable when it returns
   std::string process = {};                                 // this one's name in the record, never used before
   // Whether nobody works any more on the trial that this other process ran last; none: there is nobody else.
@@ -45,7 +47,7 @@ struct TrialStart {
 
 struct TrialOver {
   std::string why;         // a sentence for people
-  bool best = false;       // the best of the study so far
+  bool best = false;       // it is among the best of the study so far
   bool resumable = false;  // its checkpoints are still needed
 };
 
@@ -64,15 +66,15 @@ class Tuning {
   // An evaluation of a running trial; what was reported before, by its step, is passed over. True: its process is to be
   // asked to save a checkpoint and end, and `why` says for what.
   bool reported(int64_t id, double step, double value, std::string& why);
-  // Its process ended. `value`: the trial's, when its training came to its end; absent otherwise.
-  TrialOver ended(int64_t id, const ProcessEnd& end, std::optional<double> value);
+  // Its process ended. `outcome`: the trial's, when its training came to its end; absent otherwise.
+  TrialOver ended(int64_t id, const ProcessEnd& end, std::optional<Outcome> outcome);
 
   bool pauses() const { return stopper_->pauses(); }
   // Why no new trials are begun though some are planned.
   const std::optional<std::string>& ended_early() const { return ended_early_; }
 
   const tune::Study& study() const { return study_; }
-  std::optional<int64_t> best() const;  // the complete trial of the least loss
+  std::vector<int64_t> best() const { return tune::best_trials(study_); }
   std::vector<int64_t> running() const;
 
  private:
@@ -87,7 +89,8 @@ class Tuning {
   std::optional<TrialStart> one_left_alone();
   std::optional<std::string> why_end_early();
   TrialStart begin(int64_t id, bool again, std::string why);
-  TrialOver end_trial(int64_t id, tune::TrialState state, std::vector<double> values, std::string why);
+  TrialOver end_trial(int64_t id, tune::TrialState state, Outcome outcome, std::string why);
+  Outcome outcome_so_far(const tune::Trial& trial) const;
 
   TuningOptions options_;
   tune::Study study_;

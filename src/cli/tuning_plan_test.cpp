@@ -24,7 +24,7 @@ TEST(Plan, AnExtendedStudyIsTheSameToWhoComesLater) {
   Tuning here(options(kSquare, 4, record));
   for (int trial = 0; trial < 3; ++trial) {
     ASSERT_TRUE(here.next());
-    here.ended(trial, {kDone, 0}, 1);
+    here.ended(trial, {kDone, 0}, Outcome{{1}});
   }
   record.push_back({.kind = StudyEvent::Kind::extend, .trials = 25});
   here.told(StudyEvent(record.back()));
@@ -34,8 +34,8 @@ TEST(Plan, AnExtendedStudyIsTheSameToWhoComesLater) {
     ASSERT_TRUE(here.next());
     ASSERT_TRUE(later.next());
     EXPECT_TRUE(tune::same_point(here.study().trial(trial).point, later.study().trial(trial).point)) << trial;
-    here.ended(trial, {kDone, 0}, 1);
-    later.ended(trial, {kDone, 0}, 1);
+    here.ended(trial, {kDone, 0}, Outcome{{1}});
+    later.ended(trial, {kDone, 0}, Outcome{{1}});
   }
   EXPECT_FALSE(here.next());
   EXPECT_FALSE(later.next());
@@ -48,7 +48,7 @@ TEST(Plan, ASearchOfFewPointsTriesEachOnce) {
   for (int turn = 0; turn < 100 && !tuning.over(); ++turn) {
     while (tuning.next()) {
     }
-    if (!tuning.running().empty()) tuning.ended(tuning.running()[0], {kDone, 0}, 1);
+    if (!tuning.running().empty()) tuning.ended(tuning.running()[0], {kDone, 0}, Outcome{{1}});
   }
   EXPECT_TRUE(tuning.over());
   EXPECT_EQ(tuning.study().next_id(), 6);
@@ -67,7 +67,7 @@ TEST(Plan, AnExtendedStudyDoesNotEndEarly) {
       if (tuning.running().empty()) continue;
       const int64_t id = tuning.running()[0];
       const double x = tuning.study().trial(id).point[0];
-      tuning.ended(id, {kDone, 0}, (x - 0.3) * (x - 0.3));
+      tuning.ended(id, {kDone, 0}, Outcome{{(x - 0.3) * (x - 0.3)}});
     }
   };
   of.sampler = "gp";

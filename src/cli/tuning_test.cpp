@@ -72,7 +72,7 @@ void play(Tuning& tuning, Trainings& trainings, RandomStream& random, int64_t mo
       EXPECT_FALSE(why.empty());
       tuning.ended(id, {kResumable, 0}, {});
     } else if (evaluation == 9) {
-      tuning.ended(id, {kDone, 0}, trainings.loss(tuning.study(), id, evaluation));
+      tuning.ended(id, {kDone, 0}, Outcome{{trainings.loss(tuning.study(), id, evaluation)}});
     }
   }
   FAIL() << "the study does not end";
@@ -87,7 +87,7 @@ TEST(Tuning, EveryTrialEndsOnceOrWaitsAtItsCheckpoint) {
     play(tuning, trainings, random, 2000, seed % 2 == 0 ? 0 : 0.2);
     EXPECT_TRUE(tuning.over());
     EXPECT_EQ(tuning.study().next_id(), 12);
-    ASSERT_TRUE(tuning.best());
+    ASSERT_FALSE(tuning.best().empty());
     std::map<int64_t, int> ends;
     for (const StudyEvent& event : record) ends[event.id] += event.kind == StudyEvent::Kind::end;
     for (const tune::Trial& trial : tuning.study().trials()) {
@@ -171,7 +171,7 @@ TEST(Tuning, SeveralProcessesLeadOneStudyAndAnyOfThemMayDie) {
         if (process.tuning->reported(id, static_cast<double>(evaluation), loss, why)) {
           process.tuning->ended(id, {kResumable, 0}, {});
         } else if (evaluation >= 9) {
-          process.tuning->ended(id, {kDone, 0}, loss);
+          process.tuning->ended(id, {kDone, 0}, Outcome{{loss}});
         }
       }
       process.told = crew.record.size();  // it knows what it wrote
@@ -179,7 +179,7 @@ TEST(Tuning, SeveralProcessesLeadOneStudyAndAnyOfThemMayDie) {
     }
     // What stands in the record is the study, with each end told once.
     Tuning after(options(crew.record), crew.record);
-    EXPECT_TRUE(after.best());
+    EXPECT_FALSE(after.best().empty());
     EXPECT_EQ(after.study().next_id(), 12);
     std::map<int64_t, int> ends;
     for (const StudyEvent& event : crew.record) ends[event.id] += event.kind == StudyEvent::Kind::end;
@@ -240,7 +240,7 @@ TEST(StudyFile, WhatIsWrittenIsReadBackButForATornLastLine) {
   disk.remove_all(folder);
   disk.make_directories(folder);
   const std::string path = folder + "/study.jsonl";
-  const StudyHead head{"data: {train: x}", {"a=b"}, "tpe", "asha", "val/loss", true, 12, 9};
+  const StudyHead head{"data: {train: x}", {"a=b"}, "tpe", "asha", {{{"val/loss", true}}, {}}, 12, 9};
   std::vector<StudyEvent> record;
   {
     StudyFile file(disk, path, head);
@@ -271,7 +271,7 @@ TEST(StudyFile, EachReadsWhatTheOthersAppended) {
   disk.make_directories(folder);
   const std::string path = folder + "/study.jsonl";
   const tune::Space space = space_of(search());
-  StudyFile one(disk, path, {"", {}, "tpe", "asha", "val/loss", true, 12, 9});
+  StudyFile one(disk, path, {"", {}, "tpe", "asha", {{{"val/loss", true}}, {}}, 12, 9});
   StudyFile two(disk, path);
   EXPECT_TRUE(two.news(space).empty());
   RandomStream random(random_key({9}));
@@ -298,7 +298,7 @@ TEST(StudyFile, EachReadsWhatTheOthersAppended) {
 TEST(StudyFile, ADamagedLineIsNamed) {
   const std::string path = testing::TempDir() + "damaged_study.jsonl";
   Disk& disk = system_disk();
-  const StudyHead head{"", {}, "tpe", "asha", "val/loss", true, 12, 9};
+  const StudyHead head{"", {}, "tpe", "asha", {{{"val/loss", true}}, {}}, 12, 9};
   for (const std::string& line : {std::string("nonsense"), std::string(R"({"event":"start","id":0})"),
                                   std::string(R"({"event":"dance","id":0})")}) {
     write_durably(disk, path, to_json(head) + "\n" + line + "\n");

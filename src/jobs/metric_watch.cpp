@@ -62,9 +62,7 @@ std::optional<MetricWatch::Verdict> MetricWatch::take(int64_t step, const report
 
 std::optional<report::ObjectiveResult> MetricWatch::objective() const {
   if (!objective_) return std::nullopt;
-  return report::ObjectiveResult{
-      objective_->metric + (objective_->at_least ? " >= " : " <= ") + number_text(objective_->value), met_,
-      objective_value_};
+  return report::ObjectiveResult{to_string(*objective_), met_, objective_value_};
 }
 
 }  // namespace sinew::jobs

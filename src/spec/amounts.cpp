@@ -229,6 +229,10 @@ std::optional<Objective> parse_objective(std::string_view text) {
   return Objective{std::string(metric), text[sign] == '>', *value};
 }
 
+std::string to_string(const Objective& objective) {
+  return objective.metric + (objective.at_least ? " >= " : " <= ") + number_text(objective.value);
+}
+
 std::string objective_pattern() {
   return "^ *[A-Za-z0-9_@.-]+/[A-Za-z0-9_@.-]+ *[<>]= *[-+]?((0|[1-9][0-9]*)(\\.[0-9]*)?|\\.[0-9]+)([eE][-+]?[0-9]+)? "
          "*$";

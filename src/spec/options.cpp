@@ -18,7 +18,7 @@ bool Option::is_list() const {
       [](auto reach) {
         using Value = std::remove_reference_t<decltype(reach(std::declval<Job&>()))>;
         return std::is_same_v<Value, std::vector<int64_t>> || std::is_same_v<Value, std::vector<double>> ||
-               std::is_same_v<Value, std::vector<std::string>>;
+               std::is_same_v<Value, std::vector<std::string>> || std::is_same_v<Value, std::vector<Objective>>;
       },
       access);
 }

@@ -54,6 +54,7 @@ using Access = std::variant<std::string& (*)(Job&), int64_t& (*)(Job&), uint64_t
                             bool& (*)(Job&), Duration& (*)(Job&), Auto<int64_t>& (*)(Job&),
                             std::vector<int64_t>& (*)(Job&), std::vector<double>& (*)(Job&),
                             std::vector<std::string>& (*)(Job&), std::optional<Objective>& (*)(Job&),
+                            std::vector<Objective>& (*)(Job&),
                             std::vector<SearchParameter>& (*)(Job&), std::vector<NamedValue>& (*)(Job&)>;
 
 // An option has an effect only when the option `key` has one of `values` (empty: when it is set at all). Giving it

@@ -99,10 +99,10 @@ class JobMaker {
                                                           : whole * (random_.below(2) == 0 ? 0.001 : 1);
     if (option_->type.zero && random_.below(4) == 0) value.amount = 0;
   }
-  void draw(std::optional<Objective>& value) {
-    value = Objective{"val/" + word("abc_", 5), random_.below(2) == 0,
-                      random_.normal() * std::pow(10, random_.normal() * 5)};
+  void draw(Objective& value) {
+    value = {"val/" + word("abc_", 5), random_.below(2) == 0, random_.normal() * std::pow(10, random_.normal() * 5)};
   }
+  void draw(std::optional<Objective>& value) { draw(value.emplace()); }
   // Each sensible by itself; the rules between options are asked about what it tries as well, so none that they name.
   void draw(std::vector<SearchParameter>& search) {
     SearchParameter rate, clip, metric;
@@ -197,7 +197,20 @@ class JobMaker {
     if (table && data.columns.target.empty()) data.columns.target = "y";
     std::sort(data.augment.scale.begin(), data.augment.scale.end());
     if (job.optimizer.momentum <= 0) job.optimizer.nesterov = false;
+    if (!job.tune.objectives.empty()) obey_the_rules_of_several(job.tune);
     job.workers.min = std::min(job.workers.min, job.workers.max);
+  }
+
+  void obey_the_rules_of_several(TuneOptions& tune) {
+    const TuneOptions usual;
+    for (size_t k = 0; k < tune.objectives.size(); ++k) tune.objectives[k] += std::to_string(k);
+    if (!tune.directions.empty()) tune.directions.resize(tune.objectives.size(), "max");
+    tune.monitor = usual.monitor;
+    tune.mode = usual.mode;
+    tune.sampler = usual.sampler;
+    tune.stopper = usual.stopper;
+    tune.end_early = usual.end_early;
+    tune.warm_start.clear();
   }
 
   RandomStream random_;

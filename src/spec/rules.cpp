@@ -1,6 +1,7 @@
 #include "spec/rules.h"
 
 #include <initializer_list>
+#include <set>
 
 #include "spec/options.h"
 #include "spec/values.h"
@@ -51,6 +52,7 @@ struct Rules {
   void optimizer();
   void workers();
   void tune();
+  void objectives();
 };
 
 // An override of one key keeps the file's other keys of the section: say how to drop them.
@@ -195,8 +197,36 @@ void Rules::workers() {
 }
 
 void Rules::tune() {
-  if (!has("tune") || has("tune.search") || !good({"tune", "tune.search"})) return;
-  say(key_of("tune"), "tune varies nothing", "name options below tune.search, or delete the section");
+  if (!has("tune") || !good({"tune", "tune.search"})) return;
+  if (!has("tune.search"))
+    return say(key_of("tune"), "tune varies nothing", "name options below tune.search, or delete the section");
+  if (has("tune.objectives") && good({"tune.objectives"})) objectives();
+}
+
+// Of several metrics there is no best value: what is made for one can not judge.
+void Rules::objectives() {
+  const TuneOptions& tune = job.tune;
+  const auto beside = [&](bool chosen, const std::string& key, const std::string& hint) {
+    if (chosen && good({key})) say(key_of(key), key + " stands beside tune.objectives", hint);
+  };
+  beside(tune.monitor != "auto", "tune.monitor", "keep one of the two");
+  beside(tune.mode != "auto", "tune.mode", "give tune.directions: one for each objective");
+  beside(!tune.warm_start.empty(), "tune.warm_start",
+         "what earlier studies know is of one metric; delete one of the two");
+  beside(tune.end_early, "tune.end_early",
+         "what is left to gain is known of one metric only; delete one of the two");
+  beside(tune.stopper != "auto" && tune.stopper != "none", "tune.stopper",
+         "trials are stopped early by one metric only; delete one of the two");
+  beside(is_one_of(tune.sampler, {"bohb", "cmaes", "nearby"}), "tune.sampler",
+         tune.sampler + " knows one objective only; choose auto, gp or tpe");
+  if (good({"tune.directions"}) && !tune.directions.empty() && tune.directions.size() != tune.objectives.size())
+    say(value_of("tune.directions"),
+        "tune.directions has " + std::to_string(tune.directions.size()) + " items, tune.objectives " +
+            std::to_string(tune.objectives.size()),
+        "give one for each objective, in their order");
+  const std::set<std::string> different(tune.objectives.begin(), tune.objectives.end());
+  if (different.size() < tune.objectives.size())
+    say(value_of("tune.objectives"), "tune.objectives names a metric twice", "keep one of them");
 }
 
 }  // namespace

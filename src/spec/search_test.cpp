@@ -99,14 +99,36 @@ TEST(Search, RefusesWhatMakesNoSense) {
   for (const auto& [text, problem] : cases) EXPECT_THAT(first_problem(text), HasSubstr(problem)) << text;
 }
 
+std::string said(const std::string& tune) {
+  const Reading reading = read_job(kJob + tune, "job.yaml");
+  return reading.problems.empty() ? "" : to_string(reading.problems[0]);
+}
+
 TEST(Search, NeedsSomethingToVary) {
-  const auto said = [](const std::string& tune) {
-    const Reading reading = read_job(kJob + tune, "job.yaml");
-    return reading.problems.empty() ? "" : to_string(reading.problems[0]);
-  };
   EXPECT_THAT(said("tune: {trials: 3}\n"), HasSubstr("job.yaml:2:1: tune varies nothing"));
   EXPECT_THAT(said("tune: {search: {}}\n"), HasSubstr("tune.search needs options and what to try of each"));
   EXPECT_THAT(said("tune: {search: [a]}\n"), HasSubstr("tune.search needs options"));
+}
+
+TEST(Search, OfSeveralMetricsIsRefusedWhatJudgesByOne) {
+  const auto several = [](const std::string& more) {
+    return said("tune: {search: {optimizer.lr: [1, 2]}, objectives: [val/loss, val/accuracy]" + more + "}\n");
+  };
+  EXPECT_EQ(several(""), "");
+  EXPECT_EQ(several(", directions: [auto, min], stopper: none, constraints: [val/f1 >= 0.5, test/x <= 3]"), "");
+  EXPECT_THAT(several(", monitor: val/f1"), HasSubstr("tune.monitor stands beside tune.objectives"));
+  EXPECT_THAT(several(", mode: max"), HasSubstr("give tune.directions"));
+  EXPECT_THAT(several(", stopper: asha"), HasSubstr("stopped early by one metric only"));
+  EXPECT_THAT(several(", sampler: cmaes"), HasSubstr("cmaes knows one objective only"));
+  EXPECT_THAT(several(", end_early: true"), HasSubstr("tune.end_early stands beside"));
+  EXPECT_THAT(several(", warm_start: [a]"), HasSubstr("tune.warm_start stands beside"));
+  EXPECT_THAT(several(", directions: [min, max, min]"), HasSubstr("tune.directions has 3 items, tune.objectives 2"));
+  EXPECT_THAT(said("tune: {search: {optimizer.lr: [1, 2]}, directions: [min, max]}\n"),
+              HasSubstr("tune.directions has no effect without tune.objectives"));
+  EXPECT_THAT(said("tune: {search: {optimizer.lr: [1, 2]}, objectives: [val/f1, val/f1]}\n"),
+              HasSubstr("names a metric twice"));
+  EXPECT_THAT(said("tune: {search: {optimizer.lr: [1, 2]}, constraints: [val/f1 > 2]}\n"),
+              HasSubstr("an item of tune.constraints needs a metric, '>=' or '<=', and a number"));
 }
 
 // As a trial does.

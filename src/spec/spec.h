@@ -246,7 +246,10 @@ struct TuneOptions {  // sinew tune; never part of one training
   std::string stopper = "auto";  // likewise
   std::string monitor = "auto";  // a metric name; auto: the objective's, else checkpoint.monitor's
   std::string mode = "auto";     // auto | min | max
-  Auto<int64_t> evaluations;     // of a whole trial
+  std::vector<std::string> objectives;  // several metrics instead of the monitor
+  std::vector<std::string> directions;  // of each, as mode; empty: by their names
+  std::vector<Objective> constraints;   // what a good trial must meet besides
+  Auto<int64_t> evaluations;            // of a whole trial
   uint64_t seed = 0;
   double seconds = 0;  // key tune.time; 0: none
   bool deterministic = false;
@@ -386,6 +389,7 @@ std::vector<std::string> names_to_fill_in(std::string_view text);  // NAME of ea
 std::optional<Duration> parse_duration(std::string_view text);  // nullopt: not a duration
 std::optional<int64_t> parse_bytes(std::string_view text);      // "4GiB" "512MB" "100"
 std::optional<Objective> parse_objective(std::string_view text);
+std::string to_string(const Objective& objective);  // which parse_objective reads
 // The closest of `known` if it is close enough to be a slip of the hand; else "".
 // "encoder.*=0.1". nullopt: not pattern=factor, or a factor below 0 or above 1e6.
 struct Scale {

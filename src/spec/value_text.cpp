@@ -51,9 +51,9 @@ class Writer {
   std::string write(const Auto<int64_t>& value) const { return value ? write(*value) : "auto"; }
   std::string write(const Duration& value) const { return to_string(value); }
   std::string write(const std::optional<Objective>& value) const {
-    if (!value) return "";
-    return value->metric + (value->at_least ? " >= " : " <= ") + number_text(value->value);
+    return value ? to_string(*value) : "";
   }
+  std::string write(const Objective& value) const { return to_string(value); }
   std::string write(const NamedValue& value) const {
     const bool text = value.kind == NamedValue::Kind::text;
     const std::string written = value.given.empty() ? escape_dollars(value.value) : value.given;
@@ -154,6 +154,7 @@ std::string example(const Option& option) {
       case Kind::bytes: return "4GiB";
       case Kind::objective: return "val/accuracy >= 0.92";
       case Kind::word: return "train.sh";
+      case Kind::choice: return option.type.choices.front();
       case Kind::values: return option.key == "env" ? "{LANG: C}" : "{lr: 0.1, kind: small}";
       case Kind::search: return "{optimizer.lr: {low: 1e-4, high: 1e-1, log: true}}";
       case Kind::whole: return number_text(std::clamp(4.0, option.type.range.low, option.type.range.high));

@@ -102,6 +102,13 @@ class Reader {
     return value ? true : wrong(node);
   }
 
+  bool read(const Node& node, Objective& value) {
+    std::optional<Objective> one;
+    if (!read(node, one)) return false;
+    value = *std::move(one);
+    return true;
+  }
+
   bool read(const Node& node, std::vector<SearchParameter>& search) {
     search.clear();
     return read_search(node, environment_, search, findings_);

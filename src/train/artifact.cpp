@@ -69,10 +69,7 @@ report::Outcome outcome_of(const TrainingState& state, const spec::Job& job, con
   }
   if (job.objective) {
     const auto found = state.evaluation.last.find(job.objective->metric);
-    char text[160];
-    std::snprintf(text, sizeof text, "%s %s %g", job.objective->metric.c_str(),
-                  job.objective->at_least ? ">=" : "<=", job.objective->value);
-    outcome.objective = {text, state.evaluation.objective_met,
+    outcome.objective = {to_string(*job.objective), state.evaluation.objective_met,
                          found == state.evaluation.last.end() ? std::nan("") : found->second};
   }
   return outcome;

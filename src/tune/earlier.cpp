@@ -63,7 +63,7 @@ EarlierStudy earlier_in(const Space& space, const Study& then, std::string name)
     }
     if (!inside) continue;
     earlier.units.push_back(std::move(unit));
-    earlier.losses.push_back(*loss);
+    earlier.losses.push_back(Study::violation(trial) > 0 ? std::numeric_limits<double>::infinity() : *loss);
   }
   // A study that never came to a number says nothing.
   if (std::ranges::none_of(earlier.losses, [](double loss) { return std::isfinite(loss); }))

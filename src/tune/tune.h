@@ -212,6 +212,11 @@ class Study {
   size_t prefilled_ = 0;
 };
 
+// The complete trials that are worth keeping, ascending: with one objective the best, the first of equals; with several
+// those that no other is better than in all of them. Those that meet the constraints, if there are any; else the one
+// that violates them least. Values that are no finite numbers are worth nothing.
+std::vector<int64_t> best_trials(const Study& study);
+
 // Parameters are the same by their names: a widened range and an added choice keep what was tried, a trial with a value
 // that is not in the space any more is left out, and a new parameter is unknown in all of them.
 EarlierStudy earlier_in(const Space& space, const Study& then, std::string name);

@@ -101,6 +101,26 @@ class Tune(unittest.TestCase):
         again = sp.run("tune", "extend", self.study, "--trials", "some")
         self.assertNotEqual(again.returncode, 0)
 
+    def test_of_several_metrics_the_trials_that_no_other_beats_are_kept(self):
+        job = self.path / "several.yaml"
+        job.write_text(self.job.read_text().replace("stopper: asha", "constraints: [val/loss <= 100]")
+                       .replace("monitor: val/loss", "objectives: [val/loss, val/f1, throughput/samples_per_sec]"))
+        done = sp.run("tune", job, "--study", self.study, check=0)
+        ends = self.ended()
+        self.assertEqual(len(ends), 8)
+        for end in ends.values():
+            self.assertEqual([len(end["values"]), len(end["constraints"])], [3, 1])
+            self.assertLess(end["constraints"][0], 0)
+        worse = lambda values: (values[0], -values[1], -values[2])
+        beats = lambda a, b: a != b and all(x <= y for x, y in zip(worse(a), worse(b)))
+        best = {trial for trial, end in ends.items() if not any(beats(other["values"], end["values"]) for other in ends.values())}
+        kept = {trial for trial in ends if (self.study / "trials" / f"{trial:05d}" / "model").is_dir()}
+        self.assertEqual(kept, best)
+        for trial in best:
+            self.assertRegex(done.stdout, rf"val/loss \S+, val/f1 \S+, throughput/samples_per_sec \S+  trial {trial} ")
+        impossible = sp.run("tune", self.job, "tune.trials=2", "tune.constraints=[val/loss <= -1]", "--study", self.path / "none", check=0)
+        self.assertIn("no trial meets the constraints", impossible.stdout)
+
     def test_trials_that_wait_go_on_with_the_lanes_they_began_with(self):
         """As on a machine with other cores: what this one would give a trial is not what it began with."""
         process = sp.start("tune", self.job, "tune.trials=2", "tune.stopper=none", "--study", self.study)
