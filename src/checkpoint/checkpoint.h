@@ -117,6 +117,9 @@ std::expected<Summary, Damage> verify(Disk& disk, const std::string& directory, 
 // What the manifest says; files are looked at but not read.
 std::expected<Summary, Damage> describe(Disk& disk, const std::string& directory);
 
+// Copies a step directory to another root and checks the copy past the page cache; throws Error with the reason.
+void mirror(Disk& disk, const std::string& directory, const std::string& root);
+
 struct Newest {
   std::optional<Loaded> loaded;  // the newest intact one
   std::vector<Damage> damaged;   // newer ones that were not, newest first; loud, never silent

@@ -16,7 +16,4 @@ std::string publish(Disk& disk, const std::string& root, Step step, Digest diges
 // Deletes `<root>/step-N` without ever showing half of it.
 void withdraw(Disk& disk, const std::string& root, Step step);
 
-// Copies a step directory to another root and checks the copy past the page cache; throws Error with the reason.
-void mirror(Disk& disk, const std::string& directory, const std::string& root);
-
 }  // namespace sinew::checkpoint

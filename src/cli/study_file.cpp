@@ -78,7 +78,8 @@ StudyHead head_of(const json& line) {
   if (line.value("format", "") != "sinew-study") throw Error("it does not begin as a study does", "");
   if (const int version = line.value("version", 0); version != kVersion)
     throw Error("it is of version " + std::to_string(version),
-                "use the version of sinew that wrote it, or a newer one");
+                version < kVersion ? "go on with it in the version of sinew that wrote it, or begin the study anew"
+                                   : "use the version of sinew that wrote it, or a newer one");
   StudyHead head;
   head.job = line.at("job");
   head.overrides = line.at("overrides").get<std::vector<std::string>>();
@@ -101,6 +102,7 @@ StudyEvent event_of(const json& line, const tune::Space& space) {
       event.suggestion = {tune::read_point(space, line.at("params").dump()), line.at("by"), line.at("why"),
                           numbers_of(line.at("memo"))};
       if (line.contains("gain")) event.suggestion.gain = number_of(line.at("gain"));
+      if (line.contains("from")) event.suggestion.from = line.at("from").get<int64_t>();
       break;
     case Kind::report:
       event.step = line.at("step");
@@ -253,6 +255,7 @@ std::string to_json(const tune::Space& space, const StudyEvent& event) {
       line["why"] = event.suggestion.why;
       line["memo"] = numbers(event.suggestion.memo);
       if (event.suggestion.gain) line["gain"] = number(*event.suggestion.gain);
+      if (event.suggestion.from) line["from"] = *event.suggestion.from;
       break;
     case Kind::report:
       line["step"] = event.step;
@@ -274,8 +277,11 @@ std::string to_json(const tune::Space& space, const StudyEvent& event) {
 void apply(tune::Study& study, const StudyEvent& event) {
   switch (event.kind) {
     case Kind::start:
-      if (study.start(event.suggestion) != event.id)
+      if (study.next_id() != event.id)
         throw Error("trial " + std::to_string(event.id) + " is out of its order", "");
+      if (const auto from = event.suggestion.from; from && (*from < 0 || *from >= event.id))
+        throw Error("trial " + std::to_string(event.id) + " goes on from one that is not before it", "");
+      study.start(event.suggestion);
       return;
     case Kind::report: return study.report(event.id, event.step, event.value);
     case Kind::pause: return study.pause(event.id, event.estimate);

@@ -1,5 +1,6 @@
 #include "cli/study_page.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -50,7 +51,7 @@ json trials_of(const tune::Study& study) {
     one["values"] = json::array();
     for (size_t k = 0; k < study.objectives(); ++k)
       one["values"].push_back(trial.values.empty() ? json() : number(trial.values[k]));
-    one["violates"] = !trial.constraints.empty() && tune::Study::violation(trial) > 0;
+    one["violates"] = std::ranges::any_of(trial.constraints, [](double over) { return !(over <= 0); });
     for (const double value : trial.point) one["at"].push_back(number(value));
     one["curve"] = json::array();
     for (const tune::Report& report : trial.reports) one["curve"].push_back({report.step, number(report.value)});

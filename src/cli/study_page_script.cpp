@@ -170,7 +170,7 @@ function head() {
   };
   const count = state => trials.filter(t => t.state === state).length;
   const first = trials.find(isBest);
-  if (!first) tile('–', 'no trial is complete yet');
+  if (!first) tile('–', count('complete') ? 'no trial measured all that is searched for' : 'no trial is complete yet');
   else if (first.violates) tile('–', `no trial meets the constraints; trial ${first.id} is the nearest to it`);
   else if (objectives.length > 1) tile(String(best.size), 'trials that no other beats');
   else tile(short(first.values[0]), `best ${objectives[0].metric}, trial ${first.id}`);
@@ -326,7 +326,8 @@ function curves() {
 function table() {
   const section = card('Trials', 'A click on a heading sorts.');
   const made = make('table', make('div', section, undefined, 'scroll'));
-  const columns = [['trial', t => t.id], ['state', t => t.state], ...objectives.map((o, k) => [o.metric, t => t.values[k]]),
+  const state = t => t.state + (t.violates ? ', violates a constraint' : '');
+  const columns = [['trial', t => t.id], ['state', state], ...objectives.map((o, k) => [o.metric, t => t.values[k]]),
     ...parameters.map((p, i) => [p.name, t => t.at[i], v => shown(i, v)]), ['by', t => t.by], ['why', t => t.why]];
   const header = make('tr', make('thead', made)), body = make('tbody', made);
   let by = 2, down = !objectives[0].minimize;

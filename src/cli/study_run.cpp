@@ -5,11 +5,13 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <set>
 #include <thread>
 
 #include "base/disk.h"
 #include "base/process.h"
 #include "base/signals.h"
+#include "checkpoint/checkpoint.h"
 #include "cli/data_manifest.h"
 #include "cli/launch.h"
 #include "cli/numbers.h"
@@ -18,6 +20,7 @@
 #include "cli/trial_metrics.h"
 #include "cli/tuning.h"
 #include "cli/worker_process.h"
+#include "report/report.h"
 
 namespace sinew::cli {
 namespace {
@@ -40,6 +43,7 @@ class StudyRun {
         job_(job),
         head_(head),
         space_(space_of(job.tune.search)),
+        best_by_(best_by(job)),
         clock_(clock),
         file_(file),
         self_(self),
@@ -47,6 +51,9 @@ class StudyRun {
         tuning_(options(), events) {
     if (!job_.trainer.lanes && !job_.command.given())
       lanes_ = std::max<int64_t>(1, std::thread::hardware_concurrency() / places_);
+    for (const int64_t id : tuning_.study().told()) {
+      if (system_disk().exists(directory_of(id) + "/checkpoints")) kept_.insert(id);
+    }
   }
 
   int run() {
@@ -81,7 +88,10 @@ class StudyRun {
 
   // In a turn; `part` of tune.time has passed. True: the study is over.
   bool decide(double part) {
-    for (const StudyEvent& event : file_.news(space_)) tuning_.told(event);
+    for (const StudyEvent& event : file_.news(space_)) {
+      tuning_.told(event);
+      if (event.kind == StudyEvent::Kind::end) kept_.insert(event.id);
+    }
     const bool time_is_up = part >= 1 && !tuning_.best().empty();
     const bool no_new = part >= (tuning_.pauses() ? kTimeForNew : 1);
     if (!time_is_up) start_trials(no_new);
@@ -98,13 +108,8 @@ class StudyRun {
     options.trials = head_.trials;  // events tell of more
     options.parallel = places_;
     options.end_early = job_.tune.end_early;
-    if (job_.tune.deterministic) options.lag = job_.tune.parallel.value_or(kLag);
-    if (!head_.aim.constraints.empty())
-      options.constraints = [this](int64_t id, double step) {
-        TrialMetrics metrics = metrics_of_trial(id);
-        metrics.next();
-        return outcome_of(head_.aim, metrics.at(static_cast<int64_t>(step))).constraints;
-      };
+    options.study.population = job_.tune.population;
+    if (job_.tune.deterministic && head_.sampler != "pbt") options.lag = job_.tune.parallel.value_or(kLag);
     options.record = [this](const StudyEvent& event) { file_.append(space_, event); };
     options.process = self_.name();
     options.abandoned = [this](const std::string& process, int64_t id) {
@@ -135,7 +140,9 @@ class StudyRun {
   }
 
   TrialMetrics metrics_of_trial(int64_t id) const {
-    return {system_disk(), directory_of(id) + "/metrics.jsonl", metrics_of(head_.aim)};
+    std::vector<std::string> metrics = metrics_of(head_.aim);
+    if (!best_by_.empty()) metrics.push_back(best_by_);
+    return {system_disk(), directory_of(id) + "/metrics.jsonl", metrics};
   }
 
   // A trial that was resolved goes on as it was, on whatever machine: with other cores, this one's lanes would differ.
@@ -149,10 +156,29 @@ class StudyRun {
     // By the digests the study remembers: every trial would read all the data for them.
     if (!job_.command.given()) record_data(study_job(trial, study_path(directory_)), own, directory_);
     if (lanes_) trial.overrides.push_back("trainer.lanes=" + std::to_string(*lanes_));
+    if (head_.sampler == "pbt") begin_part(id, trial.overrides);
     std::vector<std::string> command = {this_program(), "train", directory_ + "/job.yaml",
                                         "--run-dir",    own,     "--resume"};
     command.insert(command.end(), trial.overrides.begin(), trial.overrides.end());
     return command;
+  }
+
+  // Of a population: the next part of a training, from the state that the part before ended with.
+  void begin_part(int64_t id, std::vector<std::string>& overrides) {
+    const int64_t part = id / job_.tune.population, parts = job_.tune.trials / job_.tune.population;
+    spec::Duration until = job_.trainer.eval_interval;
+    until.amount *= head_.max_resource / static_cast<double>(parts) * static_cast<double>(part + 1);
+    if (part + 1 < parts) overrides.push_back("budget.training=" + to_string(until));
+    const auto from = tuning_.study().trial(id).from;
+    const std::string own = directory_of(id) + "/checkpoints";
+    if (!from || !checkpoint::list(system_disk(), own).empty()) return;
+    const auto states = checkpoint::list(system_disk(), directory_of(*from) + "/checkpoints");
+    if (states.empty())
+      throw Error("the checkpoints of trial " + std::to_string(*from) + " are gone, and trial " + std::to_string(id) +
+                      " goes on from them",
+                  "restore " + directory_of(*from) + ", or begin another study");
+    system_disk().make_directories(own);
+    checkpoint::mirror(system_disk(), states.back(), own);
   }
 
   void ask_to_end(Trial& trial) {
@@ -191,29 +217,37 @@ class StudyRun {
     }
   }
 
-  // Does a training end with the weights that were best by the metric that is searched for?
-  bool puts_best_back() const {
-    const auto& early = job_.early_stopping;
-    const std::string automatic = job_.objective ? job_.objective->metric : early.monitor;
-    const std::string& judged = job_.checkpoint.monitor == "auto" ? automatic : job_.checkpoint.monitor;
-    return !early.monitor.empty() && early.restore_best && judged == head_.aim.objectives[0].name;
+  // By which metric a training ends with the weights that were best; empty: it ends with the last ones.
+  static std::string best_by(const spec::Job& job) {
+    const auto& early = job.early_stopping;
+    if (job.command.given() || early.monitor.empty() || !early.restore_best) return "";
+    if (job.checkpoint.monitor != "auto") return job.checkpoint.monitor;
+    return job.objective ? job.objective->metric : early.monitor;
+  }
+
+  // What was measured of the weights that a training ended with; what was measured only after that, of them too.
+  std::vector<double> measured(const TrialMetrics& metrics) const {
+    if (metrics.count() == 0 || best_by_.empty()) return metrics.last();
+    const size_t column = metrics.last().size() - 1;
+    const std::string& mode = job_.checkpoint.mode;
+    const bool least = mode == "auto" ? report::lower_is_better(best_by_) : mode == "min";
+    int64_t best = 1;
+    for (int64_t number = 2; number <= metrics.count(); ++number) {
+      const double value = metrics.at(number)[column], before = metrics.at(best)[column];
+      if (std::isnan(before) || (least ? value < before : value > before)) best = number;
+    }
+    std::vector<double> values = metrics.at(best);
+    for (size_t k = 0; k < values.size(); ++k) values[k] = std::isnan(values[k]) ? metrics.last()[k] : values[k];
+    return values;
   }
 
   // Only of a trial that came to its end, which may be that of its budget.
   std::optional<Outcome> outcome_at(const TrialMetrics& metrics, const ProcessEnd& end) const {
     if (end != ProcessEnd{kDone, 0} && end != ProcessEnd{kBudget, 0}) return std::nullopt;
-    if (metrics.count() == 0 || job_.command.given() || !puts_best_back())
-      return outcome_of(head_.aim, metrics.last());
-    int64_t best = 1;
-    for (int64_t number = 2; number <= metrics.count(); ++number) {
-      const double value = metrics.at(number)[0], least = metrics.at(best)[0];
-      if (std::isnan(least) || (head_.aim.objectives[0].minimize ? value < least : value > least)) best = number;
-    }
-    return outcome_of(head_.aim, metrics.at(best));
+    return outcome_of(head_.aim, measured(metrics));
   }
 
   void take_end(int64_t id, const ProcessEnd& end, const std::optional<Outcome>& outcome) {
-    const auto before = tuning_.best();
     const TrialOver over = tuning_.ended(id, end, outcome);
     const tune::Trial& trial = tuning_.study().trial(id);
     std::string text = over.why;
@@ -221,12 +255,17 @@ class StudyRun {
     if (over.best) text += head_.aim.objectives.size() == 1 ? ", the best so far" : ", among the best so far";
     if (trial.state == tune::TrialState::failed) text += "; " + directory_of(id) + "/output.log says more";
     say(id, text);
-    const auto now = tuning_.best();
-    const auto beaten = [&](int64_t one) { return std::ranges::find(now, one) == now.end(); };
-    if (!over.resumable && beaten(id)) forget_model(id);
-    for (const int64_t one : before) {
-      if (beaten(one)) forget_model(one);
-    }
+    if (!over.resumable) kept_.insert(id);
+    forget_models();
+  }
+
+  // Of trials that have ended, here or elsewhere, and that nobody needs any more.
+  void forget_models() {
+    std::erase_if(kept_, [&](int64_t id) {
+      if (tuning_.keeps(id)) return false;
+      forget_model(id);
+      return true;
+    });
   }
 
   // Its metrics and its job stay; what is large goes.
@@ -254,12 +293,14 @@ class StudyRun {
   spec::Job job_;
   StudyHead head_;
   tune::Space space_;
+  std::string best_by_;
   Clock& clock_;
   StudyFile& file_;
   StudyProcess& self_;
   int64_t places_;
   Tuning tuning_;
   std::map<int64_t, Trial> trials_;
+  std::set<int64_t> kept_;  // trials that have ended and may still have their models
   std::optional<int64_t> lanes_;
 };
 

@@ -39,7 +39,8 @@ std::vector<const tune::Trial*> best_first(const tune::Study& study) {
     for (const int64_t id : tune::best_trials(study)) trials.push_back(&study.trial(id));
   } else {
     for (const tune::Trial& trial : study.trials()) {
-      if (trial.state == tune::TrialState::complete && std::isfinite(study.loss(trial))) trials.push_back(&trial);
+      const bool known = std::isfinite(study.loss(trial)) && std::isfinite(tune::Study::violation(trial));
+      if (trial.state == tune::TrialState::complete && known) trials.push_back(&trial);
     }
   }
   std::ranges::stable_sort(trials, {}, [&](const tune::Trial* trial) {
@@ -56,6 +57,14 @@ std::string changes(const tune::Study& study, const tune::Trial& trial) {
   std::string text;
   for (const std::string& change : overrides_of(study.space(), trial.point)) text += " " + quoted(change);
   return text;
+}
+
+// Of a population: what the trial went through, which no one training repeats.
+std::string parts_text(const tune::Study& study, const tune::Trial& last) {
+  std::string text;
+  for (const tune::Trial* trial = &last; trial != nullptr; trial = trial->from ? &study.trial(*trial->from) : nullptr)
+    text = "  trial " + std::to_string(trial->id) + " " + changes(study, *trial) + "\n" + text;
+  return "its training in parts, each from where the one before ended:\n" + text;
 }
 
 }  // namespace
@@ -116,6 +125,7 @@ std::string study_summary(const std::string& directory, const tune::Study& study
   if (trials.size() > kShown && several) text += rest + std::to_string(trials.size() - kShown) + " more\n";
   text += several ? "the first one's run: " : "its run: ";
   text += trial_directory(directory, trials[0]->id) + "\n";
+  if (trials[0]->from) return text + parts_text(study, *trials[0]);
   std::string given;
   for (const std::string& word : head.overrides) given += " " + quoted(word);
   return text + "train it again: sinew train " + directory + "/job.yaml" + given + changes(study, *trials[0]) + "\n";

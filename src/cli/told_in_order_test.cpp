@@ -27,11 +27,6 @@ double loss(const tune::Point& point, int64_t evaluation) {
   return rate * rate + momentum * momentum + 2.0 / static_cast<double>(evaluation);
 }
 
-// How far a trial violates a constraint; some trials are on either side of it, depending on how far they came.
-double excess(const tune::Point& point, int64_t evaluation) {
-  return std::log10(point[0]) + 3 - 2.0 / static_cast<double>(evaluation);
-}
-
 struct World {
   std::string sampler;
   int64_t places;
@@ -52,11 +47,7 @@ std::string lived(const World& world, tune::StudyOptions study) {
   options.lag = kLag;
   options.most_deaths = 1000;
   options.record = [&](const StudyEvent& event) { events.push_back(event); };
-  std::unique_ptr<Tuning> tuning;
-  options.constraints = [&](int64_t id, double step) {
-    return std::vector{excess(tuning->study().trial(id).point, static_cast<int64_t>(step))};
-  };
-  tuning = std::make_unique<Tuning>(options);
+  auto tuning = std::make_unique<Tuning>(options);
   for (int turn = 0; turn < 100'000; ++turn) {
     while (tuning->next()) {
     }
@@ -81,7 +72,7 @@ std::string lived(const World& world, tune::StudyOptions study) {
       asked |= tuning->reported(id, static_cast<double>(evaluation), loss(trial.point, evaluation), why);
     } while (evaluation < kEvaluations && random.uniform() < 0.6);
     if (evaluation == kEvaluations)
-      tuning->ended(id, {kDone, 0}, Outcome{{loss(trial.point, evaluation)}, {excess(trial.point, evaluation)}});
+      tuning->ended(id, {kDone, 0}, Outcome{{loss(trial.point, evaluation)}});
     else if (asked)
       tuning->ended(id, {kResumable, 0}, {});
   }
@@ -90,7 +81,6 @@ std::string lived(const World& world, tune::StudyOptions study) {
     text += tune::write_point(tuning->study().space(), trial.point) + " " +
             std::to_string(static_cast<int>(trial.state)) + " " + trial.why;
     for (const double value : trial.values) text += " " + std::to_string(value);
-    for (const double value : trial.constraints) text += " " + std::to_string(value);
     text += "\n";
   }
   return text;

@@ -47,6 +47,12 @@ StudyAim aim_of(const spec::Job& job) {
   return aim;
 }
 
+// Stoppers judge by one metric of trainings that each go their own way.
+std::string stopper_of(const spec::TuneOptions& tune) {
+  const bool judged = tune.objectives.empty() && tune.constraints.empty() && tune.sampler != "pbt";
+  return judged ? tune.stopper : "none";
+}
+
 int64_t places_of(const spec::Job& job) {
   const auto cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
   if (job.tune.parallel) return *job.tune.parallel;
@@ -105,7 +111,7 @@ int tune_job(const Arguments& arguments) {
   const StudyHead head{read_text(system_disk(), words[0]),
                        overrides,
                        job->tune.sampler,
-                       job->tune.objectives.empty() ? job->tune.stopper : "none",  // which judge by one metric
+                       stopper_of(job->tune),
                        aim_of(*job),
                        job->tune.trials,
                        evaluations_of(*job)};
@@ -131,6 +137,9 @@ int go_on(const std::string& directory, const std::function<int64_t(int64_t)>& p
     const auto turn = self.next_turn();
     events = file.news(space);
     const int64_t before = planned_trials(head, events), trials = planned(before);
+    if (trials != before && head.sampler == "pbt")
+      throw UsageError("a population trains to its end: how many parts there are is fixed when it begins",
+                       "begin another study, with more tune.trials or a longer trainer.max_duration");
     if (trials != before) {
       events.push_back({.kind = StudyEvent::Kind::extend, .trials = trials});
       file.append(space, events.back());

@@ -35,6 +35,19 @@ tune::StopperOptions stopper_options(const TuningOptions& options) {
   return stopper;
 }
 
+// Every part of a population's trainings ends with an evaluation.
+void check_population(const TuningOptions& options) {
+  if (options.sampler != "pbt") return;
+  const auto parts = options.trials / options.study.population;
+  const auto evaluations = static_cast<int64_t>(options.max_resource);
+  if (evaluations > 0 && evaluations % parts == 0) return;
+  throw Error("tune.sampler: pbt trains in " + std::to_string(parts) + " parts, and " +
+                  (evaluations > 0 ? "a whole training has " + std::to_string(evaluations) + " evaluations"
+                                   : "how many evaluations a whole training has is not known"),
+              "give trainer.max_duration and trainer.eval_interval in one unit, so that tune.trials by "
+              "tune.population parts have as many evaluations each");
+}
+
 }  // namespace
 
 Tuning::Tuning(TuningOptions options, const std::vector<StudyEvent>& events)
@@ -42,6 +55,7 @@ Tuning::Tuning(TuningOptions options, const std::vector<StudyEvent>& events)
       study_(options_.study),
       sampler_(tune::make_sampler(options_.sampler, options_.study.directions.size())),
       stopper_(tune::make_stopper(stopper_options(options_))) {
+  check_population(options_);
   if (options_.lag) in_order_.emplace(options_.study, *options_.lag);
   for (const StudyEvent& event : events) told(event);
 }
@@ -87,6 +101,7 @@ std::optional<TrialStart> Tuning::one_left_alone() {
 
 // A point that was tried would be the same training once more.
 std::optional<std::string> Tuning::why_end_early() {
+  if (options_.sampler == "pbt") return std::nullopt;  // its members train to their end
   const auto count = study_.space().count();
   if (count && study_.different_points() >= *count) return "every point of the search was tried";
   if (!options_.end_early) return std::nullopt;
@@ -105,7 +120,9 @@ std::optional<TrialStart> Tuning::next(bool no_new) {
     return begin(promotion->id, true, promotion->why);
   }
   if (no_more) return in_vain_ = no_new, std::nullopt;
-  const tune::Suggestion suggestion = tune::suggest_next(in_order_ ? in_order_->view(study_) : study_, *sampler_);
+  const tune::Study& known = in_order_ ? in_order_->view(study_) : study_;
+  if (!sampler_->ready(known)) return std::nullopt;
+  const tune::Suggestion suggestion = tune::suggest_next(known, *sampler_);
   const int64_t id = study_.next_id();
   record({.kind = Kind::start, .id = id, .suggestion = suggestion});
   return begin(id, false, suggestion.why);
@@ -126,7 +143,7 @@ bool Tuning::settled(int64_t id) {
   const bool last = options_.max_resource > 0 && trial.reports.back().step >= options_.max_resource;
   std::optional<tune::Study> view;
   if (last || judged(trial, view).course == Course::go_on) return false;
-  end_trial(id, TrialState::pruned, outcome_so_far(trial), "");
+  end_trial(id, TrialState::pruned, {{trial.reports.back().value}}, "");
   return true;
 }
 
@@ -154,13 +171,6 @@ TrialOver Tuning::end_trial(int64_t id, TrialState state, Outcome outcome, std::
   return {std::move(why), std::ranges::count(now, id) > 0, false};
 }
 
-// Of a trial that is stopped early: by what it reported last.
-Outcome Tuning::outcome_so_far(const tune::Trial& trial) const {
-  if (trial.reports.empty()) return {};
-  const auto& [step, value] = trial.reports.back();
-  return {{value}, options_.constraints ? options_.constraints(trial.id, step) : std::vector<double>{}};
-}
-
 TrialOver Tuning::ended(int64_t id, const ProcessEnd& end, std::optional<Outcome> outcome) {
   const Life life = running_.at(id);
   running_.erase(id);
@@ -171,8 +181,10 @@ TrialOver Tuning::ended(int64_t id, const ProcessEnd& end, std::optional<Outcome
     record({.kind = Kind::pause, .id = id, .estimate = life.estimate});
     return {"paused", false, true};
   }
-  if (life.asked == Course::stop)
-    return end_trial(id, TrialState::pruned, outcome_so_far(study_.trial(id)), "stopped");
+  if (life.asked == Course::stop) {
+    const auto& reports = study_.trial(id).reports;
+    return end_trial(id, TrialState::pruned, reports.empty() ? Outcome{} : Outcome{{reports.back().value}}, "stopped");
+  }
   const bool by_itself = end.signal == 0 && !saved;
   if (by_itself) return end_trial(id, TrialState::failed, {}, "failed: " + to_string(end));
   if (!saved && ++deaths_[id] >= options_.most_deaths)
@@ -180,6 +192,11 @@ TrialOver Tuning::ended(int64_t id, const ProcessEnd& end, std::optional<Outcome
                      "failed: it died " + std::to_string(deaths_[id]) + " times without an evaluation, the last time " +
                          to_string(end));
   return {to_string(end) + "; it goes on from its checkpoint", false, true};
+}
+
+bool Tuning::keeps(int64_t id) const {
+  const auto now = best();
+  return std::ranges::find(now, id) != now.end() || sampler_->needs(study_, id);
 }
 
 std::vector<int64_t> Tuning::running() const {

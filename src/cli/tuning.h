@@ -31,8 +31,6 @@ struct TuningOptions {
   bool end_early = false;                                   // when there is little to gain
   std::optional<int64_t> lag = {};                          // deterministic: see told_in_order.h
   int64_t most_deaths = 3;                                  // of one trial without an evaluation between them: it fails
-  // How far a trial violates the study's constraints, by its evaluation of this number; none: there are no constraints.
-  std::function<std::vector<double>(int64_t id, double step)> constraints = nullptr;
   std::function<void(const StudyEvent&)> record = nullptr;  // must be durable when it returns
   std::string process = {};                                 // this one's name in the record, never used before
   // Whether nobody works any more on the trial that this other process ran last; none: there is nobody else.
@@ -70,6 +68,8 @@ class Tuning {
   TrialOver ended(int64_t id, const ProcessEnd& end, std::optional<Outcome> outcome);
 
   bool pauses() const { return stopper_->pauses(); }
+  // Whether the state that this trial ended with is still needed: it is among the best, or others may go on from it.
+  bool keeps(int64_t id) const;
   // Why no new trials are begun though some are planned.
   const std::optional<std::string>& ended_early() const { return ended_early_; }
 
@@ -90,7 +90,6 @@ class Tuning {
   std::optional<std::string> why_end_early();
   TrialStart begin(int64_t id, bool again, std::string why);
   TrialOver end_trial(int64_t id, tune::TrialState state, Outcome outcome, std::string why);
-  Outcome outcome_so_far(const tune::Trial& trial) const;
 
   TuningOptions options_;
   tune::Study study_;

@@ -75,6 +75,9 @@ std::vector<Option> run_options() {
       {"logging.tensorboard", at<&Job::logging, &LoggingOptions::tensorboard>(), flag(), "write TensorBoard events"},
       {"budget.time", at<&Job::budget, &BudgetOptions::seconds>(), time(),
        "stop with a checkpoint and exit code 3 after this time", "no limit"},
+      {"budget.training", at<&Job::budget, &BudgetOptions::training>(), Type{.kind = Kind::interval, .units = kCounted},
+       "stop with a checkpoint and exit code 3 once so much of the training is done; a multiple of "
+       "trainer.eval_interval ends with an evaluation"},
       {"budget.attempt", at<&Job::command, &CommandOptions::attempt_seconds>(), time(),
        "an attempt that takes longer is ended; retries.timeout says whether another follows", "no limit", kCommand,
        "timeout"},
@@ -107,7 +110,7 @@ std::vector<Option> tune_options() {
       {"tune.parallel", at<tune, &T::parallel>(), whole(1, 4096),
        "trainings side by side; auto: as many as the machine has cores for", "", kTune, "n_jobs max_concurrent_trials"},
       {"tune.sampler", at<tune, &T::sampler>(),
-       choice({"auto", "random", "grid", "sobol", "tpe", "bohb", "cmaes", "nearby", "gp", "trust_region"}),
+       choice({"auto", "random", "grid", "sobol", "tpe", "bohb", "cmaes", "nearby", "gp", "trust_region", "pbt"}),
        "who suggests the next trial", "", kTune, "search_alg algorithm"},
       {"tune.stopper", at<tune, &T::stopper>(), choice({"auto", "none", "asha", "hyperband", "median", "curve"}),
        "who pauses or stops trials that do not promise much", "", kTune, "pruner trial_scheduler"},
@@ -130,6 +133,9 @@ std::vector<Option> tune_options() {
        "times a whole trial measures the metric, which stoppers that pause need to know; auto: trainer.max_duration by "
        "trainer.eval_interval, unknown of a command",
        "", kTune, "max_resource max_t"},
+      {"tune.population", at<tune, &T::population>(), whole(2, 1000),
+       "trainings that begin; tune.trials by this is in how many parts each is trained", "",
+       {"tune.sampler", {"pbt"}}, "population_size"},
       {"tune.seed", at<tune, &T::seed>(), whole(0, 18446744073709551615.0), "the suggestions' own", "", kTune},
       {"tune.time", at<tune, &T::seconds>(), time(), "begin no trial after this time; those that run end", "no limit",
        kTune, "timeout"},

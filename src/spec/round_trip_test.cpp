@@ -172,6 +172,7 @@ class JobMaker {
     job.logging.interval = usual.logging.interval;
     job.early_stopping.restore_best = usual.early_stopping.restore_best;
     job.tune = usual.tune;  // what it tries is of a training here
+    job.budget.training = usual.budget.training;
   }
 
   void obey_the_rules(Job& job) {
@@ -198,6 +199,9 @@ class JobMaker {
     std::sort(data.augment.scale.begin(), data.augment.scale.end());
     if (job.optimizer.momentum <= 0) job.optimizer.nesterov = false;
     if (!job.tune.objectives.empty()) obey_the_rules_of_several(job.tune);
+    if (!job.tune.constraints.empty()) job.tune.stopper = "none", job.tune.end_early = false;
+    if (job.tune.sampler == "pbt") job.tune.sampler = "auto";  // it can not vary what is varied here
+    job.tune.population = TuneOptions().population;
     job.workers.min = std::min(job.workers.min, job.workers.max);
   }
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "spec/options.h"
+#include "spec/search.h"
 #include "spec/values.h"
 
 namespace sinew::spec {
@@ -53,6 +54,8 @@ struct Rules {
   void workers();
   void tune();
   void objectives();
+  void constraints();
+  void pbt();
 };
 
 // An override of one key keeps the file's other keys of the section: say how to drop them.
@@ -201,6 +204,49 @@ void Rules::tune() {
   if (!has("tune.search"))
     return say(key_of("tune"), "tune varies nothing", "name options below tune.search, or delete the section");
   if (has("tune.objectives") && good({"tune.objectives"})) objectives();
+  if (has("tune.constraints") && good({"tune.constraints", "tune.stopper", "tune.end_early"})) constraints();
+  if (job.tune.sampler == "pbt" && good({"tune.sampler", "tune.trials", "tune.population", "tune.stopper"})) pbt();
+}
+
+// They are known when a trial has ended: before that nobody can say which one is better.
+void Rules::constraints() {
+  if (job.tune.stopper != "auto" && job.tune.stopper != "none")
+    say(key_of("tune.stopper"), "tune.stopper stands beside tune.constraints",
+        "trials are stopped early by one metric only; delete one of the two");
+  if (job.tune.end_early)
+    say(key_of("tune.end_early"), "tune.end_early stands beside tune.constraints",
+        "what is left to gain is not known with constraints; delete one of the two");
+}
+
+// Whether a training can go on from a checkpoint with another value of this option.
+bool changes_on_the_way(const Option& option) {
+  const std::string section = option.section();
+  const bool along = is_one_of(section, {"optimizer", "scheduler", "loss", "data.augment"}) ||
+                     is_one_of(option.key, {"model.dropout", "trainer.grad_clip_norm"});
+  return along && takes_range(option);
+}
+
+void Rules::pbt() {
+  const TuneOptions& tune = job.tune;
+  const Place place = value_of("tune.sampler");
+  if (has("command"))
+    say(place, "tune.sampler: pbt goes on from the checkpoints of other trials, and a command's are its own",
+        "choose auto");
+  if (tune.stopper != "auto" && tune.stopper != "none")
+    say(key_of("tune.stopper"), "tune.stopper stands beside tune.sampler: pbt, which lets every member train on",
+        "delete one of the two");
+  if (tune.trials % tune.population != 0 || tune.trials < 2 * tune.population)
+    say(has("tune.trials") ? value_of("tune.trials") : place,
+        "tune.trials is " + std::to_string(tune.trials) + (has("tune.trials") ? "" : " (the default)") +
+            ", but a population of " + std::to_string(tune.population) + " is trained in two parts or more each",
+        "give tune.trials a multiple: " + std::to_string(5 * tune.population) + " for five parts");
+  for (const SearchParameter& parameter : tune.search) {
+    const Option* option = find_option(parameter.key);
+    if (option == nullptr || changes_on_the_way(*option)) continue;
+    say(value_of("tune.search"), "pbt can not vary " + parameter.key + ": a training can not go on with another value of it",
+        "vary numbers of optimizer, scheduler, loss and data.augment, model.dropout or trainer.grad_clip_norm; or "
+        "choose auto");
+  }
 }
 
 // Of several metrics there is no best value: what is made for one can not judge.
@@ -217,7 +263,7 @@ void Rules::objectives() {
          "what is left to gain is known of one metric only; delete one of the two");
   beside(tune.stopper != "auto" && tune.stopper != "none", "tune.stopper",
          "trials are stopped early by one metric only; delete one of the two");
-  beside(is_one_of(tune.sampler, {"bohb", "cmaes", "nearby"}), "tune.sampler",
+  beside(is_one_of(tune.sampler, {"bohb", "cmaes", "nearby", "pbt"}), "tune.sampler",
          tune.sampler + " knows one objective only; choose auto, gp or tpe");
   if (good({"tune.directions"}) && !tune.directions.empty() && tune.directions.size() != tune.objectives.size())
     say(value_of("tune.directions"),

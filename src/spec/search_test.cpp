@@ -110,6 +110,21 @@ TEST(Search, NeedsSomethingToVary) {
   EXPECT_THAT(said("tune: {search: [a]}\n"), HasSubstr("tune.search needs options"));
 }
 
+TEST(Search, APopulationVariesWhatATrainingCanGoOnWith) {
+  const auto population = [](const std::string& search, const std::string& more) {
+    return said("tune: {sampler: pbt, search: {" + search + "}" + more + "}\n");
+  };
+  const std::string rate = "optimizer.lr: {low: 1e-4, high: 0.1}";
+  EXPECT_EQ(population(rate + ", trainer.grad_clip_norm: {low: 0.1, high: 2}", ", trials: 24, population: 8"), "");
+  EXPECT_THAT(population(rate, ""), HasSubstr("tune.trials is 50 (the default), but a population of 8 is trained in two"));
+  EXPECT_THAT(population(rate, ", trials: 8"), HasSubstr("tune.trials is 8, but"));
+  EXPECT_THAT(population("optimizer.name: [sgd, adam]", ", trials: 24"), HasSubstr("pbt can not vary optimizer.name"));
+  EXPECT_THAT(population("model.hidden: [[8], [9]]", ", trials: 24"), HasSubstr("pbt can not vary model.hidden"));
+  EXPECT_THAT(population(rate, ", trials: 24, stopper: asha"), HasSubstr("tune.stopper stands beside tune.sampler: pbt"));
+  EXPECT_THAT(said("tune: {search: {" + rate + "}, population: 4}\n"),
+              HasSubstr("tune.population has no effect with tune.sampler: auto"));
+}
+
 TEST(Search, OfSeveralMetricsIsRefusedWhatJudgesByOne) {
   const auto several = [](const std::string& more) {
     return said("tune: {search: {optimizer.lr: [1, 2]}, objectives: [val/loss, val/accuracy]" + more + "}\n");
@@ -120,6 +135,11 @@ TEST(Search, OfSeveralMetricsIsRefusedWhatJudgesByOne) {
   EXPECT_THAT(several(", mode: max"), HasSubstr("give tune.directions"));
   EXPECT_THAT(several(", stopper: asha"), HasSubstr("stopped early by one metric only"));
   EXPECT_THAT(several(", sampler: cmaes"), HasSubstr("cmaes knows one objective only"));
+  EXPECT_THAT(several(", sampler: pbt"), HasSubstr("pbt knows one objective only"));
+  EXPECT_THAT(said("tune: {search: {optimizer.lr: [1, 2]}, constraints: [val/f1 >= 2], stopper: asha}\n"),
+              HasSubstr("tune.stopper stands beside tune.constraints"));
+  EXPECT_THAT(said("tune: {search: {optimizer.lr: [1, 2]}, constraints: [val/f1 >= 2], end_early: true}\n"),
+              HasSubstr("tune.end_early stands beside tune.constraints"));
   EXPECT_THAT(several(", end_early: true"), HasSubstr("tune.end_early stands beside"));
   EXPECT_THAT(several(", warm_start: [a]"), HasSubstr("tune.warm_start stands beside"));
   EXPECT_THAT(several(", directions: [min, max, min]"), HasSubstr("tune.directions has 3 items, tune.objectives 2"));

@@ -211,6 +211,7 @@ struct LoggingOptions {
 
 struct BudgetOptions {
   double seconds = 0;  // key budget.time, "2h": stop with a checkpoint, exit code 3; 0: none
+  std::string training = "never";  // likewise, once so much of trainer.max_duration is done
   bool operator==(const BudgetOptions&) const = default;
 };
 
@@ -250,6 +251,7 @@ struct TuneOptions {  // sinew tune; never part of one training
   std::vector<std::string> directions;  // of each, as mode; empty: by their names
   std::vector<Objective> constraints;   // what a good trial must meet besides
   Auto<int64_t> evaluations;            // of a whole trial
+  int64_t population = 8;               // of the sampler pbt
   uint64_t seed = 0;
   double seconds = 0;  // key tune.time; 0: none
   bool deterministic = false;

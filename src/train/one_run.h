@@ -108,7 +108,7 @@ class Run {
   Resolved resolved_;
   std::string resolved_yaml_;
   Lengths lengths_;  // by the job alone: what intervals are counted in
-  std::optional<int64_t> evaluate_every_, save_every_, log_every_;
+  std::optional<int64_t> evaluate_every_, save_every_, log_every_, budget_steps_;
   Window window_, evaluation_window_;  // since the last line of metrics.jsonl, since the last evaluation
   std::vector<ControlEntry> asked_;    // goes with the next step's note
   std::optional<checkpoint::OwnedSnapshot> pending_best_;
@@ -117,6 +117,7 @@ class Run {
   std::optional<Step> last_saved_;
   int64_t skipped_ = 0, told_skipped_saves_ = 0;
   int seen_stops_ = 0, seen_checkpoint_signals_ = 0;
+  bool saved_to_leave_ = false;
   std::optional<double> alone_since_;  // it is to leave, and nobody is there who could go on
   double next_timed_save_ = 0, next_timed_evaluation_ = 0, next_timed_log_ = 0, next_show_ = 0;
   double rate_began_ = 0, samples_per_second_ = 0;

@@ -99,6 +99,12 @@ bool Run::one_turn() {
     stop_reason_ = "all " + std::to_string(*total_steps_) + " steps done";
     return false;
   }
+  if (budget_steps_ && state().step.value >= *budget_steps_) {
+    exit_code_ = kBudget;
+    stop_status_ = "budget";
+    stop_reason_ = "budget.training is used up";
+    return false;
+  }
   poll();
   one_step();
   return true;
@@ -169,10 +175,8 @@ void Run::poll_signals() {
     seen_stops_ = stops;
     if (!members_) {
       request(ControlEntry::Kind::stop, kResumable, kBySignal);
-    } else {  // the run goes on without it
-      members_->leave();
-      if (!members_->others())  // until somebody who joins computes; that may be later than this worker has
-        request(ControlEntry::Kind::checkpoint, 0, "the last worker that computes is to leave");
+    } else {
+      members_->leave();  // the run goes on without it
     }
   }
   poll_leaving();
@@ -183,9 +187,15 @@ void Run::poll_signals() {
   }
 }
 
-// Another may just be on its way, for whose sake this worker is to leave: one that was cut off, one just started.
+// Another may just be on its way, for whose sake this worker is to leave: one that was cut off, one just started. That
+// may be later than this worker has, so the state is saved.
 void Run::poll_leaving() {
-  if (seen_stops_ == 0 || !members_ || !members_->alone()) {
+  const bool leaves = seen_stops_ > 0 && members_;
+  if (leaves && !members_->others() && !saved_to_leave_) {
+    saved_to_leave_ = true;
+    request(ControlEntry::Kind::checkpoint, 0, "the last worker that computes is to leave");
+  }
+  if (!leaves || !members_->alone()) {
     alone_since_.reset();
   } else if (!alone_since_) {
     alone_since_ = now();

@@ -37,6 +37,14 @@ void Run::open() {
   evaluate_every_ = steps_of(job.trainer.eval_interval, lengths_);
   log_every_ = steps_of(job.logging.interval, lengths_);
   if (const auto interval = spec::parse_duration(job.checkpoint.interval)) save_every_ = steps_of(*interval, lengths_);
+  if (const auto budget = spec::parse_duration(job.budget.training)) {
+    budget_steps_ = steps_of(*budget, lengths_);
+    // Two fractions of an epoch are rounded to steps each by itself: a multiple would miss the evaluation.
+    const double evaluations = budget->amount / job.trainer.eval_interval.amount;
+    const bool multiple = std::abs(evaluations - std::round(evaluations)) < 1e-9 * evaluations;
+    if (evaluate_every_ && budget->unit == job.trainer.eval_interval.unit && multiple)
+      budget_steps_ = std::llround(evaluations) * *evaluate_every_;
+  }
 
   prefetcher_ =
       std::make_unique<data::Prefetcher>(*data_, job.trainer.seed, *job.data.prefetch_threads, job.data.prefetch_bytes);

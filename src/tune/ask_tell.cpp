@@ -162,6 +162,8 @@ std::string AskTell::init(const Request& request) {
   if (request.has("directions")) options.directions = directions_of(request.all["directions"]);
   if (request.has("seed")) options.seed = static_cast<uint64_t>(request.whole("seed"));
   if (request.has("budget")) options.budget = request.whole("budget");
+  if (request.has("population")) options.population = request.whole("population");
+  if (options.population < 2) throw Error("'population' is below 2", R"("population":8)");
   if (request.has("first")) {
     if (!request.all["first"].is_array()) throw Error("'first' is not a list of params", R"("first":[{"lr":0.01}])");
     for (const json& params : request.all["first"]) options.first.push_back(read_point(options.space, params.dump()));
@@ -207,9 +209,10 @@ std::string AskTell::ask(const Request& request) {
     const double step = reports.empty() ? 0 : reports.back().step;
     return line(promotion->id, promotion->why, R"(,"resume_from":)" + step_text(step));
   }
-  if (no_new) return R"({"id":null})";
+  if (no_new || !sampler_->ready(study())) return R"({"id":null})";
   const int64_t id = study().start(suggest_next(study(), *sampler_));
-  return line(id, study().trial(id).by + ": " + study().trial(id).why, "");
+  const Trial& trial = study().trial(id);
+  return line(id, trial.by + ": " + trial.why, trial.from ? R"(,"from":)" + std::to_string(*trial.from) : "");
 }
 
 std::string AskTell::tell(const Request& request) {

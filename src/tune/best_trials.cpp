@@ -14,8 +14,7 @@ std::vector<int64_t> best_trials(const Study& study) {
   for (const Trial& trial : study.trials()) {
     const double violation = Study::violation(trial);
     if (trial.state != TrialState::complete || !std::isfinite(violation) || violation > least) continue;
-    if (violation < least || violation > 0) {  // those before it violate more; of equals the first stays
-      if (violation == least) continue;
+    if (violation < least) {
       ids.clear();
       losses.clear();
       least = violation;

@@ -16,6 +16,7 @@ std::unique_ptr<Sampler> make_bohb();          // sampler_bohb.cpp
 std::unique_ptr<Sampler> make_auto();          // sampler_auto.cpp
 std::unique_ptr<Sampler> make_gp();            // gp_sampler.cpp
 std::unique_ptr<Sampler> make_trust_region();  // trust_region_sampler.cpp
+std::unique_ptr<Sampler> make_pbt();           // sampler_pbt.cpp
 
 std::unique_ptr<Stopper> make_asha(const StopperOptions& options);          // stopper_rungs.cpp
 std::unique_ptr<Stopper> make_hyperband(const StopperOptions& options);     // stopper_rungs.cpp

@@ -2,7 +2,7 @@
 //
 // Jaderberg et al., "Population based training of neural networks" (arXiv 1711.09846): a member of the worst fifth
 // copies one of the best fifth and changes what it copied: numbers by a factor of 0.8 or 1.2, other values to a
-// neighbour, and now and then anything anew.
+// neighbour, and now and then anything anew. So does one whose value is no finite number.
 #include <algorithm>
 #include <cmath>
 
@@ -37,11 +37,12 @@ PopulationStep population_step(const Space& space, std::span<const Member> membe
     return std::isnan(members[i].loss) ? std::numeric_limits<double>::infinity() : members[i].loss;
   };
   std::ranges::stable_sort(order, {}, loss);
-  const auto part = static_cast<size_t>(kPart * static_cast<double>(members.size()));
+  const auto fifth = static_cast<size_t>(kPart * static_cast<double>(members.size()));
+  const size_t part = std::max<size_t>(fifth, members.size() > 1 ? 1 : 0);  // of two the worse one
   const auto place = static_cast<size_t>(std::ranges::find(order, me) - order.begin());
-  if (part == 0 || place < members.size() - part)
+  if (place < members.size() - part && std::isfinite(loss(me)))
     return {me, members[me].point, "not among the worst fifth: it goes on"};
-  const size_t from = order[random.below(part)];
+  const size_t from = part > 0 ? order[random.below(part)] : me;
   if (!(loss(from) < loss(me))) return {me, members[me].point, "nobody is better: it goes on"};
   Point point = members[from].point;
   for (size_t i = 0; i < space.size(); ++i) {
@@ -49,7 +50,7 @@ PopulationStep population_step(const Space& space, std::span<const Member> membe
   }
   space.settle(point);
   return {from, std::move(point),
-          "among the worst fifth: it copies member " + std::to_string(from) + " of the best fifth, changed a little"};
+          "it did badly: it goes on from member " + std::to_string(from) + " of the best fifth, changed a little"};
 }
 
 }  // namespace sinew::tune

@@ -34,11 +34,31 @@ TEST(Population, OnlyTheWorstFifthCopiesAndOnlyFromTheBest) {
   }
 }
 
-TEST(Population, SmallAndEqualOnesStayAsTheyAre) {
+TEST(Population, OfFewTheWorstCopiesTheBest) {
   const Space space = mixed_space();
-  auto members = population(space, 4, 1);
-  EXPECT_EQ(population_step(space, members, 3, RandomStream(random_key({1}))).from, 3u);
-  members = population(space, 10, 1);
+  auto members = population(space, 1, 1);
+  EXPECT_EQ(population_step(space, members, 0, RandomStream(random_key({1}))).from, 0u);
+  members = population(space, 3, 1);
+  for (size_t me = 0; me < 3; ++me) members[me].loss = static_cast<double>(me);
+  for (size_t me = 0; me < 3; ++me)
+    EXPECT_EQ(population_step(space, members, me, RandomStream(random_key({1}))).from, me < 2 ? me : 0);
+}
+
+TEST(Population, WhoHasNoFiniteValueCopiesAndNobodyCopiesIt) {
+  const Space space = mixed_space();
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    auto members = population(space, 10, seed);
+    for (const size_t bad : {1, 4, 5, 8}) members[bad].loss = bad % 2 == 0 ? INFINITY : NAN;
+    for (size_t me = 0; me < 10; ++me) {
+      const size_t from = population_step(space, members, me, RandomStream(random_key({seed, me}))).from;
+      EXPECT_TRUE(std::isfinite(members[from].loss)) << me;
+    }
+  }
+}
+
+TEST(Population, EqualOnesStayAsTheyAre) {
+  const Space space = mixed_space();
+  auto members = population(space, 10, 1);
   for (Member& member : members) member.loss = 2;
   for (size_t me = 0; me < 10; ++me)
     EXPECT_EQ(population_step(space, members, me, RandomStream(random_key({1}))).from, me);

@@ -24,6 +24,8 @@ constexpr SamplerMaker kSamplers[] = {
     {"gp", make_gp, "where a Gaussian process expects the most; constraints and several objectives too"},
     {"trust_region", make_trust_region,
      "a Gaussian process of the neighbourhood of the best, asked within a box around it"},
+    {"pbt", make_pbt, "a population that trains in parts: after each the worst go on from the best, changed a little",
+     true},
 };
 
 constexpr int kTries = 32;
@@ -90,7 +92,7 @@ Suggestion suggest_next(const Study& study, Sampler& sampler) {
   std::optional<Suggestion> earlier = from_earlier(study);
   Suggestion suggestion = earlier ? *std::move(earlier) : sampler.suggest(study);
   suggestion.point = rounded(study, suggestion.point);
-  if (!study.seen(suggestion.point)) return suggestion;
+  if (suggestion.from || !study.seen(suggestion.point)) return suggestion;
   if (const auto count = study.space().count(); count && study.different_points() >= *count) {
     suggestion.why += "; every point of the space has been tried";
     return suggestion;

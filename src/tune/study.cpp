@@ -32,6 +32,7 @@ int64_t Study::start(Suggestion suggestion) {
   const auto problem = space().problem_of(suggestion.point);
   SINEW_CHECK(!problem, suggestion.by, problem.value_or(""));
   const int64_t id = next_id();
+  SINEW_CHECK(!suggestion.from || (*suggestion.from >= 0 && *suggestion.from < id), id, suggestion.by);
   seen_.insert(hash_of(suggestion.point));
   Trial& trial = trials_.emplace_back();
   trial.id = id;
@@ -40,6 +41,7 @@ int64_t Study::start(Suggestion suggestion) {
   trial.why = std::move(suggestion.why);
   trial.memo = std::move(suggestion.memo);
   trial.gain = suggestion.gain;
+  trial.from = suggestion.from;
   open_.push_back(id);
   return id;
 }

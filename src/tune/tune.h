@@ -123,6 +123,7 @@ struct StudyOptions {
   int64_t budget = 0;             // trials planned; 0: not known
   std::vector<Point> first = {};  // tried before anything a sampler suggests: the user's defaults, say
   std::vector<EarlierStudy> earlier = {};
+  int64_t population = 8;  // of the sampler pbt
 };
 
 struct Report {
@@ -140,6 +141,8 @@ struct Suggestion {
   std::vector<double> memo;  // numbers the sampler wants to find again in the record
   // How much better the best is expected to become, as a part of its lead over the median; where the sampler knows.
   std::optional<double> gain = {};
+  // The trial that has ended whose state it goes on from. The same point may come again then.
+  std::optional<int64_t> from = {};
 };
 
 struct Trial {
@@ -149,6 +152,7 @@ struct Trial {
   std::string by, why;
   std::vector<double> memo;
   std::optional<double> gain;       // as suggested
+  std::optional<int64_t> from;      // likewise
   std::vector<double> values;       // one an objective, as told; empty unless complete (or pruned with a value)
   std::vector<double> constraints;  // at most 0: feasible
   std::vector<Report> reports;      // of the first objective
@@ -214,7 +218,7 @@ class Study {
 
 // The complete trials that are worth keeping, ascending: with one objective the best, the first of equals; with several
 // those that no other is better than in all of them. Those that meet the constraints, if there are any; else the one
-// that violates them least. Values that are no finite numbers are worth nothing.
+// those that violate them least. Values that are no finite numbers are worth nothing.
 std::vector<int64_t> best_trials(const Study& study);
 
 // Parameters are the same by their names: a widened range and an added choice keep what was tried, a trial with a value
@@ -228,6 +232,10 @@ class Sampler {
  public:
   virtual ~Sampler() = default;
   virtual Suggestion suggest(const Study& study) = 0;
+  // False: not before more of the open trials have ended.
+  virtual bool ready(const Study&) const { return true; }
+  // Whether trials yet to come may go on from this one, which has ended.
+  virtual bool needs(const Study&, int64_t) const { return false; }
 };
 
 struct SamplerMaker {

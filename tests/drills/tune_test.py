@@ -25,6 +25,16 @@ tune:
     optimizer.lr: {low: 1e-4, high: 0.1, log: true}
     model.dropout: [0, 0.2]
 """
+POPULATION = """
+tune:
+  trials: 15
+  sampler: pbt
+  population: 5
+  monitor: val/loss
+  search:
+    optimizer.lr: {low: 1e-4, high: 0.1, log: true}
+    model.dropout: {low: 0, high: 0.5}
+"""
 
 
 def events(study):
@@ -120,6 +130,39 @@ class Tune(unittest.TestCase):
             self.assertRegex(done.stdout, rf"val/loss \S+, val/f1 \S+, throughput/samples_per_sec \S+  trial {trial} ")
         impossible = sp.run("tune", self.job, "tune.trials=2", "tune.constraints=[val/loss <= -1]", "--study", self.path / "none", check=0)
         self.assertIn("no trial meets the constraints", impossible.stdout)
+
+    def population(self, name, *words):
+        """The study of a population, killed now and then: what it tried and what came of it."""
+        job = self.path / f"{name}.yaml"
+        job.write_text(self.job.read_text().replace(STUDY, POPULATION))
+        study, rng = self.path / name, random.Random(name)
+        process = sp.start("tune", job, *words, "--study", study)
+        for _ in range(3 if "killed" in name else 0):
+            self.assertTrue(sp.wait_for(lambda: (study / "study.jsonl").exists()))
+            time.sleep(rng.uniform(0.1, 0.8))
+            process.kill()
+            process.communicate(timeout=60)
+            process = sp.start("tune", "resume", study)
+        _, said = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 0, said)
+        told = [(e["event"], e["id"], e.get("params"), e.get("from"), e.get("values")) for e in events(study) if e["event"] in ("start", "end")]
+        return study, sorted(told, key=lambda one: one[:2])
+
+    def test_a_population_is_the_same_whatever_the_timing_and_trains_in_parts(self):
+        study, calm = self.population("calm", "tune.parallel=1")
+        for name, places in (("many", 5), ("killed", 2), ("killed-alone", 1)):
+            self.assertEqual(self.population(name, f"tune.parallel={places}")[1], calm, name)
+        trials = {one[1]: one for one in calm if one[0] == "start"}
+        self.assertEqual([trials[i][3] is None for i in range(15)], [True] * 5 + [False] * 10)
+        copies = [i for i in range(5, 15) if trials[i][3] % 5 != i % 5]
+        self.assertEqual(len(copies), 2, "one of five after each part")
+        # A member that was never changed is the undisturbed training of its options, from the first step to the last.
+        whole = next(i for i in range(10, 15) if i not in copies and i - 5 not in copies)
+        words = [f"{key}={value}" for key, value in trials[whole][2].items()]
+        sp.run("train", study / "job.yaml", "--run-dir", self.path / "whole", *words, check=0)
+        self.assertEqual(sp.report(study / f"trials/{whole:05d}")["digest"], sp.report(self.path / "whole")["digest"])
+        kept = [path.parent.name for path in study.glob("trials/*/checkpoints")]
+        self.assertEqual(len(kept), 1, "the best one's")
 
     def test_trials_that_wait_go_on_with_the_lanes_they_began_with(self):
         """As on a machine with other cores: what this one would give a trial is not what it began with."""

@@ -1,0 +1,74 @@
+// Population based training (population.cpp says who copies whom).
+//
+// A trial is one part of one member's training: with a population of P, trial i is part i / P of member i % P. It goes
+// on from the state that a trial of the part before ended with, the member's own or a better one's. All members are
+// compared at the same age, when the last of them has got there; what is suggested then depends on their values alone,
+// and on no order of events.
+#include <cmath>
+
+#include "tune/makers.h"
+
+namespace sinew::tune {
+namespace {
+
+class PbtSampler : public Sampler {
+ public:
+  Suggestion suggest(const Study& study) override {
+    const int64_t place = static_cast<int64_t>(study.begun()), population = study.options().population;
+    if (place < population) return first(study);
+    const int64_t first_before = study.next_id() - place % population - population;
+    std::vector<Member> members;
+    for (int64_t member = 0; member < population; ++member) {
+      const Trial& trial = study.trial(first_before + member);
+      members.push_back({trial.point, study.loss(trial)});
+    }
+    const auto me = static_cast<size_t>(place % population);
+    PopulationStep step = population_step(study.space(), members, me, study.random("pbt"));
+    if (!std::isfinite(members[step.from].loss)) return first(study);  // no member has a state worth going on from
+    return {.point = std::move(step.point),
+            .by = "pbt",
+            .why = std::move(step.why),
+            .memo = {},
+            .from = first_before + static_cast<int64_t>(step.from)};
+  }
+
+  bool ready(const Study& study) const override {
+    const auto place = static_cast<int64_t>(study.begun());
+    const int64_t part_began = study.next_id() - place % study.options().population;
+    return study.open().empty() || study.open().front() >= part_began;
+  }
+
+  // Until the trials of the next part, each of which may go on from it, have all ended.
+  bool needs(const Study& study, int64_t id) const override {
+    const int64_t population = study.options().population;
+    const int64_t part = place_of(study, id) / population, next = (part + 1) * population;
+    if (study.options().budget > 0 && next >= study.options().budget) return false;  // the last part
+    const auto begun = static_cast<int64_t>(study.begun());
+    const bool open = !study.open().empty() && place_of(study, study.open().front()) < next + population;
+    return begun < next + population || open;
+  }
+
+ private:
+  static int64_t place_of(const Study& study, int64_t id) {
+    return id - (study.next_id() - static_cast<int64_t>(study.begun()));
+  }
+
+  Suggestion first(const Study& study) {
+    Suggestion suggestion = cover_->suggest(study);
+    suggestion.by = "pbt";
+    suggestion.why = study.begun() < static_cast<size_t>(study.options().population)
+                         ? "the first part of a member, an even cover"
+                         : "no member has a state worth going on from: it begins anew";
+    return suggestion;
+  }
+
+  std::unique_ptr<Sampler> cover_ = make_sobol();
+};
+
+}  // namespace
+
+std::unique_ptr<Sampler> make_pbt() {
+  return std::make_unique<PbtSampler>();
+}
+
+}  // namespace sinew::tune
