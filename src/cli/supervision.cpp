@@ -216,13 +216,15 @@ std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& 
 }
 
 std::string coordinator_told(double now, Supervision& state, int64_t wanted, int64_t step,
-                             std::optional<int64_t> finished, int64_t computing,
-                             const std::vector<pid_t>& computing_here) {
+                             std::optional<int64_t> finished, int64_t computing, const ProcessesHere& here) {
   state.begun = true;
   state.answered = now;
   state.next_coordinator = 0;
   state.computing = computing;
-  state.computing_here = computing_here;
+  state.computing_here = here.computing;
+  for (WorkerState& worker : state.workers) {  // one that a person told to go is replaced, too, and not told again
+    if (std::ranges::find(here.leaving, worker.pid) != here.leaving.end() && !worker.asked) worker.asked = now;
+  }
   state.coordinator.heard = now;
   state.coordinator.mute_lives = 0;
   if (state.hold && now > *state.hold) state.hold.reset();

@@ -76,7 +76,7 @@ struct Supervision {
   double answered = 0;          // when one last did
   double next_coordinator = 0;  // none is started before
   int64_t computing = 0;        // members that compute, wherever they are, as of the last answer
-  std::vector<pid_t> computing_here;
+  std::vector<pid_t> computing_here;  // processes of this machine that do
   FailedStarts no_worker, no_coordinator;
   int64_t step = 0;  // newest a member told
   // Since that step: deaths by the workers' own doing, those of them with exit code 1, and deaths by SIGKILL
@@ -105,11 +105,15 @@ void worker_hangs(Supervision& state, pid_t pid, const std::string& why);
 void coordinator_started(double now, Supervision& state, pid_t pid);
 std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& end, std::optional<int64_t> finished,
                               const SupervisionOptions& options = {});
-// The coordinator answered: how many are wanted, the newest step, the run's exit code once it has ended, how many
-// members compute, and which processes of this machine do.
+// Processes of this machine, as the coordinator and the system know them.
+struct ProcessesHere {
+  std::vector<pid_t> computing;  // and not stopped
+  std::vector<pid_t> leaving;    // whoever told them to
+};
+// The coordinator answered: how many are wanted, the newest step, the run's exit code once it has ended, and how many
+// members compute.
 std::string coordinator_told(double now, Supervision& state, int64_t wanted, int64_t step,
-                             std::optional<int64_t> finished, int64_t computing = 0,
-                             const std::vector<pid_t>& computing_here = {});
+                             std::optional<int64_t> finished, int64_t computing = 0, const ProcessesHere& here = {});
 // A process could not be started, for that reason; it is tried again.
 std::string worker_not_started(double now, Supervision& state, const std::string& why,
                                const SupervisionOptions& options = {});

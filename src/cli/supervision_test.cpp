@@ -183,15 +183,28 @@ TEST(Supervision, ThoseThatComputeStayRatherThanOlderOnesThatDoNot) {
   World world(4);
   world.begin(10);
   const auto pids = world.pids();
-  coordinator_told(world.now, world.state, 2, 10, {}, 3, {pids[1], pids[2], pids[3], 4711});
+  coordinator_told(world.now, world.state, 2, 10, {}, 3, {.computing = {pids[1], pids[2], pids[3], 4711}});
   world.settle();
   world.obey();
   EXPECT_EQ(world.pids(), (std::vector<pid_t>{pids[1], pids[2]}));
-  coordinator_told(world.now, world.state, 1, 10, {}, 1, {pids[2]});
+  coordinator_told(world.now, world.state, 1, 10, {}, 1, {.computing = {pids[2]}});
   world.settle();
   world.obey();
   EXPECT_EQ(world.pids(), std::vector<pid_t>{pids[2]});
   EXPECT_FALSE(world.state.over);
+}
+
+TEST(Supervision, AWorkerThatSomebodyElseToldToGoIsReplacedAndNotToldAgain) {
+  World world(2);
+  world.begin(10);
+  const auto pids = world.pids();
+  coordinator_told(world.now, world.state, 2, 10, {}, 1, {.computing = {pids[1]}, .leaving = {pids[0]}});
+  world.settle();
+  EXPECT_EQ(world.state.workers.size(), 3u) << "another comes before it goes";
+  coordinator_told(world.now, world.state, 1, 10, {}, 1, {.computing = {pids[1]}, .leaving = {pids[0]}});
+  world.settle();
+  ASSERT_EQ(world.sent.size(), 1u);
+  EXPECT_EQ(world.sent[0].pid, world.state.workers[2].pid);
 }
 
 TEST(Supervision, AWorkerThatEndsTheRunBeforeItCameToLeavingEndsIt) {

@@ -114,6 +114,18 @@ class Supervisor {
     }
   }
 
+  static ProcessesHere processes_here(const GroupStatus& status) {
+    ProcessesHere here;
+    for (const GroupMember& member : status.members) {
+      if (member.host != host_name()) continue;
+      const auto pid = static_cast<pid_t>(member.pid);
+      const auto facts = process_facts(pid);  // the coordinator knows of one that was stopped only a second later
+      if (member.phase == "computing" && facts && !facts->stopped) here.computing.push_back(pid);
+      if (member.phase == "leaving") here.leaving.push_back(pid);
+    }
+    return here;
+  }
+
   // All that is said to the coordinator and heard from it. What fails is tried again at the next poll.
   void talk() {
     if (!find_line()) return;
@@ -129,14 +141,8 @@ class Supervisor {
     next_poll_ = now() + kPollSeconds;
     if (!status) return;
     const int64_t here = std::max<int64_t>(1, status->wanted - options_.elsewhere);
-    int64_t computing = 0;
-    std::vector<pid_t> computing_here;
-    for (const GroupMember& member : status->members) {
-      if (member.phase != "computing") continue;
-      ++computing;
-      if (member.host == host_name()) computing_here.push_back(static_cast<pid_t>(member.pid));
-    }
-    say(coordinator_told(now(), state_, here, status->step, status->finished, computing, computing_here));
+    const auto computing = std::ranges::count(status->members, "computing", &GroupMember::phase);
+    say(coordinator_told(now(), state_, here, status->step, status->finished, computing, processes_here(*status)));
   }
 
   // Who holds up a run that does not advance.

@@ -64,7 +64,9 @@ std::string named(MemberId id) {
 
 std::string work_moves(const Draft& draft, const Seat& from) {
   if (from.joining || from.share <= 0) return "";
-  const auto takers = draft.staying_but(from.id);
+  auto takers = draft.staying_but(from.id);
+  const auto computing = draft.computing();
+  if (takers.empty() && !computing.empty() && computing.front() != from.id) takers = {computing.front()};  // leaves last
   return takers.empty() ? "" : "; its work moves to " + list_of(takers);
 }
 
@@ -92,14 +94,16 @@ void take_out_the_gone(Draft& draft) {
   }
 }
 
-// A member that leaves hands its work over first (share 0); once it acts by that view it goes.
+// A member that leaves hands its work over first (share 0); once it acts by that view it goes. Where all leave, the lead
+// stays: it ends the run by itself, or another comes.
 void let_leavers_go(Draft& draft) {
   std::vector<MemberId> left;
+  const auto computing = draft.computing();
   for (Seat& seat : draft.seats) {
     const Member* member = draft.member(seat.id);
     if (member == nullptr || member->phase != Phase::leaving) continue;
-    const bool nobody_else = draft.staying_but(seat.id).empty();
-    if (!seat.joining && nobody_else) continue;  // it ends the run by itself, or another comes
+    const bool last = draft.staying_but(seat.id).empty() && !computing.empty() && seat.id == computing.front();
+    if (!seat.joining && last) continue;
     if (!seat.joining && seat.share > 0) {
       draft.sentences.push_back(named(seat.id) + " leaves" + work_moves(draft, seat));
       seat.share = 0;

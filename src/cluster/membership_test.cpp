@@ -190,14 +190,24 @@ TEST(NextView, ALeaverHandsItsWorkOverThenGoes) {
 }
 
 TEST(NextView, ALeaverStaysWhileNobodyElseComputes) {
-  Group group({1, 2});
-  group[1].phase = group[2].phase = Phase::leaving;
-  EXPECT_FALSE(group.decide().view);
-  group.add(5);
-  EXPECT_EQ(group.decide().why, "member 5 joins; its state comes from 2");
   Group alone({1});
   alone[1].phase = Phase::leaving;
   EXPECT_FALSE(alone.decide().view);
+  alone.add(5);
+  EXPECT_EQ(alone.decide().why, "member 5 joins; its state comes from 1");
+}
+
+TEST(NextView, WhereAllLeaveTheLeadIsTheLast) {
+  Group group({1, 2, 3});
+  group[1].phase = group[2].phase = group[3].phase = Phase::leaving;
+  Decision decision = group.decide();
+  EXPECT_EQ(decision.why, "member 2 leaves; its work moves to 1; member 3 leaves; its work moves to 1");
+  EXPECT_GT(decision.view->find(MemberId(1))->share, 0);
+  apply(decision, kNow, group.state);
+  group[2].view = group[3].view = Generation(11);
+  decision = group.decide();
+  EXPECT_EQ(decision.why, "member 2 has left; member 3 has left");
+  EXPECT_EQ(decision.view->seats.size(), 1U);
 }
 
 TEST(NextView, SharesFollowSpeedNotTooOftenAndNotForTrifles) {

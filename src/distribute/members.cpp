@@ -118,6 +118,8 @@ class GroupMembers final : public train::Members {
     member_.client().tell([](cluster::Told& told) { told.phase = Phase::leaving; });
   }
 
+  void check() const override { member_.check(); }
+
   void finished(int exit_code) override {
     member_.client().tell([&](cluster::Told& told) {
       told.finished = exit_code;

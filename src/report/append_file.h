@@ -27,6 +27,7 @@ class AppendFile {
     other_trouble_ = std::move(why);
   }                             // a trouble found elsewhere, shown with this file's own
   std::string trouble() const;  // empty: everything appended is in the file
+  bool waits() const { return !waiting_.empty(); }  // for a flush that can write
   const std::string& path() const { return path_; }
 
  private:

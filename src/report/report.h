@@ -82,6 +82,7 @@ class Reporter {
   // verdict say, stands below it.
   void finish(bool success);
   void flush();                 // everything written so far reaches the kernel
+  bool waits() const;           // something did not: no space, or not this process's turn
   std::string trouble() const;  // why a file could not be written (disk full …); training goes on
 
  private:

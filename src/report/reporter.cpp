@@ -275,6 +275,10 @@ void Reporter::flush() {
   state_->flush_files();
 }
 
+bool Reporter::waits() const {
+  return std::ranges::any_of(state_->files(), &AppendFile::waits);
+}
+
 std::string Reporter::trouble() const {
   std::string all;
   for (AppendFile* file : state_->files()) {

@@ -40,6 +40,7 @@ class Alone final : public Members {
   std::vector<ControlEntry> requests() override { return std::exchange(asked_, {}); }
   void tell(std::optional<Step>, const std::string&) override {}
   void leave() override {}
+  void check() const override {}
   bool alone() const override { return true; }
   void finished(int) override {}
   std::optional<int> wait_for_end() override { return 0; }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kFinalSaveSeconds = 600;  // how long the last checkpoint may take before the run gives up on it
 constexpr double kLeftMirrorSeconds = 10;  // for the chunk it is at
-constexpr int kTries = 300;
+constexpr int kTries = 1200;  // longer than a member goes on without a coordinator: then its life is over
 constexpr double kBetweenTriesSeconds = 0.1;
 
 }  // namespace
@@ -42,7 +42,7 @@ checkpoint::Writer& Run::writer() {
   const auto& options = resolved_.job.checkpoint;
   checkpoint::WriterOptions wanted{options_.run_directory + "/checkpoints", mirror_of_run(), options.keep,
                                    options.keep_best};
-  if (members_) wanted.may_write = [this] { return members_->may_write(); };
+  if (members_) wanted.may_write = [this] { return members_->may_write() && !voice_->waits(); };
   writer_ = std::make_unique<checkpoint::Writer>(disk_, wanted);
   writer_->set_best(state().evaluation.best_steps);
   return *writer_;
@@ -108,11 +108,13 @@ void Run::finish_saving() {
   // Among others a write may fall into a moment without a coordinator, when no member may write: it is tried again.
   for (int tries = 0; writer().status().durable != state().step && tries < (members_ ? kTries : 1); ++tries) {
     if (tries > 0) clock_.sleep_seconds(kBetweenTriesSeconds);
+    if (members_) members_->check();  // in another life it saves this step again
     last_saved_.reset();
     save(false);
     wait_for_disk();
   }
   submit_pending();
+  if (members_) members_->check();
   const checkpoint::WriterStatus status = writer().status();
   if (status.durable != state().step) {
     throw Error(

@@ -186,6 +186,7 @@ class Members {
   virtual void tell(std::optional<Step> durable, const std::string& facts_json) = 0;  // the lead's, for those who watch
   // This worker is to go: its work moves to the others, or to those who join once they compute.
   virtual void leave() = 0;
+  virtual void check() const = 0;  // throws when this worker's life in the group is over: others went on without it
   virtual void finished(int exit_code) = 0;  // the lead: all is written, the run is over for everyone
   // Another member than the lead, at the end of training: the exit code once the lead said it; nullopt: the lead is
   // gone and this member is it now. Blocks as long as the lead lives.

@@ -7,6 +7,7 @@ namespace {
 
 // Longer than members go on without a coordinator, and so without anybody who may write (cluster::ClientOptions).
 constexpr double kRememberedSeconds = 120;
+constexpr int64_t kRememberedSteps = 64;  // at least, of steps that take long
 
 }  // namespace
 
@@ -37,7 +38,10 @@ bool Voice::heard() {
 void Voice::keep(Step step, Record record) {
   const double now = clock_.monotonic_seconds();
   remembered_.push_back({now, step, std::move(record)});
-  while (remembered_.front().when + kRememberedSeconds < now) remembered_.pop_front();
+  const auto is_old = [&](const Remembered& one) {
+    return one.when + kRememberedSeconds < now && one.step.value + kRememberedSteps < step.value;
+  };
+  while (is_old(remembered_.front())) remembered_.pop_front();
 }
 
 void Voice::metrics(Step step, int64_t samples, const report::Metrics& values) {
@@ -62,7 +66,7 @@ void Voice::progress(const report::Progress& progress) {
 }
 
 void Voice::end_step() {
-  if (members_ != nullptr && heard()) reporter_->flush();
+  if (members_ != nullptr) flush();
 }
 
 void Voice::finish(bool success) {
@@ -70,7 +74,9 @@ void Voice::finish(bool success) {
 }
 
 void Voice::flush() {
-  if (heard()) reporter_->flush();
+  if (!heard()) return;
+  reporter_->flush();
+  waits_ = reporter_->waits();
 }
 
 }  // namespace sinew::train

@@ -5,6 +5,7 @@
 // be many steps: while no coordinator is there, nobody may write, and the steps go on.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -28,6 +29,9 @@ class Voice {
   void end_step();
   void finish(bool success);
   void flush();
+  // Whether the last flush left records in memory, which the death of this process would lose: no checkpoint may appear
+  // before they are in the files, for a run that goes on from it does not write them again. Any thread.
+  bool waits() const { return waits_; }
 
  private:
   using Record = std::function<void(report::Reporter&)>;
@@ -37,6 +41,7 @@ class Voice {
   std::map<std::string, std::string> hparams_;
   const Members* members_;
   Clock& clock_;
+  std::atomic<bool> waits_{false};
   std::unique_ptr<report::Reporter> reporter_;
   struct Remembered {
     double when;

@@ -32,6 +32,7 @@ class Seat final : public Members {
   std::vector<ControlEntry> requests() override { return {}; }
   void tell(std::optional<Step>, const std::string&) override {}
   void leave() override {}
+  void check() const override {}
   void finished(int) override {}
   std::optional<int> wait_for_end() override { return 0; }
   bool leads = false, writes = false;
@@ -85,6 +86,21 @@ void expect_every_step(const std::string& folder, int64_t last) {
   }
   EXPECT_EQ(steps_in(folder + "/ledger.jsonl"), all);
   EXPECT_EQ(steps_in(folder + "/metrics.jsonl"), tenths);
+}
+
+TEST(Voice, SaysThatRecordsWaitUntilTheyAreInTheFiles) {
+  const std::string folder = new_folder("waits");
+  Teller lead(folder, true);
+  lead.step(1, 0.1);
+  EXPECT_FALSE(lead.voice.waits());
+  lead.seat.writes = false;
+  lead.step(2, 0.1);
+  EXPECT_TRUE(lead.voice.waits());
+  lead.seat.writes = true;
+  EXPECT_TRUE(lead.voice.waits()) << "they still do";
+  lead.voice.flush();
+  EXPECT_FALSE(lead.voice.waits());
+  EXPECT_EQ(steps_in(folder + "/ledger.jsonl").size(), 2U);
 }
 
 // The coordinator is dead, so the lead may not write; then it dies too, and another takes over.

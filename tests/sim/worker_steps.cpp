@@ -12,7 +12,8 @@ using nlohmann::json;
 
 constexpr double kTellSeconds = 0.2, kLookSeconds = 0.02, kFinishedSeconds = 10;  // as distribute/members.cpp
 constexpr double kBetweenTriesSeconds = 0.1;
-constexpr int kTries = 300;
+constexpr int kTries = 1200;
+constexpr double kOthersComeSeconds = 10;  // as train/run.cpp
 
 }  // namespace
 
@@ -115,13 +116,16 @@ std::string Worker::poll() {
     tell([&](cluster::Told& told) { told.taken_requests = taken_; });
   }
   if (asked_to_leave_ && !leaving_) {
-    leaving_ = group_->view().seats.size() > 1;
-    if (leaving_) tell([](cluster::Told& told) { told.phase = Phase::leaving; });
-    if (!leaving_) {
-      scene_.judge.stops();
-      entries.push_back({{"kind", "stop"}, {"value", 75.0}});
-    }
-    asked_to_leave_ = false;
+    leaving_ = true;
+    tell([](cluster::Told& told) { told.phase = Phase::leaving; });
+  }
+  if (!leaving_ || group_->view().seats.size() > 1) {
+    alone_since_.reset();
+  } else if (!alone_since_) {
+    alone_since_ = scene_.world.now();
+  } else if (scene_.world.now() - *alone_since_ >= kOthersComeSeconds) {
+    scene_.judge.stops();
+    entries.push_back({{"kind", "stop"}, {"value", 75.0}});
   }
   if (place_->lead()) {
     for (const cluster::ControlRequest& request : requests_) {
