@@ -1,4 +1,5 @@
-// What a study searches for: several metrics and constraints, from what a training measured to the trials that are kept.
+// What a study searches for: several metrics and constraints, from what a training measured to the trials that are
+// kept.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,8 +41,7 @@ TEST(StudyAim, StandsInTheStudysFirstLine) {
   const StudyHead read = read_study_head(system_disk(), path);
   EXPECT_EQ(read.aim.objectives, head.aim.objectives);
   EXPECT_EQ(read.aim.constraints, head.aim.constraints);
-  EXPECT_EQ(aim_text(read.aim),
-            "least val/loss, greatest val/accuracy with val/accuracy >= 0.5, cost/size <= 3");
+  EXPECT_EQ(aim_text(read.aim), "least val/loss, greatest val/accuracy with val/accuracy >= 0.5, cost/size <= 3");
 }
 
 TEST(TrialMetrics, EveryMetricIsKnownAsOfEachEvaluation) {
@@ -51,8 +51,8 @@ TEST(TrialMetrics, EveryMetricIsKnownAsOfEachEvaluation) {
   TrialMetrics metrics(disk, path, metrics_of(aim()));
   ASSERT_EQ(metrics.next().size(), 1U);
   EXPECT_THAT(metrics.at(1), ElementsAre(3, 0.5, 7));
-  disk.append(path)->write(std::as_bytes(std::span(std::string_view(
-      "ep\":3,\"val/accuracy\":0.6}\n{\"step\":4,\"val/loss\":2}\n{\"step\":5,\"cost/size\":8}\n"))));
+  disk.append(path)->write(std::as_bytes(std::span(
+      std::string_view("ep\":3,\"val/accuracy\":0.6}\n{\"step\":4,\"val/loss\":2}\n{\"step\":5,\"cost/size\":8}\n"))));
   const auto fresh = metrics.next();
   ASSERT_EQ(fresh.size(), 1U);
   EXPECT_EQ(fresh[0].number, 2);

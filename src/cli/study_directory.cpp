@@ -52,7 +52,8 @@ std::vector<tune::EarlierStudy> earlier_studies(Disk& disk, const std::string& d
     const tune::Space their_space = space_of(their_job.tune.search);
     tune::Study then(study_options(head, their_space, their_job.tune.seed));
     for (StudyEvent& event : read_study(disk, path, their_space).events) {
-      if (head.aim.constraints != job.tune.constraints) event.outcome.constraints.clear();  // they wanted something else
+      if (head.aim.constraints != job.tune.constraints)
+        event.outcome.constraints.clear();  // they wanted something else
       apply(then, event);
     }
     all.push_back(tune::earlier_in(space, then, job.tune.warm_start[k]));

@@ -233,9 +233,10 @@ std::vector<std::string> overrides_of(const tune::Space& space, const tune::Poin
 }
 
 std::string to_json(const StudyHead& head) {
-  json line = {{"format", "sinew-study"},     {"version", kVersion},     {"job", head.job},
-               {"overrides", head.overrides}, {"sampler", head.sampler}, {"stopper", head.stopper},
-               {"trials", head.trials},       {"max_resource", head.max_resource}};
+  json line = {{"format", "sinew-study"}, {"version", kVersion},
+               {"job", head.job},         {"overrides", head.overrides},
+               {"sampler", head.sampler}, {"stopper", head.stopper},
+               {"trials", head.trials},   {"max_resource", head.max_resource}};
   line.update(to_json(head.aim));
   return line.dump();
 }
@@ -277,8 +278,7 @@ std::string to_json(const tune::Space& space, const StudyEvent& event) {
 void apply(tune::Study& study, const StudyEvent& event) {
   switch (event.kind) {
     case Kind::start:
-      if (study.next_id() != event.id)
-        throw Error("trial " + std::to_string(event.id) + " is out of its order", "");
+      if (study.next_id() != event.id) throw Error("trial " + std::to_string(event.id) + " is out of its order", "");
       if (const auto from = event.suggestion.from; from && (*from < 0 || *from >= event.id))
         throw Error("trial " + std::to_string(event.id) + " goes on from one that is not before it", "");
       study.start(event.suggestion);

@@ -72,10 +72,10 @@ struct Supervision {
   int64_t wanted = 1;
   std::vector<WorkerState> workers;  // that live; oldest first
   CoordinatorState coordinator;
-  bool begun = false;           // a coordinator answered once
-  double answered = 0;          // when one last did
-  double next_coordinator = 0;  // none is started before
-  int64_t computing = 0;        // members that compute, wherever they are, as of the last answer
+  bool begun = false;                 // a coordinator answered once
+  double answered = 0;                // when one last did
+  double next_coordinator = 0;        // none is started before
+  int64_t computing = 0;              // members that compute, wherever they are, as of the last answer
   std::vector<pid_t> computing_here;  // processes of this machine that do
   FailedStarts no_worker, no_coordinator;
   int64_t step = 0;  // newest a member told

@@ -66,7 +66,8 @@ std::string work_moves(const Draft& draft, const Seat& from) {
   if (from.joining || from.share <= 0) return "";
   auto takers = draft.staying_but(from.id);
   const auto computing = draft.computing();
-  if (takers.empty() && !computing.empty() && computing.front() != from.id) takers = {computing.front()};  // leaves last
+  if (takers.empty() && !computing.empty() && computing.front() != from.id)
+    takers = {computing.front()};  // leaves last
   return takers.empty() ? "" : "; its work moves to " + list_of(takers);
 }
 
@@ -94,8 +95,8 @@ void take_out_the_gone(Draft& draft) {
   }
 }
 
-// A member that leaves hands its work over first (share 0); once it acts by that view it goes. Where all leave, the lead
-// stays: it ends the run by itself, or another comes.
+// A member that leaves hands its work over first (share 0); once it acts by that view it goes. Where all leave, the
+// lead stays: it ends the run by itself, or another comes.
 void let_leavers_go(Draft& draft) {
   std::vector<MemberId> left;
   const auto computing = draft.computing();

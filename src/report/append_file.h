@@ -25,8 +25,8 @@ class AppendFile {
   void flush() noexcept;  // what waits goes to the kernel, as far as it will take it
   void fail(std::string why) {
     other_trouble_ = std::move(why);
-  }                             // a trouble found elsewhere, shown with this file's own
-  std::string trouble() const;  // empty: everything appended is in the file
+  }                                                 // a trouble found elsewhere, shown with this file's own
+  std::string trouble() const;                      // empty: everything appended is in the file
   bool waits() const { return !waiting_.empty(); }  // for a flush that can write
   const std::string& path() const { return path_; }
 

@@ -50,12 +50,12 @@ struct Type {
 };
 
 // Where an option lives in a Job.
-using Access = std::variant<std::string& (*)(Job&), int64_t& (*)(Job&), uint64_t& (*)(Job&), double& (*)(Job&),
-                            bool& (*)(Job&), Duration& (*)(Job&), Auto<int64_t>& (*)(Job&),
-                            std::vector<int64_t>& (*)(Job&), std::vector<double>& (*)(Job&),
-                            std::vector<std::string>& (*)(Job&), std::optional<Objective>& (*)(Job&),
-                            std::vector<Objective>& (*)(Job&),
-                            std::vector<SearchParameter>& (*)(Job&), std::vector<NamedValue>& (*)(Job&)>;
+using Access =
+    std::variant<std::string& (*)(Job&), int64_t& (*)(Job&), uint64_t& (*)(Job&), double& (*)(Job&), bool& (*)(Job&),
+                 Duration& (*)(Job&), Auto<int64_t>& (*)(Job&), std::vector<int64_t>& (*)(Job&),
+                 std::vector<double>& (*)(Job&), std::vector<std::string>& (*)(Job&),
+                 std::optional<Objective>& (*)(Job&), std::vector<Objective>& (*)(Job&),
+                 std::vector<SearchParameter>& (*)(Job&), std::vector<NamedValue>& (*)(Job&)>;
 
 // An option has an effect only when the option `key` has one of `values` (empty: when it is set at all). Giving it
 // otherwise is an error, because it would be ignored.

@@ -243,7 +243,8 @@ void Rules::pbt() {
   for (const SearchParameter& parameter : tune.search) {
     const Option* option = find_option(parameter.key);
     if (option == nullptr || changes_on_the_way(*option)) continue;
-    say(value_of("tune.search"), "pbt can not vary " + parameter.key + ": a training can not go on with another value of it",
+    say(value_of("tune.search"),
+        "pbt can not vary " + parameter.key + ": a training can not go on with another value of it",
         "vary numbers of optimizer, scheduler, loss and data.augment, model.dropout or trainer.grad_clip_norm; or "
         "choose auto");
   }
@@ -259,8 +260,7 @@ void Rules::objectives() {
   beside(tune.mode != "auto", "tune.mode", "give tune.directions: one for each objective");
   beside(!tune.warm_start.empty(), "tune.warm_start",
          "what earlier studies know is of one metric; delete one of the two");
-  beside(tune.end_early, "tune.end_early",
-         "what is left to gain is known of one metric only; delete one of the two");
+  beside(tune.end_early, "tune.end_early", "what is left to gain is known of one metric only; delete one of the two");
   beside(tune.stopper != "auto" && tune.stopper != "none", "tune.stopper",
          "trials are stopped early by one metric only; delete one of the two");
   beside(is_one_of(tune.sampler, {"bohb", "cmaes", "nearby", "pbt"}), "tune.sampler",

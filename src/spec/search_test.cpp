@@ -116,11 +116,13 @@ TEST(Search, APopulationVariesWhatATrainingCanGoOnWith) {
   };
   const std::string rate = "optimizer.lr: {low: 1e-4, high: 0.1}";
   EXPECT_EQ(population(rate + ", trainer.grad_clip_norm: {low: 0.1, high: 2}", ", trials: 24, population: 8"), "");
-  EXPECT_THAT(population(rate, ""), HasSubstr("tune.trials is 50 (the default), but a population of 8 is trained in two"));
+  EXPECT_THAT(population(rate, ""),
+              HasSubstr("tune.trials is 50 (the default), but a population of 8 is trained in two"));
   EXPECT_THAT(population(rate, ", trials: 8"), HasSubstr("tune.trials is 8, but"));
   EXPECT_THAT(population("optimizer.name: [sgd, adam]", ", trials: 24"), HasSubstr("pbt can not vary optimizer.name"));
   EXPECT_THAT(population("model.hidden: [[8], [9]]", ", trials: 24"), HasSubstr("pbt can not vary model.hidden"));
-  EXPECT_THAT(population(rate, ", trials: 24, stopper: asha"), HasSubstr("tune.stopper stands beside tune.sampler: pbt"));
+  EXPECT_THAT(population(rate, ", trials: 24, stopper: asha"),
+              HasSubstr("tune.stopper stands beside tune.sampler: pbt"));
   EXPECT_THAT(said("tune: {search: {" + rate + "}, population: 4}\n"),
               HasSubstr("tune.population has no effect with tune.sampler: auto"));
 }

@@ -210,7 +210,7 @@ struct LoggingOptions {
 };
 
 struct BudgetOptions {
-  double seconds = 0;  // key budget.time, "2h": stop with a checkpoint, exit code 3; 0: none
+  double seconds = 0;              // key budget.time, "2h": stop with a checkpoint, exit code 3; 0: none
   std::string training = "never";  // likewise, once so much of trainer.max_duration is done
   bool operator==(const BudgetOptions&) const = default;
 };
@@ -242,11 +242,11 @@ struct SearchParameter {
 struct TuneOptions {  // sinew tune; never part of one training
   std::vector<SearchParameter> search;
   int64_t trials = 50;
-  Auto<int64_t> parallel;        // trials side by side
-  std::string sampler = "auto";  // as tune/ names them
-  std::string stopper = "auto";  // likewise
-  std::string monitor = "auto";  // a metric name; auto: the objective's, else checkpoint.monitor's
-  std::string mode = "auto";     // auto | min | max
+  Auto<int64_t> parallel;               // trials side by side
+  std::string sampler = "auto";         // as tune/ names them
+  std::string stopper = "auto";         // likewise
+  std::string monitor = "auto";         // a metric name; auto: the objective's, else checkpoint.monitor's
+  std::string mode = "auto";            // auto | min | max
   std::vector<std::string> objectives;  // several metrics instead of the monitor
   std::vector<std::string> directions;  // of each, as mode; empty: by their names
   std::vector<Objective> constraints;   // what a good trial must meet besides
@@ -357,20 +357,15 @@ std::vector<Problem> without_effect(const DataOptions& data);
 
 // ---- writing -------------------------------------------------------------------------------------------------------
 
-// Why an auto became what it is: dotted key -> reason.
-using Reasons = std::map<std::string, std::string>;
-
+using Reasons = std::map<std::string, std::string>;  // why an auto became what it is: dotted key -> reason
 // Every option with its value, reasons as comments. read_job(to_yaml(job)) gives the same job.
 std::string to_yaml(const Job& job, const Reasons& reasons = {});
 
 // Options of the training that are not as by default, and the few every table shows; dotted keys, values as written.
 std::map<std::string, std::string> changed_options(const Job& job);
-
 // JSON Schema (draft 2020-12) of the job file; accepts exactly what read_job accepts, cross-field rules apart.
 std::string json_schema();
-
-// docs/reference/job-file.md, made from the option table.
-std::string reference_markdown();
+std::string reference_markdown();  // docs/reference/job-file.md, made from the option table
 
 // One option of the table, for --help and for rooms that list options.
 struct OptionInfo {
@@ -392,15 +387,14 @@ std::optional<Duration> parse_duration(std::string_view text);  // nullopt: not 
 std::optional<int64_t> parse_bytes(std::string_view text);      // "4GiB" "512MB" "100"
 std::optional<Objective> parse_objective(std::string_view text);
 std::string to_string(const Objective& objective);  // which parse_objective reads
-// The closest of `known` if it is close enough to be a slip of the hand; else "".
-// "encoder.*=0.1". nullopt: not pattern=factor, or a factor below 0 or above 1e6.
 struct Scale {
   std::string pattern;
   double factor = 1;
 };
-std::optional<Scale> parse_scale(std::string_view text);
+std::optional<Scale> parse_scale(std::string_view text);  // "encoder.*=0.1"; a factor from 0 to 1e6
 // `*` in the pattern stands for any characters, also none; everything else for itself.
 bool fits_pattern(std::string_view pattern, std::string_view name);
+// The closest of `known` if it is close enough to be a slip of the hand; else "".
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace sinew::spec

@@ -50,9 +50,7 @@ class Writer {
   }
   std::string write(const Auto<int64_t>& value) const { return value ? write(*value) : "auto"; }
   std::string write(const Duration& value) const { return to_string(value); }
-  std::string write(const std::optional<Objective>& value) const {
-    return value ? to_string(*value) : "";
-  }
+  std::string write(const std::optional<Objective>& value) const { return value ? to_string(*value) : ""; }
   std::string write(const Objective& value) const { return to_string(value); }
   std::string write(const NamedValue& value) const {
     const bool text = value.kind == NamedValue::Kind::text;

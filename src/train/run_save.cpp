@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kFinalSaveSeconds = 600;  // how long the last checkpoint may take before the run gives up on it
 constexpr double kLeftMirrorSeconds = 10;  // for the chunk it is at
-constexpr int kTries = 1200;  // longer than a member goes on without a coordinator: then its life is over
+constexpr int kTries = 1200;               // longer than a member goes on without a coordinator: then its life is over
 constexpr double kBetweenTriesSeconds = 0.1;
 
 }  // namespace

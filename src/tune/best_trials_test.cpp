@@ -34,8 +34,9 @@ TEST(BestTrials, OfOneObjectiveTheFirstOfTheBest) {
   EXPECT_THAT(least({{{3}}, {{1}}, {{1}}, {{2}}}), ElementsAre(1));
   EXPECT_THAT(best_of({Direction::maximize}, {{{3}}, {{1}}, {{3}}}), ElementsAre(0));
   EXPECT_THAT(least({{{std::nan("")}}, {{INFINITY}}, {{-INFINITY}}}), IsEmpty());
-  EXPECT_THAT(least({{{5}}, {{1}, {}, TrialState::pruned}, {{}, {}, TrialState::failed}, {{}, {}, TrialState::running}}),
-              ElementsAre(0));
+  EXPECT_THAT(
+      least({{{5}}, {{1}, {}, TrialState::pruned}, {{}, {}, TrialState::failed}, {{}, {}, TrialState::running}}),
+      ElementsAre(0));
 }
 
 TEST(BestTrials, ThoseThatMeetTheConstraintsElseTheOneNearestToIt) {

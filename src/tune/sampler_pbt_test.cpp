@@ -75,7 +75,8 @@ TEST(Pbt, NobodyGoesOnFromATrialThatFailed) {
 TEST(Pbt, WhereAllFailedTheMembersBeginAnew) {
   Study study = study_of(1);
   const auto sampler = make_sampler("pbt");
-  for (int64_t id = 0; id < kPopulation; ++id) study.tell(study.start(suggest_next(study, *sampler)), TrialState::failed);
+  for (int64_t id = 0; id < kPopulation; ++id)
+    study.tell(study.start(suggest_next(study, *sampler)), TrialState::failed);
   EXPECT_FALSE(suggest_next(study, *sampler).from);
 }
 

@@ -128,7 +128,7 @@ class Tune(unittest.TestCase):
         self.assertEqual(kept, best)
         for trial in best:
             self.assertRegex(done.stdout, rf"val/loss \S+, val/f1 \S+, throughput/samples_per_sec \S+  trial {trial} ")
-        impossible = sp.run("tune", self.job, "tune.trials=2", "tune.constraints=[val/loss <= -1]", "--study", self.path / "none", check=0)
+        impossible = sp.run("tune", self.job, "tune.trials=2", "tune.constraints=[val/loss <= -1]", "tune.stopper=none", "--study", self.path / "none", check=0)
         self.assertIn("no trial meets the constraints", impossible.stdout)
 
     def population(self, name, *words):
@@ -226,14 +226,18 @@ class Tune(unittest.TestCase):
         rng, killed = random.Random(6), []
         process = sp.start("tune", self.job, "--study", self.study)
         self.assertTrue(sp.wait_for(lambda: (self.study / "study.jsonl").exists()))
-        for _ in range(KILLS):
-            time.sleep(rng.uniform(0.5, 1.5))
+        next_kill = time.monotonic()
+        while process.poll() is None and len(killed) < KILLS:
+            time.sleep(0.01)
             # Of a trial that has evaluated since it died last: a study gives one up that dies three times without.
             told = [e["id"] for e in events(self.study) if e["event"] == "report"]
+            if time.monotonic() < next_kill or told[-1:] == killed[-1:]:
+                continue
             workers = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and told and self.is_trial(pid, told[-1])]
             if workers:
                 os.kill(workers[0], signal.SIGKILL)
                 killed.append(told[-1])
+                next_kill = time.monotonic() + rng.uniform(0.1, 0.8)
         process.wait(300)
         process.stderr.close()
         self.assertEqual(process.returncode, 0)
