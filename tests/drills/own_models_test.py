@@ -14,7 +14,7 @@ import chaos_test
 import sinew_process as sp
 
 EXAMPLE = sp.ROOT / "examples" / "cpp-module"
-STEPS = 300
+STEPS = 1000
 CRASHING = """#include <fcntl.h>
 #include <sinew/library.h>
 #include <csignal>
@@ -94,7 +94,7 @@ logging: {{interval: 50st}}
         sp.run("train", job, "workers.max=1", "--run-dir", calm, "--ledger", timeout=900, check=0)
         for workers in (2, 3):
             with self.subTest(workers=workers):
-                done = sp.run("chaos", job, "--seed", workers, "--events", 3, "--kill-every", "500ms", "--workers",
+                done = sp.run("chaos", job, "--seed", workers, "--events", 3, "--kill-every", "300ms", "--workers",
                               workers, "--against", calm, "--run-dir", self.path / f"{name}-{workers}", timeout=900)
                 self.assertEqual(done.returncode, 0, f"{done.stdout}\n{done.stderr}")
                 self.assertIn(f"the same to the last bit: {STEPS} of {STEPS} steps", done.stdout)
