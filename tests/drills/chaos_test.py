@@ -62,7 +62,7 @@ optimizer: {name: sgd, lr: 0.02, momentum: 0.9}
 scheduler: {name: cosine, warmup: 30st}
 """,
 }
-STEPS = {"mlp": 1500, "cnn": 900, "resnet": 400, "lstm": 900, "average": 1800, "ramp": 1200}
+STEPS = {"mlp": 1500, "cnn": 900, "resnet": 400, "lstm": 900, "average": 3600, "ramp": 1200}
 SEEDS = range(1, 1 + int(os.environ.get("SINEW_SEEDS", "20")))
 # Job, seed, steps, events.
 SWEEP = [(name, seed, STEPS[name], 20) for seed in SEEDS for name in JOBS] if os.environ.get("SINEW_LONG") else [
