@@ -27,7 +27,8 @@ constexpr const char* kHelp =
     "  --seed N         which plan\n"
     "  --workers W      processes at the start of the disturbed run (default: 3)\n"
     "  --events E       things that happen (default: 10)\n"
-    "  --kill-every D   time between them, on average: 2s, 300ms (default: 5s)\n"
+    "  --kill-every D   time between them, on average: 2s, 300ms (default: 5s); less where the run is too short for "
+    "all\n"
     "  --run-dir DIR    where both runs are kept (default: runs/<job>/chaos-<utc>)\n"
     "  --against RUN    compare with this run instead of making an undisturbed one: the undisturbed directory of an\n"
     "                   earlier chaos of the same job, or any run of it with --ledger\n"
@@ -162,8 +163,9 @@ class Disturbed {
   std::set<pid_t> paused_;
 };
 
-// Returns how many events took place.
-int64_t disturb(const Wishes& wishes, const std::vector<ChaosEvent>& plan, const std::string& directory) {
+// The undisturbed run made `steps`. Returns how many events took place.
+int64_t disturb(const Wishes& wishes, const std::vector<ChaosEvent>& plan, int64_t steps,
+                const std::string& directory) {
   Clock& clock = system_clock();
   Disturbed run(wishes, directory);
   size_t next = 0;
@@ -179,12 +181,11 @@ int64_t disturb(const Wishes& wishes, const std::vector<ChaosEvent>& plan, const
       goes_on = -1;
       std::printf("         the stopped worker goes on\n");
     }
-    const bool due = began >= 0 && next < plan.size() && now - began >= plan[next].at;
-    if (began >= 0 && !due) continue;
+    if (next == plan.size()) continue;
     const auto status = run.status();
-    if (!status) continue;
-    if (began < 0 && status->step > 0) began = now;
-    if (!due || !run.apply(plan[next], *status)) continue;
+    if (!status || status->step == 0) continue;
+    if (began < 0) began = now;
+    if (!is_due(plan, next, now - began, status->step, steps) || !run.apply(plan[next], *status)) continue;
     std::printf("step %4lld: %s\n", static_cast<long long>(status->step), to_string(plan[next]).c_str());
     std::fflush(stdout);
     if (plan[next].kind == ChaosEvent::Kind::pause_worker) goes_on = now + plan[next].seconds;
@@ -245,13 +246,13 @@ int run_chaos(const Arguments& arguments) {
   std::printf("%s: %lld workers, seed %lld\n", wild.c_str(), static_cast<long long>(wishes.workers),
               static_cast<long long>(*wishes.seed));
   std::fflush(stdout);
-  const int64_t done = disturb(wishes, plan, wild);
+  const int64_t done = disturb(wishes, plan, last_step(text_of(calm + "/ledger.jsonl")), wild);
   if (job_of(calm) != job_of(wild))
     throw Error(calm + " is a run of another job", "compare its resolved.yaml with that in " + wild);
   const LedgerVerdict verdict = compare_ledgers(text_of(calm + "/ledger.jsonl"), text_of(wild + "/ledger.jsonl"));
   std::printf("%lld of %zu events took place before the run ended\n%s\n", static_cast<long long>(done), plan.size(),
               to_string(verdict).c_str());
-  if (done == 0) std::printf("nothing was shown: train longer, or say --kill-every with fewer seconds\n");
+  if (done == 0) std::printf("nothing was shown: train longer\n");
   return verdict.same() && done > 0 ? kDone : kTrainingError;
 }
 

@@ -81,6 +81,17 @@ std::vector<ChaosEvent> chaos_plan(uint64_t seed, int64_t workers, int64_t event
   return plan;
 }
 
+bool is_due(const std::vector<ChaosEvent>& plan, size_t next, double seconds, int64_t step, int64_t steps) {
+  if (next >= plan.size()) return false;
+  const double share = static_cast<double>(next + 1) / static_cast<double>(plan.size() + 1);
+  return seconds >= plan[next].at || static_cast<double>(step) >= share * static_cast<double>(steps);
+}
+
+int64_t last_step(const std::string& ledger) {
+  const auto steps = read_ledger(ledger);
+  return steps.empty() ? 0 : steps.rbegin()->first;
+}
+
 LedgerVerdict compare_ledgers(const std::string& undisturbed, const std::string& disturbed) {
   const auto calm = read_ledger(undisturbed), wild = read_ledger(disturbed);
   LedgerVerdict verdict;

@@ -21,6 +21,9 @@ std::string to_string(const ChaosEvent& event);
 // `events` things, about `every` seconds apart, to a run that began with `workers`. Each kind comes up before any
 // comes up a second time.
 std::vector<ChaosEvent> chaos_plan(uint64_t seed, int64_t workers, int64_t events, double every);
+// Whether the `next` of them is, `seconds` after the first step, at `step` of a run of `steps`: at its time, or sooner
+// where the run would else be over before all of them have happened.
+bool is_due(const std::vector<ChaosEvent>& plan, size_t next, double seconds, int64_t step, int64_t steps);
 
 // Two ledgers (ledger.jsonl, a line a step) of the same job.
 struct LedgerVerdict {
@@ -35,5 +38,7 @@ struct LedgerVerdict {
 // A line that is torn counts as missing; a step that stands there twice must say the same twice.
 LedgerVerdict compare_ledgers(const std::string& undisturbed, const std::string& disturbed);
 std::string to_string(const LedgerVerdict& verdict);
+// The last step a ledger speaks of; 0: of none.
+int64_t last_step(const std::string& ledger);
 
 }  // namespace sinew::cli

@@ -54,6 +54,18 @@ TEST(ChaosPlan, EveryKindComesUpAndTheAmountsMakeSense) {
   }
 }
 
+TEST(ChaosPlan, AnEventIsDueAtItsTimeOrBeforeTheRunIsOver) {
+  const auto plan = chaos_plan(3, 3, 4, 10);
+  for (size_t i = 0; i < plan.size(); ++i) {
+    EXPECT_FALSE(is_due(plan, i, plan[i].at - 0.01, 1, 500));
+    EXPECT_TRUE(is_due(plan, i, plan[i].at, 1, 500));
+    const auto step = static_cast<int64_t>(100 * (i + 1));
+    EXPECT_FALSE(is_due(plan, i, 0, step - 1, 500));
+    EXPECT_TRUE(is_due(plan, i, 0, step, 500));
+  }
+  EXPECT_FALSE(is_due(plan, plan.size(), 1e9, 500, 500)) << "all have happened";
+}
+
 std::string line(int step, const std::string& digest) {
   return "{\"step\":" + std::to_string(step) + ",\"digest\":\"" + digest + "\"}\n";
 }
@@ -64,6 +76,11 @@ TEST(Ledgers, TheSameAreTheSame) {
   EXPECT_TRUE(compare_ledgers(calm, calm + line(2, "b")).same()) << "said twice";
   EXPECT_TRUE(compare_ledgers(calm, calm + "{\"step\":3,\"dig").same()) << "a torn line says nothing";
   EXPECT_EQ(to_string(compare_ledgers(calm, calm)), "the same to the last bit: 2 of 2 steps have the same digest");
+}
+
+TEST(Ledgers, TheLastStep) {
+  EXPECT_EQ(last_step(line(1, "a") + line(12, "b") + line(9, "c")), 12);
+  EXPECT_EQ(last_step("not json\n"), 0);
 }
 
 TEST(Ledgers, EveryDifferenceIsOne) {
