@@ -88,6 +88,16 @@ GroupStatus parse_status(const std::string& text) {
   }
 }
 
+ProcessesHere processes_on(const std::string& host, const GroupStatus& status) {
+  ProcessesHere here;
+  for (const GroupMember& member : status.members) {
+    if (member.host != host) continue;
+    if (member.phase == "computing") here.computing.push_back(static_cast<pid_t>(member.pid));
+    if (member.phase == "leaving") here.leaving.push_back(static_cast<pid_t>(member.pid));
+  }
+  return here;
+}
+
 std::string status_text(const std::string& run_directory, const GroupStatus& status) {
   constexpr size_t kLastDecisions = 5;
   char line[512];

@@ -4,6 +4,8 @@
 // give back what failed; the commands of people throw.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,6 +34,13 @@ struct GroupStatus {
 };
 // Throws Error when the text is no status.
 GroupStatus parse_status(const std::string& text);
+
+// Processes of one machine, by what they do.
+struct ProcessesHere {
+  std::vector<pid_t> computing;
+  std::vector<pid_t> leaving;  // whoever told them to
+};
+ProcessesHere processes_on(const std::string& host, const GroupStatus& status);
 
 std::string status_text(const std::string& run_directory, const GroupStatus& status);  // for people
 

@@ -109,7 +109,7 @@ class StudyRun {
     options.parallel = places_;
     options.end_early = job_.tune.end_early;
     options.study.population = job_.tune.population;
-    if (job_.tune.deterministic && head_.sampler != "pbt") options.lag = job_.tune.parallel.value_or(kLag);
+    if (job_.tune.deterministic && !trains_in_parts(head_.sampler)) options.lag = job_.tune.parallel.value_or(kLag);
     options.record = [this](const StudyEvent& event) { file_.append(space_, event); };
     options.process = self_.name();
     options.abandoned = [this](const std::string& process, int64_t id) {
@@ -156,7 +156,7 @@ class StudyRun {
     // By the digests the study remembers: every trial would read all the data for them.
     if (!job_.command.given()) record_data(study_job(trial, study_path(directory_)), own, directory_);
     if (lanes_) trial.overrides.push_back("trainer.lanes=" + std::to_string(*lanes_));
-    if (head_.sampler == "pbt") begin_part(id, trial.overrides);
+    if (trains_in_parts(head_.sampler)) begin_part(id, trial.overrides);
     std::vector<std::string> command = {this_program(), "train", directory_ + "/job.yaml",
                                         "--run-dir",    own,     "--resume"};
     command.insert(command.end(), trial.overrides.begin(), trial.overrides.end());
@@ -229,8 +229,7 @@ class StudyRun {
   std::vector<double> measured(const TrialMetrics& metrics) const {
     if (metrics.count() == 0 || best_by_.empty()) return metrics.last();
     const size_t column = metrics.last().size() - 1;
-    const std::string& mode = job_.checkpoint.mode;
-    const bool least = mode == "auto" ? report::lower_is_better(best_by_) : mode == "min";
+    const bool least = report::lower_is_better(best_by_, job_.checkpoint.mode);
     int64_t best = 1;
     for (int64_t number = 2; number <= metrics.count(); ++number) {
       const double value = metrics.at(number)[column], before = metrics.at(best)[column];
@@ -261,8 +260,9 @@ class StudyRun {
 
   // Of trials that have ended, here or elsewhere, and that nobody needs any more.
   void forget_models() {
+    const auto best = tuning_.best();
     std::erase_if(kept_, [&](int64_t id) {
-      if (tuning_.keeps(id)) return false;
+      if (tuning_.needs(id) || std::ranges::count(best, id) > 0) return false;
       forget_model(id);
       return true;
     });

@@ -12,6 +12,7 @@
 
 #include "base/exit_code.h"
 #include "base/process.h"
+#include "cli/group_line.h"
 #include "cli/poison.h"
 
 namespace sinew::cli {
@@ -105,13 +106,8 @@ void worker_hangs(Supervision& state, pid_t pid, const std::string& why);
 void coordinator_started(double now, Supervision& state, pid_t pid);
 std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& end, std::optional<int64_t> finished,
                               const SupervisionOptions& options = {});
-// Processes of this machine, as the coordinator and the system know them.
-struct ProcessesHere {
-  std::vector<pid_t> computing;  // and not stopped
-  std::vector<pid_t> leaving;    // whoever told them to
-};
-// The coordinator answered: how many are wanted, the newest step, the run's exit code once it has ended, and how many
-// members compute.
+// The coordinator answered: how many are wanted, the newest step, the run's exit code once it has ended, how many
+// members compute, and which processes of this machine do (without stopped ones) or leave.
 std::string coordinator_told(double now, Supervision& state, int64_t wanted, int64_t step,
                              std::optional<int64_t> finished, int64_t computing = 0, const ProcessesHere& here = {});
 // A process could not be started, for that reason; it is tried again.

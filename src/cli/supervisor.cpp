@@ -115,14 +115,11 @@ class Supervisor {
   }
 
   static ProcessesHere processes_here(const GroupStatus& status) {
-    ProcessesHere here;
-    for (const GroupMember& member : status.members) {
-      if (member.host != host_name()) continue;
-      const auto pid = static_cast<pid_t>(member.pid);
-      const auto facts = process_facts(pid);  // the coordinator knows of one that was stopped only a second later
-      if (member.phase == "computing" && facts && !facts->stopped) here.computing.push_back(pid);
-      if (member.phase == "leaving") here.leaving.push_back(pid);
-    }
+    ProcessesHere here = processes_on(host_name(), status);
+    std::erase_if(here.computing, [](pid_t pid) {  // the coordinator knows of one that was stopped only a second later
+      const auto facts = process_facts(pid);
+      return !facts || facts->stopped;
+    });
     return here;
   }
 

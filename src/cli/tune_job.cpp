@@ -35,7 +35,7 @@ std::string monitor_of(const spec::Job& job) {
 }
 
 StudyAim::Metric metric_of(const std::string& name, const std::string& mode) {
-  return {name, mode == "auto" ? report::lower_is_better(name) : mode == "min"};
+  return {name, report::lower_is_better(name, mode)};
 }
 
 StudyAim aim_of(const spec::Job& job) {
@@ -49,7 +49,7 @@ StudyAim aim_of(const spec::Job& job) {
 
 // Stoppers judge by one metric of trainings that each go their own way.
 std::string stopper_of(const spec::TuneOptions& tune) {
-  const bool judged = tune.objectives.empty() && tune.constraints.empty() && tune.sampler != "pbt";
+  const bool judged = tune.objectives.empty() && tune.constraints.empty() && !trains_in_parts(tune.sampler);
   return judged ? tune.stopper : "none";
 }
 
@@ -137,7 +137,7 @@ int go_on(const std::string& directory, const std::function<int64_t(int64_t)>& p
     const auto turn = self.next_turn();
     events = file.news(space);
     const int64_t before = planned_trials(head, events), trials = planned(before);
-    if (trials != before && head.sampler == "pbt")
+    if (trials != before && trains_in_parts(head.sampler))
       throw UsageError("a population trains to its end: how many parts there are is fixed when it begins",
                        "begin another study, with more tune.trials or a longer trainer.max_duration");
     if (trials != before) {

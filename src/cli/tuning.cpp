@@ -37,11 +37,11 @@ tune::StopperOptions stopper_options(const TuningOptions& options) {
 
 // Every part of a population's trainings ends with an evaluation.
 void check_population(const TuningOptions& options) {
-  if (options.sampler != "pbt") return;
+  if (!trains_in_parts(options.sampler)) return;
   const auto parts = options.trials / options.study.population;
   const auto evaluations = static_cast<int64_t>(options.max_resource);
   if (evaluations > 0 && evaluations % parts == 0) return;
-  throw Error("tune.sampler: pbt trains in " + std::to_string(parts) + " parts, and " +
+  throw Error("tune.sampler: " + options.sampler + " trains in " + std::to_string(parts) + " parts, and " +
                   (evaluations > 0 ? "a whole training has " + std::to_string(evaluations) + " evaluations"
                                    : "how many evaluations a whole training has is not known"),
               "give trainer.max_duration and trainer.eval_interval in one unit, so that tune.trials by "
@@ -101,7 +101,7 @@ std::optional<TrialStart> Tuning::one_left_alone() {
 
 // A point that was tried would be the same training once more.
 std::optional<std::string> Tuning::why_end_early() {
-  if (options_.sampler == "pbt") return std::nullopt;  // its members train to their end
+  if (trains_in_parts(options_.sampler)) return std::nullopt;  // its members train to their end
   const auto count = study_.space().count();
   if (count && study_.different_points() >= *count) return "every point of the search was tried";
   if (!options_.end_early) return std::nullopt;
@@ -167,8 +167,7 @@ bool Tuning::reported(int64_t id, double step, double value, std::string& why) {
 
 TrialOver Tuning::end_trial(int64_t id, TrialState state, Outcome outcome, std::string why) {
   record({.kind = Kind::end, .id = id, .state = state, .outcome = std::move(outcome)});
-  const auto now = best();
-  return {std::move(why), std::ranges::count(now, id) > 0, false};
+  return {std::move(why), std::ranges::count(best(), id) > 0, false};
 }
 
 TrialOver Tuning::ended(int64_t id, const ProcessEnd& end, std::optional<Outcome> outcome) {
@@ -192,11 +191,6 @@ TrialOver Tuning::ended(int64_t id, const ProcessEnd& end, std::optional<Outcome
                      "failed: it died " + std::to_string(deaths_[id]) + " times without an evaluation, the last time " +
                          to_string(end));
   return {to_string(end) + "; it goes on from its checkpoint", false, true};
-}
-
-bool Tuning::keeps(int64_t id) const {
-  const auto now = best();
-  return std::ranges::find(now, id) != now.end() || sampler_->needs(study_, id);
 }
 
 std::vector<int64_t> Tuning::running() const {

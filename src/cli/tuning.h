@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/process.h"
@@ -21,6 +22,11 @@
 #include "tune/tune.h"
 
 namespace sinew::cli {
+
+// Whether a trial of this sampler is a part of a training, and goes on from the state of one of the part before.
+inline bool trains_in_parts(std::string_view sampler) {
+  return sampler == "pbt";
+}
 
 struct TuningOptions {
   tune::StudyOptions study;
@@ -68,8 +74,8 @@ class Tuning {
   TrialOver ended(int64_t id, const ProcessEnd& end, std::optional<Outcome> outcome);
 
   bool pauses() const { return stopper_->pauses(); }
-  // Whether the state that this trial ended with is still needed: it is among the best, or others may go on from it.
-  bool keeps(int64_t id) const;
+  // Whether trials yet to come may go on from the state that this one ended with.
+  bool needs(int64_t id) const { return sampler_->needs(study_, id); }
   // Why no new trials are begun though some are planned.
   const std::optional<std::string>& ended_early() const { return ended_early_; }
 

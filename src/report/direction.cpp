@@ -44,4 +44,8 @@ bool lower_is_better(std::string_view metric) {
   return lower;
 }
 
+bool lower_is_better(std::string_view metric, std::string_view mode) {
+  return mode == "auto" ? lower_is_better(metric) : mode == "min";
+}
+
 }  // namespace sinew::report

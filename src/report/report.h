@@ -29,6 +29,7 @@ using Fields = std::map<std::string, std::string>;  // extra facts of a log line
 // Is less of it better? True for loss, error, rmse, mae, perplexity, time and their like, by the words in the name.
 // What early stopping, checkpoints and `best` mean by mode: auto.
 bool lower_is_better(std::string_view metric);
+bool lower_is_better(std::string_view metric, std::string_view mode);  // mode: auto | min | max
 
 struct Progress {
   Step step;

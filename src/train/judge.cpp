@@ -52,8 +52,8 @@ Judgement judge(const EvaluationState& before, Step step, const report::Metrics&
   EvaluationState& state = verdict.state;
   state.last = metrics;
   const auto& early = job.early_stopping;
-  const bool lower = monitor_lower_is_better(job.checkpoint.mode, job.checkpoint.monitor);
-  const bool early_lower = monitor_lower_is_better(early.mode, early.monitor);
+  const bool lower = report::lower_is_better(job.checkpoint.monitor, job.checkpoint.mode);
+  const bool early_lower = report::lower_is_better(early.monitor, early.mode);
   const bool apart = !early.monitor.empty() && (early.monitor != job.checkpoint.monitor || early_lower != lower);
   // Of a version that judged both by early stopping's metric: this one has had no best yet.
   if (apart && before.monitor.empty()) state.best.reset();

@@ -34,6 +34,7 @@ class Run {
   // ---- run_begin.cpp
   void open();
   void join();
+  std::optional<int64_t> budget_steps() const;  // of budget.training
   std::optional<checkpoint::Loaded> state_to_begin_with();
   void start_reporting(Step begins_at);
   void start_state(const std::optional<checkpoint::Loaded>& loaded);

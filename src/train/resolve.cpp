@@ -183,10 +183,6 @@ std::unique_ptr<data::Dataset> open_data(const spec::Job& job) {
   return job.data.format == "library" ? model::open_library_data(job) : data::open_dataset(job.data, job.trainer.seed);
 }
 
-bool monitor_lower_is_better(const std::string& mode, const std::string& metric) {
-  return mode == "auto" ? report::lower_is_better(metric) : mode == "min";
-}
-
 std::string environment_json(const Machine& machine) {
   std::ostringstream versions;
   versions << TORCH_VERSION_MAJOR << '.' << TORCH_VERSION_MINOR << '.' << TORCH_VERSION_PATCH;

@@ -20,9 +20,6 @@ struct Resolved {
 };
 Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine& machine);
 
-// The metric that picks the best, with its direction.
-bool monitor_lower_is_better(const std::string& mode, const std::string& metric);
-
 // environment.json: versions and CPU, what two runs must share to be bit-equal.
 std::string environment_json(const Machine& machine);
 

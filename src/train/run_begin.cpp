@@ -37,14 +37,7 @@ void Run::open() {
   evaluate_every_ = steps_of(job.trainer.eval_interval, lengths_);
   log_every_ = steps_of(job.logging.interval, lengths_);
   if (const auto interval = spec::parse_duration(job.checkpoint.interval)) save_every_ = steps_of(*interval, lengths_);
-  if (const auto budget = spec::parse_duration(job.budget.training)) {
-    budget_steps_ = steps_of(*budget, lengths_);
-    // Two fractions of an epoch are rounded to steps each by itself: a multiple would miss the evaluation.
-    const double evaluations = budget->amount / job.trainer.eval_interval.amount;
-    const bool multiple = std::abs(evaluations - std::round(evaluations)) < 1e-9 * evaluations;
-    if (evaluate_every_ && budget->unit == job.trainer.eval_interval.unit && multiple)
-      budget_steps_ = std::llround(evaluations) * *evaluate_every_;
-  }
+  budget_steps_ = budget_steps();
 
   prefetcher_ =
       std::make_unique<data::Prefetcher>(*data_, job.trainer.seed, *job.data.prefetch_threads, job.data.prefetch_bytes);
@@ -63,6 +56,18 @@ void Run::join() {
   const auto machine = nlohmann::json::parse(environment_json(this_machine()));
   members_ = options_.join({to_hex(digest_of(std::span(parts))), machine.dump(), to_hex(engine_->probe())});
   engine_->set_reducer(members_->reducer());
+}
+
+// Two fractions of an epoch are rounded to steps each by itself: a multiple of the evaluation interval is counted in
+// evaluations, or it would miss the last of them.
+std::optional<int64_t> Run::budget_steps() const {
+  const auto budget = spec::parse_duration(resolved_.job.budget.training);
+  if (!budget) return std::nullopt;
+  const spec::Duration& interval = resolved_.job.trainer.eval_interval;
+  const double evaluations = budget->amount / interval.amount;
+  const bool multiple = std::abs(evaluations - std::round(evaluations)) < 1e-9 * evaluations;
+  if (evaluate_every_ && budget->unit == interval.unit && multiple) return std::llround(evaluations) * *evaluate_every_;
+  return steps_of(*budget, lengths_);
 }
 
 // Another member's state; else the newest checkpoint, where this run is told to resume or is one of many, all of whom

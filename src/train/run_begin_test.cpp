@@ -1,6 +1,7 @@
 // How a run begins, and what it does not let others ask of it.
 #include <gtest/gtest.h>
 
+#include "train/members_stub.h"
 #include "train/small_run.h"
 
 namespace sinew::train {
@@ -27,23 +28,15 @@ TEST_F(RunBegin, ToResumeWhatHasNoCheckpointIsToBegin) {
 }
 
 // The only one of its run; somebody asks for something once.
-class Alone final : public Members {
+class Alone final : public MembersStub {
  public:
   explicit Alone(ControlEntry asked) : asked_{std::move(asked)}, reducer_(make_local_reducer()) {}
   Reducer& reducer() override { return *reducer_; }
   bool lead() const override { return true; }
   bool others() const override { return false; }
-  bool may_write() const override { return true; }
-  std::optional<checkpoint::Loaded> take_state() override { return std::nullopt; }
-  void begin(Step, Digest) override {}
-  void boundary(const TrainingState&, const std::function<checkpoint::OwnedSnapshot()>&) override {}
-  std::vector<ControlEntry> requests() override { return std::exchange(asked_, {}); }
-  void tell(std::optional<Step>, const std::string&) override {}
-  void leave() override {}
-  void check() const override {}
   bool alone() const override { return true; }
-  void finished(int) override {}
-  std::optional<int> wait_for_end() override { return 0; }
+  bool may_write() const override { return true; }
+  std::vector<ControlEntry> requests() override { return std::exchange(asked_, {}); }
 
  private:
   std::vector<ControlEntry> asked_;

@@ -217,8 +217,8 @@ class Study {
 };
 
 // The complete trials that are worth keeping, ascending: with one objective the best, the first of equals; with several
-// those that no other is better than in all of them. Those that meet the constraints, if there are any; else the one
-// those that violate them least. Values that are no finite numbers are worth nothing.
+// those that no other is better than in all of them. Those that meet the constraints, if there are any; else those
+// that violate them least. Values that are no finite numbers are worth nothing.
 std::vector<int64_t> best_trials(const Study& study);
 
 // Parameters are the same by their names: a widened range and an added choice keep what was tried, a trial with a value

@@ -72,14 +72,9 @@ void Story::talk() {
     polling_ = false;
     if (!response || response->status != 200) return;
     const auto status = cli::parse_status(response->body);
-    cli::ProcessesHere here;
-    for (const cli::GroupMember& member : status.members) {
-      const auto pid = static_cast<pid_t>(member.pid);
-      if (member.phase == "computing") here.computing.push_back(pid);
-      if (member.phase == "leaving") here.leaving.push_back(pid);
-    }
     const auto computing = std::ranges::count(status.members, "computing", &cli::GroupMember::phase);
-    coordinator_told(scene_.world.now(), state_, status.wanted, status.step, status.finished, computing, here);
+    coordinator_told(scene_.world.now(), state_, status.wanted, status.step, status.finished, computing,
+                     cli::processes_on("here", status));
   });
 }
 

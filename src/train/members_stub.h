@@ -1,0 +1,29 @@
+// For tests: a member of a group that is not there. It has company, leads nothing and asks for nothing; a test
+// overrides what it is about.
+#pragma once
+
+#include <cstdlib>
+
+#include "train/train.h"
+
+namespace sinew::train {
+
+class MembersStub : public Members {
+ public:
+  Reducer& reducer() override { std::abort(); }
+  bool lead() const override { return false; }
+  bool others() const override { return true; }
+  bool alone() const override { return false; }
+  bool may_write() const override { return false; }
+  std::optional<checkpoint::Loaded> take_state() override { return std::nullopt; }
+  void begin(Step, Digest) override {}
+  void boundary(const TrainingState&, const std::function<checkpoint::OwnedSnapshot()>&) override {}
+  std::vector<ControlEntry> requests() override { return {}; }
+  void tell(std::optional<Step>, const std::string&) override {}
+  void leave() override {}
+  void check() const override {}
+  void finished(int) override {}
+  std::optional<int> wait_for_end() override { return 0; }
+};
+
+}  // namespace sinew::train
