@@ -1,5 +1,6 @@
 #include "train/voice.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sinew::train {
@@ -16,10 +17,7 @@ Voice::Voice(report::ReporterOptions options, const std::map<std::string, std::s
     : options_(std::move(options)), hparams_(hparams), members_(members), clock_(clock) {
   if (members_ != nullptr) {
     options_.may_write = [this] { return members_->may_write(); };
-    if (!members_->lead()) {
-      options_.resumed_at.reset();
-      options_.takes_over = true;
-    }
+    options_.takes_over = !members_->lead();
   }
   heard();
 }
@@ -37,6 +35,7 @@ bool Voice::heard() {
 
 void Voice::keep(Step step, Record record) {
   const double now = clock_.monotonic_seconds();
+  if (options_.takes_over) options_.resumed_at = std::max(options_.resumed_at.value_or(step), step);
   remembered_.push_back({now, step, std::move(record)});
   const auto is_old = [&](const Remembered& one) {
     return one.when + kRememberedSeconds < now && one.step.value + kRememberedSteps < step.value;

@@ -16,7 +16,9 @@ namespace sinew::train {
 
 class Voice {
  public:
-  // `members` null: alone.
+  // `members` null: alone. Who becomes the lead later drops what stands in the files after the step it has come to: the
+  // lead before it, and of a run that was resumed the life before, may have been further, and it makes those steps
+  // itself.
   Voice(report::ReporterOptions options, const std::map<std::string, std::string>& hparams, const Members* members,
         Clock& clock);
 

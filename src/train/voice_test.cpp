@@ -6,58 +6,41 @@
 #include <fstream>
 
 #include "base/disk.h"
+#include "base/hand_clock.h"
+#include "train/members_stub.h"
 
 namespace sinew::train {
 namespace {
 
-class ClockByHand final : public Clock {
- public:
-  double monotonic_seconds() const override { return now; }
-  double wall_seconds() const override { return 1e9 + now; }
-  void sleep_seconds(double seconds) override { now += seconds; }
-  double now = 0;
-};
-
 // A member that leads and may write when told so.
-class Seat final : public Members {
+class Seat final : public MembersStub {
  public:
-  Reducer& reducer() override { std::abort(); }
   bool lead() const override { return leads; }
-  bool others() const override { return true; }
-  bool alone() const override { return false; }
   bool may_write() const override { return writes; }
-  std::optional<checkpoint::Loaded> take_state() override { return std::nullopt; }
-  void begin(Step, Digest) override {}
-  void boundary(const TrainingState&, const std::function<checkpoint::OwnedSnapshot()>&) override {}
-  std::vector<ControlEntry> requests() override { return {}; }
-  void tell(std::optional<Step>, const std::string&) override {}
-  void leave() override {}
-  void check() const override {}
-  void finished(int) override {}
-  std::optional<int> wait_for_end() override { return 0; }
   bool leads = false, writes = false;
 };
 
 struct Teller {
   Seat seat;
-  ClockByHand clock;
+  HandClock clock;
   Voice voice;
-  explicit Teller(const std::string& folder, bool leads = false)
-      : seat(seat_of(leads)), voice(options_in(folder), {}, &seat, clock) {}
+  explicit Teller(const std::string& folder, bool leads = false, int64_t begins_at = 0)
+      : seat(seat_of(leads)), voice(options_in(folder, begins_at), {}, &seat, clock) {}
   static Seat seat_of(bool leads) {
     Seat seat;
     seat.leads = seat.writes = leads;
     return seat;
   }
-  static report::ReporterOptions options_in(const std::string& folder) {
+  static report::ReporterOptions options_in(const std::string& folder, int64_t begins_at) {
     report::ReporterOptions options;
     options.directory = folder;
     options.ledger = true;
+    options.resumed_at = Step(begins_at);
     options.output = options.errors = [](std::string_view) {};
     return options;
   }
   void step(int64_t number, double seconds) {
-    clock.now += seconds;
+    clock.seconds = clock.seconds + seconds;
     voice.ledger(Step(number), Digest{static_cast<uint64_t>(number), 7});
     if (number % 10 == 0) voice.metrics(Step(number), number * 4, {{"train/loss", 1.0 / static_cast<double>(number)}});
     voice.end_step();
@@ -125,6 +108,26 @@ TEST(Voice, WhateverWasNotWrittenByTheLeadBeforeIsAdded) {
   heir.seat.writes = true;
   heir.step(++step, 0.02);
   expect_every_step(folder, step);
+}
+
+// The first lead of a resumed run dies before it may write.
+TEST(Voice, AnHeirDropsWhatTheLifeBeforeWroteOfStepsThatAreStillToCome) {
+  const std::string folder = new_folder("life_before");
+  {
+    Teller before(folder, true);
+    for (int64_t step = 1; step <= 45; ++step) before.step(step, 0.1);
+  }
+  Teller heir(folder, false, 20), late(folder, false, 23);
+  for (int64_t step = 21; step <= 23; ++step) heir.step(step, 0.1);
+  heir.seat.leads = heir.seat.writes = true;
+  for (int64_t step = 24; step <= 30; ++step) heir.step(step, 0.1);
+  expect_every_step(folder, 30);
+  for (int64_t step = 24; step <= 29; ++step) late.step(step, 0.1);
+  late.seat.leads = late.seat.writes = true;
+  late.voice.flush();
+  EXPECT_EQ(steps_in(folder + "/ledger.jsonl").back(), 29) << "it makes step 30 itself";
+  late.step(30, 0.1);
+  expect_every_step(folder, 30);
 }
 
 }  // namespace
