@@ -20,7 +20,7 @@ struct Worker {
   bool dead = false, out = false;
   double stopped_until = 0, speaks_at = 0, catches_up_at = 0;
   bool leaving = false;
-  double speed = 0;
+  double speed = 1;
   bool ever_seated = false;
   bool blamed = false;  // a link to or from it broke
   std::optional<View> view;
@@ -160,7 +160,7 @@ class History {
     worker.speaks_at = now_ + 0.25;
     Member& member = found->second;
     member.heard = now_;
-    member.speed = worker.speed;
+    member.speed = seat != nullptr && !seat->joining ? worker.speed : 0;
     if (news) worker.view = state_.view;
     if (worker.view) {
       member.view = worker.view->generation;

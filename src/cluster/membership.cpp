@@ -48,11 +48,14 @@ struct Draft {
     return !seat.joining && known != nullptr && known->phase != Phase::leaving && known->phase != Phase::finished;
   }
   std::vector<MemberId> computing() const { return View{.generation = {}, .seats = seats, .why = {}}.computing(); }
-  std::vector<MemberId> staying_but(MemberId one) const {
+  // Who goes on when `one` is gone: all that stay; where none does, the lead, which leaves last.
+  std::vector<MemberId> takers_of(MemberId one) const {
     std::vector<MemberId> ids;
     for (const Seat& seat : seats) {
       if (seat.id != one && stays(seat)) ids.push_back(seat.id);
     }
+    const auto all = computing();
+    if (ids.empty() && !all.empty() && all.front() != one) ids.push_back(all.front());
     return ids;
   }
   void put_out(MemberId id, const std::string& why) { out.emplace_back(id, why); }
@@ -64,10 +67,7 @@ std::string named(MemberId id) {
 
 std::string work_moves(const Draft& draft, const Seat& from) {
   if (from.joining || from.share <= 0) return "";
-  auto takers = draft.staying_but(from.id);
-  const auto computing = draft.computing();
-  if (takers.empty() && !computing.empty() && computing.front() != from.id)
-    takers = {computing.front()};  // leaves last
+  const auto takers = draft.takers_of(from.id);
   return takers.empty() ? "" : "; its work moves to " + list_of(takers);
 }
 
@@ -95,20 +95,28 @@ void take_out_the_gone(Draft& draft) {
   }
 }
 
-// A member that leaves hands its work over first (share 0); once it acts by that view it goes. Where all leave, the
-// lead stays: it ends the run by itself, or another comes.
+// Whether one of them has computed, for its speed was measured: one that was only just sent the state can not tell, if
+// those who sent it are gone, whether they went on from it.
+bool are_at_work(const Draft& draft, const std::vector<MemberId>& ids) {
+  return std::ranges::any_of(ids, [&](MemberId id) {
+    const Member* member = draft.member(id);
+    return member != nullptr && member->speed > 0;
+  });
+}
+
+// A member that leaves hands its work over first (share 0); once it acts by that view, and others are at the work, it
+// goes. Where all leave, the lead stays: it ends the run by itself, or another comes.
 void let_leavers_go(Draft& draft) {
   std::vector<MemberId> left;
-  const auto computing = draft.computing();
   for (Seat& seat : draft.seats) {
     const Member* member = draft.member(seat.id);
     if (member == nullptr || member->phase != Phase::leaving) continue;
-    const bool last = draft.staying_but(seat.id).empty() && !computing.empty() && seat.id == computing.front();
-    if (!seat.joining && last) continue;
+    const auto takers = draft.takers_of(seat.id);
+    if (!seat.joining && takers.empty()) continue;
     if (!seat.joining && seat.share > 0) {
       draft.sentences.push_back(named(seat.id) + " leaves" + work_moves(draft, seat));
       seat.share = 0;
-    } else if (seat.joining || member->view >= draft.state.view->generation) {
+    } else if (seat.joining || (member->view >= draft.state.view->generation && are_at_work(draft, takers))) {
       left.push_back(seat.id);
       draft.sentences.push_back(named(seat.id) + (seat.joining ? " leaves before it computed" : " has left"));
       draft.put_out(seat.id, seat.joining ? "it left before it computed" : "it left: others have its work");

@@ -185,6 +185,8 @@ TEST(NextView, ALeaverHandsItsWorkOverThenGoes) {
   apply(decision, kNow, group.state);
   EXPECT_FALSE(group.decide().view) << "it does not act by that view yet";
   group[2].view = Generation(11);
+  EXPECT_FALSE(group.decide().view) << "neither of the others is known to have computed";
+  group[3].speed = 10;
   EXPECT_EQ(group.decide().why, "member 2 has left");
   EXPECT_EQ(group.out(), Ids{2});
 }
@@ -205,6 +207,7 @@ TEST(NextView, WhereAllLeaveTheLeadIsTheLast) {
   EXPECT_GT(decision.view->find(MemberId(1))->share, 0);
   apply(decision, kNow, group.state);
   group[2].view = group[3].view = Generation(11);
+  group[1].speed = 10;
   decision = group.decide();
   EXPECT_EQ(decision.why, "member 2 has left; member 3 has left");
   EXPECT_EQ(decision.view->seats.size(), 1U);

@@ -142,6 +142,7 @@ class Worker {
     client->tell([&](Told& told) {
       if (told.view != newest) told.view = newest;
       if (told.phase != Phase::leaving) told.phase = seat->joining ? Phase::caught_up : Phase::computing;
+      told.speed = seat->joining ? 0 : 1;
     });
   }
 

@@ -135,7 +135,7 @@ class Worker {
   int64_t taken_ = 0;
   bool asked_to_leave_ = false, leaving_ = false, looks_ = false;
   std::optional<double> alone_since_;  // it is to leave, and nobody is there who could go on
-  bool computed_ = false;              // a step, with a seat that computes
+  bool computed_ = false;              // a shard
   std::optional<double> told_finished_at_;
   double next_try_ = 0;
   int tries_ = 0;

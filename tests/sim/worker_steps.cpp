@@ -89,7 +89,7 @@ void Worker::boundary() {
   const double speed = static_cast<double>(lanes_.size()) / (pace_ * scene_.shard_seconds);
   tell([&](cluster::Told& told) {
     told.step = training_.step;
-    told.speed = speed * scene_.world.random.uniform(0.9, 1.1);
+    told.speed = computed_ ? speed * scene_.world.random.uniform(0.9, 1.1) : 0;
   });
 }
 
@@ -163,6 +163,7 @@ void Worker::work(size_t at) {
     return later(seconds, [this, at, step, numbers, shard = turn.shard] {
       group_->deliver(shard, scene_.job.leaf(step, shard.value, numbers));
       scene_.judge.delivers(training_.attempt, step, shard.value, pid);
+      computed_ = true;
       lanes_[at].busy = false;
       wake();
     });
@@ -186,7 +187,6 @@ void Worker::finish_step() {
   const uint64_t numbers = computes_with_->with(training_.state);
   const uint64_t after = group::simulation::Job::next_state(numbers, rows, root);
   scene_.judge.commits({pid, training_.attempt, training_.step, training_.state, after, *computes_with_, rows, root});
-  computed_ = computed_ || !place_->joining();
   computes_with_.reset();
   training_.state = after;
   training_.note = root.note;
