@@ -49,7 +49,7 @@ std::vector<tune::EarlierStudy> earlier_studies(Disk& disk, const std::string& d
     const std::string path = copy_path(directory, k);
     const StudyHead head = read_study_head(disk, path);
     const spec::Job their_job = study_job(head, path);
-    const tune::Space their_space = space_of(their_job.tune.search);
+    const tune::Space their_space = space_of(their_job.tune);
     tune::Study then(study_options(head, their_space, their_job.tune.seed));
     for (StudyEvent& event : read_study(disk, path, their_space).events) {
       if (head.aim.constraints != job.tune.constraints)

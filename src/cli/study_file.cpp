@@ -97,6 +97,7 @@ StudyEvent event_of(const json& line, const tune::Space& space) {
   if (event.kind == Kind::extend) return event.trials = line.at("trials"), event;
   event.id = line.at("id");
   event.process = line.value("process", "");
+  if (line.contains("seconds")) event.seconds = number_of(line.at("seconds"));
   switch (event.kind) {
     case Kind::start:
       event.suggestion = {tune::read_point(space, line.at("params").dump()), line.at("by"), line.at("why"),
@@ -190,7 +191,8 @@ int64_t planned_trials(const StudyHead& head, const std::vector<StudyEvent>& eve
   return trials;
 }
 
-tune::Space space_of(const std::vector<spec::SearchParameter>& search) {
+tune::Space space_of(const spec::TuneOptions& tune) {
+  const std::vector<spec::SearchParameter>& search = tune.search;
   std::vector<tune::Parameter> parameters;
   for (const spec::SearchParameter& wish : search) {
     tune::Parameter parameter;
@@ -216,7 +218,9 @@ tune::Space space_of(const std::vector<spec::SearchParameter>& search) {
     }
     parameters.push_back(std::move(parameter));
   }
-  return tune::Space(std::move(parameters));
+  std::vector<Comparison> constraints;
+  for (const std::string& text : tune.parameter_constraints) constraints.emplace_back(text);
+  return tune::Space(std::move(parameters), std::move(constraints));
 }
 
 std::vector<std::string> overrides_of(const tune::Space& space, const tune::Point& point) {
@@ -249,6 +253,7 @@ std::string to_json(const tune::Space& space, const StudyEvent& event) {
   }
   line["id"] = event.id;
   if (!event.process.empty()) line["process"] = event.process;
+  if (event.seconds) line["seconds"] = number(*event.seconds);
   switch (event.kind) {
     case Kind::start:
       line["params"] = json::parse(tune::write_point(space, event.suggestion.point));

@@ -58,6 +58,7 @@ struct StudyEvent {
   std::optional<double> estimate = {};                  // pause: what the stopper thinks it would end with
   int64_t trials = 0;                                   // extend: planned in all from now on
   std::string process = {};                             // start, resume, take: who runs it from now on
+  std::optional<double> seconds = {};                   // report, pause, end: how long its process has run
 };
 
 // What a study of this head is to tune/.
@@ -66,8 +67,9 @@ tune::StudyOptions study_options(const StudyHead& head, const tune::Space& space
 // How many trials are planned by now.
 int64_t planned_trials(const StudyHead& head, const std::vector<StudyEvent>& events);
 
-// The space of tune.search. A choice's text is kept as a string whatever it is: "64", "[64, 64]".
-tune::Space space_of(const std::vector<spec::SearchParameter>& search);
+// The space of tune.search with tune.parameter_constraints. A choice's text is kept as a string whatever it is: "64",
+// "[64, 64]".
+tune::Space space_of(const spec::TuneOptions& tune);
 // What the trial changes in the job, as dotted overrides.
 std::vector<std::string> overrides_of(const tune::Space& space, const tune::Point& point);
 

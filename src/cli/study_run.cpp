@@ -17,6 +17,7 @@
 #include "cli/numbers.h"
 #include "cli/study_directory.h"
 #include "cli/study_text.h"
+#include "cli/study_time.h"
 #include "cli/trial_metrics.h"
 #include "cli/tuning.h"
 #include "cli/worker_process.h"
@@ -26,7 +27,9 @@ namespace sinew::cli {
 namespace {
 
 constexpr double kLookSeconds = 0.05;
-constexpr double kTimeForNew = 0.8;   // of tune.time; then only trials that wait go on, so that some come to their end
+constexpr double kHour = 3600;
+constexpr double kTimeForNew =
+    0.8;  // of tune.time and tune.cost; then only trials that wait go on, so that some come to their end
 constexpr double kLeaveSeconds = 60;  // from asking a trial to save and end to killing it
 
 volatile std::sig_atomic_t asked = 0, insisted = 0;
@@ -42,7 +45,7 @@ class StudyRun {
       : directory_(std::move(directory)),
         job_(job),
         head_(head),
-        space_(space_of(job.tune.search)),
+        space_(space_of(job.tune)),
         best_by_(best_by(job)),
         clock_(clock),
         file_(file),
@@ -51,6 +54,7 @@ class StudyRun {
         tuning_(options(), events) {
     if (!job_.trainer.lanes && !job_.command.given())
       lanes_ = std::max<int64_t>(1, std::thread::hardware_concurrency() / places_);
+    for (const StudyEvent& event : events) time_.told(event);
     for (const int64_t id : tuning_.study().told()) {
       if (system_disk().exists(directory_of(id) + "/checkpoints")) kept_.insert(id);
     }
@@ -65,7 +69,7 @@ class StudyRun {
         if (leave()) return kResumable;
       } else if (const auto turn = self_.turn()) {
         last_turn = now;
-        if (decide(job_.tune.seconds > 0 ? (now - began) / job_.tune.seconds : 0)) break;
+        if (decide(std::max(job_.tune.seconds > 0 ? (now - began) / job_.tune.seconds : 0, part_of_cost()))) break;
       } else if (now - last_turn >= StudyProcess::kTurnSeconds) {
         last_turn = now;
         std::printf("another process has decided for %.0f s what to do next in this study: is it stopped?\n",
@@ -74,6 +78,9 @@ class StudyRun {
       }
       std::this_thread::sleep_for(std::chrono::duration<double>(kLookSeconds));
     }
+    if (job_.tune.cost > 0)
+      std::printf("it took %.2f hours of training and cost %.2f\n", time_.seconds() / kHour,
+                  part_of_cost() * job_.tune.cost);
     if (tuning_.ended_early()) std::printf("ended early: %s\n", tuning_.ended_early()->c_str());
     show_study(system_disk(), directory_, tuning_.study(), head_);
     return tuning_.best().empty() ? kTrainingError : kDone;
@@ -86,10 +93,18 @@ class StudyRun {
     std::optional<double> asked;  // when it was asked to save and end
   };
 
-  // In a turn; `part` of tune.time has passed. True: the study is over.
+  // Of tune.cost, the part that was spent.
+  double part_of_cost() {
+    if (!(job_.tune.cost > 0)) return 0;
+    for (const auto& [id, trial] : trials_) time_.runs(id, seconds_of(id));
+    return time_.seconds() / kHour * job_.tune.price / job_.tune.cost;
+  }
+
+  // In a turn; `part` of tune.time has passed, or of tune.cost is spent. True: the study is over.
   bool decide(double part) {
     for (const StudyEvent& event : file_.news(space_)) {
       tuning_.told(event);
+      time_.told(event);
       if (event.kind == StudyEvent::Kind::end) kept_.insert(event.id);
     }
     const bool time_is_up = part >= 1 && !tuning_.best().empty();
@@ -110,13 +125,19 @@ class StudyRun {
     options.end_early = job_.tune.end_early;
     options.study.population = job_.tune.population;
     if (job_.tune.deterministic && !trains_in_parts(head_.sampler)) options.lag = job_.tune.parallel.value_or(kLag);
-    options.record = [this](const StudyEvent& event) { file_.append(space_, event); };
+    options.record = [this](StudyEvent event) {
+      if (!begins_life(event) && began_.contains(event.id)) event.seconds = seconds_of(event.id);
+      file_.append(space_, event);
+      time_.told(event);
+    };
     options.process = self_.name();
     options.abandoned = [this](const std::string& process, int64_t id) {
       return self_.abandoned(process, directory_of(id));
     };
     return options;
   }
+
+  double seconds_of(int64_t id) const { return clock_.monotonic_seconds() - began_.at(id); }
 
   void say(int64_t id, const std::string& text) {
     std::printf("trial %lld: %s\n", static_cast<long long>(id), text.c_str());
@@ -135,6 +156,7 @@ class StudyRun {
       process.command = command_of(start->id, changes);
       process.death_signal = SIGKILL;  // its checkpoints stand; the study goes on from them
       process.output = directory_of(start->id) + "/output.log";
+      began_[start->id] = clock_.monotonic_seconds();
       trials_.emplace(start->id, Trial{Process(process), metrics_of_trial(start->id), {}});
     }
   }
@@ -300,6 +322,8 @@ class StudyRun {
   int64_t places_;
   Tuning tuning_;
   std::map<int64_t, Trial> trials_;
+  std::map<int64_t, double> began_;  // the newest process of each that was started here
+  StudyTime time_;
   std::set<int64_t> kept_;  // trials that have ended and may still have their models
   std::optional<int64_t> lanes_;
 };

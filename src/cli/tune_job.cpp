@@ -107,6 +107,7 @@ int tune_job(const Arguments& arguments) {
   // Its value would hold for the first check of the job, and for no trial.
   if (const std::string key = spec::overridden(job->tune.search, overrides); !key.empty())
     throw UsageError("a value is given for '" + key + "', which tune.search varies", "leave one of the two out");
+  space_of(job->tune);  // refused before there is a study
   if (directory.empty()) directory = new_run_directory(job->name) + "-study";
   const StudyHead head{read_text(system_disk(), words[0]),
                        overrides,
@@ -129,7 +130,7 @@ int go_on(const std::string& directory, const std::function<int64_t(int64_t)>& p
           std::optional<int64_t> places = {}) {
   const StudyHead head = read_study_head(system_disk(), study_path(directory));
   const spec::Job job = study_job(head, study_path(directory));
-  const tune::Space space = space_of(job.tune.search);
+  const tune::Space space = space_of(job.tune);
   StudyProcess self(system_disk(), directory, system_clock());
   StudyFile file(system_disk(), study_path(directory));
   std::vector<StudyEvent> events;
@@ -178,7 +179,7 @@ int report_study(const Arguments& arguments) {
   if (arguments.size() != 1) throw UsageError("report needs a study", "sinew tune report DIR");
   const std::string& directory = arguments[0];
   const spec::Job job = study_job(read_study_head(system_disk(), study_path(directory)), study_path(directory));
-  const tune::Space space = space_of(job.tune.search);
+  const tune::Space space = space_of(job.tune);
   const ReadStudy read = read_study(system_disk(), study_path(directory), space);
   tune::Study study(study_options(read.head, space, job.tune.seed));
   for (const StudyEvent& event : read.events) apply(study, event);

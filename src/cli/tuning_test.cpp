@@ -30,8 +30,14 @@ std::vector<spec::SearchParameter> search() {
   return {rate, kind, momentum};
 }
 
+spec::TuneOptions searched() {
+  spec::TuneOptions tune;
+  tune.search = search();
+  return tune;
+}
+
 TuningOptions options(std::vector<StudyEvent>& record, int64_t parallel = 2) {
-  TuningOptions options{{space_of(search()), {tune::Direction::minimize}, 7, 12, {}}};
+  TuningOptions options{{space_of(searched()), {tune::Direction::minimize}, 7, 12, {}}};
   options.sampler = "tpe";
   options.stopper = "asha";
   options.max_resource = 9;
@@ -104,7 +110,7 @@ TEST(Tuning, TheRecordIsEnoughToGoOn) {
   Trainings trainings;
   RandomStream random(random_key({3}));
   play(tuning, trainings, random, 2000, 0);
-  const tune::Space space = space_of(search());
+  const tune::Space space = space_of(searched());
   for (size_t cut = 0; cut < record.size(); ++cut) {
     if (record[cut].kind != StudyEvent::Kind::start) continue;
     std::vector<StudyEvent> more;
@@ -248,19 +254,19 @@ TEST(StudyFile, WhatIsWrittenIsReadBackButForATornLastLine) {
     Trainings trainings;
     RandomStream random(random_key({5}));
     play(tuning, trainings, random, 2000, 0.1);
-    for (const StudyEvent& event : record) file.append(space_of(search()), event);
-    file.append(space_of(search()), {.kind = StudyEvent::Kind::extend, .trials = 20});
+    for (const StudyEvent& event : record) file.append(space_of(searched()), event);
+    file.append(space_of(searched()), {.kind = StudyEvent::Kind::extend, .trials = 20});
     EXPECT_THROW(StudyFile(disk, path, head), Error);
   }
   disk.append(path)->write(std::as_bytes(std::span(std::string_view("{\"event\":\"sta"))));
   StudyFile again(disk, path);
-  EXPECT_EQ(again.news(space_of(search())).size(), record.size() + 1);
-  const auto read = read_study(disk, path, space_of(search()));
+  EXPECT_EQ(again.news(space_of(searched())).size(), record.size() + 1);
+  const auto read = read_study(disk, path, space_of(searched()));
   EXPECT_EQ(read.head.job, head.job);
   EXPECT_EQ(planned_trials(read.head, read.events), 20);
   ASSERT_EQ(read.events.size(), record.size() + 1);
   for (size_t i = 0; i < record.size(); ++i)
-    EXPECT_EQ(to_json(space_of(search()), read.events[i]), to_json(space_of(search()), record[i]));
+    EXPECT_EQ(to_json(space_of(searched()), read.events[i]), to_json(space_of(searched()), record[i]));
 }
 
 // Two processes append in turns; a third died in the middle of a line.
@@ -270,7 +276,7 @@ TEST(StudyFile, EachReadsWhatTheOthersAppended) {
   disk.remove_all(folder);
   disk.make_directories(folder);
   const std::string path = folder + "/study.jsonl";
-  const tune::Space space = space_of(search());
+  const tune::Space space = space_of(searched());
   StudyFile one(disk, path, {"", {}, "tpe", "asha", {{{"val/loss", true}}, {}}, 12, 9});
   StudyFile two(disk, path);
   EXPECT_TRUE(two.news(space).empty());
@@ -303,7 +309,7 @@ TEST(StudyFile, ADamagedLineIsNamed) {
                                   std::string(R"({"event":"dance","id":0})")}) {
     write_durably(disk, path, to_json(head) + "\n" + line + "\n");
     try {
-      read_study(disk, path, space_of(search()));
+      read_study(disk, path, space_of(searched()));
       FAIL() << line;
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), testing::HasSubstr("damaged_study.jsonl:2: "));
@@ -312,7 +318,7 @@ TEST(StudyFile, ADamagedLineIsNamed) {
 }
 
 TEST(StudyFile, ChoicesAndNumbersBecomeOverrides) {
-  const tune::Space space = space_of(search());
+  const tune::Space space = space_of(searched());
   EXPECT_THAT(overrides_of(space, {0.01, 0, 0.5}),
               testing::ElementsAre("optimizer.lr=0.01", "optimizer.name=sgd", "optimizer.momentum=0.5"));
   EXPECT_THAT(overrides_of(space, {0.1, 1, tune::kInactive}),

@@ -55,6 +55,9 @@ inline Type interval() {
 inline Type objective() {
   return {.kind = Kind::objective};
 }
+inline Type comparison() {
+  return {.kind = Kind::comparison};
+}
 inline Type search() {
   return {.kind = Kind::search};
 }

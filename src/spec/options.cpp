@@ -92,7 +92,12 @@ bool is_set(const Option& option, const Job& job) {
       return true;
     });
   }
-  return visit_value(option, job, [](const auto& value) { return set(value); });
+  return visit_value(option, job, [&](const auto& value) {
+    // One that must be above 0 and is 0 was not given.
+    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>)
+      return option.type.kind != Kind::number || option.type.range.holds(value);
+    return set(value);
+  });
 }
 
 bool is_of_training(std::string_view key) {

@@ -12,22 +12,23 @@
 namespace sinew::spec {
 
 enum class Kind {
-  text,       // any one-line string; ${NAME} is replaced
-  word,       // of a command line: as text, or a number or boolean as it is written
-  values,     // a map of the user's own names to one value each
-  path,       // as text
-  name,       // as text, but fit to be a directory's name
-  metric,     // "val/loss"
-  choice,     // one of a few words
-  flag,       // true | false
-  whole,      // integer
-  number,     // real
-  duration,   // "10ep"
-  interval,   // a duration or "never"
-  bytes,      // "256MiB"
-  time,       // "2h", kept in seconds
-  objective,  // "val/accuracy >= 0.92"
-  search,     // a map of options and what to try of each
+  text,        // any one-line string; ${NAME} is replaced
+  word,        // of a command line: as text, or a number or boolean as it is written
+  values,      // a map of the user's own names to one value each
+  path,        // as text
+  name,        // as text, but fit to be a directory's name
+  metric,      // "val/loss"
+  choice,      // one of a few words
+  flag,        // true | false
+  whole,       // integer
+  number,      // real
+  duration,    // "10ep"
+  interval,    // a duration or "never"
+  bytes,       // "256MiB"
+  time,        // "2h", kept in seconds
+  objective,   // "val/accuracy >= 0.92"
+  comparison,  // "model.dim % model.heads == 0"
+  search,      // a map of options and what to try of each
 };
 
 struct Range {

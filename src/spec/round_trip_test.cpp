@@ -45,6 +45,7 @@ class JobMaker {
       case Kind::metric:
         value = type.auto_metric && random_.below(2) == 0 ? "auto" : "val/f1@" + word("abc_.-1", 4);
         break;
+      case Kind::comparison: value = "2 * a <= b"; break;
       case Kind::name: value = "n" + word("abz09_.-", 20); break;
       case Kind::interval: {
         Duration duration;
@@ -200,11 +201,21 @@ class JobMaker {
     if (job.optimizer.momentum <= 0) job.optimizer.nesterov = false;
     if (!job.tune.objectives.empty()) obey_the_rules_of_several(job.tune);
     if (!job.tune.constraints.empty()) job.tune.stopper = "none", job.tune.end_early = false;
+    obey_the_rules_of_constraints(job.tune);
+    if (job.tune.cost > 0 && job.tune.price == 0) job.tune.price = 0.5;
     if (job.tune.sampler == "pbt") job.tune.sampler = "auto";  // it can not vary what is varied here
     job.tune.population = TuneOptions().population;
     job.workers.min = std::min(job.workers.min, job.workers.max);
   }
 
+  static void obey_the_rules_of_constraints(TuneOptions& tune) {
+    const auto number = [](const SearchParameter& parameter) {
+      return parameter.kind != SearchParameter::Kind::choice;
+    };
+    const auto found = std::ranges::find_if(tune.search, number);
+    if (found == tune.search.end()) return tune.parameter_constraints.clear();
+    for (std::string& constraint : tune.parameter_constraints) constraint = "2 * " + found->key + " + 7 > 0";
+  }
   void obey_the_rules_of_several(TuneOptions& tune) {
     const TuneOptions usual;
     for (size_t k = 0; k < tune.objectives.size(); ++k) tune.objectives[k] += std::to_string(k);

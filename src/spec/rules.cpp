@@ -1,8 +1,11 @@
 #include "spec/rules.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <set>
 
+#include "base/comparison.h"
+#include "spec/amounts.h"
 #include "spec/options.h"
 #include "spec/search.h"
 #include "spec/values.h"
@@ -54,6 +57,7 @@ struct Rules {
   void workers();
   void tune();
   void objectives();
+  void parameter_constraints();
   void constraints();
   void pbt();
 };
@@ -205,6 +209,9 @@ void Rules::tune() {
     return say(key_of("tune"), "tune varies nothing", "name options below tune.search, or delete the section");
   if (has("tune.objectives") && good({"tune.objectives"})) objectives();
   if (has("tune.constraints") && good({"tune.constraints", "tune.stopper", "tune.end_early"})) constraints();
+  if (has("tune.parameter_constraints") && good({"tune.parameter_constraints"})) parameter_constraints();
+  if (has("tune.cost") && !has("tune.price") && good({"tune.cost"}))
+    say(key_of("tune.cost"), "tune.cost needs tune.price", "for example price: 2.5, what an hour of one trial costs");
   if (job.tune.sampler == "pbt" && good({"tune.sampler", "tune.trials", "tune.population", "tune.stopper"})) pbt();
 }
 
@@ -216,6 +223,23 @@ void Rules::constraints() {
   if (job.tune.end_early)
     say(key_of("tune.end_early"), "tune.end_early stands beside tune.constraints",
         "what is left to gain is not known with constraints; delete one of the two");
+}
+
+void Rules::parameter_constraints() {
+  const Place place = value_of("tune.parameter_constraints");
+  const auto is_text = [](const std::string& choice) { return !is_number(choice); };
+  for (const std::string& constraint : job.tune.parameter_constraints) {
+    const Comparison comparison(constraint);
+    for (const std::string& name : comparison.names()) {
+      const std::string subject = "'" + constraint + "' names " + name + ", ";
+      const auto found = std::ranges::find(job.tune.search, name, &SearchParameter::key);
+      if (found == job.tune.search.end())
+        say(place, subject + "which tune.search does not vary", "name parameters of tune.search");
+      else if (const auto text = std::ranges::find_if(found->choices, is_text); text != found->choices.end())
+        say(place, subject + "whose choice " + *text + " is no number",
+            "compare numbers; a condition takes any choice");
+    }
+  }
 }
 
 // Whether a training can go on from a checkpoint with another value of this option.

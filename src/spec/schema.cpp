@@ -59,6 +59,7 @@ Json item_schema(const Option& option) {
   const Type& type = option.type;
   switch (type.kind) {
     case Kind::text:
+    case Kind::comparison:
     case Kind::path: return string_schema(text_pattern());
     case Kind::word: return scalar_schema(word_pattern());
     case Kind::values: return values_schema();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/comparison.h"
 #include "spec/amounts.h"
 #include "spec/values.h"
 
@@ -272,6 +273,14 @@ std::string parameter_text(const SearchParameter& parameter) {
   return "{" + text + (condition.empty() ? "" : ", if: {" + condition + "}") + "}";
 }
 
+// Whether some of its values go with some values of others only.
+bool is_constrained(const TuneOptions& tune, const std::string& key) {
+  return std::ranges::any_of(tune.parameter_constraints, [&](const std::string& constraint) {
+    const auto names = Comparison(constraint).names();
+    return std::ranges::find(names, key) != names.end();
+  });
+}
+
 // Overrides under which the parameter is there.
 void meet_conditions(const std::vector<SearchParameter>& search, const SearchParameter& parameter,
                      std::vector<std::string>& overrides) {
@@ -339,10 +348,12 @@ std::string overridden(const std::vector<SearchParameter>& search, const std::ve
   return "";
 }
 
-std::vector<SearchProbe> probes_of(const std::vector<SearchParameter>& search, size_t most) {
+std::vector<SearchProbe> probes_of(const TuneOptions& tune, size_t most) {
+  const std::vector<SearchParameter>& search = tune.search;
   std::vector<SearchProbe> probes;
   for (size_t i = 0; i < search.size() && probes.size() < most; ++i) {
     const SearchParameter& parameter = search[i];
+    if (is_constrained(tune, parameter.key)) continue;
     std::vector<std::string> values = parameter.choices;
     if (parameter.kind != Form::choice) values = {number_text(parameter.low), number_text(parameter.high)};
     if (values.size() > most - probes.size()) values.resize(most - probes.size());

@@ -57,12 +57,12 @@ TEST(Search, ConditionsOnConditionsAreMetOnce) {
   }
   const Reading reading = read_job(yaml, "job.yaml");
   EXPECT_TRUE(reading.problems.empty()) << to_string(reading.problems[0]);
-  const auto probes = probes_of(reading.job.tune.search, 1000);
+  const auto probes = probes_of(reading.job.tune, 1000);
   ASSERT_EQ(probes.size(), 80U);
   EXPECT_EQ(probes.back().overrides.size(), 40U);
   EXPECT_EQ(probes.back().overrides.front(), "params.p0=1");
   EXPECT_EQ(probes.back().overrides.back(), "params.p39=2");
-  EXPECT_EQ(probes_of(reading.job.tune.search, 7).size(), 7U);
+  EXPECT_EQ(probes_of(reading.job.tune, 7).size(), 7U);
 }
 
 // Each with its line and column, and what to try.
@@ -151,6 +151,41 @@ TEST(Search, OfSeveralMetricsIsRefusedWhatJudgesByOne) {
               HasSubstr("names a metric twice"));
   EXPECT_THAT(said("tune: {search: {optimizer.lr: [1, 2]}, constraints: [val/f1 > 2]}\n"),
               HasSubstr("an item of tune.constraints needs a metric, '>=' or '<=', and a number"));
+}
+
+TEST(Search, WhatMustHoldBetweenParametersNamesThem) {
+  const auto with = [](const std::string& constraint) {
+    return said(
+        "tune:\n  search: {optimizer.lr: {low: 0.1, high: 1}, trainer.batch_size: [32, 64], optimizer.name: [sgd, "
+        "adam]}\n"
+        "  parameter_constraints:\n    - " +
+        constraint + "\n");
+  };
+  EXPECT_EQ(with("optimizer.lr * trainer.batch_size <= 30"), "");
+  EXPECT_EQ(with("'\"optimizer.lr\" < 0.5'"), "");
+  EXPECT_THAT(with("optimizer.lr"),
+              HasSubstr("job.yaml:5:7: tune.parameter_constraints: 'optimizer.lr' compares nothing"));
+  EXPECT_THAT(with("optimizer.lr <= (2"), HasSubstr("needs ')' instead of its end (character 19)"));
+  EXPECT_THAT(with("[1]"), HasSubstr("an item of tune.parameter_constraints needs a comparison of parameters"));
+  EXPECT_THAT(with("optimizer.momentum < 1"),
+              HasSubstr("'optimizer.momentum < 1' names optimizer.momentum, which tune.search does not vary"));
+  EXPECT_THAT(with("optimizer.name < 1"), HasSubstr("names optimizer.name, whose choice sgd is no number"));
+}
+
+// Their edges may be what the constraint is there to leave out.
+TEST(Search, TheEdgesOfConstrainedParametersAreNotProbed) {
+  const std::string search = "tune: {search: {optimizer.momentum: [0, 0.9], optimizer.lr: [0.1, 0.2]}";
+  const std::string nesterov = "optimizer: {name: sgd, nesterov: true, momentum: 0.5}\n";
+  EXPECT_THAT(said(nesterov + search + "}\n"), HasSubstr("tune.search: with optimizer.momentum=0"));
+  EXPECT_EQ(said(nesterov + search + ", parameter_constraints: ['optimizer.momentum > 0']}\n"), "");
+}
+
+TEST(Search, ACostNeedsAPrice) {
+  const std::string search = "tune: {search: {optimizer.lr: [1, 2]}";
+  EXPECT_EQ(said(search + ", cost: 20, price: 1.5}\n"), "");
+  EXPECT_THAT(said(search + ", cost: 20}\n"), HasSubstr("tune.cost needs tune.price"));
+  EXPECT_THAT(said(search + ", price: 20}\n"), HasSubstr("tune.price has no effect without tune.cost"));
+  EXPECT_THAT(said(search + ", cost: 0, price: 1}\n"), HasSubstr("tune.cost is 0, but must be"));
 }
 
 // As a trial does.

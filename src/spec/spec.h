@@ -242,20 +242,20 @@ struct SearchParameter {
 struct TuneOptions {  // sinew tune; never part of one training
   std::vector<SearchParameter> search;
   int64_t trials = 50;
-  Auto<int64_t> parallel;               // trials side by side
-  std::string sampler = "auto";         // as tune/ names them
-  std::string stopper = "auto";         // likewise
-  std::string monitor = "auto";         // a metric name; auto: the objective's, else checkpoint.monitor's
-  std::string mode = "auto";            // auto | min | max
-  std::vector<std::string> objectives;  // several metrics instead of the monitor
-  std::vector<std::string> directions;  // of each, as mode; empty: by their names
-  std::vector<Objective> constraints;   // what a good trial must meet besides
-  Auto<int64_t> evaluations;            // of a whole trial
-  int64_t population = 8;               // of the sampler pbt
+  Auto<int64_t> parallel;                          // trials side by side
+  std::string sampler = "auto", stopper = "auto";  // as tune/ names them
+  std::string monitor = "auto";                    // a metric name; auto: the objective's, else checkpoint.monitor's
+  std::string mode = "auto";                       // auto | min | max
+  std::vector<std::string> objectives;             // several metrics instead of the monitor
+  std::vector<std::string> directions;             // of each, as mode; empty: by their names
+  std::vector<Objective> constraints;              // what a good trial must meet besides
+  std::vector<std::string> parameter_constraints;  // what must hold between values: base/comparison.h
+  Auto<int64_t> evaluations;                       // of a whole trial
+  int64_t population = 8;                          // of the sampler pbt
   uint64_t seed = 0;
-  double seconds = 0;  // key tune.time; 0: none
-  bool deterministic = false;
-  bool end_early = false;
+  double seconds = 0;          // key tune.time; 0: none
+  double cost = 0, price = 0;  // of all trials, 0: no limit; of an hour of one
+  bool deterministic = false, end_early = false;
   std::vector<std::string> warm_start;  // directories of studies
   bool operator==(const TuneOptions&) const = default;
 };

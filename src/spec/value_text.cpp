@@ -127,6 +127,7 @@ std::string item_expectation(const Option& option) {
     case Kind::bytes: return "a size in bytes";
     case Kind::time: return "a time in " + spaced(type.units);
     case Kind::objective: return "a metric, '>=' or '<=', and a number";
+    case Kind::comparison: return "a comparison of parameters";
     case Kind::search: return "options, each with a range or a list";
   }
   return "";
@@ -151,6 +152,7 @@ std::string example(const Option& option) {
       case Kind::time: return "2h";
       case Kind::bytes: return "4GiB";
       case Kind::objective: return "val/accuracy >= 0.92";
+      case Kind::comparison: return "model.dim % model.heads == 0";
       case Kind::word: return "train.sh";
       case Kind::choice: return option.type.choices.front();
       case Kind::values: return option.key == "env" ? "{LANG: C}" : "{lr: 0.1, kind: small}";

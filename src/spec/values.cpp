@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/comparison.h"
+#include "base/error.h"
 #include "base/utf8.h"
 #include "spec/amounts.h"
 #include "spec/search.h"
@@ -23,6 +25,7 @@ class Reader {
       case Kind::choice: return read_choice(node, value);
       case Kind::metric: return read_metric(node, value);
       case Kind::interval: return read_interval(node, value);
+      case Kind::comparison: return read_comparison(node, value);
       case Kind::word: return read_word(node, value);
       default: return read_text(node, value);
     }
@@ -260,6 +263,16 @@ class Reader {
                              : "a metric is a part and a name: val/loss, val/accuracy, train/loss");
     }
     value = node.text;
+    return true;
+  }
+
+  bool read_comparison(const Node& node, std::string& value) {
+    if (!read_text(node, value)) return false;
+    try {
+      const Comparison read(value);
+    } catch (const Error& error) {
+      return say(node, option_.key + ": " + error.what(), error.hint);
+    }
     return true;
   }
 

@@ -63,10 +63,10 @@ class Search {
     return is_category(i) ? random_.uniform() : random_.uniform(low_[axis], high_[axis]);
   }
 
-  // A point of the space near `unit`, none if it was tried.
+  // A point of the space near `unit`, none if it was tried or is not allowed.
   std::optional<Found> settled(const VectorXd& unit) const {
     Point point = space_.from_unit(as_span(unit));
-    if (study_.seen(point)) return std::nullopt;
+    if (!study_.is_new(point)) return std::nullopt;
     VectorXd x = row_of(space_, point);
     return Found{std::move(point), std::move(x), 0};
   }

@@ -97,6 +97,16 @@ struct AskTell::Request {
     if (!all[key].is_string()) refuse(key, "is not text");
     return all[key].get<std::string>();
   }
+  std::vector<Comparison> comparisons(const char* key) const {
+    if (!has(key)) return {};
+    if (!all[key].is_array()) refuse(key, "is not a list of texts");
+    std::vector<Comparison> made;
+    for (const json& text : all[key]) {
+      if (!text.is_string()) refuse(key, "is not a list of texts");
+      made.emplace_back(text.get<std::string>());
+    }
+    return made;
+  }
   bool flag(const char* key) const { return has(key) && all[key].is_boolean() && all[key].get<bool>(); }
   // A request inside this one, such as the pruner.
   Request inner(const json& value, const char* key) const {
@@ -158,7 +168,7 @@ Study& AskTell::study() {
 
 std::string AskTell::init(const Request& request) {
   if (!request.has("space")) throw Error("init has no space", R"({"cmd":"init","space":[...]})");
-  StudyOptions options{read_space(request.all["space"].dump())};
+  StudyOptions options{read_space(request.all["space"].dump(), request.comparisons("parameter_constraints"))};
   if (request.has("directions")) options.directions = directions_of(request.all["directions"]);
   if (request.has("seed")) options.seed = static_cast<uint64_t>(request.whole("seed"));
   if (request.has("budget")) options.budget = request.whole("budget");

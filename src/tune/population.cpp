@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "tune/tune.h"
+#include "tune/allowed.h"
 
 namespace sinew::tune {
 namespace {
@@ -44,11 +44,15 @@ PopulationStep population_step(const Space& space, std::span<const Member> membe
     return {me, members[me].point, "not among the worst fifth: it goes on"};
   const size_t from = part > 0 ? order[random.below(part)] : me;
   if (!(loss(from) < loss(me))) return {me, members[me].point, "nobody is better: it goes on"};
-  Point point = members[from].point;
-  for (size_t i = 0; i < space.size(); ++i) {
-    if (!std::isnan(point[i])) point[i] = changed(space, i, point[i], random);
-  }
-  space.settle(point);
+  Point point = first_allowed(space, kAllowedDraws, [&] {
+    Point near = members[from].point;
+    for (size_t i = 0; i < space.size(); ++i) {
+      if (!std::isnan(near[i])) near[i] = changed(space, i, near[i], random);
+    }
+    space.settle(near);
+    return near;
+  });
+  if (!space.allows(point)) point = members[from].point;
   return {from, std::move(point),
           "it did badly: it goes on from member " + std::to_string(from) + " of the best fifth, changed a little"};
 }

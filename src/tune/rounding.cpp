@@ -47,10 +47,10 @@ Point rounded(const Study& study, const Point& point) {
     for (size_t i = 0; i < space.size(); ++i) {
       if (!std::isnan(point[i])) candidate[i] = as_written(space[i], point[i], more);
     }
-    if (!study.seen(candidate)) return candidate;
+    if (study.is_new(candidate)) return candidate;
     if (more == 0) nearest = std::move(candidate);
   }
-  return nearest;
+  return space.allows(nearest) ? nearest : point;
 }
 
 }  // namespace sinew::tune

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "tune/allowed.h"
 #include "tune/makers.h"
 #include "tune/rounding.h"
 #include "tune/tpe_density.h"
@@ -43,9 +44,8 @@ class BohbSampler : public Sampler {
     }
     const size_t needed = space.size() + kMoreThanParameters;
     if (lengths.size() < needed || random.uniform() < kRandomPart) {
-      std::vector<double> unit(space.size());
-      for (double& u : unit) u = random.uniform();
-      return {space.from_unit(unit), "bohb", "at random, as every third", {}};
+      Point point = first_allowed(space, kAllowedDraws, [&] { return random_point(space, random); });
+      return {std::move(point), "bohb", "at random, as every third", {}};
     }
     std::ranges::nth_element(lengths, lengths.begin() + static_cast<std::ptrdiff_t>(needed - 1), std::greater{});
     return modelled(study, lengths[needed - 1], random);
@@ -72,7 +72,7 @@ class BohbSampler : public Sampler {
     Point best;
     double most = -std::numeric_limits<double>::infinity();
     for (int i = 0; i < kCandidates; ++i) {
-      Point point = low.draw(space, random);
+      Point point = first_allowed(space, kAllowedDraws, [&] { return low.draw(space, random); });
       const auto unit = space.to_unit(point);
       const std::vector<float> at(unit.begin(), unit.end());
       const double score = low.log_density(space, at) - high.log_density(space, at);

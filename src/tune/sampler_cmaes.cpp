@@ -13,6 +13,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "tune/allowed.h"
 #include "tune/makers.h"
 
 namespace sinew::tune {
@@ -178,13 +179,18 @@ class CmaesSampler : public Sampler {
   static Suggestion drawn(const Study& study, const Distribution& state, const std::vector<double>& behind) {
     RandomStream random = study.random("cmaes");
     const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(state.covariance);
-    VectorXd normal(state.mean.size());
-    for (double& z : normal) z = random.normal();
-    VectorXd x = state.mean +
-                 state.spread * eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).cwiseSqrt().cwiseProduct(normal);
-    for (double& value : x) value = mirrored(value);
-    std::vector<double> memo(x.begin(), x.end());
-    Suggestion suggestion{study.space().from_unit(memo),
+    const MatrixXd spreads =
+        state.spread * eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal();
+    std::vector<double> memo;
+    Point point = first_allowed(study.space(), kAllowedDraws, [&] {
+      VectorXd normal(state.mean.size());
+      for (double& z : normal) z = random.normal();
+      const VectorXd x = state.mean + spreads * normal;
+      memo.assign(x.begin(), x.end());
+      for (double& value : memo) value = mirrored(value);
+      return study.space().from_unit(memo);
+    });
+    Suggestion suggestion{std::move(point),
                           "cmaes",
                           "drawn from generation " + std::to_string(static_cast<int64_t>(state.generation) + 1) +
                               " of a normal distribution that moves towards the better half",

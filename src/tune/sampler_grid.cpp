@@ -34,7 +34,7 @@ class GridSampler : public Sampler {
   Suggestion suggest(const Study& study) override {
     const Space& space = study.space();
     if (levels_.empty() || budget_ != study.options().budget) begin(study);
-    while (study.seen(point_)) {
+    while (!study.is_new(point_)) {
       if (std::optional<Point> next = point_after(space, point_)) {
         point_ = *std::move(next);
       } else if (!refine(space)) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tune/allowed.h"
 #include "tune/makers.h"
 
 namespace sinew::tune {
@@ -19,33 +20,36 @@ class NearbySampler : public Sampler {
       if (loss && Study::violation(trial) <= 0) known.emplace_back(*loss, trial.id);
     }
     const Space& space = study.space();
-    std::vector<double> unit(space.size());
     if (known.empty()) {
-      for (double& u : unit) u = random.uniform();
-      return {space.from_unit(unit), "nearby", "nothing is known yet: drawn at random", {}};
+      Point point = first_allowed(space, kAllowedDraws, [&] { return random_point(space, random); });
+      return {std::move(point), "nearby", "nothing is known yet: drawn at random", {}};
     }
     std::ranges::sort(known);
     const size_t top = std::max<size_t>(1, known.size() / 20);
     const Trial& start = study.trial(known[random.below(top)].second);
-    unit = space.to_unit(start.point);
+    const std::vector<double> from = space.to_unit(start.point);
     const double reach = std::max(0.02, 0.2 * std::pow(static_cast<double>(known.size()) / 10, -0.7));
     const double chance = std::max(1.5 / static_cast<double>(space.size()), 0.25);
-    const uint64_t always = random.below(space.size());
-    for (size_t i = 0; i < space.size(); ++i) {
-      const bool changed = random.uniform() < chance || i == always;
-      const double normal = random.normal(), even = random.uniform();
-      if (std::isnan(unit[i]) || (changed && !space[i].ordered()))
-        unit[i] = even;  // what is not there becomes active only if a parent changed
-      else if (changed)
-        unit[i] = moved(space, i, unit[i], reach * normal);
-    }
-    return {space.from_unit(unit),
-            "nearby",
-            "a small change of trial " + std::to_string(start.id) + ", one of the best",
-            {}};
+    Point point = first_allowed(space, kAllowedDraws, [&] { return changed(space, from, reach, chance, random); });
+    return {
+        std::move(point), "nearby", "a small change of trial " + std::to_string(start.id) + ", one of the best", {}};
   }
 
  private:
+  static Point changed(const Space& space, std::vector<double> unit, double reach, double chance,
+                       RandomStream& random) {
+    const uint64_t always = random.below(space.size());
+    for (size_t i = 0; i < space.size(); ++i) {
+      const bool changes = random.uniform() < chance || i == always;
+      const double normal = random.normal(), even = random.uniform();
+      if (std::isnan(unit[i]) || (changes && !space[i].ordered()))
+        unit[i] = even;  // what is not there becomes active only if a parent changed
+      else if (changes)
+        unit[i] = moved(space, i, unit[i], reach * normal);
+    }
+    return space.from_unit(unit);
+  }
+
   // At least to the next cell where there are cells.
   static double moved(const Space& space, size_t i, double u, double step) {
     if (space.cells(i) > 1) {

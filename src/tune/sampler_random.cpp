@@ -1,4 +1,5 @@
 // Random search: Bergstra, Bengio, "Random search for hyper-parameter optimization" (JMLR 2012).
+#include "tune/allowed.h"
 #include "tune/makers.h"
 
 namespace sinew::tune {
@@ -8,9 +9,9 @@ class RandomSampler : public Sampler {
  public:
   Suggestion suggest(const Study& study) override {
     RandomStream random = study.random("random");
-    std::vector<double> unit(study.space().size());
-    for (double& u : unit) u = random.uniform();
-    return {study.space().from_unit(unit), "random", "drawn at random", {}};
+    const Space& space = study.space();
+    Point point = first_allowed(space, kAllowedDraws, [&] { return random_point(space, random); });
+    return {std::move(point), "random", "drawn at random", {}};
   }
 };
 

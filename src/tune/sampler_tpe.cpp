@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tune/allowed.h"
 #include "tune/makers.h"
 #include "tune/ranking.h"
-#include "tune/sobol.h"
 #include "tune/tpe_density.h"
 
 namespace sinew::tune {
@@ -26,13 +26,9 @@ constexpr size_t kMostBad = 512;  // half of them the newest
 class TpeSampler : public Sampler {
  public:
   Suggestion suggest(const Study& study) override {
-    const Space& space = study.space();
     ranking_.follow(study);
-    if (static_cast<int64_t>(ranking_.order().size()) < kStart) {
-      std::vector<double> unit(space.size());
-      sobol_point(study.key("tpe start"), static_cast<uint32_t>(study.next_id()), unit);
-      return {space.from_unit(unit), "tpe", "one of the first, an even cover", {}};
-    }
+    if (static_cast<int64_t>(ranking_.order().size()) < kStart)
+      return {next_of_cover(study, "tpe start"), "tpe", "one of the first, an even cover", {}};
     follow(study);
     const size_t n = ranking_.order().size();
     const size_t good = std::min(kMostGood, static_cast<size_t>(std::ceil(kGoodPart * static_cast<double>(n))));
@@ -41,6 +37,7 @@ class TpeSampler : public Sampler {
     const auto weights = good_weights(study, good);
     double mean = 0;
     for (const double weight : weights) mean += weight / static_cast<double>(good);
+    const Space& space = study.space();
     const TpeDensity low(space, columns_, good_rows, weights, mean);
     const auto bad_rows = choose_bad(study, good);
     const TpeDensity high(space, columns_, bad_rows, std::vector<double>(bad_rows.size(), 1), 1);
@@ -95,7 +92,7 @@ class TpeSampler : public Sampler {
     Point best;
     double best_score = -std::numeric_limits<double>::infinity();
     for (int i = 0; i < kCandidates; ++i) {
-      Point point = low.draw(space, random);
+      Point point = first_allowed(space, kAllowedDraws, [&] { return low.draw(space, random); });
       for (size_t d = 0; d < unit.size(); ++d) {
         unit[d] = std::isnan(point[d]) ? std::numeric_limits<float>::quiet_NaN()
                                        : static_cast<float>(space.unit_at(d, point[d]));

@@ -1,9 +1,10 @@
 // The samplers there are, and what holds for every one of them: the user's points first, nothing twice in a finite
-// space, numbers as a person would write them.
+// space, nothing that the constraints between parameters forbid, numbers as a person would write them.
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
+#include "tune/allowed.h"
 #include "tune/earlier.h"
 #include "tune/makers.h"
 #include "tune/rounding.h"
@@ -28,7 +29,7 @@ constexpr SamplerMaker kSamplers[] = {
      true},
 };
 
-constexpr int kTries = 32;
+constexpr int kTries = 32, kConstrainedTries = 10'000;
 
 // Another value of one parameter: the next cell either way, or another choice.
 void change_one(const Space& space, RandomStream& random, std::vector<double>& unit) {
@@ -51,17 +52,15 @@ std::optional<Point> untried_point(const Study& study, const Point& tried) {
     std::vector<double> unit = space.to_unit(tried);
     for (int change = 0; change <= i / 8; ++change) change_one(space, random, unit);
     Point point = space.from_unit(unit);
-    if (!study.seen(point)) return point;
+    if (study.is_new(point)) return point;
   }
-  std::vector<double> unit(space.size());
-  for (int i = 0; i < kTries; ++i) {
-    for (double& u : unit) u = random.uniform();
-    Point point = space.from_unit(unit);
-    if (!study.seen(point)) return point;
+  for (int i = 0; i < (space.constraints().empty() ? kTries : kConstrainedTries); ++i) {
+    Point point = random_point(space, random);
+    if (study.is_new(point)) return point;
   }
   if (!space.count()) return std::nullopt;
   for (std::optional<Point> point = space.first_point(); point; point = space.point_after(*point)) {
-    if (!study.seen(*point)) return point;
+    if (study.is_new(*point)) return point;
   }
   return std::nullopt;
 }
@@ -92,15 +91,18 @@ Suggestion suggest_next(const Study& study, Sampler& sampler) {
   std::optional<Suggestion> earlier = from_earlier(study);
   Suggestion suggestion = earlier ? *std::move(earlier) : sampler.suggest(study);
   suggestion.point = rounded(study, suggestion.point);
-  if (suggestion.from || !study.seen(suggestion.point)) return suggestion;
+  if (suggestion.from || study.is_new(suggestion.point)) return suggestion;
+  const Comparison* violated = study.space().violated(suggestion.point);
   if (const auto count = study.space().count(); count && study.different_points() >= *count) {
     suggestion.why += "; every point of the space has been tried";
+    if (violated != nullptr) suggestion.point = study.space().allowed_point();
     return suggestion;
   }
-  if (auto point = untried_point(study, suggestion.point)) {
-    return {
-        rounded(study, *point), suggestion.by, suggestion.why + "; but that was tried, so another point near it", {}};
-  }
+  const std::string but =
+      violated != nullptr ? "; but that does not meet '" + violated->text() + "'" : "; but that was tried";
+  auto point = untried_point(study, suggestion.point);
+  if (!point && violated != nullptr) point = study.space().allowed_point();
+  if (point) return {rounded(study, *point), suggestion.by, suggestion.why + but + ", so another point near it", {}};
   return suggestion;
 }
 

@@ -53,6 +53,16 @@ TEST_P(EverySampler, ASuggestionIsAFunctionOfTheRecord) {
   }
 }
 
+TEST_P(EverySampler, SuggestsOnlyWhatTheConstraintsAllow) {
+  const Study study = run(GetParam(), constrained_space(), 4, 60, 4, false);
+  std::set<uint64_t> different;
+  for (const Trial& trial : study.trials()) {
+    EXPECT_EQ(study.space().problem_of(trial.point), std::nullopt) << trial.by << ": " << trial.why;
+    different.insert(hash_of(trial.point));
+  }
+  EXPECT_GT(different.size(), GetParam() == "pbt" ? 8U : 40U);
+}
+
 TEST_P(EverySampler, NothingTwiceInAFiniteSpaceWhileSomethingIsLeft) {
   if (GetParam() == "pbt") return;  // its members go on as they are
   for (uint64_t seed = 0; seed < 3; ++seed) {

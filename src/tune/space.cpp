@@ -55,7 +55,8 @@ void check_choices(const Parameter& parameter) {
 
 }  // namespace
 
-Space::Space(std::vector<Parameter> parameters) : parameters_(std::move(parameters)) {
+Space::Space(std::vector<Parameter> parameters, std::vector<Comparison> constraints)
+    : parameters_(std::move(parameters)), constraints_(std::move(constraints)) {
   if (parameters_.empty()) throw Error("the search space is empty", "declare at least one parameter");
   for (size_t i = 0; i < parameters_.size(); ++i) {
     Parameter& parameter = parameters_[i];
@@ -78,7 +79,9 @@ Space::Space(std::vector<Parameter> parameters) : parameters_(std::move(paramete
     cells_.push_back(one ? 1 : lattice ? static_cast<int64_t>(steps) + 1 : 0);
     if (lattice && !parameter.log) to_.back() = parameter.low + steps * parameter.step;
   }
+  bind_constraints();
   count_points();
+  find_allowed_point();
 }
 
 void Space::check_parameter(size_t i) const {
@@ -185,6 +188,7 @@ std::optional<std::string> Space::problem_of(const Point& point) const {
       return "'" + parameter.name + "' is between two of its values";
     }
   }
+  if (const Comparison* constraint = violated(point)) return "it does not meet '" + constraint->text() + "'";
   return std::nullopt;
 }
 

@@ -12,15 +12,16 @@ void Space::count_points() {
     if (cells == 0) return;
     bound *= static_cast<double>(cells);
   }
-  if (!conditional_) {
+  if (!conditional_ && constraints_.empty()) {
     if (bound <= static_cast<double>(kMostCounted)) count_ = static_cast<int64_t>(bound);
     return;
   }
-  int64_t points = 0;
+  int64_t points = 0, allowed = 0;
   for (std::optional<Point> point = first_point(); point; point = point_after(*point)) {
     if (++points > kMostCounted) return;
+    allowed += allows(*point);
   }
-  count_ = points;
+  count_ = allowed;
 }
 
 Point Space::first_point() const {

@@ -111,12 +111,12 @@ void append_number(std::string& out, const Parameter& parameter, double value) {
 
 }  // namespace
 
-Space read_space(std::string_view text) {
+Space read_space(std::string_view text, std::vector<Comparison> constraints) {
   const json list = parsed(text, "the space");
   if (!list.is_array()) throw Error("the space is not a list", std::string("[") + kEntry + "]");
   std::vector<Parameter> parameters;
   for (const json& entry : list) parameters.push_back(read_parameter(entry, parameters));
-  return Space(std::move(parameters));
+  return Space(std::move(parameters), std::move(constraints));
 }
 
 Point read_point(const Space& space, std::string_view text) {

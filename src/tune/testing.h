@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "tune/tune.h"
+#include "tune/allowed.h"
 
 namespace sinew::tune {
 
@@ -31,10 +31,16 @@ inline Space finite_space() {
     {"name":"wide","type":"cat","choices":[false,true],"if":{"algo":["b"]}}])");
 }
 
-inline Point random_point(const Space& space, RandomStream& random) {
-  std::vector<double> unit(space.size());
-  for (double& u : unit) u = random.uniform();
-  return space.from_unit(unit);
+// About one point of thirty is allowed.
+inline Space constrained_space() {
+  return read_space(R"([
+    {"name":"a","type":"float","low":0,"high":1},
+    {"name":"b","type":"float","low":1e-3,"high":1,"log":true},
+    {"name":"dim","type":"int","low":1,"high":64},
+    {"name":"heads","type":"cat","choices":[2,4,"8"]},
+    {"name":"deep","type":"cat","choices":[false,true]},
+    {"name":"layers","type":"int","low":1,"high":60,"if":{"deep":[true]}}])",
+                    {Comparison("a + b <= 0.3"), Comparison("dim % heads == 0"), Comparison("layers < dim")});
 }
 
 // A smooth bowl over the active part of any space, lowest (0) at 0.3 of every range; choice 0 is the best.

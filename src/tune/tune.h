@@ -20,6 +20,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/comparison.h"
 #include "base/random.h"
 
 namespace sinew::tune {
@@ -50,10 +51,12 @@ struct Parameter {
   bool ordered() const { return kind != Kind::categorical; }
 };
 
-// A validated list of parameters; parents precede their children.
+// A validated list of parameters; parents precede their children. And what must hold between them: a constraint names
+// parameters, whose values are numbers or choices that are numbers, and does not matter where one of them is inactive.
 class Space {
  public:
-  explicit Space(std::vector<Parameter> parameters);  // throws Error naming the parameter
+  // Throws Error naming the parameter, or the constraints that no point meets.
+  explicit Space(std::vector<Parameter> parameters, std::vector<Comparison> constraints = {});
   size_t size() const { return parameters_.size(); }
   const Parameter& operator[](size_t i) const { return parameters_[i]; }
   bool conditional() const { return conditional_; }
@@ -71,25 +74,41 @@ class Space {
   Point from_unit(std::span<const double> unit) const;
   std::vector<double> to_unit(const Point& point) const;
 
+  const std::vector<Comparison>& constraints() const { return constraints_; }
+  bool allows(const Point& point) const { return !violated(point); }
+  // The first constraint that a point of the space does not meet; none: all are met.
+  const Comparison* violated(const Point& point) const;
+  // One that they allow; empty where there are none.
+  const Point& allowed_point() const { return allowed_point_; }
+
   // Whether parameter i is active given those before it.
   bool active(size_t i, std::span<const double> point) const;
   // Brings every active value to the nearest one there is and drops inactive ones; an active parameter without a value
   // gets the middle. The result is a point of the space.
   void settle(Point& point) const;
-  // Why this is not a point of the space; none: it is one.
+  // Why this is not a point of the space, or not one that the constraints allow; none: it is one.
   std::optional<std::string> problem_of(const Point& point) const;
 
-  // The number of different points, when it is finite and at most kMostCounted; else none.
+  // The number of different points that the constraints allow, when those of the space are at most kMostCounted; else
+  // none.
   static constexpr int64_t kMostCounted = 1 << 20;
   std::optional<int64_t> count() const { return count_; }
-  // Goes through a counted space in a fixed order: the first point, then the one after. None: that was the last.
+  // Goes through a counted space in a fixed order: the first point, then the one after; with those that the constraints
+  // do not allow. None: that was the last.
   Point first_point() const;
   std::optional<Point> point_after(const Point& point) const;
 
  private:
   void check_parameter(size_t i) const;
   void count_points();
+  void bind_constraints();
+  void find_allowed_point();
+  double number_of(size_t i, double value) const;
   std::vector<Parameter> parameters_;
+  std::vector<Comparison> constraints_;
+  std::vector<std::vector<size_t>> constrained_;     // the parameters that each names
+  std::vector<std::vector<double>> choice_numbers_;  // of the choices of those
+  Point allowed_point_;
   std::vector<int64_t> cells_;
   std::vector<double> from_, to_;  // the ends of the unit interval, in the logarithm where asked
   std::optional<int64_t> count_;
@@ -101,7 +120,7 @@ bool same_point(const Point& a, const Point& b);
 uint64_t hash_of(const Point& point);
 
 // A space, a point as JSON text (docs/formats/ask-tell.md). Reading throws Error saying where.
-Space read_space(std::string_view json);
+Space read_space(std::string_view json, std::vector<Comparison> constraints = {});
 Point read_point(const Space& space, std::string_view json);  // {"lr": 0.1, ...}; exactly the active parameters
 std::string write_point(const Space& space, const Point& point);
 
@@ -200,6 +219,8 @@ class Study {
   static double violation(const Trial& trial);
   // Whether some trial has or had this point, and how many different points there were.
   bool seen(const Point& point) const { return seen_.contains(hash_of(point)); }
+  // Whether it may be suggested: nobody has tried it, and the constraints between parameters allow it.
+  bool is_new(const Point& point) const { return !seen(point) && space().allows(point); }
   int64_t different_points() const { return static_cast<int64_t>(seen_.size()); }
 
   // The numbers of the next trial, for one purpose: "tpe", "sobol".

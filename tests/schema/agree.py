@@ -25,6 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BETWEEN_OPTIONS = re.compile(
     r"has no effect|names no file|has both a path and|stands without|^[^/]*the format \w+ needs|leave nothing of train"
     r"|begins with the larger factor|needs a momentum above 0|not name=value|not pattern=factor|, but the model is|more than workers\.max|which is not among params|differ in case only|params has no such name|tune varies nothing|tune\.search: with |not below high|step is larger|can not begin at|does not go with log"
+    r"|\(character \d+\)|which tune\.search does not vary|is no number|tune\.cost needs tune\.price"
     r"|is not a parameter above|only listed values can be a condition|is not among the choices|if needs |environment variable \w+ is not set|, from '"
 )
 
