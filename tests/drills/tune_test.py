@@ -1,8 +1,10 @@
 """Studies of real trainings: killed anywhere, nothing told is lost, and every trial is the training it says it is."""
+import collections
 import json
 import os
 import pathlib
 import random
+import re
 import signal
 import sys
 import tempfile
@@ -13,7 +15,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import sinew_process as sp
 
 STEPS = 60
-KILLS = 40 if os.environ.get("SINEW_LONG") else 4
+LONG = bool(os.environ.get("SINEW_LONG"))
+KILLS, MIXED_KILLS = (40, 500) if LONG else (4, 12)
 STUDY = """
 tune:
   trials: 8
@@ -131,6 +134,31 @@ class Tune(unittest.TestCase):
         impossible = sp.run("tune", self.job, "tune.trials=2", "tune.constraints=[val/loss <= -1]", "tune.stopper=none", "--study", self.path / "none", check=0)
         self.assertIn("no trial meets the constraints", impossible.stdout)
 
+    def test_no_trial_breaks_what_must_hold_between_its_parameters(self):
+        job = self.path / "between.yaml"
+        job.write_text(self.job.read_text().replace("search:", "parameter_constraints: [optimizer.lr * 10 + model.dropout <= 0.3]\n  search:"))
+        sp.run("tune", job, "tune.trials=6", "--study", self.study, check=0)
+        begun = [e["params"] for e in events(self.study) if e["event"] == "start"]
+        self.assertEqual(len(begun), 6)
+        for params in begun:
+            self.assertLessEqual(params["optimizer.lr"] * 10 + float(params["model.dropout"]), 0.3)
+        none = sp.run("tune", job, "tune.parameter_constraints=[optimizer.lr > 1]", "--study", self.path / "none")
+        self.assertIn("none of 200,000 points drawn at random meets 'optimizer.lr > 1'", none.stderr)
+        self.assertFalse((self.path / "none").exists())
+
+    def test_a_study_ends_when_its_cost_is_spent_whoever_leads_it(self):
+        process = sp.start("tune", self.job, "tune.trials=100000", "tune.price=3600", "tune.cost=6", "tune.stopper=none", "--study", self.study)
+        self.assertTrue(sp.wait_for(lambda: any(e["event"] == "report" for e in events(self.study)) if (self.study / "study.jsonl").exists() else False))
+        process.kill()
+        process.communicate(timeout=60)
+        done = sp.run("tune", "resume", self.study, check=0)
+        spent = float(re.search(r"it took \S+ hours of training and cost (\S+)", done.stdout)[1])
+        self.assertGreaterEqual(spent, 6)
+        self.assertLess(len(self.ended()), 1000)
+        begun, again = len(self.ended()), sp.run("tune", "resume", self.study, check=0)
+        self.assertEqual(len(self.ended()), begun, "nothing begins any more")
+        self.assertIn(f"cost {spent:.2f}", again.stdout)
+
     def population(self, name, *words):
         """The study of a population, killed now and then: what it tried and what came of it."""
         job = self.path / f"{name}.yaml"
@@ -198,29 +226,42 @@ class Tune(unittest.TestCase):
         self.assertEqual(sum(e["event"] == "start" for e in events(self.study)), 8)
         self.assert_is_the_training_it_says(self.best())
 
-    def test_several_processes_lead_one_study_and_are_killed(self):
-        rng, kills = random.Random(8), 0
-        processes = [sp.start("tune", self.job, "--study", self.study)]
+    def test_several_processes_lead_one_study_and_they_and_their_trainings_are_killed(self):
+        """Nothing told is lost, nothing happens twice, and no trial stays behind."""
+        rng, parents, trainings, resting = random.Random(8), 0, 0, {}
+        processes = [sp.start("tune", self.job, "tune.trials=100000", "--study", self.study)]
         self.assertTrue(sp.wait_for(lambda: (self.study / "study.jsonl").exists()))
-        for _ in range(KILLS + 2):
+        while parents + trainings < MIXED_KILLS:
             while len(processes) < 3:
                 processes.append(sp.start("tune", "resume", self.study, "--parallel", 1))
-            time.sleep(rng.uniform(0.3, 1.5))
-            if any(p.poll() is not None for p in processes):
-                break
+            time.sleep(rng.uniform(0.1, 0.9))
+            self.assertTrue(all(p.poll() is None for p in processes), "none has ended by itself")
             before = events(self.study)
-            sp.kill(processes.pop(rng.randrange(len(processes))))
-            kills += 1
+            # A study gives a trial up that dies three times without a word between.
+            reports = collections.Counter(e["id"] for e in before if e["event"] == "report")
+            running = [(pid, trial) for pid, trial in self.trainings() if reports[trial] > resting.get(trial, 0)]
+            if running and rng.random() < 0.6:
+                pid, trial = rng.choice(running)
+                resting[trial] = reports[trial]
+                os.kill(pid, signal.SIGKILL)
+                trainings += 1
+            else:
+                sp.kill(processes.pop(rng.randrange(len(processes))))
+                parents += 1
             self.assertEqual(events(self.study)[:len(before)], before, "what stood there stands")
-        self.assertGreater(kills, 0)
         for process in processes:
-            process.wait(300)
-            process.stderr.close()
-            self.assertEqual(process.returncode, 0)
-        self.assertEqual(sum(e["event"] == "start" for e in events(self.study)), 8)
+            sp.kill(process)
+        begun = sum(e["event"] == "start" for e in events(self.study))
+        sp.run("tune", "resume", self.study, f"trials={begun}", check=0)
+        ends = self.ended()
+        starts = [e["id"] for e in events(self.study) if e["event"] == "start"]
+        self.assertEqual(sorted(starts), list(range(begun)), "each begins once")
+        self.assertEqual(sorted(ends), list(range(begun)), "each has ended")
+        self.assertTrue(all(e["state"] != "failed" for e in ends.values()), ends)
         self.assertGreater(len({e["process"] for e in events(self.study) if "process" in e}), 1)
-        self.assertTrue(all(e["state"] != "failed" for e in self.ended().values()), self.ended())
-        self.assert_is_the_training_it_says(self.best())
+        print(f"{parents} processes and {trainings} trainings killed, {begun} trials", file=sys.stderr)
+        for trial in {self.best(), *rng.sample(sorted(t for t in resting if ends[t]["state"] == "complete") or [self.best()], 1)}:
+            self.assert_is_the_training_it_says(trial)
 
     def test_trials_that_are_killed_go_on_from_their_checkpoints(self):
         rng, killed = random.Random(6), []
@@ -233,7 +274,7 @@ class Tune(unittest.TestCase):
             told = [e["id"] for e in events(self.study) if e["event"] == "report"]
             if time.monotonic() < next_kill or told[-1:] == killed[-1:]:
                 continue
-            workers = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and told and self.is_trial(pid, told[-1])]
+            workers = [pid for pid, trial in self.trainings() if told and trial == told[-1]]
             if workers:
                 os.kill(workers[0], signal.SIGKILL)
                 killed.append(told[-1])
@@ -247,12 +288,18 @@ class Tune(unittest.TestCase):
         self.assertTrue(any("resumed at step" in log for log in logs), "nobody went on from a checkpoint")
         self.assert_is_the_training_it_says(self.best())
 
-    def is_trial(self, pid, trial):
-        try:
-            words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        except OSError:
-            return False
-        return words[0].endswith(b"sinew-worker") and any(f"{self.study}/trials/{trial:05d}".encode() in word for word in words)
+    def trainings(self):
+        """The processes that train, each with its trial."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                words = pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+            except OSError:
+                continue
+            trial = re.search(rf"{re.escape(str(self.study))}/trials/(\d+)", " ".join(words))
+            if words[0].endswith("sinew-worker") and trial:
+                found.append((int(pid), int(trial[1])))
+        return found
 
     def test_the_first_signal_saves_and_says_resumable(self):
         process = sp.start("tune", self.job, "--study", self.study)
