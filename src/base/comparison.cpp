@@ -167,10 +167,10 @@ Comparison::Comparison(std::string_view text) : text_(text) {
   ComparisonParser(text, *this).parse();
 }
 
-bool Comparison::related(double left, Relation relation, double right) {
-  if (std::isnan(left) || std::isnan(right)) return false;
-  const double apart = left - right, alike = kAlike * std::max(std::abs(left), std::abs(right));
-  const bool equal = left == right || std::abs(apart) <= alike;
+bool Comparison::related(const Value& left, Relation relation, const Value& right) {
+  if (std::isnan(left.number) || std::isnan(right.number)) return false;
+  const double apart = left.number - right.number;
+  const bool equal = left.number == right.number || std::abs(apart) <= kAlike * std::max(left.scale, right.scale);
   switch (relation) {
     case Relation::at_most: return equal || apart < 0;
     case Relation::at_least: return equal || apart > 0;
@@ -182,36 +182,47 @@ bool Comparison::related(double left, Relation relation, double right) {
   return false;
 }
 
-bool Comparison::holds(std::span<const double> values) const {
-  const auto computed = [&](const std::vector<Step>& sum) {
-    std::vector<double> stack;
-    const auto pop = [&] {
-      const double top = stack.back();
-      stack.pop_back();
-      return top;
-    };
-    for (const Step& step : sum) {
-      using Kind = Step::Kind;
-      if (step.kind == Kind::number || step.kind == Kind::name) {
-        stack.push_back(step.kind == Kind::number ? step.number : values[step.name]);
-        continue;
-      }
-      const double right = pop(), left = step.kind == Kind::negate ? 0 : pop();
-      switch (step.kind) {
-        case Kind::negate: stack.push_back(-right); break;
-        case Kind::add: stack.push_back(left + right); break;
-        case Kind::subtract: stack.push_back(left - right); break;
-        case Kind::multiply: stack.push_back(left * right); break;
-        case Kind::divide: stack.push_back(right == 0 ? std::nan("") : left / right); break;
-        case Kind::remainder: stack.push_back(std::fmod(left, right)); break;
-        default: break;
-      }
+Comparison::Value Comparison::applied(Step::Kind kind, const Value& left, const Value& right) {
+  using Kind = Step::Kind;
+  const auto sized = [](double number) { return Value{number, std::abs(number)}; };
+  const double larger = std::max(left.scale, right.scale);
+  switch (kind) {
+    case Kind::add: return {left.number + right.number, larger};
+    case Kind::subtract: return {left.number - right.number, larger};
+    case Kind::multiply: return sized(left.number * right.number);
+    case Kind::divide: return sized(right.number == 0 ? std::nan("") : left.number / right.number);
+    case Kind::remainder: {
+      double rest = std::fmod(left.number, right.number);
+      const double alike = kAlike * larger;
+      if (std::abs(rest) <= alike || std::abs(std::abs(rest) - std::abs(right.number)) <= alike) rest = 0;
+      return {rest, larger};
     }
-    return stack.back();
-  };
-  double left = computed(sums_[0]);
+    default: return left;
+  }
+}
+
+Comparison::Value Comparison::computed(const std::vector<Step>& sum, std::span<const double> values) {
+  Value stack[kLongest / 2 + 1];  // every number and name takes a character, and so does what stands between two
+  size_t top = 0;
+  for (const Step& step : sum) {
+    using Kind = Step::Kind;
+    if (step.kind == Kind::number || step.kind == Kind::name) {
+      const double number = step.kind == Kind::number ? step.number : values[step.name];
+      stack[top++] = {number, std::abs(number)};
+    } else if (step.kind == Kind::negate) {
+      stack[top - 1].number = -stack[top - 1].number;
+    } else {
+      --top;
+      stack[top - 1] = applied(step.kind, stack[top - 1], stack[top]);
+    }
+  }
+  return stack[0];
+}
+
+bool Comparison::holds(std::span<const double> values) const {
+  Value left = computed(sums_[0], values);
   for (size_t i = 0; i < relations_.size(); ++i) {
-    const double right = computed(sums_[i + 1]);
+    const Value right = computed(sums_[i + 1], values);
     if (!related(left, relations_[i], right)) return false;
     left = right;
   }

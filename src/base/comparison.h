@@ -6,7 +6,8 @@
 //   factor     := "-" factor | number | name | '"' name '"' | "(" sum ")"
 //
 // A name is letters, digits, '_' and '.', and begins with a letter or '_'; any other stands in quotes. Numbers that
-// agree to twelve digits are equal: 0.1 + 0.2 == 0.3.
+// agree to twelve digits of what they were computed from are equal: 0.1 + 0.2 == 0.3, 0.1 + 0.2 - 0.3 == 0 and
+// 0.3 % 0.1 == 0.
 //
 // Errors: what is no comparison throws Error, saying at which character. Threads: const after it was made.
 #pragma once
@@ -40,7 +41,12 @@ class Comparison {
   };
   enum class Relation { at_most, at_least, below, above, equal, unequal };
 
-  static bool related(double left, Relation relation, double right);
+  struct Value {
+    double number = 0, scale = 0;  // scale: the largest size of what it was computed from
+  };
+  static bool related(const Value& left, Relation relation, const Value& right);
+  static Value applied(Step::Kind kind, const Value& left, const Value& right);
+  static Value computed(const std::vector<Step>& sum, std::span<const double> values);
 
   std::string text_;
   std::vector<std::string> names_;

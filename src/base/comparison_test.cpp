@@ -39,6 +39,11 @@ TEST(Comparison, NumbersThatAgreeToTwelveDigitsAreEqual) {
   EXPECT_FALSE(holds("a != b", {1, 1 + 1e-14}));
   EXPECT_TRUE(holds("a != b", {1, 1 + 1e-11}));
   EXPECT_TRUE(holds("a > 0", {1e-300}));
+  EXPECT_TRUE(holds("a + b - 0.3 == 0", {0.1, 0.2}));
+  EXPECT_TRUE(holds("a + b - 0.3 <= 0", {0.1, 0.2}));
+  EXPECT_FALSE(holds("a + b - 0.3 > 0", {0.1, 0.2}));
+  for (int tenths = 0; tenths <= 10; ++tenths)
+    EXPECT_EQ(holds("a % 0.2 == 0", {tenths / 10.0}), tenths % 2 == 0) << tenths;
 }
 
 TEST(Comparison, WhatIsNoNumberMeetsNothing) {

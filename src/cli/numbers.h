@@ -25,6 +25,15 @@ inline int64_t whole_number(const std::string& what, const std::string& text, in
   return value;
 }
 
+// Throws UsageError that names `what` when the text is no number above 0.
+inline double number_above_0(const std::string& what, const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value > 0) || !(value < 1e300))
+    throw UsageError(what + " is a number above 0, not '" + text + "'", "for example " + what + "=2.5");
+  return value;
+}
+
 // "5s", "300ms", "5": seconds above 0. Throws UsageError that names `what` when the text is no time.
 inline double seconds(const std::string& what, const std::string& text) {
   char* end = nullptr;

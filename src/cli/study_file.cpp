@@ -13,7 +13,7 @@ using nlohmann::json;
 using Kind = StudyEvent::Kind;
 
 constexpr int kVersion = 2;
-constexpr std::array<const char*, 7> kKinds = {"start", "report", "pause", "resume", "end", "extend", "take"};
+constexpr std::array<const char*, 8> kKinds = {"start", "report", "pause", "resume", "end", "extend", "take", "leave"};
 constexpr std::array<const char*, 5> kStates = {"running", "paused", "complete", "pruned", "failed"};
 
 template <typename Enum, size_t N>
@@ -94,7 +94,11 @@ StudyHead head_of(const json& line) {
 StudyEvent event_of(const json& line, const tune::Space& space) {
   StudyEvent event;
   event.kind = one_of<Kind>(kKinds, line.at("event"));
-  if (event.kind == Kind::extend) return event.trials = line.at("trials"), event;
+  if (event.kind == Kind::extend) {
+    event.trials = line.at("trials");
+    if (line.contains("cost")) event.cost = number_of(line.at("cost"));
+    return event;
+  }
   event.id = line.at("id");
   event.process = line.value("process", "");
   if (line.contains("seconds")) event.seconds = number_of(line.at("seconds"));
@@ -249,6 +253,7 @@ std::string to_json(const tune::Space& space, const StudyEvent& event) {
   json line = {{"event", kKinds[static_cast<size_t>(event.kind)]}};
   if (event.kind == Kind::extend) {
     line["trials"] = event.trials;
+    if (event.cost) line["cost"] = number(*event.cost);
     return line.dump();
   }
   line["id"] = event.id;
@@ -293,7 +298,8 @@ void apply(tune::Study& study, const StudyEvent& event) {
     case Kind::resume: return study.resume(event.id);
     case Kind::end: return study.tell(event.id, event.state, event.outcome.values, event.outcome.constraints);
     case Kind::extend: return study.extend(event.trials);
-    case Kind::take: return;
+    case Kind::take:
+    case Kind::leave: return;
   }
 }
 

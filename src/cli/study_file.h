@@ -48,7 +48,7 @@ struct StudyHead {
 };
 
 struct StudyEvent {
-  enum class Kind { start, report, pause, resume, end, extend, take };
+  enum class Kind { start, report, pause, resume, end, extend, take, leave };
   Kind kind = Kind::start;
   int64_t id = 0;                                       // of the trial
   tune::Suggestion suggestion = {};                     // start
@@ -57,8 +57,9 @@ struct StudyEvent {
   Outcome outcome = {};                                 // end
   std::optional<double> estimate = {};                  // pause: what the stopper thinks it would end with
   int64_t trials = 0;                                   // extend: planned in all from now on
+  std::optional<double> cost = {};                      // extend: what all of them may cost from now on
   std::string process = {};                             // start, resume, take: who runs it from now on
-  std::optional<double> seconds = {};                   // report, pause, end: how long its process has run
+  std::optional<double> seconds = {};                   // of what happens to a trial: how long it has trained, in all
 };
 
 // What a study of this head is to tune/.

@@ -51,10 +51,12 @@ class StudyRun {
         file_(file),
         self_(self),
         places_(places),
+        cost_(job.tune.cost),
+        planned_(head.trials),
         tuning_(options(), events) {
     if (!job_.trainer.lanes && !job_.command.given())
       lanes_ = std::max<int64_t>(1, std::thread::hardware_concurrency() / places_);
-    for (const StudyEvent& event : events) time_.told(event);
+    for (const StudyEvent& event : events) told(event);
     for (const int64_t id : tuning_.study().told()) {
       if (system_disk().exists(directory_of(id) + "/checkpoints")) kept_.insert(id);
     }
@@ -78,9 +80,7 @@ class StudyRun {
       }
       std::this_thread::sleep_for(std::chrono::duration<double>(kLookSeconds));
     }
-    if (job_.tune.cost > 0)
-      std::printf("it took %.2f hours of training and cost %.2f\n", time_.seconds() / kHour,
-                  part_of_cost() * job_.tune.cost);
+    if (cost_ > 0) show_cost();
     if (tuning_.ended_early()) std::printf("ended early: %s\n", tuning_.ended_early()->c_str());
     show_study(system_disk(), directory_, tuning_.study(), head_);
     return tuning_.best().empty() ? kTrainingError : kDone;
@@ -95,23 +95,39 @@ class StudyRun {
 
   // Of tune.cost, the part that was spent.
   double part_of_cost() {
-    if (!(job_.tune.cost > 0)) return 0;
-    for (const auto& [id, trial] : trials_) time_.runs(id, seconds_of(id));
-    return time_.seconds() / kHour * job_.tune.price / job_.tune.cost;
+    if (!(cost_ > 0)) return 0;
+    for (const auto& [id, trial] : trials_) time_.trained(id, seconds_of(id));
+    return time_.seconds() / kHour * job_.tune.price / cost_;
+  }
+
+  void show_cost() {
+    const double part = part_of_cost();
+    std::printf("it took %.2f hours of training and cost %.2f\n", time_.seconds() / kHour, part * cost_);
+    if (part >= 1 && tuning_.study().next_id() < planned_)
+      std::printf("tune.cost is spent; go on with more: sinew tune resume %s cost=%g\n", directory_.c_str(), 2 * cost_);
+  }
+
+  // Said by this process or another one.
+  void told(const StudyEvent& event) {
+    time_.told(event);
+    if (event.kind == StudyEvent::Kind::extend) {
+      planned_ = event.trials;
+      cost_ = event.cost.value_or(cost_);
+    }
   }
 
   // In a turn; `part` of tune.time has passed, or of tune.cost is spent. True: the study is over.
   bool decide(double part) {
     for (const StudyEvent& event : file_.news(space_)) {
       tuning_.told(event);
-      time_.told(event);
+      told(event);
       if (event.kind == StudyEvent::Kind::end) kept_.insert(event.id);
     }
-    const bool time_is_up = part >= 1 && !tuning_.best().empty();
-    const bool no_new = part >= (tuning_.pauses() ? kTimeForNew : 1);
-    if (!time_is_up) start_trials(no_new);
+    Hurry hurry = part >= (tuning_.pauses() ? kTimeForNew : 1) ? Hurry::no_new : Hurry::none;
+    if (part >= 1 && !tuning_.best().empty()) hurry = Hurry::over;
+    start_trials(hurry);
     look_at_trials();
-    return trials_.empty() && (time_is_up || tuning_.over(no_new));
+    return trials_.empty() && tuning_.over(hurry);
   }
 
   TuningOptions options() {
@@ -128,7 +144,7 @@ class StudyRun {
     options.record = [this](StudyEvent event) {
       if (!begins_life(event) && began_.contains(event.id)) event.seconds = seconds_of(event.id);
       file_.append(space_, event);
-      time_.told(event);
+      told(event);
     };
     options.process = self_.name();
     options.abandoned = [this](const std::string& process, int64_t id) {
@@ -146,8 +162,8 @@ class StudyRun {
 
   std::string directory_of(int64_t id) const { return trial_directory(directory_, id); }
 
-  void start_trials(bool no_new) {
-    while (const auto start = tuning_.next(no_new)) {
+  void start_trials(Hurry hurry) {
+    while (const auto start = tuning_.next(hurry)) {
       const auto changes = overrides_of(space_, tuning_.study().trial(start->id).point);
       std::string words;
       for (const std::string& change : changes) words += (words.empty() ? "" : " ") + change;
@@ -156,7 +172,7 @@ class StudyRun {
       process.command = command_of(start->id, changes);
       process.death_signal = SIGKILL;  // its checkpoints stand; the study goes on from them
       process.output = directory_of(start->id) + "/output.log";
-      began_[start->id] = clock_.monotonic_seconds();
+      began_[start->id] = clock_.monotonic_seconds() - time_.of(start->id);
       trials_.emplace(start->id, Trial{Process(process), metrics_of_trial(start->id), {}});
     }
   }
@@ -295,10 +311,20 @@ class StudyRun {
     for (const char* part : {"/checkpoints", "/model"}) system_disk().remove_all(directory_of(id) + part);
   }
 
+  // For whoever goes on with them; in vain where another process holds the turn.
+  void say_what_it_took() {
+    const auto turn = self_.turn();
+    if (!turn) return;
+    file_.news(space_);
+    for (const int64_t id : tuning_.running())
+      file_.append(space_, {.kind = StudyEvent::Kind::leave, .id = id, .seconds = time_.of(id)});
+  }
+
   // Trials save a checkpoint and end; a second signal kills them. True: all are gone. What they reported last is found
   // in their metrics by whoever goes on with them.
   bool leave() {
     for (auto& [id, trial] : trials_) {
+      time_.trained(id, seconds_of(id));
       if (insisted > 1)
         trial.process.send_group(SIGKILL);
       else
@@ -307,6 +333,7 @@ class StudyRun {
     for (auto at = trials_.begin(); at != trials_.end();)
       at = at->second.process.wait() ? trials_.erase(at) : std::next(at);
     if (!trials_.empty()) return false;
+    say_what_it_took();
     std::printf("stopped; go on with it: sinew tune resume %s\n", directory_.c_str());
     return true;
   }
@@ -320,11 +347,13 @@ class StudyRun {
   StudyFile& file_;
   StudyProcess& self_;
   int64_t places_;
+  StudyTime time_;
+  double cost_;      // that all may come to; 0: there is no limit
+  int64_t planned_;  // trials
   Tuning tuning_;
   std::map<int64_t, Trial> trials_;
-  std::map<int64_t, double> began_;  // the newest process of each that was started here
-  StudyTime time_;
-  std::set<int64_t> kept_;  // trials that have ended and may still have their models
+  std::map<int64_t, double> began_;  // of each that was started here: when it would have, had it never stopped
+  std::set<int64_t> kept_;           // trials that have ended and may still have their models
   std::optional<int64_t> lanes_;
 };
 

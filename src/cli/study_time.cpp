@@ -1,24 +1,25 @@
 #include "cli/study_time.h"
 
-#include <utility>
+#include <algorithm>
 
 namespace sinew::cli {
 
 void StudyTime::told(const StudyEvent& event) {
-  if (begins_life(event)) before_ += std::exchange(lives_[event.id], 0);
-  if (event.seconds) runs(event.id, *event.seconds);
+  if (event.seconds) trained(event.id, *event.seconds);
 }
 
-// A process that dies and is started again by the same one begins anew without a word.
-void StudyTime::runs(int64_t id, double seconds) {
-  double& life = lives_[id];
-  if (seconds < life) before_ += life;
-  life = seconds;
+void StudyTime::trained(int64_t id, double seconds) {
+  seconds_[id] = std::max(seconds_[id], seconds);
+}
+
+double StudyTime::of(int64_t id) const {
+  const auto found = seconds_.find(id);
+  return found == seconds_.end() ? 0 : found->second;
 }
 
 double StudyTime::seconds() const {
-  double sum = before_;
-  for (const auto& [id, life] : lives_) sum += life;
+  double sum = 0;
+  for (const auto& [id, seconds] : seconds_) sum += seconds;
   return sum;
 }
 

@@ -10,14 +10,14 @@ namespace sinew::cli {
 class StudyTime {
  public:
   void told(const StudyEvent& event);
-  // The process of a trial has run for so long.
-  void runs(int64_t id, double seconds);
-  // Of a process that was killed, and of one that another process of the study started, up to its last word.
+  // A trial has trained for so long, in all its processes.
+  void trained(int64_t id, double seconds);
+  double of(int64_t id) const;
+  // Of a process that was killed, up to its last word.
   double seconds() const;
 
  private:
-  double before_ = 0;                // of processes that are gone
-  std::map<int64_t, double> lives_;  // of each trial's newest
+  std::map<int64_t, double> seconds_;  // of each trial; never less than before
 };
 
 }  // namespace sinew::cli

@@ -13,7 +13,7 @@ StudyEvent event(Kind kind, int64_t id, std::optional<double> seconds = {}) {
   return made;
 }
 
-TEST(StudyTime, IsThatOfAllLivesOfAllTrials) {
+TEST(StudyTime, IsThatOfAllTrials) {
   StudyTime time;
   time.told(event(Kind::start, 0));
   time.told(event(Kind::start, 1));
@@ -22,33 +22,22 @@ TEST(StudyTime, IsThatOfAllLivesOfAllTrials) {
   time.told(event(Kind::report, 1, 4));
   time.told(event(Kind::report, 0, 20));
   EXPECT_EQ(time.seconds(), 24);
-  time.told(event(Kind::pause, 0, 21));
+  time.told(event(Kind::leave, 0, 21));
   time.told(event(Kind::end, 1, 9));
+  EXPECT_EQ(time.of(0), 21);
   EXPECT_EQ(time.seconds(), 30);
-  time.told(event(Kind::resume, 0));
-  EXPECT_EQ(time.seconds(), 30);
-  time.told(event(Kind::report, 0, 5));
-  EXPECT_EQ(time.seconds(), 35);
-  time.told(event(Kind::take, 0));  // another process, whose own is gone
-  time.told(event(Kind::end, 0, 2));
-  EXPECT_EQ(time.seconds(), 37);
+  time.told(event(Kind::take, 0));
+  time.trained(0, 25);
+  EXPECT_EQ(time.seconds(), 34);
 }
 
-TEST(StudyTime, WhatRunsCountsBeforeItSaysAWordAndAKilledProcessCounts) {
+// A process goes on from its checkpoint and says again what was said: that was paid for.
+TEST(StudyTime, NeverGoesBack) {
   StudyTime time;
-  time.told(event(Kind::start, 3));
-  time.runs(3, 1.5);
-  time.runs(3, 2.5);
-  EXPECT_EQ(time.seconds(), 2.5);
-  time.runs(3, 0.5);  // it was killed, and is there again
-  EXPECT_EQ(time.seconds(), 3);
-}
-
-TEST(StudyTime, OlderRecordsSayNothingOfIt) {
-  StudyTime time;
-  time.told(event(Kind::start, 0));
-  time.told(event(Kind::end, 0));
-  EXPECT_EQ(time.seconds(), 0);
+  time.trained(3, 60);
+  time.told(event(Kind::report, 3, 50));
+  EXPECT_EQ(time.seconds(), 60);
+  EXPECT_EQ(time.of(4), 0);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kHelp =
     "usage: sinew tune JOB [key=value ...] [--study DIR]\n"
-    "       sinew tune resume STUDY [trials=N] [--parallel N]\n"
+    "       sinew tune resume STUDY [trials=N] [cost=C] [--parallel N]\n"
     "       sinew tune extend STUDY --trials N\n"
     "       sinew tune report STUDY\n"
     "       sinew tune --ask-tell\n\n"

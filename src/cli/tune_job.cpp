@@ -127,7 +127,7 @@ namespace {
 // Goes on with a study, which from now on has as many trials as `planned` makes of those planned before. Trials that
 // were asked for by name are made even where the study would end early.
 int go_on(const std::string& directory, const std::function<int64_t(int64_t)>& planned,
-          std::optional<int64_t> places = {}) {
+          std::optional<int64_t> places = {}, std::optional<double> cost = {}) {
   const StudyHead head = read_study_head(system_disk(), study_path(directory));
   const spec::Job job = study_job(head, study_path(directory));
   const tune::Space space = space_of(job.tune);
@@ -141,8 +141,10 @@ int go_on(const std::string& directory, const std::function<int64_t(int64_t)>& p
     if (trials != before && trains_in_parts(head.sampler))
       throw UsageError("a population trains to its end: how many parts there are is fixed when it begins",
                        "begin another study, with more tune.trials or a longer trainer.max_duration");
-    if (trials != before) {
-      events.push_back({.kind = StudyEvent::Kind::extend, .trials = trials});
+    if (cost && !(job.tune.cost > 0))
+      throw UsageError("this study has no tune.cost", "leave cost= out: nothing limits what it costs");
+    if (trials != before || cost) {
+      events.push_back({.kind = StudyEvent::Kind::extend, .trials = trials, .cost = cost});
       file.append(space, events.back());
     }
   }
@@ -152,20 +154,23 @@ int go_on(const std::string& directory, const std::function<int64_t(int64_t)>& p
 }  // namespace
 
 int resume_study(const Arguments& arguments) {
-  constexpr const char* kUse = "sinew tune resume DIR [trials=N] [--parallel N]";
+  constexpr const char* kUse = "sinew tune resume DIR [trials=N] [cost=C] [--parallel N]";
   if (arguments.empty()) throw UsageError("resume needs a study", kUse);
   std::optional<int64_t> wanted, places;
+  std::optional<double> cost;
   for (size_t i = 1; i < arguments.size(); ++i) {
     if (arguments[i].starts_with("trials=")) {
       wanted = whole_number("trials", arguments[i].substr(7), 1, kMostTrials);
+    } else if (arguments[i].starts_with("cost=")) {
+      cost = number_above_0("cost", arguments[i].substr(5));
     } else if (arguments[i] == "--parallel" && i + 1 < arguments.size()) {
       places = whole_number("--parallel", arguments[++i], 1, kMostPlaces);
     } else {
-      throw UsageError("'" + arguments[i] + "' is not trials=N, or it needs a value", kUse);
+      throw UsageError("'" + arguments[i] + "' is not trials=N or cost=C, or it needs a value", kUse);
     }
   }
   return go_on(
-      arguments[0], [&](int64_t trials) { return wanted.value_or(trials); }, places);
+      arguments[0], [&](int64_t trials) { return wanted.value_or(trials); }, places, cost);
 }
 
 int extend_study(const Arguments& arguments) {

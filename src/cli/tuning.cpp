@@ -76,8 +76,8 @@ void Tuning::record(StudyEvent event) {
   told(event);
 }
 
-bool Tuning::over(bool no_new) const {
-  return process_.empty() && in_vain_ == no_new;
+bool Tuning::over(Hurry hurry) const {
+  return process_.empty() && in_vain_ == hurry;
 }
 
 TrialStart Tuning::begin(int64_t id, bool again, std::string why) {
@@ -108,18 +108,19 @@ std::optional<std::string> Tuning::why_end_early() {
   return tune::little_to_gain(in_order_ ? in_order_->view(study_) : study_);
 }
 
-std::optional<TrialStart> Tuning::next(bool no_new) {
+std::optional<TrialStart> Tuning::next(Hurry hurry) {
   if (static_cast<int64_t>(running_.size()) >= options_.parallel) return std::nullopt;
   if (auto left = one_left_alone()) return left;
-  if (in_vain_ == no_new) return std::nullopt;
+  if (in_vain_ == hurry) return std::nullopt;
+  if (hurry == Hurry::over) return in_vain_ = hurry, std::nullopt;
   if (in_order_ && !in_order_->ready(study_) && study_.next_id() < options_.trials) return std::nullopt;
   if (study_.next_id() < options_.trials) ended_early_ = why_end_early();
-  const bool no_more = no_new || ended_early_ || study_.next_id() >= options_.trials;
+  const bool no_more = hurry == Hurry::no_new || ended_early_ || study_.next_id() >= options_.trials;
   if (const auto promotion = stopper_->promote(study_, no_more)) {
     record({.kind = Kind::resume, .id = promotion->id});
     return begin(promotion->id, true, promotion->why);
   }
-  if (no_more) return in_vain_ = no_new, std::nullopt;
+  if (no_more) return in_vain_ = hurry, std::nullopt;
   const tune::Study& known = in_order_ ? in_order_->view(study_) : study_;
   if (!sampler_->ready(known)) return std::nullopt;
   const tune::Suggestion suggestion = tune::suggest_next(known, *sampler_);

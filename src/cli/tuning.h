@@ -43,6 +43,9 @@ struct TuningOptions {
   std::function<bool(const std::string& process, int64_t id)> abandoned = nullptr;
 };
 
+// What may still begin: anything; no new trial, for time is nearly up; nothing but what was begun and is left alone.
+enum class Hurry { none, no_new, over };
+
 struct TrialStart {
   int64_t id = 0;
   bool again = false;  // goes on from its checkpoint
@@ -62,10 +65,10 @@ class Tuning {
 
   // What another process recorded.
   void told(const StudyEvent& event);
-  // The next process to start; none: all places are taken, or there is nothing (more) to do. `no_new`: time is up.
-  std::optional<TrialStart> next(bool no_new = false);
+  // The next process to start; none: all places are taken, or there is nothing (more) to do.
+  std::optional<TrialStart> next(Hurry hurry = Hurry::none);
   // Nothing runs, here or elsewhere, and next() had nothing when it was asked last.
-  bool over(bool no_new = false) const;
+  bool over(Hurry hurry = Hurry::none) const;
 
   // An evaluation of a running trial; what was reported before, by its step, is passed over. True: its process is to be
   // asked to save a checkpoint and end, and `why` says for what.
@@ -106,8 +109,8 @@ class Tuning {
   std::map<int64_t, Life> running_;         // by this process
   std::map<int64_t, std::string> process_;  // of those running in the record: who runs it, or ran it last
   std::map<int64_t, int64_t> deaths_;
-  // next() had nothing for this `no_new`, and nothing happened since: stoppers need not be asked again.
-  std::optional<bool> in_vain_;
+  // next() had nothing in this hurry, and nothing happened since: stoppers need not be asked again.
+  std::optional<Hurry> in_vain_;
 };
 
 // How many evaluations a training of this job has; 0: that is not known before it runs.

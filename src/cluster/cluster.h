@@ -123,6 +123,7 @@ struct ClusterState {
   std::optional<View> view;            // newest known: its own, or the newest that a member told
   std::optional<int64_t> finished;     // exit code of the run, once the lead said it
   double shares_changed = 0;
+  double view_made = -1e9;   // by this coordinator; long ago: another one made it
   double listens_until = 0;  // a coordinator that began anew decides nothing before
   double awake = 0;          // it was itself not running until then: nobody's silence counts from before
   Generation at_least;       // no generation at or below this is given

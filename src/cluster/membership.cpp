@@ -95,9 +95,12 @@ void take_out_the_gone(Draft& draft) {
   }
 }
 
-// Whether one of them has computed, for its speed was measured: one that was only just sent the state can not tell, if
-// those who sent it are gone, whether they went on from it.
+constexpr double kAtWorkSeconds = 2;  // after a view: all have spoken long before, and steps may take longer
+
+// Whether one of them has begun to compute with the others: its speed was measured, or the view is not new. One that
+// was only just sent the state can not tell, if those who sent it are gone, whether they went on from it.
 bool are_at_work(const Draft& draft, const std::vector<MemberId>& ids) {
+  if (draft.now - draft.state.view_made >= kAtWorkSeconds) return true;
   return std::ranges::any_of(ids, [&](MemberId id) {
     const Member* member = draft.member(id);
     return member != nullptr && member->speed > 0;
@@ -296,6 +299,7 @@ void apply(const Decision& decision, double now, ClusterState& state) {
       if (before != nullptr && !before->joining && before->share != seat.share) state.shares_changed = now;
     }
     state.view = decision.view;
+    state.view_made = now;
   } else if (state.view && now >= state.listens_until) {  // before, those who compute may not have spoken yet
     const auto computing = state.view->computing();
     const bool buried =

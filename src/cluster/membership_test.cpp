@@ -186,6 +186,9 @@ TEST(NextView, ALeaverHandsItsWorkOverThenGoes) {
   EXPECT_FALSE(group.decide().view) << "it does not act by that view yet";
   group[2].view = Generation(11);
   EXPECT_FALSE(group.decide().view) << "neither of the others is known to have computed";
+  EXPECT_EQ(group.decide(kNow + 0.9).why, "nothing changed");
+  group.options.silence_seconds = 100;
+  EXPECT_EQ(group.decide(kNow + 2).why, "member 2 has left") << "a step of theirs may take long";
   group[3].speed = 10;
   EXPECT_EQ(group.decide().why, "member 2 has left");
   EXPECT_EQ(group.out(), Ids{2});

@@ -126,7 +126,7 @@ std::vector<Finding> check_search(const Node& file, Node& root, const Job& job,
                                   const std::vector<std::string>& overrides, const Environment& environment) {
   std::vector<Finding> found;
   const std::vector<SearchProbe> probes =
-      probes_of(job.tune, std::min(kMostProbes, kMostProbedNodes / count_nodes(file)));
+      probes_of(job, std::min(kMostProbes, kMostProbedNodes / count_nodes(file)));
   for (size_t i = 0; i < probes.size(); ++i) {
     std::vector<std::string> words = overrides;
     words.insert(words.end(), probes[i].overrides.begin(), probes[i].overrides.end());

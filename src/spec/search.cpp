@@ -273,11 +273,34 @@ std::string parameter_text(const SearchParameter& parameter) {
   return "{" + text + (condition.empty() ? "" : ", if: {" + condition + "}") + "}";
 }
 
-// Whether some of its values go with some values of others only.
-bool is_constrained(const TuneOptions& tune, const std::string& key) {
-  return std::ranges::any_of(tune.parameter_constraints, [&](const std::string& constraint) {
-    const auto names = Comparison(constraint).names();
-    return std::ranges::find(names, key) != names.end();
+// What a parameter is under these overrides, or in the job itself; NaN: that is no number.
+double number_under(const Job& job, const std::vector<std::string>& overrides, const std::string& key) {
+  std::string text;
+  if (key.starts_with(kParams)) {
+    const auto found = std::ranges::find(job.command.params, key.substr(kParams.size()), &NamedValue::name);
+    if (found != job.command.params.end()) text = found->value;
+  } else {
+    text = value_text(*find_option(key), job);
+  }
+  for (const std::string& one : overrides) {
+    if (one.starts_with(key + "=")) text = one.substr(key.size() + 1);
+  }
+  return (is_number(text) ? parse_number(text) : std::nullopt).value_or(std::nan(""));
+}
+
+// Whether a trial may have these values together with the job's own of the others. Not asked of constraints between
+// others: the job's own values may break them.
+bool is_allowed(const Job& job, const std::vector<std::string>& overrides) {
+  const std::string& probed = overrides.back();
+  return std::ranges::all_of(job.tune.parameter_constraints, [&](const std::string& text) {
+    const Comparison constraint(text);
+    std::vector<double> values;
+    bool names_it = false;
+    for (const std::string& name : constraint.names()) {
+      names_it |= probed.starts_with(name + "=");
+      values.push_back(number_under(job, overrides, name));
+    }
+    return !names_it || constraint.holds(values);
   });
 }
 
@@ -348,12 +371,11 @@ std::string overridden(const std::vector<SearchParameter>& search, const std::ve
   return "";
 }
 
-std::vector<SearchProbe> probes_of(const TuneOptions& tune, size_t most) {
-  const std::vector<SearchParameter>& search = tune.search;
+std::vector<SearchProbe> probes_of(const Job& job, size_t most) {
+  const std::vector<SearchParameter>& search = job.tune.search;
   std::vector<SearchProbe> probes;
   for (size_t i = 0; i < search.size() && probes.size() < most; ++i) {
     const SearchParameter& parameter = search[i];
-    if (is_constrained(tune, parameter.key)) continue;
     std::vector<std::string> values = parameter.choices;
     if (parameter.kind != Form::choice) values = {number_text(parameter.low), number_text(parameter.high)};
     if (values.size() > most - probes.size()) values.resize(most - probes.size());
@@ -361,7 +383,7 @@ std::vector<SearchProbe> probes_of(const TuneOptions& tune, size_t most) {
       SearchProbe probe{i, {}};
       meet_conditions(search, parameter, probe.overrides);
       probe.overrides.push_back(parameter.key + "=" + value);
-      probes.push_back(std::move(probe));
+      if (is_allowed(job, probe.overrides)) probes.push_back(std::move(probe));
     }
   }
   return probes;

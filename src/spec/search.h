@@ -23,11 +23,11 @@ bool read_search(const Node& node, const Environment& environment, std::vector<S
 std::string search_text(const std::vector<SearchParameter>& search);
 
 // Values at the edges of what a study may try, each as overrides that also meet the conditions: for the rules between
-// options. `at`: the parameter they probe. Not of those that constraints name: an edge may be out of reach.
+// options. `at`: the parameter they probe. Without those that break a constraint: no trial has them.
 struct SearchProbe {
   size_t at = 0;
   std::vector<std::string> overrides;
 };
-std::vector<SearchProbe> probes_of(const TuneOptions& tune, size_t most);
+std::vector<SearchProbe> probes_of(const Job& job, size_t most);
 
 }  // namespace sinew::spec

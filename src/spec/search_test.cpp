@@ -57,12 +57,12 @@ TEST(Search, ConditionsOnConditionsAreMetOnce) {
   }
   const Reading reading = read_job(yaml, "job.yaml");
   EXPECT_TRUE(reading.problems.empty()) << to_string(reading.problems[0]);
-  const auto probes = probes_of(reading.job.tune, 1000);
+  const auto probes = probes_of(reading.job, 1000);
   ASSERT_EQ(probes.size(), 80U);
   EXPECT_EQ(probes.back().overrides.size(), 40U);
   EXPECT_EQ(probes.back().overrides.front(), "params.p0=1");
   EXPECT_EQ(probes.back().overrides.back(), "params.p39=2");
-  EXPECT_EQ(probes_of(reading.job.tune, 7).size(), 7U);
+  EXPECT_EQ(probes_of(reading.job, 7).size(), 7U);
 }
 
 // Each with its line and column, and what to try.
@@ -172,12 +172,15 @@ TEST(Search, WhatMustHoldBetweenParametersNamesThem) {
   EXPECT_THAT(with("optimizer.name < 1"), HasSubstr("names optimizer.name, whose choice sgd is no number"));
 }
 
-// Their edges may be what the constraint is there to leave out.
-TEST(Search, TheEdgesOfConstrainedParametersAreNotProbed) {
+// An edge may be what the constraint is there to leave out.
+TEST(Search, WhatBreaksAConstraintIsNotProbed) {
   const std::string search = "tune: {search: {optimizer.momentum: [0, 0.9], optimizer.lr: [0.1, 0.2]}";
   const std::string nesterov = "optimizer: {name: sgd, nesterov: true, momentum: 0.5}\n";
   EXPECT_THAT(said(nesterov + search + "}\n"), HasSubstr("tune.search: with optimizer.momentum=0"));
   EXPECT_EQ(said(nesterov + search + ", parameter_constraints: ['optimizer.momentum > 0']}\n"), "");
+  EXPECT_EQ(said(nesterov + search + ", parameter_constraints: ['optimizer.lr < optimizer.momentum']}\n"), "");
+  EXPECT_THAT(said(nesterov + search + ", parameter_constraints: ['optimizer.momentum + optimizer.lr < 2']}\n"),
+              HasSubstr("tune.search: with optimizer.momentum=0"));
 }
 
 TEST(Search, ACostNeedsAPrice) {

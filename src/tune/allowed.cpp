@@ -10,20 +10,26 @@ Point random_point(const Space& space, RandomStream& random) {
   return space.from_unit(unit);
 }
 
-Point next_of_cover(const Study& study, std::string_view purpose) {
+Point Cover::place_of_next(const Study& study) {
   const Space& space = study.space();
-  const RandomKey key = study.key(purpose);
-  std::vector<double> unit(space.size());
   const int64_t wanted = study.next_id();
-  int64_t index = space.constraints().empty() ? wanted : 0, allowed = index;
-  while (true) {
-    sobol_point(key, static_cast<uint32_t>(index), unit);
-    Point point = space.from_unit(unit);
-    const bool counts = space.allows(point);
-    if ((counts && allowed == wanted) || index >= (wanted + 1) * kAllowedDraws) return point;
-    allowed += counts;
-    ++index;
+  if (const RandomKey key = study.key(purpose_); key != key_ || wanted < allowed_) {
+    key_ = key;
+    index_ = allowed_ = 0;
   }
+  std::vector<double> unit(space.size());
+  const auto point_at = [&](int64_t index) {
+    sobol_point(key_, static_cast<uint32_t>(index), unit);
+    return space.from_unit(unit);
+  };
+  if (space.constraints().empty()) return point_at(wanted);
+  for (; index_ < (wanted + 1) * kAllowedDraws; ++index_) {
+    Point point = point_at(index_);
+    if (!space.allows(point)) continue;
+    if (allowed_ == wanted) return point;
+    ++allowed_;
+  }
+  return point_at(wanted);  // hardly anything is allowed
 }
 
 }  // namespace sinew::tune

@@ -18,7 +18,17 @@ Point first_allowed(const Space& space, int draws, Draw&& draw) {
 // Anywhere in the space, allowed or not.
 Point random_point(const Space& space, RandomStream& random);
 
-// The next trial's place in an even cover of what is allowed: of scrambled Sobol points (sobol.h), `purpose` the key.
-Point next_of_cover(const Study& study, std::string_view purpose);
+// An even cover of what is allowed, by scrambled Sobol points (sobol.h). Remembers how far it has gone; the answer is a
+// function of the study and the purpose.
+class Cover {
+ public:
+  explicit Cover(std::string_view purpose) : purpose_(purpose) {}
+  Point place_of_next(const Study& study);  // of the next trial
+
+ private:
+  std::string purpose_;
+  RandomKey key_{};
+  int64_t index_ = 0, allowed_ = 0;  // the sequence's next point, and how many before it are allowed
+};
 
 }  // namespace sinew::tune

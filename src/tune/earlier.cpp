@@ -85,7 +85,8 @@ std::optional<Suggestion> from_earlier(const Study& study) {
   for (const size_t i : order) {
     if (!std::isfinite(earlier.losses[i])) break;  // failed: all that follow have, too
     Point point = study.space().from_unit(earlier.units[i]);
-    if (nearly_tried(study, point)) continue;  // two studies may have found the same
+    // Two studies may have found the same, and this one may have constraints of its own.
+    if (nearly_tried(study, point) || !study.space().allows(point)) continue;
     return Suggestion{std::move(point),
                       "earlier",
                       "the best of an earlier study" + (earlier.name.empty() ? "" : ", " + earlier.name),

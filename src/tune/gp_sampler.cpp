@@ -10,11 +10,11 @@
 #include <cstdio>
 #include <numeric>
 
+#include "tune/allowed.h"
 #include "tune/gp_model.h"
 #include "tune/gp_score.h"
 #include "tune/makers.h"
 #include "tune/multi_objective.h"
-#include "tune/sobol.h"
 
 namespace sinew::tune {
 namespace {
@@ -43,18 +43,16 @@ class GpSampler : public Sampler {
   Suggestion suggest(const Study& study) override {
     const size_t d = study.space().size();
     const std::optional<StudyModel> model = model_of(study, std::min<size_t>(4 + d / 2, 10));
-    if (!model) return beginning(study);
+    if (!model) return of_cover(study, "an even cover of the space to begin with");
     return study.objectives() == 1 ? of_one(study, *model) : of_several(study, *model);
   }
 
  private:
-  static Suggestion beginning(const Study& study) {
-    std::vector<double> unit(study.space().size());
-    sobol_point(study.key("gp"), static_cast<uint32_t>(study.next_id()), unit);
-    return {study.space().from_unit(unit), "sobol", "an even cover of the space to begin with", {}};
+  Suggestion of_cover(const Study& study, const std::string& why) {
+    return {cover_.place_of_next(study), "sobol", why, {}};
   }
 
-  static Suggestion of_one(const Study& study, const StudyModel& model) {
+  Suggestion of_one(const Study& study, const StudyModel& model) {
     const GaussianProcess& process = model.objectives[0];
     const VectorXd smoothed = process.smoothed();
     std::vector<Index> order(static_cast<size_t>(model.known));
@@ -96,7 +94,7 @@ class GpSampler : public Sampler {
     return std::exp(improvement.at(row_of(study.space(), point), slopes)) * slope / lead;
   }
 
-  static Suggestion of_several(const Study& study, const StudyModel& model) {
+  Suggestion of_several(const Study& study, const StudyModel& model) {
     const size_t m = study.objectives();
     std::vector<Objectives> known;
     std::vector<Index> rows;
@@ -141,13 +139,15 @@ class GpSampler : public Sampler {
     return worst;
   }
 
-  static Suggestion found(const Study& study, const StudyModel& model, const Score& score, const SearchOptions& options,
-                          const std::string& why) {
+  Suggestion found(const Study& study, const StudyModel& model, const Score& score, const SearchOptions& options,
+                   const std::string& why) {
     RandomStream random = study.random("gp");
     const auto best = best_untried(study, score, random, options);
-    if (!best) return beginning(study);  // everything near was tried; suggest_next() finds what is left
+    if (!best) return of_cover(study, "nothing that was thought of is new: one of an even cover");
     return {best->point, "gp", why + " (log " + written(best->score) + ")", model.memo};
   }
+
+  Cover cover_{"gp"};
 };
 
 }  // namespace

@@ -59,5 +59,15 @@ TEST(LittleToGain, SaysWhyAndKnowsNothingOfSamplersThatDoNot) {
   EXPECT_NE(little_to_gain(study)->find("0.1 %"), std::string::npos);
 }
 
+// Three run beside the next one: five opinions are those of 17 suggestions.
+TEST(LittleToGain, SuggestionsSideBySideAreOneOpinion) {
+  Study study({read_space(R"([{"name":"a","type":"float","low":0,"high":1}])"), {Direction::minimize}});
+  for (int64_t i = 0; i < 60; ++i) {
+    EXPECT_EQ(little_to_gain(study).has_value(), i >= 30 + 17) << i;
+    study.start({{static_cast<double>(i) / 60}, "gp", "", {}, i < 30 ? 0.5 : 0.001});
+    if (i >= 3) study.tell(i - 3, TrialState::complete, {0.5});
+  }
+}
+
 }  // namespace
 }  // namespace sinew::tune

@@ -83,18 +83,24 @@ class CmaesSampler : public Sampler {
     });
     Distribution next = updated(study, state, known);
     const double widest = next.spread * std::sqrt(next.covariance.diagonal().maxCoeff());
-    if (!(widest > kConverged) || !(widest < 1e3)) next = beginning(study, 2 * state.size);
+    if (!(widest > kConverged) || !(widest < 1e3)) next = anywhere(study, 2 * state.size);
     return first_of(study, next);
   }
 
  private:
-  // Around the best known point, or where chance puts it after a restart.
-  static Distribution beginning(const Study& study, double size) {
+  // Where chance puts it, as after a restart.
+  static Distribution anywhere(const Study& study, double size) {
     const auto d = static_cast<Eigen::Index>(study.space().size());
     RandomStream random = study.random("cmaes begin");
     Distribution state{
         0, size, kFirstSpread, VectorXd(d), VectorXd::Zero(d), VectorXd::Zero(d), MatrixXd::Identity(d, d)};
     for (double& x : state.mean) x = random.uniform(0.2, 0.8);
+    return state;
+  }
+
+  // Around the best point that others have found, if there is one.
+  static Distribution beginning(const Study& study, double size) {
+    Distribution state = anywhere(study, size);
     const Trial* best = nullptr;
     const auto rank = [&](const Trial& trial) { return std::pair(Study::violation(trial), study.loss(trial)); };
     for (const int64_t id : study.told()) {
@@ -103,7 +109,7 @@ class CmaesSampler : public Sampler {
     }
     if (best == nullptr) return state;
     const auto unit = study.space().to_unit(best->point);
-    for (Eigen::Index i = 0; i < d; ++i) {
+    for (Eigen::Index i = 0; i < state.mean.size(); ++i) {
       if (!std::isnan(unit[static_cast<size_t>(i)])) state.mean[i] = unit[static_cast<size_t>(i)];
     }
     return state;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tune/allowed.h"
 #include "tune/makers.h"
 #include "tune/rounding.h"
 
@@ -14,6 +15,8 @@ namespace sinew::tune {
 namespace {
 
 constexpr int64_t kMostLevels = 1000, kUsualLevels = 5;  // a parameter, with a budget and without
+constexpr int64_t kMostLooks = 1'000'000;                // at what the constraints forbid, in the whole study
+constexpr const char* kFew = "the constraints allow next to nothing of the grid: drawn at random";
 
 // As they are suggested: rounded, so that each is found among what was tried.
 std::vector<double> levels_of(const Space& space, size_t parameter, int64_t levels) {
@@ -35,7 +38,9 @@ class GridSampler : public Sampler {
     const Space& space = study.space();
     if (levels_.empty() || budget_ != study.options().budget) begin(study);
     while (!study.is_new(point_)) {
-      if (std::optional<Point> next = point_after(space, point_)) {
+      if (looked_ == kMostLooks) return {drawn(study), "grid", kFew, {}};
+      looked_ += space.allows(point_) ? 0 : 1;
+      if (std::optional<Point> next = point_after(space, point_, last_to_change(space))) {
         point_ = *std::move(next);
       } else if (!refine(space)) {
         return {point_, "grid", "all of the grid was tried", {}};
@@ -47,6 +52,7 @@ class GridSampler : public Sampler {
  private:
   void begin(const Study& study) {
     budget_ = study.options().budget;
+    looked_ = 0;
     most_ = kUsualLevels;
     if (budget_ > 0) {
       most_ = 1;
@@ -81,8 +87,19 @@ class GridSampler : public Sampler {
     for (size_t i = from; i < space.size(); ++i) point[i] = space.active(i, point) ? levels_[i].front() : kInactive;
   }
 
-  std::optional<Point> point_after(const Space& space, const Point& point) const {
-    for (size_t last = space.size(); last-- > 0;) {
+  // Behind the last parameter that a constraint names nothing mends it.
+  size_t last_to_change(const Space& space) const {
+    const Comparison* violated = space.violated(point_);
+    return violated == nullptr ? space.size() - 1 : space.last_named(*violated);
+  }
+
+  static Point drawn(const Study& study) {
+    RandomStream random = study.random("grid");
+    return first_allowed(study.space(), kAllowedDraws, [&] { return random_point(study.space(), random); });
+  }
+
+  std::optional<Point> point_after(const Space& space, const Point& point, size_t from) const {
+    for (size_t last = from + 1; last-- > 0;) {
       const auto next = std::ranges::upper_bound(levels_[last], point[last]);
       if (std::isnan(point[last]) || next == levels_[last].end()) continue;
       Point after = point;
@@ -93,6 +110,7 @@ class GridSampler : public Sampler {
     return std::nullopt;
   }
 
+  int64_t looked_ = 0;                       // at points that the constraints do not allow
   int64_t budget_ = -1, most_ = 0;           // what the levels were made for, and how many a parameter has at most
   std::vector<std::vector<double>> levels_;  // of each parameter, ascending
   Point point_;                              // all before it were tried

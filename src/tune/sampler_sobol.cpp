@@ -8,8 +8,11 @@ namespace {
 class SobolSampler : public Sampler {
  public:
   Suggestion suggest(const Study& study) override {
-    return {next_of_cover(study, "sobol"), "sobol", "the next point of an even cover", {}};
+    return {cover_.place_of_next(study), "sobol", "the next point of an even cover", {}};
   }
+
+ private:
+  Cover cover_{"sobol"};
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ class TpeSampler : public Sampler {
   Suggestion suggest(const Study& study) override {
     ranking_.follow(study);
     if (static_cast<int64_t>(ranking_.order().size()) < kStart)
-      return {next_of_cover(study, "tpe start"), "tpe", "one of the first, an even cover", {}};
+      return {cover_.place_of_next(study), "tpe", "one of the first, an even cover", {}};
     follow(study);
     const size_t n = ranking_.order().size();
     const size_t good = std::min(kMostGood, static_cast<size_t>(std::ceil(kGoodPart * static_cast<double>(n))));
@@ -109,6 +109,7 @@ class TpeSampler : public Sampler {
             {}};
   }
 
+  Cover cover_{"tpe start"};
   Ranking ranking_;
   Columns columns_;
 };

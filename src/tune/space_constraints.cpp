@@ -15,9 +15,10 @@ constexpr int kDraws = 200'000;  // in search of a point that they allow
 // Of a choice, which is the JSON text of a scalar; none: it is no number.
 std::optional<double> number_in(std::string_view choice) {
   if (choice.size() > 2 && choice.front() == '"') choice = choice.substr(1, choice.size() - 2);
+  if (choice.starts_with("+")) choice.remove_prefix(1);
   double number = 0;
   const auto [end, error] = std::from_chars(choice.data(), choice.data() + choice.size(), number);
-  if (error != std::errc() || end != choice.data() + choice.size()) return std::nullopt;
+  if (error != std::errc() || end != choice.data() + choice.size() || !std::isfinite(number)) return std::nullopt;
   return number;
 }
 
@@ -61,23 +62,49 @@ const Comparison* Space::violated(const Point& point) const {
   return nullptr;
 }
 
-// Of a continuum by chance alone: an equality of numbers may hold in its middle and hardly anywhere else.
+size_t Space::last_named(const Comparison& violated) const {
+  return std::ranges::max(constrained_[static_cast<size_t>(&violated - constraints_.data())]);
+}
+
+bool Space::concerns(size_t constraint, const Point& point) const {
+  return std::ranges::none_of(constrained_[constraint], [&](size_t i) { return std::isnan(point[i]); });
+}
+
+// One that they allow; and of each constraint one among those whose parameters are all there, or a branch of the space
+// would be shut without a word. Of a continuum by chance alone: an equality of numbers may hold in its middle and
+// hardly anywhere else.
 void Space::find_allowed_point() {
   if (constraints_.empty()) return;
-  if (count_) {
-    std::optional<Point> point = first_point();
-    while (point && !allows(*point)) point = point_after(*point);
-    if (point) allowed_point_ = *std::move(point);
-  } else {
-    RandomStream random(derive(random_key({}), "allowed point"));
-    Point point = first_allowed(*this, kDraws, [&] { return random_point(*this, random); });
-    if (allows(point)) allowed_point_ = std::move(point);
+  std::vector<bool> asked(constraints_.size()), met(constraints_.size());
+  RandomStream random(derive(random_key({}), "allowed point"));
+  std::optional<Point> point = count_ ? first_point() : random_point(*this, random);
+  for (int draws = 1; point; ++draws) {
+    const bool allowed = allows(*point);
+    if (allowed && allowed_point_.empty()) allowed_point_ = *point;
+    for (size_t k = 0; k < constraints_.size(); ++k) {
+      if (!concerns(k, *point)) continue;
+      asked[k] = true;
+      met[k] = met[k] || allowed;
+    }
+    if (!allowed_point_.empty() && std::ranges::find(met, false) == met.end()) return;
+    if (count_)
+      point = point_after(*point);
+    else if (draws < kDraws)
+      point = random_point(*this, random);
+    else
+      point.reset();
   }
-  if (!allowed_point_.empty()) return;
   std::string all;
-  for (const Comparison& constraint : constraints_) all += (all.empty() ? "'" : ", '") + constraint.text() + "'";
+  bool equality = false;
+  for (size_t k = 0; k < constraints_.size(); ++k) {
+    if (!asked[k] || met[k]) continue;
+    all += (all.empty() ? "'" : ", '") + constraints_[k].text() + "'";
+    equality |= constraints_[k].text().find("==") != std::string::npos;
+  }
+  if (all.empty()) return;
   throw Error((count_ ? "no point of the search meets " : "none of 200,000 points drawn at random meets ") + all,
-              count_ ? "other values, or fewer constraints" : "for an equality, vary one of its parameters only");
+              equality && !count_ ? "for an equality, vary one of its parameters only"
+                                  : "wider ranges or other values, or fewer constraints");
 }
 
 }  // namespace sinew::tune

@@ -80,6 +80,73 @@ TEST(Constraints, TheBestPointIsFoundAtTheirEdge) {
   }
 }
 
+// The first parameter is the last to change: most of the grid is passed over in one step.
+TEST(Constraints, AGridPassesOverWhatTheyForbid) {
+  std::string list = "[";
+  for (int i = 0; i < 12; ++i)
+    list +=
+        (i > 0 ? "," : "") + std::string(R"({"name":"p)") + std::to_string(i) + R"(","type":"int","low":0,"high":9})";
+  Study study({read_space(list + "]", {Comparison("p0 >= 7"), Comparison("p1 + p2 == 11")})});
+  const auto sampler = make_sampler("grid");
+  for (int i = 0; i < 30; ++i) {
+    const int64_t id = study.start(suggest_next(study, *sampler));
+    EXPECT_EQ(study.space().problem_of(study.trial(id).point), std::nullopt);
+    EXPECT_EQ(study.different_points(), id + 1);
+    study.tell(id, TrialState::complete, {1});
+  }
+}
+
+TEST(Constraints, AGridThatHoldsNextToNothingGivesUp) {
+  std::string list = "[";
+  for (int i = 0; i < 16; ++i)
+    list +=
+        (i > 0 ? "," : "") + std::string(R"({"name":"p)") + std::to_string(i) + R"(","type":"float","low":0,"high":1})";
+  const Space space = read_space(list + "]", {Comparison("0.11 < p15 < 0.12")});
+  std::vector<Point> points;
+  for (int restart = 0; restart < 2; ++restart) {
+    Study study({space, {Direction::minimize}, 3, 20});
+    auto sampler = make_sampler("grid");
+    for (int i = 0; i < 4; ++i) {
+      if (restart == 1) sampler = make_sampler("grid");
+      const int64_t id = study.start(suggest_next(study, *sampler));
+      EXPECT_TRUE(space.allows(study.trial(id).point));
+      if (restart == 0) points.push_back(study.trial(id).point);
+      EXPECT_TRUE(same_point(points[static_cast<size_t>(id)], study.trial(id).point));
+      study.tell(id, TrialState::complete, {1});
+    }
+  }
+}
+
+TEST(Constraints, TheBestAllowedPointOfAnEarlierStudyIsTried) {
+  StudyOptions options{read_space(R"([{"name":"x","type":"float","low":0,"high":1}])", {Comparison("x < 0.5")})};
+  options.earlier = {{"then", {{0.9}, {0.7}, {0.25}, {0.1}}, {1, 2, 3, 4}}};
+  const Study study(std::move(options));
+  const Suggestion suggestion = suggest_next(study, *make_sampler("auto"));
+  EXPECT_EQ(suggestion.by, "earlier");
+  EXPECT_EQ(suggestion.point, Point{0.25});
+}
+
+TEST(Constraints, ABranchThatTheyShutIsRefused) {
+  const auto branch = [](const std::string& type, const std::string& constraint) {
+    return read_space(R"([{"name":"kind","type":"cat","choices":["a","b"]},
+      {"name":"x",)" + type +
+                          R"(,"if":{"kind":"a"}},{"name":"y",)" + type + R"(,"if":{"kind":"a"}},
+      {"name":"z",)" + type +
+                          R"(,"if":{"kind":"b"}}])",
+                      {Comparison("z > 0"), Comparison(constraint)});
+  };
+  for (const char* type : {R"("type":"float","low":0,"high":1)", R"("type":"int","low":0,"high":3)"}) {
+    EXPECT_NO_THROW(branch(type, "x <= y"));
+    EXPECT_NO_THROW(branch(type, "x <= z - 5")) << "they are never there together";
+    try {
+      branch(type, "x > y + 9");
+      ADD_FAILURE() << type;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), testing::EndsWith("meets 'x > y + 9'"));
+    }
+  }
+}
+
 TEST(Constraints, WhatTheyNameMustBeANumberOfTheSpace) {
   const auto refusal = [](const std::string& constraint) -> std::string {
     try {
@@ -97,11 +164,12 @@ TEST(Constraints, WhatTheyNameMustBeANumberOfTheSpace) {
   EXPECT_THAT(refusal("x <= act"), HasSubstr("choice \"relu\" is no number"));
   EXPECT_THAT(refusal("x == y"), HasSubstr("none of 200,000 points drawn at random meets 'x == y'"));
   EXPECT_THAT(refusal("x > 2"), HasSubstr("meets 'x > 2'"));
+  EXPECT_THROW(read_space(R"([{"name":"c","type":"cat","choices":["nan",1]}])", {Comparison("c > 0")}), Error);
   try {
     read_space(R"([{"name":"n","type":"int","low":1,"high":3}])", {Comparison("n > 1"), Comparison("n > 3")});
     ADD_FAILURE();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "no point of the search meets 'n > 1', 'n > 3'");
+    EXPECT_STREQ(error.what(), "no point of the search meets 'n > 1', 'n > 3'") << "together";
   }
 }
 

@@ -12,8 +12,9 @@ void Space::count_points() {
     if (cells == 0) return;
     bound *= static_cast<double>(cells);
   }
+  if (!conditional_ && bound > static_cast<double>(kMostCounted)) return;
   if (!conditional_ && constraints_.empty()) {
-    if (bound <= static_cast<double>(kMostCounted)) count_ = static_cast<int64_t>(bound);
+    count_ = static_cast<int64_t>(bound);
     return;
   }
   int64_t points = 0, allowed = 0;

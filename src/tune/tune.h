@@ -78,6 +78,8 @@ class Space {
   bool allows(const Point& point) const { return !violated(point); }
   // The first constraint that a point of the space does not meet; none: all are met.
   const Comparison* violated(const Point& point) const;
+  // The place of the last parameter that a violated constraint names: what changes behind it mends nothing.
+  size_t last_named(const Comparison& violated) const;
   // One that they allow; empty where there are none.
   const Point& allowed_point() const { return allowed_point_; }
 
@@ -103,6 +105,7 @@ class Space {
   void count_points();
   void bind_constraints();
   void find_allowed_point();
+  bool concerns(size_t constraint, const Point& point) const;  // all that it names is there
   double number_of(size_t i, double value) const;
   std::vector<Parameter> parameters_;
   std::vector<Comparison> constraints_;

@@ -151,13 +151,47 @@ class Tune(unittest.TestCase):
         self.assertTrue(sp.wait_for(lambda: any(e["event"] == "report" for e in events(self.study)) if (self.study / "study.jsonl").exists() else False))
         process.kill()
         process.communicate(timeout=60)
+        before = self.trained()
+        self.assertGreater(before, 0)
         done = sp.run("tune", "resume", self.study, check=0)
         spent = float(re.search(r"it took \S+ hours of training and cost (\S+)", done.stdout)[1])
         self.assertGreaterEqual(spent, 6)
-        self.assertLess(len(self.ended()), 1000)
-        begun, again = len(self.ended()), sp.run("tune", "resume", self.study, check=0)
+        self.assertLess(sum(e["seconds"] for e in events(self.study) if e["event"] == "end"), 6 + 2 * 20, "what ran then ended")
+        self.assertIn(f"tune.cost is spent; go on with more: sinew tune resume {self.study} cost=12", done.stdout)
+        begun, again = len(self.ended()), sp.run("tune", "resume", self.study, "trials=200000", check=0)
         self.assertEqual(len(self.ended()), begun, "nothing begins any more")
         self.assertIn(f"cost {spent:.2f}", again.stdout)
+        more = sp.start("tune", "resume", self.study, f"cost={spent + 3}")
+        self.assertTrue(sp.wait_for(lambda: len(self.trials_begun()) > begun))
+        more.send_signal(signal.SIGTERM)
+        self.assertEqual(more.wait(60), 75)
+        more.stderr.close()
+        self.assertTrue(any(e["event"] == "leave" and e["seconds"] > 0 for e in events(self.study)))
+        self.assertIn("has no tune.cost", sp.run("tune", "resume", self.left_alone(), "cost=3").stderr)
+
+    def test_what_was_begun_before_the_cost_was_spent_comes_to_its_end(self):
+        process = sp.start("tune", self.job, "tune.trials=100000", "tune.price=3600", "tune.cost=4", "tune.stopper=none", "--study", self.study)
+        self.assertTrue(sp.wait_for(lambda: (self.study / "study.jsonl").exists() and self.ended() and self.trained() > 4.2, 120))
+        process.kill()
+        process.communicate(timeout=60)
+        waiting = self.trials_begun() - self.ended().keys()
+        sp.run("tune", "resume", self.study, check=0)
+        self.assertEqual(self.ended().keys(), self.trials_begun(), f"{waiting} were under way")
+
+    def trials_begun(self):
+        return {e["id"] for e in events(self.study) if e["event"] == "start"}
+
+    def trained(self):
+        """Seconds, of all trials."""
+        seconds = {}
+        for event in events(self.study):
+            seconds[event.get("id")] = max(seconds.get(event.get("id"), 0), event.get("seconds", 0))
+        return sum(seconds.values())
+
+    def left_alone(self):
+        study = self.path / "without"
+        sp.run("tune", self.job, "tune.trials=1", "--study", study, check=0)
+        return study
 
     def population(self, name, *words):
         """The study of a population, killed now and then: what it tried and what came of it."""

@@ -1,0 +1,40 @@
+// The evolution strategy's own rules; what holds for every sampler stands in samplers_test.cpp.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tune/testing.h"
+
+namespace sinew::tune {
+namespace {
+
+// By what a generation's first trial remembers: its coordinates, the generation, its size, its spread, its mean.
+TEST(Cmaes, BeginsAtWhatOthersFoundAndAnywhereAfterARestart) {
+  Study study(
+      {read_space(R"([{"name":"x","type":"float","low":0,"high":1},{"name":"y","type":"float","low":0,"high":1}])"),
+       {Direction::minimize},
+       5,
+       2000});
+  const auto sphere = [](const Point& p) { return std::pow(p[0] - 0.31, 2) + std::pow(p[1] - 0.62, 2); };
+  study.tell(study.start({{0.25, 0.75}, "gp", "", {}}), TrialState::complete, {sphere({0.25, 0.75})});
+  const auto sampler = make_sampler("cmaes");
+  std::vector<std::pair<double, Point>> begun;
+  for (int i = 0; i < 1500; ++i) {
+    const int64_t id = study.start(suggest_next(study, *sampler));
+    const Trial& trial = study.trial(id);
+    if (trial.memo.size() > 2 && trial.memo[2] == 0) begun.push_back({trial.memo[3], {trial.memo[5], trial.memo[6]}});
+    study.tell(id, TrialState::complete, {sphere(study.trial(id).point)});
+  }
+  ASSERT_GE(begun.size(), 3U) << "it has converged twice";
+  EXPECT_EQ(begun[0].second, (Point{0.25, 0.75}));
+  std::set<Point> means;
+  for (size_t k = 0; k < begun.size(); ++k) {
+    means.insert(begun[k].second);
+    if (k > 0) EXPECT_EQ(begun[k].first, 2 * begun[k - 1].first) << "twice as many trials a generation";
+  }
+  EXPECT_EQ(means.size(), begun.size());
+  EXPECT_LT(study.loss(study.trial(best_trials(study)[0])), 1e-10);
+}
+
+}  // namespace
+}  // namespace sinew::tune
