@@ -26,14 +26,14 @@ SECTIONS = {
     "Models brought as .pt2": ["programs"],
     "What starting, saving and logging cost": ["startup", "checkpoint", "logging"],
     "Store and server": ["store", "server"],
-    "Search": ["search", "warm", "fronts", "suggestions"],
+    "Search": ["search", "warm", "stopping", "fronts", "suggestions"],
     "Workers that come and go": ["deaths", "stopped", "crowded", "stragglers", "torchrun", "join", "ddp", "strangers", "reduction"],
 }
 ROWS = {
     "mlp": throughput.mlp, "mlp64": throughput.mlp64, "cnn": throughput.cnn, "cnn-auto": throughput.cnn_auto,
     "resnet": throughput.resnet, "csv": throughput.csv,
     "programs": programs.programs,
-    "search": search.search, "warm": search.warm, "fronts": search.fronts, "suggestions": search.suggestions,
+    "search": search.search, "warm": search.warm, "stopping": search.stopping, "fronts": search.fronts, "suggestions": search.suggestions,
     "startup": costs.startup, "checkpoint": costs.checkpoint, "logging": costs.logging,
     "store": floor.store, "server": floor.server,
     "deaths": elastic.deaths, "stopped": elastic.stopped, "crowded": elastic.crowded, "stragglers": elastic.stragglers,

@@ -1,8 +1,12 @@
 """Samplers side by side on the functions of bench/hpo: regret where random search with as many trials has 1."""
+import gzip
+import json
 import pathlib
+import statistics
 import subprocess
 
 import contestants
+import jobs
 from figures import figure
 
 PROGRAMS = contestants.BIN
@@ -56,6 +60,70 @@ def warm(folder, quick):
     detail = f"ten functions, {seeds} seeds; five earlier studies of 100 trials"
     return [figure("regret after 40 trials with earlier studies, over 100 without", begun / cold, 1.0, low=True, detail=detail),
             figure("regret with studies of something else, over none", misled / cold, 1.1, low=True, detail=detail)]
+
+
+REAL = """name: search
+model: {name: mlp, hidden: [128]}
+data:
+  format: idx
+  train: {images: FOLDER/images, labels: FOLDER/labels}
+  val: {images: FASHION/t10k-images-idx3-ubyte.gz, labels: FASHION/t10k-labels-idx1-ubyte.gz}
+trainer: {max_duration: 27ep, batch_size: 128}
+optimizer: adamw
+scheduler: cosine
+tune:
+  trials: 30
+  monitor: val/accuracy
+  search:
+    optimizer.lr: {low: 1e-4, high: 3e-2, log: true}
+    optimizer.weight_decay: {low: 1e-5, high: 0.1, log: true}
+    model.hidden: [[64], [128], [256], [128, 128], [256, 128]]
+    model.activation: [relu, gelu, tanh]
+    model.dropout: {low: 0, high: 0.5}
+    trainer.batch_size: {choices: [64, 128, 256], ordered: true}
+"""
+
+
+def first_images(folder, count):
+    """Of the training set, as idx files."""
+    for name, source, each in (("images", "train-images-idx3-ubyte.gz", 784), ("labels", "train-labels-idx1-ubyte.gz", 1)):
+        with gzip.open(jobs.FASHION / source) as file:
+            head = file.read(16 if each > 1 else 8)
+            (folder / name).write_bytes(head[:4] + count.to_bytes(4, "big") + head[8:] + file.read(count * each))
+
+
+def searched(folder, name, *words):
+    """The best value of a study of real trainings, and how many evaluations it took."""
+    study = folder / name
+    command = [contestants.SINEW, "tune", folder / "search.yaml", *words, "--study", study]
+    subprocess.run(command, check=True, timeout=HARD_LIMIT_S, stdout=subprocess.DEVNULL)
+    events = [json.loads(line) for line in (study / "study.jsonl").read_text().splitlines()[1:]]
+    values = [event["values"][0] for event in events if event["event"] == "end" and event["state"] == "complete"]
+    return max(values), sum(event["event"] == "report" for event in events)
+
+
+def stopping(folder, quick):
+    seeds, figures = 3 if quick else 10, []
+    for kind, mild in (("hard", 0), ("mild", 1)):
+        words = dict(mild=mild, seeds=seeds)
+        part, regret = (float(line[1]) for line in said("hpo_stopping", **words))
+        side = {line[0]: float(line[1]) for line in said("hpo_stopping", workers=4, **words)}
+        figures += [figure(f"learning curves, {kind}: epochs trained, of all", part, 0.15, low=True,
+                           detail=f"81 trials of 81 epochs, {seeds} seeds; four side by side {side['epochs']:.3f}"),
+                    figure(f"learning curves, {kind}: regret of what was found", regret, 0.1, low=True,
+                           detail=f"0 the best, 1 the median of random points; four side by side {side['regret']:.3f}")]
+    folder, seeds = pathlib.Path(folder), 1 if quick else 3
+    first_images(folder, 10_000)
+    (folder / "search.yaml").write_text(REAL.replace("FOLDER", str(folder)).replace("FASHION", str(jobs.FASHION)))
+    behind, parts = [], []
+    for seed in range(seeds):
+        best, whole = searched(folder, f"whole-{seed}", f"tune.seed={seed}", "tune.stopper=none")
+        found, part = searched(folder, f"early-{seed}", f"tune.seed={seed}")
+        behind.append(100 * (best - found))
+        parts.append(part / whole)
+    return figures + [figure("Fashion-MNIST: points of accuracy behind the search that trains all to their end", statistics.mean(behind), 0.2,
+                             low=True, detail=f"MLP, 10,000 images, 30 trials of 27 epochs, {seeds} seed{'s' if seeds > 1 else ''}"),
+                      figure("Fashion-MNIST: its epochs, of theirs", statistics.mean(parts), 0.25, low=True)]
 
 
 def fronts(folder, quick):

@@ -21,9 +21,9 @@ constexpr size_t kFewestReports = 3;                   // … but not before so 
 constexpr double kOptimism = 0.5;                      // deviations below the mean
 constexpr double kSurely = 2;                          // deviations above the mean
 constexpr double kFairChance = 0.1;                    // of ending below the best whole trial …
-constexpr double kLikelier = 0.5;                      // … or of that, once what going on may cost is spent …
+constexpr double kGreatChance = 0.9;                   // … or of that, once what going on may cost is spent …
 constexpr double kWorth = 0.05;                        // … by so much of its lead over the median of the first trials
-constexpr double kEarlyShare = 0.1, kLateShare = 0.5;  // of the first steps' work, spent on going on: see promote()
+constexpr double kEarlyShare = 0.1, kLateShare = 0.7;  // of the first steps' work, spent on going on: see promote()
 constexpr double kMostDrop = 10;                       // a curve falls at most so many times as far as it has fallen
 
 struct Forecast {
@@ -61,8 +61,8 @@ class CurveStopper : public Stopper {
   }
 
   // Going on may cost a part of what the beginnings have cost: little of it before the planned trials have all begun,
-  // for until then the better ones may not be there yet. Beyond that only what is likelier than not to be the best goes
-  // on, and only when there are no new trials.
+  // for until then the better ones may not be there yet. Beyond that only what will nearly surely be the best goes on,
+  // and only when there are no new trials.
   std::optional<Promotion> promote(const Study& study, bool no_new) override {
     follow(study);
     double first = 0, later = 0;
@@ -76,7 +76,7 @@ class CurveStopper : public Stopper {
     if (!no_new && (spent || study.next_id() < kFewestBegun)) return std::nullopt;
     const auto best = most_promising(study);
     if (!best) return std::nullopt;
-    if (chance_of(study, best->second, best->first) < (spent ? kLikelier : kFairChance)) return std::nullopt;
+    if (chance_of(study, best->second, best->first) < (spent ? kGreatChance : kFairChance)) return std::nullopt;
     return Promotion{best->first, "its curve promises the most of those that wait"};
   }
 

@@ -1,0 +1,158 @@
+// What stopping trials early costs and saves, on simulated learning curves: epochs trained, as a part of what all
+// trials would train, and the normalised regret of what was found (0: the best there is, 1: the median of random
+// points).
+//
+//   hpo_stopping [--sampler auto] [--stopper auto] [--mild 0|1] [--seeds 10] [--workers 1] [--variant 0]
+//
+// 81 trials of up to 81 epochs. Curves cross: a high learning rate begins fast and ends worse, and one that is too high
+// diverges; in the mild form ranks hold early. What was found is the trial whose last word was the best; it counts by
+// where its curve ends. With several workers each trains one trial, an epoch at a time. Speaks ask-tell
+// (docs/formats/ask-tell.md), so it measures what any program that does would get.
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "functions.h"
+#include "words.h"
+
+namespace sinew::bench {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kEpochs = 81, kTrials = 81;
+constexpr double kLeast = 0.05;  // where the best curve ends
+constexpr const char* kSpace = R"([
+  {"name":"lr","type":"float","low":1e-5,"high":1,"log":true},
+  {"name":"decay","type":"float","low":1e-7,"high":0.1,"log":true},
+  {"name":"width","type":"int","low":16,"high":1024,"log":true},
+  {"name":"drop","type":"float","low":0,"high":0.8}])";
+
+struct Curves {
+  bool mild = false;
+  int variant = 0;
+
+  double at(const json& params, int epoch) const {
+    const double lr = std::log10(params["lr"].get<double>()), decay = std::log10(params["decay"].get<double>());
+    const double width = std::log2(params["width"].get<double>()), drop = params["drop"].get<double>();
+    const auto moved = [&](int axis) { return 0.4 * shift("curves", variant, axis); };
+    if (lr > moved(2) - 0.6) return 1 + 0.02 * epoch;
+    const double end = kLeast + 0.05 * square(lr + 2.5 - moved(0)) + 0.008 * square(decay + 4 - moved(1)) +
+                       0.006 * square(width - 8) + 0.15 * square(drop - 0.3);
+    const double rate = 0.06 * std::pow(10, (mild ? 0.08 : 0.45) * (lr + 2.5)) * (1 - 0.4 * drop) *
+                        std::exp2((mild ? -0.03 : -0.15) * (width - 8));
+    return end + (1 - std::min(end, 0.95)) * std::exp(-2 * rate * epoch);
+  }
+
+  double median_of_random() const {
+    const tune::Space space = tune::read_space(kSpace);
+    RandomStream random(random_key({7}));
+    std::vector<double> ends;
+    std::vector<double> unit(space.size());
+    for (int i = 0; i < 4001; ++i) {
+      for (double& u : unit) u = random.uniform();
+      ends.push_back(at(json::parse(tune::write_point(space, space.from_unit(unit))), kEpochs));
+    }
+    std::ranges::nth_element(ends, ends.begin() + 2000);
+    return ends[2000];
+  }
+
+ private:
+  static double square(double x) { return x * x; }
+};
+
+struct Spent {
+  double epochs = 0, regret = 0;
+};
+
+// One study: workers train in turn, an epoch each.
+class Simulation {
+ public:
+  Simulation(const Words& words, const Curves& curves, int seed) : curves_(curves), workers_(number(words, "workers")) {
+    say({{"cmd", "init"},
+         {"sampler", words.at("sampler")},
+         {"seed", seed},
+         {"budget", kTrials},
+         {"space", json::parse(kSpace)},
+         {"pruner",
+          {{"name", words.at("stopper")}, {"min_resource", 1}, {"max_resource", kEpochs}, {"reduction_factor", 3}}}});
+  }
+
+  Spent run(double median) {
+    bool busy = true;
+    while (busy) {
+      busy = false;
+      for (Worker& worker : workers_) busy |= (worker.id >= 0 || begin(worker)) && train(worker);
+    }
+    return {static_cast<double>(epochs_) / (kEpochs * kTrials),
+            (curves_.at(best_, kEpochs) - kLeast) / (median - kLeast)};
+  }
+
+ private:
+  struct Worker {
+    int64_t id = -1;
+    json params;
+    int epoch = 0;
+  };
+
+  json say(const json& request) {
+    const json answer = json::parse(*side_.answer(request.dump()));
+    if (answer.contains("error")) throw Error(answer["error"].get<std::string>(), answer.value("hint", ""));
+    return answer;
+  }
+
+  bool begin(Worker& worker) {
+    const json asked = say({{"cmd", "ask"}, {"no_new", begun_ >= kTrials}});
+    if (asked["id"].is_null()) return false;
+    begun_ += asked.contains("resume_from") ? 0 : 1;
+    worker = {asked["id"], asked["params"], asked.value("resume_from", 0)};
+    return true;
+  }
+
+  bool train(Worker& worker) {
+    ++epochs_;
+    const double value = curves_.at(worker.params, ++worker.epoch);
+    if (value < least_) least_ = value, best_ = worker.params;
+    const json said = say({{"cmd", "report"}, {"id", worker.id}, {"step", worker.epoch}, {"value", value}});
+    const bool paused = said.value("pause", false);
+    if (worker.epoch >= kEpochs)
+      say({{"cmd", "tell"}, {"id", worker.id}, {"value", value}});
+    else if (said["stop"].get<bool>() && !paused)
+      say({{"cmd", "tell"}, {"id", worker.id}, {"state", "pruned"}});
+    else if (!paused)
+      return true;
+    worker.id = -1;
+    return true;
+  }
+
+  const Curves& curves_;
+  tune::AskTell side_;
+  std::vector<Worker> workers_;
+  int begun_ = 0, epochs_ = 0;
+  double least_ = std::numeric_limits<double>::infinity();
+  json best_;
+};
+
+int run(const Words& words) {
+  const Curves curves{number(words, "mild") != 0, number(words, "variant")};
+  const double median = curves.median_of_random();
+  const int seeds = number(words, "seeds");
+  Spent mean;
+  for (int seed = 0; seed < seeds; ++seed) {
+    const Spent spent = Simulation(words, curves, seed).run(median);
+    mean.epochs += spent.epochs / seeds;
+    mean.regret += spent.regret / seeds;
+  }
+  std::printf("epochs %.4f\nregret %.4f\n", mean.epochs, mean.regret);
+  return 0;
+}
+
+}  // namespace
+}  // namespace sinew::bench
+
+int main(int argc, char** argv) {
+  return sinew::bench::run_with(
+      argc, argv,
+      {{"sampler", "auto"}, {"stopper", "auto"}, {"mild", "0"}, {"seeds", "10"}, {"workers", "1"}, {"variant", "0"}},
+      sinew::bench::run);
+}
