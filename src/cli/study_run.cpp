@@ -16,6 +16,7 @@
 #include "cli/launch.h"
 #include "cli/numbers.h"
 #include "cli/study_directory.h"
+#include "cli/study_screen.h"
 #include "cli/study_text.h"
 #include "cli/study_time.h"
 #include "cli/trial_metrics.h"
@@ -26,7 +27,7 @@
 namespace sinew::cli {
 namespace {
 
-constexpr double kLookSeconds = 0.05;
+constexpr double kLookSeconds = 0.05, kShowSeconds = 0.5;
 constexpr double kHour = 3600;
 constexpr double kTimeForNew =
     0.8;  // of tune.time and tune.cost; then only trials that wait go on, so that some come to their end
@@ -72,14 +73,15 @@ class StudyRun {
       } else if (const auto turn = self_.turn()) {
         last_turn = now;
         if (decide(std::max(job_.tune.seconds > 0 ? (now - began) / job_.tune.seconds : 0, part_of_cost()))) break;
+        show_table(now - began);
       } else if (now - last_turn >= StudyProcess::kTurnSeconds) {
         last_turn = now;
-        std::printf("another process has decided for %.0f s what to do next in this study: is it stopped?\n",
-                    StudyProcess::kTurnSeconds);
-        std::fflush(stdout);
+        screen_.say("another process has decided for " + short_number(StudyProcess::kTurnSeconds) +
+                    " s what to do next in this study: is it stopped?");
       }
       std::this_thread::sleep_for(std::chrono::duration<double>(kLookSeconds));
     }
+    screen_.end();
     if (cost_ > 0) show_cost();
     if (tuning_.ended_early()) std::printf("ended early: %s\n", tuning_.ended_early()->c_str());
     show_study(system_disk(), directory_, tuning_.study(), head_);
@@ -98,6 +100,13 @@ class StudyRun {
     if (!(cost_ > 0)) return 0;
     for (const auto& [id, trial] : trials_) time_.trained(id, seconds_of(id));
     return time_.seconds() / kHour * job_.tune.price / cost_;
+  }
+
+  void show_table(double seconds) {
+    const TerminalSize size = terminal_size();
+    if (!screen_.terminal() || seconds - shown_ < kShowSeconds) return;
+    shown_ = seconds;
+    screen_.show(study_table(tuning_.study(), head_, planned_, seconds, size.columns, size.rows / 2));
   }
 
   void show_cost() {
@@ -155,10 +164,7 @@ class StudyRun {
 
   double seconds_of(int64_t id) const { return clock_.monotonic_seconds() - began_.at(id); }
 
-  void say(int64_t id, const std::string& text) {
-    std::printf("trial %lld: %s\n", static_cast<long long>(id), text.c_str());
-    std::fflush(stdout);
-  }
+  void say(int64_t id, const std::string& text) { screen_.say("trial " + std::to_string(id) + ": " + text); }
 
   std::string directory_of(int64_t id) const { return trial_directory(directory_, id); }
 
@@ -334,6 +340,7 @@ class StudyRun {
       at = at->second.process.wait() ? trials_.erase(at) : std::next(at);
     if (!trials_.empty()) return false;
     say_what_it_took();
+    screen_.end();
     std::printf("stopped; go on with it: sinew tune resume %s\n", directory_.c_str());
     return true;
   }
@@ -346,6 +353,8 @@ class StudyRun {
   Clock& clock_;
   StudyFile& file_;
   StudyProcess& self_;
+  StudyScreen screen_{terminal_size().columns > 0};
+  double shown_ = -kShowSeconds;
   int64_t places_;
   StudyTime time_;
   double cost_;      // that all may come to; 0: there is no limit

@@ -32,23 +32,6 @@ std::string counts(const tune::Study& study) {
   return text + "; " + short_number(evaluations) + " evaluations\n";
 }
 
-// With one objective all that are complete, with several those that no other beats.
-std::vector<const tune::Trial*> best_first(const tune::Study& study) {
-  std::vector<const tune::Trial*> trials;
-  if (study.objectives() > 1) {
-    for (const int64_t id : tune::best_trials(study)) trials.push_back(&study.trial(id));
-  } else {
-    for (const tune::Trial& trial : study.trials()) {
-      const bool known = std::isfinite(study.loss(trial)) && std::isfinite(tune::Study::violation(trial));
-      if (trial.state == tune::TrialState::complete && known) trials.push_back(&trial);
-    }
-  }
-  std::ranges::stable_sort(trials, {}, [&](const tune::Trial* trial) {
-    return std::pair(tune::Study::violation(*trial), study.loss(*trial));
-  });
-  return trials;
-}
-
 std::string quoted(const std::string& word) {
   return word.find(' ') == std::string::npos ? word : "'" + word + "'";
 }
@@ -68,6 +51,22 @@ std::string parts_text(const tune::Study& study, const tune::Trial& last) {
 }
 
 }  // namespace
+
+std::vector<const tune::Trial*> best_first(const tune::Study& study) {
+  std::vector<const tune::Trial*> trials;
+  if (study.objectives() > 1) {
+    for (const int64_t id : tune::best_trials(study)) trials.push_back(&study.trial(id));
+  } else {
+    for (const tune::Trial& trial : study.trials()) {
+      const bool known = std::isfinite(study.loss(trial)) && std::isfinite(tune::Study::violation(trial));
+      if (trial.state == tune::TrialState::complete && known) trials.push_back(&trial);
+    }
+  }
+  std::ranges::stable_sort(trials, {}, [&](const tune::Trial* trial) {
+    return std::pair(tune::Study::violation(*trial), study.loss(*trial));
+  });
+  return trials;
+}
 
 std::string short_number(double value) {
   char text[32];

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/study_file.h"
 #include "tune/tune.h"
@@ -14,6 +15,9 @@ std::string trial_directory(const std::string& study, int64_t id);
 std::string aim_text(const StudyAim& aim);
 // What an ended trial came to: "val/accuracy 0.93, test/latency 7; violates test/size <= 5 by 2".
 std::string result_text(const StudyAim& aim, const tune::Trial& trial);
+
+// With one objective all that are complete, with several those that no other beats.
+std::vector<const tune::Trial*> best_first(const tune::Study& study);
 
 // How many trials ended how, the best ones with what they changed, and how to train the best again.
 std::string study_summary(const std::string& directory, const tune::Study& study, const StudyHead& head);
