@@ -6,6 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands.h"
+
 namespace sinew::cli {
 namespace {
 
@@ -225,6 +227,15 @@ tune::Space space_of(const spec::TuneOptions& tune) {
   std::vector<Comparison> constraints;
   for (const std::string& text : tune.parameter_constraints) constraints.emplace_back(text);
   return tune::Space(std::move(parameters), std::move(constraints));
+}
+
+void check_search(const spec::Job& job, const std::string& file) {
+  if (job.tune.search.empty()) return;
+  try {
+    space_of(job.tune);
+  } catch (const Error& error) {
+    throw UsageError(file + ": " + error.what(), error.hint);
+  }
 }
 
 std::vector<std::string> overrides_of(const tune::Space& space, const tune::Point& point) {

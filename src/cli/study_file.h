@@ -71,6 +71,8 @@ int64_t planned_trials(const StudyHead& head, const std::vector<StudyEvent>& eve
 // The space of tune.search with tune.parameter_constraints. A choice's text is kept as a string whatever it is: "64",
 // "[64, 64]".
 tune::Space space_of(const spec::TuneOptions& tune);
+// Throws UsageError that names the job's file where no trial could meet tune.parameter_constraints.
+void check_search(const spec::Job& job, const std::string& file);
 // What the trial changes in the job, as dotted overrides.
 std::vector<std::string> overrides_of(const tune::Space& space, const tune::Point& point);
 

@@ -29,8 +29,7 @@ namespace {
 
 constexpr double kLookSeconds = 0.05, kShowSeconds = 0.5;
 constexpr double kHour = 3600;
-constexpr double kTimeForNew =
-    0.8;  // of tune.time and tune.cost; then only trials that wait go on, so that some come to their end
+constexpr double kTimeForNew = 0.8;   // of tune.time and tune.cost; then only those that wait go on, to come to an end
 constexpr double kLeaveSeconds = 60;  // from asking a trial to save and end to killing it
 
 volatile std::sig_atomic_t asked = 0, insisted = 0;

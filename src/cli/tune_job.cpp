@@ -107,7 +107,7 @@ int tune_job(const Arguments& arguments) {
   // Its value would hold for the first check of the job, and for no trial.
   if (const std::string key = spec::overridden(job->tune.search, overrides); !key.empty())
     throw UsageError("a value is given for '" + key + "', which tune.search varies", "leave one of the two out");
-  space_of(job->tune);  // refused before there is a study
+  check_search(*job, words[0]);
   if (directory.empty()) directory = new_run_directory(job->name) + "-study";
   const StudyHead head{read_text(system_disk(), words[0]),
                        overrides,

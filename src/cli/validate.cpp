@@ -38,7 +38,7 @@ int run_validate(const Arguments& arguments) {
   }
   const auto job = load_job(arguments[0], {arguments.begin() + 1, arguments.end()});
   if (!job) return kUsage;
-  if (!job->tune.search.empty()) space_of(job->tune);  // throws where no point is allowed
+  check_search(*job, arguments[0]);
   std::printf("%s: ok: %s\n", arguments[0].c_str(), verdict(*job).c_str());
   return kDone;
 }

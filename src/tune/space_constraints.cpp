@@ -22,6 +22,18 @@ std::optional<double> number_in(std::string_view choice) {
   return number;
 }
 
+[[noreturn]] void refuse_constraints(const std::vector<const Comparison*>& constraints, bool counted) {
+  std::string all;
+  bool equality = false;
+  for (const Comparison* constraint : constraints) {
+    all += (all.empty() ? "'" : " and '") + constraint->text() + "'";
+    equality |= constraint->text().find("==") != std::string::npos;
+  }
+  throw Error((counted ? "no point of the search meets " : "none of 200,000 points drawn at random meets ") + all,
+              equality && !counted ? "for an equality, vary one of its parameters only"
+                                   : "wider ranges or other values, or fewer constraints");
+}
+
 }  // namespace
 
 void Space::bind_constraints() {
@@ -50,14 +62,19 @@ double Space::number_of(size_t i, double value) const {
   return parameters_[i].numeric() ? value : choice_numbers_[i][static_cast<size_t>(value)];
 }
 
-const Comparison* Space::violated(const Point& point) const {
+// None: it does not concern the point, for something that it names is not there.
+std::optional<bool> Space::meets(size_t constraint, const Point& point) const {
   std::vector<double> values;
+  for (const size_t i : constrained_[constraint]) {
+    if (std::isnan(point[i])) return std::nullopt;
+    values.push_back(number_of(i, point[i]));
+  }
+  return constraints_[constraint].holds(values);
+}
+
+const Comparison* Space::violated(const Point& point) const {
   for (size_t k = 0; k < constraints_.size(); ++k) {
-    values.clear();
-    for (const size_t i : constrained_[k]) {
-      if (!std::isnan(point[i])) values.push_back(number_of(i, point[i]));
-    }
-    if (values.size() == constrained_[k].size() && !constraints_[k].holds(values)) return &constraints_[k];
+    if (!meets(k, point).value_or(true)) return &constraints_[k];
   }
   return nullptr;
 }
@@ -66,27 +83,25 @@ size_t Space::last_named(const Comparison& violated) const {
   return std::ranges::max(constrained_[static_cast<size_t>(&violated - constraints_.data())]);
 }
 
-bool Space::concerns(size_t constraint, const Point& point) const {
-  return std::ranges::none_of(constrained_[constraint], [&](size_t i) { return std::isnan(point[i]); });
-}
-
 // One that they allow; and of each constraint one among those whose parameters are all there, or a branch of the space
 // would be shut without a word. Of a continuum by chance alone: an equality of numbers may hold in its middle and
 // hardly anywhere else.
 void Space::find_allowed_point() {
   if (constraints_.empty()) return;
-  std::vector<bool> asked(constraints_.size()), met(constraints_.size());
+  // Of each: whether it concerned a point, was met by one, and by one that all others allow, too.
+  std::vector<bool> asked(constraints_.size()), met(constraints_.size()), met_with_all(constraints_.size());
   RandomStream random(derive(random_key({}), "allowed point"));
   std::optional<Point> point = count_ ? first_point() : random_point(*this, random);
   for (int draws = 1; point; ++draws) {
     const bool allowed = allows(*point);
     if (allowed && allowed_point_.empty()) allowed_point_ = *point;
     for (size_t k = 0; k < constraints_.size(); ++k) {
-      if (!concerns(k, *point)) continue;
-      asked[k] = true;
-      met[k] = met[k] || allowed;
+      const auto meets_it = meets(k, *point);
+      asked[k] = asked[k] || meets_it;
+      met[k] = met[k] || meets_it.value_or(false);
+      met_with_all[k] = met_with_all[k] || (meets_it && allowed);
     }
-    if (!allowed_point_.empty() && std::ranges::find(met, false) == met.end()) return;
+    if (!allowed_point_.empty() && std::ranges::find(met_with_all, false) == met_with_all.end()) return;
     if (count_)
       point = point_after(*point);
     else if (draws < kDraws)
@@ -94,17 +109,12 @@ void Space::find_allowed_point() {
     else
       point.reset();
   }
-  std::string all;
-  bool equality = false;
+  std::vector<const Comparison*> alone, together;
   for (size_t k = 0; k < constraints_.size(); ++k) {
-    if (!asked[k] || met[k]) continue;
-    all += (all.empty() ? "'" : ", '") + constraints_[k].text() + "'";
-    equality |= constraints_[k].text().find("==") != std::string::npos;
+    if (asked[k] && !met[k]) alone.push_back(&constraints_[k]);
+    if (asked[k] && !met_with_all[k]) together.push_back(&constraints_[k]);
   }
-  if (all.empty()) return;
-  throw Error((count_ ? "no point of the search meets " : "none of 200,000 points drawn at random meets ") + all,
-              equality && !count_ ? "for an equality, vary one of its parameters only"
-                                  : "wider ranges or other values, or fewer constraints");
+  if (!together.empty()) refuse_constraints(alone.empty() ? together : alone, count_.has_value());
 }
 
 }  // namespace sinew::tune

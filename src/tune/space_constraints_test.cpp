@@ -152,7 +152,7 @@ TEST(Constraints, WhatTheyNameMustBeANumberOfTheSpace) {
     try {
       read_space(R"([{"name":"x","type":"float","low":0,"high":1},{"name":"y","type":"float","low":0,"high":1},
                      {"name":"n","type":"int","low":1,"high":3},{"name":"act","type":"cat","choices":["relu","tanh"]}])",
-                 {Comparison(constraint)});
+                 {Comparison("y < 0.9"), Comparison(constraint)});
     } catch (const Error& error) {
       EXPECT_FALSE(error.hint.empty());
       return error.what();
@@ -163,13 +163,13 @@ TEST(Constraints, WhatTheyNameMustBeANumberOfTheSpace) {
   EXPECT_THAT(refusal("x <= z"), HasSubstr("'x <= z' names 'z', which is no parameter"));
   EXPECT_THAT(refusal("x <= act"), HasSubstr("choice \"relu\" is no number"));
   EXPECT_THAT(refusal("x == y"), HasSubstr("none of 200,000 points drawn at random meets 'x == y'"));
-  EXPECT_THAT(refusal("x > 2"), HasSubstr("meets 'x > 2'"));
+  EXPECT_THAT(refusal("x > 2"), testing::EndsWith("meets 'x > 2'"));
   EXPECT_THROW(read_space(R"([{"name":"c","type":"cat","choices":["nan",1]}])", {Comparison("c > 0")}), Error);
   try {
-    read_space(R"([{"name":"n","type":"int","low":1,"high":3}])", {Comparison("n > 1"), Comparison("n > 3")});
+    read_space(R"([{"name":"n","type":"int","low":1,"high":3}])", {Comparison("n > 1"), Comparison("n < 2")});
     ADD_FAILURE();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "no point of the search meets 'n > 1', 'n > 3'") << "together";
+    EXPECT_STREQ(error.what(), "no point of the search meets 'n > 1' and 'n < 2'");
   }
 }
 

@@ -60,9 +60,9 @@ class CurveStopper : public Stopper {
     return {Course::go_on, "its curve promises the most"};
   }
 
-  // Going on may cost a part of what the beginnings have cost: little of it before the planned trials have all begun,
-  // for until then the better ones may not be there yet. Beyond that only what will nearly surely be the best goes on,
-  // and only when there are no new trials.
+  // Going on may cost a part of what the beginnings have cost, in the end at least what takes some to their end: little
+  // of it before the planned trials have all begun, for until then the better ones may not be there yet. Beyond that
+  // only what will nearly surely be the best goes on, and only when there are no new trials.
   std::optional<Promotion> promote(const Study& study, bool no_new) override {
     follow(study);
     double first = 0, later = 0;
@@ -72,7 +72,7 @@ class CurveStopper : public Stopper {
       later += std::max(0.0, steps - first_wait(trial));
     }
     const bool all_begun = no_new || (study.options().budget > 0 && study.next_id() >= study.options().budget);
-    const bool spent = later >= first * (all_begun ? kLateShare : kEarlyShare);
+    const bool spent = later >= (all_begun ? std::max(first * kLateShare, least_for_ends(study)) : first * kEarlyShare);
     if (!no_new && (spent || study.next_id() < kFewestBegun)) return std::nullopt;
     const auto best = most_promising(study);
     if (!best) return std::nullopt;
@@ -81,7 +81,7 @@ class CurveStopper : public Stopper {
   }
 
  private:
-  static constexpr int64_t kFewestBegun = 5;
+  static constexpr int64_t kFewestBegun = 5, kTrialsAnEnd = 7, kMostEnds = 4;
   static constexpr size_t kFirstOnes = 16;
 
   double wait() const { return std::max({std::ceil(options_.max_resource / kParts), options_.min_resource}); }
@@ -90,6 +90,12 @@ class CurveStopper : public Stopper {
   double first_wait(const Trial& trial) const {
     if (trial.reports.size() < kFewestReports) return std::numeric_limits<double>::infinity();
     return std::max(wait(), trial.reports[kFewestReports - 1].step);
+  }
+
+  // What it takes to bring one trial of kTrialsAnEnd to its end, and kMostEnds at most.
+  double least_for_ends(const Study& study) const {
+    const auto ends = std::clamp<int64_t>(study.next_id() / kTrialsAnEnd, 1, kMostEnds);
+    return static_cast<double>(ends) * std::max(0.0, options_.max_resource - wait());
   }
 
   std::optional<double> end_of(const Study& study, const Trial& trial) const {

@@ -105,7 +105,7 @@ class Space {
   void count_points();
   void bind_constraints();
   void find_allowed_point();
-  bool concerns(size_t constraint, const Point& point) const;  // all that it names is there
+  std::optional<bool> meets(size_t constraint, const Point& point) const;
   double number_of(size_t i, double value) const;
   std::vector<Parameter> parameters_;
   std::vector<Comparison> constraints_;
