@@ -125,8 +125,7 @@ Place place_of_parameter(Node& root, const std::string& key) {
 std::vector<Finding> check_search(const Node& file, Node& root, const Job& job,
                                   const std::vector<std::string>& overrides, const Environment& environment) {
   std::vector<Finding> found;
-  const std::vector<SearchProbe> probes =
-      probes_of(job, std::min(kMostProbes, kMostProbedNodes / count_nodes(file)));
+  const std::vector<SearchProbe> probes = probes_of(job, std::min(kMostProbes, kMostProbedNodes / count_nodes(file)));
   for (size_t i = 0; i < probes.size(); ++i) {
     std::vector<std::string> words = overrides;
     words.insert(words.end(), probes[i].overrides.begin(), probes[i].overrides.end());
