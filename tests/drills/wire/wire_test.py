@@ -158,7 +158,7 @@ class LongWire(Wire):
         group = gr.Group(self, self.job, self.path / "shakes")
         # What the byte is part of tells one of the two; the other may be the first to accuse, of a lost connection. Who
         # is called at can not say yet who calls.
-        any_of_them = f"{LOST}|speaks version|another job|different secrets"
+        any_of_them = f"{LOST}|speaks version|another job|different secrets|not the one that was meant"
         for place, words in ((0, LOST), (4, any_of_them), (10, any_of_them),
                              (18, any_of_them), (30, any_of_them), (60, "different secrets")):
             self.disturb_a_handshake(group, place, words)
