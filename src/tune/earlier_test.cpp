@@ -96,6 +96,15 @@ TEST(Earlier, StudiesOfAlikeThingsHelpAndOthersDoNoHarm) {
   EXPECT_LT(misled, 1.6 * cold) << "two trials more, for the two that others were best at";
 }
 
+TEST(Earlier, StudiesWhoseBestLiesElsewhereHelpToo) {
+  double cold = 0, warm = 0;
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    cold += best_of(seed, 16, {}, 0.6);
+    warm += best_of(seed, 16, {even_study(seed, 0.45, 1), even_study(seed + 50, 0.75, 1)}, 0.6);
+  }
+  EXPECT_LT(warm, 0.5 * cold);
+}
+
 TEST(Earlier, TwoStudiesThatFoundTheSameBeginWithDifferentPoints) {
   Study study({read_space(kCube), {Direction::minimize}, 3, 30, {}, {even_study(1, 0.5, 1), even_study(1, 0.5, 1)}});
   const auto sampler = make_sampler("auto");

@@ -16,24 +16,26 @@ using Eigen::VectorXd;
 
 constexpr size_t kLeastEnded = 3;                     // trials, while others still run
 constexpr size_t kLeastJoint = 2;                     // where earlier studies are known
+constexpr int64_t kOwnTurn = 4;                       // there every so manyth suggestion is made without them
 constexpr size_t kMostPoints = 400, kMostBest = 250;  // beyond: the best and the newest
 
 // Of a suggestion made with a model of so many processes; the joint one's (gp_transfer.h) stands behind them.
 struct Memory {
   std::vector<Remembered> processes;
-  std::optional<Remembered> joint;
+  std::optional<JointFit> joint;
 };
 
-Memory memory_of(const Study& study, Index numbers, size_t processes, Index joint_numbers) {
+Memory memory_of(const Study& study, Index axes, size_t processes, Index earlier) {
+  const Index numbers = KernelLayout{axes}.size();
   const size_t each = Remembered::size(numbers), all = each * processes;
-  const size_t with_joint = all + Remembered::size(joint_numbers);
+  const size_t with_joint = all + JointFit::size(axes, earlier);
   for (auto trial = study.trials().rbegin(); trial != study.trials().rend(); ++trial) {
     const std::span<const double> memo = trial->memo;
     if (trial->by != "gp" || (memo.size() != all && memo.size() != with_joint)) continue;
     Memory memory;
     for (size_t k = 0; k < processes; ++k)
       memory.processes.push_back(Remembered::read(memo.subspan(k * each), numbers));
-    if (memo.size() == with_joint) memory.joint = Remembered::read(memo.subspan(all), joint_numbers);
+    if (memo.size() == with_joint) memory.joint = JointFit::read(memo.subspan(all), axes);
     return memory;
   }
   return {};
@@ -156,15 +158,15 @@ std::vector<std::vector<double>> StudyModel::outcomes() const {
 std::optional<StudyModel> model_of(const Study& study, size_t least) {
   StudyModel model;
   model.trials = known_trials(study);
-  const bool earlier = knows_earlier(study);
+  const Index earlier = earlier_known(study);
   const auto finite = [&](const Trial* trial) { return all_finite(study, *trial); };
   const bool own = enough(study, model.trials.size(), least);
-  if ((!own && !(earlier && model.trials.size() >= kLeastJoint)) || std::ranges::none_of(model.trials, finite))
+  if ((!own && !(earlier > 0 && model.trials.size() >= kLeastJoint)) || std::ranges::none_of(model.trials, finite))
     return std::nullopt;
   const std::vector<Axis> axes = axes_of(study.space());
-  const KernelLayout at{static_cast<Index>(axes.size())}, joint_at{at.axes + 1};
+  const auto d = static_cast<Index>(axes.size());
   model.known = static_cast<Index>(model.trials.size());
-  Points points(model.known, at.axes);
+  Points points(model.known, d);
   size_t constraints = 0;
   for (Index i = 0; i < model.known; ++i) {
     const Trial& trial = *model.trials[static_cast<size_t>(i)];
@@ -172,7 +174,7 @@ std::optional<StudyModel> model_of(const Study& study, size_t least) {
     constraints = std::max(constraints, trial.constraints.size());
   }
   const size_t processes = study.objectives() + constraints;
-  const Memory memory = memory_of(study, at.size(), processes, joint_at.size());
+  const Memory memory = memory_of(study, d, processes, earlier);
   for (size_t k = 0; k < processes; ++k) {
     const Fitter fitter(axes, points, known_count(study), memory.processes.empty() ? nullptr : &memory.processes[k]);
     const bool objective = k < study.objectives();
@@ -183,15 +185,18 @@ std::optional<StudyModel> model_of(const Study& study, size_t least) {
     (objective ? model.objectives : model.constraints).emplace_back(axes, fit.logs, points, values);
     fit.write(model.memo);
   }
-  if (earlier) {
-    JointModel joint = joint_model_of(study.options().earlier, axes, points, losses_of(study, model.trials, 0),
-                                      known_count(study), memory.joint ? &*memory.joint : nullptr);
+  // Its own trials know the neighbourhood of the best better in the end: some suggestions are theirs alone.
+  const bool own_turn = own && study.next_id() % kOwnTurn == 0;
+  if (own_turn && memory.joint) {
+    memory.joint->write(model.memo);
+  } else if (earlier > 0) {
+    const std::vector<double> losses = losses_of(study, model.trials, 0);
+    JointModel joint = joint_model_of(study.options().earlier, axes, points, losses, known_count(study),
+                                      memory.joint ? &*memory.joint : nullptr);
     joint.fit.write(model.memo);
-    const bool believed = ranks_better(joint.process, model.objectives[0], losses_of(study, model.trials, 0));
+    const bool believed = ranks_better(joint.process, model.objectives[0], losses);
     if (!believed && !own) return std::nullopt;
-    // Its own trials know the neighbourhood of the best better in the end: every other suggestion is theirs.
-    const bool own_turn = own && study.next_id() % 2 == 1;
-    if (believed && !own_turn) model.objectives[0] = std::move(joint.process);
+    if (believed) model.objectives[0] = std::move(joint.process);
   }
   imagine_running(study, model);
   return model;

@@ -14,16 +14,41 @@ constexpr size_t kMostRows = 100;   // of all earlier studies together
 constexpr size_t kMostStudies = 8;  // the first ones
 constexpr double kTie = 0.5;        // of a pair for two equal predictions
 
-// The best half of what there is room for, and an even part of the rest.
-std::vector<size_t> chosen_rows(const EarlierStudy& study, size_t room) {
-  std::vector<size_t> order(study.losses.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, {}, [&](size_t i) { return study.losses[i]; });
-  if (order.size() <= room) return order;
-  std::vector<size_t> chosen(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(room / 2));
-  const size_t rest = order.size() - chosen.size(), wanted = room - chosen.size();
-  for (size_t k = 0; k < wanted; ++k) chosen.push_back(order[room / 2 + k * rest / wanted]);
-  return chosen;
+// What is known of the earlier studies: points with the number of their study behind them.
+struct EarlierPoints {
+  Points points;
+  std::vector<double> losses;
+  Index studies = 0;
+};
+
+bool usable(const EarlierStudy& study) {
+  return !study.losses.empty();
+}
+
+// The best of each and an even part of the rest by their ranks: of the best ones alone, which lie close together, no
+// process learns what the landscape looks like from further away.
+EarlierPoints points_of(const std::vector<EarlierStudy>& earlier, Index axes) {
+  std::vector<const EarlierStudy*> studies;
+  for (const EarlierStudy& study : earlier) {
+    if (usable(study) && studies.size() < kMostStudies) studies.push_back(&study);
+  }
+  EarlierPoints all{Points(kMostRows, axes + 1), {}, static_cast<Index>(studies.size())};
+  for (size_t s = 0; s < studies.size(); ++s) {
+    const EarlierStudy& study = *studies[s];
+    std::vector<size_t> order(study.losses.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, {}, [&](size_t i) { return study.losses[i]; });
+    const size_t rows = std::min(order.size(), kMostRows / studies.size());
+    for (size_t k = 0; k < rows; ++k) {
+      const size_t i = order[k * order.size() / rows];
+      all.points.row(static_cast<Index>(all.losses.size()))
+          << Eigen::Map<const Eigen::RowVectorXd>(study.units[i].data(), axes),
+          static_cast<double>(s + 1);
+      all.losses.push_back(study.losses[i]);
+    }
+  }
+  all.points.conservativeResize(static_cast<Index>(all.losses.size()), Eigen::NoChange);
+  return all;
 }
 
 // Pairs that the predictions have in the wrong order, of one of the better half and any other.
@@ -45,39 +70,51 @@ double misranked(const GaussianProcess& process, const std::vector<double>& loss
 
 }  // namespace
 
-bool knows_earlier(const Study& study) {
-  if (study.objectives() > 1) return false;
+Index earlier_known(const Study& study) {
+  if (study.objectives() > 1) return 0;
   for (const int64_t id : study.told()) {
-    if (!study.trial(id).constraints.empty()) return false;
+    if (!study.trial(id).constraints.empty()) return 0;
   }
-  return std::ranges::any_of(study.options().earlier, [](const auto& earlier) { return !earlier.losses.empty(); });
+  const auto usable_ones = static_cast<size_t>(std::ranges::count_if(study.options().earlier, usable));
+  return static_cast<Index>(std::min(usable_ones, kMostStudies));
 }
 
-JointModel joint_model_of(const std::vector<EarlierStudy>& earlier, std::vector<Axis> axes, const Points& points,
-                          std::vector<double> losses, double trials, const Remembered* memory) {
-  const Index d = points.cols();
-  std::vector<const EarlierStudy*> studies;
-  for (const EarlierStudy& study : earlier) {
-    if (!study.losses.empty() && studies.size() < kMostStudies) studies.push_back(&study);
-  }
-  std::vector<VectorXd> rows;
-  for (size_t s = 0; s < studies.size(); ++s) {
-    for (const size_t i : chosen_rows(*studies[s], kMostRows / studies.size())) {
-      VectorXd row(d + 1);
-      row << Eigen::Map<const VectorXd>(studies[s]->units[i].data(), d), static_cast<double>(s + 1);
-      rows.push_back(std::move(row));
-      losses.push_back(studies[s]->losses[i]);
-    }
-  }
-  const Index own = points.rows();
-  Points all(own + static_cast<Index>(rows.size()), d + 1);
+size_t JointFit::size(Index axes, Index studies) {
+  return Remembered::size(KernelLayout{axes + 1}.size()) + Placement::size(axes, studies);
+}
+
+JointFit JointFit::read(std::span<const double> memo, Index axes) {
+  const Index numbers = KernelLayout{axes + 1}.size();
+  return {Remembered::read(memo, numbers), Placement::read(memo.subspan(Remembered::size(numbers)), axes)};
+}
+
+void JointFit::write(std::vector<double>& memo) const {
+  numbers.write(memo);
+  placement.write(memo);
+}
+
+JointModel joint_model_of(const std::vector<EarlierStudy>& earlier, const std::vector<Axis>& axes, const Points& points,
+                          std::vector<double> losses, double trials, const JointFit* memory) {
+  const Index d = points.cols(), own = points.rows();
+  const EarlierPoints others = points_of(earlier, d);
+  Points all(own + others.points.rows(), d + 1);
   all.topLeftCorner(own, d) = points;
   all.col(d).head(own).setZero();  // this study
-  for (size_t k = 0; k < rows.size(); ++k) all.row(own + static_cast<Index>(k)) = rows[k].transpose();
-  axes.push_back({true});
+  all.bottomRows(others.points.rows()) = others.points;
+  losses.insert(losses.end(), others.losses.begin(), others.losses.end());
+  std::vector<Axis> with_study = axes;
+  with_study.push_back({true});
+
+  JointFit fit;
+  fit.placement = memory ? memory->placement : placed_among(axes, others.points, others.losses, others.studies);
   // Fitted as seldom as if the earlier trials were this study's own.
-  const Remembered fit = Fitter(axes, all, trials + static_cast<double>(rows.size()), memory).fit(losses, true);
-  JointModel model{fit, GaussianProcess(axes, fit.logs, all, warp(losses, fit.warp).values)};
+  const Points before = placed(all, fit.placement);
+  const Fitter fitter(with_study, before, trials + static_cast<double>(others.losses.size()),
+                      memory ? &memory->numbers : nullptr);
+  fit.numbers = fitter.fit(losses, true);
+  const VectorXd values = warp(losses, fit.numbers.warp).values;
+  fit.placement = placed_onto(axes, Kernel(with_study, fit.numbers.logs), all, values, std::move(fit.placement));
+  JointModel model{fit, GaussianProcess(with_study, fit.numbers.logs, placed(all, fit.placement), values)};
   model.process.set_context(VectorXd::Zero(1));
   return model;
 }

@@ -1,0 +1,145 @@
+#include "tune/gp_placement.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tune/gp_fitter.h"
+#include "tune/lbfgs.h"
+
+namespace sinew::tune {
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr double kUsual = 0.1, kFurthest = 0.3;  // of a parameter's range
+constexpr int kRounds = 2;                       // the process is fitted and the studies are moved, in turn
+constexpr int kEvaluationsAmong = 15, kEvaluationsOnto = 8;
+
+// Minus the log of the likelihood of the values, up to a constant, and its slopes by the coordinates of each study's
+// points moved together, one column a study. Infinite where the matrix can not be factored.
+double misfit_of(const Kernel& kernel, const Points& points, const VectorXd& values, MatrixXd& slopes_of_studies) {
+  const Index n = points.rows(), d = points.cols() - 1;
+  MatrixXd factor = kernel.matrix(points, n);
+  factor.diagonal().array() += kernel.noise();
+  Eigen::LLT<Eigen::Ref<MatrixXd>> cholesky(factor);
+  if (cholesky.info() != Eigen::Success) return std::numeric_limits<double>::infinity();
+  const VectorXd weights = cholesky.solve(values);
+  MatrixXd pairs = MatrixXd::Identity(n, n);
+  cholesky.solveInPlace(pairs);
+  pairs.noalias() -= weights * weights.transpose();
+  VectorXd row(n);
+  MatrixXd slopes;
+  for (Index i = 0; i < n; ++i) {
+    const VectorXd x = points.row(i).transpose();
+    kernel.row(x, points, n, row.data());
+    kernel.row_slopes(x, points, n, row.data(), slopes);
+    slopes_of_studies.col(static_cast<Index>(x[d])) += slopes.leftCols(d).transpose() * pairs.col(i);
+  }
+  return 0.5 * values.dot(weights) + factor.diagonal().array().log().sum();
+}
+
+// Moves that are likeliest, from `moves` on; `misfit` gives the likelihood's part and sets the gradient.
+VectorXd likeliest(const SmoothFunction& misfit, const std::vector<Axis>& axes, const VectorXd& moves,
+                   int evaluations) {
+  VectorXd reach(moves.size());
+  for (Index k = 0; k < reach.size(); ++k) {
+    reach[k] = axes[static_cast<size_t>(k) % axes.size()].category ? 0 : kFurthest;
+  }
+  const auto function = [&](const VectorXd& now, VectorXd& gradient) {
+    const double sum = misfit(now, gradient) + 0.5 * now.squaredNorm() / (kUsual * kUsual);
+    gradient += now / (kUsual * kUsual);
+    return sum;
+  };
+  return minimise(function, moves, -reach, reach,
+                  {.most_evaluations = evaluations,
+                   .gradient_tolerance = 1e-2,
+                   .value_tolerance = 1e-4,
+                   .longest_step = kUsual / 2})
+      .x;
+}
+
+// The best points of all studies in one place: the mean of them.
+VectorXd bests_together(const std::vector<Axis>& axes, const Points& points, const std::vector<double>& losses,
+                        Index studies) {
+  const Index d = points.cols() - 1;
+  std::vector<Index> best(static_cast<size_t>(studies), -1);
+  for (Index i = 0; i < points.rows(); ++i) {
+    Index& so_far = best[static_cast<size_t>(points(i, d)) - 1];
+    if (so_far < 0 || losses[static_cast<size_t>(i)] < losses[static_cast<size_t>(so_far)]) so_far = i;
+  }
+  VectorXd moves = VectorXd::Zero(studies * d);
+  for (Index axis = 0; axis < d; ++axis) {
+    if (axes[static_cast<size_t>(axis)].category) continue;
+    double sum = 0, count = 0;
+    for (const Index i : best) {
+      if (std::isnan(points(i, axis))) continue;  // inactive there
+      sum += points(i, axis);
+      count += 1;
+    }
+    for (Index s = 0; s < studies; ++s) {
+      const double there = points(best[static_cast<size_t>(s)], axis);
+      if (!std::isnan(there)) moves[s * d + axis] = sum / count - there;
+    }
+  }
+  return moves;
+}
+
+}  // namespace
+
+Placement Placement::read(std::span<const double> memo, Index axes) {
+  const auto among = static_cast<Index>(memo.size()) - axes;
+  return {Eigen::Map<const VectorXd>(memo.data(), among), Eigen::Map<const VectorXd>(memo.data() + among, axes)};
+}
+
+void Placement::write(std::vector<double>& memo) const {
+  memo.insert(memo.end(), among.begin(), among.end());
+  memo.insert(memo.end(), onto.begin(), onto.end());
+}
+
+Points placed(Points points, const Placement& placement) {
+  const Index d = points.cols() - 1;
+  for (Index i = 0; i < points.rows(); ++i) {
+    const auto study = static_cast<Index>(points(i, d));
+    if (study > 0) points.row(i).head(d) += (placement.among.segment((study - 1) * d, d) + placement.onto).transpose();
+  }
+  return points;
+}
+
+Placement placed_among(const std::vector<Axis>& axes, const Points& points, const std::vector<double>& losses,
+                       Index studies) {
+  const Index d = points.cols() - 1;
+  Placement placement{bests_together(axes, points, losses, studies), VectorXd::Zero(d)};
+  std::vector<Axis> with_study = axes;
+  with_study.push_back({true});
+  for (int round = 0; round < kRounds; ++round) {
+    const Points there = placed(points, placement);
+    const Remembered fit = Fitter(with_study, there, static_cast<double>(points.rows()), nullptr).fit(losses, true);
+    const Kernel kernel(with_study, fit.logs);
+    const VectorXd values = warp(losses, fit.warp).values;
+    const auto misfit = [&](const VectorXd& among, VectorXd& gradient) {
+      MatrixXd slopes = MatrixXd::Zero(d, studies + 1);
+      const double sum = misfit_of(kernel, placed(points, {among, placement.onto}), values, slopes);
+      gradient = Eigen::Map<const VectorXd>(slopes.col(1).data(), among.size());
+      return sum;
+    };
+    placement.among = likeliest(misfit, axes, placement.among, kEvaluationsAmong);
+  }
+  return placement;
+}
+
+Placement placed_onto(const std::vector<Axis>& axes, const Kernel& kernel, const Points& points, const VectorXd& values,
+                      Placement begun) {
+  const Index d = points.cols() - 1, studies = begun.among.size() / d;
+  const auto misfit = [&](const VectorXd& onto, VectorXd& gradient) {
+    MatrixXd slopes = MatrixXd::Zero(d, studies + 1);
+    const double sum = misfit_of(kernel, placed(points, {begun.among, onto}), values, slopes);
+    gradient = -slopes.col(0);  // as if this study's points went the other way
+    return sum;
+  };
+  begun.onto = likeliest(misfit, axes, begun.onto, kEvaluationsOnto);
+  return begun;
+}
+
+}  // namespace sinew::tune

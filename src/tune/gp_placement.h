@@ -1,0 +1,38 @@
+// Earlier studies' landscapes laid over this one's: how far each has to be moved.
+//
+// The best learning rate of another data set is rarely the same, but what lies around it looks alike. So the points of
+// every earlier study are moved by one vector of its own, along numbers only. First the earlier ones are laid over one
+// another, beginning with their best points in one place; that is done once. Then all of them together are laid over
+// this study's trials, anew as trials end. Both are maxima of the Gaussian process's marginal likelihood, by its
+// gradient, times a normal prior. For tune/ only.
+#pragma once
+
+#include <span>
+
+#include "tune/gp.h"
+
+namespace sinew::tune {
+
+// In parts of each parameter's range.
+struct Placement {
+  Eigen::VectorXd among;  // of every earlier study after another, against their common middle
+  Eigen::VectorXd onto;   // of all of them, onto this study
+
+  static size_t size(Eigen::Index axes, Eigen::Index studies) { return static_cast<size_t>(axes * (studies + 1)); }
+  static Placement read(std::span<const double> memo, Eigen::Index axes);
+  void write(std::vector<double>& memo) const;
+};
+
+// Rows of points have their study behind their coordinates: 0 is this one and stays, earlier ones count from 1.
+Points placed(Points points, const Placement& placement);
+
+// `points` of the earlier studies only; `axes` without the study. Nothing is moved onto this study yet.
+Placement placed_among(const std::vector<Axis>& axes, const Points& points, const std::vector<double>& losses,
+                       Eigen::Index studies);
+
+// `begun`, with all earlier studies moved together to where the values of all points are likeliest. `kernel` is of
+// points and their study.
+Placement placed_onto(const std::vector<Axis>& axes, const Kernel& kernel, const Points& points,
+                      const Eigen::VectorXd& values, Placement begun);
+
+}  // namespace sinew::tune

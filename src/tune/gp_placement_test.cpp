@@ -1,0 +1,105 @@
+// Landscapes that are the same but for where they lie, laid over one another again.
+#include "tune/gp_placement.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tune/gp_fitter.h"
+#include "tune/testing.h"
+
+namespace sinew::tune {
+namespace {
+
+using Eigen::Index;
+using Eigen::VectorXd;
+
+constexpr Index kAxes = 3;  // two numbers and a category
+const std::vector<Axis> kKinds = {{false}, {false}, {true}};
+constexpr double kShifts[][2] = {{0, 0}, {0.1, -0.05}, {-0.08, 0.12}};  // where the lowest point lies, off (0.5, 0.5)
+
+// Two valleys that cross, a ripple, and one choice a little worse.
+double landscape(double x, double y, double choice) {
+  return std::abs(x) + 3 * y * y + 0.6 * (x + y) * (x + y) + 0.03 * std::cos(25 * x) + 0.1 * choice;
+}
+
+struct Known {
+  Points points;
+  std::vector<double> losses;
+};
+
+// Some trials of each study, the last column saying whose.
+Known trials_of(const std::vector<int>& studies, Index each, uint64_t seed) {
+  RandomStream random(random_key({seed}));
+  Known known{Points(each * static_cast<Index>(studies.size()), kAxes + 1), {}};
+  for (Index i = 0; i < known.points.rows(); ++i) {
+    const int study = studies[static_cast<size_t>(i / each)];
+    const double x = random.uniform(), y = random.uniform(), choice = random.uniform() < 0.5 ? 0 : 1;
+    known.points.row(i) << x, y, choice, study;
+    known.losses.push_back(landscape(x - 0.5 - kShifts[study][0], y - 0.5 - kShifts[study][1], choice));
+  }
+  return known;
+}
+
+TEST(Placement, FindsHowFarEarlierStudiesLieApartAndOffThisOne) {
+  double among = 0, onto = 0;  // mean squares of what is wrong
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    const Known others = trials_of({1, 2}, 30, seed);
+    Placement placement = placed_among(kKinds, others.points, others.losses, 2);
+    ASSERT_EQ(placement.among.size(), 2 * kAxes);
+    for (Index axis = 0; axis < 2; ++axis) {
+      const double apart = placement.among[kAxes + axis] - placement.among[axis];
+      among += std::pow(apart - (kShifts[1][axis] - kShifts[2][axis]), 2) / 10;
+      EXPECT_EQ(placement.onto[axis], 0);
+    }
+
+    Known all = trials_of({0}, 12, seed + 100);
+    Points points(all.points.rows() + others.points.rows(), kAxes + 1);
+    points << all.points, others.points;
+    all.losses.insert(all.losses.end(), others.losses.begin(), others.losses.end());
+    std::vector<Axis> with_study = kKinds;
+    with_study.push_back({true});
+    const Points before = placed(points, placement);
+    const Remembered fit = Fitter(with_study, before, 72, nullptr).fit(all.losses, true);
+    const Kernel kernel(with_study, fit.logs);
+    placement = placed_onto(kKinds, kernel, points, warp(all.losses, fit.warp).values, placement);
+    for (Index axis = 0; axis < 2; ++axis) {
+      for (Index study = 0; study < 2; ++study) {
+        const double moved = placement.among[study * kAxes + axis] + placement.onto[axis];
+        onto += std::pow(moved + kShifts[study + 1][axis], 2) / 20;
+      }
+    }
+    const Points there = placed(points, placement);
+    EXPECT_EQ(there.topRows(12), points.topRows(12)) << "this study's stay";
+    EXPECT_EQ(there.col(2), points.col(2)) << "categories stay";
+    EXPECT_EQ(there.col(3), points.col(3));
+  }
+  EXPECT_LT(std::sqrt(among), 0.05) << "0.175 where nothing is moved";
+  EXPECT_LT(std::sqrt(onto), 0.045) << "0.091 where nothing is moved";
+}
+
+TEST(Placement, WhatIsInactiveStaysSoAndMovesNothing) {
+  Known others = trials_of({1, 2}, 20, 9);
+  for (Index i = 0; i < others.points.rows(); ++i) {
+    if (others.points(i, 3) == 1) others.points(i, 1) = std::nan("");
+  }
+  others.losses[3] = std::numeric_limits<double>::infinity();  // one that failed
+  const Placement placement = placed_among(kKinds, others.points, others.losses, 2);
+  EXPECT_TRUE(placement.among.allFinite());
+  const Points there = placed(others.points, placement);
+  for (Index i = 0; i < there.rows(); ++i) EXPECT_EQ(std::isnan(there(i, 1)), others.points(i, 3) == 1) << i;
+}
+
+TEST(Placement, IsReadAsItWasWritten) {
+  const Placement placement{VectorXd::Random(2 * kAxes), VectorXd::Random(kAxes)};
+  std::vector<double> memo;
+  placement.write(memo);
+  ASSERT_EQ(memo.size(), Placement::size(kAxes, 2));
+  const Placement again = Placement::read(memo, kAxes);
+  EXPECT_EQ(again.among, placement.among);
+  EXPECT_EQ(again.onto, placement.onto);
+}
+
+}  // namespace
+}  // namespace sinew::tune
