@@ -104,14 +104,19 @@ def searched(folder, name, *words):
 
 def stopping(folder, quick):
     seeds, figures = 3 if quick else 10, []
-    for kind, mild in (("hard", 0), ("mild", 1)):
-        words = dict(mild=mild, seeds=seeds)
+    for kind in ("hard", "mild"):
+        words = dict(kind=kind, seeds=seeds)
         part, regret = (float(line[1]) for line in said("hpo_stopping", **words))
         side = {line[0]: float(line[1]) for line in said("hpo_stopping", workers=4, **words)}
         figures += [figure(f"learning curves, {kind}: epochs trained, of all", part, 0.15, low=True,
                            detail=f"81 trials of 81 epochs, {seeds} seeds; four side by side {side['epochs']:.3f}"),
                     figure(f"learning curves, {kind}: regret of what was found", regret, 0.1, low=True,
                            detail=f"0 the best, 1 the median of random points; four side by side {side['regret']:.3f}")]
+    annealed = dict(kind="annealed", seeds=4 * seeds)
+    (part, regret), (_, whole) = ([float(line[1]) for line in said("hpo_stopping", **annealed, **more)] for more in ({}, {"stopper": "none"}))
+    figures += [figure("learning curves, annealed: epochs trained, of all", part, 0.25, low=True,
+                       detail=f"30 trials of 27 epochs, noisy and with a drop at the end; {4 * seeds} seeds"),
+                figure("learning curves, annealed: regret of what was found", regret, detail=f"of all trained to their end {whole:.3f}")]
     folder, seeds = pathlib.Path(folder), 1 if quick else 3
     first_images(folder, 10_000)
     (folder / "search.yaml").write_text(REAL.replace("FOLDER", str(folder)).replace("FASHION", str(jobs.FASHION)))

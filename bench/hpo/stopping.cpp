@@ -2,15 +2,18 @@
 // trials would train, and the normalised regret of what was found (0: the best there is, 1: the median of random
 // points).
 //
-//   hpo_stopping [--sampler auto] [--stopper auto] [--mild 0|1] [--seeds 10] [--workers 1] [--variant 0]
+//   hpo_stopping [--sampler auto] [--stopper auto] [--kind hard|mild|annealed] [--seeds 10] [--workers 1] [--variant 0]
 //
-// 81 trials of up to 81 epochs. Curves cross: a high learning rate begins fast and ends worse, and one that is too high
-// diverges; in the mild form ranks hold early. What was found is the trial whose last word was the best; it counts by
-// where its curve ends. With several workers each trains one trial, an epoch at a time. Speaks ask-tell
+// hard and mild: 81 trials of up to 81 epochs. Curves cross: a high learning rate begins fast and ends worse, and one
+// that is too high diverges; in the mild form ranks hold early. annealed: 30 trials of up to 27 epochs with a learning
+// rate that falls to nothing, as real trainings have it: noise that is larger than what the better ones differ by, and
+// a drop at the end that the beginning does not show. What was found is the trial whose last word was the best; it
+// counts by where its curve ends. With several workers each trains one trial, an epoch at a time. Speaks ask-tell
 // (docs/formats/ask-tell.md), so it measures what any program that does would get.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numbers>
 
 #include "functions.h"
 #include "words.h"
@@ -20,7 +23,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kEpochs = 81, kTrials = 81;
 constexpr double kLeast = 0.05;  // where the best curve ends
 constexpr const char* kSpace = R"([
   {"name":"lr","type":"float","low":1e-5,"high":1,"log":true},
@@ -29,10 +31,23 @@ constexpr const char* kSpace = R"([
   {"name":"drop","type":"float","low":0,"high":0.8}])";
 
 struct Curves {
-  bool mild = false;
+  std::string kind;
   int variant = 0;
+  int epochs() const { return kind == "annealed" ? 27 : 81; }
+  int trials() const { return kind == "annealed" ? 30 : 81; }
 
   double at(const json& params, int epoch) const {
+    const double whole = smooth(params, epoch);
+    if (kind != "annealed") return whole;
+    // Ends lie closer together, and a falling rate takes away the noise and what the rate itself adds.
+    const double rate = 0.5 * (1 + std::cos(std::numbers::pi * epoch / epochs()));
+    RandomStream random(random_key({std::hash<std::string>{}(params.dump()), static_cast<uint64_t>(epoch)}));
+    const double bounce = 0.04 * std::pow(10, 0.4 * (std::log10(params["lr"].get<double>()) + 2.5));
+    return 0.12 + 0.2 * whole + rate * (std::min(bounce, 0.3) + 0.015 * random.normal()) + 0.0005 * random.normal();
+  }
+
+  double smooth(const json& params, int epoch) const {
+    const bool mild = kind != "hard";
     const double lr = std::log10(params["lr"].get<double>()), decay = std::log10(params["decay"].get<double>());
     const double width = std::log2(params["width"].get<double>()), drop = params["drop"].get<double>();
     const auto moved = [&](int axis) { return 0.4 * shift("curves", variant, axis); };
@@ -51,7 +66,7 @@ struct Curves {
     std::vector<double> unit(space.size());
     for (int i = 0; i < 4001; ++i) {
       for (double& u : unit) u = random.uniform();
-      ends.push_back(at(json::parse(tune::write_point(space, space.from_unit(unit))), kEpochs));
+      ends.push_back(smooth(json::parse(tune::write_point(space, space.from_unit(unit))), epochs()));
     }
     std::ranges::nth_element(ends, ends.begin() + 2000);
     return ends[2000];
@@ -72,10 +87,13 @@ class Simulation {
     say({{"cmd", "init"},
          {"sampler", words.at("sampler")},
          {"seed", seed},
-         {"budget", kTrials},
+         {"budget", curves.trials()},
          {"space", json::parse(kSpace)},
          {"pruner",
-          {{"name", words.at("stopper")}, {"min_resource", 1}, {"max_resource", kEpochs}, {"reduction_factor", 3}}}});
+          {{"name", words.at("stopper")},
+           {"min_resource", 1},
+           {"max_resource", curves.epochs()},
+           {"reduction_factor", 3}}}});
   }
 
   Spent run(double median) {
@@ -84,8 +102,8 @@ class Simulation {
       busy = false;
       for (Worker& worker : workers_) busy |= (worker.id >= 0 || begin(worker)) && train(worker);
     }
-    return {static_cast<double>(epochs_) / (kEpochs * kTrials),
-            (curves_.at(best_, kEpochs) - kLeast) / (median - kLeast)};
+    return {static_cast<double>(epochs_) / (curves_.epochs() * curves_.trials()),
+            (curves_.smooth(best_, curves_.epochs()) - kLeast) / (median - kLeast)};
   }
 
  private:
@@ -102,7 +120,7 @@ class Simulation {
   }
 
   bool begin(Worker& worker) {
-    const json asked = say({{"cmd", "ask"}, {"no_new", begun_ >= kTrials}});
+    const json asked = say({{"cmd", "ask"}, {"no_new", begun_ >= curves_.trials()}});
     if (asked["id"].is_null()) return false;
     begun_ += asked.contains("resume_from") ? 0 : 1;
     worker = {asked["id"], asked["params"], asked.value("resume_from", 0)};
@@ -115,7 +133,7 @@ class Simulation {
     if (value < least_) least_ = value, best_ = worker.params;
     const json said = say({{"cmd", "report"}, {"id", worker.id}, {"step", worker.epoch}, {"value", value}});
     const bool paused = said.value("pause", false);
-    if (worker.epoch >= kEpochs)
+    if (worker.epoch >= curves_.epochs())
       say({{"cmd", "tell"}, {"id", worker.id}, {"value", value}});
     else if (said["stop"].get<bool>() && !paused)
       say({{"cmd", "tell"}, {"id", worker.id}, {"state", "pruned"}});
@@ -134,7 +152,7 @@ class Simulation {
 };
 
 int run(const Words& words) {
-  const Curves curves{number(words, "mild") != 0, number(words, "variant")};
+  const Curves curves{words.at("kind"), number(words, "variant")};
   const double median = curves.median_of_random();
   const int seeds = number(words, "seeds");
   Spent mean;
@@ -153,6 +171,6 @@ int run(const Words& words) {
 int main(int argc, char** argv) {
   return sinew::bench::run_with(
       argc, argv,
-      {{"sampler", "auto"}, {"stopper", "auto"}, {"mild", "0"}, {"seeds", "10"}, {"workers", "1"}, {"variant", "0"}},
+      {{"sampler", "auto"}, {"stopper", "auto"}, {"kind", "hard"}, {"seeds", "10"}, {"workers", "1"}, {"variant", "0"}},
       sinew::bench::run);
 }

@@ -24,12 +24,20 @@ constexpr double kFairChance = 0.1;                    // of ending below the be
 constexpr double kGreatChance = 0.9;                   // … or of that, once what going on may cost is spent …
 constexpr double kWorth = 0.05;                        // … by so much of its lead over the median of the first trials
 constexpr double kEarlyShare = 0.1, kLateShare = 0.7;  // of the first steps' work, spent on going on: see promote()
+constexpr double kLikely = 0.3;                        // spreads between two means, for one to be likely lower
+constexpr double kMostDoubt = 0.4;                     // of what the first trials differ by, for forecasts to be told
+constexpr double kQuartilesOfNormal = 1.35;            // deviations from the lower to the upper one
 constexpr double kMostDrop = 10;                       // a curve falls at most so many times as far as it has fallen
 
 struct Forecast {
   double mean, deviation;
   double optimistic() const { return mean - kOptimism * deviation; }
 };
+
+// Trials that are no more than about equal do not take turns: each would be paid for and none known to its end.
+bool likely_below(const Forecast& one, const Forecast& other) {
+  return other.mean - one.mean > kLikely * std::hypot(one.deviation, other.deviation);
+}
 
 class CurveStopper : public Stopper {
  public:
@@ -48,28 +56,31 @@ class CurveStopper : public Stopper {
       return {Course::go_on, "its curve is looked at later"};
     }
     if (before < first) {
-      return paused(study, forecast(study, trial), "its beginning is known; the most promising goes on");
+      return paused(study, trial, forecast(study, trial), "its beginning is known; the most promising goes on");
     }
     const Forecast mine = forecast(study, trial);
     const auto other = most_promising(study);
     const double margin = kWorth * std::max(0.0, median_ - mine.optimistic());
-    if (other && step < options_.max_resource / 2 && other->second.optimistic() < mine.optimistic() - margin) {
-      return paused(study, mine, "trial " + std::to_string(other->first) + " promises more by now");
+    if (other && step < options_.max_resource / 2 && other->second.optimistic() < mine.optimistic() - margin &&
+        likely_below(other->second, mine)) {
+      return paused(study, trial, mine, "trial " + std::to_string(other->first) + " promises more by now");
     }
-    if (chance_of(study, mine, trial.id) < kFairChance) return paused(study, mine, "it will hardly be the best");
+    if (chance_of(study, mine, trial.id) < kFairChance) return paused(study, trial, mine, "it will hardly be the best");
     return {Course::go_on, "its curve promises the most"};
   }
 
-  // Going on may cost a part of what the beginnings have cost, in the end at least what takes some to their end: little
-  // of it before the planned trials have all begun, for until then the better ones may not be there yet. Beyond that
-  // only what will nearly surely be the best goes on, and only when there are no new trials.
+  // Going on, with all that those who do may still cost, may cost a part of what the beginnings have cost, in the end
+  // at least what takes some to their end: little of it before the planned trials have all begun, for until then the
+  // better ones may not be there yet. Beyond that only what will nearly surely be the best goes on, and only when there
+  // are no new trials.
   std::optional<Promotion> promote(const Study& study, bool no_new) override {
     follow(study);
     double first = 0, later = 0;
     for (const Trial& trial : study.trials()) {
       const double steps = trial.reports.empty() ? 0 : trial.reports.back().step;
       first += std::min(steps, first_wait(trial));
-      later += std::max(0.0, steps - first_wait(trial));
+      const bool goes_on = trial.state == TrialState::running && steps >= first_wait(trial);
+      later += std::max(0.0, (goes_on ? options_.max_resource : steps) - first_wait(trial));
     }
     const bool all_begun = no_new || (study.options().budget > 0 && study.next_id() >= study.options().budget);
     const bool spent = later >= (all_begun ? std::max(first * kLateShare, least_for_ends(study)) : first * kEarlyShare);
@@ -82,7 +93,7 @@ class CurveStopper : public Stopper {
 
  private:
   static constexpr int64_t kFewestBegun = 5, kTrialsAnEnd = 7, kMostEnds = 4;
-  static constexpr size_t kFirstOnes = 16;
+  static constexpr size_t kFirstOnes = 16, kFewestCompared = 8;
 
   double wait() const { return std::max({std::ceil(options_.max_resource / kParts), options_.min_resource}); }
   double part_of(double step) const { return std::floor(step / wait() + 1e-9); }
@@ -126,16 +137,21 @@ class CurveStopper : public Stopper {
     return found->second = {prediction.mean(), prediction.deviation()};
   }
 
+  static size_t reports_until(const Trial& trial, double step) {
+    return static_cast<size_t>(std::ranges::upper_bound(trial.reports, step, {}, &Report::step) -
+                               trial.reports.begin());
+  }
+
   // With what hindsight says of predictions at this step.
-  Forecast forecast(const Study& study, const Trial& trial) {
-    Forecast out = raw_forecast(study, trial, trial.reports.size());
+  Forecast forecast(const Study& study, const Trial& trial) { return forecast(study, trial, trial.reports.size()); }
+  Forecast forecast(const Study& study, const Trial& trial, size_t reports) {
+    Forecast out = raw_forecast(study, trial, reports);
     double count = 1, shift = 0, square = 0;
     for (const int64_t id : whole_) {
       const Trial& other = study.trial(id);
-      const auto cut =
-          std::ranges::upper_bound(other.reports, trial.reports.back().step, {}, &Report::step) - other.reports.begin();
+      const size_t cut = reports_until(other, trial.reports[reports - 1].step);
       if (cut < 2) continue;
-      const double wrong = *end_of(study, other) - raw_forecast(study, other, static_cast<size_t>(cut)).mean;
+      const double wrong = *end_of(study, other) - raw_forecast(study, other, cut).mean;
       if (!std::isfinite(wrong)) continue;
       count += 1;
       shift += wrong;
@@ -192,9 +208,32 @@ class CurveStopper : public Stopper {
     return 0.5 * std::erfc((mine.mean - target) / (mine.deviation * std::sqrt(2.0)));
   }
 
-  static Verdict paused(const Study& study, const Forecast& forecast, std::string why) {
+  // Whether forecasts at the first wait tell the first trials apart, those that no sampler has drawn together yet: by
+  // how much they differ, against how much is in doubt. Where noise is larger than what trials differ by, a sampler
+  // that takes them for results learns the noise, and finds less than one that knows only whole trials.
+  bool tells_apart(const Study& study, double first_wait) {
+    std::vector<double> means, doubts;
+    for (const Trial& trial : study.trials()) {
+      const size_t cut = reports_until(trial, first_wait);
+      if (cut < kFewestReports || trial.reports[cut - 1].step < first_wait) continue;
+      const Forecast there = forecast(study, trial, cut);
+      if (!std::isfinite(there.mean)) continue;
+      means.push_back(there.mean);
+      doubts.push_back(there.deviation);
+      if (means.size() == kFirstOnes) break;
+    }
+    const size_t n = means.size();
+    if (n < kFewestCompared) return false;
+    std::ranges::sort(means);
+    std::ranges::sort(doubts);
+    const double spread = (means[3 * n / 4] - means[n / 4]) / kQuartilesOfNormal;
+    return doubts[n / 2] < kMostDoubt * spread;
+  }
+
+  Verdict paused(const Study& study, const Trial& trial, const Forecast& forecast, std::string why) {
     const bool minimize = study.options().directions[0] == Direction::minimize;
-    return {Course::pause, std::move(why), minimize ? forecast.mean : -forecast.mean};
+    const double estimate = tells_apart(study, first_wait(trial)) ? forecast.mean : std::nan("");
+    return {Course::pause, std::move(why), minimize ? estimate : -estimate};
   }
 
   static constexpr ptrdiff_t kMostHindsight = 8;

@@ -186,6 +186,40 @@ TEST(Stoppers, WhatTheyNeedIsAskedFor) {
   }
 }
 
+// As a falling learning rate makes them: what the beginning shows is mostly noise, the end is not.
+double noisy_curve(const Point& point, double step) {
+  RandomStream random(random_key({static_cast<uint64_t>(1e9 * point[0]), static_cast<uint64_t>(step)}));
+  const double left = 1 - step / kWhole;
+  return 0.12 + 0.02 * (point[0] - 0.3) * (point[0] - 0.3) + 0.1 * left + 0.05 * left * random.normal();
+}
+
+double clear_curve(const Point& point, double step) {
+  return 0.1 + (point[0] - 0.3) * (point[0] - 0.3) + 0.5 * std::exp(-step);
+}
+
+// A sampler that takes noise for results is worse off than one that knows nothing.
+TEST(CurveStopper, TellsNoEstimateWhereBeginningsAreMostlyNoise) {
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    const auto told = [&](Curve curve) {
+      const Ran ran = run(options_of("curve"), curve, seed, 40, 2, false);
+      return std::ranges::count_if(ran.study.trials(), [&](const Trial& trial) {
+        return trial.state != TrialState::complete && ran.study.known_loss(trial).has_value();
+      });
+    };
+    EXPECT_EQ(told(noisy_curve), 0) << seed;
+    EXPECT_GT(told(clear_curve), 20) << seed;
+  }
+}
+
+// Trials that seem equal do not take turns: what is spent on going on brings several of them to their end.
+TEST(CurveStopper, BringsTrialsToTheirEndAlthoughOthersMayBeAsGood) {
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    const Ran ran = run(options_of("curve"), noisy_curve, seed, 30, 1, false);
+    EXPECT_GE(whole_trials(ran.study), 3) << seed;
+    EXPECT_LT(ran.steps, 0.27 * 30 * kWhole) << seed;
+  }
+}
+
 // The point of it: nearly the best trial of all for a small part of the steps.
 TEST(CurveStopper, FindsNearlyTheBestForAPartOfTheWork) {
   double steps = 0, regret = 0, spread = 0;

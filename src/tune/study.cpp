@@ -123,7 +123,9 @@ double Study::loss(const Report& report) const {
 std::optional<double> Study::known_loss(const Trial& trial) const {
   const bool ended = trial.state == TrialState::complete || trial.state == TrialState::failed;
   if (ended || !trial.values.empty()) return loss(trial);
-  if (trial.estimate) return loss(Report{0, *trial.estimate});
+  if (trial.estimate) {
+    return std::isnan(*trial.estimate) ? std::nullopt : std::optional(loss(Report{0, *trial.estimate}));
+  }
   if (!trial.reports.empty()) return loss(trial.reports.back());
   if (trial.state == TrialState::pruned) return loss(trial);
   return std::nullopt;

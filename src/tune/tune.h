@@ -178,7 +178,7 @@ struct Trial {
   std::vector<double> values;       // one an objective, as told; empty unless complete (or pruned with a value)
   std::vector<double> constraints;  // at most 0: feasible
   std::vector<Report> reports;      // of the first objective
-  std::optional<double> estimate;   // what its stopper thought it would end with, when it last waited
+  std::optional<double> estimate;   // its stopper's, when it last waited (Verdict)
 };
 
 // The record: only grows. A trial ends once.
@@ -215,7 +215,8 @@ class Study {
   // Reports likewise.
   double loss(const Report& report) const;
   // What is known of the first objective, told or not: the told value, else the stopper's estimate, else the last
-  // report; none: a running trial that has reported nothing. A failed trial is +infinity.
+  // report; none: a running trial that has reported nothing, or one whose stopper says that nobody can tell. A failed
+  // trial is +infinity.
   std::optional<double> known_loss(const Trial& trial) const;
   // The sum of violated constraints: 0 is feasible. Infinite of a trial that failed or whose value is no finite number:
   // what it was told of its constraints, if anything, makes it no better than one that is infeasible.
@@ -292,7 +293,9 @@ enum class Course { go_on, pause, stop };
 struct Verdict {
   Course course = Course::go_on;
   std::string why;
-  std::optional<double> estimate = {};  // what the trial would end with, as a told value; for samplers
+  // What the trial would end with, as a told value, for samplers; NaN: nobody can tell, and they should learn nothing
+  // from its reports.
+  std::optional<double> estimate = {};
 };
 // A paused trial worth going on with.
 struct Promotion {
