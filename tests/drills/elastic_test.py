@@ -74,7 +74,7 @@ class Elastic(unittest.TestCase):
 
     def test_any_number_of_workers_is_one_worker(self):
         for workers in (1, 3, 8):
-            process, directory = self.start(f"calm-{workers}", workers, pace=workers)
+            process, directory = self.start(f"calm-{workers}", workers, pace=workers + 3)
             self.grows(process, directory, (workers + 1) // 2)
             self.end(process, directory)
             self.assert_same_story(directory)

@@ -85,7 +85,7 @@ class Poison(unittest.TestCase):
         directory, said = self.poisoned("error", 5, "trainer.lanes=2")
         self.assertRegex(said, NAMED)
         self.assertIn("this shard fails: SINEW_POISON", said)
-        self.assertIn(said.count("ended with an error"), range(2, MOST_DEATHS + 1))
+        self.assertIn(said.count("ended with an error"), range(2, MOST_DEATHS + 1), said)
         self.assert_goes_on_without_it(directory)
 
     def test_an_error_of_the_only_worker_is_in_its_report(self):
