@@ -1,14 +1,36 @@
 #include "base/proc.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <sstream>
 
 namespace sinew {
+namespace {
+
+// Whole cores a cgroup allows: "max 100000" or "150000 100000" (v2), or the two files of v1. 0: no limit found.
+int64_t cgroup_cores() {
+  double quota = 0, period = 0;
+  if (const std::string v2 = kernel_text("/sys/fs/cgroup/cpu.max"); !v2.empty()) {
+    if (std::sscanf(v2.c_str(), "%lf %lf", &quota, &period) != 2) return 0;  // "max"
+  } else {
+    quota = std::atof(kernel_text("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").c_str());
+    period = std::atof(kernel_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us").c_str());
+  }
+  return quota > 0 && period > 0 ? static_cast<int64_t>(std::ceil(quota / period)) : 0;
+}
+
+}  // namespace
 
 std::string kernel_text(const std::string& path, size_t most) {
   constexpr size_t kPiece = 4096;
@@ -49,6 +71,82 @@ ProcessRow parse_stat(const std::string& text) {
 
 ProcessRow process_row(pid_t pid) {
   return parse_stat(kernel_text("/proc/" + std::to_string(pid) + "/stat"));
+}
+
+std::vector<ProcessRow> all_processes() {
+  std::vector<ProcessRow> all;
+  DIR* directory = ::opendir("/proc");
+  if (directory == nullptr) return all;
+  while (const dirent* entry = ::readdir(directory)) {
+    if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) == 0) continue;
+    const ProcessRow row = process_row(std::atoi(entry->d_name));
+    if (row.pid > 0) all.push_back(row);
+  }
+  ::closedir(directory);
+  return all;
+}
+
+std::vector<ProcessRow> below(const std::vector<ProcessRow>& all, const std::set<pid_t>& ancestors) {
+  std::multimap<pid_t, const ProcessRow*> children;
+  for (const ProcessRow& row : all) children.emplace(row.parent, &row);
+  std::set<pid_t> seen = ancestors;
+  std::vector<pid_t> open(ancestors.begin(), ancestors.end());
+  std::vector<ProcessRow> found;
+  while (!open.empty()) {
+    const pid_t parent = open.back();
+    open.pop_back();
+    for (auto [child, end] = children.equal_range(parent); child != end; ++child) {
+      if (!seen.insert(child->second->pid).second) continue;
+      found.push_back(*child->second);
+      open.push_back(child->second->pid);
+    }
+  }
+  return found;
+}
+
+std::set<int> own_cores() {
+  std::set<int> cores;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  const bool known = ::sched_getaffinity(0, sizeof set, &set) == 0;
+  const auto online = static_cast<int>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+  for (int core = 0; core < (known ? CPU_SETSIZE : online); ++core) {
+    if (!known || CPU_ISSET(core, &set)) cores.insert(core);
+  }
+  return cores;
+}
+
+int64_t usable_cores() {
+  const auto own = std::max<int64_t>(1, static_cast<int64_t>(own_cores().size()));
+  const int64_t limit = cgroup_cores();
+  return limit > 0 ? std::min(own, limit) : own;
+}
+
+double busy_seconds(const std::string& stat, const std::set<int>& cores, double ticks_per_second) {
+  double ticks = 0;
+  std::istringstream lines(stat);
+  for (std::string line; std::getline(lines, line);) {
+    int core = 0;
+    unsigned long long user = 0, system = 0, irq = 0, soft = 0, steal = 0;
+    const int found = std::sscanf(line.c_str(), "cpu%d %llu %*u %llu %*u %*u %llu %llu %llu", &core, &user, &system,
+                                  &irq, &soft, &steal);
+    if (found == 6 && cores.contains(core)) ticks += static_cast<double>(user + system + irq + soft + steal);
+  }
+  return ticks / ticks_per_second;
+}
+
+CpuTimes cpu_times(const std::set<int>& cores) {
+  const auto rate = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  CpuTimes times{busy_seconds(kernel_text("/proc/stat"), cores, rate), 0};
+  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage used{};
+    ::getrusage(who, &used);
+    for (const timeval& part : {used.ru_utime, used.ru_stime})
+      times.own += static_cast<double>(part.tv_sec) + 1e-6 * static_cast<double>(part.tv_usec);
+  }
+  for (const ProcessRow& row : below(all_processes(), {::getpid()}))
+    times.own += static_cast<double>(row.cpu_ticks) / rate;
+  return times;
 }
 
 std::string boot_id() {

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
+#include <vector>
 
 namespace sinew {
 
@@ -24,6 +26,25 @@ struct ProcessRow {
 ProcessRow parse_stat(const std::string& text);
 // Of any process of this machine; pid 0 once it is gone.
 ProcessRow process_row(pid_t pid);
+
+// Every process of this machine (of this process's PID namespace).
+std::vector<ProcessRow> all_processes();
+// Those below `ancestors`, in any depth, the ancestors not among them. Pure.
+std::vector<ProcessRow> below(const std::vector<ProcessRow>& all, const std::set<pid_t>& ancestors);
+
+// Cores this process may run on (its affinity), and how many of them it may use at a time (no more than its cgroup
+// allows), at least 1.
+std::set<int> own_cores();
+int64_t usable_cores();
+
+// Seconds of CPU since the machine began.
+struct CpuTimes {
+  double busy = 0;  // of some cores, with anything that does not give way to others, and what other machines took
+  double own = 0;   // of this process, its children that are gone, and everything below it
+};
+CpuTimes cpu_times(const std::set<int>& cores);
+// The first of it, from the text of /proc/stat. Pure.
+double busy_seconds(const std::string& stat, const std::set<int>& cores, double ticks_per_second);
 
 std::string boot_id();  // another after each start of the machine; "" where the system does not say
 

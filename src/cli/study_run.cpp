@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/disk.h"
+#include "base/proc.h"
 #include "base/process.h"
 #include "base/signals.h"
 #include "checkpoint/checkpoint.h"
@@ -41,7 +42,7 @@ void on_signal(int signal) {
 class StudyRun {
  public:
   StudyRun(std::string directory, const spec::Job& job, const StudyHead& head, const std::vector<StudyEvent>& events,
-           StudyFile& file, StudyProcess& self, int64_t places, Clock& clock)
+           StudyFile& file, StudyProcess& self, const StudyPlaces& places, Clock& clock)
       : directory_(std::move(directory)),
         job_(job),
         head_(head),
@@ -54,8 +55,7 @@ class StudyRun {
         cost_(job.tune.cost),
         planned_(head.trials),
         tuning_(options(), events) {
-    if (!job_.trainer.lanes && !job_.command.given())
-      lanes_ = std::max<int64_t>(1, std::thread::hardware_concurrency() / places_);
+    if (!job_.trainer.lanes && !job_.command.given()) lanes_ = std::max<int64_t>(1, usable_cores() / places_.most());
     for (const StudyEvent& event : events) told(event);
     for (const int64_t id : tuning_.study().told()) {
       if (system_disk().exists(directory_of(id) + "/checkpoints")) kept_.insert(id);
@@ -67,6 +67,7 @@ class StudyRun {
     double last_turn = began;
     while (true) {
       const double now = clock_.monotonic_seconds();
+      if (places_.due(now)) follow_the_machine(now);
       if (asked > 0) {
         if (leave()) return kResumable;
       } else if (const auto turn = self_.turn()) {
@@ -93,6 +94,21 @@ class StudyRun {
     TrialMetrics metrics;
     std::optional<double> asked;  // when it was asked to save and end
   };
+
+  // Where there are fewer places the newest trials save and end, and go on when there is one again. A command may not
+  // have saved anything: it comes to its end, and nothing takes its place.
+  void follow_the_machine(double now) {
+    const auto change = places_.look(now, cpu_times(cores_));
+    if (!change) return;
+    screen_.say(*change);
+    tuning_.set_parallel(places_.now());
+    auto over = static_cast<int64_t>(std::ranges::count_if(trials_, [](const auto& one) { return !one.second.asked; }));
+    for (auto at = trials_.rbegin(); at != trials_.rend() && over > places_.now(); ++at) {
+      if (job_.command.given() || at->second.asked) continue;
+      ask_to_end(at->second);
+      --over;
+    }
+  }
 
   // Of tune.cost, the part that was spent.
   double part_of_cost() {
@@ -145,7 +161,7 @@ class StudyRun {
     options.stopper = head_.stopper;
     options.max_resource = head_.max_resource;
     options.trials = head_.trials;  // events tell of more
-    options.parallel = places_;
+    options.parallel = places_.now();
     options.end_early = job_.tune.end_early;
     options.study.population = job_.tune.population;
     if (job_.tune.deterministic && !trains_in_parts(head_.sampler)) options.lag = job_.tune.parallel.value_or(kLag);
@@ -354,7 +370,8 @@ class StudyRun {
   StudyProcess& self_;
   StudyScreen screen_{terminal_size().columns > 0};
   double shown_ = -kShowSeconds;
-  int64_t places_;
+  StudyPlaces places_;
+  std::set<int> cores_ = own_cores();
   StudyTime time_;
   double cost_;      // that all may come to; 0: there is no limit
   int64_t planned_;  // trials
@@ -368,7 +385,7 @@ class StudyRun {
 }  // namespace
 
 int run_trials(const std::string& directory, const spec::Job& job, const StudyHead& head,
-               const std::vector<StudyEvent>& events, StudyFile& file, StudyProcess& self, int64_t places,
+               const std::vector<StudyEvent>& events, StudyFile& file, StudyProcess& self, const StudyPlaces& places,
                Clock& clock) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
   return StudyRun(directory, job, head, events, file, self, places, clock).run();

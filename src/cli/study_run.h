@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "cli/study_file.h"
+#include "cli/study_places.h"
 #include "cli/study_processes.h"
 #include "spec/spec.h"
 
@@ -11,11 +12,11 @@ namespace sinew::cli {
 
 constexpr int64_t kLag = 4;  // of a deterministic study that does not say tune.parallel
 
-// `events`: what `file` was read to hold; `places`: processes of this leader's at a time. Minds SIGINT, SIGTERM and
+// `events`: what `file` was read to hold; `places`: trainings of this leader's at a time. Minds SIGINT, SIGTERM and
 // SIGHUP from here on: the first lets trials save and end, a second that is no SIGHUP ends them at once. Returns the
 // exit code.
 int run_trials(const std::string& directory, const spec::Job& job, const StudyHead& head,
-               const std::vector<StudyEvent>& events, StudyFile& file, StudyProcess& self, int64_t places,
+               const std::vector<StudyEvent>& events, StudyFile& file, StudyProcess& self, const StudyPlaces& places,
                Clock& clock);
 
 }  // namespace sinew::cli

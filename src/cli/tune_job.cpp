@@ -53,21 +53,27 @@ std::string stopper_of(const spec::TuneOptions& tune) {
   return judged ? tune.stopper : "none";
 }
 
-int64_t places_of(const spec::Job& job) {
-  const auto cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
-  if (job.tune.parallel) return *job.tune.parallel;
-  const double each = job.command.given() ? std::max(1.0, job.command.resources.cpus)
-                                          : static_cast<double>(job.trainer.lanes.value_or(1));
-  const int64_t places = std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(cores) / each));
-  return job.tune.deterministic ? std::min(places, kLag) : places;
+// A number that was asked for, or as many trainings as there are cores free for.
+StudyPlaces places_of(const spec::Job& job, std::optional<int64_t> wanted = {}) {
+  if (!wanted) wanted = job.tune.parallel;
+  PlacesOptions options;
+  options.follows = !wanted && !job.tune.deterministic;
+  options.cores = static_cast<double>(own_cores().size());
+  options.allowed = static_cast<double>(usable_cores());
+  options.each = job.command.given() ? std::max(1.0, job.command.resources.cpus)
+                                     : static_cast<double>(job.trainer.lanes.value_or(1));
+  options.most = wanted.value_or(std::max<int64_t>(1, static_cast<int64_t>(options.allowed / options.each)));
+  if (!wanted && job.tune.deterministic) options.most = std::min(options.most, kLag);
+  return StudyPlaces(options);
 }
 
 int run_study(const std::string& directory, const spec::Job& job, const StudyHead& head,
-              const std::vector<StudyEvent>& events, StudyFile& file, StudyProcess& self, int64_t places) {
+              const std::vector<StudyEvent>& events, StudyFile& file, StudyProcess& self, const StudyPlaces& places) {
   // All data is read for it once, which may take long: while a signal still ends this at once.
   if (!job.command.given()) record_data(job, directory, directory);
-  std::printf("study: %s; %s; %lld trials, %lld side by side\n", directory.c_str(), aim_text(head.aim).c_str(),
-              static_cast<long long>(planned_trials(head, events)), static_cast<long long>(places));
+  std::printf("study: %s; %s; %lld trials, %lld side by side%s\n", directory.c_str(), aim_text(head.aim).c_str(),
+              static_cast<long long>(planned_trials(head, events)), static_cast<long long>(places.most()),
+              places.follows() && places.most() > 1 ? ", fewer while other programs need the cores" : "");
   return run_trials(directory, job, head, events, file, self, places, system_clock());
 }
 
@@ -148,7 +154,7 @@ int go_on(const std::string& directory, const std::function<int64_t(int64_t)>& p
       file.append(space, events.back());
     }
   }
-  return run_study(directory, job, head, events, file, self, places.value_or(places_of(job)));
+  return run_study(directory, job, head, events, file, self, places_of(job, places));
 }
 
 }  // namespace

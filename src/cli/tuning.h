@@ -70,6 +70,9 @@ class Tuning {
   // Nothing runs, here or elsewhere, and next() had nothing when it was asked last.
   bool over(Hurry hurry = Hurry::none) const;
 
+  // How many processes run side by side from now on. Those that do already are the caller's to end.
+  void set_parallel(int64_t processes) { options_.parallel = processes; }
+
   // An evaluation of a running trial; what was reported before, by its step, is passed over. True: its process is to be
   // asked to save a checkpoint and end, and `why` says for what.
   bool reported(int64_t id, double step, double value, std::string& why);

@@ -1,50 +1,17 @@
 #include "jobs/family.h"
 
-#include <dirent.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <map>
 
 #include "base/clock.h"
 
 namespace sinew::jobs {
-std::vector<ProcessRow> all_processes() {
-  std::vector<ProcessRow> all;
-  DIR* directory = ::opendir("/proc");
-  if (directory == nullptr) return all;
-  while (const dirent* entry = ::readdir(directory)) {
-    if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) == 0) continue;
-    const ProcessRow row = process_row(std::atoi(entry->d_name));
-    if (row.pid > 0) all.push_back(row);
-  }
-  ::closedir(directory);
-  return all;
-}
-
-std::vector<ProcessRow> below(const std::vector<ProcessRow>& all, const std::set<pid_t>& ancestors) {
-  std::multimap<pid_t, const ProcessRow*> children;
-  for (const ProcessRow& row : all) children.emplace(row.parent, &row);
-  std::set<pid_t> seen = ancestors;
-  std::vector<pid_t> open(ancestors.begin(), ancestors.end());
-  std::vector<ProcessRow> found;
-  while (!open.empty()) {
-    const pid_t parent = open.back();
-    open.pop_back();
-    for (auto [child, end] = children.equal_range(parent); child != end; ++child) {
-      if (!seen.insert(child->second->pid).second) continue;
-      found.push_back(*child->second);
-      open.push_back(child->second->pid);
-    }
-  }
-  return found;
-}
 
 std::vector<ProcessRow> marked(const std::vector<ProcessRow>& all, const std::string& mark) {
   const std::string entry = "SINEW_JOB_ID=" + mark;

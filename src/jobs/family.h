@@ -8,7 +8,6 @@
 #include <sys/types.h>
 
 #include <functional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -16,10 +15,6 @@
 
 namespace sinew::jobs {
 
-// Every process of this machine (of this process's PID namespace).
-std::vector<ProcessRow> all_processes();
-// Those below `ancestors`, in any depth, the ancestors not among them. Pure.
-std::vector<ProcessRow> below(const std::vector<ProcessRow>& all, const std::set<pid_t>& ancestors);
 // Those whose environment began with SINEW_JOB_ID=<mark>, as far as this user may read it.
 std::vector<ProcessRow> marked(const std::vector<ProcessRow>& all, const std::string& mark);
 

@@ -100,35 +100,6 @@ TEST(Cgroups, ThatCanNotBeMadeAreSaidSo) {
   EXPECT_NE(limits.why_not.find("resources.cpus: "), std::string::npos) << limits.why_not;
 }
 
-TEST(Family, AProcessIsReadWhateverItsName) {
-  const ProcessRow row = parse_stat(
-      "42 (a) S 1 (b c) R 7 42 42 0 -1 4194304 1 2 3 4 100 20 5 6 20 0 3 0 9876 1000000 50 18446744073709551615 1 1");
-  EXPECT_EQ(row.pid, 42);
-  EXPECT_EQ(row.parent, 7);
-  EXPECT_EQ(row.state, 'R');
-  EXPECT_EQ(row.cpu_ticks, 120U);
-  EXPECT_EQ(row.threads, 3);
-  EXPECT_EQ(row.started, 9876U);
-  EXPECT_EQ(row.memory_bytes, 50 * ::sysconf(_SC_PAGESIZE));
-  for (const char* text : {"", "42", "42 (a", "42 (a)", "42 (a) S", "42 (a) S 1 2 3"})
-    EXPECT_EQ(parse_stat(text).pid, 0) << text;
-}
-
-TEST(Family, IsEverythingBelow) {
-  const auto row = [](pid_t pid, pid_t parent) {
-    ProcessRow one;
-    one.pid = pid;
-    one.parent = parent;
-    return one;
-  };
-  const std::vector<ProcessRow> all = {row(5, 4), row(2, 1), row(3, 2), row(4, 3), row(9, 1), row(1, 0), row(7, 7)};
-  std::vector<pid_t> found;
-  for (const ProcessRow& one : below(all, {2})) found.push_back(one.pid);
-  std::ranges::sort(found);
-  EXPECT_EQ(found, (std::vector<pid_t>{3, 4, 5}));
-  EXPECT_TRUE(below(all, {7}).empty());
-}
-
 TEST(Family, FindsThisProcess) {
   const std::vector<ProcessRow> all = all_processes();
   const auto self = std::ranges::find(all, ::getpid(), &ProcessRow::pid);

@@ -108,7 +108,7 @@ std::vector<Option> tune_options() {
       {"tune.trials", at<tune, &T::trials>(), whole(1, 1e6), "trainings in all", "", kTune,
        "n_trials num_samples max_trials"},
       {"tune.parallel", at<tune, &T::parallel>(), whole(1, 4096),
-       "trainings side by side; auto: as many as the machine has cores for", "", kTune, "n_jobs max_concurrent_trials"},
+       "trainings side by side; auto: as many as the machine has cores free for, at any time", "", kTune, "n_jobs max_concurrent_trials"},
       {"tune.sampler", at<tune, &T::sampler>(),
        choice({"auto", "random", "grid", "sobol", "tpe", "bohb", "cmaes", "nearby", "gp", "trust_region", "pbt"}),
        "who suggests the next trial", "", kTune, "search_alg algorithm"},

@@ -1,32 +1,16 @@
 #include "train/resolve.h"
 
-#include <sched.h>
-
-#include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/error.h"
+#include "base/proc.h"
 #include "model/model.h"
 #include "train/loss.h"
 
 namespace sinew::train {
 namespace {
-
-// Whole cores a cgroup allows: "max 100000" or "150000 100000" (v2), or the two files of v1. 0: no limit found.
-int64_t cgroup_cores() {
-  std::string quota, period;
-  if (std::ifstream v2("/sys/fs/cgroup/cpu.max"); v2 >> quota >> period) {
-    if (quota == "max") return 0;
-  } else {
-    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> quota;
-    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
-  }
-  const double cores = std::atof(period.c_str()) > 0 ? std::atof(quota.c_str()) / std::atof(period.c_str()) : 0;
-  return cores > 0 ? static_cast<int64_t>(std::ceil(cores)) : 0;
-}
 
 std::string cpu_model() {
   std::ifstream info("/proc/cpuinfo");
@@ -132,10 +116,7 @@ void require_metric(const std::string& metric, const char* key, const spec::Job&
 
 Machine this_machine() {
   Machine machine;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) machine.cores = std::max(1, CPU_COUNT(&set));
-  if (const int64_t limit = cgroup_cores(); limit > 0) machine.cores = std::min(machine.cores, limit);
+  machine.cores = usable_cores();
   machine.cuda = torch::cuda::is_available();
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {

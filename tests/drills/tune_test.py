@@ -6,6 +6,7 @@ import pathlib
 import random
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -46,7 +47,7 @@ def events(study):
     return [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()[1:]]
 
 
-class Tune(unittest.TestCase):
+class Study(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -78,6 +79,21 @@ class Tune(unittest.TestCase):
         complete = [(e["values"][0], trial) for trial, e in self.ended().items() if e["state"] == "complete"]
         return min(complete)[1]
 
+    def trainings(self):
+        """The processes that train, each with its trial."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                words = pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+            except OSError:
+                continue
+            trial = re.search(rf"{re.escape(str(self.study))}/trials/(\d+)", " ".join(words))
+            if words[0].endswith("sinew-worker") and trial:
+                found.append((int(pid), int(trial[1])))
+        return found
+
+
+class Tune(Study):
     def test_the_best_trial_is_kept_and_is_what_it_says(self):
         done = sp.run("tune", self.job, "--study", self.study, check=0)
         self.assertEqual(sum(e["event"] == "start" for e in events(self.study)), 8)
@@ -323,19 +339,6 @@ class Tune(unittest.TestCase):
         self.assertTrue(any("resumed at step" in log for log in logs), "nobody went on from a checkpoint")
         self.assert_is_the_training_it_says(self.best())
 
-    def trainings(self):
-        """The processes that train, each with its trial."""
-        found = []
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                words = pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0")
-            except OSError:
-                continue
-            trial = re.search(rf"{re.escape(str(self.study))}/trials/(\d+)", " ".join(words))
-            if words[0].endswith("sinew-worker") and trial:
-                found.append((int(pid), int(trial[1])))
-        return found
-
     def test_the_first_signal_saves_and_says_resumable(self):
         process = sp.start("tune", self.job, "--study", self.study)
         self.assertTrue(sp.wait_for(lambda: (self.study / "trials/00000/metrics.jsonl").exists()))
@@ -344,6 +347,37 @@ class Tune(unittest.TestCase):
         process.stderr.close()
         sp.run("tune", "resume", self.study, check=0)
         self.assertEqual(sum(e["event"] == "start" for e in events(self.study)), 8)
+
+
+@unittest.skipUnless(LONG, "the long tier")
+class LongTune(Study):
+    """Not beside others: it takes every core of the machine."""
+
+    def running(self):
+        return len({trial for _, trial in self.trainings()})
+
+    def test_a_study_gives_way_to_other_programs_and_comes_back(self):
+        places = len(os.sched_getaffinity(0))
+        self.assertGreater(places, 1, "a machine of one core has one place")
+        process = sp.start("tune", self.job, "tune.parallel=auto", "tune.stopper=none", f"tune.trials={places}",
+                           "trainer.max_duration=40000st", "trainer.eval_interval=2000st", "checkpoint.interval=2000st",
+                           "--study", self.study)
+        self.assertTrue(sp.wait_for(lambda: self.running() == places), "as many as there are cores")
+        burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(places)]
+        try:
+            self.assertTrue(sp.wait_for(lambda: self.running() == 1, 120), "others need the cores")
+        finally:
+            for burner in burners:
+                burner.kill()
+                burner.wait()
+        self.assertTrue(sp.wait_for(lambda: self.running() == places, 120), "the cores are free again")
+        process.wait(1200)
+        process.stderr.close()
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual([e["state"] for e in self.ended().values()], ["complete"] * places)
+        self.assertEqual(sum(e["event"] == "start" for e in events(self.study)), places)
+        logs = [(self.study / "trials" / f"{trial:05d}/log.jsonl").read_text() for trial in range(places)]
+        self.assertTrue(any("resumed at step" in log for log in logs), "nobody went on from a checkpoint")
 
 
 if __name__ == "__main__":
