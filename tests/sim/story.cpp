@@ -10,8 +10,8 @@ namespace {
 using cli::ChaosEvent;
 
 constexpr int64_t kChaosEvents = 12, kTroubles = 8;
-constexpr double kEverySeconds = 1.5;  // between two events of the plan
-constexpr double kPatienceSeconds = 300;
+constexpr double kEverySeconds = 1.5;     // between two events of the plan
+constexpr double kPatienceSeconds = 300;  // beside what the slowest worker takes for the whole run, alone
 
 std::vector<group::simulation::RoundShape> random_shapes(uint64_t seed) {
   RandomStream random(derive(random_key({seed}), "shapes"));
@@ -59,7 +59,10 @@ void Story::play() {
     const Trouble trouble{world.random.uniform(1, end), kinds[world.random.below(std::size(kinds))]};
     world.after(trouble.at, [this, trouble] { happens(trouble); });
   }
-  world.run(end + kPatienceSeconds);
+  double alone = 0;
+  for (int64_t round = 0; round < scene_.job.rounds(); ++round)
+    alone += static_cast<double>(scene_.job.shape(round).shards) * scene_.shard_seconds * kMostPace * kMostOfUsual;
+  world.run(end + alone + kPatienceSeconds);
   if (!world.stopped()) scene_.judge.complain("the run does not end");
   for (const auto& worker : workers_) worker->process.die();
 }

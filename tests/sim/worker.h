@@ -25,6 +25,9 @@ namespace sinew::sim {
 
 class Worker;
 
+// A worker's time for a shard, of the scene's; and each shard's, of that.
+constexpr double kLeastPace = 0.5, kMostPace = 2.5, kLeastOfUsual = 0.5, kMostOfUsual = 1.5;
+
 // Where the workers of a story live.
 struct Scene {
   Scene(uint64_t seed, std::vector<group::simulation::RoundShape> shapes)

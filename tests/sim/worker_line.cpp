@@ -12,7 +12,7 @@ constexpr double kWordSeconds = 2, kNewsSeconds = 10, kFirstPause = 0.02, kLonge
 }  // namespace
 
 Worker::Worker(Scene& scene, int64_t pid_given)
-    : pid(pid_given), process(scene.world), scene_(scene), pace_(scene.world.random.uniform(0.5, 2.5)) {
+    : pid(pid_given), process(scene.world), scene_(scene), pace_(scene.world.random.uniform(kLeastPace, kMostPace)) {
   lanes_.resize(1 + scene.world.random.below(3));
   link::Events events;
   events.on_frame = [this](MemberId from, link::Frame frame) { guarded([&] { on_frame(from, std::move(frame)); }); };

@@ -159,7 +159,7 @@ void Worker::work(size_t at) {
   if (turn.kind == Kind::shard) {
     const int64_t step = training_.step;
     const uint64_t numbers = computes_with_->with(training_.state);
-    const double seconds = scene_.shard_seconds * pace_ * scene_.world.random.uniform(0.5, 1.5);
+    const double seconds = scene_.shard_seconds * pace_ * scene_.world.random.uniform(kLeastOfUsual, kMostOfUsual);
     return later(seconds, [this, at, step, numbers, shard = turn.shard] {
       group_->deliver(shard, scene_.job.leaf(step, shard.value, numbers));
       scene_.judge.delivers(training_.attempt, step, shard.value, pid);
