@@ -127,7 +127,7 @@ bool all_finite(const Study& study, const Trial& trial) {
 void imagine_running(const Study& study, StudyModel& model) {
   RandomStream random = study.random("fantasy");
   for (const int64_t id : study.open()) {
-    if (worth(study, study.trial(id))) continue;
+    if (study.trial(id).state != TrialState::running || worth(study, study.trial(id))) continue;
     const VectorXd x = row_of(study.space(), study.trial(id).point);
     for (auto* group : {&model.objectives, &model.constraints}) {
       for (GaussianProcess& process : *group) {
@@ -196,7 +196,7 @@ std::optional<StudyModel> model_of(const Study& study, size_t least) {
     joint.fit.write(model.memo);
     const bool believed = ranks_better(joint.process, model.objectives[0], losses);
     if (!believed && !own) return std::nullopt;
-    if (believed) model.objectives[0] = std::move(joint.process);
+    if (believed && !own_turn) model.objectives[0] = std::move(joint.process);
   }
   imagine_running(study, model);
   return model;

@@ -56,16 +56,16 @@ class CurveStopper : public Stopper {
       return {Course::go_on, "its curve is looked at later"};
     }
     if (before < first) {
-      return paused(study, trial, forecast(study, trial), "its beginning is known; the most promising goes on");
+      return paused(study, forecast(study, trial), "its beginning is known; the most promising goes on");
     }
     const Forecast mine = forecast(study, trial);
     const auto other = most_promising(study);
-    const double margin = kWorth * std::max(0.0, median_ - mine.optimistic());
+    const double margin = kWorth * lead_of(mine.optimistic());
     if (other && step < options_.max_resource / 2 && other->second.optimistic() < mine.optimistic() - margin &&
         likely_below(other->second, mine)) {
-      return paused(study, trial, mine, "trial " + std::to_string(other->first) + " promises more by now");
+      return paused(study, mine, "trial " + std::to_string(other->first) + " promises more by now");
     }
-    if (chance_of(study, mine, trial.id) < kFairChance) return paused(study, trial, mine, "it will hardly be the best");
+    if (chance_of(study, mine, trial.id) < kFairChance) return paused(study, mine, "it will hardly be the best");
     return {Course::go_on, "its curve promises the most"};
   }
 
@@ -79,7 +79,7 @@ class CurveStopper : public Stopper {
     for (const Trial& trial : study.trials()) {
       const double steps = trial.reports.empty() ? 0 : trial.reports.back().step;
       first += std::min(steps, first_wait(trial));
-      const bool goes_on = trial.state == TrialState::running && steps >= first_wait(trial);
+      const bool goes_on = trial.state == TrialState::running && trial.estimate;  // it has waited before
       later += std::max(0.0, (goes_on ? options_.max_resource : steps) - first_wait(trial));
     }
     const bool all_begun = no_new || (study.options().budget > 0 && study.next_id() >= study.options().budget);
@@ -172,14 +172,8 @@ class CurveStopper : public Stopper {
       best_whole_ = std::min(best_whole_, *end);
       if (std::isfinite(*end) && trial.reports.size() >= 2) whole_.push_back(trial.id);
     }
-    std::vector<double> known;
-    for (const Trial& trial : study.trials()) {  // the first ones: no sampler had learned anything yet
-      if (const auto loss = study.known_loss(trial); loss && std::isfinite(*loss)) known.push_back(*loss);
-      if (known.size() == kFirstOnes) break;
-    }
-    std::ranges::nth_element(known, known.begin() + static_cast<ptrdiff_t>(known.size() / 2));
-    median_ = known.empty() ? best_whole_ : known[known.size() / 2];
     if (whole_.size() > kMostHindsight) whole_.erase(whole_.begin(), whole_.end() - kMostHindsight);
+    first_ = first_forecasts(study);
   }
 
   std::optional<std::pair<int64_t, Forecast>> most_promising(const Study& study) {
@@ -203,36 +197,45 @@ class CurveStopper : public Stopper {
       target = std::min(target, other.mean + kSurely * other.deviation);
     }
     if (!std::isfinite(target)) return 1;
-    target -= kWorth * std::max(0.0, median_ - target);
+    target -= kWorth * lead_of(target);
     if (!(mine.deviation > 0)) return mine.mean < target ? 1 : 0;
     return 0.5 * std::erfc((mine.mean - target) / (mine.deviation * std::sqrt(2.0)));
   }
 
-  // Whether forecasts at the first wait tell the first trials apart, those that no sampler has drawn together yet: by
-  // how much they differ, against how much is in doubt. Where noise is larger than what trials differ by, a sampler
-  // that takes them for results learns the noise, and finds less than one that knows only whole trials.
-  bool tells_apart(const Study& study, double first_wait) {
+  // Of the first trials, which no sampler has drawn together yet, at their first wait.
+  struct First {
+    size_t count = 0;
+    double median = 0, spread = 0, doubt = 0;  // of the means; what they differ by; of the usual one
+  };
+  First first_forecasts(const Study& study) {
     std::vector<double> means, doubts;
     for (const Trial& trial : study.trials()) {
-      const size_t cut = reports_until(trial, first_wait);
-      if (cut < kFewestReports || trial.reports[cut - 1].step < first_wait) continue;
+      const double wait = first_wait(trial);
+      const size_t cut = reports_until(trial, wait);
+      if (!std::isfinite(wait) || cut == 0 || trial.reports[cut - 1].step < wait) continue;
       const Forecast there = forecast(study, trial, cut);
       if (!std::isfinite(there.mean)) continue;
       means.push_back(there.mean);
       doubts.push_back(there.deviation);
       if (means.size() == kFirstOnes) break;
     }
-    const size_t n = means.size();
-    if (n < kFewestCompared) return false;
+    if (means.empty()) return {};
     std::ranges::sort(means);
     std::ranges::sort(doubts);
-    const double spread = (means[3 * n / 4] - means[n / 4]) / kQuartilesOfNormal;
-    return doubts[n / 2] < kMostDoubt * spread;
+    const size_t n = means.size();
+    return {n, means[n / 2], (means[3 * n / 4] - means[n / 4]) / kQuartilesOfNormal, doubts[n / 2]};
   }
 
-  Verdict paused(const Study& study, const Trial& trial, const Forecast& forecast, std::string why) {
+  // How far a loss is ahead of the first trials' median.
+  double lead_of(double loss) const { return first_.count > 0 ? std::max(0.0, first_.median - loss) : 0; }
+
+  // Whether forecasts at the first wait tell trials apart. Where noise is larger than what trials differ by, a sampler
+  // that takes them for results learns the noise, and finds less than one that knows only whole trials.
+  bool tells_apart() const { return first_.count >= kFewestCompared && first_.doubt < kMostDoubt * first_.spread; }
+
+  Verdict paused(const Study& study, const Forecast& forecast, std::string why) const {
     const bool minimize = study.options().directions[0] == Direction::minimize;
-    const double estimate = tells_apart(study, first_wait(trial)) ? forecast.mean : std::nan("");
+    const double estimate = tells_apart() ? forecast.mean : std::nan("");
     return {Course::pause, std::move(why), minimize ? estimate : -estimate};
   }
 
@@ -241,7 +244,8 @@ class CurveStopper : public Stopper {
   CurveModel model_;
   std::map<std::pair<int64_t, size_t>, Forecast> known_;  // by trial and number of reports: reports never change
   std::vector<int64_t> whole_;
-  double best_whole_ = 0, median_ = 0;
+  First first_;
+  double best_whole_ = 0;
 };
 
 }  // namespace

@@ -79,6 +79,7 @@ class TrustRegionSampler : public Sampler {
     GaussianProcess process(axes, logs, near.points, values);
     double best = process.smoothed().minCoeff();
     for (const int64_t id : study.open()) {
+      if (study.trial(id).state != TrialState::running) continue;  // those that wait may be many
       const VectorXd x = row_of(study.space(), study.trial(id).point);
       const double expected = process.at(x).mean;
       process.append(x, expected);
