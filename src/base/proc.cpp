@@ -54,16 +54,18 @@ ProcessRow parse_stat(const std::string& text) {
   if (name_end == std::string::npos || name_end + 2 >= text.size()) return row;
   int parent = 0;
   unsigned long long user = 0, system = 0, started = 0;
+  long long gone_user = 0, gone_system = 0;
   long long threads = 0, pages = 0;
   const int found =
       std::sscanf(text.c_str() + name_end + 2,
-                  "%c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %lld %*d %llu %*u %lld",
-                  &row.state, &parent, &user, &system, &threads, &started, &pages);
-  if (found != 7) return {};
+                  "%c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld %*d %*d %lld %*d %llu %*u %lld",
+                  &row.state, &parent, &user, &system, &gone_user, &gone_system, &threads, &started, &pages);
+  if (found != 9) return {};
   row.pid = std::atoi(text.c_str());
   row.parent = parent;
   row.started = started;
   row.cpu_ticks = user + system;
+  row.gone_ticks = static_cast<uint64_t>(gone_user + gone_system);
   row.memory_bytes = pages * ::sysconf(_SC_PAGESIZE);
   row.threads = threads;
   return row;
@@ -126,11 +128,12 @@ double busy_seconds(const std::string& stat, const std::set<int>& cores, double 
   double ticks = 0;
   std::istringstream lines(stat);
   for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("cpu") || line.starts_with("cpu ")) continue;  // the sum of all has no number
     int core = 0;
-    unsigned long long user = 0, system = 0, irq = 0, soft = 0, steal = 0;
-    const int found = std::sscanf(line.c_str(), "cpu%d %llu %*u %llu %*u %*u %llu %llu %llu", &core, &user, &system,
-                                  &irq, &soft, &steal);
-    if (found == 6 && cores.contains(core)) ticks += static_cast<double>(user + system + irq + soft + steal);
+    unsigned long long user = 0, nice = 0, system = 0, irq = 0, soft = 0, steal = 0;
+    const int found = std::sscanf(line.c_str(), "cpu%d %llu %llu %llu %*u %*u %llu %llu %llu", &core, &user, &nice,
+                                  &system, &irq, &soft, &steal);
+    if (found == 7 && cores.contains(core)) ticks += static_cast<double>(user + nice + system + irq + soft + steal);
   }
   return ticks / ticks_per_second;
 }
@@ -145,7 +148,7 @@ CpuTimes cpu_times(const std::set<int>& cores) {
       times.own += static_cast<double>(part.tv_sec) + 1e-6 * static_cast<double>(part.tv_usec);
   }
   for (const ProcessRow& row : below(all_processes(), {::getpid()}))
-    times.own += static_cast<double>(row.cpu_ticks) / rate;
+    times.own += static_cast<double>(row.cpu_ticks + row.gone_ticks) / rate;
   return times;
 }
 

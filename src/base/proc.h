@@ -19,6 +19,7 @@ struct ProcessRow {
   char state = '?';          // R S D T Z ...
   uint64_t started = 0;      // clock ticks since the machine began; with the number it names a process for ever
   uint64_t cpu_ticks = 0;    // used so far
+  uint64_t gone_ticks = 0;   // by its children that are gone, and theirs
   int64_t memory_bytes = 0;  // resident
   int64_t threads = 0;
 };
@@ -39,8 +40,8 @@ int64_t usable_cores();
 
 // Seconds of CPU since the machine began.
 struct CpuTimes {
-  double busy = 0;  // of some cores, with anything that does not give way to others, and what other machines took
-  double own = 0;   // of this process, its children that are gone, and everything below it
+  double busy = 0;  // of some cores, with what other machines took of them
+  double own = 0;   // of this process and everything that is or was below it
 };
 CpuTimes cpu_times(const std::set<int>& cores);
 // The first of it, from the text of /proc/stat. Pure.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kStat =
     "cpu  100 200 300 400 500 600 700 800 900 1000\n"
-    "cpu0 10 9999 30 9999 9999 6 7 8 0 0\n"
+    "cpu0 10 2 30 9999 9999 6 7 8 0 0\n"
     "cpu1 1000 0 0 0 0 0 0 0 0 0\n"
     "cpu12 5 0 0 0 0 0 0 0 0 0\n"
     "intr 12345\n";
@@ -26,6 +26,7 @@ TEST(Proc, AProcessIsReadWhateverItsName) {
   EXPECT_EQ(row.parent, 7);
   EXPECT_EQ(row.state, 'R');
   EXPECT_EQ(row.cpu_ticks, 120U);
+  EXPECT_EQ(row.gone_ticks, 11U);
   EXPECT_EQ(row.threads, 3);
   EXPECT_EQ(row.started, 9876U);
   EXPECT_EQ(row.memory_bytes, 50 * ::sysconf(_SC_PAGESIZE));
@@ -48,11 +49,11 @@ TEST(Proc, AFamilyIsEverythingBelow) {
   EXPECT_TRUE(below(all, {7}).empty());
 }
 
-TEST(Proc, CoresAreBusyWithWhatDoesNotGiveWay) {
-  EXPECT_EQ(busy_seconds(kStat, {0}, 1), 61) << "not what is nice, idle or waits";
-  EXPECT_EQ(busy_seconds(kStat, {0, 12}, 1), 66);
+TEST(Proc, CoresAreBusyUnlessTheyWait) {
+  EXPECT_EQ(busy_seconds(kStat, {0}, 1), 63) << "not what is idle or waits for a disk";
+  EXPECT_EQ(busy_seconds(kStat, {0, 12}, 1), 68);
   EXPECT_EQ(busy_seconds(kStat, {1}, 100), 10);
-  EXPECT_EQ(busy_seconds(kStat, {7}, 1), 0);
+  EXPECT_EQ(busy_seconds(kStat, {7, 100}, 1), 0) << "the sum of all is no core";
   EXPECT_EQ(busy_seconds("", {0}, 1), 0);
 }
 
@@ -62,15 +63,15 @@ TEST(Proc, ThisMachineHasCoresToUse) {
   EXPECT_LE(usable_cores(), static_cast<int64_t>(own_cores().size()));
 }
 
-// A child's time is this process's own while it runs and when it is gone.
+// The time of a child and of its children is this process's own while they run and when they are gone.
 TEST(Proc, WhatChildrenUseIsOwn) {
   const std::set<int> cores = own_cores();
   const CpuTimes before = cpu_times(cores);
   ProcessOptions options;
-  options.command = {"/bin/sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; read line"};
+  options.command = {"/bin/sh", "-c", "sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'; sleep 60"};
   Process process(options);
   const auto used = [&] { return cpu_times(cores).own - before.own; };
-  while (process_row(process.pid()).cpu_ticks < 10 && !process.wait()) usleep(1000);
+  while (process_row(process.pid()).gone_ticks < 10 && !process.wait()) usleep(1000);
   const double alive = used();
   EXPECT_GE(alive, 0.1);
   process.send(SIGKILL);

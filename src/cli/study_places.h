@@ -41,7 +41,7 @@ class StudyPlaces {
   int64_t places_;
   std::optional<double> looked_;
   CpuTimes before_;
-  std::deque<int64_t> wishes_;  // by the newest looks, none where a change began
+  std::deque<int64_t> wishes_;  // by the newest looks
 };
 
 }  // namespace sinew::cli

@@ -93,6 +93,7 @@ class StudyRun {
     Process process;
     TrialMetrics metrics;
     std::optional<double> asked;  // when it was asked to save and end
+    bool gave_way = false;        // by the machine's other programs, not by the study
   };
 
   // Where there are fewer places the newest trials save and end, and go on when there is one again. A command may not
@@ -105,6 +106,7 @@ class StudyRun {
     auto over = static_cast<int64_t>(std::ranges::count_if(trials_, [](const auto& one) { return !one.second.asked; }));
     for (auto at = trials_.rbegin(); at != trials_.rend() && over > places_.now(); ++at) {
       if (job_.command.given() || at->second.asked) continue;
+      at->second.gave_way = true;
       ask_to_end(at->second);
       --over;
     }
@@ -194,7 +196,7 @@ class StudyRun {
       process.death_signal = SIGKILL;  // its checkpoints stand; the study goes on from them
       process.output = directory_of(start->id) + "/output.log";
       began_[start->id] = clock_.monotonic_seconds() - time_.of(start->id);
-      trials_.emplace(start->id, Trial{Process(process), metrics_of_trial(start->id), {}});
+      trials_.emplace(start->id, Trial{Process(process), metrics_of_trial(start->id), {}, false});
     }
   }
 
@@ -271,8 +273,9 @@ class StudyRun {
       }
       const int64_t over = id;
       const auto outcome = outcome_at(trial.metrics, *end);
+      const bool gave_way = trial.gave_way;
       at = trials_.erase(at);
-      take_end(over, *end, outcome);
+      take_end(over, *end, outcome, gave_way);
     }
   }
 
@@ -305,8 +308,8 @@ class StudyRun {
     return outcome_of(head_.aim, measured(metrics));
   }
 
-  void take_end(int64_t id, const ProcessEnd& end, const std::optional<Outcome>& outcome) {
-    const TrialOver over = tuning_.ended(id, end, outcome);
+  void take_end(int64_t id, const ProcessEnd& end, const std::optional<Outcome>& outcome, bool gave_way) {
+    const TrialOver over = tuning_.ended(id, end, outcome, gave_way);
     const tune::Trial& trial = tuning_.study().trial(id);
     std::string text = over.why;
     if (trial.state == tune::TrialState::complete) text += ", " + result_text(head_.aim, trial);

@@ -171,7 +171,7 @@ TrialOver Tuning::end_trial(int64_t id, TrialState state, Outcome outcome, std::
   return {std::move(why), std::ranges::count(best(), id) > 0, false};
 }
 
-TrialOver Tuning::ended(int64_t id, const ProcessEnd& end, std::optional<Outcome> outcome) {
+TrialOver Tuning::ended(int64_t id, const ProcessEnd& end, std::optional<Outcome> outcome, bool gave_way) {
   const Life life = running_.at(id);
   running_.erase(id);
   // It left because it was asked to; a command that saved nothing leaves with the signal's code, and begins again.
@@ -187,11 +187,11 @@ TrialOver Tuning::ended(int64_t id, const ProcessEnd& end, std::optional<Outcome
   }
   const bool by_itself = end.signal == 0 && !saved;
   if (by_itself) return end_trial(id, TrialState::failed, {}, "failed: " + to_string(end));
-  if (!saved && ++deaths_[id] >= options_.most_deaths)
+  if (!saved && !gave_way && ++deaths_[id] >= options_.most_deaths)
     return end_trial(id, TrialState::failed, {},
                      "failed: it died " + std::to_string(deaths_[id]) + " times without an evaluation, the last time " +
                          to_string(end));
-  return {to_string(end) + "; it goes on from its checkpoint", false, true};
+  return {(saved || gave_way ? "told to end" : to_string(end)) + "; it goes on from its checkpoint", false, true};
 }
 
 std::vector<int64_t> Tuning::running() const {

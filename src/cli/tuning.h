@@ -76,8 +76,9 @@ class Tuning {
   // An evaluation of a running trial; what was reported before, by its step, is passed over. True: its process is to be
   // asked to save a checkpoint and end, and `why` says for what.
   bool reported(int64_t id, double step, double value, std::string& why);
-  // Its process ended. `outcome`: the trial's, when its training came to its end; absent otherwise.
-  TrialOver ended(int64_t id, const ProcessEnd& end, std::optional<Outcome> outcome);
+  // Its process ended. `outcome`: the trial's, when its training came to its end; absent otherwise. `gave_way`: it was
+  // told to by the caller, which is no death of its own.
+  TrialOver ended(int64_t id, const ProcessEnd& end, std::optional<Outcome> outcome, bool gave_way = false);
 
   bool pauses() const { return stopper_->pauses(); }
   // Whether trials yet to come may go on from the state that this one ended with.
