@@ -43,7 +43,8 @@ TEST(StudyPlaces, GivesWayToOthersAndComesBack) {
   EXPECT_THAT(machine.look(10, 5, 3),
               testing::ElementsAre("3 side by side from now on: other programs use 5 of 8 cores"));
   EXPECT_EQ(machine.now(), 3);
-  EXPECT_THAT(machine.look(10, 7.6, 0.4), testing::ElementsAre(testing::StartsWith("1 training at a time from now on")));
+  EXPECT_THAT(machine.look(10, 7.6, 0.4),
+              testing::ElementsAre(testing::StartsWith("1 training at a time from now on")));
   EXPECT_EQ(machine.now(), 1) << "one always goes on";
   EXPECT_THAT(machine.look(10, 0, 1), testing::ElementsAre("8 side by side from now on: there are cores free again"));
   EXPECT_EQ(machine.now(), 8);
