@@ -153,6 +153,8 @@ class Simulation {
 
 int run(const Words& words) {
   const Curves curves{words.at("kind"), number(words, "variant")};
+  if (curves.kind != "hard" && curves.kind != "mild" && curves.kind != "annealed")
+    throw Error("'" + curves.kind + "' is no kind of curves", "--kind hard, mild or annealed");
   const double median = curves.median_of_random();
   const int seeds = number(words, "seeds");
   Spent mean;

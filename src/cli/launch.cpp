@@ -1,12 +1,12 @@
 #include "cli/launch.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
+#include "base/proc.h"
 #include "cli/numbers.h"
 
 extern char** environ;
@@ -132,9 +132,7 @@ int64_t sharers_here(const Launch& launch) {
   const char* const said = std::getenv("SINEW_LOCAL_WORKERS");
   if (said != nullptr && *said != '\0') return whole_number("SINEW_LOCAL_WORKERS", said, 1, kMostProcesses);
   const int64_t all = ::sysconf(_SC_NPROCESSORS_ONLN);
-  cpu_set_t set;
-  const int64_t usable = ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : all;
-  return sharers(launch, usable, all);
+  return sharers(launch, static_cast<int64_t>(own_cores().size()), all);
 }
 
 }  // namespace sinew::cli

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <thread>
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/proc.h"
 #include "cli/data_manifest.h"
 #include "cli/launch.h"
 #include "cli/numbers.h"

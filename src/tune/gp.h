@@ -7,6 +7,7 @@
 #pragma once
 
 #include <Eigen/Cholesky>
+#include <optional>
 #include <span>
 
 #include "tune/gp_kernel.h"
@@ -55,6 +56,15 @@ class GaussianProcess {
   Eigen::VectorXd weights_;  // (K + noise)^-1 values
   Eigen::VectorXd context_;
 };
+
+// How well a kernel explains values at points.
+struct Marginal {
+  double misfit = 0;       // minus the log of the likelihood, up to a constant for so many values
+  Eigen::MatrixXd kernel;  // K without noise; the lower half
+  Eigen::MatrixXd pairs;   // (K + noise)^-1 - w w^T: what the misfit's slopes weigh those of the kernel with, halved
+};
+// None where the matrix can not be factored.
+std::optional<Marginal> marginal_of(const Kernel& kernel, const Points& points, const Eigen::VectorXd& values);
 
 // Minus the log of likelihood and priors at `logs`, and its gradient; infinite where the matrix can not be factored.
 double misfit(const std::vector<Axis>& axes, const Points& points, const Eigen::VectorXd& values,

@@ -32,29 +32,34 @@ const Prior& prior_of(const KernelLayout& at, Index number) {
 
 }  // namespace
 
+std::optional<Marginal> marginal_of(const Kernel& kernel, const Points& points, const VectorXd& values) {
+  const Index n = values.size();
+  Marginal marginal{0, kernel.matrix(points, n), {}};
+  MatrixXd factor = marginal.kernel;
+  factor.diagonal().array() += kernel.noise();
+  Eigen::LLT<Eigen::Ref<MatrixXd>> cholesky(factor);
+  if (cholesky.info() != Eigen::Success) return std::nullopt;
+  const VectorXd weights = cholesky.solve(values);
+  marginal.misfit = 0.5 * values.dot(weights) + factor.diagonal().array().log().sum();
+  marginal.pairs = MatrixXd::Identity(n, n);
+  cholesky.solveInPlace(marginal.pairs);
+  marginal.pairs.noalias() -= weights * weights.transpose();
+  return marginal;
+}
+
 double misfit(const std::vector<Axis>& axes, const Points& points, const VectorXd& values, const VectorXd& logs,
               VectorXd& gradient) {
   const KernelLayout at{static_cast<Index>(axes.size())};
   const Kernel kernel(axes, logs);
   const Index n = values.size();
   gradient.setZero(at.size());
-  MatrixXd matrix = kernel.matrix(points, n);
-  MatrixXd factor = matrix;
-  factor.diagonal().array() += kernel.noise();
-  Eigen::LLT<Eigen::Ref<MatrixXd>> cholesky(factor);
-  if (cholesky.info() != Eigen::Success) return std::numeric_limits<double>::infinity();
-  const VectorXd weights = cholesky.solve(values);
-  double sum = 0.5 * values.dot(weights) + factor.diagonal().array().log().sum() +
-               0.5 * static_cast<double>(n) * std::log(2 * std::numbers::pi);
+  auto marginal = marginal_of(kernel, points, values);
+  if (!marginal) return std::numeric_limits<double>::infinity();
+  double sum = marginal->misfit + 0.5 * static_cast<double>(n) * std::log(2 * std::numbers::pi);
   // d misfit / d number = 1/2 sum over pairs of (K^-1 - w w^T) * dK / d number.
-  MatrixXd inverse = MatrixXd::Identity(n, n);
-  cholesky.solveInPlace(inverse);
-  double trace = 0;
-  for (Index q = 0; q < n; ++q) {
-    trace += inverse(q, q) - weights[q] * weights[q];
-    for (Index p = q; p < n; ++p) matrix(p, q) *= inverse(p, q) - weights[p] * weights[q];
-  }
-  gradient = 0.5 * kernel.weighted_slopes(points, n, matrix);
+  const double trace = marginal->pairs.trace();
+  marginal->kernel.triangularView<Eigen::Lower>() = marginal->kernel.cwiseProduct(marginal->pairs);
+  gradient = 0.5 * kernel.weighted_slopes(points, n, marginal->kernel);
   gradient[at.noise()] = 0.5 * kernel.noise() * trace;
   for (Index i = 0; i < at.size(); ++i) {
     const Prior& prior = prior_of(at, i);

@@ -28,14 +28,14 @@ struct Memory {
 Memory memory_of(const Study& study, Index axes, size_t processes, Index earlier) {
   const Index numbers = KernelLayout{axes}.size();
   const size_t each = Remembered::size(numbers), all = each * processes;
-  const size_t with_joint = all + JointFit::size(axes, earlier);
+  const size_t with_joint = all + (earlier > 0 ? JointFit::size(axes, earlier) : 0);
   for (auto trial = study.trials().rbegin(); trial != study.trials().rend(); ++trial) {
     const std::span<const double> memo = trial->memo;
     if (trial->by != "gp" || (memo.size() != all && memo.size() != with_joint)) continue;
     Memory memory;
     for (size_t k = 0; k < processes; ++k)
       memory.processes.push_back(Remembered::read(memo.subspan(k * each), numbers));
-    if (memo.size() == with_joint) memory.joint = JointFit::read(memo.subspan(all), axes);
+    if (earlier > 0 && memo.size() == with_joint) memory.joint = JointFit::read(memo.subspan(all), axes);
     return memory;
   }
   return {};

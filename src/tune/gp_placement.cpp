@@ -21,23 +21,17 @@ constexpr int kEvaluationsAmong = 15, kEvaluationsOnto = 8;
 // points moved together, one column a study. Infinite where the matrix can not be factored.
 double misfit_of(const Kernel& kernel, const Points& points, const VectorXd& values, MatrixXd& slopes_of_studies) {
   const Index n = points.rows(), d = points.cols() - 1;
-  MatrixXd factor = kernel.matrix(points, n);
-  factor.diagonal().array() += kernel.noise();
-  Eigen::LLT<Eigen::Ref<MatrixXd>> cholesky(factor);
-  if (cholesky.info() != Eigen::Success) return std::numeric_limits<double>::infinity();
-  const VectorXd weights = cholesky.solve(values);
-  MatrixXd pairs = MatrixXd::Identity(n, n);
-  cholesky.solveInPlace(pairs);
-  pairs.noalias() -= weights * weights.transpose();
+  const auto marginal = marginal_of(kernel, points, values);
+  if (!marginal) return std::numeric_limits<double>::infinity();
   VectorXd row(n);
   MatrixXd slopes;
   for (Index i = 0; i < n; ++i) {
     const VectorXd x = points.row(i).transpose();
     kernel.row(x, points, n, row.data());
     kernel.row_slopes(x, points, n, row.data(), slopes);
-    slopes_of_studies.col(static_cast<Index>(x[d])) += slopes.leftCols(d).transpose() * pairs.col(i);
+    slopes_of_studies.col(static_cast<Index>(x[d])) += slopes.leftCols(d).transpose() * marginal->pairs.col(i);
   }
-  return 0.5 * values.dot(weights) + factor.diagonal().array().log().sum();
+  return marginal->misfit;
 }
 
 // Moves that are likeliest, from `moves` on; `misfit` gives the likelihood's part and sets the gradient.
@@ -98,6 +92,11 @@ void Placement::write(std::vector<double>& memo) const {
   memo.insert(memo.end(), onto.begin(), onto.end());
 }
 
+std::vector<Axis> with_study(std::vector<Axis> axes) {
+  axes.push_back({true});
+  return axes;
+}
+
 Points placed(Points points, const Placement& placement) {
   const Index d = points.cols() - 1;
   for (Index i = 0; i < points.rows(); ++i) {
@@ -111,12 +110,11 @@ Placement placed_among(const std::vector<Axis>& axes, const Points& points, cons
                        Index studies) {
   const Index d = points.cols() - 1;
   Placement placement{bests_together(axes, points, losses, studies), VectorXd::Zero(d)};
-  std::vector<Axis> with_study = axes;
-  with_study.push_back({true});
+  const std::vector<Axis> all_axes = with_study(axes);
   for (int round = 0; round < kRounds; ++round) {
     const Points there = placed(points, placement);
-    const Remembered fit = Fitter(with_study, there, static_cast<double>(points.rows()), nullptr).fit(losses, true);
-    const Kernel kernel(with_study, fit.logs);
+    const Remembered fit = Fitter(all_axes, there, static_cast<double>(points.rows()), nullptr).fit(losses, true);
+    const Kernel kernel(all_axes, fit.logs);
     const VectorXd values = warp(losses, fit.warp).values;
     const auto misfit = [&](const VectorXd& among, VectorXd& gradient) {
       MatrixXd slopes = MatrixXd::Zero(d, studies + 1);

@@ -23,7 +23,10 @@ struct Placement {
   void write(std::vector<double>& memo) const;
 };
 
-// Rows of points have their study behind their coordinates: 0 is this one and stays, earlier ones count from 1.
+// The axes of points that have their study behind their coordinates, as one more category.
+std::vector<Axis> with_study(std::vector<Axis> axes);
+
+// Such points; study 0 is this one and stays, earlier ones count from 1.
 Points placed(Points points, const Placement& placement);
 
 // `points` of the earlier studies only; `axes` without the study. Nothing is moved onto this study yet.

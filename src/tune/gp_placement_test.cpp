@@ -58,11 +58,10 @@ TEST(Placement, FindsHowFarEarlierStudiesLieApartAndOffThisOne) {
     Points points(all.points.rows() + others.points.rows(), kAxes + 1);
     points << all.points, others.points;
     all.losses.insert(all.losses.end(), others.losses.begin(), others.losses.end());
-    std::vector<Axis> with_study = kKinds;
-    with_study.push_back({true});
+    const std::vector<Axis> all_axes = with_study(kKinds);
     const Points before = placed(points, placement);
-    const Remembered fit = Fitter(with_study, before, 72, nullptr).fit(all.losses, true);
-    const Kernel kernel(with_study, fit.logs);
+    const Remembered fit = Fitter(all_axes, before, 72, nullptr).fit(all.losses, true);
+    const Kernel kernel(all_axes, fit.logs);
     placement = placed_onto(kKinds, kernel, points, warp(all.losses, fit.warp).values, placement);
     for (Index axis = 0; axis < 2; ++axis) {
       for (Index study = 0; study < 2; ++study) {

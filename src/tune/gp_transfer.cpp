@@ -102,19 +102,18 @@ JointModel joint_model_of(const std::vector<EarlierStudy>& earlier, const std::v
   all.col(d).head(own).setZero();  // this study
   all.bottomRows(others.points.rows()) = others.points;
   losses.insert(losses.end(), others.losses.begin(), others.losses.end());
-  std::vector<Axis> with_study = axes;
-  with_study.push_back({true});
+  const std::vector<Axis> all_axes = with_study(axes);
 
   JointFit fit;
   fit.placement = memory ? memory->placement : placed_among(axes, others.points, others.losses, others.studies);
   // Fitted as seldom as if the earlier trials were this study's own.
   const Points before = placed(all, fit.placement);
-  const Fitter fitter(with_study, before, trials + static_cast<double>(others.losses.size()),
+  const Fitter fitter(all_axes, before, trials + static_cast<double>(others.losses.size()),
                       memory ? &memory->numbers : nullptr);
   fit.numbers = fitter.fit(losses, true);
   const VectorXd values = warp(losses, fit.numbers.warp).values;
-  fit.placement = placed_onto(axes, Kernel(with_study, fit.numbers.logs), all, values, std::move(fit.placement));
-  JointModel model{fit, GaussianProcess(with_study, fit.numbers.logs, placed(all, fit.placement), values)};
+  fit.placement = placed_onto(axes, Kernel(all_axes, fit.numbers.logs), all, values, std::move(fit.placement));
+  JointModel model{fit, GaussianProcess(all_axes, fit.numbers.logs, placed(all, fit.placement), values)};
   model.process.set_context(VectorXd::Zero(1));
   return model;
 }

@@ -63,10 +63,10 @@ class Study(unittest.TestCase):
                 ends[event["id"]] = event
         return ends
 
-    def assert_is_the_training_it_says(self, trial):
+    def assert_is_the_training_it_says(self, trial, *overrides):
         """The same job with the trial's overrides, undisturbed, has the same metrics and the same digest."""
         params = next(e["params"] for e in events(self.study) if e["event"] == "start" and e["id"] == trial)
-        words = [f"{key}={value}" for key, value in params.items()]
+        words = [*overrides, *(f"{key}={value}" for key, value in params.items())]
         calm = self.path / f"calm-{trial}"
         sp.run("train", self.study / "job.yaml", "--run-dir", calm, *words, check=0)
         there = self.study / "trials" / f"{trial:05d}"
@@ -359,8 +359,8 @@ class LongTune(Study):
     def test_a_study_gives_way_to_other_programs_and_comes_back(self):
         places = len(os.sched_getaffinity(0))
         self.assertGreater(places, 1, "a machine of one core has one place")
-        process = sp.start("tune", self.job, "tune.parallel=auto", "tune.stopper=none", f"tune.trials={places}",
-                           "trainer.max_duration=40000st", "trainer.eval_interval=2000st", "checkpoint.interval=2000st",
+        long = ("trainer.max_duration=40000st", "trainer.eval_interval=2000st", "checkpoint.interval=2000st")
+        process = sp.start("tune", self.job, "tune.parallel=auto", "tune.stopper=none", f"tune.trials={places}", *long,
                            "--study", self.study)
         self.assertTrue(sp.wait_for(lambda: self.running() == places), "as many as there are cores")
         burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(places)]
@@ -377,7 +377,9 @@ class LongTune(Study):
         self.assertEqual([e["state"] for e in self.ended().values()], ["complete"] * places)
         self.assertEqual(sum(e["event"] == "start" for e in events(self.study)), places)
         logs = [(self.study / "trials" / f"{trial:05d}/log.jsonl").read_text() for trial in range(places)]
-        self.assertTrue(any("resumed at step" in log for log in logs), "nobody went on from a checkpoint")
+        resumed = [trial for trial, log in enumerate(logs) if "resumed at step" in log]
+        self.assertTrue(resumed, "nobody went on from a checkpoint")
+        self.assert_is_the_training_it_says(resumed[0], *long)
 
 
 if __name__ == "__main__":
