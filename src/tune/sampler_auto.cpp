@@ -3,8 +3,9 @@
 // The Gaussian process is the best there is for some hundred trials, whatever the space (measured: bench/hpo); its
 // trust region digs where the whole space misleads it, TPE errs in other ways, and local changes know no model at all.
 // Which of them suggests is drawn by what their earlier suggestions improved, with a floor for everyone, so that none
-// is lost and none can do much harm. Beyond some hundred trials, where the process costs too much, TPE takes over, and
-// CMA-ES where there are many numbers.
+// is lost and none can do much harm. Towards the end of the budget there is nothing left to learn for, and the process
+// suggests alone: what is expected to be better at once. Beyond some hundred trials, where the process costs too much,
+// TPE takes over, and CMA-ES where there are many numbers.
 #include <algorithm>
 #include <cmath>
 #include <ranges>
@@ -18,6 +19,7 @@ constexpr size_t kMostForProcess = 400;  // known trials
 constexpr size_t kFewest = 15;           // known trials, before anyone else has something to go by
 constexpr size_t kManyNumbers = 20;      // parameters, for CMA-ES
 constexpr double kFloor = 0.06;          // of the suggestions, for every arm
+constexpr double kForLearning = 0.75;    // of the trials planned
 constexpr size_t kRecent = 24;           // known trials that decide who has earned what
 
 struct Arm {
@@ -47,6 +49,7 @@ class AutoSampler : public Sampler {
     if (known < kFewest) return {{"gp", make_gp, 1}};  // which begins with an even cover
     if (known < kMostForProcess) {
       if (study.objectives() > 1) return {{"gp", make_gp, 0.9}, {"tpe", make_tpe, 0.1}};
+      if (near_its_end(study)) return {{"gp", make_gp, 1}};
       return {{"gp", make_gp, 0.6},
               {"trust_region", make_trust_region, 0.25},
               {"tpe", make_tpe, 0.08},
@@ -56,6 +59,11 @@ class AutoSampler : public Sampler {
     if (numeric && study.space().size() >= kManyNumbers)
       return {{"cmaes", make_cmaes, 0.7}, {"tpe", make_tpe, 0.2}, {"nearby", make_nearby, 0.1}};
     return {{"tpe", make_tpe, 0.7}, {"nearby", make_nearby, 0.3}};
+  }
+
+  static bool near_its_end(const Study& study) {
+    const auto budget = static_cast<double>(study.options().budget);
+    return budget > 0 && static_cast<double>(study.begun()) >= kForLearning * budget;
   }
 
   // Each arm's share: what it has at first, times how often its recent trials brought the best value down.

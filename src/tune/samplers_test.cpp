@@ -157,6 +157,22 @@ TEST(Samplers, AreNotDrawnToWhatCrashesWhileNothingIsFeasible) {
   }
 }
 
+// Of 60 trials the last quarter; where the budget is not known nobody can tell when it is near.
+TEST(Samplers, AutoAsksTheProcessAloneTowardsTheEnd) {
+  for (const int64_t budget : {60, 0}) {
+    Study study({mixed_space(), {Direction::minimize}, 3, budget});
+    const auto sampler = make_sampler("auto");
+    std::set<std::string> middle, end;
+    for (int i = 0; i < 60; ++i) {
+      const int64_t id = study.start(suggest_next(study, *sampler));
+      study.tell(id, TrialState::complete, {bowl(study.space(), study.trial(id).point)});
+      (i < 45 ? middle : end).insert(study.trial(id).by);
+    }
+    EXPECT_GT(middle.size(), 2U);
+    EXPECT_EQ(end == std::set<std::string>{"gp"}, budget > 0);
+  }
+}
+
 TEST(Samplers, WhoKnowsOneObjectiveIsNotTakenForSeveral) {
   for (const SamplerMaker& maker : samplers()) {
     EXPECT_TRUE(make_sampler(maker.name, 1));
