@@ -12,11 +12,11 @@
 #include "base/proc.h"
 #include "base/process.h"
 #include "base/signals.h"
-#include "checkpoint/checkpoint.h"
 #include "cli/data_manifest.h"
 #include "cli/launch.h"
 #include "cli/numbers.h"
 #include "cli/study_directory.h"
+#include "cli/study_parts.h"
 #include "cli/study_screen.h"
 #include "cli/study_text.h"
 #include "cli/study_time.h"
@@ -56,6 +56,10 @@ class StudyRun {
         planned_(head.trials),
         tuning_(options(), events) {
     if (!job_.trainer.lanes && !job_.command.given()) lanes_ = std::max<int64_t>(1, usable_cores() / places_.most());
+    if (trains_in_parts(head_.sampler))
+      parts_.emplace(
+          job_, head_.max_resource, [this](int64_t id) { return directory_of(id); },
+          [this](int64_t id) { return metrics_of_trial(id); });
     for (const StudyEvent& event : events) told(event);
     for (const int64_t id : tuning_.study().told()) {
       if (system_disk().exists(directory_of(id) + "/checkpoints")) kept_.insert(id);
@@ -92,8 +96,9 @@ class StudyRun {
   struct Trial {
     Process process;
     TrialMetrics metrics;
-    std::optional<double> asked;  // when it was asked to save and end
-    bool gave_way = false;        // by the machine's other programs, not by the study
+    std::optional<double> asked;              // when it was asked to save and end
+    bool gave_way = false;                    // by the machine's other programs, not by the study
+    int64_t ends_after = StudyParts::kNever;  // evaluations
   };
 
   // Where there are fewer places the newest trials save and end, and go on when there is one again. A command may not
@@ -196,7 +201,8 @@ class StudyRun {
       process.death_signal = SIGKILL;  // its checkpoints stand; the study goes on from them
       process.output = directory_of(start->id) + "/output.log";
       began_[start->id] = clock_.monotonic_seconds() - time_.of(start->id);
-      trials_.emplace(start->id, Trial{Process(process), metrics_of_trial(start->id), {}, false});
+      const int64_t ends_after = parts_ ? parts_->ends_after(tuning_.study(), start->id) : StudyParts::kNever;
+      trials_.emplace(start->id, Trial{Process(process), metrics_of_trial(start->id), {}, false, ends_after});
     }
   }
 
@@ -217,29 +223,14 @@ class StudyRun {
     // By the digests the study remembers: every trial would read all the data for them.
     if (!job_.command.given()) record_data(study_job(trial, study_path(directory_)), own, directory_);
     if (lanes_) trial.overrides.push_back("trainer.lanes=" + std::to_string(*lanes_));
-    if (trains_in_parts(head_.sampler)) begin_part(id, trial.overrides);
+    if (parts_) {
+      parts_->begin(id, tuning_.study().trial(id).from);
+      for (std::string& word : parts_->overrides(id)) trial.overrides.push_back(std::move(word));
+    }
     std::vector<std::string> command = {this_program(), "train", directory_ + "/job.yaml",
                                         "--run-dir",    own,     "--resume"};
     command.insert(command.end(), trial.overrides.begin(), trial.overrides.end());
     return command;
-  }
-
-  // Of a population: the next part of a training, from the state that the part before ended with.
-  void begin_part(int64_t id, std::vector<std::string>& overrides) {
-    const int64_t part = id / job_.tune.population, parts = job_.tune.trials / job_.tune.population;
-    spec::Duration until = job_.trainer.eval_interval;
-    until.amount *= head_.max_resource / static_cast<double>(parts) * static_cast<double>(part + 1);
-    if (part + 1 < parts) overrides.push_back("budget.training=" + to_string(until));
-    const auto from = tuning_.study().trial(id).from;
-    const std::string own = directory_of(id) + "/checkpoints";
-    if (!from || !checkpoint::list(system_disk(), own).empty()) return;
-    const auto states = checkpoint::list(system_disk(), directory_of(*from) + "/checkpoints");
-    if (states.empty())
-      throw Error("the checkpoints of trial " + std::to_string(*from) + " are gone, and trial " + std::to_string(id) +
-                      " goes on from them",
-                  "restore " + directory_of(*from) + ", or begin another study");
-    system_disk().make_directories(own);
-    checkpoint::mirror(system_disk(), states.back(), own);
   }
 
   void ask_to_end(Trial& trial) {
@@ -254,8 +245,10 @@ class StudyRun {
 
   void take_reports(int64_t id, Trial& trial) {
     for (const auto& value : trial.metrics.next()) {
-      std::string why;
-      if (!tuning_.reported(id, static_cast<double>(value.number), value.value, why)) continue;
+      if (value.number > trial.ends_after) break;  // how far it came until it ended is a matter of timing
+      std::string why = "its part is over";
+      const bool unpromising = tuning_.reported(id, static_cast<double>(value.number), value.value, why);
+      if (!unpromising && value.number != trial.ends_after) continue;
       say(id, why);
       ask_to_end(trial);
     }
@@ -272,7 +265,7 @@ class StudyRun {
         continue;
       }
       const int64_t over = id;
-      const auto outcome = outcome_at(trial.metrics, *end);
+      const auto outcome = outcome_at(id, trial, *end);
       const bool gave_way = trial.gave_way;
       at = trials_.erase(at);
       take_end(over, *end, outcome, gave_way);
@@ -302,14 +295,21 @@ class StudyRun {
     return values;
   }
 
-  // Only of a trial that came to its end, which may be that of its budget.
-  std::optional<Outcome> outcome_at(const TrialMetrics& metrics, const ProcessEnd& end) const {
+  // Only of a trial that came to its end, which may be that of its budget or its part. Where there was nothing left to
+  // train it is what it goes on from.
+  std::optional<Outcome> outcome_at(int64_t id, const Trial& trial, const ProcessEnd& end) const {
+    const TrialMetrics& metrics = trial.metrics;
+    if (metrics.count() >= trial.ends_after) return outcome_of(head_.aim, metrics.at(trial.ends_after));
     if (end != ProcessEnd{kDone, 0} && end != ProcessEnd{kBudget, 0}) return std::nullopt;
+    const auto from = tuning_.study().trial(id).from;
+    if (from && metrics.count() == 0)
+      return Outcome{tuning_.study().trial(*from).values, tuning_.study().trial(*from).constraints};
     return outcome_of(head_.aim, measured(metrics));
   }
 
   void take_end(int64_t id, const ProcessEnd& end, const std::optional<Outcome>& outcome, bool gave_way) {
-    const TrialOver over = tuning_.ended(id, end, outcome, gave_way);
+    const auto worthless = outcome && parts_ ? parts_->worthless(id) : std::nullopt;
+    const TrialOver over = worthless ? tuning_.failed(id, *worthless) : tuning_.ended(id, end, outcome, gave_way);
     const tune::Trial& trial = tuning_.study().trial(id);
     std::string text = over.why;
     if (trial.state == tune::TrialState::complete) text += ", " + result_text(head_.aim, trial);
@@ -381,7 +381,8 @@ class StudyRun {
   Tuning tuning_;
   std::map<int64_t, Trial> trials_;
   std::map<int64_t, double> began_;  // of each that was started here: when it would have, had it never stopped
-  std::set<int64_t> kept_;           // trials that have ended and may still have their models
+  std::optional<StudyParts> parts_;
+  std::set<int64_t> kept_;  // trials that have ended and may still have their models
   std::optional<int64_t> lanes_;
 };
 

@@ -44,8 +44,8 @@ void check_population(const TuningOptions& options) {
   throw Error("tune.sampler: " + options.sampler + " trains in " + std::to_string(parts) + " parts, and " +
                   (evaluations > 0 ? "a whole training has " + std::to_string(evaluations) + " evaluations"
                                    : "how many evaluations a whole training has is not known"),
-              "give trainer.max_duration and trainer.eval_interval in one unit, so that tune.trials by "
-              "tune.population parts have as many evaluations each");
+              "tune.trials by tune.population parts have as many evaluations each: give trainer.max_duration and "
+              "trainer.eval_interval in one unit; or tune.evaluations, of a command");
 }
 
 }  // namespace
@@ -192,6 +192,11 @@ TrialOver Tuning::ended(int64_t id, const ProcessEnd& end, std::optional<Outcome
                      "failed: it died " + std::to_string(deaths_[id]) + " times without an evaluation, the last time " +
                          to_string(end));
   return {(saved || gave_way ? "told to end" : to_string(end)) + "; it goes on from its checkpoint", false, true};
+}
+
+TrialOver Tuning::failed(int64_t id, const std::string& why) {
+  running_.erase(id);
+  return end_trial(id, TrialState::failed, {}, "failed: " + why);
 }
 
 std::vector<int64_t> Tuning::running() const {

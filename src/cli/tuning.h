@@ -80,6 +80,9 @@ class Tuning {
   // told to by the caller, which is no death of its own.
   TrialOver ended(int64_t id, const ProcessEnd& end, std::optional<Outcome> outcome, bool gave_way = false);
 
+  // Its process came to its end, and what it made is worth nothing.
+  TrialOver failed(int64_t id, const std::string& why);
+
   bool pauses() const { return stopper_->pauses(); }
   // Whether trials yet to come may go on from the state that this one ended with.
   bool needs(int64_t id) const { return sampler_->needs(study_, id); }

@@ -4,12 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <tuple>
 
 #include "base/error.h"
 #include "base/proc.h"
@@ -73,24 +71,8 @@ void take_line(const std::string& line, std::vector<AttemptRecord>& records) {
   }
 }
 
-bool is_complete_name(const std::string& name) {
-  if (name.empty() || name[0] == '.' || name[0] == '_') return false;
-  return std::ranges::none_of(std::initializer_list<const char*>{".tmp", ".part", ".partial"},
-                              [&](const char* ending) { return name.ends_with(ending); });
-}
-
 double changed_at(const struct stat& facts) {
   return static_cast<double>(facts.st_mtim.tv_sec) + 1e-9 * static_cast<double>(facts.st_mtim.tv_nsec);
-}
-
-// The last number in the name: 1000 of "step-00001000" and of "net_1000.pt"; -1: none.
-double last_number(const std::string& name) {
-  const auto is_digit = [](char letter) { return std::isdigit(static_cast<unsigned char>(letter)) != 0; };
-  size_t end = name.size();
-  while (end > 0 && !is_digit(name[end - 1])) --end;
-  size_t begin = end;
-  while (begin > 0 && is_digit(name[begin - 1])) --begin;
-  return end == 0 ? -1 : std::stod(name.substr(begin, std::min<size_t>(end - begin, 300)));
 }
 
 // The process that took the lock, as it wrote there, is gone, or waits to be buried by whoever started it.
@@ -188,22 +170,6 @@ std::vector<AttemptRecord> AttemptLog::close_open() {
     end(record.attempt, *record.ending, record.why, record.seconds);
   }
   return open;
-}
-
-std::string newest_checkpoint(const std::string& directory) {
-  std::error_code code;
-  std::tuple<double, double, std::string> newest{-2, 0, ""};
-  for (fs::directory_iterator at(directory, code), end; !code && at != end; at.increment(code)) {
-    const std::string name = at->path().filename().string();
-    struct stat facts {};
-    if (!is_complete_name(name) || ::lstat(at->path().c_str(), &facts) != 0) continue;
-    std::error_code unreadable;
-    const bool file = S_ISREG(facts.st_mode) && facts.st_size > 0;
-    const bool folder = S_ISDIR(facts.st_mode) && !fs::is_empty(at->path(), unreadable) && !unreadable;
-    if (!file && !folder) continue;
-    newest = std::max(newest, {last_number(name), changed_at(facts), at->path().string()});
-  }
-  return std::get<2>(newest);
 }
 
 }  // namespace sinew::jobs

@@ -56,9 +56,4 @@ class AttemptLog {
 // over the command hold it until they have ended all of it.
 checkpoint::RunLock take_run(const std::string& directory, Clock& clock);
 
-// The newest complete checkpoint that a command left by the convention of docs/guides/commands.md: any file or
-// directory that is not empty, whose name does not begin with '.' or '_' nor end in .tmp, .part or .partial, and which
-// is no link. The greatest last number in a name wins, then the newest. "": none.
-std::string newest_checkpoint(const std::string& directory);
-
 }  // namespace sinew::jobs

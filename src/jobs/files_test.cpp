@@ -17,6 +17,7 @@
 #include "base/process.h"
 #include "base/random.h"
 #include "jobs/attempts.h"
+#include "jobs/jobs.h"
 #include "jobs/output_file.h"
 #include "jobs/streams.h"
 
@@ -333,6 +334,24 @@ TEST_F(Files, TheNewestCheckpointIsTheCompleteOneWithTheGreatestNumber) {
   EXPECT_EQ(newest_checkpoint(folder_), path("step-10.pt"));
   write("epoch2-step-1000.pt", "x");
   EXPECT_EQ(newest_checkpoint(folder_), path("epoch2-step-1000.pt"));
+}
+
+TEST_F(Files, TheNewestCheckpointIsCarriedWholeUnderItsName) {
+  EXPECT_FALSE(carry_checkpoint(path("none"), path("to")));
+  write("from/step-9.pt", "older");
+  write("from/step-10/model/weights", "newer");
+  fs::create_symlink("model/weights", path("from/step-10/last"));
+  write("to/.carried/left", "of a copy that was not finished");
+  ASSERT_TRUE(carry_checkpoint(path("from"), path("to")));
+  EXPECT_EQ(newest_checkpoint(path("to")), path("to/step-10"));
+  EXPECT_EQ(text_of(path("to/step-10/model/weights")), "newer");
+  EXPECT_EQ(fs::read_symlink(path("to/step-10/last")), "model/weights");
+  EXPECT_EQ(std::distance(fs::directory_iterator(path("to")), {}), 1);
+  write("file/step-11.pt", "alone");
+  ASSERT_TRUE(carry_checkpoint(path("file"), path("to")));
+  EXPECT_EQ(text_of(newest_checkpoint(path("to"))), "alone");
+  write("occupied", "a file where the directory should be");
+  EXPECT_THROW(carry_checkpoint(path("from"), path("occupied")), Error);
 }
 
 }  // namespace

@@ -57,4 +57,14 @@ std::vector<AttemptSummary> attempts_of(const std::string& directory);
 // the run is in use.
 int clear_up(const std::string& directory, Clock& clock);
 
+// ---- what a command saved ------------------------------------------------------------------------------------------
+
+// The newest complete checkpoint below a directory, by the convention of docs/guides/commands.md: any file or directory
+// that is not empty, whose name does not begin with '.' or '_' nor end in .tmp, .part or .partial, and which is no
+// link. The greatest last number in a name wins, then the newest. "": none.
+std::string newest_checkpoint(const std::string& directory);
+
+// Copies that of one directory into another, durably and at once, under its name. False: there is none. Throws Error.
+bool carry_checkpoint(const std::string& from, const std::string& to);
+
 }  // namespace sinew::jobs

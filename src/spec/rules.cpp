@@ -253,9 +253,9 @@ bool changes_on_the_way(const Option& option) {
 void Rules::pbt() {
   const TuneOptions& tune = job.tune;
   const Place place = value_of("tune.sampler");
-  if (has("command"))
-    say(place, "tune.sampler: pbt goes on from the checkpoints of other trials, and a command's are its own",
-        "choose auto");
+  if (has("command") && !tune.evaluations && good({"tune.evaluations"}))
+    say(place, "tune.sampler: pbt needs to know how often a whole run of the command reports the metric",
+        "give tune.evaluations, as many in each of the tune.trials by tune.population parts");
   if (tune.stopper != "auto" && tune.stopper != "none")
     say(key_of("tune.stopper"), "tune.stopper stands beside tune.sampler: pbt, which lets every member train on",
         "delete one of the two");
@@ -267,6 +267,11 @@ void Rules::pbt() {
   for (const SearchParameter& parameter : tune.search) {
     const Option* option = find_option(parameter.key);
     if (option == nullptr || changes_on_the_way(*option)) continue;
+    if (has("command")) {
+      say(value_of("tune.search"), "pbt can not vary " + parameter.key + ": a member goes on with other params only",
+          "vary params; or choose auto");
+      continue;
+    }
     say(value_of("tune.search"),
         "pbt can not vary " + parameter.key + ": a training can not go on with another value of it",
         "vary numbers of optimizer, scheduler, loss and data.augment, model.dropout or trainer.grad_clip_norm; or "

@@ -127,6 +127,22 @@ TEST(Search, APopulationVariesWhatATrainingCanGoOnWith) {
               HasSubstr("tune.population has no effect with tune.sampler: auto"));
 }
 
+TEST(Search, APopulationOfCommandsVariesWhatTheyAreTold) {
+  const auto population = [](const std::string& search, const std::string& more) {
+    const Reading reading = read_job(
+        "command: [a]\nparams: {x: 1, kind: small}\n"
+        "tune: {sampler: pbt, trials: 24, monitor: val/loss, search: {" +
+            search + "}" + more + "}\n",
+        "job.yaml");
+    return reading.problems.empty() ? "" : to_string(reading.problems[0]);
+  };
+  EXPECT_EQ(population("params.x: {low: 0, high: 1}, params.kind: [small, large]", ", evaluations: 9"), "");
+  EXPECT_THAT(
+      population("params.x: {low: 0, high: 1}", ""),
+      AllOf(HasSubstr("job.yaml:3:17: tune.sampler: pbt needs to know how often"), HasSubstr("tune.evaluations")));
+  EXPECT_THAT(population("resources.cpus: [1, 2]", ", evaluations: 9"), HasSubstr("pbt can not vary resources.cpus"));
+}
+
 TEST(Search, OfSeveralMetricsIsRefusedWhatJudgesByOne) {
   const auto several = [](const std::string& more) {
     return said("tune: {search: {optimizer.lr: [1, 2]}, objectives: [val/loss, val/accuracy]" + more + "}\n");

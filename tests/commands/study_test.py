@@ -124,6 +124,68 @@ class Study(Commands):
         self.assert_told_what_they_were(killed=True)
         self.assertEqual(processes_with(self.tag), [])
 
+    def population(self):
+        return self.job(f"evaluations: {LAST}\n  population: 4"), ["tune.sampler=pbt", "tune.trials=12"]
+
+    def assert_trained_in_parts(self, killed=False):
+        """Each part goes on from where the one it names was saved, with its own parameters, and is worth what it reported last."""
+        starts = {event["id"]: event for event in self.events("start")}
+        ends = {event["id"]: event for event in self.events("end")}
+        self.assertEqual(sorted(starts), list(range(12)))
+        self.assertEqual({end["state"] for end in ends.values()}, {"complete"})
+        reports, steps, copied = {}, {}, 0
+        for event in self.events("report"):
+            reports.setdefault(event["id"], []).append(event["value"])
+        for trial, start in starts.items():
+            source, x = start.get("from"), start["params"]["params.x"]
+            told = reports.get(trial, [])
+            steps[trial] = [round(1 / (value - (x - 0.3) ** 2)) for value in told]
+            self.assertEqual(ends[trial]["values"], told[-1:] or ends[source]["values"], "with nothing left to train it is what it goes on from")
+            self.assertEqual(steps[trial], sorted(set(steps[trial])))
+            if not killed:
+                self.assertEqual(len(told), len(range(steps[trial][0], steps[trial][-1] + 1)) if told else 0)
+                self.assertLessEqual(len(told), LAST // 3 if trial < 8 else LAST)
+            self.assertEqual(source is None, trial < 4)
+            if source is None:
+                self.assertTrue(killed or steps[trial] == list(range(1, LAST // 3 + 1)))
+                continue
+            self.assertEqual(source // 4, trial // 4 - 1)
+            self.assertTrue(not told or not steps[source] or steps[trial][0] > steps[source][-1], "what was trained is not trained again")
+            copied += source % 4 != trial % 4
+            if source % 4 == trial % 4:
+                self.assertEqual(x, starts[source]["params"]["params.x"])
+        self.assertEqual(copied, 2, "of four one, after each part")
+        kept = [path.parent.name for path in self.study.glob("trials/*/checkpoints")]
+        self.assertEqual(len(kept), 1, "the best one's")
+
+    def test_a_population_goes_on_from_what_its_members_saved(self):
+        path, words = self.population()
+        done = self.sinew("tune", path, *words, "--study", str(self.study))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assert_trained_in_parts()
+
+    def test_a_killed_population_goes_on(self):
+        rng, (path, words) = random.Random(8), self.population()
+        process = self.start("tune", path, *words, "--study", str(self.study))
+        wait_for(lambda: (self.study / "study.jsonl").exists(), "a study")
+        for _ in range(5):
+            time.sleep(rng.uniform(0.05, 0.6))
+            process.send_signal(signal.SIGKILL)
+            process.wait(PATIENCE)
+            wait_for(lambda: not processes_with(self.tag), "the trials' ends")
+            process = self.start("tune", "resume", str(self.study))
+        process.communicate(timeout=PATIENCE * 3)
+        self.assertEqual(process.returncode, 0)
+        self.assert_trained_in_parts(killed=True)
+
+    def test_a_population_whose_members_save_nothing_is_told_so(self):
+        path, words = self.population()
+        self.file("trial.sh").write_text(SCRIPT.replace("echo $step >", "true >"))
+        done = self.sinew("tune", path, *words, "--study", str(self.study))
+        self.assertIn("saved nothing where SINEW_CHECKPOINT_DIR says", done.stdout)
+        states = {event["id"]: event["state"] for event in self.events("end")}
+        self.assertEqual([states[trial] for trial in range(8)], ["failed"] * 8)
+
     def test_the_first_signal_lets_them_save(self):
         process = self.start("tune", self.job(), "--study", str(self.study))
         wait_for(lambda: len(lines_of(self.study / "study.jsonl")) > 6 if (self.study / "study.jsonl").exists() else False, "reports")

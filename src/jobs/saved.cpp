@@ -1,0 +1,91 @@
+// What commands save, by the convention of docs/guides/commands.md.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <tuple>
+
+#include "base/disk.h"
+#include "base/error.h"
+#include "jobs/jobs.h"
+
+namespace sinew::jobs {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_complete_name(const std::string& name) {
+  if (name.empty() || name[0] == '.' || name[0] == '_') return false;
+  return std::ranges::none_of(std::initializer_list<const char*>{".tmp", ".part", ".partial"},
+                              [&](const char* ending) { return name.ends_with(ending); });
+}
+
+// The last number in the name: 1000 of "step-00001000" and of "net_1000.pt"; -1: none.
+double last_number(const std::string& name) {
+  const auto is_digit = [](char letter) { return std::isdigit(static_cast<unsigned char>(letter)) != 0; };
+  size_t end = name.size();
+  while (end > 0 && !is_digit(name[end - 1])) --end;
+  size_t begin = end;
+  while (begin > 0 && is_digit(name[begin - 1])) --begin;
+  return end == 0 ? -1 : std::stod(name.substr(begin, std::min<size_t>(end - begin, 300)));
+}
+
+double changed_at(const fs::path& path) {
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0) return 0;
+  return static_cast<double>(facts.st_mtim.tv_sec) + 1e-9 * static_cast<double>(facts.st_mtim.tv_nsec);
+}
+
+void sync(const fs::path& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool synced = file >= 0 && ::fsync(file) == 0;
+  if (file >= 0) ::close(file);
+  if (!synced) throw fs::filesystem_error("fsync", path, std::error_code(errno, std::generic_category()));
+}
+
+void sync_all(const fs::path& path) {
+  if (fs::is_directory(fs::symlink_status(path))) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(path)) sync_all(entry.path());
+  }
+  if (!fs::is_symlink(fs::symlink_status(path))) sync(path);
+}
+
+}  // namespace
+
+std::string newest_checkpoint(const std::string& directory) {
+  std::error_code code;
+  std::tuple<double, double, std::string> newest{-2, 0, ""};
+  for (fs::directory_iterator at(directory, code), end; !code && at != end; at.increment(code)) {
+    const std::string name = at->path().filename().string();
+    if (!is_complete_name(name)) continue;
+    std::error_code unreadable;
+    const fs::file_status status = at->symlink_status(unreadable);
+    const bool kept = fs::is_regular_file(status) || fs::is_directory(status);
+    if (!kept || fs::is_empty(at->path(), unreadable) || unreadable) continue;
+    newest = std::max(newest, {last_number(name), changed_at(at->path()), at->path().string()});
+  }
+  return std::get<2>(newest);
+}
+
+bool carry_checkpoint(const std::string& from, const std::string& to) {
+  const fs::path newest = newest_checkpoint(from);
+  if (newest.empty()) return false;
+  const fs::path there = fs::path(to) / newest.filename(), unfinished = fs::path(to) / ".carried";
+  try {
+    fs::create_directories(to);
+    fs::remove_all(unfinished);
+    fs::copy(newest, unfinished, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    sync_all(unfinished);
+    fs::rename(unfinished, there);
+    sync(to);
+  } catch (const fs::filesystem_error& error) {
+    throw Error("can not copy the checkpoint " + newest.string() + " to " + to + ": " + error.code().message(),
+                "free space there, or see who may read and write them");
+  }
+  return true;
+}
+
+}  // namespace sinew::jobs
