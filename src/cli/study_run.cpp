@@ -162,16 +162,9 @@ class StudyRun {
   }
 
   TuningOptions options() {
-    TuningOptions options{study_options(head_, space_, job_.tune.seed)};
+    TuningOptions options = tuning_options(head_, job_.tune, space_);
     options.study.earlier = earlier_studies(system_disk(), directory_, job_, space_);
-    options.sampler = head_.sampler;
-    options.stopper = head_.stopper;
-    options.max_resource = head_.max_resource;
-    options.trials = head_.trials;  // events tell of more
     options.parallel = places_.now();
-    options.end_early = job_.tune.end_early;
-    options.study.population = job_.tune.population;
-    if (job_.tune.deterministic && !trains_in_parts(head_.sampler)) options.lag = job_.tune.parallel.value_or(kLag);
     options.record = [this](StudyEvent event) {
       if (!begins_life(event) && began_.contains(event.id)) event.seconds = seconds_of(event.id);
       file_.append(space_, event);

@@ -10,8 +10,6 @@
 
 namespace sinew::cli {
 
-constexpr int64_t kLag = 4;  // of a deterministic study that does not say tune.parallel
-
 // `events`: what `file` was read to hold; `places`: trainings of this leader's at a time. Minds SIGINT, SIGTERM and
 // SIGHUP from here on: the first lets trials save and end, a second that is no SIGHUP ends them at once. Returns the
 // exit code.

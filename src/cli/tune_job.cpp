@@ -114,7 +114,6 @@ int tune_job(const Arguments& arguments) {
   if (const std::string key = spec::overridden(job->tune.search, overrides); !key.empty())
     throw UsageError("a value is given for '" + key + "', which tune.search varies", "leave one of the two out");
   check_search(*job, words[0]);
-  if (directory.empty()) directory = new_run_directory(job->name) + "-study";
   const StudyHead head{read_text(system_disk(), words[0]),
                        overrides,
                        job->tune.sampler,
@@ -122,6 +121,8 @@ int tune_job(const Arguments& arguments) {
                        aim_of(*job),
                        job->tune.trials,
                        evaluations_of(*job)};
+  const Tuning possible(tuning_options(head, job->tune, space_of(job->tune)));  // says no before there is a directory
+  if (directory.empty()) directory = new_run_directory(job->name) + "-study";
   system_disk().make_directories(directory);
   StudyProcess self(system_disk(), directory, system_clock());
   StudyFile file = begin_study(self, directory, *job, head);

@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "base/exit_code.h"
+#include "cli/commands.h"
 
 namespace sinew::cli {
 
@@ -21,15 +22,15 @@ tune::StopperOptions stopper_options(const TuningOptions& options) {
   if (options.lag) {
     if (options.stopper == "auto") stopper.name = "median";
     if (options.stopper != "auto" && options.stopper != "median" && options.stopper != "none")
-      throw Error("tune.stopper: " + options.stopper +
-                      " lets trials wait for one another, and tune.deterministic "
-                      "can not have that",
-                  "choose median or none, or leave tune.deterministic out");
+      throw UsageError("tune.stopper: " + options.stopper +
+                           " lets trials wait for one another, and tune.deterministic "
+                           "can not have that",
+                       "choose median or none, or leave tune.deterministic out");
     return stopper;
   }
   const bool counts = options.stopper != "auto" && options.stopper != "none" && options.stopper != "median";
   if (counts && options.max_resource < 2)
-    throw Error(
+    throw UsageError(
         "tune.stopper: " + options.stopper + " needs to know how many evaluations a training has, two at least",
         "give tune.evaluations, or trainer.max_duration and trainer.eval_interval in one unit; or choose median");
   return stopper;
@@ -41,14 +42,26 @@ void check_population(const TuningOptions& options) {
   const auto parts = options.trials / options.study.population;
   const auto evaluations = static_cast<int64_t>(options.max_resource);
   if (evaluations > 0 && evaluations % parts == 0) return;
-  throw Error("tune.sampler: " + options.sampler + " trains in " + std::to_string(parts) + " parts, and " +
-                  (evaluations > 0 ? "a whole training has " + std::to_string(evaluations) + " evaluations"
-                                   : "how many evaluations a whole training has is not known"),
-              "tune.trials by tune.population parts have as many evaluations each: give trainer.max_duration and "
-              "trainer.eval_interval in one unit; or tune.evaluations, of a command");
+  throw UsageError("tune.sampler: " + options.sampler + " trains in " + std::to_string(parts) + " parts, and " +
+                       (evaluations > 0 ? "a whole training has " + std::to_string(evaluations) + " evaluations"
+                                        : "how many evaluations a whole training has is not known"),
+                   "tune.trials by tune.population parts have as many evaluations each: give trainer.max_duration and "
+                   "trainer.eval_interval in one unit; or tune.evaluations, of a command");
 }
 
 }  // namespace
+
+TuningOptions tuning_options(const StudyHead& head, const spec::TuneOptions& tune, const tune::Space& space) {
+  TuningOptions options{study_options(head, space, tune.seed)};
+  options.study.population = tune.population;
+  options.sampler = head.sampler;
+  options.stopper = head.stopper;
+  options.max_resource = head.max_resource;
+  options.trials = head.trials;  // events tell of more
+  options.end_early = tune.end_early;
+  if (tune.deterministic && !trains_in_parts(head.sampler)) options.lag = tune.parallel.value_or(kLag);
+  return options;
+}
 
 Tuning::Tuning(TuningOptions options, const std::vector<StudyEvent>& events)
     : options_(std::move(options)),

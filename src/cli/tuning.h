@@ -43,6 +43,11 @@ struct TuningOptions {
   std::function<bool(const std::string& process, int64_t id)> abandoned = nullptr;
 };
 
+constexpr int64_t kLag = 4;  // of a deterministic study that does not say tune.parallel
+
+// As a study and its job say; what it takes from other studies and from this process is the caller's to add.
+TuningOptions tuning_options(const StudyHead& head, const spec::TuneOptions& tune, const tune::Space& space);
+
 // What may still begin: anything; no new trial, for time is nearly up; nothing but what was begun and is left alone.
 enum class Hurry { none, no_new, over };
 
@@ -60,7 +65,8 @@ struct TrialOver {
 
 class Tuning {
  public:
-  // `events`: of a study that goes on; they are applied, not recorded again.
+  // `events`: of a study that goes on; they are applied, not recorded again. Throws Error where a study can not be led
+  // as the options say.
   Tuning(TuningOptions options, const std::vector<StudyEvent>& events = {});
 
   // What another process recorded.

@@ -205,6 +205,13 @@ class Study(Commands):
         self.assertIn("monitor", done.stderr)
         self.assertFalse(self.study.exists())
 
+    def test_parts_that_are_not_alike_are_refused_before_there_is_a_study(self):
+        path, words = self.population()
+        done = self.sinew("tune", path, *words, "tune.evaluations=10", "--study", str(self.study))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("in 3 parts, and a whole training has 10 evaluations", done.stderr)
+        self.assertFalse(self.study.exists())
+
 
 if __name__ == "__main__":
     unittest.main()
