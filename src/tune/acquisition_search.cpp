@@ -49,6 +49,7 @@ class Search {
 
  private:
   bool is_category(size_t i) const { return space_[i].kind == Parameter::Kind::categorical; }
+  bool is_kept(size_t i) const { return options_.within && options_.within->parameter == i; }
   bool climbs_by_slope(size_t i) const { return !is_category(i) && (space_.cells(i) == 0 || space_.cells(i) >= kFine); }
 
   static bool close(const Found& a, const Found& b) {
@@ -64,8 +65,13 @@ class Search {
   }
 
   // A point of the space near `unit`, none if it was tried or is not allowed.
-  std::optional<Found> settled(const VectorXd& unit) const {
+  std::optional<Found> settled(VectorXd unit) const {
+    if (options_.within) {
+      const auto [parameter, value] = *options_.within;
+      unit[static_cast<Index>(parameter)] = space_.unit_at(parameter, value);
+    }
     Point point = space_.from_unit(as_span(unit));
+    if (options_.within && !options_.within->of(point)) return std::nullopt;  // it is not there under its condition
     if (!study_.is_new(point)) return std::nullopt;
     VectorXd x = row_of(space_, point);
     return Found{std::move(point), std::move(x), 0};
@@ -174,7 +180,7 @@ class Search {
     for (size_t i = 0; i < space_.size(); ++i) {
       const auto axis = static_cast<Index>(i);
       const int64_t cells = space_.cells(i);
-      if (cells < 2 || std::isnan(at.x[axis])) continue;
+      if (cells < 2 || std::isnan(at.x[axis]) || is_kept(i)) continue;
       const double here = at.x[axis];
       std::vector<Found> neighbours;
       const auto add = [&](int64_t cell) {

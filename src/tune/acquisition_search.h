@@ -6,9 +6,11 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <optional>
 #include <vector>
 
 #include "tune/gp_kernel.h"
+#include "tune/rising_choices.h"
 #include "tune/tune.h"
 
 namespace sinew::tune {
@@ -28,6 +30,7 @@ struct SearchOptions {
   std::vector<Eigen::VectorXd> centres;  // good points to look around, the best first; rows of the cube
   // The part of the cube to stay in; empty: all of it. Categories are free in either.
   Eigen::VectorXd low, high;
+  std::optional<Choice> within;  // a category that keeps its value
 };
 
 struct Found {

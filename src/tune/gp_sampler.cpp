@@ -4,7 +4,8 @@
 // feasible where there are constraints (Gardner et al. 2014). Several: the expected gain of hypervolume. Running trials
 // are imagined to have ended, with values drawn from the process, and who comes next has to improve on these, too (a
 // fantasy, as in Snoek, Larochelle, Adams, "Practical Bayesian optimization", NIPS 2012, section 3.2; one a
-// suggestion). The first few trials are Sobol points.
+// suggestion). The first few trials are Sobol points. Now and then, and where next to nothing is expected of the whole
+// space, it looks into a choice of a category that is behind (rising_choices.h).
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include "tune/gp_score.h"
 #include "tune/makers.h"
 #include "tune/multi_objective.h"
+#include "tune/rising_choices.h"
 
 namespace sinew::tune {
 namespace {
@@ -23,6 +25,7 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr size_t kCentres = 5, kMostFront = 40;
+constexpr int64_t kChoiceTurn = 5;  // every so manyth suggestion looks into a choice that is behind
 
 // How much there is to look at; less when every look costs more.
 SearchOptions effort(Index points) {
@@ -71,9 +74,47 @@ class GpSampler : public Sampler {
     Suggestion suggestion =
         found(study, model, score, options,
               some_feasible ? "the most improvement is expected here" : "most likely to be feasible; nothing is yet");
-    if (suggestion.by == "gp" && model.constraints.empty())
-      suggestion.gain = gain_of(study, model, improvement, suggestion.point);
-    return suggestion;
+    if (suggestion.by != "gp" || !model.constraints.empty()) return suggestion;
+    suggestion.gain = gain_of(study, model, improvement, suggestion.point);
+    const bool little = suggestion.gain && *suggestion.gain < kLittleGain;
+    if (!little && study.next_id() % kChoiceTurn != 0) return suggestion;
+    return within_a_choice(study, model, smoothed).value_or(suggestion);
+  }
+
+  // What is better than the best of a choice that is behind; none: no such choice may yet become the best.
+  std::optional<Suggestion> within_a_choice(const Study& study, const StudyModel& model, const VectorXd& smoothed) {
+    SearchOptions options = effort(model.objectives[0].size());
+    options.within = rising_choice(study);
+    if (!options.within) return std::nullopt;
+    std::vector<Index> order;
+    for (Index i = 0; i < model.known; ++i) {
+      if (options.within->of(model.trials[static_cast<size_t>(i)]->point)) order.push_back(i);
+    }
+    if (order.empty()) return std::nullopt;
+    std::ranges::stable_sort(order, {}, [&](Index i) { return smoothed[i]; });
+    for (size_t k = 0; k < std::min(kCentres, order.size()); ++k) options.centres.push_back(model.row(order[k]));
+    const Improvement improvement(model.objectives[0], best_within(study, model, *options.within, smoothed[order[0]]));
+    RandomStream random = study.random("gp choice");
+    const auto best = best_untried(study, improvement, random, options);
+    if (!best) return std::nullopt;
+    return Suggestion{best->point, "gp",
+                      name_of(study.space(), *options.within) + " is behind, and may yet turn out best", model.memo};
+  }
+
+  static std::string name_of(const Space& space, const Choice& choice) {
+    const Parameter& parameter = space[choice.parameter];
+    return parameter.name + ": " + parameter.choices[static_cast<size_t>(choice.value)];
+  }
+
+  // With what the running trials of the choice are imagined to be worth.
+  static double best_within(const Study& study, const StudyModel& model, const Choice& choice, double best) {
+    const GaussianProcess& process = model.objectives[0];
+    const auto axis = static_cast<Index>(choice.parameter);
+    const double unit = study.space().unit_at(choice.parameter, choice.value);
+    for (Index i = process.size() - model.imagined; i < process.size(); ++i) {
+      if (process.point(i)[axis] == unit) best = std::min(best, process.value(i));
+    }
+    return best;
   }
 
   // The improvement is of warped values; near the best the warp is nearly straight.

@@ -10,12 +10,6 @@
 #include "tune/tune.h"
 
 namespace sinew::tune {
-namespace {
-
-constexpr double kLittle = 0.01;  // of the best value's lead over the median
-
-}  // namespace
-
 std::optional<std::string> little_to_gain(const Study& study) {
   const size_t d = study.space().size();
   if (study.told().size() < 10 + 2 * d) return std::nullopt;
@@ -32,7 +26,7 @@ std::optional<std::string> little_to_gain(const Study& study) {
     next = trial->id - side_by_side + 1;
     ++said;
   }
-  if (said < needed || !(most < kLittle)) return std::nullopt;
+  if (said < needed || !(most < kLittleGain)) return std::nullopt;
   char text[160];
   std::snprintf(
       text, sizeof text,

@@ -277,6 +277,9 @@ std::unique_ptr<Sampler> make_sampler(std::string_view name, size_t objectives =
 // while another is left.
 Suggestion suggest_next(const Study& study, Sampler& sampler);
 
+// Of the best value's lead over the median: who expects to gain less expects next to nothing.
+inline constexpr double kLittleGain = 0.01;
+
 // Why another trial is not expected to gain much; none: it may, or nobody knows. A function of the record.
 std::optional<std::string> little_to_gain(const Study& study);
 
