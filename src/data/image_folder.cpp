@@ -5,11 +5,11 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <thread>
 #include <unordered_map>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/proc.h"
 #include "data/inputs.h"
 
 namespace sinew::data {
@@ -223,7 +223,7 @@ Digest identity_of(const std::array<ImagePart, 3>& parts, const ImageShape& shap
 }
 
 int64_t measuring_threads(const spec::DataOptions& options) {
-  const int64_t wanted = options.prefetch_threads.value_or(std::thread::hardware_concurrency());
+  const int64_t wanted = options.prefetch_threads.value_or(usable_cores());
   return std::clamp<int64_t>(wanted, 1, 16);
 }
 

@@ -6,6 +6,7 @@
 #include <omp.h>
 
 #include "base/check.h"
+#include "base/proc.h"
 
 namespace sinew::train {
 namespace {
@@ -25,10 +26,6 @@ bool look_for(bool own_core, Done done) {
   return false;
 }
 
-bool own_cores(int lanes) {
-  return static_cast<unsigned>(lanes) <= std::thread::hardware_concurrency();
-}
-
 }  // namespace
 
 void become_lane() {
@@ -42,7 +39,7 @@ void become_lane() {
   SINEW_CHECK(at::get_num_threads() == 1, at::get_num_threads());
 }
 
-Lanes::Lanes(int count) : count_(count) {
+Lanes::Lanes(int count) : count_(count), each_has_a_core_(count <= usable_cores()) {
   SINEW_CHECK(count >= 1, count);
   become_lane();
   for (int lane = 1; lane < count; ++lane) threads_.emplace_back([this, lane] { loop(lane); });
@@ -69,7 +66,7 @@ void Lanes::run(const std::function<void(int)>& work, const std::function<void()
   }
   wake_.notify_all();
   work_on(0);
-  if (!look_for(own_cores(count_), [this] { return running_ == 0; })) {
+  if (!look_for(each_has_a_core_, [this] { return running_ == 0; })) {
     std::unique_lock lock(mutex_);
     done_.wait(lock, [this] { return running_ == 0; });
   }
@@ -94,7 +91,7 @@ void Lanes::loop(int lane) {
   become_lane();
   uint64_t seen = 0;
   while (true) {
-    if (!look_for(own_cores(count_), [&] { return round_ != seen; })) {
+    if (!look_for(each_has_a_core_, [&] { return round_ != seen; })) {
       std::unique_lock lock(mutex_);
       wake_.wait(lock, [&] { return round_ != seen; });
     }

@@ -26,7 +26,8 @@ class Lanes {
   void loop(int lane);
   void work_on(int lane);
 
-  int count_;
+  const int count_;
+  const bool each_has_a_core_;  // then they look for work awhile before they sleep
   const std::function<void(int)>* work_ = nullptr;
   const std::function<void()>* on_failure_ = nullptr;
   std::mutex mutex_;
