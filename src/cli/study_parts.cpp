@@ -5,9 +5,15 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
-#include "jobs/jobs.h"
 
 namespace sinew::cli {
+
+bool PartEnd::is_over_by(int64_t evaluation) {
+  if (evaluation <= seen_) found_ = 0;
+  seen_ = evaluation;
+  if (over_ || evaluation < after_ || evaluation <= found_) return false;
+  return over_ = true;
+}
 
 StudyParts::StudyParts(const spec::Job& job, double evaluations, std::function<std::string(int64_t)> directory_of,
                        std::function<TrialMetrics(int64_t)> metrics_of)
@@ -43,20 +49,25 @@ std::vector<std::string> StudyParts::overrides(int64_t id) const {
   return {"budget.training=" + to_string(until)};
 }
 
-int64_t StudyParts::ends_after(const tune::Study& study, int64_t id) const {
-  if (!command_ || last(id)) return kNever;
+PartEnd StudyParts::end_of(const tune::Study& study, int64_t id) const {
+  if (!command_ || last(id)) return PartEnd();
+  const auto evaluations_of = [&](int64_t trial) {
+    TrialMetrics metrics = metrics_of_(trial);
+    metrics.next();
+    return metrics.count();
+  };
   auto left = static_cast<int64_t>(evaluations_) * (id / population_ + 1);
+  for (auto from = study.trial(id).from; from; from = study.trial(*from).from) left -= evaluations_of(*from);
+  return PartEnd(std::max<int64_t>(1, left), evaluations_of(id));
+}
+
+std::vector<double> StudyParts::carried(const tune::Study& study, int64_t id) const {
   for (auto from = study.trial(id).from; from; from = study.trial(*from).from) {
     TrialMetrics before = metrics_of_(*from);
     before.next();
-    left -= before.count();
+    if (before.count() > 0) return before.last();
   }
-  return std::max<int64_t>(1, left);
-}
-
-std::optional<std::string> StudyParts::worthless(int64_t id) const {
-  if (!command_ || last(id) || !jobs::newest_checkpoint(states_of(id)).empty()) return std::nullopt;
-  return "its part is over, and it saved nothing where SINEW_CHECKPOINT_DIR says that the next one could go on from";
+  return {};
 }
 
 }  // namespace sinew::cli

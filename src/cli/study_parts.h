@@ -10,10 +10,30 @@
 #include <vector>
 
 #include "cli/trial_metrics.h"
+#include "jobs/jobs.h"
 #include "spec/spec.h"
 #include "tune/tune.h"
 
 namespace sinew::cli {
+
+// When the part of a command is over: it is to save then, and to end.
+class PartEnd {
+ public:
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();  // it ends by itself
+  // `after` so many evaluations. `found`: those of lives before this one. Where they are as many already, that life
+  // ended before it had saved: this one is over at its first evaluation.
+  explicit PartEnd(int64_t after = kNever, int64_t found = 0) : after_(after), found_(found) {}
+
+  // In their order, as TrialMetrics counts them; numbers that come again are of a life that began behind them. True,
+  // once: by this one it is over.
+  bool is_over_by(int64_t evaluation);
+  bool over() const { return over_; }
+  int64_t after() const { return after_; }
+
+ private:
+  int64_t after_, found_, seen_ = 0;
+  bool over_ = false;
+};
 
 class StudyParts {
  public:
@@ -26,12 +46,13 @@ class StudyParts {
   void begin(int64_t id, std::optional<int64_t> from) const;
   // What makes a training end where its part does; of a command, and of the last part, nothing.
   std::vector<std::string> overrides(int64_t id) const;
-  // After so many evaluations a command's part is over, and it is to save and end; never: it ends by itself. What those
-  // before it trained beyond their ends, until they had saved, counts for this one.
-  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-  int64_t ends_after(const tune::Study& study, int64_t id) const;
-  // Why a part that came to its end is worth nothing: what goes on from it finds no state. None: it does.
-  std::optional<std::string> worthless(int64_t id) const;
+  // Of a trial that is about to begin or to go on. What those before it trained beyond their ends, until they had
+  // saved, counts for this one.
+  PartEnd end_of(const tune::Study& study, int64_t id) const;
+  // Whether the next part finds the state that this one ended with. A training's budget ends with a checkpoint.
+  bool saved(int64_t id) const { return !command_ || last(id) || jobs::has_own_checkpoint(states_of(id)); }
+  // What was measured last of the state that a trial goes on from.
+  std::vector<double> carried(const tune::Study& study, int64_t id) const;
 
  private:
   bool last(int64_t id) const { return id / population_ + 1 >= parts_; }

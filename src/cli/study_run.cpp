@@ -31,7 +31,8 @@ namespace {
 constexpr double kLookSeconds = 0.05, kShowSeconds = 0.5;
 constexpr double kHour = 3600;
 constexpr double kTimeForNew = 0.8;   // of tune.time and tune.cost; then only those that wait go on, to come to an end
-constexpr double kLeaveSeconds = 60;  // from asking a trial to save and end to killing it
+constexpr double kLeaveSeconds = 60;  // at least, from asking a trial to save and end to killing it
+constexpr double kGraceSeconds = 10;  // beyond a command's grace, for its own end
 
 volatile std::sig_atomic_t asked = 0, insisted = 0;
 void on_signal(int signal) {
@@ -96,9 +97,9 @@ class StudyRun {
   struct Trial {
     Process process;
     TrialMetrics metrics;
-    std::optional<double> asked;              // when it was asked to save and end
-    bool gave_way = false;                    // by the machine's other programs, not by the study
-    int64_t ends_after = StudyParts::kNever;  // evaluations
+    PartEnd part;
+    std::optional<double> asked = {};  // when it was asked to save and end
+    bool gave_way = false;             // by the machine's other programs, not by the study
   };
 
   // Where there are fewer places the newest trials save and end, and go on when there is one again. A command may not
@@ -158,7 +159,9 @@ class StudyRun {
     if (part >= 1 && !tuning_.best().empty()) hurry = Hurry::over;
     start_trials(hurry);
     look_at_trials();
-    return trials_.empty() && tuning_.over(hurry);
+    if (!trials_.empty() || !tuning_.over(hurry)) return false;
+    forget_models();  // who was killed may have left some
+    return true;
   }
 
   TuningOptions options() {
@@ -194,8 +197,8 @@ class StudyRun {
       process.death_signal = SIGKILL;  // its checkpoints stand; the study goes on from them
       process.output = directory_of(start->id) + "/output.log";
       began_[start->id] = clock_.monotonic_seconds() - time_.of(start->id);
-      const int64_t ends_after = parts_ ? parts_->ends_after(tuning_.study(), start->id) : StudyParts::kNever;
-      trials_.emplace(start->id, Trial{Process(process), metrics_of_trial(start->id), {}, false, ends_after});
+      const PartEnd part = parts_ ? parts_->end_of(tuning_.study(), start->id) : PartEnd();
+      trials_.emplace(start->id, Trial{Process(process), metrics_of_trial(start->id), part});
     }
   }
 
@@ -231,17 +234,18 @@ class StudyRun {
     if (!trial.asked) {
       trial.asked = now;
       trial.process.send(SIGTERM);
-    } else if (now - *trial.asked >= kLeaveSeconds) {
+    } else if (now - *trial.asked >= std::max(kLeaveSeconds, job_.command.grace_seconds + kGraceSeconds)) {
       trial.process.send_group(SIGKILL);
     }
   }
 
   void take_reports(int64_t id, Trial& trial) {
     for (const auto& value : trial.metrics.next()) {
-      if (value.number > trial.ends_after) break;  // how far it came until it ended is a matter of timing
       std::string why = "its part is over";
-      const bool unpromising = tuning_.reported(id, static_cast<double>(value.number), value.value, why);
-      if (!unpromising && value.number != trial.ends_after) continue;
+      const bool told = value.number <= trial.part.after();  // how far it came until it ended is a matter of timing
+      bool ends = told && tuning_.reported(id, static_cast<double>(value.number), value.value, why);
+      if (trial.part.is_over_by(value.number)) ends = true;
+      if (!ends) continue;
       say(id, why);
       ask_to_end(trial);
     }
@@ -258,10 +262,9 @@ class StudyRun {
         continue;
       }
       const int64_t over = id;
-      const auto outcome = outcome_at(id, trial, *end);
-      const bool gave_way = trial.gave_way;
+      const Trial gone = std::move(at->second);
       at = trials_.erase(at);
-      take_end(over, *end, outcome, gave_way);
+      take_end(over, gone, *end);
     }
   }
 
@@ -273,44 +276,40 @@ class StudyRun {
     return job.objective ? job.objective->metric : early.monitor;
   }
 
-  // What was measured of the weights that a training ended with; what was measured only after that, of them too.
-  std::vector<double> measured(const TrialMetrics& metrics) const {
-    if (metrics.count() == 0 || best_by_.empty()) return metrics.last();
-    const size_t column = metrics.last().size() - 1;
-    const bool least = report::lower_is_better(best_by_, job_.checkpoint.mode);
-    int64_t best = 1;
-    for (int64_t number = 2; number <= metrics.count(); ++number) {
-      const double value = metrics.at(number)[column], before = metrics.at(best)[column];
-      if (std::isnan(before) || (least ? value < before : value > before)) best = number;
-    }
-    std::vector<double> values = metrics.at(best);
-    for (size_t k = 0; k < values.size(); ++k) values[k] = std::isnan(values[k]) ? metrics.last()[k] : values[k];
-    return values;
-  }
-
-  // Only of a trial that came to its end, which may be that of its budget or its part. Where there was nothing left to
-  // train it is what it goes on from.
-  std::optional<Outcome> outcome_at(int64_t id, const Trial& trial, const ProcessEnd& end) const {
+  // What was measured of the weights that a training ended with.
+  std::vector<double> measured(int64_t id, const Trial& trial) const {
     const TrialMetrics& metrics = trial.metrics;
-    if (metrics.count() >= trial.ends_after) return outcome_of(head_.aim, metrics.at(trial.ends_after));
-    if (end != ProcessEnd{kDone, 0} && end != ProcessEnd{kBudget, 0}) return std::nullopt;
-    const auto from = tuning_.study().trial(id).from;
-    if (from && metrics.count() == 0)
-      return Outcome{tuning_.study().trial(*from).values, tuning_.study().trial(*from).constraints};
-    return outcome_of(head_.aim, measured(metrics));
+    if (metrics.count() >= trial.part.after()) return metrics.at(trial.part.after());
+    if (parts_ && metrics.count() == 0) {  // nothing was left to train
+      if (auto carried = parts_->carried(tuning_.study(), id); !carried.empty()) return carried;
+    }
+    return best_by_.empty() ? metrics.last() : metrics.at_best(report::lower_is_better(best_by_, job_.checkpoint.mode));
   }
 
-  void take_end(int64_t id, const ProcessEnd& end, const std::optional<Outcome>& outcome, bool gave_way) {
-    const auto worthless = outcome && parts_ ? parts_->worthless(id) : std::nullopt;
-    const TrialOver over = worthless ? tuning_.failed(id, *worthless) : tuning_.ended(id, end, outcome, gave_way);
+  void take_end(int64_t id, const Trial& trial, const ProcessEnd& end) {
+    const bool by_itself = end == ProcessEnd{kDone, 0} || end == ProcessEnd{kBudget, 0};
+    const bool saved = !parts_ || trial.metrics.count() == 0 || parts_->saved(id);
+    TrialOver over;
+    if (!saved && (by_itself || (trial.part.over() && left_as_asked(end)))) {
+      over =
+          tuning_.failed(id, "it left no complete checkpoint in SINEW_CHECKPOINT_DIR for the next part to go on from");
+    } else {
+      std::optional<Outcome> outcome;  // of one that came to its end, which may be that of its budget or its part
+      if (by_itself || (trial.part.over() && saved)) outcome = outcome_of(head_.aim, measured(id, trial));
+      over = tuning_.ended(id, end, outcome, trial.gave_way);
+    }
+    say_end(id, over);
+    if (!over.resumable) kept_.insert(id);
+    forget_models();
+  }
+
+  void say_end(int64_t id, const TrialOver& over) {
     const tune::Trial& trial = tuning_.study().trial(id);
     std::string text = over.why;
     if (trial.state == tune::TrialState::complete) text += ", " + result_text(head_.aim, trial);
     if (over.best) text += head_.aim.objectives.size() == 1 ? ", the best so far" : ", among the best so far";
     if (trial.state == tune::TrialState::failed) text += "; " + directory_of(id) + "/output.log says more";
     say(id, text);
-    if (!over.resumable) kept_.insert(id);
-    forget_models();
   }
 
   // Of trials that have ended, here or elsewhere, and that nobody needs any more.

@@ -38,6 +38,18 @@ void TrialMetrics::take(const std::string& line, std::vector<Value>& values) {
   values.push_back({count(), *first});
 }
 
+std::vector<double> TrialMetrics::at_best(bool least) const {
+  if (rows_.empty()) return last_;
+  size_t best = 0;
+  for (size_t k = 1; k < rows_.size(); ++k) {
+    const double value = rows_[k].back(), before = rows_[best].back();
+    if (std::isnan(before) || (least ? value < before : value > before)) best = k;
+  }
+  std::vector<double> values = rows_[best];
+  for (size_t k = 0; k < values.size(); ++k) values[k] = std::isnan(values[k]) ? last_[k] : values[k];
+  return values;
+}
+
 std::vector<TrialMetrics::Value> TrialMetrics::next() {
   if (!disk_.exists(path_)) return {};
   const uint64_t size = disk_.size(path_);

@@ -27,6 +27,8 @@ class TrialMetrics {
   const std::vector<double>& at(int64_t number) const { return rows_[static_cast<size_t>(number - 1)]; }
   // And by now.
   const std::vector<double>& last() const { return last_; }
+  // What was measured when the last of the metrics was best; what was measured only after that, as it was last.
+  std::vector<double> at_best(bool least) const;
   int64_t count() const { return static_cast<int64_t>(rows_.size()); }
 
  private:

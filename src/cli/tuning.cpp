@@ -184,11 +184,14 @@ TrialOver Tuning::end_trial(int64_t id, TrialState state, Outcome outcome, std::
   return {std::move(why), std::ranges::count(best(), id) > 0, false};
 }
 
+bool left_as_asked(const ProcessEnd& end) {
+  return end == ProcessEnd{kResumable, 0} || end == ProcessEnd{128 + SIGTERM, 0};
+}
+
 TrialOver Tuning::ended(int64_t id, const ProcessEnd& end, std::optional<Outcome> outcome, bool gave_way) {
   const Life life = running_.at(id);
   running_.erase(id);
-  // It left because it was asked to; a command that saved nothing leaves with the signal's code, and begins again.
-  const bool saved = end == ProcessEnd{kResumable, 0} || end == ProcessEnd{128 + SIGTERM, 0};
+  const bool saved = left_as_asked(end);
   if (outcome && !(in_order_ && life.asked)) return end_trial(id, TrialState::complete, *std::move(outcome), "done");
   if (saved && life.asked == Course::pause) {
     record({.kind = Kind::pause, .id = id, .estimate = life.estimate});

@@ -57,6 +57,9 @@ struct TrialStart {
   std::string why;
 };
 
+// It left because it was asked to; a command that saved nothing leaves with the signal's code, and begins again.
+bool left_as_asked(const ProcessEnd& end);
+
 struct TrialOver {
   std::string why;         // a sentence for people
   bool best = false;       // it is among the best of the study so far

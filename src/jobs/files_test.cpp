@@ -341,12 +341,17 @@ TEST_F(Files, TheNewestCheckpointIsCarriedWholeUnderItsName) {
   write("from/step-9.pt", "older");
   write("from/step-10/model/weights", "newer");
   fs::create_symlink("model/weights", path("from/step-10/last"));
-  write("to/.carried/left", "of a copy that was not finished");
+  write("to/.unfinished/left", "of a copy that was not finished");
   ASSERT_TRUE(carry_checkpoint(path("from"), path("to")));
   EXPECT_EQ(newest_checkpoint(path("to")), path("to/step-10"));
   EXPECT_EQ(text_of(path("to/step-10/model/weights")), "newer");
   EXPECT_EQ(fs::read_symlink(path("to/step-10/last")), "model/weights");
-  EXPECT_EQ(std::distance(fs::directory_iterator(path("to")), {}), 1);
+  EXPECT_FALSE(fs::exists(path("to/.unfinished")));
+  EXPECT_FALSE(has_own_checkpoint(path("to"))) << "it is another one's";
+  EXPECT_TRUE(has_own_checkpoint(path("from")));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the clock of a file system may tick as slowly
+  write("to/step-10/model/weights", "saved in its place");
+  EXPECT_TRUE(has_own_checkpoint(path("to")));
   write("file/step-11.pt", "alone");
   ASSERT_TRUE(carry_checkpoint(path("file"), path("to")));
   EXPECT_EQ(text_of(newest_checkpoint(path("to"))), "alone");

@@ -67,4 +67,7 @@ std::string newest_checkpoint(const std::string& directory);
 // Copies that of one directory into another, durably and at once, under its name. False: there is none. Throws Error.
 bool carry_checkpoint(const std::string& from, const std::string& to);
 
+// Whether there is a complete checkpoint that was not carried there, or was changed since.
+bool has_own_checkpoint(const std::string& directory);
+
 }  // namespace sinew::jobs

@@ -53,6 +53,17 @@ void sync_all(const fs::path& path) {
   if (!fs::is_symlink(fs::symlink_status(path))) sync(path);
 }
 
+// The newest change of what is there.
+double all_changed_at(const fs::path& path) {
+  double newest = changed_at(path);
+  if (!fs::is_directory(fs::symlink_status(path))) return newest;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path))
+    newest = std::max(newest, changed_at(entry.path()));
+  return newest;
+}
+
+constexpr const char* kMark = "/.carried";  // when the copy was whole
+
 }  // namespace
 
 std::string newest_checkpoint(const std::string& directory) {
@@ -73,12 +84,13 @@ std::string newest_checkpoint(const std::string& directory) {
 bool carry_checkpoint(const std::string& from, const std::string& to) {
   const fs::path newest = newest_checkpoint(from);
   if (newest.empty()) return false;
-  const fs::path there = fs::path(to) / newest.filename(), unfinished = fs::path(to) / ".carried";
+  const fs::path there = fs::path(to) / newest.filename(), unfinished = fs::path(to) / ".unfinished";
   try {
     fs::create_directories(to);
     fs::remove_all(unfinished);
     fs::copy(newest, unfinished, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
     sync_all(unfinished);
+    write_durably(system_disk(), to + kMark, newest.string() + "\n");
     fs::rename(unfinished, there);
     sync(to);
   } catch (const fs::filesystem_error& error) {
@@ -86,6 +98,16 @@ bool carry_checkpoint(const std::string& from, const std::string& to) {
                 "free space there, or see who may read and write them");
   }
   return true;
+}
+
+bool has_own_checkpoint(const std::string& directory) {
+  const std::string newest = newest_checkpoint(directory);
+  if (newest.empty()) return false;
+  try {
+    return !fs::exists(directory + kMark) || all_changed_at(newest) > changed_at(directory + kMark);
+  } catch (const fs::filesystem_error&) {
+    return false;  // it can not be read, or is being changed
+  }
 }
 
 }  // namespace sinew::jobs

@@ -64,13 +64,15 @@ class Search {
     return is_category(i) ? random_.uniform() : random_.uniform(low_[axis], high_[axis]);
   }
 
+  VectorXd with_choice(VectorXd unit) const {
+    const auto [parameter, value] = *options_.within;
+    unit[static_cast<Index>(parameter)] = space_.unit_at(parameter, value);
+    return unit;
+  }
+
   // A point of the space near `unit`, none if it was tried or is not allowed.
-  std::optional<Found> settled(VectorXd unit) const {
-    if (options_.within) {
-      const auto [parameter, value] = *options_.within;
-      unit[static_cast<Index>(parameter)] = space_.unit_at(parameter, value);
-    }
-    Point point = space_.from_unit(as_span(unit));
+  std::optional<Found> settled(const VectorXd& unit) const {
+    Point point = space_.from_unit(as_span(options_.within ? with_choice(unit) : unit));
     if (options_.within && !options_.within->of(point)) return std::nullopt;  // it is not there under its condition
     if (!study_.is_new(point)) return std::nullopt;
     VectorXd x = row_of(space_, point);

@@ -27,10 +27,10 @@ struct SearchOptions {
   int candidates = 400;
   int climbs = 4;
   int climb_evaluations = 25;
-  std::vector<Eigen::VectorXd> centres;  // good points to look around, the best first; rows of the cube
+  std::vector<Eigen::VectorXd> centres = {};  // good points to look around, the best first; rows of the cube
   // The part of the cube to stay in; empty: all of it. Categories are free in either.
-  Eigen::VectorXd low, high;
-  std::optional<Choice> within;  // a category that keeps its value
+  Eigen::VectorXd low = {}, high = {};
+  std::optional<Choice> within = {};  // a category that keeps its value
 };
 
 struct Found {

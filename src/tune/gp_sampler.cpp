@@ -78,27 +78,30 @@ class GpSampler : public Sampler {
     suggestion.gain = gain_of(study, model, improvement, suggestion.point);
     const bool little = suggestion.gain && *suggestion.gain < kLittleGain;
     if (!little && study.next_id() % kChoiceTurn != 0) return suggestion;
-    return within_a_choice(study, model, smoothed).value_or(suggestion);
+    for (const Choice& choice : rising_choices(study)) {
+      if (auto behind = within(study, model, choice, smoothed)) return *std::move(behind);
+    }
+    return suggestion;
   }
 
-  // What is better than the best of a choice that is behind; none: no such choice may yet become the best.
-  std::optional<Suggestion> within_a_choice(const Study& study, const StudyModel& model, const VectorXd& smoothed) {
-    SearchOptions options = effort(model.objectives[0].size());
-    options.within = rising_choice(study);
-    if (!options.within) return std::nullopt;
+  // What is better than the best of a choice; none: nothing is known of it, or nothing is left to try.
+  std::optional<Suggestion> within(const Study& study, const StudyModel& model, const Choice& choice,
+                                   const VectorXd& smoothed) {
     std::vector<Index> order;
     for (Index i = 0; i < model.known; ++i) {
-      if (options.within->of(model.trials[static_cast<size_t>(i)]->point)) order.push_back(i);
+      if (choice.of(model.trials[static_cast<size_t>(i)]->point)) order.push_back(i);
     }
     if (order.empty()) return std::nullopt;
     std::ranges::stable_sort(order, {}, [&](Index i) { return smoothed[i]; });
+    SearchOptions options = effort(model.objectives[0].size());
+    options.within = choice;
     for (size_t k = 0; k < std::min(kCentres, order.size()); ++k) options.centres.push_back(model.row(order[k]));
-    const Improvement improvement(model.objectives[0], best_within(study, model, *options.within, smoothed[order[0]]));
+    const Improvement improvement(model.objectives[0], best_within(study, model, choice, smoothed[order[0]]));
     RandomStream random = study.random("gp choice");
     const auto best = best_untried(study, improvement, random, options);
     if (!best) return std::nullopt;
-    return Suggestion{best->point, "gp",
-                      name_of(study.space(), *options.within) + " is behind, and may yet turn out best", model.memo};
+    return Suggestion{best->point, "gp", name_of(study.space(), choice) + " is behind, and may yet turn out best",
+                      model.memo};
   }
 
   static std::string name_of(const Space& space, const Choice& choice) {

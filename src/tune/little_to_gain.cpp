@@ -20,7 +20,7 @@ std::optional<std::string> little_to_gain(const Study& study) {
   const auto side_by_side = static_cast<int64_t>(study.open().size()) + 1;
   int64_t next = study.next_id();
   for (auto trial = study.trials().rbegin(); trial != study.trials().rend() && said < needed; ++trial) {
-    if (!trial->gain) continue;  // of other samplers
+    if (!trial->gain) continue;  // of other samplers, or of a choice that may yet turn out best
     most = std::max(most, *trial->gain);
     if (trial->id >= next) continue;
     next = trial->id - side_by_side + 1;

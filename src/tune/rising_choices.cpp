@@ -10,27 +10,21 @@ constexpr size_t kWindow = 7;  // trials by which the fall of a curve is judged
 
 struct Curve {
   double value = 0;
-  std::vector<double> bests;  // after each of its trials that ended
-  size_t trials = 0;          // with those that are open
+  std::vector<double> bests;  // after each of its trials of which something is known
+  size_t trials = 0;          // with all others
 };
 
+// A trial that waits counts by what is known of it: where trials are stopped early most of a bad choice do.
 std::vector<Curve> curves_of(const Study& study, size_t parameter) {
   std::vector<Curve> curves;
-  const auto curve_of = [&](const Trial& trial) -> Curve* {
+  for (const Trial& trial : study.trials()) {
     const double value = trial.point[parameter];
-    if (std::isnan(value)) return nullptr;
-    const auto found = std::ranges::find(curves, value, &Curve::value);
-    return found != curves.end() ? &*found : &curves.emplace_back(Curve{value, {}});
-  };
-  for (const int64_t id : study.told()) {
-    Curve* const curve = curve_of(study.trial(id));
-    if (curve == nullptr) continue;
-    const double loss = study.loss(study.trial(id));
-    curve->bests.push_back(curve->bests.empty() ? loss : std::min(loss, curve->bests.back()));
+    if (std::isnan(value)) continue;
+    auto curve = std::ranges::find(curves, value, &Curve::value);
+    if (curve == curves.end()) curve = curves.insert(curves.end(), Curve{value, {}});
     ++curve->trials;
-  }
-  for (const int64_t id : study.open()) {
-    if (Curve* const curve = curve_of(study.trial(id))) ++curve->trials;
+    const auto loss = trial.state == TrialState::running ? std::nullopt : study.known_loss(trial);
+    if (loss) curve->bests.push_back(curve->bests.empty() ? *loss : std::min(*loss, curve->bests.back()));
   }
   return curves;
 }
@@ -53,26 +47,39 @@ int rank_of(const Space& space, size_t parameter) {
 
 }  // namespace
 
-std::optional<Choice> rising_choice(const Study& study) {
+std::vector<Choice> rising_choices(const Study& study) {
   const auto best = best_trials(study);
-  if (best.empty()) return std::nullopt;
+  if (best.empty()) return {};
   const Trial& ahead = study.trial(best[0]);
   const auto told = static_cast<double>(study.told().size());
   const auto budget = static_cast<double>(study.options().budget);
   const double left = budget > 0 ? std::max(0.0, budget - static_cast<double>(study.begun())) : told;
-  std::optional<Choice> next;
-  std::pair<int, size_t> least;
+  struct Ranked {
+    std::pair<int, size_t> order;
+    Choice choice;
+  };
+  std::vector<Ranked> ranked;
+  const auto is_searched = [&](size_t parameter, double value) {
+    return ahead.point[parameter] == value || std::ranges::any_of(ranked, [&](const Ranked& one) {
+             return one.choice.parameter == parameter && one.choice.value == value;
+           });
+  };
   for (size_t i = 0; i < study.space().size(); ++i) {
-    if (study.space()[i].kind != Parameter::Kind::categorical) continue;
+    const Parameter& parameter = study.space()[i];
+    if (parameter.kind != Parameter::Kind::categorical) continue;
+    const bool searched = std::ranges::all_of(parameter.conditions, [&](const Condition& condition) {
+      return std::ranges::any_of(condition.allowed, [&](double value) { return is_searched(condition.parent, value); });
+    });
+    if (!searched) continue;
     for (const Curve& curve : curves_of(study, i)) {
       if (curve.value == ahead.point[i] || !may_come_below(study.loss(ahead), curve, left)) continue;
-      const std::pair order{rank_of(study.space(), i), curve.trials};
-      if (next && order >= least) continue;
-      next = Choice{i, curve.value};
-      least = order;
+      ranked.push_back({{rank_of(study.space(), i), curve.trials}, {i, curve.value}});
     }
   }
-  return next;
+  std::ranges::stable_sort(ranked, {}, &Ranked::order);
+  std::vector<Choice> choices;
+  for (const Ranked& one : ranked) choices.push_back(one.choice);
+  return choices;
 }
 
 }  // namespace sinew::tune

@@ -6,7 +6,7 @@
 // Zhang, Cui, "Efficient automatic CASH via rising bandits" (AAAI 2020).
 #pragma once
 
-#include <optional>
+#include <vector>
 
 #include "tune/tune.h"
 
@@ -18,9 +18,9 @@ struct Choice {
   bool of(const Point& point) const { return point[parameter] == value; }
 };
 
-// The one with the fewest trials of those that were tried, are not the best trial's and are not given up; none: there
-// is none. First of categories that other parameters depend on, whose choices are searches of their own; of those that
-// depend on another one last.
-std::optional<Choice> rising_choice(const Study& study);
+// Those that were tried, are not the best trial's and are not given up; those with the fewest trials first. Before them
+// those of categories that other parameters depend on, whose choices are searches of their own; after them those of
+// categories that depend on another one, unless what they depend on is given up itself.
+std::vector<Choice> rising_choices(const Study& study);
 
 }  // namespace sinew::tune

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "tune/acquisition_search.h"
 #include "tune/testing.h"
@@ -26,18 +27,18 @@ class Record {
   void add(double learner, std::vector<double> losses, double act = 0) {
     for (const double loss : losses) study.tell(start(learner, act), TrialState::complete, {loss});
   }
-  int64_t start(double learner, double act = 0) {
+  int64_t start(double learner, double act = 0, double kernel = 0) {
     const double x = 0.001 * static_cast<double>(study.next_id());
-    return study.start({{x, act, learner, learner == 2 ? 0 : kNone, learner == 1 ? 3 : kNone}, "test", "", {}});
+    return study.start({{x, act, learner, learner == 2 ? kernel : kNone, learner == 1 ? 3 : kNone}, "test", "", {}});
   }
   std::optional<std::pair<size_t, double>> next() const {
-    const auto choice = rising_choice(study);
-    return choice ? std::optional(std::pair(choice->parameter, choice->value)) : std::nullopt;
+    const auto choices = rising_choices(study);
+    return choices.empty() ? std::nullopt : std::optional(std::pair(choices[0].parameter, choices[0].value));
   }
   Study study;
 };
 
-const std::pair<size_t, double> kNet{2, 0}, kTrees{2, 1}, kTanh{1, 1}, kKernel{3, 1};
+const std::pair<size_t, double> kNet{2, 0}, kTrees{2, 1}, kLine{2, 2}, kTanh{1, 1}, kKernel{3, 1};
 
 TEST(RisingChoices, TheOneWithTheFewestTrialsIsNext) {
   Record record(100);
@@ -46,12 +47,12 @@ TEST(RisingChoices, TheOneWithTheFewestTrialsIsNext) {
   EXPECT_EQ(record.next(), std::nullopt) << "a choice that nobody tried is for the others to try";
   record.add(1, {0.9, 0.8});
   record.add(2, {0.9});
-  EXPECT_EQ(record.next(), (std::pair<size_t, double>{2, 2}));
+  EXPECT_EQ(record.next(), kLine);
   record.start(2);
   record.start(2);
   EXPECT_EQ(record.next(), kTrees) << "those that run count";
   record.add(1, {0.01});
-  EXPECT_EQ(record.next(), (std::pair<size_t, double>{2, 0})) << "never the best trial's";
+  EXPECT_EQ(record.next(), kNet) << "never the best trial's";
 }
 
 TEST(RisingChoices, WhatWouldNotGetThereInTimeIsGivenUp) {
@@ -79,6 +80,48 @@ TEST(RisingChoices, WhatOtherParametersDependOnComesFirst) {
   EXPECT_EQ(record.next(), kTanh) << "of the three that were tried with it only";
   record.add(2, {0.5, 0.5, 0.5, 0.5, 0.5}, 1);
   EXPECT_EQ(record.next(), std::nullopt);
+}
+
+TEST(RisingChoices, WhatDependsOnAnotherOneComesLastAndOnlyWhereTheBestHasIt) {
+  Record record(100);
+  record.add(2, {0.1, 0.5}, 1);
+  record.study.tell(record.start(2, 1, 1), TrialState::complete, {0.2});
+  record.add(2, {0.6, 0.6}, 0);
+  EXPECT_EQ(record.next(), (std::pair<size_t, double>{1, 0})) << "though it has more trials than the other kernel";
+  record.add(2, {0.6, 0.6, 0.6, 0.6, 0.6, 0.6}, 0);
+  EXPECT_EQ(record.next(), kKernel);
+  record.add(0, {0.05}, 1);
+  EXPECT_EQ(record.next(), std::nullopt) << "a kernel of the line, which is behind itself";
+}
+
+TEST(RisingChoices, TrialsThatWaitCountByWhatIsKnownOfThem) {
+  Record record(100);
+  record.add(0, {0.1});
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(record.next(), i > 0 ? std::optional(kTrees) : std::nullopt);
+    const int64_t id = record.start(1);
+    record.study.report(id, 1, 0.8);
+    record.study.pause(id, 0.7);
+  }
+  EXPECT_EQ(record.next(), std::nullopt) << "its stopper expects of none of eight to get there";
+}
+
+// The line has one point, which was tried: that keeps nobody from looking into the trees.
+TEST(RisingChoices, OneWithoutAnythingLeftToTryIsPassedOver) {
+  Study study({read_space(R"([{"name":"learner","type":"cat","choices":["net","trees","line"]},
+    {"name":"x","type":"float","low":0,"high":1,"if":{"learner":["net","trees"]}}])"),
+               {Direction::minimize},
+               1,
+               60});
+  const auto sampler = make_sampler("gp");
+  std::set<double> looked;
+  for (int i = 0; i < 30; ++i) {
+    const int64_t id = study.start(suggest_next(study, *sampler));
+    const Point& p = study.trial(id).point;
+    if (study.trial(id).why.find("is behind") != std::string::npos) looked.insert(p[0]);
+    study.tell(id, TrialState::complete, {p[0] == 2 ? 0.9 : 0.2 * p[0] + 0.1 * std::pow(p[1] - 0.3, 2)});
+  }
+  EXPECT_EQ(looked, std::set<double>{1});
 }
 
 TEST(RisingChoices, FailuresAreNoFall) {

@@ -127,6 +127,11 @@ class Study(Commands):
     def population(self):
         return self.job(f"evaluations: {LAST}\n  population: 4"), ["tune.sampler=pbt", "tune.trials=12"]
 
+    def measured_last(self, starts, trial):
+        while not (lines := lines_of(self.study / f"trials/{trial:05d}/metrics.jsonl")):
+            trial = starts[trial]["from"]
+        return [lines[-1]["train/loss"]]
+
     def assert_trained_in_parts(self, killed=False):
         """Each part goes on from where the one it names was saved, with its own parameters, and is worth what it reported last."""
         starts = {event["id"]: event for event in self.events("start")}
@@ -140,7 +145,7 @@ class Study(Commands):
             source, x = start.get("from"), start["params"]["params.x"]
             told = reports.get(trial, [])
             steps[trial] = [round(1 / (value - (x - 0.3) ** 2)) for value in told]
-            self.assertEqual(ends[trial]["values"], told[-1:] or ends[source]["values"], "with nothing left to train it is what it goes on from")
+            self.assertEqual(ends[trial]["values"], told[-1:] or self.measured_last(starts, source), "with nothing left to train it is what it goes on from")
             self.assertEqual(steps[trial], sorted(set(steps[trial])))
             if not killed:
                 self.assertEqual(len(told), len(range(steps[trial][0], steps[trial][-1] + 1)) if told else 0)
@@ -155,6 +160,8 @@ class Study(Commands):
             if source % 4 == trial % 4:
                 self.assertEqual(x, starts[source]["params"]["params.x"])
         self.assertEqual(copied, 2, "of four one, after each part")
+        for part in range(2):
+            self.assertTrue(any(steps[trial] for trial in range(4 * part, 4 * part + 4)), f"nobody trained in part {part}")
         kept = [path.parent.name for path in self.study.glob("trials/*/checkpoints")]
         self.assertEqual(len(kept), 1, "the best one's")
 
@@ -164,27 +171,60 @@ class Study(Commands):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assert_trained_in_parts()
 
-    def test_a_killed_population_goes_on(self):
-        rng, (path, words) = random.Random(8), self.population()
+    def killed_population(self, rng):
+        """Whose study is killed whenever some more reports came."""
+        path, words = self.population()
         process = self.start("tune", path, *words, "--study", str(self.study))
-        wait_for(lambda: (self.study / "study.jsonl").exists(), "a study")
-        for _ in range(5):
-            time.sleep(rng.uniform(0.05, 0.6))
+        for reports in (2, 5, 9, 14):
+            wait_for(lambda: self.study.joinpath("study.jsonl").exists() and len(self.events("report")) >= reports, "reports")
+            time.sleep(rng.uniform(0, 0.15))
             process.send_signal(signal.SIGKILL)
             process.wait(PATIENCE)
             wait_for(lambda: not processes_with(self.tag), "the trials' ends")
             process = self.start("tune", "resume", str(self.study))
-        process.communicate(timeout=PATIENCE * 3)
-        self.assertEqual(process.returncode, 0)
+        said = process.communicate(timeout=PATIENCE * 3)
+        self.assertEqual(process.returncode, 0, said)
+
+    def test_a_killed_population_goes_on(self):
+        self.killed_population(random.Random(8))
         self.assert_trained_in_parts(killed=True)
+
+    def test_a_killed_population_that_saves_when_it_is_told_to_goes_on(self):
+        self.population()
+        saves = next(line for line in SCRIPT.splitlines() if "mv " in line)
+        script = SCRIPT.replace(saves + "\n", "").replace('[ -n "$asked" ] && exit', '[ -n "$asked" ] && { sleep 0.2; ' + saves.strip() + '; } && exit')
+        write = self.job
+        self.job = lambda more: (write(more), self.file("trial.sh").write_text(script))[0]
+        self.killed_population(random.Random(9))
+        ends = {event["id"]: event for event in self.events("end")}
+        self.assertEqual({end["state"] for end in ends.values()}, {"complete"})
+        starts = {event["id"]: event for event in self.events("start")}
+        for trial, start in starts.items():  # each begins where the one before saved, after all that it had trained
+            output = (self.study / f"trials/{trial:05d}/output/stdout.log").read_text()
+            begun = [int(line.split()[-1]) for line in output.splitlines() if line.startswith("begins after")]
+            self.assertTrue(all(step >= LAST // 3 * (trial // 4) for step in begun), f"trial {trial} began after {begun}")
+
+    def test_a_member_that_saves_no_more_has_failed(self):
+        path, words = self.population()
+        self.file("trial.sh").write_text(SCRIPT.replace("&& mv ", '&& [ "$step" -lt 4 ] && mv '))
+        done = self.sinew("tune", path, *words, "--study", str(self.study))
+        states = {event["id"]: event["state"] for event in self.events("end")}
+        self.assertEqual([states[trial] for trial in range(4)], ["complete"] * 4)
+        reported = {event["id"] for event in self.events("report")}
+        for trial in range(4, 8):
+            began = (self.study / f"trials/{trial:05d}/output/stdout.log").read_text()
+            if trial in reported and "begins after 3" in began:
+                self.assertEqual(states[trial], "failed", done.stdout)
+        self.assertIn("it left no complete checkpoint in SINEW_CHECKPOINT_DIR", done.stdout)
 
     def test_a_population_whose_members_save_nothing_is_told_so(self):
         path, words = self.population()
         self.file("trial.sh").write_text(SCRIPT.replace("echo $step >", "true >"))
         done = self.sinew("tune", path, *words, "--study", str(self.study))
-        self.assertIn("saved nothing where SINEW_CHECKPOINT_DIR says", done.stdout)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("it left no complete checkpoint in SINEW_CHECKPOINT_DIR", done.stdout)
         states = {event["id"]: event["state"] for event in self.events("end")}
-        self.assertEqual([states[trial] for trial in range(8)], ["failed"] * 8)
+        self.assertEqual([states[trial] for trial in range(12)], ["failed"] * 8 + ["complete"] * 4, "the last part needs none")
 
     def test_the_first_signal_lets_them_save(self):
         process = self.start("tune", self.job(), "--study", str(self.study))
