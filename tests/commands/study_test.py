@@ -23,6 +23,10 @@ while [ "$step" -lt 9 ]; do
   sleep 0.05
 done
 """
+SAVE = 'echo $step > "$SINEW_CHECKPOINT_DIR/.new" && mv "$SINEW_CHECKPOINT_DIR/.new" "$SINEW_CHECKPOINT_DIR/step-$step"'
+# Not before, and it takes its time; a signal that ends awk ends nothing else.
+SAVES_WHEN_TOLD = SCRIPT.replace(SAVE + "\n", "\n").replace("|| exit 75", "|| { step=$((step - 1)); continue; }").replace(
+    "&& exit 75", "&& { sleep 0.2; " + SAVE + "; } && exit 75")
 JOB = """
 name: hill
 command: [bash, {script}, {tag}]
@@ -46,9 +50,9 @@ class Study(Commands):
         self.tag = f"study-{os.getpid()}-{time.monotonic_ns()}"
         self.study = self.file("study")
 
-    def job(self, more="stopper: none"):
+    def job(self, more="stopper: none", script=SCRIPT):
         self.file("trial.sh").parent.mkdir(parents=True, exist_ok=True)
-        self.file("trial.sh").write_text(SCRIPT)
+        self.file("trial.sh").write_text(script)
         self.file("job.yaml").write_text(JOB.format(script=self.file("trial.sh"), tag=self.tag, more=more))
         return str(self.file("job.yaml"))
 
@@ -124,8 +128,8 @@ class Study(Commands):
         self.assert_told_what_they_were(killed=True)
         self.assertEqual(processes_with(self.tag), [])
 
-    def population(self):
-        return self.job(f"evaluations: {LAST}\n  population: 4"), ["tune.sampler=pbt", "tune.trials=12"]
+    def population(self, script=SCRIPT):
+        return self.job(f"evaluations: {LAST}\n  population: 4", script), ["tune.sampler=pbt", "tune.trials=12"]
 
     def measured_last(self, starts, trial):
         while not (lines := lines_of(self.study / f"trials/{trial:05d}/metrics.jsonl")):
@@ -171,9 +175,9 @@ class Study(Commands):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assert_trained_in_parts()
 
-    def killed_population(self, rng):
+    def killed_population(self, rng, script=SCRIPT):
         """Whose study is killed whenever some more reports came."""
-        path, words = self.population()
+        path, words = self.population(script)
         process = self.start("tune", path, *words, "--study", str(self.study))
         for reports in (2, 5, 9, 14):
             wait_for(lambda: self.study.joinpath("study.jsonl").exists() and len(self.events("report")) >= reports, "reports")
@@ -190,12 +194,7 @@ class Study(Commands):
         self.assert_trained_in_parts(killed=True)
 
     def test_a_killed_population_that_saves_when_it_is_told_to_goes_on(self):
-        self.population()
-        saves = next(line for line in SCRIPT.splitlines() if "mv " in line)
-        script = SCRIPT.replace(saves + "\n", "").replace('[ -n "$asked" ] && exit', '[ -n "$asked" ] && { sleep 0.2; ' + saves.strip() + '; } && exit')
-        write = self.job
-        self.job = lambda more: (write(more), self.file("trial.sh").write_text(script))[0]
-        self.killed_population(random.Random(9))
+        self.killed_population(random.Random(9), SAVES_WHEN_TOLD)
         ends = {event["id"]: event for event in self.events("end")}
         self.assertEqual({end["state"] for end in ends.values()}, {"complete"})
         starts = {event["id"]: event for event in self.events("start")}
@@ -205,8 +204,7 @@ class Study(Commands):
             self.assertTrue(all(step >= LAST // 3 * (trial // 4) for step in begun), f"trial {trial} began after {begun}")
 
     def test_a_member_that_saves_no_more_has_failed(self):
-        path, words = self.population()
-        self.file("trial.sh").write_text(SCRIPT.replace("&& mv ", '&& [ "$step" -lt 4 ] && mv '))
+        path, words = self.population(SCRIPT.replace("&& mv ", '&& [ "$step" -lt 4 ] && mv '))
         done = self.sinew("tune", path, *words, "--study", str(self.study))
         states = {event["id"]: event["state"] for event in self.events("end")}
         self.assertEqual([states[trial] for trial in range(4)], ["complete"] * 4)
@@ -218,8 +216,7 @@ class Study(Commands):
         self.assertIn("it left no complete checkpoint in SINEW_CHECKPOINT_DIR", done.stdout)
 
     def test_a_population_whose_members_save_nothing_is_told_so(self):
-        path, words = self.population()
-        self.file("trial.sh").write_text(SCRIPT.replace("echo $step >", "true >"))
+        path, words = self.population(SCRIPT.replace("echo $step >", "true >"))
         done = self.sinew("tune", path, *words, "--study", str(self.study))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("it left no complete checkpoint in SINEW_CHECKPOINT_DIR", done.stdout)
