@@ -5,6 +5,7 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
+#include "jobs/jobs.h"
 
 namespace sinew::cli {
 
@@ -49,23 +50,26 @@ std::vector<std::string> StudyParts::overrides(int64_t id) const {
   return {"budget.training=" + to_string(until)};
 }
 
+TrialMetrics StudyParts::measured(int64_t id) const {
+  TrialMetrics metrics = metrics_of_(id);
+  metrics.next();
+  return metrics;
+}
+
 PartEnd StudyParts::end_of(const tune::Study& study, int64_t id) const {
   if (!command_ || last(id)) return PartEnd();
-  const auto evaluations_of = [&](int64_t trial) {
-    TrialMetrics metrics = metrics_of_(trial);
-    metrics.next();
-    return metrics.count();
-  };
   auto left = static_cast<int64_t>(evaluations_) * (id / population_ + 1);
-  for (auto from = study.trial(id).from; from; from = study.trial(*from).from) left -= evaluations_of(*from);
-  return PartEnd(std::max<int64_t>(1, left), evaluations_of(id));
+  for (auto from = study.trial(id).from; from; from = study.trial(*from).from) left -= measured(*from).count();
+  return PartEnd(std::max<int64_t>(1, left), measured(id).count());
+}
+
+bool StudyParts::saved(int64_t id) const {
+  return !command_ || last(id) || jobs::has_own_checkpoint(states_of(id));
 }
 
 std::vector<double> StudyParts::carried(const tune::Study& study, int64_t id) const {
   for (auto from = study.trial(id).from; from; from = study.trial(*from).from) {
-    TrialMetrics before = metrics_of_(*from);
-    before.next();
-    if (before.count() > 0) return before.last();
+    if (const TrialMetrics before = measured(*from); before.count() > 0) return before.last();
   }
   return {};
 }

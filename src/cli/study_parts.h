@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "cli/trial_metrics.h"
-#include "jobs/jobs.h"
 #include "spec/spec.h"
 #include "tune/tune.h"
 
@@ -50,12 +49,13 @@ class StudyParts {
   // saved, counts for this one.
   PartEnd end_of(const tune::Study& study, int64_t id) const;
   // Whether the next part finds the state that this one ended with. A training's budget ends with a checkpoint.
-  bool saved(int64_t id) const { return !command_ || last(id) || jobs::has_own_checkpoint(states_of(id)); }
+  bool saved(int64_t id) const;
   // What was measured last of the state that a trial goes on from.
   std::vector<double> carried(const tune::Study& study, int64_t id) const;
 
  private:
   bool last(int64_t id) const { return id / population_ + 1 >= parts_; }
+  TrialMetrics measured(int64_t id) const;
   std::string states_of(int64_t id) const { return directory_of_(id) + "/checkpoints"; }
   bool command_;
   int64_t population_, parts_;

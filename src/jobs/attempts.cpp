@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/proc.h"
 #include "base/process.h"
+#include "jobs/changed_at.h"
 #include "jobs/guardian.h"
 
 namespace sinew::jobs {
@@ -71,10 +72,6 @@ void take_line(const std::string& line, std::vector<AttemptRecord>& records) {
   }
 }
 
-double changed_at(const struct stat& facts) {
-  return static_cast<double>(facts.st_mtim.tv_sec) + 1e-9 * static_cast<double>(facts.st_mtim.tv_nsec);
-}
-
 // The process that took the lock, as it wrote there, is gone, or waits to be buried by whoever started it.
 bool holder_is_dead(const std::string& directory) {
   std::ifstream file(directory + "/.lock");
@@ -90,8 +87,7 @@ double seconds_seen(const std::string& directory, double began) {
   double seen = began;
   std::error_code code;
   for (fs::directory_iterator at(directory + "/output", code), end; !code && at != end; at.increment(code)) {
-    struct stat facts {};
-    if (::lstat(at->path().c_str(), &facts) == 0) seen = std::max(seen, changed_at(facts));
+    seen = std::max(seen, changed_at(at->path()));
   }
   return seen - began;
 }

@@ -1,6 +1,5 @@
 // What commands save, by the convention of docs/guides/commands.md.
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "jobs/changed_at.h"
 #include "jobs/jobs.h"
 
 namespace sinew::jobs {
@@ -33,24 +33,20 @@ double last_number(const std::string& name) {
   return end == 0 ? -1 : std::stod(name.substr(begin, std::min<size_t>(end - begin, 300)));
 }
 
-double changed_at(const fs::path& path) {
-  struct stat facts {};
-  if (::lstat(path.c_str(), &facts) != 0) return 0;
-  return static_cast<double>(facts.st_mtim.tv_sec) + 1e-9 * static_cast<double>(facts.st_mtim.tv_nsec);
-}
-
-void sync(const fs::path& path) {
+void sync_file(const fs::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const bool synced = file >= 0 && ::fsync(file) == 0;
+  const int code = errno;
   if (file >= 0) ::close(file);
-  if (!synced) throw fs::filesystem_error("fsync", path, std::error_code(errno, std::generic_category()));
+  if (!synced) throw fs::filesystem_error("fsync", path, std::error_code(code, std::generic_category()));
 }
 
 void sync_all(const fs::path& path) {
-  if (fs::is_directory(fs::symlink_status(path))) {
-    for (const fs::directory_entry& entry : fs::directory_iterator(path)) sync_all(entry.path());
-  }
-  if (!fs::is_symlink(fs::symlink_status(path))) sync(path);
+  const fs::file_status status = fs::symlink_status(path);
+  if (fs::is_regular_file(status)) return sync_file(path);
+  if (!fs::is_directory(status)) return;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path)) sync_all(entry.path());
+  system_disk().sync_directory(path);
 }
 
 // The newest change of what is there.
@@ -92,7 +88,7 @@ bool carry_checkpoint(const std::string& from, const std::string& to) {
     sync_all(unfinished);
     write_durably(system_disk(), to + kMark, newest.string() + "\n");
     fs::rename(unfinished, there);
-    sync(to);
+    system_disk().sync_directory(to);
   } catch (const fs::filesystem_error& error) {
     throw Error("can not copy the checkpoint " + newest.string() + " to " + to + ": " + error.code().message(),
                 "free space there, or see who may read and write them");

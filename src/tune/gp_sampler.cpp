@@ -41,6 +41,13 @@ std::string written(double number) {
   return text;
 }
 
+// A search that looks around the first few of these.
+SearchOptions around(const StudyModel& model, const std::vector<Index>& order) {
+  SearchOptions options = effort(model.objectives[0].size());
+  for (size_t k = 0; k < std::min(kCentres, order.size()); ++k) options.centres.push_back(model.row(order[k]));
+  return options;
+}
+
 class GpSampler : public Sampler {
  public:
   Suggestion suggest(const Study& study) override {
@@ -63,8 +70,7 @@ class GpSampler : public Sampler {
     std::ranges::stable_sort(order, {}, [&](Index i) {
       return std::pair(Study::violation(*model.trials[static_cast<size_t>(i)]), smoothed[i]);
     });
-    SearchOptions options = effort(process.size());
-    for (size_t k = 0; k < std::min(kCentres, order.size()); ++k) options.centres.push_back(model.row(order[k]));
+    const SearchOptions options = around(model, order);
     const bool some_feasible = model.feasible(order[0]);
     double best = smoothed[order[0]];
     for (const auto& outcome : model.outcomes()) best = std::min(best, outcome[0]);
@@ -93,9 +99,8 @@ class GpSampler : public Sampler {
     }
     if (order.empty()) return std::nullopt;
     std::ranges::stable_sort(order, {}, [&](Index i) { return smoothed[i]; });
-    SearchOptions options = effort(model.objectives[0].size());
+    SearchOptions options = around(model, order);
     options.within = choice;
-    for (size_t k = 0; k < std::min(kCentres, order.size()); ++k) options.centres.push_back(model.row(order[k]));
     const Improvement improvement(model.objectives[0], best_within(study, model, choice, smoothed[order[0]]));
     RandomStream random = study.random("gp choice");
     const auto best = best_untried(study, improvement, random, options);

@@ -1,0 +1,17 @@
+// When a file or directory was changed last; links are not followed.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <string>
+
+namespace sinew::jobs {
+
+// Seconds since 1970; 0 where nothing is there.
+inline double changed_at(const std::string& path) {
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0) return 0;
+  return static_cast<double>(facts.st_mtim.tv_sec) + 1e-9 * static_cast<double>(facts.st_mtim.tv_nsec);
+}
+
+}  // namespace sinew::jobs
