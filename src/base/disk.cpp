@@ -214,6 +214,19 @@ class SystemDisk final : public Disk {
 
 }  // namespace
 
+ErrorCode DiskError::code_of(int errno_value) {
+  switch (errno_value) {
+    case ENOSPC:
+    case EDQUOT: return "DISK_FULL";
+    case ENOENT:
+    case ENOTDIR: return "DISK_NO_FILE";
+    case EACCES:
+    case EPERM:
+    case EROFS: return "DISK_NOT_PERMITTED";
+    default: return "DISK_FAILED";
+  }
+}
+
 Disk& system_disk() {
   static SystemDisk disk;
   return disk;
@@ -276,7 +289,7 @@ void make_directories_durably(Disk& disk, const std::string& path) {
       disk.sync_directory(chain[static_cast<size_t>(i)].parent_path().string());
     } catch (const DiskError& error) {
       // A directory of somebody else's, such as /home: neither ours to read nor ours to have made.
-      if (i < missing || (error.code != EACCES && error.code != EPERM)) throw;
+      if (i < missing || (error.system_code != EACCES && error.system_code != EPERM)) throw;
     }
   }
 }

@@ -18,8 +18,11 @@
 namespace sinew {
 
 struct DiskError : Error {
-  DiskError(const std::string& what, std::string hint, int code) : Error(what, std::move(hint)), code(code) {}
-  int code;  // errno
+  DiskError(const std::string& what, std::string hint, int errno_value)
+      : Error(code_of(errno_value), what, std::move(hint)), system_code(errno_value) {}
+  int system_code;  // errno
+
+  static ErrorCode code_of(int errno_value);  // DISK_FULL, DISK_NO_FILE, DISK_NOT_PERMITTED or DISK_FAILED
 };
 
 class Disk {

@@ -53,7 +53,7 @@ int code_of(auto call) {
     call();
   } catch (const DiskError& error) {
     EXPECT_NE(std::string(error.what()), "");
-    return error.code;
+    return error.system_code;
   }
   return 0;
 }

@@ -1,20 +1,57 @@
-// Words for what the user can fix.
+// The exception for what the user can fix.
 //
-// `Error` is thrown for a mistake or an environment the user can put right, and is caught once, in main, which prints
-// the two sentences (*what* happened, what to *try*). It is never used for programmer mistakes (base/check.h) nor for
-// what an elastic world expects (a lost peer is a value, not an exception).
+// `Error` is thrown for a mistake, or a state of the machine, that the user can put right. Only main() catches it, and
+// prints its two sentences: what happened, and what to try. A programmer's mistake is a SINEW_CHECK (base/check.h). What
+// an elastic run expects, such as a lost peer, is a value and not an exception.
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace sinew {
 
+// The stable name of one kind of error, such as SPEC_UNKNOWN_KEY. Programs and tests compare the code; the sentence
+// beside it may be improved at any time. A code is checked when the program is compiled: capital letters, digits and
+// underscores, at least two words. docs/reference/errors.md lists all codes.
+class ErrorCode {
+ public:
+  template <size_t N>
+  consteval ErrorCode(const char (&text)[N]) : text_(text, N - 1) {  // NOLINT(google-explicit-constructor)
+    bool words = false;
+    for (const char c : text_) {
+      if (c == '_') words = true;
+      if (!(c == '_' || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))) throw "not an error code";
+    }
+    if (!words) throw "an error code has at least two words";
+  }
+  constexpr std::string_view text() const { return text_; }
+  friend constexpr bool operator==(const ErrorCode&, const ErrorCode&) = default;
+
+ private:
+  std::string_view text_;
+};
+
 struct Error : std::runtime_error {
-  // `what`: what is wrong and where, one line. `hint`: what to try; may be empty only where nothing can be tried.
-  explicit Error(const std::string& what, std::string hint = "") : std::runtime_error(what), hint(std::move(hint)) {}
+  // `what`: what is wrong and where, one line. `hint`: what to try; empty only where nothing can be tried.
+  Error(ErrorCode code_given, const std::string& what, std::string hint_given)
+      : std::runtime_error(what), code(code_given), hint(std::move(hint_given)) {}
+  explicit Error(const std::string& what, std::string hint_given = "")
+      : Error("NOT_CODED", what, std::move(hint_given)) {}
+  ErrorCode code;
   std::string hint;
 };
+
+// A mistake on the command line, or a job file that cannot be read: exit code 2 instead of 1.
+struct UsageError : Error {
+  using Error::Error;
+};
+
+// "what [CODE]", as the programs print an error.
+inline std::string to_string(const Error& error) {
+  return std::string(error.what()) + " [" + std::string(error.code.text()) + "]";
+}
 
 }  // namespace sinew

@@ -150,7 +150,7 @@ void fail_everywhere(const World& world, int code) {
     } catch (const DiskError& error) {
       failed = true;
       ++threw;
-      EXPECT_EQ(error.code, code);
+      EXPECT_EQ(error.system_code, code);
       EXPECT_EQ(hidden_in(disk).find(".saving"), std::string::npos) << "the failed save left its directory";
     }
     const Newest newest = load_newest(disk, kRoot);

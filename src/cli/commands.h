@@ -14,11 +14,6 @@ namespace sinew::cli {
 // What stands after the command's name. A run function returns the exit code; it may throw Error, which main prints.
 using Arguments = std::vector<std::string>;
 
-// A mistake on the command line, or a job file that can not be read: exit code 2 instead of 1.
-struct UsageError : Error {
-  using Error::Error;
-};
-
 // Reads the job file ("-": standard input) with overrides and the process's environment. Prints every problem to stderr
 // and returns nothing when there is one: the command then ends with kUsage. Throws UsageError when the file can not be
 // read.

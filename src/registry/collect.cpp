@@ -135,7 +135,7 @@ class Collection {
     try {
       count(entry.path);
     } catch (const DiskError& error) {
-      if (error.code != ENOENT) throw;
+      if (error.system_code != ENOENT) throw;
     }
     disk_.remove_file(entry.path);
   }
@@ -145,7 +145,7 @@ class Collection {
       disk_.rename(from, to);
       return true;
     } catch (const DiskError& error) {
-      if (error.code == ENOENT) return false;
+      if (error.system_code == ENOENT) return false;
       throw;
     }
   }

@@ -150,7 +150,7 @@ std::set<std::string> Contents::held() {
     try {
       text = read_text(disk, holds + "/" + entry.name);
     } catch (const DiskError& error) {
-      if (error.code == ENOENT) continue;  // let go meanwhile: what it held is attached by now
+      if (error.system_code == ENOENT) continue;  // let go meanwhile: what it held is attached by now
       throw;
     }
     for (size_t at = 0; at + 65 <= text.size(); at += 65) digests.insert(text.substr(at, 64));

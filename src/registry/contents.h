@@ -64,7 +64,7 @@ class Contents {
       try {
         return use(found);
       } catch (const DiskError& error) {
-        if (error.code != ENOENT || attempt == kMostLooks) throw;
+        if (error.system_code != ENOENT || attempt == kMostLooks) throw;
       }
     }
   }

@@ -95,7 +95,7 @@ struct Artifacts::Hold::State {
     try {
       if (disk().size(at) != static_cast<uint64_t>(stored.bytes) || sha256_of(at) != stored.digest) return false;
     } catch (const DiskError& error) {
-      if (error.code == ENOENT || error.code == ENOTDIR || error.code == EIO) return false;
+      if (error.system_code == ENOENT || error.system_code == ENOTDIR || error.system_code == EIO) return false;
       throw;
     }
     make_name_durable(stored.digest);
@@ -126,7 +126,7 @@ struct Artifacts::Hold::State {
       try {
         disk().rename(found->path, contents().path(digest) + std::string(found->recipe ? kRecipe : ""));
       } catch (const DiskError& error) {
-        if (error.code != ENOENT) throw;
+        if (error.system_code != ENOENT) throw;
       }
     }
     return false;

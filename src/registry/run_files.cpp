@@ -68,7 +68,7 @@ class Reader {
       if (system_disk().size(path) > kMostOfSmall) throw Error("too large to be one");
       return read_text(system_disk(), path);
     } catch (const DiskError& error) {
-      if (error.code != ENOENT && error.code != ENOTDIR) problem(name, error.what());
+      if (error.system_code != ENOENT && error.system_code != ENOTDIR) problem(name, error.what());
     } catch (const Error& error) {
       problem(name, error.what());
     }
