@@ -1,16 +1,19 @@
 #include "base/signals.h"
 
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
+#include <utility>
 
 namespace sinew {
 namespace {
 
-// One that is held back is kept for us even where it is ignored.
-bool is_to_be_ignored(int signal) {
+// The kernel queues a blocked signal for signalfd even if the process ignores it.
+bool parent_ignored(int signal) {
   struct sigaction action {};
   const bool of_terminals = signal == SIGINT || signal == SIGHUP;
   return of_terminals && ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
@@ -21,7 +24,7 @@ bool is_to_be_ignored(int signal) {
 Signals::Signals(std::initializer_list<int> wanted) {
   sigemptyset(&set_);
   for (const int signal : wanted) {
-    if (!is_to_be_ignored(signal)) sigaddset(&set_, signal);
+    if (!parent_ignored(signal)) sigaddset(&set_, signal);
   }
   ::pthread_sigmask(SIG_BLOCK, &set_, nullptr);
   descriptor_ = ::signalfd(-1, &set_, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -32,14 +35,42 @@ Signals::~Signals() {
   ::close(descriptor_);
 }
 
-void Signals::let_through() const {
-  while (next() != 0) continue;  // those that came already were heard
+void Signals::let_through() {
+  while (next() != 0) continue;  // the program has already acted on these
   ::pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);
 }
 
-int Signals::next() const {
+int Signals::next() {
   signalfd_siginfo info{};
   return ::read(descriptor_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+}
+
+SignalQueue::SignalQueue() : descriptor_(::eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC)) {}
+
+SignalQueue::~SignalQueue() {
+  ::close(descriptor_);
+}
+
+void SignalQueue::send(int signal) {
+  const std::scoped_lock lock(mutex_);
+  waiting_.push_back(signal);
+  ::eventfd_write(descriptor_, 1);
+}
+
+int SignalQueue::next() {
+  const std::scoped_lock lock(mutex_);
+  if (waiting_.empty()) return 0;
+  eventfd_t one = 0;
+  ::eventfd_read(descriptor_, &one);
+  const int signal = waiting_.front();
+  waiting_.pop_front();
+  return signal;
+}
+
+bool StopRequests::add(int signal) {
+  if (can_insist(signal)) ++insistent_;
+  if (can_insist(signal) || !requested_) signal_ = signal;
+  return !std::exchange(requested_, true);
 }
 
 }  // namespace sinew

@@ -1,38 +1,84 @@
-// Signals as something to look at, instead of something that interrupts.
+// Requests to a part of the program as signal numbers: SIGTERM asks it to stop, SIGUSR1 to save a checkpoint.
 //
-// For a program's main thread, before any other begins: they are held back for the rest of the process's life, so that
-// one that comes while it ends neither kills it nor changes its exit code, unless it lets them through.
+// A main program reads the signals of its process (Signals). A program that embeds several trainings gives each a
+// SignalQueue, so that it can stop one and leave the others alone.
 #pragma once
 
 #include <signal.h>
 
+#include <deque>
 #include <initializer_list>
+#include <mutex>
 
 namespace sinew {
 
-// Of signals that ask for the end: whether a second one insists. A terminal that goes may send SIGHUP twice, and the
-// end of a session sends it beside SIGTERM: nobody insists with it.
-constexpr bool can_insist(int signal) {
-  return signal != SIGHUP;
-}
-
-class Signals {
+class SignalSource {
  public:
-  // SIGINT and SIGHUP stay ignored where whoever started this process had them ignored: nohup, a job in the background
-  // of a script. SIGPIPE is ignored from here on: who reads the output may leave.
+  virtual ~SignalSource() = default;
+  virtual int descriptor() const = 0;  // poll(2) finds it readable while a request waits
+  virtual int next() = 0;              // the oldest request; 0: none waits
+};
+
+// The signals of this process.
+//
+// Create it on the main thread before any other thread starts. It blocks the signals for the rest of the process's
+// life, so a signal that arrives while the process ends neither kills it nor changes its exit code. let_through()
+// undoes that.
+class Signals final : public SignalSource {
+ public:
+  // SIGINT and SIGHUP stay ignored if the parent process ignored them (nohup, background jobs of a script). SIGPIPE is
+  // ignored from here on, since the reader of our output may exit at any time.
   explicit Signals(std::initializer_list<int> wanted);
-  ~Signals();
+  ~Signals() override;
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  int descriptor() const { return descriptor_; }  // readable when there is one
-  int next() const;                               // 0: none
-  // From here on they do what they do to any process, on the thread that calls: of one that takes too long to end.
-  void let_through() const;
+  int descriptor() const override { return descriptor_; }
+  int next() override;
+  // Gives the signals their default effect again, on the calling thread. For a process that takes too long to end.
+  void let_through();
 
  private:
   sigset_t set_{};
   int descriptor_ = -1;
 };
+
+// Requests that another thread of this process sends. Any thread may call any method.
+class SignalQueue final : public SignalSource {
+ public:
+  SignalQueue();
+  ~SignalQueue() override;
+  SignalQueue(const SignalQueue&) = delete;
+  SignalQueue& operator=(const SignalQueue&) = delete;
+
+  void send(int signal);
+  int descriptor() const override { return descriptor_; }
+  int next() override;
+
+ private:
+  std::mutex mutex_;
+  std::deque<int> waiting_;
+  int descriptor_ = -1;  // an eventfd that counts waiting_
+};
+
+// Stop requests, counted. The first asks for an orderly stop, the second for an immediate one.
+class StopRequests {
+ public:
+  // Returns true for the first stop request.
+  bool add(int signal);
+  bool requested() const { return requested_; }
+  // SIGHUP never makes a stop immediate: a closing terminal may send it twice, and the end of a login session sends it
+  // together with SIGTERM.
+  bool immediate() const { return insistent_ > 1; }
+  int signal() const { return signal_; }  // the newest request that counts; 0: none
+
+ private:
+  bool requested_ = false;
+  int insistent_ = 0, signal_ = 0;
+};
+
+constexpr bool can_insist(int signal) {
+  return signal != SIGHUP;
+}
 
 }  // namespace sinew

@@ -19,7 +19,7 @@ bool hears(const std::vector<int>& ignored, const std::vector<int>& sent, const 
     ::alarm(60);
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) std::signal(signal, SIG_DFL);
     for (const int signal : ignored) std::signal(signal, SIG_IGN);
-    const Signals signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1});
+    Signals signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1});
     bool good = signals.next() == 0;
     for (const int signal : sent) ::raise(signal);
     for (const int signal : heard) {

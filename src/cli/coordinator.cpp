@@ -134,7 +134,7 @@ cluster::CoordinatorOptions options_of(const Wishes& wishes, const GroupFile& fi
 int run_coordinator(const Arguments& arguments) {
   if (print_help_if_asked(arguments, kHelp)) return kDone;
   const Wishes wishes = parse(arguments);
-  const Signals asked({SIGINT, SIGTERM, SIGHUP});  // before any thread begins: none is interrupted
+  Signals asked({SIGINT, SIGTERM, SIGHUP});  // before any thread begins: none is interrupted
   Clock& clock = system_clock();
   if (!system_disk().exists(wishes.run_directory))
     throw UsageError("there is no " + wishes.run_directory, "make it, or check the path");
