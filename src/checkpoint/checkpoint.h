@@ -199,20 +199,22 @@ class Writer {
 // Points `<root>/<name>` (last, best) at a step directory, atomically. The Writer does this by itself.
 void point(Disk& disk, const std::string& root, const std::string& name, Step step);
 
-// ---- one owner a directory -----------------------------------------------------------------------------------------
+// ---- one owner per directory ---------------------------------------------------------------------------------------
 
-// Held while a run writes to its directory; a second run is refused with the holder's pid and host. Released when the
-// process dies, however it dies (an advisory lock of the kernel, not a file's existence).
+// A process holds this lock while it writes to a run directory. A second process that tries to take it learns the
+// holder's pid and host. It is an advisory lock of the kernel, not the existence of a file, so the kernel releases it
+// however the process dies.
 class RunLock {
  public:
-  // Error: who holds it. Tried for kPatienceSeconds: whoever only looks whether a run is alive (`sinew runs`) holds the
-  // lock for an instant. Throws Error where there can be no lock, however long one waits.
+  // Returns the lock, or a sentence that names its holder. Retries for kPatienceSeconds, because a program that only
+  // checks whether a run is alive (`sinew runs`) holds the lock for an instant. Throws Error if the directory or its
+  // file system cannot have a lock at all.
   static constexpr double kPatienceSeconds = 0.2;
   static std::expected<RunLock, std::string> take(const std::string& directory, Clock& clock = system_clock());
   RunLock(RunLock&&) noexcept;
   RunLock& operator=(RunLock&&) noexcept;
   ~RunLock();
-  // For a process forked from this one that is to hold the lock, too: it is free when the last of them has ended.
+  // A forked child that keeps this descriptor holds the lock, too. The lock is free once all holders have ended.
   int descriptor() const { return descriptor_; }
 
  private:

@@ -21,7 +21,8 @@ std::string holder_line() {
 
 constexpr double kPauseSeconds = 0.01;
 
-// 0: locked; else errno. A holder of an instant is waited for.
+// Returns 0 once the lock is taken, else an errno. Retries for a while, to outwait a process that holds the lock only
+// for an instant.
 int lock_patiently(int descriptor, Clock& clock) {
   for (double waited = 0;; waited += kPauseSeconds) {
     int result = 0;
@@ -33,7 +34,7 @@ int lock_patiently(int descriptor, Clock& clock) {
   }
 }
 
-// What the holder wrote; it may be just about to.
+// Returns the line that the holder wrote into the file. A holder that just took the lock may not have written it yet.
 std::string holder_in(int descriptor) {
   char text[400] = {};
   const ssize_t got = ::pread(descriptor, text, sizeof text - 1, 0);
@@ -49,8 +50,9 @@ std::string holder_in(int descriptor) {
 
 }  // namespace
 
-// flock, not a record lock: it belongs to this opening of the file, so a second taker in the same process is refused
-// too, closing some other descriptor of the file does not let go, and the kernel frees it however the process dies.
+// We use flock and not a record lock (fcntl), because a flock belongs to one opening of the file. So a second taker in
+// the same process is refused, too, and closing another descriptor of the same file does not release the lock. The
+// kernel releases it however the process dies.
 std::expected<RunLock, std::string> RunLock::take(const std::string& directory, Clock& clock) {
   const std::string path = join(directory, ".lock");
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
@@ -60,7 +62,7 @@ std::expected<RunLock, std::string> RunLock::take(const std::string& directory, 
   if (code == EWOULDBLOCK) return std::unexpected(directory + " is in use by " + holder_in(descriptor));
   if (code != 0) refuse("lock", path, code);
   const std::string line = holder_line();
-  // For people only: if it can not be written (disk full) the lock holds all the same.
+  // Only people read this line. If it cannot be written (disk full), the lock still holds.
   if (::ftruncate(descriptor, 0) == 0 && ::pwrite(descriptor, line.data(), line.size(), 0) < 0) errno = 0;
   return lock;
 }
@@ -68,7 +70,7 @@ std::expected<RunLock, std::string> RunLock::take(const std::string& directory, 
 RunLock::RunLock(RunLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 RunLock& RunLock::operator=(RunLock&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);  // what this one held goes with `other`
+  std::swap(descriptor_, other.descriptor_);  // the destructor of `other` releases the lock that we held
   return *this;
 }
 

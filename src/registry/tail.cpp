@@ -62,7 +62,7 @@ std::string digest_text(std::string_view bytes) {
   return bytes.empty() ? "" : to_hex(digest_of(bytes));
 }
 
-// The bytes before the mark; nullopt: they are not the ones that were read.
+// Returns the bytes before the mark, or nullopt if they are not the bytes that were read earlier.
 std::optional<std::string> window_before(OpenFile& file, const TailMark& mark) {
   if (file.size() < mark.offset) return std::nullopt;
   std::string bytes = file.read(mark.offset - std::min(mark.offset, kWindow), mark.offset);
@@ -84,7 +84,7 @@ TailPiece read_piece(const std::string& path, const TailMark& mark, int64_t piec
   }
   const uint64_t begin = piece.after.offset;
   const std::string bytes = file.read(begin, std::min(file.size(), begin + static_cast<uint64_t>(piece_bytes)));
-  // Cut back and grown again while we read: what we have is a mixture. Told as a cut with nothing read yet.
+  // If the file was cut and grew again while we read it, our bytes are a mixture. Report a cut and return no text.
   if (!window_before(file, piece.after)) {
     return {.went_back = true, .text = "", .too_long = 0, .after = {}, .more = true};
   }
@@ -98,7 +98,7 @@ TailPiece read_piece(const std::string& path, const TailMark& mark, int64_t piec
     ++piece.too_long;
   }
   piece.text = bytes.substr(first, taken - first);
-  if (taken == 0 && full) {  // no line is that long
+  if (taken == 0 && full) {  // no valid line is longer than a piece
     taken = bytes.size();
     piece.after.inside = true;
   }

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kStatuses = {"done", "failed", "stopped", "budget"};
 
-// Reads the fields of one object; the first that is not of its kind is remembered as the reason to refuse.
+// Reads typed fields of one JSON object. The first field of a wrong type is stored in `wrong` as the reason to refuse
+// the object.
 class ObjectFields {
  public:
   ObjectFields(const Json& object, std::string& wrong) : object_(object), wrong_(wrong) {}

@@ -119,8 +119,8 @@ struct ObjectiveResult {
   double value = 0;  // the metric's value that was judged; NaN: never measured
 };
 
-// How a run ended: report.json. The worker writes it last, with write_durably, and removes the one of an earlier
-// attempt when it resumes.
+// How a run ended, as stored in report.json. The worker writes report.json last, with write_durably. A resumed run
+// first removes the report.json of the earlier attempt.
 struct Outcome {
   std::string status = "done";  // done | failed | stopped | budget
   int exit_code = 0;
@@ -128,14 +128,14 @@ struct Outcome {
   double started_wall_seconds = 0, seconds = 0;
   int64_t steps = 0, samples = 0;
   double epochs = 0;
-  std::string digest;  // of the final training state, hex; empty: none
+  std::string digest;  // of the final training state, in hex; empty if there is none
   std::optional<BestMetric> best;
   std::optional<ObjectiveResult> objective;
   Metrics last;
-  std::string error, hint;  // of a failed run
+  std::string error, hint;  // set if the run failed
 };
 std::string outcome_json(const Outcome& outcome);  // ends with a newline
-// nullopt: no outcome; `why` then says what is wrong with it.
+// Returns nullopt if the text is not a valid report.json; `why` then says what is wrong with it.
 std::optional<Outcome> parse_outcome(std::string_view json, std::string* why = nullptr);
 
 // Numbers in JSON as these files have them: three of them have no word there and are texts, "NaN", "Infinity" and
@@ -143,16 +143,17 @@ std::optional<Outcome> parse_outcome(std::string_view json, std::string* why = n
 nlohmann::ordered_json number_json(double value);
 std::optional<double> number_of(const nlohmann::ordered_json& value);  // nullopt: neither a number nor one of the three
 
-// Is the run's owner alive? The lock is the kernel's, so a dead process holds none.
+// Returns whether a living process owns the run. The kernel releases the lock of a process that dies.
 bool lock_is_held(const std::string& directory);
 
-// One run directory as `sinew runs` shows it. Reads resolved.yaml, report.json and metrics.jsonl; a run whose lock is
-// held is "running", one without lock and report "interrupted". Files that can not be read are named in `problems`.
+// One run directory as `sinew runs` shows it, read from resolved.yaml, report.json and metrics.jsonl. A run whose lock
+// is held is "running"; a run with neither a held lock nor a report is "interrupted". `problems` names the files that
+// cannot be read.
 struct RunSummary {
   std::string directory, job, id, status;  // status: running | done | failed | stopped | budget | interrupted
   double started_wall_seconds = 0, seconds = 0;
   int64_t steps = 0, samples = 0;
-  Metrics last, best;  // last value of each metric; best by its direction (loss-like: min)
+  Metrics last, best;  // each metric's last value and best value; lower_is_better(name) decides which is best
   std::map<std::string, int64_t> best_step;
   std::optional<bool> objective_met;
   std::string objective;
@@ -161,10 +162,12 @@ struct RunSummary {
   std::vector<std::string> checkpoints;        // names of step directories, oldest first
   std::vector<std::string> problems;
 };
-std::optional<RunSummary> read_run(const std::string& directory);  // nullopt: not a run (no resolved.yaml)
-// Newest first; every directory with resolved.yaml, those below a name that begins with a dot apart.
+// Returns nullopt if the directory is not a run, which means that it has no resolved.yaml.
+std::optional<RunSummary> read_run(const std::string& directory);
+// Finds every directory below `root` that has a resolved.yaml, newest run first. Skips directories whose names begin
+// with a dot.
 std::vector<RunSummary> find_runs(const std::string& root);
-// The run meant by a path, `last`, or the end of an id; throws Error when there is none or more than one.
+// Finds one run by its path, by `last`, or by the end of its id. Throws Error if no run or more than one run matches.
 RunSummary pick_run(const std::string& root, const std::string& name);
 
 // For people; `columns` > 0: no line is wider, the less important is left out first.

@@ -1,4 +1,4 @@
-// Run directories, read back.
+// Reading run directories back: one run, all runs below a root, and the run that a user names.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -21,14 +21,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kDeepest = 6;  // runs/<job>/<utc>-<id>, and room for grouping
+constexpr int kDeepest = 6;  // runs/<job>/<utc>-<id> has two levels; users may add levels to group runs
 constexpr size_t kMostBroken = 100;
 
 std::string in(const std::string& directory, const char* name) {
   return (fs::path(directory) / name).string();
 }
 
-// A small file; "" and a problem when it can not be read, "" alone when it is not there.
+// Returns the text of a small file. Returns "" if the file is missing; returns "" and adds to `problems` if it cannot
+// be read.
 std::string read_text(const std::string& directory, const char* name, std::vector<std::string>& problems) {
   constexpr uint64_t kMost = 8 << 20;
   const std::string path = in(directory, name);
@@ -66,7 +67,7 @@ void take_best(RunSummary& run, std::map<std::string, Direction>& directions, co
   }
 }
 
-// Visits every record; broken lines are named in `broken`.
+// Calls `visit` for every record of the file. Appends the name and number of each broken line to `broken`.
 template <typename Visit>
 void for_each_record(const std::string& path, std::vector<std::string>* broken, Visit visit) {
   size_t unnamed = 0;
@@ -165,8 +166,8 @@ void collect(const fs::path& directory, int depth, std::vector<std::string>& run
   if (depth == 0) return;
   for (fs::directory_iterator it(directory, code), end; !code && it != end; it.increment(code)) {
     std::error_code ignored;
-    if (it->is_symlink(ignored) || !it->is_directory(ignored)) continue;  // `latest` is no run of its own
-    if (it->path().filename().string().starts_with('.')) continue;        // what is known of runs, not runs
+    if (it->is_symlink(ignored) || !it->is_directory(ignored)) continue;  // `latest` links to a run listed anyway
+    if (it->path().filename().string().starts_with('.')) continue;        // hidden folders hold the store, not runs
     collect(it->path(), depth - 1, runs);
   }
 }
@@ -181,7 +182,7 @@ std::string id_of(const std::string& directory) {
   return fs::path(directory).filename().string();
 }
 
-// As read_run has it, without reading the metrics where something else tells.
+// The start time as read_run finds it. Reads the metrics only if neither report.json nor the run's id tells the time.
 double started_of(const std::string& directory) {
   std::vector<std::string> ignored;
   const auto outcome = parse_outcome(read_text(directory, "report.json", ignored));
@@ -203,7 +204,7 @@ bool lock_is_held(const std::string& directory) {
   const int descriptor = ::open(in(directory, ".lock").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return false;
   const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-  ::close(descriptor);  // and with it our own lock, if we got it
+  ::close(descriptor);  // also releases our own shared lock
   return held;
 }
 
