@@ -1,4 +1,4 @@
-// The visible list of architectures, and what their makers share.
+// The list of architectures, and helpers that their makers share.
 #include <sstream>
 
 #include "base/error.h"
@@ -40,7 +40,8 @@ std::vector<size_t> parameters_like(const std::string& pattern, const std::vecto
 
 namespace {
 
-bool keeps_weights(const std::string& name) {  // in its file
+// Whether the model's file contains its weights.
+bool keeps_weights(const std::string& name) {
   return name == "program" || name == "torchscript";
 }
 
@@ -55,7 +56,8 @@ std::unique_ptr<Model> make_model(const spec::ModelOptions& options, const data:
     const std::vector<NamedTensor> parameters = model->parameters();
     if (keeps_weights(options.name)) {
       reinitialise(options.reinit, parameters, model->buffers(), seed);
-    } else {  // made anew as it is; what is meant is that model.init_from leaves them so
+    } else {
+      // The architecture has just initialised these weights. The patterns only say that model.init_from leaves them so.
       for (const std::string& pattern : options.reinit) parameters_like(pattern, parameters, "model.reinit");
     }
     for (const std::string& pattern : options.freeze) {

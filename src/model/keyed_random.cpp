@@ -1,7 +1,8 @@
-// The in-place random kernels of the CPU, replaced by counter-based ones.
+// Replaces the CPU's in-place random kernels with counter-based ones.
 //
-// Why whole kernels: the schemas of dropout and its like take no generator, and the default generator is one for the
-// process. The in-place kernels are where dropout, scaled-dot-product attention, LSTM and encoder layers all end.
+// Whole kernels have to be replaced because dropout and similar operators take no generator, and the default generator
+// belongs to the process. Dropout, scaled-dot-product attention, LSTM and encoder layers all end in these in-place
+// kernels.
 #include <ATen/Dispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/util/Logging.h>
@@ -31,10 +32,10 @@ RandomKey next_call_key() {
   return derive(scope_key, scope_calls++);
 }
 
-// Random words for n elements, a word or two each, made in pieces that stay in cache.
+// The kernels make random words, one or two for each element, in pieces of this many elements, which stay in the cache.
 constexpr int64_t kPiece = 4096;
 
-// Calls fill(words, first, count) for consecutive pieces; `words_per_element` words each.
+// Calls fill(words, first, count) for consecutive pieces, with `words_per_element` words for each element.
 template <typename Fill>
 void in_pieces(int64_t elements, int words_per_element, Fill fill) {
   const RandomKey key = next_call_key();
@@ -47,7 +48,7 @@ void in_pieces(int64_t elements, int words_per_element, Fill fill) {
   }
 }
 
-// [0, 1) with 24 bits, exact in float32.
+// Returns a number in [0, 1) with 24 random bits, exact in float32.
 float unit(uint32_t word) {
   return static_cast<float>(word >> 8) * 0x1.0p-24F;
 }
@@ -55,7 +56,8 @@ double unit(uint32_t high, uint32_t low) {
   return static_cast<double>(((static_cast<uint64_t>(high) << 32) | low) >> 11) * 0x1.0p-53;
 }
 
-// Runs `fill(float* out, int64_t n)` on a dense float32 image of `self` and copies it back when it had to be made.
+// Calls `fill(float* out)` on the contiguous float32 memory of `self`. If `self` has another type or layout, `fill`
+// writes a temporary tensor, which is copied to `self`.
 template <typename Fill>
 at::Tensor& fill_floats(at::Tensor& self, Fill fill) {
   if (self.numel() == 0) return self;
@@ -71,7 +73,7 @@ at::Tensor& fill_floats(at::Tensor& self, Fill fill) {
 
 at::Tensor& keyed_bernoulli(at::Tensor& self, double p, std::optional<at::Generator>) {
   TORCH_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p in [0, 1], got ", p);
-  // word < p * 2^32, with p = 1 always true
+  // True for word < p * 2^32; p = 1 is always true.
   const auto threshold = static_cast<uint64_t>(std::ldexp(p, 32));
   return fill_floats(self, [&](float* out) {
     in_pieces(self.numel(), 1, [&](const uint32_t* words, int64_t first, int64_t count) {
@@ -102,7 +104,8 @@ at::Tensor& keyed_uniform(at::Tensor& self, double from, double to, std::optiona
 at::Tensor& keyed_normal(at::Tensor& self, double mean, double deviation, std::optional<at::Generator>) {
   return fill_floats(self, [&](float* out) {
     in_pieces(self.numel(), 2, [&](const uint32_t* words, int64_t first, int64_t count) {
-      for (int64_t i = 0; i < count; ++i) {  // Box-Muller, one of the pair: simple and independent of the piece's end
+      for (int64_t i = 0; i < count;
+           ++i) {  // Box-Muller, one number of each pair: simple, and no piece ends within a pair
         const double radius = std::sqrt(-2.0 * std::log(1.0 - unit(words[2 * i], 0)));
         const double angle = 2.0 * std::numbers::pi * unit(words[2 * i + 1], 0);
         out[first + i] = static_cast<float>(mean + deviation * radius * std::cos(angle));
@@ -121,7 +124,8 @@ at::Tensor& keyed_exponential(at::Tensor& self, double lambda, std::optional<at:
   });
 }
 
-// Integers in [from, to); the bias of the multiply-shift is below 2^-32 for ranges below 2^32 and tolerated above.
+// Fills `self` with integers in [from, from + range). The bias of the multiply-shift method is below 2^-32 for ranges
+// below 2^32; larger ranges have more, which is tolerated.
 at::Tensor& fill_integers(at::Tensor& self, int64_t from, uint64_t range) {
   if (self.numel() == 0) return self;
   const at::Tensor wide =
@@ -137,7 +141,7 @@ at::Tensor& fill_integers(at::Tensor& self, int64_t from, uint64_t range) {
   return self.copy_(wide);
 }
 
-// The range torch documents for random_() without bounds: all integers the type holds exactly, from 0.
+// The range that PyTorch documents for random_() without bounds: from 0, all integers that the type represents exactly.
 uint64_t natural_range(at::ScalarType type) {
   switch (type) {
     case at::kFloat: return (1ULL << 24) + 1;
@@ -180,7 +184,7 @@ at::Tensor& keyed_randperm(int64_t n, std::optional<at::Generator>, at::Tensor& 
   return out.copy_(order);
 }
 
-// Random operators with a CPU kernel of their own that draws nothing itself: each asks a replaced one.
+// Random operators that have a CPU kernel but draw nothing themselves: each calls a replaced kernel.
 constexpr std::array kAskReplaced = {"aten::native_dropout", "aten::bernoulli.out", "aten::_fused_sdp_choice",
                                      "aten::_scaled_dot_product_flash_attention_for_cpu"};
 
@@ -198,7 +202,7 @@ std::set<std::string>& refused() {
   return names;
 }
 
-// Every other random operator of the CPU: better no answer than one that depends on who came first.
+// Makes every other random operator of the CPU throw: its result would depend on which lane called first.
 void refuse_the_rest(torch::Library& library, const std::vector<std::string>& replaced) {
   auto& dispatcher = c10::Dispatcher::singleton();
   for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
@@ -218,10 +222,10 @@ void refuse_the_rest(torch::Library& library, const std::vector<std::string>& re
 
 void install_keyed_random() {
   static const bool installed = [] {
-    // Replacing a kernel logs a warning for each; it is what we mean to do.
+    // Replacing a kernel logs a warning for each; the replacements are intended.
     const int level = FLAGS_caffe2_log_level;
     FLAGS_caffe2_log_level = 3;
-    // Leaked on purpose: destroying the library at exit would bring the old kernels back under running threads.
+    // Leaked on purpose: if exit destroyed the library, the original kernels would come back under running threads.
     auto* library = new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::CPU, __FILE__, __LINE__);
     std::vector<std::string> replaced;
     const auto replace = [&](const char* name, auto kernel) {

@@ -1,4 +1,4 @@
-// Random operators draw from the scope of their thread, or they are refused: never from the process's generator.
+// Random operators draw from the scope of their thread or throw; they never draw from the process's generator.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <gmock/gmock.h>

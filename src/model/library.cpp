@@ -17,7 +17,7 @@
 namespace sinew::model {
 namespace {
 
-// What must be equal: between these the layout of classes and the names of symbols may change.
+// Entries of the stamp that must be equal: class layouts and symbol names may differ between their values.
 constexpr const char* kMustAgree[] = {"interface", "sinew", "torch", "string_abi", "platform"};
 
 std::map<std::string, std::string> own_stamp() {
@@ -65,10 +65,11 @@ std::vector<std::string> why_not_open(const std::map<std::string, std::string>& 
 
 const OpenLibrary& open_library(const std::string& path) {
   static std::mutex mutex;
-  static std::map<std::string, OpenLibrary> opened;  // what dlopen opened twice would be the same object anyway
+  static std::map<std::string, OpenLibrary> opened;  // dlopen returns the same object for a second open anyway
   const std::lock_guard lock(mutex);
   if (!system_disk().exists(path)) throw Error("there is no " + path, "build the library, or check model.file");
-  const std::string whole = std::filesystem::absolute(path).string();  // without a slash dlopen looks elsewhere
+  // dlopen searches other directories for a path without a slash
+  const std::string whole = std::filesystem::absolute(path).string();
   if (const auto found = opened.find(whole); found != opened.end()) return found->second;
   check_stamp(whole);
   std::vector<std::byte> bytes = system_disk().read(whole);
@@ -81,7 +82,7 @@ library::Options options_of(const std::vector<std::string>& items) {
   library::Options options;
   for (const std::string& item : items) {
     const size_t at = item.find('=');
-    SINEW_CHECK(at != std::string::npos, item);  // spec/ saw to it
+    SINEW_CHECK(at != std::string::npos, item);  // spec/ has checked it
     options[item.substr(0, at)] = item.substr(at + 1);
   }
   return options;

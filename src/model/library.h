@@ -1,4 +1,4 @@
-// Inside model/: a shared object of the user's own, opened.
+// Inside model/: opens a shared object that the user wrote against include/sinew/library.h.
 #pragma once
 
 #include <sinew/library.h>
@@ -13,22 +13,24 @@
 
 namespace sinew::model {
 
-// One opened library. It stays open until the process ends: models, losses and torch's own tables may point into it.
+// One opened library. It stays open until the process ends, because models, losses and libtorch's own tables may point
+// into it.
 struct OpenLibrary {
   library::Library offers;
   std::string path;
-  std::string digest;                 // of the file
-  std::vector<std::byte> bytes = {};  // of the file: it may be built again while this one is trained
+  std::string digest;                 // digest of the file
+  std::vector<std::byte> bytes = {};  // content of the file; a user may build it again while this one is trained
 };
 
-// Opens the file once a process, whatever it is called with. Throws Error, before any of its code runs, for what is no
-// shared object and for what was built for another interface, Sinew, libtorch, string ABI or machine.
+// Opens the file. A second call with the same path returns the same library. Throws Error, before any code of the file
+// runs, if the file is no shared object or was built for another interface, Sinew, libtorch, string ABI or machine.
 const OpenLibrary& open_library(const std::string& path);
 
-// Why a library with this stamp can not be opened, by line; empty: it can.
+// The reasons why a library with this stamp cannot be opened, one a line; empty: it can be opened.
 std::vector<std::string> why_not_open(const std::map<std::string, std::string>& stamp);
 
-// The data set of an opened library, for open_library_data and open_library_inputs. It points into `opened`.
+// The data set of an opened library, for open_library_data and open_library_inputs. The data set keeps a reference to
+// `opened`.
 std::unique_ptr<data::Dataset> data_of(const OpenLibrary& opened, const spec::Job& job);
 std::unique_ptr<data::Dataset> inputs_of(const OpenLibrary& opened, const spec::Job& job, const data::DataInfo& train,
                                          const spec::DataSource& source, bool labelled);

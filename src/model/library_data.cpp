@@ -1,4 +1,4 @@
-// The data set of a library behind data/'s interface.
+// Puts the data set of a library behind data/'s interface.
 #include <omp.h>
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 namespace sinew::model {
 namespace {
 
-constexpr int64_t kDigested = 64;  // samples the digest of a data set looks at
+constexpr int64_t kDigested = 64;  // number of samples that the digest of a data set covers
 
-// The threads that load are no lanes. In each of them, once: sums of more than one thread have other bits.
+// Loader threads are not lanes, so each must limit libtorch to one thread itself: sums of more threads have other bits.
 void compute_alone() {
   thread_local const bool alone = [] {
     omp_set_num_threads(1);
@@ -36,7 +36,8 @@ std::string shape_text(const torch::Tensor& tensor) {
 Shape shape_of(const torch::Tensor& tensor) {
   return {tensor.sizes().begin(), tensor.sizes().end()};
 }
-DType dtype_of(const torch::Tensor& tensor) {  // Source takes no others
+// Source accepts only these two types.
+DType dtype_of(const torch::Tensor& tensor) {
   return tensor.scalar_type() == torch::kInt64 ? DType::i64 : DType::f32;
 }
 DType target_dtype(const data::DataInfo& info) {
@@ -47,7 +48,7 @@ RandomKey sample_key(uint64_t seed, int64_t epoch, int64_t sample) {
   return derive(random_key({seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample)}), "sample");
 }
 
-// The samples of one path, each checked against the first.
+// The samples of one path. Each is checked against the first.
 class Source {
  public:
   Source(const OpenLibrary& opened, const std::string& path, const library::Options& options)
@@ -72,7 +73,7 @@ class Source {
   const torch::Tensor& target() const { return target_; }
   int64_t classes() const { return set_->classes(); }
   std::string name(int64_t index) const { return set_->name(index); }
-  // Batches of both can be laid out alike.
+  // Whether the samples of both have the same shapes and types, so that they can be batched alike.
   bool like(const Source& other, bool labelled) const {
     return fits(input_, other.input_) && (!labelled || (fits(target_, other.target_) && classes() == other.classes()));
   }
@@ -135,8 +136,8 @@ class LibraryData final : public data::Dataset {
     describe_all(*train.source);
     info_.digest = identity(train);
   }
-  // As the only part: test. Without labels their places in a batch are there and hold zeros: what the library says of a
-  // sample nobody knows the answer of need not look like an answer.
+  // Opens `path` as the only part, test. Without labels the batches still contain targets, filled with zeros: the
+  // library's targets of unlabelled samples need not have the right shape, so they are not read.
   void open_alone(const std::string& path, const data::DataInfo& train, bool labelled) {
     const Source& source = *part(data::Part::test, path).source;
     const bool input = shape_of(source.input()) == train.input_shape && dtype_of(source.input()) == train.input_dtype;
@@ -147,7 +148,7 @@ class LibraryData final : public data::Dataset {
                   "take data of the same shapes and types");
     labelled_ = labelled;
     info_ = train;
-    info_.digest = {};  // of other samples
+    info_.digest = {};  // empty: these are not the training samples
     info_.reasons.clear();
     info_.train_size = info_.val_size = 0;
     info_.test_size = size(data::Part::test);
@@ -198,7 +199,7 @@ class LibraryData final : public data::Dataset {
     return made;
   }
 
-  // A keyed draw, as of every other data set: a function of (seed, size, shares).
+  // Splits by a keyed permutation, like every other data set: a function of (seed, size, shares).
   void split(PartOf& train, const spec::DataOptions& options, uint64_t seed) {
     const int64_t size = train.size();
     const auto share = [&](double fraction) { return static_cast<int64_t>(fraction * static_cast<double>(size)); };
@@ -218,7 +219,7 @@ class LibraryData final : public data::Dataset {
 
   void describe_all(const Source& source) {
     info_.format = "library";
-    info_.preparation = "{}";  // its samples come as they are
+    info_.preparation = "{}";  // the library delivers its samples already prepared
     info_.input_shape = shape_of(source.input());
     info_.target_shape = shape_of(source.target());
     info_.input_dtype = dtype_of(source.input());

@@ -20,7 +20,8 @@ library::About about(const spec::ModelOptions& options, const data::DataInfo& da
   return about;
 }
 
-// Evaluation must be a function of the input, and its answer of the loss's shape. The model is not touched.
+// Checks that evaluation is a function of the input, and that the output has the shape that the loss takes. Leaves the
+// model unchanged.
 void try_out(Model& model, const std::string& path, const data::DataInfo& data, int64_t outputs) {
   constexpr int64_t kSamples = 3;
   const torch::NoGradGuard no_grad;

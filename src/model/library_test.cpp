@@ -1,5 +1,5 @@
-// A user's own shared object: what is asked of it before it is opened, and what it then gives. The one opened here is
-// examples/cpp-module, as this build makes it.
+// Opening a user's shared object: the checks before it is opened, and what it offers afterwards. Most tests open
+// examples/cpp-module as this build makes it.
 #include "model/library.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ class Scratch {
   std::string path_;
 };
 
-// A copy of the example with other bytes in place of some.
+// A copy of the example with some bytes replaced.
 std::string changed(const Scratch& scratch, const std::string& name, const std::string& from, const std::string& to) {
   std::string bytes = read_text(system_disk(), example());
   const size_t at = bytes.find(from);
@@ -88,7 +88,7 @@ TEST(Library, EveryDifferenceIsSaidBeforeItIsOpened) {
   auto stamp = program::read_library_stamp(example());
   stamp["torch"] = "2.12.1";
   stamp["string_abi"] = "0";
-  stamp["compiler"] = "another one";  // may differ
+  stamp["compiler"] = "another one";  // this entry may differ
   EXPECT_THAT(why_not_open(stamp), ElementsAre(HasSubstr("string_abi 0"), HasSubstr("torch 2.12.1")));
   EXPECT_THAT(why_not_open({}), ElementsAre(HasSubstr("does not say")));
 }
@@ -112,7 +112,7 @@ TEST(Library, WhatIsNoLibraryIsRefused) {
   EXPECT_THAT(refusal(scratch.file("none.so")), HasSubstr("there is no"));
 }
 
-// Whatever stands in the tables of the file: a reason, never a crash.
+// Damaged tables in the file lead to a stated reason, never to a crash.
 TEST(Library, DamagedTablesAreRefusedOrReadAsTheyAre) {
   const Scratch scratch;
   const std::string bytes = read_text(system_disk(), example());
@@ -148,7 +148,7 @@ TEST(Library, GivesAModel) {
   EXPECT_FALSE(model->identity().empty());
 }
 
-// It is built again while it is trained; dlopen has the old one.
+// The user rebuilds the library during training; dlopen keeps the old one.
 TEST(Library, ComesBackAsTheOneThatWasTrained) {
   const Scratch scratch;
   const std::string bytes = read_text(system_disk(), example()), file = scratch.file("net.so");
@@ -175,7 +175,7 @@ TEST(Library, GivesALossAsASum) {
   EXPECT_EQ(n + m, 6);
 }
 
-// A data set made here: the path says the type and shape of its inputs, then of its targets: "f2 i", "f2 f3".
+// A data set of this test. Its path names the types and shapes of inputs and targets: "f2 i", "f2 f3".
 class Made final : public library::DataSet {
  public:
   explicit Made(const std::string& path) {
@@ -230,7 +230,7 @@ class MadeData : public testing::Test {
   OpenLibrary opened_;
 };
 
-// Batches are laid out by what train says: any other sample would be written past their end, or leave holes.
+// The training part fixes the layout of batches. A sample of another shape would overrun the batch or leave gaps.
 TEST_F(MadeData, PartsAreLaidOutAlike) {
   EXPECT_EQ(parts("f2 i 3", "f2 i 3"), "opened");
   EXPECT_EQ(parts("f2 f3", "f2 f3"), "opened");
@@ -284,7 +284,7 @@ TEST(Library, GivesAData) {
   EXPECT_EQ(values(moved), values(moved));
   EXPECT_NE(values(calm), values(moved));
   EXPECT_NE(values(moved), values(later));
-  // A sample does not depend on the others it is loaded with.
+  // A sample does not depend on the other samples of its batch.
   const data::Batch alone = data->load(data::Part::train, std::vector<int64_t>{7}, moved);
   EXPECT_EQ(alone.input.as<float>()[0], values(moved)[4]);
   EXPECT_THAT(data->describe(data::Part::train, 0), HasSubstr("points.txt:"));

@@ -1,5 +1,5 @@
-// LSTM: over tokens it predicts the next token at every place; over anything else it reads a sample row by row (an
-// image's rows, a table's columns) and classifies from the last output.
+// LSTM. On tokens it predicts the next token at every position. On anything else it reads a sample row by row (the rows
+// of an image, the columns of a table) and classifies from the last output.
 #include "base/error.h"
 #include "model/makers.h"
 #include "model/module_model.h"
@@ -25,7 +25,7 @@ struct LstmNet : torch::nn::Module {
         register_module("output", torch::nn::Linear(options.hidden_size * (options.bidirectional ? 2 : 1), outputs));
   }
 
-  // Features of one time step: an image's row over all channels; a table's columns one by one.
+  // The number of features of one time step: one row of an image over all channels, or one column of a table.
   static int64_t row_size(const Shape& shape) { return shape.size() == 3 ? shape[0] * shape[2] : 1; }
 
   torch::Tensor as_rows(const torch::Tensor& input) {

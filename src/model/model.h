@@ -1,8 +1,8 @@
-// Models: from a job's `model` section to something that computes outputs from inputs, one replica a lane.
+// Models: a job's `model` section becomes an object that computes outputs from inputs, one replica for each lane.
 //
-// For train/ (which owns parameters, buffers and the step) and worker/. It never computes a loss, steps an optimizer or
-// knows of shards. A Model belongs to one thread at a time; different replicas run side by side and share the memory of
-// their parameters (Model::share).
+// Used by train/, which owns the parameters, the buffers and the step, and by worker/. A model computes no loss,
+// applies no update and knows nothing of shards. A Model belongs to one thread at a time. Different replicas run side
+// by side and share the memory of their parameters (Model::share).
 #pragma once
 
 #include <torch/torch.h>
@@ -28,106 +28,111 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  // Outputs before any loss: [batch, outputs], or [batch, window, outputs] for tokens. `target`, of the same samples,
-  // is for programs that take it to compute their loss, which is then what they return; others never look at it.
+  // Returns the outputs before any loss: [batch, outputs], or [batch, window, outputs] for tokens. `target` belongs to
+  // the same samples. Only programs that compute their loss themselves read it; such a program returns that loss.
   virtual torch::Tensor forward(const torch::Tensor& input, const torch::Tensor& target = {}) = 0;
   virtual void set_training(bool on) = 0;
 
-  // In a fixed order, the same in every replica. Parameters are leaves; those that are frozen require no gradient.
+  // Both lists have a fixed order, the same in every replica. Parameters are autograd leaves; frozen ones require no
+  // gradient.
   virtual std::vector<NamedTensor> parameters() = 0;
   virtual std::vector<NamedTensor> buffers() = 0;
 
-  // Makes parameter `index` use this memory (same shape; float32, or bfloat16 for a low-precision shadow) and clears
-  // its gradient. Buffers stay the replica's own: a shard starts from a copy.
+  // Makes parameter `index` use this memory and clears its gradient. The memory has the same shape and is float32, or
+  // bfloat16 for a low-precision shadow. Buffers stay the replica's own: each shard starts from a copy.
   virtual void share(size_t index, const torch::Tensor& memory) = 0;
 
-  // What it computes as far as the job does not say: of a model of the user's own a digest of its graph and constants,
-  // or of its code. Else "".
+  // Identifies the part of the model that the job file does not describe: a digest of the graph and constants of a
+  // model file, or of a library's code; "" for a built-in architecture.
   virtual std::string identity() const { return ""; }
 
-  // What somebody who trains it should know before, as sentences: what can not be told from right, but is seldom meant.
+  // Sentences that warn about a model that trains correctly but was probably exported by mistake.
   virtual std::vector<std::string> remarks() const { return {}; }
 
-  // True for parameters that autocast would cast to bfloat16 at every use (weights of linear, convolution and
-  // recurrent layers): these get one shared shadow instead.
+  // True for parameters that autocast would cast to bfloat16 at every use (weights of linear, convolution and recurrent
+  // layers). All lanes share one bfloat16 shadow of each instead.
   virtual bool wants_shadow(size_t index) = 0;
 };
 
-// One architecture a job can name.
+// One architecture that a job can name.
 struct Architecture {
   const char* name;
   std::unique_ptr<Model> (*make)(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs);
-  const char* help;  // what it takes and how it is initialised
+  const char* help;  // what the model takes and how its weights are initialised
 };
 const std::vector<Architecture>& architectures();
 
-// Does a ResNet of these options begin with the cifar stem, which keeps small images large? `image`: [channels, height,
-// width].
+// Whether a ResNet with these options begins with the cifar stem, which keeps small images large. `image`: [channels,
+// height, width].
 bool has_small_stem(const spec::ModelOptions& options, const Shape& image);
 
-// A replica with initial weights that are a function of (options, data shapes, outputs, seed) alone; a program's are
-// those of its file, but for options.reinit. outputs 0: what the model returns is its loss. Throws Error when the
-// architecture cannot take such data, a program's file is damaged or has an operator nobody knows, and when a pattern
-// of options.freeze or options.reinit fits no parameter.
+// Makes a replica. Its initial weights are a function of (options, data shapes, outputs, seed) alone; those of a
+// program are the weights of its file, except the ones that options.reinit names. `outputs` 0: the model returns its
+// loss. Throws Error if the architecture cannot take such data, if a program's file is damaged or has an unknown
+// operator, or if a pattern of options.freeze or options.reinit matches no parameter.
 std::unique_ptr<Model> make_model(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs,
                                   uint64_t seed);
 
 int64_t parameter_count(Model& model);
 
-// Places of the parameters that `pattern`, given by the option `option`, fits. Throws Error when there is none.
+// The indices of the parameters whose names match `pattern`, the value of the option `option`. Throws Error if there
+// are none.
 std::vector<size_t> parameters_like(const std::string& pattern, const std::vector<NamedTensor>& parameters,
                                     const std::string& option);
 
-// Gives the parameters that `patterns` fit new values, and the batch norms among them new statistics: a matrix or a
-// kernel uniform numbers within 1/sqrt(fan in), as PyTorch's linear and convolution layers begin; a bias the same of
-// the weight beside it; a scale 1 and all else 0. Of each a function of (seed, name, shape) alone. Throws Error where
-// one fits nothing.
+// Gives new values to the parameters that match `patterns`, and new statistics to the batch norms among them. A matrix
+// or kernel gets uniform numbers within 1/sqrt(fan in), as PyTorch's linear and convolution layers do; a bias gets the
+// same range as the weight beside it; a scale becomes 1 and everything else 0. Each result is a function of (seed,
+// name, shape) alone. Throws Error if a pattern matches no parameter.
 void reinitialise(const std::vector<std::string>& patterns, const std::vector<NamedTensor>& parameters,
                   const std::vector<NamedTensor>& buffers, uint64_t seed);
 
-// ---- models of the user's own --------------------------------------------------------------------------------------
+// ---- models that users bring ---------------------------------------------------------------------------------------
 
-// What a job gets of the shared object it names (include/sinew/library.h): each throws Error where the file is none,
-// was built for another Sinew or libtorch, or offers no such thing. None of its code runs before that is known.
+// What a job takes from the shared object that it names (include/sinew/library.h). Each function throws Error if the
+// file is no such library, was built for another Sinew or libtorch, or lacks the wanted part. No code of the library
+// runs before that check.
 using LossFunction =
     std::function<std::pair<torch::Tensor, double>(const torch::Tensor& outputs, const torch::Tensor& targets)>;
 LossFunction library_loss(const spec::Job& job);  // (sum, weight)
 std::unique_ptr<data::Dataset> open_library_data(const spec::Job& job);
-// As data::open_inputs, of such a data set.
+// Like data::open_inputs, for such a data set.
 std::unique_ptr<data::Dataset> open_library_inputs(const spec::Job& job, const data::DataInfo& train,
                                                    const spec::DataSource& source, bool labelled);
 
-// What only libtorch can tell of a model's file (.pt2, .pt, .so): lines to show, and why it can not be trained here,
-// with what to change; none: it can. Throws Error when the file itself is damaged.
+// The result of inspecting a model file (.pt2, .pt, .so) with libtorch: lines to show, and the problems that prevent
+// training, each with what to change. No problems: the model can be trained. Throws Error if the file is damaged.
 struct FileReport {
   std::vector<std::string> lines, problems;
 };
 FileReport inspect_file(const std::string& file);
-std::vector<std::string> program_problems(const std::string& file);  // of a .pt2: what it alone tells
+std::vector<std::string> program_problems(const std::string& file);  // of a .pt2, from the file alone
 
-// The format a model came in: "model.pt2", "model.pt", "model.so"; "" for what has no file of its own.
+// The name under which a run keeps the user's model file: "model.pt2", "model.pt", "model.so"; "" for built-in
+// architectures.
 std::string own_file_name(const std::string& model_name);
-// The model of options.file with these values, of parameters and buffers by name, as a file of its own at `to`: what
-// opened the one opens the other. Of a library its code alone. Appears whole or not at all. It is made of the file as
-// it was when this process opened it, whatever stands there by now; a large one (64 MiB) is not kept, and if it was
-// changed nothing is written, and the reason returned, as a sentence. Throws Error.
+// Writes the model of options.file with these values, of parameters and buffers by name, to `to`, in the format that it
+// came in. A library is copied as it is. The new file appears whole or not at all. It is made from the content that
+// options.file had when this process opened it, even if the user has overwritten the file since. The exception is a
+// file of more than 64 MiB, which is not kept in memory: if it changed, the function writes nothing and returns the
+// reason as a sentence. Throws Error.
 std::string save_own_file(const spec::ModelOptions& options, const std::vector<NamedTensor>& values,
                           const std::string& to);
 
 void save_program(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to);  // a .pt2
 
 // ---- random operators ----------------------------------------------------------------------------------------------
-// On the CPU every random operator of libtorch draws from one process-wide generator, in the order of the calls: with
-// several lanes that is a race. install_keyed_random() replaces the random kernels, for the whole process, by ones that
-// draw from the scope of the calling thread; a draw outside a scope throws, and so does every random operator that ends
-// in none of these kernels (poisson, multinomial, rrelu ...).
+// On the CPU every random operator of libtorch draws from one process-wide generator, in the order of the calls. With
+// several lanes that is a race. install_keyed_random() replaces the random kernels, for the whole process, with kernels
+// that draw from the RandomScope of the calling thread. A draw outside a scope throws. Random operators that do not end
+// in one of these kernels (poisson, multinomial, rrelu ...) throw too.
 
 void install_keyed_random();  // once, before any tensor work; later calls do nothing
 
-// Why "aten::multinomial" can not be used, as a sentence; "" for operators that can, or that end in one that can not.
+// The reason why the operator, such as "aten::multinomial", is refused, as a sentence; "" if it is not refused itself.
 std::string why_refused(const std::string& operator_name);
 
-// While it lives, the n-th random operator called on this thread draws from key (key, n).
+// While a scope lives, the n-th random operator called on its thread draws from key (key, n).
 class RandomScope {
  public:
   explicit RandomScope(RandomKey key);

@@ -11,11 +11,11 @@
 
 namespace sinew::model {
 
-// A parameter that the module has under several names counts once, under the first.
+// A parameter that the module has under several names counts once, under its first name.
 class ModuleModel final : public Model {
  public:
   using Forward = std::function<torch::Tensor(const torch::Tensor&)>;
-  // identity: what tells this architecture from others (Model::identity).
+  // `identity`: see Model::identity.
   ModuleModel(std::shared_ptr<torch::nn::Module> root, Forward forward, std::string identity = "");
 
   torch::Tensor forward(const torch::Tensor& input, const torch::Tensor&) override { return forward_(input); }
@@ -31,13 +31,13 @@ class ModuleModel final : public Model {
   Forward forward_;
   std::string identity_;
   std::vector<NamedTensor> parameters_, buffers_;
-  std::vector<bool> shadows_;  // by place in parameters_
+  std::vector<bool> shadows_;  // by index into parameters_
 };
 
 // Module: a torch::nn::Module with `torch::Tensor forward(const torch::Tensor&)`.
 template <typename Module>
 std::unique_ptr<Model> as_model(std::shared_ptr<Module> module) {
-  Module* raw = module.get();  // kept alive by the model's root
+  Module* raw = module.get();  // the model's root_ keeps it alive
   return std::make_unique<ModuleModel>(std::move(module), [raw](const torch::Tensor& x) { return raw->forward(x); });
 }
 

@@ -1,4 +1,4 @@
-// Models of the user's own as files: looked at, and given back in the format they came in.
+// Model files that users bring: inspects them, and writes trained models in the format that they came in.
 #include "model/own_file.h"
 
 #include <sys/stat.h>
@@ -19,11 +19,11 @@ namespace {
 constexpr uint64_t kMostKept = 64ULL << 20;
 
 struct Kept {
-  // Tells whether the file was written since: every lane opens it, and one look is enough.
+  // These four detect whether the file was written since. Every lane opens it, and one read is enough.
   uint64_t inode = 0, size = 0;
   int64_t seconds = 0, nanoseconds = 0;
   Digest digest;
-  std::vector<std::byte> bytes;  // none of a file larger than kMostKept
+  std::vector<std::byte> bytes;  // empty for a file larger than kMostKept
 
   bool same_stamp(const Kept& other) const {
     return inode == other.inode && size == other.size && seconds == other.seconds && nanoseconds == other.nanoseconds;
@@ -56,7 +56,7 @@ void save(const spec::ModelOptions& options, const std::string& file, const std:
   options.name == "program" ? save_program(file, values, to) : save_script(file, values, to);
 }
 
-// A file for as long as it is read.
+// A file that the destructor removes.
 class Passing {
  public:
   Passing(std::string path, std::span<const std::byte> bytes) : path_(std::move(path)) {
@@ -87,7 +87,8 @@ std::string own_file_name(const std::string& model_name) {
 
 void keep_own_file(const std::string& path) {
   struct stat facts {};
-  if (::stat(path.c_str(), &facts) != 0) return;  // whoever reads it says so
+  // The code that reads the file reports the error.
+  if (::stat(path.c_str(), &facts) != 0) return;
   Kept now{facts.st_ino, static_cast<uint64_t>(facts.st_size), facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec, {}, {}};
   AllKept& all = all_kept();
   const std::lock_guard lock(all.mutex);
@@ -117,7 +118,7 @@ std::string save_own_file(const spec::ModelOptions& options, const std::vector<N
   }
   const bool there = system_disk().exists(options.file);
   if (known != all.by_path.end() && (!there || digest_of_file(options.file) != known->second.digest)) {
-    system_disk().remove_file(to);  // of an earlier end of this run: other weights
+    system_disk().remove_file(to);  // written by an earlier end of this run, with other weights
     return options.file + " is not the file that was trained any more, so there is no " + own_file_name(options.name) +
            " of it; model.safetensors has the weights by name";
   }

@@ -1,12 +1,12 @@
-// Inside model/: the file of a model as it was when it was opened. A run takes hours, in which somebody exports the
-// next model over it: what comes back at the end must be the one that was trained.
+// Inside model/: keeps the content of a model file as it was when the process opened it. A run takes hours, and the
+// user may export the next model over the file meanwhile. At its end the run must write the model that it trained.
 #pragma once
 
 #include <string>
 
 namespace sinew::model {
 
-// Before the file is read: remembers what is in it, for save_own_file. Of one too large for that a digest.
+// Call it before reading the file. Remembers the content for save_own_file; of a file over 64 MiB only a digest.
 void keep_own_file(const std::string& path);
 
 }  // namespace sinew::model

@@ -1,4 +1,4 @@
-// Higher-order operators that export writes for common models: each runs the bodies it was given.
+// The higher-order operators that torch.export writes for common models. Each runs the bodies that it was given.
 #include <ATen/autocast_mode.h>
 #include <torch/torch.h>
 
@@ -28,8 +28,8 @@ bool holds(const IValue& value) {
   return value.isTensor() ? value.toTensor().item<bool>() : value.toBool();
 }
 
-// What the branch not taken reads has a part in the result too, with gradient zero: so says torch.cond, and an
-// optimizer with momentum or decay tells zero from none.
+// Tensors that only the other branch of a cond reads get the gradient zero, as in torch.cond. Without this they would
+// get no gradient, and an optimizer with momentum or decay treats no gradient differently from zero.
 struct WithZeros : torch::autograd::Function<WithZeros> {
   static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& value,
                                at::TensorList others) {
@@ -68,7 +68,7 @@ void with_gradients(const HigherOrder& node, Stack& stack, bool training) {
   stack = run_plan(node.bodies[0], take(stack, 1), training);
 }
 
-// Autocast as a thread has it, put back at the end.
+// Restores the thread's autocast settings when it is destroyed.
 class AutocastAsItWas {
  public:
   explicit AutocastAsItWas(at::DeviceType device)
@@ -90,9 +90,9 @@ class AutocastAsItWas {
   at::ScalarType type_;
 };
 
-// wrap_with_autocast(device, dtype, enabled, cache, body, *operands). Never with the cache, whatever the program says:
-// it is one for the process, knows a weight by its object alone and outlives the block, so that each lane would go on
-// computing with the first numbers it ever cast.
+// wrap_with_autocast(device, dtype, enabled, cache, body, *operands). It never enables the cache, whatever the program
+// asks for. The cache belongs to the process, identifies a weight only by its object, and outlives the block. Each lane
+// would continue to compute with the first numbers that it ever cast.
 void with_autocast(const HigherOrder& node, Stack& stack, bool training) {
   TORCH_CHECK(stack.size() >= 4 && node.bodies.size() == 1, "expects four settings and a body");
   const auto device = at::Device(stack[0].toStringRef()).type();
@@ -103,7 +103,8 @@ void with_autocast(const HigherOrder& node, Stack& stack, bool training) {
   stack = run_plan(node.bodies[0], take(stack, 4), training);
 }
 
-// tag_activation_checkpoint(body, *operands): the values are the same, only kept instead of computed again.
+// tag_activation_checkpoint(body, *operands). Activations are kept instead of being recomputed; the values are the
+// same.
 void plain_body(const HigherOrder& node, Stack& stack, bool training) {
   TORCH_CHECK(node.bodies.size() == 1, "expects one body");
   stack = run_plan(node.bodies[0], take(stack, 0), training);
@@ -119,7 +120,7 @@ void while_loop(const HigherOrder& node, Stack& stack, bool training) {
     all.insert(all.end(), additional.begin(), additional.end());
     return all;
   };
-  constexpr int64_t kMost = 1'000'000;  // a loop that never ends would hang the group
+  constexpr int64_t kMost = 1'000'000;  // an endless loop would hang all workers
   int64_t round = 0;
   while (holds(run_plan(node.bodies[0], inputs(), training).at(0))) {
     TORCH_CHECK(++round <= kMost, "the loop did not end after ", kMost, " rounds");
@@ -128,7 +129,7 @@ void while_loop(const HigherOrder& node, Stack& stack, bool training) {
   stack = std::move(carried);
 }
 
-// Slice i of every tensor of a list.
+// Slice i of every tensor in a list.
 std::vector<IValue> slices(const std::vector<IValue>& tensors, int64_t i) {
   std::vector<IValue> all;
   for (const IValue& tensor : tensors) all.emplace_back(tensor.toTensor().select(0, i));
@@ -163,7 +164,7 @@ void map_over(const HigherOrder& node, Stack& stack, bool training) {
   stack = std::move(outputs);
 }
 
-// scan(combine, init, xs, additional): combine gives the next carry and then the outputs.
+// scan(combine, init, xs, additional). `combine` returns the next carry, followed by the outputs.
 void scan(const HigherOrder& node, Stack& stack, bool training) {
   TORCH_CHECK(stack.size() == 3 && node.bodies.size() == 1, "expects a body, its start and what it goes over");
   std::vector<IValue> carry = flat(stack[0]);

@@ -1,4 +1,4 @@
-// Higher-order operators, each given a body made here.
+// Higher-order operators, each with a body that the test builds.
 #include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ class Autocast : public testing::Test {
   torch::Tensor weight_ = torch::ones({1, 1}).set_requires_grad(true);
 };
 
-// The replica's parameter stays the same object from step to step, only its numbers change.
+// The replica's parameter stays the same object in every step; only its values change.
 TEST_F(Autocast, ComputesWithTheWeightAsItIsNow) {
   const torch::Tensor x = torch::full({1, 1}, 2.0);
   EXPECT_EQ(call(x).item<float>(), 2);

@@ -101,7 +101,7 @@ bool is_real(program::ScalarType type) {
   return type == program::ScalarType::f32 || type == program::ScalarType::f64;
 }
 
-// The program's wish against what the data has.
+// Checks what the program expects of an input against what the data offers, and binds the two.
 Binding bind(const Program& program, const InputSpec& spec, const Given& given) {
   if (const auto none = why_no_batch(program, spec)) throw Error(*none);
   const auto& meta = program.graph.values.at(static_cast<size_t>(spec.value)).meta;
@@ -138,7 +138,7 @@ std::map<std::string, Given> sources(const std::string& file, const std::vector<
   std::map<std::string, Given> given;
   for (const std::string& item : wanted) {
     const size_t at = item.find('=');
-    SINEW_CHECK(at != std::string::npos, item);  // spec/ saw to it
+    SINEW_CHECK(at != std::string::npos, item);  // spec/ has checked it
     const std::string name = item.substr(0, at);
     if (std::ranges::find(names, name) == names.end())
       throw Error("model.inputs names '" + name + "', which is no input of " + file, known_names(names));
@@ -227,7 +227,7 @@ void check_output(const Program& program, const data::DataInfo& data, int64_t ou
   }
   Shape sample = data.task == data::Task::next_token ? Shape{data.tokens_per_sample} : Shape{};
   sample.push_back(outputs);
-  const bool number = outputs == 1 && sizes.size() == 1;  // [batch] for one number a sample
+  const bool number = outputs == 1 && sizes.size() == 1;  // [batch] is accepted for one number a sample
   if (number || (!sizes.empty() && fits(*value->meta, sample))) return;
   throw Error(program.path + ": its first output is " + (sizes.empty() ? "one number" : wanted_text(*value->meta)) +
                   ", but the loss takes " + given_text(sample, "float32"),
@@ -248,7 +248,8 @@ torch::Tensor bound(const Binding& binding, const torch::Tensor& input, const to
   if (!torch::equal(made.to(given.scalar_type()), given))
     throw Error("the program's input " + binding.name + " takes whole numbers, but the data has others",
                 "columns that are normalised are no whole numbers any more: data.normalize: none");
-  constexpr double kAllDiffer = 1 << 24;  // from here on float32, which data is kept in, skips whole numbers
+  // from here on float32, which holds the data, cannot represent every whole number
+  constexpr double kAllDiffer = 1 << 24;
   if (given.is_floating_point() && given.numel() > 0 && given.abs().max().item<double>() >= kAllDiffer)
     throw Error("the program's input " + binding.name + " takes whole numbers, but '" + binding.of + "' has some of " +
                     std::to_string(1 << 24) + " and more, which run together in float32",

@@ -1,4 +1,4 @@
-// Inside model/: what of a batch each input of a program is given.
+// Inside model/: which part of a batch each input of a program receives.
 #pragma once
 
 #include <optional>
@@ -13,35 +13,36 @@ namespace sinew::model {
 
 struct Binding {
   enum class Source : uint8_t { input, target, columns };
-  std::string name;  // of the program's input
+  std::string name;  // name of the program's input
   Source source = Source::input;
-  int64_t first = 0, last = 0;  // columns
+  int64_t first = 0, last = 0;  // range of columns
   bool one_value = false;       // the program wants [batch], not [batch, 1]
   at::ScalarType dtype = at::kFloat;
-  std::string of = {};  // what it is given, as the job says it: a column's name, "input"
+  std::string of = {};  // the source as the job names it: a column's name, "input"
 };
 
-// Why training can not give samples to this input, whatever the data: no shape, no batch dimension or one of a fixed
-// size, a dtype that no data has.
+// The reason why training cannot feed samples to this input, whatever the data: it has no shape, no batch dimension or
+// one of a fixed size, or a dtype that no data has. nullopt: it can.
 std::optional<Error> why_no_batch(const program::Program& program, const program::InputSpec& spec);
 
-// One binding for each user input of the program, by options.inputs, or by order: the batch's input, then its target.
-// Throws Error: unknown names, inputs left without a source, shapes or dtypes that do not fit (both are said), a batch
-// size that the program was exported for alone.
+// Returns one binding for each user input of the program, by options.inputs, or by order: the batch's input, then its
+// target. Throws Error for unknown names, inputs without a source, shapes or dtypes that do not fit (the message gives
+// both), and a program that was exported for one batch size only.
 std::vector<Binding> bind_inputs(const program::Program& program, const std::vector<std::string>& wanted,
                                  const data::DataInfo& data);
 
-// The same for a model that says the names of its inputs and nothing of their shapes. Those of `optional` may be left
-// out, and have no binding then.
+// The same for a model that names its inputs but does not give their shapes. Inputs in `optional` may be left out; they
+// have no binding then.
 std::vector<Binding> bind_names(const std::string& file, const std::vector<std::string>& names,
                                 const std::vector<std::string>& optional, const std::vector<std::string>& wanted,
                                 const data::DataInfo& data);
 
-// Throws Error where the first output can not be what the loss takes: `outputs` numbers a sample (or a token), or, with
-// 0, one number.
+// Throws Error if the program's first output cannot be what the loss takes: `outputs` numbers for each sample (or
+// token), or one number if `outputs` is 0.
 void check_output(const program::Program& program, const data::DataInfo& data, int64_t outputs);
 
-// The tensor a binding takes of a batch. Numbers that are to be whole and are not throw Error.
+// Returns the tensor that a binding takes from a batch. Throws Error if the input takes whole numbers and the data has
+// others.
 torch::Tensor bound(const Binding& binding, const torch::Tensor& input, const torch::Tensor& target);
 
 }  // namespace sinew::model

@@ -1,4 +1,4 @@
-// What of the data each input of a program is given, and what is said when it does not fit.
+// Which part of the data each input of a program receives, and the errors when they do not fit.
 #include "model/program_inputs.h"
 
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ TEST(ProgramInputs, ColumnsByNameAndByRange) {
   EXPECT_NE(refusal([&] { bound(halves[1], rows, {}); }).find("takes whole numbers"), std::string::npos);
 }
 
-// In float32 16777217 is 16777216: two users would be one.
+// In float32, 16777217 becomes 16777216: two users would become one.
 TEST(ProgramInputs, NumbersThatRunTogetherAreNoNames) {
   Maker maker;
   maker.input("user", ScalarType::i64, {});

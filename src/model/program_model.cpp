@@ -21,7 +21,7 @@ torch::Tensor tensor_of(const program::Program& program, const Stored& stored) {
       .clone();
 }
 
-// Operators whose floating-point arguments autocast casts to bfloat16 at every use.
+// Operators whose floating-point arguments autocast converts to bfloat16 at every use.
 bool casts(const std::string& target) {
   static const std::set<std::string> names = {
       "aten::linear",
@@ -74,8 +74,9 @@ ProgramModel::ProgramModel(const std::string& path)
   choose_copies();
 }
 
-// Autograd keeps what a functional graph read until backward, so what is written back at the end goes elsewhere. And in
-// evaluation no buffer changes, whatever a graph made for training does to them.
+// Some inputs are copied before a run. Autograd keeps what a functional graph read until the backward pass, so the
+// graph must not read the buffers that are written back at its end. And evaluation changes no buffer, even if the graph
+// was exported for training and writes to it.
 void ProgramModel::choose_copies() {
   for (size_t b = 0; b < buffers_.size(); ++b) {
     const size_t place = buffer_places_[b];
@@ -89,7 +90,7 @@ void ProgramModel::add_parameter(const InputSpec& spec, size_t place) {
   const Slot slot = plan_.inputs[place];
   for (size_t p = 0; p < parameters_.size(); ++p) {
     const Stored& other = program_.weights.at(parameters_[p].name);
-    if (same_memory(mine, other)) {  // tied: one parameter under several names
+    if (same_memory(mine, other)) {  // tied weights: one parameter under several names
       shadows_[p] = shadows_[p] && only_cast(plan_, slot);
       inputs_[place] = parameters_[p].tensor;
       return;
@@ -102,7 +103,8 @@ void ProgramModel::add_parameter(const InputSpec& spec, size_t place) {
   shadows_.push_back(only_cast(plan_, slot));
 }
 
-// A buffer that a module shares with another is exported under both names and written under one: it stays one tensor.
+// The export lists a buffer that two modules share under both names, and writes it under one. Here both names refer to
+// one tensor.
 void ProgramModel::add_buffer(const InputSpec& spec, size_t place) {
   const auto found = program_.weights.find(spec.name);
   const auto same = [&](const NamedTensor& known) {
@@ -156,7 +158,7 @@ void ProgramModel::write_buffers(const std::vector<c10::IValue>& outputs) {
   for (const auto& [output, buffer] : mutated_) buffers_[buffer].tensor.copy_(outputs[output].toTensor());
 }
 
-// Every write raises the version of the tensor it goes to, itself or through a view.
+// Every write to a tensor, directly or through a view, raises its version.
 std::vector<uint32_t> ProgramModel::versions() const {
   std::vector<uint32_t> all;
   for (const auto* list : {&parameters_, &constants_}) {
@@ -165,7 +167,7 @@ std::vector<uint32_t> ProgramModel::versions() const {
   return all;
 }
 
-// What no graph may write to, and which writes the file does not show.
+// Throws if the run wrote to a parameter or a constant. The file does not show all such writes.
 void ProgramModel::check_unwritten(const std::vector<uint32_t>& before) const {
   const std::vector<uint32_t> now = versions();
   for (size_t i = 0; i < now.size(); ++i) {

@@ -14,7 +14,7 @@ namespace sinew::model {
 class ProgramModel final : public Model {
  public:
   explicit ProgramModel(const std::string& path);
-  void bind(std::vector<Binding> bindings) { bindings_ = std::move(bindings); }  // before the first forward
+  void bind(std::vector<Binding> bindings) { bindings_ = std::move(bindings); }  // Call it before the first forward.
 
   torch::Tensor forward(const torch::Tensor& input, const torch::Tensor& target) override;
   void set_training(bool on) override { training_ = on; }
@@ -25,7 +25,7 @@ class ProgramModel final : public Model {
   std::string identity() const override { return to_hex(identity_); }
 
   const program::Program& program() const { return program_; }
-  // All inputs and all outputs, for programs with several: one tensor for each input of kind user, in order.
+  // Runs the program on all its inputs, one tensor for each input of kind user, in order. Returns all user outputs.
   std::vector<c10::IValue> run(const std::vector<torch::Tensor>& inputs);
 
  private:
@@ -44,10 +44,11 @@ class ProgramModel final : public Model {
   std::vector<Binding> bindings_;
   std::vector<NamedTensor> parameters_, buffers_, constants_;
   std::vector<bool> shadows_;
-  std::vector<c10::IValue> inputs_;  // of the plan: parameters, buffers and constants in place, the caller's empty
-  std::vector<size_t> user_places_, buffer_places_;    // into inputs_
-  std::vector<std::pair<size_t, size_t>> mutated_;     // (output, buffer): what a functional graph writes back
-  std::vector<size_t> copied_, copied_in_evaluation_;  // inputs that each run gets a copy of
+  // the plan's inputs: parameters, buffers and constants filled in, the caller's empty
+  std::vector<c10::IValue> inputs_;
+  std::vector<size_t> user_places_, buffer_places_;    // indices into inputs_
+  std::vector<std::pair<size_t, size_t>> mutated_;     // (output, buffer) pairs that a functional graph writes back
+  std::vector<size_t> copied_, copied_in_evaluation_;  // inputs that each run copies
 };
 
 }  // namespace sinew::model

@@ -23,7 +23,7 @@ bool uses_values(const Argument& argument) {
   return list && std::ranges::any_of(list->items, uses_values);
 }
 
-// Number -> what the schema's type wants of it.
+// How to convert a symbolic number to the type that the schema wants.
 Operand::As conversion(const program::Value& value, c10::TypeKind wanted) {
   const bool number = value.kind == program::ValueKind::sym_int || value.kind == program::ValueKind::sym_float ||
                       value.kind == program::ValueKind::sym_bool;
@@ -62,7 +62,7 @@ Operand operand_of(const Graph& graph, const Argument& argument, const c10::Type
   operand.of = list.of;
   const auto* list_type = bare(type).castRaw<c10::ListType>();
   if (!list_type) throw Error("a list where the operator takes " + type->str());
-  // Tensor?[] with tensors alone comes as a list of tensors.
+  // The file gives an argument of type Tensor?[] that has no empty elements as a plain list of tensors.
   if (list.of == program::ListOf::tensors && list_type->getElementType()->kind() == c10::TypeKind::OptionalType)
     operand.of = program::ListOf::optional_tensors;
   for (const Argument& item : list.items) operand.items.push_back(operand_of(graph, item, list_type->getElementType()));
@@ -112,7 +112,8 @@ std::vector<Operand> operands_of(const Graph& graph, const Node& node, const c10
 
 // ---- training graph, evaluated -------------------------------------------------------------------------------------
 
-// A graph exported for training says of some operators how they train; what they do in evaluation is known of each.
+// A graph that was exported for training states for some operators that they train. This class adds how each of them
+// works in evaluation.
 class Evaluation {
  public:
   Evaluation(const program::Program& program, const Graph& graph, Plan& plan)
@@ -123,7 +124,7 @@ class Evaluation {
     for (size_t i = 0; i < schema.arguments().size(); ++i) {
       const std::string& name = schema.arguments()[i].name();
       if (name == "dropout_p") instruction.evaluated.emplace_back(i, constant_operand(0.0));
-      // A flag that was exported as false stays so in training: the module was frozen.
+      // A flag that was exported as false stays false in training: the user has frozen that module.
       if (!is_true(instruction.operands[i])) continue;
       const bool statistics = name == "use_input_stats";
       if (!statistics && name != "training" && name != "train") continue;
@@ -141,14 +142,15 @@ class Evaluation {
     return index ? std::optional(static_cast<size_t>(*index)) : std::nullopt;
   }
 
-  // True for operators that know no running statistics (dropout, lstm), too.
+  // Also true for operators without running statistics (dropout, lstm).
   static bool has_running_mean(const Instruction& instruction, const c10::FunctionSchema& schema) {
     const auto mean = place_of(schema, "running_mean");
     return !mean || instruction.operands[*mean].kind == Operand::Kind::slot;
   }
 
-  // Batch norm with momentum None writes its averages by itself, so the operator does not name them: the module does.
-  // Without running statistics in the module either, evaluation takes the input's as training does.
+  // Batch norm with momentum None updates its averages outside the operator, so the operator does not name them; this
+  // function takes them from the module. If the module has no running statistics either, evaluation uses the input's,
+  // as training does.
   bool give_running(Instruction& instruction, const c10::FunctionSchema& schema, const Node& node) {
     const std::string module = node.module.substr(0, node.module.find(" ("));
     const auto mean = slot_of(module + ".running_mean"), variance = slot_of(module + ".running_var");
@@ -206,7 +208,7 @@ Operand untyped(const Graph& graph, const Argument& argument) {
   return constant_operand(constant_of(argument, *c10::AnyType::get()));
 }
 
-// The name alone where the body stands: bodies are compiled, not passed.
+// A node that names its body and operands. The bodies are compiled here and are not passed as operands.
 Instruction higher_instruction(const program::Program& program, const Graph& graph, const Node& node) {
   constexpr std::string_view kPrefix = "torch.ops.higher_order.";
   Instruction instruction;
@@ -272,12 +274,12 @@ void mark_last_uses(Plan& plan) {
   std::vector<bool> used(plan.slots, false);
   for (auto output = plan.outputs.rbegin(); output != plan.outputs.rend(); ++output) mark_last(*output, used);
   for (auto at = plan.instructions.rbegin(); at != plan.instructions.rend(); ++at) {
-    // What evaluation alone reads may stay a little longer.
+    // An operand that only evaluation reads keeps its slot until the run ends.
     for (const auto& [place, operand] : at->evaluated) {
       if (operand.kind == Operand::Kind::slot) used[static_cast<size_t>(operand.slot)] = true;
     }
     for (auto operand = at->operands.rbegin(); operand != at->operands.rend(); ++operand) mark_last(*operand, used);
-    // What nobody reads is not kept.
+    // Results that no instruction reads are not stored.
     for (Result& result : at->results) {
       const auto drop = [&](Slot& slot) {
         if (slot >= 0 && !used[static_cast<size_t>(slot)]) slot = -1;

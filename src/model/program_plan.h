@@ -1,8 +1,8 @@
-// Inside model/: a program compiled once into a flat list of instructions, and one run of it.
+// Inside model/: compiles a program once into a flat list of instructions, and runs it.
 //
-// Compiling resolves every operator, checks its arguments against its schema and turns what never changes into values
-// of the boxed calling convention; what is left per node is to push the operands and call. A Plan is immutable and
-// shared by all replicas.
+// Compiling resolves every operator, checks its arguments against its schema, and turns constant arguments into values
+// of libtorch's boxed calling convention. A run then only pushes the operands of each node and calls its operator. A
+// Plan is immutable, and all replicas share it.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -19,20 +19,20 @@ namespace sinew::model {
 
 using Slot = int32_t;
 
-// How an operand is made at each run.
+// The source of an operand.
 struct Operand {
   enum class Kind : uint8_t { constant, slot, list };
   enum class As : uint8_t { itself, tensor /* number -> 0-dim tensor */, real /* int -> double */ };
   Kind kind = Kind::constant;
   As as = As::itself;
-  bool last_use = false;  // moved out of its slot, so memory is free as soon as the operator is done
+  bool last_use = false;  // moved out of its slot, so the memory is free as soon as the operator returns
   Slot slot = -1;
   c10::IValue constant;
   program::ListOf of = program::ListOf::ints;  // list
   std::vector<Operand> items;
 };
 
-// Where what an instruction returned goes: a slot, nowhere (-1), or, of a list, a slot for each element.
+// The destination of a result: in a slot, nowhere (-1), or, for a list, in one slot for each element.
 struct Result {
   Slot slot = -1;
   bool is_list = false;
@@ -40,50 +40,50 @@ struct Result {
 };
 
 struct Plan;
-// Of symbolic integers and their like, and of higher-order operators.
+// For arithmetic on symbolic integers and similar numbers.
 using Function = void (*)(torch::jit::Stack& stack);
 struct HigherOrder;
 using HigherOrderRun = void (*)(const HigherOrder& node, torch::jit::Stack& stack, bool training);
 
 struct HigherOrder {
   HigherOrderRun run = nullptr;
-  std::vector<Plan> bodies;  // by place among the operands that are graphs
+  std::vector<Plan> bodies;  // one for each operand that is a graph, in order
 };
 
 struct Instruction {
-  std::string name;  // of the node, for messages
+  std::string name;  // name of the node, for messages
   std::string target;
   std::string where;
-  std::optional<c10::OperatorHandle> op;  // one of these three
+  std::optional<c10::OperatorHandle> op;  // exactly one of op, function and higher is set
   Function function = nullptr;
   std::shared_ptr<const HigherOrder> higher;
   std::vector<Operand> operands;
   std::vector<Result> results;
-  // What operands are instead when the model is evaluated: `training`, a dropout probability, running statistics.
+  // Operands that differ when the model is evaluated: `training`, a dropout probability, running statistics.
   std::vector<std::pair<size_t, Operand>> evaluated;
 };
 
 struct Plan {
   std::vector<Instruction> instructions;
   size_t slots = 0;
-  std::vector<Slot> inputs;            // of the graph, in order, -1 for what no value takes; then of `originals`
-  std::vector<std::string> originals;  // buffers whose value before the run is wanted in evaluation, by name
-  std::vector<bool> written;           // by input: some instruction may write into its memory
-  std::vector<bool> overwritten;       // by input: one surely does, in training
+  std::vector<Slot> inputs;  // those of the graph in order, -1 if no value takes the input; then those of `originals`
+  std::vector<std::string> originals;  // names of the buffers whose value from before the run evaluation needs
+  std::vector<bool> written;           // for each input: an instruction may write into its memory
+  std::vector<bool> overwritten;       // for each input: an instruction certainly writes into its memory in training
   std::vector<Operand> outputs;
 };
 
-// Throws Error naming the node, the operator and the user's line; with `problems` they are all put there instead, and
-// the plan is not to be run when there are any.
+// Throws Error naming the node, the operator and the user's line. With `problems` it collects all such errors there
+// instead; the plan must not run if there are any.
 Plan compile_graph(const program::Program& program, const program::Graph& graph,
                    std::vector<std::string>* problems = nullptr);
 
 // Runs the plan on `inputs` (consumed) and returns its outputs. A failing operator throws Error naming its node.
 std::vector<c10::IValue> run_plan(const Plan& plan, std::vector<c10::IValue> inputs, bool training);
 
-// What each line of program_*.cpp offers the compiler.
-Function symbolic_function(const std::string& target);          // nullptr: none of that name
-HigherOrderRun higher_order_function(const std::string& name);  // "cond"; nullptr: not supported
+// What the files program_*.cpp offer the compiler.
+Function symbolic_function(const std::string& target);          // nullptr: no function has that name
+HigherOrderRun higher_order_function(const std::string& name);  // name: such as "cond"; nullptr: not supported
 void mark_writes(Plan& plan);                                   // fills in written and overwritten
 at::ScalarType scalar_type(program::ScalarType type);
 c10::IValue constant_of(const program::Argument& argument, const c10::Type& type);

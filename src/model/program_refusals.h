@@ -1,4 +1,4 @@
-// Inside model/: what training refuses of a program whatever the data, so that `sinew inspect` can say it before.
+// Inside model/: the reasons to refuse a program whatever the data is. `sinew inspect` shows them before training does.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,16 @@
 
 namespace sinew::model {
 
-// Parameters that are no float32, inputs that are numbers, weights that share memory and would train apart, and writes
-// to what no lane may write to. The last as far as the plan says it: ProgramModel looks at each run besides.
+// Finds parameters that are not float32, inputs that are numbers, weights that share memory and would diverge in
+// training, and writes to memory that lanes share. It finds only the writes that the plan shows; ProgramModel also
+// checks each run.
 std::vector<Error> refusals(const program::Program& program, const Plan& plan);
 
-// The program writes to a parameter, whose memory all lanes share, or to a constant, which nobody brings together.
+// The error for a program that writes to a parameter, whose memory all lanes share, or to a constant, which is not
+// merged between lanes.
 Error writes_to(const std::string& file, const std::string& name, bool parameter);
 
 const program::Stored& stored_of(const program::Program& program, const program::InputSpec& spec);
-bool same_memory(const program::Stored& a, const program::Stored& b);  // seen alike: one tensor under two names
+bool same_memory(const program::Stored& a, const program::Stored& b);  // equal views: one tensor under two names
 
 }  // namespace sinew::model

@@ -1,4 +1,4 @@
-// One run of a plan: push the operands, call, put away the results.
+// Runs a plan: for each instruction, pushes the operands, calls the operator, and stores the results.
 #include <ATen/ScalarOps.h>
 
 #include "base/check.h"
@@ -21,7 +21,7 @@ IValue list_of(const Operand& operand, Slots& slots) {
   return list;
 }
 
-// Operands of a body: tensors and sizes side by side.
+// The operands of a body: tensors and sizes in one list.
 IValue mixed_list(const Operand& operand, Slots& slots) {
   c10::List<IValue> list(c10::AnyType::get());
   for (const Operand& item : operand.items) list.push_back(fetch(item, slots));

@@ -42,11 +42,11 @@ std::vector<std::string> program_problems(const std::string& file) {
 void save_program(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to) {
   const program::Program program = program::read_program(file);
   std::vector<Array> arrays;
-  arrays.reserve(values.size());  // replacements point into it
+  arrays.reserve(values.size());  // reserved, because replacements point into it
   std::vector<program::Replacement> replacements;
   for (const NamedTensor& value : values) {
     const auto stored = program.weights.find(value.name);
-    if (stored == program.weights.end()) continue;  // a buffer that is not persistent
+    if (stored == program.weights.end()) continue;  // a buffer that is not persistent is not in the file
     const std::optional<DType> dtype = dtype_of(stored->second.dtype);
     if (!dtype) throw Error(file + ": " + value.name + " has a type that can not be saved");
     arrays.push_back(array_of(value.tensor, *dtype));

@@ -1,4 +1,4 @@
-// Arithmetic of sizes is Python's.
+// Arithmetic on sizes follows Python.
 #include <gtest/gtest.h>
 
 #include "model/program_plan.h"

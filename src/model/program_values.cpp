@@ -1,4 +1,5 @@
-// Arguments that never change, as values of the boxed calling convention, by the type the operator's schema asks for.
+// Converts constant arguments to values of the boxed calling convention, by the type that the operator's schema asks
+// for.
 #include <ATen/ScalarOps.h>
 #include <torch/torch.h>
 
@@ -61,7 +62,7 @@ c10::IValue list_constant(const program::List& list, const c10::Type& type) {
   throw Error("a list of lists is not an argument this program can give");
 }
 
-// A number where the schema wants a tensor (`x + 1`), or a whole number where it wants a real one.
+// Converts a number where the schema wants a tensor (`x + 1`), and a whole number where it wants a real one.
 c10::IValue number(const c10::Scalar& value, c10::TypeKind kind) {
   if (kind == c10::TypeKind::TensorType) return at::native::wrapped_scalar_tensor(value);
   if (kind == c10::TypeKind::FloatType) return value.toDouble();
@@ -105,7 +106,7 @@ c10::IValue constant_of(const Argument& argument, const c10::Type& declared) {
       [&](const auto& value) -> c10::IValue {
         using T = std::decay_t<decltype(value)>;
         if constexpr (std::is_same_v<T, program::None>) {
-          // An undefined tensor, not None, is what an optional argument of type Tensor? takes; both are understood.
+          // An optional argument of type Tensor? takes an undefined tensor rather than None; libtorch understands both.
           return kind == c10::TypeKind::TensorType && type == &declared ? c10::IValue(at::Tensor()) : c10::IValue();
         } else if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double> || std::is_same_v<T, bool>) {
           return number(value, kind);

@@ -1,4 +1,4 @@
-// Which of its inputs a plan writes into.
+// Finds the inputs that a plan writes into.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -8,7 +8,7 @@
 namespace sinew::model {
 namespace {
 
-// Running statistics are written by operators whose schemas do not say so.
+// Batch norm writes running statistics, but its schema does not say so.
 bool keeps_statistics(const Instruction& instruction, size_t argument) {
   const auto& arguments = instruction.op->schema().arguments();
   if (arguments[argument].name() != "running_mean" && arguments[argument].name() != "running_var") return false;
@@ -20,7 +20,7 @@ bool keeps_statistics(const Instruction& instruction, size_t argument) {
   return false;
 }
 
-// One for each value, also of a list without slots, which is a constant as a whole.
+// Appends one operand for each value. A list of constants is one operand, so it is appended once for each element.
 void flatten(const Operand& operand, std::vector<const Operand*>& all) {
   const bool constants = operand.kind == Operand::Kind::constant && operand.constant.isList();
   if (constants) all.insert(all.end(), operand.constant.toListRef().size(), &operand);
@@ -28,7 +28,7 @@ void flatten(const Operand& operand, std::vector<const Operand*>& all) {
   for (const Operand& item : operand.items) flatten(item, all);
 }
 
-// The other operators whose results may be views (reshape, flatten, contiguous, to) copy where they must.
+// Other operators whose results may be views (reshape, flatten, contiguous, to) sometimes copy.
 bool is_always_a_view(const std::string& target) {
   static const std::set<std::string> names = {
       "aten::detach", "aten::alias",     "aten::view",    "aten::view_as",   "aten::select", "aten::slice",  "aten::t",
@@ -36,8 +36,9 @@ bool is_always_a_view(const std::string& target) {
   return names.contains(target.substr(0, target.find('.')));
 }
 
-// Which inputs some instruction may write into, itself or through a view: what an operator's schema does not exclude
-// counts as written, and a body may write into all it is given. And which one surely does.
+// Finds two sets of inputs. `written`: an instruction may write into the input, directly or through a view; everything
+// that an operator's schema does not exclude counts, and a body may write into all its operands. `overwritten`: an
+// instruction certainly writes into it.
 class Writes {
  public:
   explicit Writes(Plan& plan) : plan_(plan), origin_(plan.slots, -1) {
@@ -78,7 +79,7 @@ class Writes {
     if (results[0].slot >= 0) inputs_.emplace(results[0].slot, input->second);
   }
 
-  // What a body is given stands last among the operands, after a predicate or settings.
+  // The inputs of a body are the last operands, after a predicate or settings.
   void bodies(const Instruction& instruction) {
     std::vector<const Operand*> given;
     for (const Operand& operand : instruction.operands) flatten(operand, given);
@@ -105,8 +106,8 @@ class Writes {
   }
 
   Plan& plan_;
-  std::vector<Slot> origin_;       // by slot: the input a value may be a view of, or -1
-  std::map<Slot, size_t> inputs_;  // by slot, of an input or of what is surely a view of it
+  std::vector<Slot> origin_;       // by slot: the input that a value may be a view of, or -1
+  std::map<Slot, size_t> inputs_;  // by slot: the index of the input that the slot holds, or is certainly a view of
 };
 
 }  // namespace

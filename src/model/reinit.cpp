@@ -1,4 +1,4 @@
-// Parameters that begin anew: a head that is replaced, in a model whose other weights are kept.
+// Initialises chosen parameters again, such as a replaced head in a model whose other weights are kept.
 #include <algorithm>
 #include <cmath>
 
@@ -19,7 +19,7 @@ int64_t fan_in(const torch::Tensor& matrix) {
   return matrix.size(0) == 0 ? 0 : matrix.numel() / matrix.size(0);
 }
 
-// The matrix or kernel that a bias is added to: "head.weight" of "head.bias", "weight_ih_l0" of "bias_ih_l0".
+// The matrix or kernel that a bias belongs to: "head.weight" for "head.bias", "weight_ih_l0" for "bias_ih_l0".
 const torch::Tensor* weight_beside(const std::string& name, const std::vector<NamedTensor>& parameters) {
   const std::string begin = name.substr(0, name.size() - leaf_of(name).size());
   std::string leaf = leaf_of(name);
@@ -54,7 +54,8 @@ void reinitialise(const std::vector<std::string>& patterns, const std::vector<Na
   const torch::NoGradGuard no_grad;
   for (const std::string& pattern : patterns) {
     for (const size_t p : parameters_like(pattern, parameters, "model.reinit")) {
-      // A key by name: what else begins anew, and in which order the file has it, does not matter.
+      // The key depends on the name alone, so the result does not depend on the other patterns or the order in the
+      // file.
       const RandomScope scope(derive(derive(random_key({seed}), "reinit"), parameters[p].name));
       begin_anew(parameters[p], parameters);
     }

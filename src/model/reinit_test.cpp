@@ -1,4 +1,4 @@
-// A head that begins anew: what it becomes, and what it depends on.
+// Reinitialised heads: their new values, and what these depend on.
 #include <gtest/gtest.h>
 
 #include <cmath>

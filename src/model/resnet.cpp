@@ -1,6 +1,6 @@
-// Residual networks: He, Zhang, Ren, Sun, "Deep residual learning for image recognition" (CVPR 2016), with the stride
-// of a bottleneck in its 3x3 convolution as torchvision has it. The cifar stem (3x3, stride 1, no pool) keeps small
-// images from vanishing.
+// Residual networks: He, Zhang, Ren, Sun, "Deep residual learning for image recognition" (CVPR 2016). As in
+// torchvision, a bottleneck has its stride in the 3x3 convolution. The cifar stem (3x3, stride 1, no pool) keeps small
+// images from shrinking to nothing.
 #include <array>
 
 #include "model/makers.h"
@@ -14,7 +14,7 @@ torch::nn::Conv2d convolution(int64_t in, int64_t out, int64_t kernel, int64_t s
 }
 
 struct Block : torch::nn::Module {
-  // `middle` channels inside, `out` outside; a bottleneck has out = 4 * middle and three convolutions.
+  // A block has `middle` channels inside and `out` outside. A bottleneck has out = 4 * middle and three convolutions.
   Block(int64_t in, int64_t middle, int64_t out, int64_t stride, bool bottleneck) : bottleneck_(bottleneck) {
     if (bottleneck) {
       conv1 = register_module("conv1", convolution(in, middle, 1, 1));

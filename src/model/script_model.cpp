@@ -17,7 +17,7 @@
 namespace sinew::model {
 namespace {
 
-// The part of libtorch's message that says something: its first lines, without the C++ stack.
+// The useful part of libtorch's message: its beginning, without the C++ stack.
 std::string first_lines(const std::exception& error) {
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   const std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
@@ -30,7 +30,7 @@ bool same_memory(const torch::Tensor& a, const torch::Tensor& b) {
          a.strides() == b.strides();
 }
 
-// Views of one memory that are not one tensor (weight, weight.t()): each replica's would go its own way.
+// Refuses different views of one memory (weight, weight.t()): in every replica their values would diverge.
 void refuse_shared(const std::string& path, const std::vector<NamedTensor>& parameters,
                    const std::vector<NamedTensor>& buffers) {
   for (size_t p = 0; p < parameters.size(); ++p) {
@@ -46,7 +46,7 @@ void refuse_shared(const std::string& path, const std::vector<NamedTensor>& para
   }
 }
 
-// The module that owns "layers.0.weight", and the name it has there.
+// Returns the submodule that owns a parameter such as "layers.0.weight", and the parameter's name in it.
 std::pair<torch::jit::Module, std::string> owner_of(torch::jit::Module module, const std::string& name) {
   size_t begin = 0;
   for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', begin)) {
@@ -68,7 +68,7 @@ torch::Tensor tensor_in(const std::string& path, const c10::IValue& value) {
 }  // namespace
 
 torch::jit::Module load_script(const std::string& path) {
-  // Profiling would give the third run of a shape another plan than the first.
+  // With profiling, the third run of a shape would use another plan than the first.
   torch::jit::getProfilingMode() = false;
   torch::jit::getExecutorMode() = false;
   try {
@@ -97,7 +97,8 @@ ScriptModel::ScriptModel(const std::string& path)
   read_parameters();
 }
 
-// Tied weights come back as several tensors over one memory; autograd would see several leaves. They become one.
+// TorchScript loads tied weights as several tensors over one memory, which autograd would treat as several leaves. This
+// function makes them one tensor again.
 void ScriptModel::read_parameters() {
   for (const auto& item : module_.named_parameters()) {
     const auto tied = std::ranges::find_if(

@@ -1,7 +1,7 @@
 // Inside model/: a TorchScript module behind the Model interface.
 //
-// Each replica is loaded anew, so lanes share nothing but the memory of the parameters. The graph runs as it stands:
-// neither profiled nor specialised, because a plan that changes after some runs would change bits.
+// Each replica loads the file anew, so lanes share only the memory of the parameters. The graph runs without profiling
+// and specialisation, because a plan that changes after some runs would change bits.
 #pragma once
 
 #include <torch/script.h>
@@ -18,7 +18,7 @@ namespace sinew::model {
 class ScriptModel final : public Model {
  public:
   explicit ScriptModel(const std::string& path);
-  void bind(std::vector<Binding> bindings) { bindings_ = std::move(bindings); }  // before the first forward
+  void bind(std::vector<Binding> bindings) { bindings_ = std::move(bindings); }  // Call it before the first forward.
 
   torch::Tensor forward(const torch::Tensor& input, const torch::Tensor& target) override;
   void set_training(bool on) override { module_.train(on); }
@@ -31,7 +31,7 @@ class ScriptModel final : public Model {
 
   const torch::jit::Module& module() const { return module_; }
   const std::string& path() const { return path_; }
-  // Inputs of forward that must be given, and those that need not.
+  // The names of forward's inputs: the required ones, or the optional ones.
   std::vector<std::string> input_names(bool optional) const;
 
  private:
@@ -44,18 +44,18 @@ class ScriptModel final : public Model {
   std::vector<std::string> remarks_;
 };
 
-// Throws Error where the file is no TorchScript or needs operators nobody knows.
+// Throws Error if the file is no TorchScript or needs unknown operators.
 torch::jit::Module load_script(const std::string& path);
 
-// What the graph says that training can not have: a mode that was fixed when the module was traced, random operators
-// that can not be keyed, work handed to other threads. `remarks`: what may be meant.
+// Searches the graph for what training does not support: a mode that tracing fixed, random operators without a key,
+// work handed to other threads. `remarks` are sentences about probable mistakes.
 struct ScriptScan {
   std::vector<std::string> problems, remarks;
 };
 ScriptScan scan_script(const torch::jit::Module& module);
 
-// Runs the model on made-up samples. Throws Error where evaluation is not the same twice, where training is not under
-// the same random key, and where its output is not what the loss takes. Leaves the model as it was.
+// Runs the model on synthetic samples. Throws Error if evaluation gives two different results, if training does so
+// under the same random key, or if the output is not what the loss takes. Restores the model's buffers.
 void probe_script(ScriptModel& model, const data::DataInfo& data, int64_t outputs);
 
 }  // namespace sinew::model

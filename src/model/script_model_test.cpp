@@ -1,4 +1,4 @@
-// TorchScript modules, written here in TorchScript itself: trained, evaluated, saved; and those that are refused.
+// TorchScript modules, compiled from source in this test: trained, evaluated, saved, and refused.
 #include "model/script_model.h"
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ data::DataInfo table(int64_t columns = 6, int64_t classes = 3) {
   return info;
 }
 
-// A linear layer with the body of forward as given; w, b are its parameters, m a buffer.
+// A linear layer with the given body of forward; w and b are its parameters, m is a buffer.
 torch::jit::Module made(const std::string& forward) {
   torch::jit::Module module("Net");
   const torch::NoGradGuard no_grad;
@@ -106,7 +106,7 @@ TEST_F(Script, ComputesWhatTheModuleComputes) {
   for (size_t i = 0; i < 2; ++i) EXPECT_TRUE(torch::equal(gradients[i], wanted[i]));
 }
 
-// The tenth pass has the bits of the first: nothing profiles and then changes its plan.
+// The tenth pass gives the bits of the first: the runtime does not profile and then change its plan.
 TEST_F(Script, IsTheSameEveryTime) {
   const auto model = make(kDropout);
   model->set_training(true);
@@ -157,7 +157,7 @@ TEST_F(Script, ComesBackWithNewWeights) {
   EXPECT_NE(make(kPlain)->identity(), model->identity());
 }
 
-// Somebody saves the next model over the file while this one is trained.
+// The user saves the next model over the file while this one is trained.
 TEST_F(Script, ComesBackAsTheOneThatWasTrained) {
   const auto model = make(kMean);
   const std::string file = scratch_.file("net.pt"), to = scratch_.file("trained.pt");
@@ -173,7 +173,7 @@ TEST_F(Script, ComesBackAsTheOneThatWasTrained) {
     EXPECT_TRUE(torch::equal(back.forward({x}).toTensor(), torch::linear(x - 0.5, values[0].tensor, values[1].tensor)));
   }
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch_.file("")), {}), 1) << "nothing else is left";
-  // The next one that is opened is the next one that is given back.
+  // After the next model is opened, that one is written back.
   const auto next = make(kPlain);
   save_own_file(script(file), {values[0], values[1], {"m", torch::ones({6})}}, to);
   EXPECT_TRUE(
@@ -264,7 +264,7 @@ TEST_F(Script, ALossIsOneNumber) {
 TEST_F(Script, RefusesWhatEvalCanNotSwitchOff) {
   EXPECT_THAT(refusal("def forward(self, x):\n  return torch.linear(torch.dropout(x, 0.5, True), self.w, self.b)\n"),
               HasSubstr("is fixed as in training"));
-  // Not told by any argument: only a run shows it.
+  // No argument in the graph shows this; only a run does.
   EXPECT_THAT(refusal("def forward(self, x):\n  return torch.linear(x + torch.rand_like(x), self.w, self.b)\n"),
               HasSubstr("another answer each time"));
   EXPECT_THAT(refusal("def forward(self, x):\n  self.m.add_(1)\n  return torch.linear(x, self.w, self.b)\n"),

@@ -1,4 +1,4 @@
-// A TorchScript module is tried before it is trained: what a graph does not say, a run shows.
+// Runs a TorchScript module before training, to find problems that its graph does not show.
 #include <algorithm>
 #include <sstream>
 
@@ -22,7 +22,7 @@ bool same(const torch::Tensor& a, const torch::Tensor& b) {
          torch::equal(torch::nan_to_num(a), torch::nan_to_num(b));
 }
 
-// What a forward pass could carry on in that is neither parameter nor buffer.
+// Attributes, other than parameters and buffers, in which a forward pass could keep state.
 std::vector<std::pair<std::string, c10::IValue>> other_attributes(const ScriptModel& model) {
   std::vector<std::pair<std::string, c10::IValue>> found;
   for (const auto& item : model.module().named_attributes()) {
@@ -46,8 +46,8 @@ class Probe {
   void run(int64_t outputs) {
     const torch::NoGradGuard no_grad;
     model_.set_training(false);
-    // A model that gives its loss may draw numbers on purpose, as a variational autoencoder does; what dropout does in
-    // it the graph has said (scan_script).
+    // A model that returns its loss may draw random numbers on purpose, as a variational autoencoder does, so both runs
+    // use one key. scan_script has already checked its dropout.
     const torch::Tensor first = forward(1), second = forward(outputs == 0 ? 1 : 2);
     if (!same(first, second))
       refuse("evaluation gives another answer each time: it does not turn dropout off",
@@ -82,7 +82,7 @@ class Probe {
     } catch (const std::exception& error) {
       const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
       std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
-      if (text.size() > 1500) text = text.substr(text.size() - 1500);  // the reason stands last
+      if (text.size() > 1500) text = text.substr(text.size() - 1500);  // the reason is at the end
       throw Error(
           model_.path() + ": forward fails on " + std::to_string(kProbeSamples) + " samples like the data's:\n" + text,
           "model.inputs says what each input is given; a traced module takes only the shapes it was traced with");
@@ -148,7 +148,8 @@ void check_made(const std::string& file, const torch::Tensor& made, const data::
   if (outputs == 0 && made.numel() != 1)
     throw Error(file + ": loss: program takes one number as the first output, but it is " + is.str(),
                 "return the loss first, reduced to one number");
-  const bool number = outputs == 1 && made.sizes() == at::IntArrayRef({count});  // [batch] for one number a sample
+  // [batch] is accepted for one number a sample
+  const bool number = outputs == 1 && made.sizes() == at::IntArrayRef({count});
   if (outputs == 0 || number || made.sizes() == at::IntArrayRef(wanted)) return;
   throw Error(file + ": its first output for " + std::to_string(count) + " samples is " + is.str() +
                   ", but the loss takes " + takes.str(),

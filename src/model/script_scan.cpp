@@ -1,4 +1,4 @@
-// What the graph of a TorchScript module says before it is run.
+// Finds problems of a TorchScript module in its graph, without running it.
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/passes/inliner.h>
 
@@ -15,7 +15,7 @@ using torch::jit::Node;
 
 constexpr const char* kFixed = " is fixed as in training, so evaluation would train";
 
-// A constant argument of the node, by its name in the schema.
+// The value of a constant argument of the node, by its name in the schema.
 std::optional<c10::IValue> constant(const Node* node, const std::string& name) {
   const auto* schema = node->maybeSchema();
   const auto at = schema == nullptr ? std::nullopt : schema->argumentIndexWithName(name);
