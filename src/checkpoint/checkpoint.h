@@ -1,10 +1,11 @@
-// Named byte arrays on disk that survive whatever dies: safetensors files, a state document and a manifest of
-// checksums in one directory that appears whole or not at all.
+// Checkpoints: named byte arrays on disk that survive the death of any process and of the machine. A checkpoint is one
+// directory with safetensors files, a state document and a manifest of checksums. The directory appears as a whole or
+// not at all.
 //
-// For train/ (saves and resumes), cli/ (list, verify, show) and, later, joiners. It knows nothing of tensors, models or
-// workers: a checkpoint is a map from names to bytes, the same whoever wrote it and however many they were. Format:
-// docs/formats/checkpoint.md. Functions may be called from any thread; two writers on one directory exclude each other
-// by RunLock.
+// train/ saves and resumes with it; cli/ lists, verifies and shows checkpoints. This module knows nothing of tensors,
+// models or workers: a checkpoint is a map from names to bytes, and the bytes do not depend on who wrote them or on the
+// number of workers. Format: docs/formats/checkpoint.md. Any thread may call these functions; RunLock keeps two
+// processes from writing to one directory.
 #pragma once
 
 #include <cstdint>
@@ -36,49 +37,53 @@ struct TensorBytes {  // borrowed
 };
 using Metadata = std::map<std::string, std::string>;
 
-// The first bytes of a safetensors file, up to its data (spec: huggingface/safetensors README, 0.8). Tensors are sorted
-// by descending dtype in the stock library's order, so by descending alignment, then by name: the same bytes as it
-// writes; header padded with spaces to 8. The data must follow in that order, which is the one a reader finds. Throws
-// Error for names that are not UTF-8, stand twice or are reserved, and for headers over 100 MB.
+// Returns the bytes of a safetensors file that precede its data (spec: huggingface/safetensors README, version 0.8):
+// the length and the JSON header, padded with spaces to a multiple of 8. The header lists the tensors by descending
+// dtype in the stock library's order (which is descending alignment), then by name, so the bytes are those that the
+// stock library writes. The caller must write the data in the order of the header. Throws Error if a name is not UTF-8,
+// occurs twice or is reserved, or if the header is larger than 100 MB.
 std::vector<std::byte> safetensors_header(const std::vector<TensorBytes>& tensors, const Metadata& metadata);
 
 struct TensorEntry {
   std::string name;
   DType dtype = DType::f32;
   Shape shape;
-  uint64_t begin = 0, end = 0;  // within the data part
+  uint64_t begin = 0, end = 0;  // byte offsets from data_offset
 };
 struct SafetensorsIndex {
   Metadata metadata;
   std::vector<TensorEntry> tensors;  // in data order
-  uint64_t data_offset = 0;          // of the data part in the file
+  uint64_t data_offset = 0;          // where the data begins in the file
 };
-// Refuses (with the reason) everything the format forbids: overlaps, holes, trailing bytes, sizes that do not match
-// shapes, overflow, duplicate names, headers over 100 MB, non-UTF-8, unknown dtypes. docs/formats/checkpoint.md lists
-// where it is stricter than the stock library. Needs memory in proportion to the header, whatever stands in it.
+// Refuses (with the reason) everything that the format forbids: overlaps, holes, trailing bytes, sizes that do not
+// match shapes, overflow, duplicate names, headers over 100 MB, non-UTF-8, unknown dtypes. docs/formats/checkpoint.md
+// lists where it is stricter than the stock library. Uses memory in proportion to the size of the header, even if the
+// header is malicious.
 std::expected<SafetensorsIndex, std::string> parse_safetensors(std::span<const std::byte> file);
-// The same of a file of which only the header is read.
+// Like parse_safetensors, but reads only the header of the file.
 std::expected<SafetensorsIndex, std::string> read_safetensors_index(Disk& disk, const std::string& path);
 
-// A whole file in memory, checked.
+// A whole safetensors file in memory, validated.
 struct TensorFile {
   Metadata metadata;
   std::map<std::string, Array> tensors;
 };
-// Never needs more memory than the file has bytes, plus its header. The error names the path.
+// Uses at most as much memory as the file has bytes, plus its header. The error names the path.
 std::expected<TensorFile, std::string> read_safetensors(Disk& disk, const std::string& path);
+// Writes the file atomically: temporary file, fsync, rename, fsync of the parent directory. Throws Error.
 void write_safetensors(Disk& disk, const std::string& path, const std::vector<TensorBytes>& tensors,
-                       const Metadata& metadata);  // atomic: temp, fsync, rename, fsync parent; throws Error
+                       const Metadata& metadata);
 
 // ---- checkpoints ---------------------------------------------------------------------------------------------------
 
-// What a checkpoint holds. Files are written as <part>.safetensors, e.g. model, optimizer, ema, buffers; a part's name
-// is letters, digits, `_`, `-`, `.` and starts with a letter or digit.
+// The contents of a checkpoint. Each part (for example model, optimizer, ema, buffers) becomes one file,
+// <part>.safetensors. The name of a part consists of letters, digits, `_`, `-` and `.`, and starts with a letter or a
+// digit.
 struct Snapshot {
   Step step;
   std::map<std::string, std::vector<TensorBytes>> parts;
-  std::string state_json;  // cursor, control log, metrics so far, identity: train/ owns its meaning
-  Digest digest;           // of the training state; printed by verify
+  std::string state_json;  // cursor, control log, metrics so far, identity; only train/ interprets it
+  Digest digest;           // of the training state; `sinew checkpoint verify` prints it
 };
 
 struct Loaded {
@@ -89,7 +94,7 @@ struct Loaded {
   Digest digest;
 };
 
-// Damage, told so a person can act: which file, which chunk or field, what was expected.
+// What is wrong with a checkpoint: the file, and in `what` the chunk or field and the expected value.
 struct Damage {
   std::string directory, file, what;
 };
@@ -99,104 +104,117 @@ struct Summary {
   std::string directory;
   uint64_t bytes = 0;
   Digest digest;
-  double wall_seconds = 0;  // when it was written
+  double wall_seconds = 0;  // time of the save, in seconds since 1970-01-01T00:00Z
 };
 
-// Writes `<root>/step-00001000/`: into a hidden temporary directory, fsync of each file and of the directory, rename,
-// fsync of root. An existing intact directory of that step is kept (the bits are the same whoever wrote them), unless
-// its digest is another one: that throws, two states never claim one step. A damaged one is replaced. What dead writers
-// left is removed first. Returns its path; throws Error on ENOSPC, EIO and the like, leaving root as it was (or, if
-// only the very last sync failed, with the new one, whole but perhaps not durable).
+// Writes the step directory, for example `<root>/step-00001000/`: writes into a hidden temporary directory, syncs each
+// file and the directory, renames the directory, and syncs root. First removes what dead writers left. If an intact
+// directory of that step exists already, save keeps it (the bits do not depend on the writer), unless its digest
+// differs: then save throws, because two states must never claim one step. save replaces a damaged directory. Returns
+// the path. Throws Error on ENOSPC, EIO and the like, and leaves root as it was; if only the very last sync failed,
+// root has the new directory, which is whole but perhaps not durable.
 std::string save(Disk& disk, const std::string& root, const Snapshot& snapshot, double wall_seconds);
 
-// Reads everything and checks every byte against the manifest: the bytes checked are the bytes returned. A directory
-// not named like a step (`last`, a copy) may hold any step. What can not be read is Damage too.
+// Reads the whole checkpoint and checks every byte against the manifest, reading each file once, so the checked bytes
+// are the returned bytes. A directory that is not named like a step (`last`, a copy) may hold any step. A file that the
+// disk cannot read counts as Damage, too.
 std::expected<Loaded, Damage> load(Disk& disk, const std::string& directory);
-// Checks without keeping; `past_cache` drops the page cache first, so that the disk is read.
+// Makes the same checks as load but keeps no bytes. `past_cache` drops the page cache first, so that the bytes come
+// from the device.
 std::expected<Summary, Damage> verify(Disk& disk, const std::string& directory, bool past_cache = false);
-// What the manifest says; files are looked at but not read.
+// Returns the contents of the manifest. Checks that the listed files exist and have the right sizes, but does not read
+// them.
 std::expected<Summary, Damage> describe(Disk& disk, const std::string& directory);
 
-// Copies a step directory to another root and checks the copy past the page cache; throws Error with the reason.
+// Copies a step directory to another root and verifies the copy past the page cache. Throws Error with the reason.
 void mirror(Disk& disk, const std::string& directory, const std::string& root);
 
 struct Newest {
-  std::optional<Loaded> loaded;  // the newest intact one
-  std::vector<Damage> damaged;   // newer ones that were not, newest first; loud, never silent
+  std::optional<Loaded> loaded;  // the newest intact checkpoint
+  std::vector<Damage> damaged;   // checkpoints newer than `loaded` that are damaged, newest first; callers report them
 };
-// None at all: `loaded` empty and `damaged` empty. Present but bad: `loaded` empty, `damaged` not. Throws DiskError if
-// root can not be listed: that is neither.
+// If there is no checkpoint, `loaded` and `damaged` are both empty. If all are damaged, only `loaded` is empty. Throws
+// DiskError if root cannot be listed, because then neither is known.
 Newest load_newest(Disk& disk, const std::string& root);
 
-// Paths of the step directories under root, oldest first; temporary ones are not listed. None if root is missing.
+// Returns the paths of the step directories under root, oldest first, without temporary ones. Returns none if root is
+// missing.
 std::vector<std::string> list(Disk& disk, const std::string& root);
 
-// Which to delete: pure. Keeps the newest `keep` intact ones, `best` (steps), and everything newer than `verified`,
-// the newest step that was re-read past the page cache. Nothing, unless `verified` is given and present; `present` are
-// steps known to be intact, and `keep` below 1 counts as 1.
+// Returns the steps to delete, oldest first. A pure function. `present` lists the steps known to be intact; `verified`
+// is the newest step that was read back past the page cache. Keeps the newest `keep` steps (at least 1), the steps in
+// `best`, and all steps newer than `verified`. Deletes nothing if `verified` is not given or not in `present`.
 std::vector<Step> to_delete(const std::vector<Step>& present, const std::vector<Step>& best, int64_t keep,
                             std::optional<Step> verified);
 
 // ---- writing in the background -------------------------------------------------------------------------------------
 
-// Owned bytes of a snapshot, copied once by the step thread; then belongs to the writer.
+// A snapshot that owns its bytes. The step thread copies them once and passes the snapshot to the Writer.
 struct OwnedSnapshot {
   Step step;
-  std::map<std::string, std::vector<std::pair<TensorEntry, Buffer>>> parts;  // begin/end unused
+  std::map<std::string, std::vector<std::pair<TensorEntry, Buffer>>> parts;  // begin and end of entries are unused
   std::string state_json;
   Digest digest;
 };
 
 struct WriterOptions {
   std::string root;
-  std::string mirror;  // root of a second copy, on another device or machine; empty: none
+  std::string mirror;  // root of a second copy, on another device or machine; empty if there is no mirror
   int64_t keep = 2, keep_best = 1;
-  // Asked, by the writer's thread, before each effect on disk that others see: a step directory appears, `last` or
-  // `best` moves, a checkpoint is deleted, here or in the mirror. False: that attempt is not made and not repeated; the
-  // next snapshot brings its own. Empty: always this process's turn.
+  // The writer's thread calls this before each change on disk that other processes can see: before a step directory
+  // appears, `last` or `best` moves, or a checkpoint is deleted, in root and in the mirror. If it returns false, the
+  // Writer skips that change and does not repeat it; the next snapshot makes its own changes. If it is empty, this
+  // process may always write.
   std::function<bool()> may_write = nullptr;
-  bool thread = true;          // false: nothing happens but in work(), for a simulation
-  double leave_seconds = 600;  // how long the destructor waits for what is under way, and again for its mirror's end
+  bool thread = true;          // false: no thread, the caller calls work(); for simulations
+  double leave_seconds = 600;  // the destructor waits this long for the work under way, then again without the mirror
 };
 
 struct WriterStatus {
-  std::optional<Step> durable;  // newest verified on disk
+  std::optional<Step> durable;  // newest step that was saved and read back
   double durable_wall_seconds = 0;
-  std::optional<Step> writing;   // given and not yet durable; while there is one, another is refused
-  std::optional<Step> mirrored;  // newest verified in the mirror
-  int64_t skipped = 0;           // submissions refused because one was still being written
-  std::string trouble;           // what went wrong with the last one: save, links, mirror or deletion; else empty
+  std::optional<Step> writing;   // the submitted step that is not yet durable; until it is, submit refuses others
+  std::optional<Step> mirrored;  // newest step that was copied to the mirror and read back
+  int64_t skipped = 0;           // number of snapshots that submit refused
+  std::string trouble;           // what went wrong with the last snapshot (save, links, mirror or deletion), or empty
 };
 
-// One background thread at low priority: saves, reads back past the page cache, points `last` and `best`, mirrors, and
-// only then deletes what is no longer kept. Steps it did not write itself are verified once before they count. `submit`
-// never blocks on the disk: while one snapshot waits or is being written another is refused (skipped and counted), so
-// memory is bounded by one extra copy of the state; what the thread does without one, pointing, mirroring and deleting,
-// refuses nothing. `last` and status().durable never go back to an older step. Errors do not throw: they show in
-// status() and training goes on.
+// Writes checkpoints on one background thread of low priority. For each snapshot the thread saves it, reads it back
+// past the page cache, points `last` and `best`, copies it to the mirror, and only then deletes checkpoints that are no
+// longer kept. The thread verifies steps that it did not write itself once, before they count as intact.
+//
+// `submit` never blocks on the disk. While one snapshot waits or is being written, submit refuses another, so the
+// Writer needs at most one extra copy of the state. Pointing, mirroring and deleting hold no snapshot and refuse none.
+// `last` and status().durable never go back to an older step. The Writer does not throw: status() shows errors, and
+// training goes on.
 class Writer {
  public:
   explicit Writer(Disk& disk, WriterOptions options, Clock& clock = system_clock());
-  ~Writer();           // waits for the one under way, bounded: then first the mirror, then all of it is given up
-  bool ready() const;  // would submit be accepted now?
-  bool submit(OwnedSnapshot snapshot);  // false: skipped
-  // Never deleted: the newest `keep_best` of those listed that are on disk. As long as one of them is not, the one that
-  // was listed before it stays in its place. `best` is pointed at the newest that is there.
+  // Waits for the snapshot under way for at most leave_seconds, then gives up its mirror copy; after leave_seconds more
+  // it gives up the snapshot, too.
+  ~Writer();
+  bool ready() const;                   // would submit accept a snapshot now?
+  bool submit(OwnedSnapshot snapshot);  // false: refused, and counted in status().skipped
+  // Lists the best steps. The Writer never deletes the newest `keep_best` listed steps that are on disk. While a listed
+  // step is not on disk, an earlier listed step keeps its place. `best` points at the newest listed step on disk.
   void set_best(std::vector<Step> best);
   WriterStatus status() const;
-  // Waits until nothing is being written, at most `timeout_seconds`; false on timeout.
+  // Waits until the Writer is idle, for at most `timeout_seconds`. Returns false on timeout.
   bool wait(double timeout_seconds);
-  // No copies any more: the one being made ends at its next chunk. What waits behind a slow mirror is written then.
+  // Stops copying to the mirror for good. A copy under way ends at its next chunk, so that a snapshot that waits behind
+  // a slow mirror is written.
   void leave_mirror();
-  // What the thread does, here and now, for a Writer without one: one piece of work; false: there is none.
+  // Does one piece of the thread's work on the caller's thread. Only for a Writer without a thread. Returns false if
+  // there was nothing to do.
   bool work();
 
  private:
   struct State;
-  std::shared_ptr<State> state_;  // also the thread's: one that hangs in the disk may outlive the Writer
+  std::shared_ptr<State> state_;  // shared with the thread, which outlives the Writer if it hangs in a disk call
 };
 
-// Points `<root>/<name>` (last, best) at a step directory, atomically. The Writer does this by itself.
+// Points the symbolic link `<root>/<name>` (last, best) at a step directory, atomically. The Writer does this by
+// itself.
 void point(Disk& disk, const std::string& root, const std::string& name, Step step);
 
 // ---- one owner per directory ---------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-// MB/s of saving (fsync included), of loading and of verifying a state of 50 MB: 20 parameters and two moments of each.
+// Measures the MB/s of saving (including fsync), loading and verifying a state of 50 MB: 20 parameters with two moments
+// each.
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 

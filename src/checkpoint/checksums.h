@@ -1,4 +1,5 @@
-// What a file must be, MiB by MiB, and reading one while checking it.
+// Inside checkpoint/: the size and checksums of a file, for each MiB and for the whole, and reading a file while
+// checking it.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +19,11 @@ inline constexpr uint64_t kChunkBytes = 1 << 20;  // part of the format
 struct FileFacts {
   uint64_t bytes = 0;
   Digest whole;
-  std::vector<Digest> chunks;  // of kChunkBytes each, the last one shorter
+  std::vector<Digest> chunks;  // one for each kChunkBytes; the last chunk may be shorter
   bool operator==(const FileFacts&) const = default;
 };
 
-// Facts of bytes that come in pieces, cut anyhow.
+// Computes the facts of a stream of bytes that arrives in pieces of any size.
 class FactsStream {
  public:
   void update(std::span<const std::byte> bytes);
@@ -33,8 +34,8 @@ class FactsStream {
   DigestStream whole_, chunk_;
 };
 
-// Reads the file once, a chunk at a time, and gives each chunk that checks to `take`; returns what is wrong with the
-// first that does not. Throws DiskError when the disk does.
+// Reads the file once, chunk by chunk, and passes each chunk with the right checksum to `take`. Returns what is wrong
+// with the first wrong chunk, or nullopt if the file is right. Throws DiskError if the disk cannot read the file.
 using TakeChunk = std::function<void(std::span<const std::byte>)>;
 std::optional<std::string> read_checked(Disk& disk, const std::string& path, const FileFacts& facts,
                                         const TakeChunk& take);

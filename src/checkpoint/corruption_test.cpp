@@ -1,4 +1,5 @@
-// Nothing corrupt ever loads: thousands of random damages of a checkpoint, each either reported or without effect.
+// Tests that a damaged checkpoint never loads. They damage a checkpoint at random thousands of times; load must report
+// each damage or return the original state.
 #include <gtest/gtest.h>
 
 #include "base/faulty_disk.h"
@@ -30,10 +31,10 @@ void put(FaultyDisk& disk, const std::string& directory, const std::string& name
   file->close();
 }
 
-// What one damage did, for the messages and for what must be named.
+// Describes one damage: the file that load must name, and text for the messages of the test.
 struct Done {
   std::string what, file;
-  std::optional<uint64_t> offset;  // of the only byte that changed
+  std::optional<uint64_t> offset;  // of the changed byte, if only one byte changed
 };
 
 class Vandal {
@@ -241,7 +242,7 @@ TEST(Manifest, GoesThereAndBack) {
   }
 }
 
-// A right checksum does not make a wrong manifest right.
+// A manifest with a right checksum but wrong contents is refused.
 TEST(Manifest, RefusesWhatVersionOneDoesNotSay) {
   Manifest manifest{Step(7), {1, 2}, 3.5, {}};
   manifest.files["state.json"];

@@ -1,4 +1,4 @@
-// Which checkpoints there are, which go, and the two names that point at one.
+// Listing checkpoints, choosing which ones to delete, and pointing the links `last` and `best`.
 #include <algorithm>
 
 #include "checkpoint/checkpoint.h"
@@ -13,7 +13,7 @@ std::vector<std::string> list(Disk& disk, const std::string& root) {
     const auto step = parse_step_name(entry.name);
     if (step && entry.directory) steps.push_back(*step);
   }
-  std::sort(steps.begin(), steps.end());  // by number: names sort like it only up to 8 digits
+  std::sort(steps.begin(), steps.end());  // by number, because names sort like numbers only up to 8 digits
   std::vector<std::string> paths;
   for (const Step step : steps) paths.push_back(join(root, step_name(step)));
   return paths;
@@ -22,7 +22,7 @@ std::vector<std::string> list(Disk& disk, const std::string& root) {
 std::vector<Step> to_delete(const std::vector<Step>& present, const std::vector<Step>& best, int64_t keep,
                             std::optional<Step> verified) {
   if (!verified || std::find(present.begin(), present.end(), *verified) == present.end()) return {};
-  std::vector<Step> known;  // newest first; newer than verified may yet turn out bad and count for nothing
+  std::vector<Step> known;  // newest first; steps newer than `verified` may turn out damaged, so they do not count
   for (const Step step : present) {
     if (step <= *verified) known.push_back(step);
   }
@@ -39,7 +39,7 @@ std::vector<Step> to_delete(const std::vector<Step>& present, const std::vector<
 
 void point(Disk& disk, const std::string& root, const std::string& name, Step step) {
   const std::string temporary = join(root, "." + name + ".link");
-  disk.remove_file(temporary);  // of a writer that died just here
+  disk.remove_file(temporary);  // left if a writer died between the next two calls
   disk.symlink(step_name(step), temporary);
   disk.rename(temporary, join(root, name));
   disk.sync_directory(root);

@@ -61,16 +61,16 @@ TEST(ToDelete, HoldsItsPromisesForAnyInput) {
     for (const Step step : doomed) {
       ASSERT_TRUE(there.contains(step));
       ASSERT_EQ(std::count(best.begin(), best.end(), step), 0);
-      // Of those that count (up to the verified one) there are `keep` newer ones left.
+      // At least `keep` newer steps are left among those that count, which are the steps up to the verified one.
       const auto newer = std::count_if(left.begin(), left.end(), [&](Step s) { return s > step && s <= *verified; });
       ASSERT_GE(newer, std::max<int64_t>(keep, 1));
     }
-    // And no more is kept than promised.
+    // No more steps are kept than promised.
     const auto counted = std::count_if(left.begin(), left.end(), [&](Step s) {
       return s <= *verified && std::count(best.begin(), best.end(), s) == 0;
     });
     ASSERT_LE(counted, std::max<int64_t>(keep, 1));
-    // Deleting is done: nothing more to do afterwards.
+    // A second call finds nothing more to delete.
     ASSERT_TRUE(to_delete(left, best, keep, verified).empty());
   }
   EXPECT_GT(deleted, 1000);

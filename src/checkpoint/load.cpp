@@ -1,4 +1,5 @@
-// How a reader decides (docs/formats/checkpoint.md): every file is read once, and what was checked is what is returned.
+// Loading and verifying a checkpoint (docs/formats/checkpoint.md, "How a reader decides"). The reader reads every file
+// once, so the bytes that it checked are the bytes that it returns.
 #include <algorithm>
 
 #include "checkpoint/checkpoint.h"
@@ -9,7 +10,7 @@
 namespace sinew::checkpoint {
 namespace {
 
-// Thrown inside this file only, where a chain of returns would hide the order of the checks.
+// Thrown and caught inside this file only. A chain of returned errors would hide the order of the checks.
 struct Found {
   Damage damage;
 };
@@ -40,7 +41,7 @@ class Reader {
     });
   }
 
-  // Exactly the listed files, each of its size; nothing of them is read.
+  // Checks that the directory holds exactly the listed files, each with its listed size. Reads none of them.
   void check_listing() {
     guarded("", [&] {
       for (const auto& entry : disk_.list(directory_)) {
@@ -90,7 +91,7 @@ class Reader {
   [[noreturn]] void found(std::string_view file, std::string what) const {
     throw Found{{directory_, std::string(file), std::move(what)}};
   }
-  // What the disk refuses to give is damage of the file it was asked for.
+  // Runs `work` and turns a DiskError into damage of `file`.
   template <typename Work>
   void guarded(std::string_view file, Work work) const {
     try {

@@ -19,12 +19,12 @@ constexpr std::string_view kEnd = "\"\n}\n";
 constexpr size_t kTail = 32 + kEnd.size();
 constexpr int kMaxDepth = 4;  // {files: {name: {chunks: [
 
-// Caught in parse_manifest, never seen outside.
+// Thrown inside this file only; parse_manifest catches it.
 struct Refused {
   std::string why;
 };
 
-// Refuses what the library would take in silence: keys that stand twice, and depth without end.
+// Refuses repeated keys and deep nesting, which the JSON library accepts silently.
 class Guard {
  public:
   bool operator()(int depth, Json::parse_event_t event, Json& value) {
@@ -142,7 +142,7 @@ std::expected<Manifest, std::string> parse_manifest(std::string_view text) {
   if (const Digest found = digest_of(body); found != told) {
     return std::unexpected("has checksum " + to_hex(found) + ", but says " + to_hex(told));
   }
-  if (text.find('\0') != std::string_view::npos) return std::unexpected("has a zero byte");  // the library stops there
+  if (text.find('\0') != std::string_view::npos) return std::unexpected("has a zero byte");  // ends the JSON parser
   try {
     return manifest_in(Json::parse(text.begin(), text.end(), Guard()));
   } catch (const Refused& refused) {

@@ -1,4 +1,5 @@
-// What must be in a checkpoint directory (docs/formats/checkpoint.md, "manifest.json").
+// Inside checkpoint/: writing and parsing manifest.json, the list of the files in a checkpoint directory and their
+// checksums (docs/formats/checkpoint.md, "manifest.json").
 #pragma once
 
 #include <expected>
@@ -23,11 +24,12 @@ struct Manifest {
 };
 
 std::string manifest_text(const Manifest& manifest);
-// Refuses every text in which a byte was changed, and every text that is not exactly what version 1 allows. Memory is
-// in proportion to the text.
+// Refuses every manifest of which a byte was changed, and every text that version 1 does not allow exactly. Uses memory
+// in proportion to the length of the text.
 std::expected<Manifest, std::string> parse_manifest(std::string_view text);
 
-// `body` with the checksum that makes it a manifest; for tests that need a wrong one with a right checksum.
+// Appends the checksum and the closing bytes to `body`. Public for tests that need a wrong manifest with a right
+// checksum.
 std::string with_checksum(std::string body);
 
 }  // namespace sinew::checkpoint

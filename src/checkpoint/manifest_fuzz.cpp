@@ -1,4 +1,5 @@
-// Any bytes, as they are and under a right checksum: no crash, no hang; what is accepted comes back the same.
+// Parses any bytes as a manifest, both as they are and with a right checksum appended. The parser must not crash or
+// hang, and an accepted manifest must survive being written and parsed again.
 #include <cstdint>
 #include <string_view>
 

@@ -23,7 +23,8 @@ bool plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
 }
 
-// Hidden names this process is using; the one thing here that outlives a call. Forked children are told apart by pid.
+// The hidden names that this process is using. This is the only global state of the module. A forked child inherits the
+// set, but its own names contain another pid.
 struct InUse {
   std::mutex mutex;
   std::set<std::string> names;
@@ -107,8 +108,9 @@ bool left_behind(const std::string& name) {
   if (pid_at == std::string::npos) return false;
   const auto pid = parse_integer<pid_t>(std::string_view(name).substr(pid_at + 1, number - pid_at - 1));
   if (!pid || *pid <= 0) return false;
-  // The run's lock keeps a second writer out, so a foreign name is a dead writer's. One that lives all the same (no
-  // lock taken, or the number was given to another process) is left alone: waiting costs space, removing costs work.
+  // RunLock excludes a second writer, so a name with another pid belongs to a dead writer. If a process with that pid
+  // lives nevertheless (a writer without the lock, or a reused pid), we keep the directory: keeping it costs space,
+  // but removing it may destroy work.
   if (*pid != ::getpid()) return ::kill(*pid, 0) < 0 && errno == ESRCH;
   InUse& used = in_use();
   const std::lock_guard lock(used.mutex);

@@ -1,4 +1,5 @@
-// Names in a checkpoint root: which are steps, which are somebody's unfinished work, and whose.
+// Inside checkpoint/: the names in a checkpoint root. They tell steps from unfinished work, and which process the
+// unfinished work belongs to.
 #pragma once
 
 #include <optional>
@@ -14,18 +15,18 @@ inline constexpr std::string_view kStateFile = "state.json";
 inline constexpr std::string_view kTensorSuffix = ".safetensors";
 
 std::string step_name(Step step);                            // step-00001000
-std::optional<Step> parse_step_name(std::string_view name);  // only what step_name gives
+std::optional<Step> parse_step_name(std::string_view name);  // accepts exactly the names that step_name makes
 
 bool part_name_ok(std::string_view part);
-bool listed_name_ok(std::string_view file);  // may stand in a manifest: state.json or <part>.safetensors
-// The part of "model.safetensors"; empty for other files.
+bool listed_name_ok(std::string_view file);  // may a manifest list this file: state.json or <part>.safetensors?
+// Returns "model" for "model.safetensors"; returns "" for other files.
 std::string_view part_of(std::string_view file);
 
 std::string join(const std::string& directory, std::string_view name);
-std::string last_part(const std::string& path);  // of a path, without trailing slashes
+std::string last_part(const std::string& path);  // the last component of a path; trailing slashes do not count
 
-// A hidden name that is this call's alone while the object lives; after that, or when the process is dead, whoever
-// saves next may remove what stands under it.
+// A hidden name that belongs to one call while this object lives. Afterwards, or once the process is dead, the next
+// save may remove the directory of that name.
 class HiddenName {
  public:
   enum class Use { saving, removed };
@@ -39,7 +40,7 @@ class HiddenName {
   std::string name_;
 };
 
-// Is this a HiddenName of a process that died, or of a call of this process that is over?
+// Does the name belong to a dead process, or to a call of this process that has ended?
 bool left_behind(const std::string& name);
 
 }  // namespace sinew::checkpoint

@@ -1,4 +1,4 @@
-// Real processes on the real disk: killed while they save, killed while they hold the lock.
+// Tests with real processes on the real disk. The processes are killed while they save or while they hold the lock.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -33,7 +33,7 @@ class Folder {
   std::string path_;
 };
 
-// Saves step after step and says each number on the pipe once save has returned.
+// Saves step after step, and writes the number of each step to the pipe once save has returned.
 [[noreturn]] void save_for_ever(const std::string& root, int64_t from, int pipe) {
   for (int64_t step = from;; ++step) {
     save(system_disk(), root, Sample(step).snapshot(), 1.0);
@@ -65,7 +65,7 @@ TEST(Process, KilledFiftyTimesWhileSavingItIsLoadableEveryTime) {
       save_for_ever(root, said + 1, ends[1]);
     }
     ::close(ends[1]);
-    // Every other child is let live until its first save is done, so that deaths fall into later ones too.
+    // Every other child lives until its first save is done, so that later saves are interrupted, too.
     if (i % 2 == 0) {
       ASSERT_EQ(::read(ends[0], &said, sizeof said), static_cast<ssize_t>(sizeof said));
     }
@@ -100,7 +100,7 @@ TEST(RunLock, ASecondTakerIsToldWhoHoldsIt) {
     EXPECT_NE(second.error().find(folder.path()), std::string::npos);
     RunLock moved = std::move(*first);
     EXPECT_FALSE(RunLock::take(folder.path()));
-    std::ifstream(folder.path() + "/.lock").get();  // closing another opening of the file does not let go
+    std::ifstream(folder.path() + "/.lock").get();  // closing another opening of the file does not release the lock
     EXPECT_FALSE(RunLock::take(folder.path()));
   }
   const auto third = RunLock::take(folder.path());
@@ -129,7 +129,8 @@ TEST(RunLock, IsFreeWhenItsHolderWasKilled) {
   ::close(ends[1]);
 }
 
-// Whoever only looks whether a run is alive holds the lock while it looks, and lets go while the taker sleeps.
+// Releases the lock while the taker sleeps for the `at`-th time, as a process does that only checks whether a run is
+// alive.
 class LetsGoInSleep final : public Clock {
  public:
   LetsGoInSleep(std::optional<RunLock>& held, int at) : held_(held), at_(at) {}
@@ -196,7 +197,7 @@ TEST(RealDisk, AWriterWorksOnIt) {
   EXPECT_GT(summary->bytes, 6'000'000U);
 }
 
-// The program itself, when it was built beside this test.
+// Tests of the program sinew; skipped if it was not built beside this test.
 class CommandLine : public testing::Test {
  protected:
   void SetUp() override {

@@ -8,7 +8,7 @@
 namespace sinew::checkpoint {
 namespace {
 
-// What can not be removed now is removed at the next save; it is hidden, so it harms nobody.
+// Removes the directory if it can. Otherwise the next save tries again; a hidden directory does no harm until then.
 void remove_if_possible(Disk& disk, const std::string& path) {
   try {
     disk.remove_all(path);
@@ -33,8 +33,8 @@ Present what_is_there(Disk& disk, const std::string& path, Digest digest) {
               "two states can not claim one step: use a fresh run directory, or move that checkpoint away");
 }
 
-// Moves `temporary` to its place; a damaged directory there is moved to `aside` first, and back if that is all that
-// could be done.
+// Renames `temporary` to `path`. If `aside` is not empty, a damaged directory is at `path`: moves it to `aside` first,
+// and back if the second rename fails.
 void put_in_place(Disk& disk, const std::string& temporary, const std::string& path, const std::string& aside) {
   if (aside.empty()) return disk.rename(temporary, path);
   disk.rename(path, aside);
@@ -43,7 +43,7 @@ void put_in_place(Disk& disk, const std::string& temporary, const std::string& p
   } catch (const Error&) {
     try {
       disk.rename(aside, path);
-    } catch (const Error&) {  // it was damaged anyway; the first error is the one to tell
+    } catch (const Error&) {  // that directory was damaged anyway; report the first error
     }
     throw;
   }
@@ -66,12 +66,11 @@ void copy_file(Disk& disk, const std::string& from, const std::string& to) {
 std::string publish(Disk& disk, const std::string& root, Step step, Digest digest,
                     const std::function<void(const std::string& directory)>& fill) {
   const std::string path = join(root, step_name(step));
-  if (list(disk, root).empty())
-    make_directories_durably(disk, root);  // with a step in it, it was done before that step
+  if (list(disk, root).empty()) make_directories_durably(disk, root);  // a root that has a step is durable already
   clear_left_behind(disk, root);
   const Present present = what_is_there(disk, path, digest);
   if (present == Present::intact) {
-    disk.sync_directory(root);  // whoever renamed it may have died before saying so
+    disk.sync_directory(root);  // the process that renamed it may have died before its own sync
     return path;
   }
   const HiddenName saving(HiddenName::Use::saving, step), removed(HiddenName::Use::removed, step);
@@ -95,7 +94,7 @@ void withdraw(Disk& disk, const std::string& root, Step step) {
   const HiddenName removed(HiddenName::Use::removed, step);
   const std::string aside = join(root, removed.name());
   disk.rename(join(root, step_name(step)), aside);
-  disk.sync_directory(root);  // before the first file goes, the name must be gone
+  disk.sync_directory(root);  // make the rename durable before deleting the first file
   disk.remove_all(aside);
 }
 

@@ -1,4 +1,5 @@
-// Inside the room: how a step directory comes into a root and leaves it, so that no death in between shows half of it.
+// Inside checkpoint/: adding a step directory to a root and removing it. A process that dies in between never leaves
+// half of a directory under its final name.
 #pragma once
 
 #include <functional>
@@ -8,12 +9,13 @@
 
 namespace sinew::checkpoint {
 
-// Makes `<root>/step-N` of what `fill` writes (and syncs) into the directory it is given; docs/formats/checkpoint.md,
-// "The order of writing". Returns its path. See save() for what an existing directory means.
+// Calls `fill` with a temporary directory, into which `fill` writes and syncs the files, and renames that directory to
+// `<root>/step-N` (docs/formats/checkpoint.md, "The order of writing"). Returns the path. Treats an existing step
+// directory as save() does.
 std::string publish(Disk& disk, const std::string& root, Step step, Digest digest,
                     const std::function<void(const std::string& directory)>& fill);
 
-// Deletes `<root>/step-N` without ever showing half of it.
+// Deletes `<root>/step-N`. Readers never see half of it.
 void withdraw(Disk& disk, const std::string& root, Step step);
 
 }  // namespace sinew::checkpoint

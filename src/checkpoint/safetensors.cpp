@@ -10,7 +10,8 @@
 namespace sinew::checkpoint {
 namespace {
 
-// The stock library's order of dtypes, by which it sorts from the back; only those sinew has.
+// The position of a dtype in the stock library's order, without the dtypes that Sinew lacks. Files list tensors by
+// descending position.
 int rank(DType dtype) {
   switch (dtype) {
     case DType::boolean: return 0;
@@ -79,7 +80,7 @@ std::vector<std::byte> safetensors_header(const std::vector<TensorBytes>& tensor
   }
   json += '}';
   json.append((8 - json.size() % 8) % 8, ' ');
-  // What a reader would refuse is not written.
+  // Never write a file that our own reader would refuse.
   if (json.size() > kMaxHeaderBytes) {
     throw Error("the names and shapes of " + std::to_string(tensors.size()) + " tensors need a header of " +
                     std::to_string(json.size()) + " bytes; safetensors allows 100,000,000",
@@ -128,7 +129,7 @@ std::span<const std::byte> TensorSink::take_head(std::span<const std::byte> byte
   return bytes.subspan(wanted);
 }
 
-// Allocates the next tensor, and finishes those that have no bytes.
+// Allocates the next tensor that has bytes, and finishes the empty tensors before it.
 void TensorSink::begin_tensor() {
   for (; current_ < index_.tensors.size(); ++current_) {
     const TensorEntry& tensor = index_.tensors[current_];

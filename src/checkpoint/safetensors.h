@@ -1,4 +1,4 @@
-// Inside the room: a safetensors file piece by piece, so that neither writing nor reading needs it whole in memory.
+// Inside checkpoint/: writing and reading a safetensors file piece by piece, so that the whole file is never in memory.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,33 @@ namespace sinew::checkpoint {
 
 inline constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 
-// Indices of `tensors` in the order their data stands in a file.
+// Returns the indices of `tensors` in the order of their data in the file.
 std::vector<size_t> data_order(const std::vector<TensorBytes>& tensors);
 
-// The whole file, given to `put` piece by piece.
+// Passes the bytes of the whole file to `put`, piece by piece.
 template <typename Put>
 void put_safetensors(const std::vector<TensorBytes>& tensors, const Metadata& metadata, Put put) {
   put(std::span<const std::byte>(safetensors_header(tensors, metadata)));
   for (const size_t i : data_order(tensors)) put(tensors[i].bytes);
 }
 
-// The header's JSON, of a file with `data_bytes` behind it.
+// Parses the JSON of the header of a file that has `data_bytes` bytes of data.
 std::expected<SafetensorsIndex, std::string> parse_header(std::span<const std::byte> json, uint64_t data_bytes);
 
-// The length a file's first 8 bytes tell, if it can be true of a file of that size.
+// Returns the header's length, which the first 8 bytes of a file contain. Refuses a length that does not fit a file of
+// `file_bytes` bytes.
 std::expected<uint64_t, std::string> header_length(std::span<const std::byte, 8> first, uint64_t file_bytes);
 
-// Takes a file of known size in order, cut anyhow, and makes its arrays as the bytes come: no second copy.
+// Parses a file of known size from pieces of any size, in order. Copies the bytes straight into the arrays, so it needs
+// no second copy of the file.
 class TensorSink {
  public:
   TensorSink(uint64_t file_bytes, bool keep) : file_bytes_(file_bytes), keep_(keep) {}
   void take(std::span<const std::byte> bytes);
-  std::expected<TensorFile, std::string> finish();  // without `keep`: metadata only
+  std::expected<TensorFile, std::string> finish();  // if `keep` is false, returns only the metadata
 
  private:
-  std::span<const std::byte> take_head(std::span<const std::byte> bytes);  // returns what is left
+  std::span<const std::byte> take_head(std::span<const std::byte> bytes);  // returns the bytes after the header
   void take_data(std::span<const std::byte> bytes);
   void begin_tensor();
 
@@ -45,16 +47,16 @@ class TensorSink {
   bool keep_;
   std::string trouble_;
   std::vector<std::byte> head_;
-  uint64_t head_bytes_ = 8;  // wanted: first the length, then all of it
+  uint64_t head_bytes_ = 8;  // bytes of the head to collect: 8 for the length, then 8 plus the length
   bool has_index_ = false;
   SafetensorsIndex index_;
-  size_t current_ = 0;  // tensor being filled
-  size_t filled_ = 0;   // bytes of it
+  size_t current_ = 0;  // index of the tensor being filled
+  size_t filled_ = 0;   // number of its bytes that were filled
   Array array_;
   TensorFile file_;
 };
 
-// The index's dtypes by the format's names.
+// Returns the format's name of a dtype, for example "F32".
 std::string_view safetensors_name(DType dtype);
 
 }  // namespace sinew::checkpoint

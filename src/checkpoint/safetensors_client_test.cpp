@@ -1,4 +1,5 @@
-// Against the stock library (tests/clients/safetensors_check.py), when SINEW_PYTHON names a Python that has it.
+// Compares our safetensors files with the stock library (tests/clients/safetensors_check.py). Runs only if SINEW_PYTHON
+// names a Python that has the library.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -90,7 +91,7 @@ TEST_F(Client, SinewReadsWhatTheStockLibraryWrote) {
   ASSERT_TRUE(file) << file.error();
   EXPECT_EQ(lines_of("theirs.safetensors", *file), theirs);
   EXPECT_EQ(file->metadata, (Metadata{{"format", "pt"}, {"note", "\xc3\xa9"}}));
-  // And writes the same file, but for the order of its metadata, which the library leaves to chance.
+  // We write the same file, except for the order of the metadata, which is random in the library.
   std::vector<TensorBytes> tensors;
   for (const auto& [name, array] : file->tensors)
     tensors.push_back({name, array.dtype, array.shape, {array.bytes.data(), array.bytes.size()}});
@@ -104,8 +105,8 @@ TEST_F(Client, SinewReadsWhatTheStockLibraryWrote) {
   EXPECT_EQ(same_from(ours), same_from(stock));
 }
 
-// Random small changes of valid headers: whatever sinew takes the library takes too; the other way round there are only
-// the differences docs/formats/checkpoint.md lists.
+// Makes random small changes to valid headers. The library must accept every file that Sinew accepts. Sinew may refuse
+// a file that the library accepts only for a reason listed in docs/formats/checkpoint.md.
 TEST_F(Client, BothJudgeAThousandMutatedFilesAlike) {
   RandomStream random(random_key({99}));
   const char* pieces[] = {"0",  "1",     "4",    "8",   "-",     "{", "}",    "[",   "]",    ",",

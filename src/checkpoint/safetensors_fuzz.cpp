@@ -1,5 +1,5 @@
-// Any bytes: no crash, no hang, no memory beyond proportion; what is accepted covers the data exactly, and reading in
-// pieces decides the same.
+// Parses any bytes as a safetensors file. The parser must not crash, hang, or use memory out of proportion. The tensors
+// of an accepted file must cover its data exactly. TensorSink, which gets the file in pieces, must decide the same.
 #include <cstdint>
 
 #include "base/check.h"
@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                            array.bytes.data() + array.bytes.size()));
   }
   SINEW_CHECK(index->data_offset + end == size);
-  // What was read can be written and read again.
+  // An accepted file can be written and read again.
   std::vector<std::byte> again;
   put_safetensors(tensors, index->metadata,
                   [&](std::span<const std::byte> bytes) { again.insert(again.end(), bytes.begin(), bytes.end()); });

@@ -1,5 +1,5 @@
-// Reading a safetensors header: a strict little machine over the events of a JSON reader. No tree is built, nothing is
-// nested deeper than the format nests, and nothing is kept but names, shapes and offsets.
+// Parsing a safetensors header: a strict state machine over the events of a JSON parser. It builds no tree, refuses
+// nesting deeper than the format's, and keeps only metadata, names, dtypes, shapes and offsets.
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -23,7 +23,8 @@ constexpr DTypeName kDTypes[] = {
     {"BF16", DType::bf16},    {"I32", DType::i32}, {"F32", DType::f32}, {"F64", DType::f64}, {"I64", DType::i64},
 };
 
-// For messages: names come from a file nobody has checked yet.
+// Makes a name printable for a message. The name comes from an unchecked file, so it may be long or contain control
+// characters.
 std::string shown(std::string_view name) {
   std::string text = "\"";
   for (const char c : name.substr(0, 80)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
@@ -103,7 +104,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
     (offsets_++ == 0 ? entry_.begin : entry_.end) = value;
     return true;
   }
-  bool null() override {  // as the stock library: no metadata
+  bool null() override {  // "__metadata__": null means no metadata, as in the stock library
     if (at_ != At::metadata) return unexpected();
     at_ = At::name;
     return true;
@@ -114,7 +115,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   bool binary(Json::binary_t&) override { return unexpected(); }
   bool parse_error(size_t position, const std::string&, const Json::exception& error) override {
     const std::string_view what = error.what();
-    const size_t said = what.find("; last read");  // the rest repeats the input
+    const size_t said = what.find("; last read");  // cut off the repeated input
     return refuse("header is not JSON at byte " + std::to_string(position) + ": " +
                   std::string(what.substr(0, std::min(said, size_t{120}))));
   }
@@ -192,7 +193,8 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   bool has_metadata_ = false, has_dtype_ = false, has_shape_ = false, has_offsets_ = false;
 };
 
-// Bytes the shape asks for; nothing if they, or the product at any place in the shape, do not fit 63 bits.
+// Returns the number of bytes that the shape needs. Returns nullopt if that number, or the product of any leading
+// dimensions, does not fit 63 bits.
 std::optional<uint64_t> byte_count(const TensorEntry& tensor) {
   int64_t count = 1;
   for (const int64_t size : tensor.shape) {
@@ -202,7 +204,7 @@ std::optional<uint64_t> byte_count(const TensorEntry& tensor) {
   return static_cast<uint64_t>(count);
 }
 
-// Why the tensors do not cover the data exactly; empty if they do.
+// Returns why the tensors do not cover the data exactly, or "" if they do.
 std::string cover_trouble(const std::vector<TensorEntry>& tensors, uint64_t data_bytes) {
   uint64_t end = 0;
   for (const TensorEntry& tensor : tensors) {
@@ -247,7 +249,7 @@ std::expected<uint64_t, std::string> header_length(std::span<const std::byte, 8>
 std::expected<SafetensorsIndex, std::string> parse_header(std::span<const std::byte> json, uint64_t data_bytes) {
   const auto* begin = reinterpret_cast<const char*>(json.data());
   if (json.empty() || *begin != '{') return std::unexpected("header does not start with {");
-  // The JSON reader takes a zero byte for the end of its input.
+  // The JSON parser treats a zero byte as the end of its input.
   if (std::memchr(begin, 0, json.size()) != nullptr) return std::unexpected("header has a zero byte");
   HeaderReader reader;
   if (!Json::sax_parse(begin, begin + json.size(), &reader)) return std::unexpected(reader.trouble);

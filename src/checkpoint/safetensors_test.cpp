@@ -40,8 +40,8 @@ std::string random_name(RandomStream& random) {
   return name;
 }
 
-// The bytes the stock library writes for these tensors (serialize_file of 0.8), so order, spacing and padding are its
-// own.
+// The expected bytes are those that the stock library writes for these tensors (serialize_file of 0.8). So order,
+// spacing and padding agree.
 TEST(Safetensors, WritesTheBytesOfTheStockLibrary) {
   Tensors tensors;
   for (const DType dtype : kAllDTypes) tensors.add(std::string(name_of(dtype)), dtype, {1}, {1});
@@ -88,7 +88,7 @@ TEST(Safetensors, AnyTensorsGoThereAndBack) {
       ASSERT_TRUE(std::equal(tensor.bytes.begin(), tensor.bytes.end(), array.bytes.data(),
                              array.bytes.data() + array.bytes.size()));
     }
-    // The index says where the same bytes are.
+    // The offsets in the index lead to the same bytes.
     const auto bytes = disk.read("file");
     const auto index = parse_safetensors(bytes);
     ASSERT_TRUE(index) << index.error();

@@ -1,4 +1,4 @@
-// For tests: states to save, and whether what was loaded is one of them to the last byte.
+// For tests: sample states to save, and a comparison of a loaded state with a sample, byte by byte.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,7 +42,8 @@ class Tensors {
   std::vector<TensorBytes> borrowed_;
 };
 
-// The state of a step: a function of the step (and of `big`), so that any loaded one can be told right from wrong.
+// The state of a step. It is a function of the step and of `big` (the size of one more tensor), so a test can check any
+// loaded state.
 class Sample {
  public:
   explicit Sample(int64_t step, int64_t big = 0) {

@@ -8,7 +8,7 @@
 namespace sinew::checkpoint {
 namespace {
 
-// A file being written whose facts are taken from the very bytes that go out.
+// A file being written. Its facts are computed from the bytes that were written.
 class NotedFile {
  public:
   NotedFile(Disk& disk, const std::string& path) : file_(disk.create(path)) {}

@@ -1,4 +1,4 @@
-// Saving on a disk that stops, fails or loses things at every call there is.
+// Tests of save on a disk that stops, fails or loses unsynced data at each of its calls.
 #include <gtest/gtest.h>
 
 #include "base/faulty_disk.h"
@@ -20,7 +20,7 @@ std::string hidden_in(FaultyDisk& disk) {
   return names;
 }
 
-// A world before the save under test: which steps are there, and whether step 20 is there but damaged.
+// The checkpoints on disk before the save under test: the intact steps, and whether a damaged step 20 exists.
 struct World {
   std::vector<int64_t> steps;
   bool damaged_20 = false;
@@ -43,7 +43,7 @@ int64_t calls_of_a_save(const World& world) {
   return disk.calls() - before;
 }
 
-// One death: at call k of saving step 20, and one fate of everything unsynced.
+// Kills the process at call k of saving step 20. `fate` chooses what becomes of unsynced data.
 void die_and_look(const World& world, int64_t k, FaultyDisk::When when, int fate) {
   SCOPED_TRACE(testing::Message() << "call " << k << (when == FaultyDisk::When::before ? " before" : " after")
                                   << " fate " << fate << " damaged " << world.damaged_20 << " steps "
@@ -74,7 +74,7 @@ void die_and_look(const World& world, int64_t k, FaultyDisk::When when, int fate
   if (!world.damaged_20) {
     ASSERT_TRUE(newest.damaged.empty()) << newest.damaged[0].file << " " << newest.damaged[0].what;
   }
-  // Life goes on: the same step again, then the next, and nothing of the dead is left.
+  // A new process saves the same step again, then the next one, and removes what the dead process left.
   save(disk, kRoot, Sample(20).snapshot(), 3.0);
   ASSERT_TRUE(Sample(20).equals(*load_newest(disk, kRoot).loaded));
   save(disk, kRoot, Sample(30).snapshot(), 3.0);
@@ -129,7 +129,7 @@ TEST(SaveDeath, WhatTheNextProcessFoundDoneItStillMakesDurable) {
       EXPECT_THROW(save(disk, kRoot, Sample(20).snapshot(), 2.0), WorldStopped);
       disk.restart();
       save(disk, kRoot, Sample(20).snapshot(), 3.0);
-      disk.crash(std::nullopt, true);  // the power goes after save returned
+      disk.crash(std::nullopt, true);  // power fails after save returned
       const Newest newest = load_newest(disk, kRoot);
       ASSERT_TRUE(newest.loaded && Sample(20).equals(*newest.loaded)) << "call " << k;
     }
@@ -165,7 +165,7 @@ void fail_everywhere(const World& world, int code) {
     const Newest after = load_newest(disk, kRoot);
     ASSERT_TRUE(after.loaded && Sample(20).equals(*after.loaded));
   }
-  // All but what concerns only leftovers and the verification of what is already there.
+  // Calls that only remove leftovers or verify an existing checkpoint do not fail the save; the others do.
   EXPECT_GT(threw, calls / 2);
 }
 
@@ -202,7 +202,7 @@ TEST(Save, RemovesWhatDeadWritersLeftAndNothingElse) {
   const std::string dead = ".saving-step-00000007-999999999-0",
                     ours = HiddenName(HiddenName::Use::removed, Step(3)).name();
   const HiddenName live(HiddenName::Use::saving, Step(4));
-  const std::string other_live = ".saving-step-00000007-1-0";  // process 1 lives
+  const std::string other_live = ".saving-step-00000007-1-0";  // pid 1 is alive
   for (const std::string& name :
        {dead, ours, live.name(), other_live, std::string(".saving-x"), std::string(".notes")}) {
     disk.make_directories(join(kRoot, name));
@@ -243,7 +243,7 @@ TEST(Names, StepsSortByNumberAndOnlyTheirOwnNamesCount) {
         "Step-00000001", "step--0000001", ".saving-step-00000001-2-3", "last"}) {
     disk.make_directories(join(kRoot, name));
   }
-  disk.create(join(kRoot, "step-00000008"))->close();  // a file
+  disk.create(join(kRoot, "step-00000008"))->close();  // a file, not a directory
   EXPECT_EQ(list(disk, kRoot),
             (std::vector<std::string>{kRoot + "/step-00000009", kRoot + "/step-99999999", kRoot + "/step-100000000"}));
   RandomStream random(random_key({1}));

@@ -1,8 +1,10 @@
-// Inside the room: the Writer's disk, which asks whether it is this process's turn before anything others see.
+// Inside checkpoint/: the Writer's disk. It checks that this process may write before each change that other processes
+// can see.
 //
-// Of two processes that each believe they run the job, one at a time may write (a lease, say, decides). Everything here
-// that others see is a rename: a step directory appears, goes behind a hidden name, `last` and `best` change over. So
-// asking at each rename is enough, however long the work before it took; what is hidden is this process's own.
+// Two processes may both believe that they run the job, but only one at a time may write; a lease, for example, decides
+// which. Every visible change in this module is a rename: a step directory appears or moves behind a hidden name, or
+// `last` or `best` changes. So a check before each rename is enough, however long the preceding work took. Hidden files
+// belong to this process alone and need no check.
 #pragma once
 
 #include <atomic>
@@ -20,12 +22,12 @@ class TurnDisk final : public Disk {
  public:
   TurnDisk(Disk& disk, std::function<bool()> may_write) : disk_(disk), may_write_(std::move(may_write)) {}
 
-  // Throws Error when it is not this process's turn; also asked before work that would end in a rename.
+  // Throws Error if this process may not write. The Writer also calls this before work that would end in a rename.
   void ask() const {
     look();
     if (may_write_ && !may_write_()) throw Error("not this process's turn to write");
   }
-  // From now on everything is refused, before the disk below or `may_write` is touched. Any thread.
+  // After this, every call throws before it uses the underlying disk or `may_write`. Any thread may call it.
   void close() { closed_ = true; }
   void rename(const std::string& from, const std::string& to) override {
     ask();

@@ -18,8 +18,9 @@
 namespace sinew::checkpoint {
 namespace {
 
-// The step thread's cores and the samples' disk come first. Nice by 10, not 19: a tenth of a busy core is enough for
-// any state, a sixtieth would make every save late. Where it is not permitted nothing is lost but politeness.
+// Lowers the thread's CPU and I/O priority, because training and loading of samples come first. We add 10 to the nice
+// value, not 19: beside a busy thread the writer then gets a tenth of a core, which is enough for any state; a sixtieth
+// would make every save late. We ignore errors, because the writer also works at normal priority.
 void be_modest() {
   const auto thread = static_cast<id_t>(::syscall(SYS_gettid));
   ::setpriority(PRIO_PROCESS, thread, std::min(19, ::getpriority(PRIO_PROCESS, thread) + 10));
@@ -36,9 +37,9 @@ std::string told(const Damage& damage) {
 }
 
 using IsThere = std::function<bool(Step)>;
-using BestOf = std::function<std::vector<Step>(const IsThere&)>;  // the best steps to be kept, of those that are there
+using BestOf = std::function<std::vector<Step>(const IsThere&)>;  // chooses the best steps to keep among those on disk
 
-// One root and which of its steps are known to be intact.
+// Decides which steps of one root to keep. It remembers which steps are intact.
 class Shelf {
  public:
   Shelf(Disk& disk, std::string root) : disk_(disk), root_(std::move(root)) {}
@@ -49,8 +50,8 @@ class Shelf {
   }
   bool holds(Step step) { return disk_.exists(join(root_, step_name(step))); }
 
-  // Deletes what is no longer kept, now that `verified` was read back. Strangers are verified once; bad ones neither
-  // count nor go.
+  // Deletes the steps that are no longer kept, after `verified` was read back. Verifies unknown steps once. Damaged
+  // steps neither count as kept nor are deleted.
   void tidy(const BestOf& best_of, int64_t keep, Step verified) {
     std::vector<Step> present;
     for (const std::string& directory : list(disk_, root_)) {
@@ -96,16 +97,16 @@ struct Writer::State {
         there(far, options.mirror) {}
 
   const WriterOptions options;
-  TurnDisk disk, far;  // the same one; through the second the mirror is written
+  TurnDisk disk, far;  // both wrap the same disk; `far` is used only for the mirror, so that it can be closed alone
   Clock& clock;
-  Shelf here, there;  // the writer thread's own
+  Shelf here, there;  // of the root and of the mirror; only the writer's thread uses them
 
   mutable std::mutex mutex;
   std::condition_variable changed;
   std::optional<OwnedSnapshot> waiting;
-  bool busy = false;  // with anything: only a snapshot waiting or being written, status.writing, refuses another
+  bool busy = false;  // the thread is working; submit does not look at this but at status.writing
   bool stopping = false, over = false, left = false, best_changed = false;
-  std::vector<Step> best, best_before;  // as listed now, and what was listed earlier; both newest first
+  std::vector<Step> best, best_before;  // the steps listed by the last set_best and by earlier ones, newest first
   WriterStatus status;
   std::thread thread;
   static constexpr size_t kRemembered = 64;
@@ -113,7 +114,7 @@ struct Writer::State {
 
   bool idle() const { return !busy && !waiting && !best_changed; }
 
-  // Newest first. One that waits for the disk, or is lost, keeps nothing from being kept.
+  // Returns the best steps to keep, newest first. A listed step that is not on disk takes no place from another one.
   std::vector<Step> kept_best(const IsThere& is_there) const {
     std::vector<Step> candidates;
     size_t most = 0;
@@ -149,8 +150,8 @@ struct Writer::State {
     status.trouble = std::move(text);
   }
 
-  // Runs one piece of work, if it is this process's turn; its trouble is remembered unless an earlier piece already has
-  // one.
+  // Runs one piece of work if this process may write. Stores what went wrong in `trouble`, unless an earlier piece of
+  // work already did.
   template <typename Work>
   bool attempt(const char* what, std::string& trouble, Work work) {
     std::string text;
@@ -172,10 +173,10 @@ struct Writer::State {
     if (!kept.empty()) point(disk, options.root, "best", kept.front());
   }
 
-  // Saves and reads back; afterwards the snapshot's memory is free.
+  // Saves the snapshot, frees its memory and reads the checkpoint back.
   std::string save_and_verify(OwnedSnapshot owned, double wall_seconds) {
     const std::string directory = save(disk, options.root, borrowed(owned), wall_seconds);
-    owned = OwnedSnapshot();  // reading back needs no second copy of the state beside it
+    owned = OwnedSnapshot();  // frees the copy of the state before reading back
     if (const auto summary = verify(disk, directory, true); !summary) {
       throw Error("a checkpoint was written but does not read back: " + told(summary.error()),
                   "check the device; older checkpoints are kept");
@@ -191,7 +192,7 @@ struct Writer::State {
     const bool saved = attempt("", trouble, [&] { directory = save_and_verify(std::move(owned), wall_seconds); });
     {
       const std::lock_guard lock(mutex);
-      status.writing.reset();  // its memory is free: the next may come and wait while this one is mirrored
+      status.writing.reset();  // its memory is free, so the next snapshot may wait while this one is mirrored
       newest = saved && (!status.durable || *status.durable <= step);
       if (newest) {
         status.durable = step;
@@ -202,7 +203,7 @@ struct Writer::State {
     set_trouble(std::move(trouble));
   }
 
-  // What a saved step brings with it. Each is tried, whatever became of the others.
+  // Points the links, mirrors and deletes after a step was saved. Each is tried even if an earlier one failed.
   void settle(const std::string& directory, Step step, bool newest, std::string& trouble) {
     here.vouch(step);
     if (newest)
@@ -223,7 +224,7 @@ struct Writer::State {
     there.tidy(best_of, options.keep, step);
   }
 
-  // One snapshot, or `best` pointed anew.
+  // Writes the waiting snapshot, or points `best` if there is none.
   void work(std::unique_lock<std::mutex>& lock) {
     busy = true;
     best_changed = false;
@@ -244,13 +245,13 @@ struct Writer::State {
     std::unique_lock lock(mutex);
     while (!over) {
       changed.wait(lock, [&] { return stopping || !idle(); });
-      over = idle() || left;  // stopping, and nothing is left to do
+      over = idle() || left;  // idle here means that the Writer is stopping and all work is done
       if (!over) work(lock);
     }
     changed.notify_all();
   }
 
-  // With a thread: lets it come to its end, but not for ever.
+  // Asks the thread to finish and waits for it, with a time limit.
   void leave(std::unique_lock<std::mutex>& lock) {
     stopping = true;
     changed.notify_all();

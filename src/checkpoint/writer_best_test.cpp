@@ -1,4 +1,4 @@
-// Best checkpoints that wait, are late or are lost; and a mirror that is slow.
+// Tests of the Writer with best checkpoints that wait, come late or are lost, and with a slow mirror.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace sinew::checkpoint {
 namespace {
 
 const std::string kRoot = "checkpoints";
-constexpr double kLong = 300;  // seconds no test reaches unless something hangs
+constexpr double kLong = 300;  // seconds; a test reaches this timeout only if something hangs
 
 WriterOptions by_hand(int64_t keep, int64_t keep_best) {
   return {.root = kRoot, .mirror = "", .keep = keep, .keep_best = keep_best, .thread = false};
@@ -44,7 +44,7 @@ TEST(WriterBest, OneThatWaitsKeepsTheOneBeforeItInItsPlace) {
   writer.set_best({Step(10)});
   work_off(writer);
   ASSERT_TRUE(writer.submit(Sample(20).owned()));
-  writer.set_best({Step(30)});  // in memory: the disk is busy with 20
+  writer.set_best({Step(30)});  // 30 is in memory only; the disk is busy with 20
   work_off(writer);
   EXPECT_EQ(steps_in(disk, kRoot), "10 20 ");
   EXPECT_EQ(load(disk, kRoot + "/best")->step, Step(10));
@@ -87,7 +87,7 @@ TEST(WriterBest, AnOlderStepThatComesLateIsNotTheNewest) {
   EXPECT_EQ(steps_in(disk, kRoot), "10 20 ");
 }
 
-// A disk whose mirror does not move until it is let.
+// A disk that blocks all writes to the mirror until the test calls let().
 struct SlowMirror {
   SlowMirror() {
     disk.before_rename = [this](const std::string& to) { mirroring = mirroring || to.starts_with(kRoot + "/step-"); };
@@ -134,7 +134,7 @@ TEST(WriterMirror, ASlowOneCanBeLeft) {
 }
 
 TEST(WriterMirror, OneThatHangsDoesNotHoldTheEnd) {
-  static SlowMirror& slow = *new SlowMirror;  // the thread that hangs outlives the test
+  static SlowMirror& slow = *new SlowMirror;  // never deleted, because the hanging thread outlives the test
   {
     Writer writer(
         slow.disk,

@@ -14,7 +14,7 @@ namespace sinew::checkpoint {
 namespace {
 
 const std::string kRoot = "checkpoints";
-constexpr double kLong = 300;  // seconds no test reaches unless something hangs
+constexpr double kLong = 300;  // seconds; a test reaches this timeout only if something hangs
 
 class SetClock final : public Clock {
  public:
@@ -23,7 +23,7 @@ class SetClock final : public Clock {
   void sleep_seconds(double) override {}
 };
 
-// Holds up every write while it is shut: a disk as slow as the test likes, without a clock.
+// Blocks every write while it is closed. So a test makes the disk as slow as it likes without a clock.
 class Gate {
  public:
   void pass() {
@@ -91,7 +91,7 @@ TEST(Writer, KeepsOnlyTheNewestOfTheBest) {
     if (step == 30) writer.set_best({Step(30), Step(10), Step(20)});
   }
   EXPECT_TRUE(writer.wait(kLong));
-  EXPECT_EQ(present(disk, kRoot), "30 50 ");  // 10 and 20 went while 30 was newest and nothing was best
+  EXPECT_EQ(present(disk, kRoot), "30 50 ");  // 10 and 20 were deleted before set_best, when 30 was the newest
   EXPECT_EQ(load(disk, kRoot + "/best")->step, Step(30));
 }
 
@@ -102,7 +102,7 @@ TEST(Writer, NeverBlocksTheStepThreadOnASlowDisk) {
   Writer writer(disk, {kRoot, "", 2, 1});
   gate.set(false);
   ASSERT_TRUE(writer.submit(Sample(10).owned()));
-  gate.await_arrival();  // from here the disk does not move until the gate opens: whatever returns did not wait for it
+  gate.await_arrival();  // the disk blocks from here until the gate opens, so calls that return do not wait for it
   EXPECT_FALSE(writer.ready());
   EXPECT_EQ(writer.status().writing, Step(10));
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(writer.submit(Sample(20 + i).owned()));
@@ -118,7 +118,7 @@ TEST(Writer, NeverBlocksTheStepThreadOnASlowDisk) {
   EXPECT_EQ(writer.status().skipped, 5);
 }
 
-// Pointing, mirroring and deleting need no snapshot, so one that is given meanwhile is taken, and one only.
+// Pointing, mirroring and deleting hold no snapshot. So meanwhile the Writer accepts exactly one new snapshot.
 TEST(Writer, OnlyASnapshotRefusesAnother) {
   const std::map<std::string, std::string> stuck_at = {{"pointing last", kRoot + "/last"},
                                                        {"pointing best", kRoot + "/best"},
@@ -258,7 +258,7 @@ TEST(Writer, MirrorsAndItsTroubleDoesNotFailTheSave) {
   EXPECT_EQ(writer.status().mirrored, Step(10));
   EXPECT_TRUE(Sample(10).equals(*load(disk, "far/mirror/step-00000010")));
   disk.remove_all("far/mirror");
-  disk.create("far/mirror")->close();  // in the way
+  disk.create("far/mirror")->close();  // a file where the mirror's directory should be
   save_and_wait(writer, 20);
   EXPECT_EQ(writer.status().durable, Step(20));
   EXPECT_EQ(writer.status().mirrored, Step(10));
@@ -273,14 +273,14 @@ TEST(Writer, AMirrorThatLiesIsReported) {
   FaultyDisk disk;
   Writer writer(disk, {kRoot, "mirror", 2, 0});
   save_and_wait(writer, 10);
-  disk.flip_media_bit_at_file_sync(6);  // four files here, then the second there
+  disk.flip_media_bit_at_file_sync(6);  // four files in root, then the second file in the mirror
   save_and_wait(writer, 20);
   EXPECT_EQ(writer.status().durable, Step(20));
   EXPECT_EQ(writer.status().mirrored, Step(10));
   EXPECT_NE(writer.status().trouble.find("does not read back"), std::string::npos) << writer.status().trouble;
 }
 
-// Every call of a whole cycle, deletion and links included, with only one checkpoint kept.
+// Kills the process at every disk call of a whole cycle, including links and deletion, while keeping one checkpoint.
 TEST(Writer, DyingAnywhereInItsCycleLeavesTheNewestOrThePrevious) {
   const auto cycle = [](FaultyDisk& disk) {
     Writer writer(disk, {kRoot, "mirror", 1, 0});

@@ -1,4 +1,4 @@
-// The Writer when it is not, or no longer, this process's turn to write.
+// Tests of the Writer in a process that may not write, or may no longer write.
 #include <gtest/gtest.h>
 
 #include "base/faulty_disk.h"
@@ -9,7 +9,7 @@ namespace sinew::checkpoint {
 namespace {
 
 const std::string kRoot = "checkpoints";
-constexpr double kLong = 300;  // seconds no test reaches unless something hangs
+constexpr double kLong = 300;  // seconds; a test reaches this timeout only if something hangs
 
 void save_and_wait(Writer& writer, int64_t step) {
   ASSERT_TRUE(writer.submit(Sample(step).owned()));
@@ -37,14 +37,14 @@ TEST(WriterTurn, OutOfTurnNothingOnDiskChanges) {
   EXPECT_FALSE(disk.exists(kRoot + "/best"));
 }
 
-// A turn may end at any question: after it not one name changes, and what is there is whole.
+// The permission to write may end at any check. Afterwards no name on disk changes, and every checkpoint is whole.
 TEST(WriterTurn, NothingOthersSeeHappensAfterTheTurnEnds) {
   constexpr int kNever = 1000;
   int asked = 0, most = 0;
   for (int turn_ends = 0; turn_ends <= most; ++turn_ends) {
     FaultyDisk disk;
     for (const std::string& root : {kRoot, std::string("mirror")}) save(disk, root, Sample(10).snapshot(), 1.0);
-    const int ends = turn_ends == 0 ? kNever : turn_ends;  // the first pass counts the questions
+    const int ends = turn_ends == 0 ? kNever : turn_ends;  // the first pass counts the checks
     asked = 0;
     std::vector<std::string> too_late;
     disk.before_rename = [&](const std::string& to) {
@@ -70,7 +70,7 @@ TEST(WriterTurn, NothingOthersSeeHappensAfterTheTurnEnds) {
       EXPECT_TRUE(Sample(newest.loaded->step.value).equals(*newest.loaded));
     }
   }
-  EXPECT_GE(most, 10);  // two publications, two links, two deletions, and before each piece of work
+  EXPECT_GE(most, 10);  // two publications, two links, two deletions, and a check before each piece of work
 }
 
 }  // namespace
