@@ -1,4 +1,4 @@
-// Inside train/: a trained model ready to be asked: its weights in an engine over some data.
+// Inside train/: loads a trained model into an engine over some data, to evaluate it or predict with it.
 #pragma once
 
 #include "train/engine.h"
@@ -6,22 +6,23 @@
 namespace sinew::train {
 
 struct AppliedModel {
-  spec::Job job;  // every auto concrete
+  spec::Job job;  // every auto is resolved
   std::unique_ptr<data::Dataset> dataset;
   std::unique_ptr<data::Prefetcher> prefetcher;
   std::unique_ptr<Reducer> reducer;
   std::unique_ptr<Engine> engine;
 };
 
-// Weights must fit the job's model name by name. What only training needs (optimizer state) is left out.
+// The weights must match the job's model name by name. Optimizer state and other parts that only training needs are not
+// loaded.
 AppliedModel apply_model(const Trained& trained, const spec::Job& job, std::unique_ptr<data::Dataset> dataset,
                          Disk& disk);
 
-// Samples of a source of its own, made ready as those the model was trained on.
+// Opens samples from another source, prepared like the data that the model was trained on.
 std::unique_ptr<data::Dataset> open_samples(const Trained& trained, const spec::Job& job,
                                             const spec::DataSource& source, bool labelled, Disk& disk);
 
-// The data the model remembers, or that of the job.
+// The data as the model file describes it, or else the data of the job.
 data::DataInfo training_data(const Trained& trained, const spec::Job& job);
 
 }  // namespace sinew::train

@@ -1,4 +1,4 @@
-// Inside train/: what a run leaves behind when it ends: the model for serving, and how it went.
+// Inside train/: the files that a run writes when it ends: the model for serving, and the outcome.
 #pragma once
 
 #include "train/engine.h"
@@ -6,24 +6,24 @@
 
 namespace sinew::train {
 
-// What became of the wish for the best weights.
+// The result of restore_best.
 struct Restored {
-  std::string said;   // a sentence; empty: there was nothing to do
+  std::string said;   // a sentence; empty: there was nothing to restore
   bool loud = false;  // the weights are not those of the best step
 };
 
-// Puts the weights of the best checkpoint into the engine, where early stopping wants them and they are not there
-// already. Where the best step itself is not on disk, those of the best one that is. Throws Error when that checkpoint
-// is damaged.
+// Loads the weights of the best checkpoint into the engine if early stopping asks for it and the engine is at another
+// step. If the best step itself is not on disk, it loads the best one that is. Throws Error if that checkpoint is
+// damaged.
 Restored restore_best(Engine& engine, const spec::Job& job, const std::string& run_directory, Disk& disk);
 
-// <run>/model/: model.safetensors (averaged weights where there are any) and model.json, which is all that serving
-// needs; of a program model.pt2 too, with the trained weights in it. Returns why there is none of these last, as a
-// sentence; "" where there is one, or none is wanted.
+// Writes <run>/model/: model.safetensors (averaged weights if there are any) and model.json, which is all that serving
+// needs, and for a model file of the user also that file with the trained weights. Returns the reason why that last
+// file is missing, as a sentence; "" if it was written or none is wanted.
 std::string write_artifact(const TrainingState& state, const spec::Job& job, const std::string& resolved_yaml,
                            const data::DataInfo& info, const std::string& run_directory, Disk& disk);
 
-// The part of report.json that is a function of the state.
+// The fields of report.json that are a function of the state.
 report::Outcome outcome_of(const TrainingState& state, const spec::Job& job, const data::DataInfo& info);
 
 }  // namespace sinew::train

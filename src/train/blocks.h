@@ -1,7 +1,7 @@
-// Inside train/: the fixed pieces that sums, norms, updates and digests go over.
+// Inside train/: the fixed pieces over which sums, norms, updates and digests run.
 //
-// Pieces are a function of the parameters' sizes alone. Which lane handles a piece can then never matter, nor how many
-// lanes there are.
+// The pieces are a function of the parameters' sizes alone. The result therefore does not depend on the number of lanes
+// or on which lane handles a piece.
 #pragma once
 
 #include <torch/torch.h>
@@ -18,7 +18,7 @@ struct Block {  // elements [begin, end) of one tensor, in memory order
 
 struct Blocks {
   std::vector<Block> blocks;
-  struct Group {  // blocks [first, last): about one block's worth of elements, so that small tensors share a call
+  struct Group {  // blocks [first, last), together about one full block, so that small tensors share a call
     size_t first = 0, last = 0;
   };
   std::vector<Group> groups;
@@ -29,7 +29,7 @@ inline constexpr int64_t kBlockElements = 16384;
 
 Blocks make_blocks(const std::vector<torch::Tensor>& tensors);
 
-// A tensor's memory as one dimension; the tensor must be dense (any order of dimensions).
+// The memory of a tensor as one dimension. The tensor must be dense; its dimensions may have any order.
 torch::Tensor flat(const torch::Tensor& tensor);
 
 }  // namespace sinew::train

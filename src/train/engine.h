@@ -1,7 +1,7 @@
-// Inside train/: one step, and one evaluation, over lanes and a Reducer.
+// Inside train/: computes one step or one evaluation with lanes and a Reducer.
 //
-// Three phases a step, each on every lane: compute the shards, reduce the tree, apply the update; between them what
-// only one thread may do. The engine knows no files, no clock and no job beyond the numbers it needs.
+// A step has three phases, each on all lanes: compute the shards, reduce the tree, apply the update. Work for a single
+// thread runs between them. The engine uses no files and no clock, and of the job only the numbers that it needs.
 #pragma once
 
 #include <memory>
@@ -18,17 +18,18 @@
 
 namespace sinew::train {
 
-// Everything the engine needs, every auto resolved.
+// The engine's inputs, with every auto resolved.
 struct EngineOptions {
-  spec::Job job;  // trainer.shards, lanes, precision, memory_format, device, loss.name are concrete
+  spec::Job job;  // trainer.shards, lanes, precision, memory_format, device and loss.name are concrete
   const data::Dataset* dataset = nullptr;
   data::Prefetcher* prefetcher = nullptr;
-  Reducer* reducer = nullptr;                                           // of training steps; evaluation uses it too
-  std::function<std::unique_ptr<model::Model>()> make_model = nullptr;  // instead of job.model's; equal at every call
+  Reducer* reducer = nullptr;  // for training steps and evaluations
+  // replaces job.model's; returns an equal model at every call
+  std::function<std::unique_ptr<model::Model>()> make_model = nullptr;
   OnWork on_work = nullptr;
 };
 
-// Samples that were left out because their bytes do not decode.
+// Samples that were skipped because they could not be decoded.
 struct SkippedSamples {
   static constexpr size_t kNamed = 5;
   int64_t count = 0;
@@ -39,24 +40,24 @@ struct StepResult {
   double loss = 0;  // mean
   double loss_sum = 0, weight = 0;
   int64_t samples = 0, seen = 0, correct = 0;
-  double grad_norm = -1;   // before clipping; -1 when nobody asked for it
-  SkippedSamples skipped;  // corrupt samples left out, by this worker
-  std::string note;        // what whoever decides for the run said with this step
+  double grad_norm = -1;   // before clipping; -1 if neither clipping nor want_norm needed it
+  SkippedSamples skipped;  // corrupt samples that this worker skipped
+  std::string note;        // the leader's control message for this step
 };
 
 struct EvaluationResult {
   report::Metrics metrics;         // "loss", "accuracy", ...
   std::vector<int64_t> confusion;  // [classes * classes]
   int64_t samples = 0;
-  SkippedSamples skipped;  // by this worker
+  SkippedSamples skipped;  // those that this worker skipped
 };
 
-// A shard or a piece of evaluation could not be computed here: says which, and why.
+// This worker could not compute a shard or a piece of an evaluation. The message says which and why.
 struct ShardFailed : Error {
   using Error::Error;
 };
 
-// Thrown when a step's loss or gradient is not finite; the state is still that of before the step.
+// The loss or the gradient of a step is not finite. The state is still the one before the step.
 struct Diverged : Error {
   using Error::Error;
 };
@@ -67,22 +68,23 @@ class Engine {
   ~Engine();
 
   TrainingState& state() { return state_; }
-  // After the state was filled from outside (resume, warm start).
+  // Call it after changing the state from outside (resume, warm start).
   void state_replaced();
 
-  // The samples the next step is made of; count 0 never happens.
+  // The samples of the next step; count is never 0.
   data::StepRange next_range() const;
-  int64_t batch_size(Step step) const;  // by the job and by what was asked for so far
-  // Commits one step at this learning rate. `want_norm`: tell the gradient's norm even if nothing clips. `note`: see
-  // Reducer::begin.
+  int64_t batch_size(Step step) const;  // from the job and the control log
+  // Commits one step with this learning rate. `want_norm`: return the gradient's norm even without clipping. `note`:
+  // the control message, see Reducer::begin.
   StepResult step(double lr, bool want_norm, std::string note = "");
-  // Digest of the gradients and loss of the next step's first shard. Changes nothing.
+  // The digest of the gradients and the loss of the next step's first shard. Changes nothing.
   Digest probe();
-  // Where sums are added from now on; between steps only.
+  // Replaces the reducer. Call it only between steps.
   void set_reducer(Reducer& reducer);
   EvaluationResult evaluate(data::Part part);
   // What the model says to every sample of a part, in evaluation's pieces and with its weights. `take` is called by
-  // every lane side by side, once a piece.
+  // Computes the model's outputs for every sample of a part, with the pieces and the weights of an evaluation. All
+  // lanes call `take` in parallel, once for each piece.
   using Take = std::function<void(const data::ShardRequest&, const data::Batch&, const torch::Tensor& outputs)>;
   void outputs(data::Part part, const Take& take);
 
@@ -97,9 +99,9 @@ class Engine {
  private:
   std::optional<Contribution> train_shard(int lane, const data::StepRange& range, int64_t first, int64_t last,
                                           ShardIndex shard);
-  std::vector<data::ShardRequest> pieces_of(data::Part part) const;  // what evaluation goes over, by sample
+  std::vector<data::ShardRequest> pieces_of(data::Part part) const;  // the pieces of an evaluation of this part
   std::optional<Contribution> evaluate_shard(int lane, const data::ShardRequest& request);
-  // Computes what `work` says and delivers it. Throws ShardFailed.
+  // Computes the shard of `work` and delivers it. Throws ShardFailed.
   void do_shard(int lane, const Work& work, const std::function<std::optional<Contribution>()>& shard);
   void tell(int lane, const Work& work) const {
     if (options_.on_work) options_.on_work(lane, work);
@@ -120,7 +122,7 @@ class Engine {
   void commit_buffers(const Contribution& sums);
   void bind_replicas(bool averaged);
   void refresh_shadow(const Block& block);
-  RandomKey shard_key(ShardIndex shard) const;  // of everything random in this shard of the next step
+  RandomKey shard_key(ShardIndex shard) const;  // key of all random operators in this shard of the next step
   [[noreturn]] void diverged(const data::StepRange& range, double loss);
   std::string cause_of_divergence(const data::StepRange& range);
   void note_skipped(const std::vector<data::Skipped>& samples);  // any lane
@@ -136,18 +138,18 @@ class Engine {
   std::vector<std::vector<model::NamedTensor>> replica_parameters_, replica_buffers_;
   std::vector<size_t> trained_;  // parameters that are not frozen
   TrainingState state_;
-  std::vector<torch::Tensor> gradients_;  // root
-  std::vector<torch::Tensor> shadows_;    // bfloat16 image of a parameter, or undefined
+  std::vector<torch::Tensor> gradients_;  // the summed gradients of a step
+  std::vector<torch::Tensor> shadows_;    // bfloat16 image of each parameter, or undefined
   Blocks blocks_;
   std::unique_ptr<Optimizer> optimizer_;
   Loss loss_;
   MetricCounter training_metrics_, evaluation_metrics_;
   std::mutex skipped_mutex_;
-  SkippedSamples skipped_;  // of the step or evaluation under way
+  SkippedSamples skipped_;  // those of the current step or evaluation
   bool bound_to_average_ = false;
   void forget_expected();
-  int64_t expected_step_ = -1;                     // the prefetcher was told of steps up to here
-  std::map<int64_t, std::vector<bool>> expected_;  // by step of those: the shards it was told of
+  int64_t expected_step_ = -1;                     // the prefetcher has the requests of all steps up to this one
+  std::map<int64_t, std::vector<bool>> expected_;  // for each of those steps: the shards that were requested
 };
 
 }  // namespace sinew::train

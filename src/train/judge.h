@@ -1,4 +1,4 @@
-// Inside train/: what an evaluation means. Pure functions that return their reason.
+// Inside train/: decides what an evaluation means. Pure functions that return their reason.
 #pragma once
 
 #include "train/train.h"
@@ -6,13 +6,13 @@
 namespace sinew::train {
 
 struct Judgement {
-  EvaluationState state;  // after this evaluation; state.stop says why training is over, if it is
-  bool improved = false;  // checkpoint.monitor is the best so far
+  EvaluationState state;  // after this evaluation; state.stop says why training ends, if it does
+  bool improved = false;  // checkpoint.monitor has its best value so far
 };
 
-// `metrics`: full names, "val/accuracy". What is best is judged by checkpoint.monitor, patience by
-// early_stopping.monitor and its own best value. Where both are the same metric there is one judgement, and a change
-// below early_stopping.min_delta is no improvement to either.
+// `metrics`: full names, "val/accuracy". checkpoint.monitor decides which step is best; early_stopping.monitor, with a
+// best value of its own, decides patience. If both are the same metric there is one decision for both, and a change
+// below early_stopping.min_delta counts as no improvement for either.
 Judgement judge(const EvaluationState& before, Step step, const report::Metrics& metrics, const spec::Job& job);
 
 bool meets(const spec::Objective& objective, double value);

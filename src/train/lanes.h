@@ -1,5 +1,5 @@
-// Inside train/: the threads that compute shards. One thread a shard, truly: each lane runs libtorch single-threaded
-// whatever OMP_NUM_THREADS says, so that a shard's bits do not depend on how many cores there are.
+// Inside train/: the threads that compute shards, exactly one thread for each shard. Each lane runs libtorch with one
+// thread, whatever OMP_NUM_THREADS says, so a shard's bits do not depend on the number of cores.
 #pragma once
 
 #include <atomic>
@@ -14,12 +14,12 @@ namespace sinew::train {
 
 class Lanes {
  public:
-  explicit Lanes(int count);  // the calling thread is lane 0; count - 1 threads are started
+  explicit Lanes(int count);  // the calling thread is lane 0; starts count - 1 threads
   ~Lanes();
   int count() const { return count_; }
 
-  // Runs work(lane) on every lane side by side and returns when all are done. The first exception is rethrown; before
-  // that on_failure is called once, on the lane that threw, so that the others need not wait for what it had.
+  // Runs work(lane) on all lanes in parallel and returns when all are done. Rethrows the first exception. Before that,
+  // the lane that threw calls on_failure once, so that the other lanes need not wait for its shard.
   void run(const std::function<void(int)>& work, const std::function<void()>& on_failure = nullptr);
 
  private:
@@ -27,7 +27,7 @@ class Lanes {
   void work_on(int lane);
 
   const int count_;
-  const bool each_has_a_core_;  // then they look for work awhile before they sleep
+  const bool each_has_a_core_;  // if so, lanes spin for a while before they sleep
   const std::function<void(int)>* work_ = nullptr;
   const std::function<void()>* on_failure_ = nullptr;
   std::mutex mutex_;
@@ -40,7 +40,7 @@ class Lanes {
   std::vector<std::thread> threads_;
 };
 
-// Makes this thread compute as a lane does: one OpenMP and one MKL thread, denormals kept. Checks that it took.
+// Configures the calling thread as a lane: one OpenMP thread, one MKL thread, denormals kept. Checks the result.
 void become_lane();
 
 }  // namespace sinew::train

@@ -1,4 +1,4 @@
-// Inside train/: losses as sums with the weight they are to be divided by, and metrics as sums.
+// Inside train/: losses as a sum with its divisor (the weight), and metrics as sums.
 #pragma once
 
 #include <memory>
@@ -9,15 +9,15 @@
 
 namespace sinew::train {
 
-// What `loss: auto` means for this data, with the reason; refuses a loss that does not fit the task.
+// Resolves `loss: auto` for this data, with the reason. Throws Error for a loss that does not fit the task.
 std::string resolve_loss(const spec::Job& job, const data::DataInfo& data, std::string& reason);
 
-// Outputs a model needs for a loss on this data.
+// The number of outputs that a model needs for a loss on this data.
 int64_t outputs_for(const std::string& loss, const data::DataInfo& data);
 
 class Loss {
  public:
-  // job.loss.name is resolved. Class weights are copied to the device the outputs are on.
+  // job.loss.name must be resolved. Class weights are copied to the device of the outputs.
   Loss(const spec::Job& job, const data::DataInfo& data);
 
   struct Value {
@@ -26,10 +26,10 @@ class Loss {
   };
   Value operator()(const torch::Tensor& outputs, const torch::Tensor& targets) const;
 
-  // One loss a sample, without gradients: to name bad samples.
+  // One loss for each sample, without gradients, to find bad samples.
   torch::Tensor per_sample(const torch::Tensor& outputs, const torch::Tensor& targets) const;  // [batch]
 
-  // The loss of a model that knows nothing: ln(classes), or the variance of a standardised target. For `sinew check`.
+  // The expected loss of an untrained model: ln(classes), or the variance of a standardised target. For `sinew check`.
   double expected_at_start() const;
   const std::string& name() const { return name_; }
 
@@ -40,31 +40,31 @@ class Loss {
 
   std::string name_;
   double label_smoothing_;
-  bool is_mean_, over_targets_;  // of a program's loss
+  bool is_mean_, over_targets_;  // for the loss that a program returns
   int64_t ignore_index_;
   torch::Tensor class_weights_;  // undefined: none
   double target_mean_, target_std_;
   int64_t classes_;
-  model::LossFunction own_;  // of a library
+  model::LossFunction own_;  // the loss function of a library
 };
 
-// Metrics of evaluation (and the cheap ones of training) as counts and sums that merge exactly.
+// Metrics of evaluations (and the cheap ones of training) as counts and sums that merge exactly.
 class MetricCounter {
  public:
   MetricCounter(const std::string& loss, const data::DataInfo& data, bool detailed);
-  // Adds one shard's outputs to a leaf.
+  // Adds the outputs of one shard to its contribution.
   void count(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
-  // Metrics of a root, without prefix: loss, accuracy, top5, f1, auc, rmse, mae, r2, perplexity.
+  // The metrics of a reduced result, without prefix: loss, accuracy, top5, f1, auc, rmse, mae, r2, perplexity.
   report::Metrics finish(const Contribution& root) const;
   std::vector<int64_t> confusion(const Contribution& root) const;  // [classes * classes], row: truth; empty if none
-  // Every metric evaluation gives, "loss" first.
+  // Every metric that an evaluation gives, "loss" first.
   static std::vector<std::string> names(const std::string& loss, const data::DataInfo& data);
 
  private:
   void count_classes(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
   void count_numbers(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
 
-  bool only_loss_;  // the model gives its loss and nothing to count
+  bool only_loss_;  // the model returns only its loss, so there is nothing else to count
   data::Task task_;
   int64_t classes_;
   bool single_logit_, detailed_, confusion_, gather_;

@@ -1,7 +1,7 @@
-// Inside train/: which tensor of a file becomes which of the model. Pure.
+// Inside train/: matches the tensors of a file with those of the model. Pure.
 //
-// Names that differ are told by rules, "encoder.*=backbone.*". Everything that does not fit is found at once and said
-// with both shapes, and where a rule would put it right, that rule is proposed.
+// Rules such as "encoder.*=backbone.*" translate names. All mismatches are found at once and listed with both shapes,
+// and if a rule would fix them, that rule is proposed.
 #pragma once
 
 #include <optional>
@@ -20,27 +20,27 @@ struct WeightShape {
 };
 
 struct WantedWeight : WeightShape {
-  bool required = true;  // buffers are not: a file may hold parameters alone
-  bool anew = false;     // begins anew: nothing is taken for it
+  bool required = true;  // false for buffers: a file may hold parameters alone
+  bool anew = false;     // initialised again: nothing is taken from the file
 };
 
 struct WeightFit {
-  size_t wanted = 0, given = 0;  // places in the two lists
+  size_t wanted = 0, given = 0;  // indices into the two lists
 };
 
 struct MatchedWeights {
   std::vector<WeightFit> fits;
-  std::vector<std::string> problems;             // empty: it may be used
-  std::vector<std::string> missing, unexpected;  // names of the model, of the file; problems only when strict
+  std::vector<std::string> problems;             // empty: the match may be used
+  std::vector<std::string> missing, unexpected;  // names in the model and in the file; problems only if strict
   std::string hint;
 };
 
-// `from.map` and `from.strict` count, its path is not looked at.
+// Uses `from.map` and `from.strict`, but not its path.
 MatchedWeights match_weights(const std::vector<WantedWeight>& wanted, const std::vector<WeightShape>& given,
                              const spec::WeightSource& from);
 
-// The name `rule` ("a.*=b.*") gives to `name`; nullopt: it does not fit. What a `*` stands for is put in place of the
-// `*` on the right that has its number.
+// The name that `rule` ("a.*=b.*") gives to `name`; nullopt: the rule does not match. The n-th `*` on the right becomes
+// the text that the n-th `*` on the left matched.
 std::optional<std::string> renamed(const std::string& rule, const std::string& name);
 
 }  // namespace sinew::train

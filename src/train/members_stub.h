@@ -1,5 +1,5 @@
-// For tests: a member of a group that is not there. It has company, leads nothing and asks for nothing; a test
-// overrides what it is about.
+// For tests: a member of an imaginary group. It has peers, is not the leader and receives no requests. A test overrides
+// the methods that it is about.
 #pragma once
 
 #include <cstdlib>

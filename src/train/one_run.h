@@ -1,9 +1,9 @@
-// Inside train/: one run, from a job to a model, through checkpoints, evaluations, stops and resumes; alone or as one
-// of many. The parts: run.cpp (the loop), run_begin.cpp, run_save.cpp, run_show.cpp, run_end.cpp.
+// Inside train/: one run, from a job to a model, with checkpoints, evaluations, stops and resumes, alone or with other
+// members. Its parts: run.cpp (the loop), run_begin.cpp, run_save.cpp, run_show.cpp, run_end.cpp.
 //
-// The loop is the only place that looks at the clock, at signals and at what people ask for. Whatever they want becomes
-// an entry of the control log that travels with the step under way and takes effect at the next one; the entries, the
-// evaluations and the steps are then a function of the state.
+// Only the loop reads the clock, signals and requests of users. Each of these becomes an entry of the control log,
+// which travels with the current step and takes effect at the next one. The entries, evaluations and steps are
+// therefore a function of the state.
 #pragma once
 
 #include "train/engine.h"
@@ -15,8 +15,8 @@
 
 namespace sinew::train {
 
-// Sums of the training metrics over some steps. Saved with the state, so that a resumed run writes the lines the
-// undisturbed one would have written.
+// Sums of the training metrics over some steps. They are saved with the state, so that a resumed run writes the same
+// lines as an undisturbed one.
 struct Window {
   report::Metrics sums;
   void add(const StepResult& step, double lr);
@@ -34,7 +34,7 @@ class Run {
   // ---- run_begin.cpp
   void open();
   void join();
-  std::optional<int64_t> budget_steps() const;  // of budget.training
+  std::optional<int64_t> budget_steps() const;  // from budget.training
   std::optional<checkpoint::Loaded> state_to_begin_with();
   void start_reporting(Step begins_at);
   void start_state(const std::optional<checkpoint::Loaded>& loaded);
@@ -43,8 +43,8 @@ class Run {
 
   // ---- run.cpp
   void loop();
-  void measure();   // how many steps the training has, and how the learning rate moves over them
-  bool one_turn();  // one step and what belongs to it; false: training is over
+  void measure();   // computes the number of steps and the learning rate schedule
+  bool one_turn();  // runs one step and everything around it; false: training is over
   struct Asked {
     bool evaluation = false, checkpoint = false;
   };
@@ -55,9 +55,9 @@ class Run {
   void poll_signals();
   void poll_leaving();
   void poll_clock();
-  bool can_do(const ControlEntry& entry);  // says why not
+  bool can_do(const ControlEntry& entry);  // logs the reason if not
   void request(ControlEntry::Kind kind, double value, const std::string& reason, int64_t number = 0);
-  void tell_work(Work::Kind kind);  // of the step thread between two steps
+  void tell_work(Work::Kind kind);  // the step thread's work between two steps
   bool evaluate();                  // true: the best so far, to be saved
 
   // ---- run_save.cpp
@@ -74,7 +74,7 @@ class Run {
   std::string facts_json(const report::Progress& progress) const;
 
   // ---- run_end.cpp
-  bool lead_at_end();  // false: another member ends the run, exit_code_ is what it said
+  bool lead_at_end();  // false: another member ended the run and set exit_code_
   void finish();
   void test(report::Outcome& outcome);
   void fail(const Error& error);
@@ -89,8 +89,8 @@ class Run {
   }
   bool decides() const { return !members_ || members_->lead(); }
   TrainingState& state() const { return engine_->state(); }
-  double now() const { return clock_.monotonic_seconds() - began_; }  // of this attempt
-  double elapsed() const { return before_ + now(); }                  // of the run, over all its attempts
+  double now() const { return clock_.monotonic_seconds() - began_; }  // seconds of this attempt
+  double elapsed() const { return before_ + now(); }                  // seconds of the run, over all its attempts
 
   const RunOptions& options_;
   Disk& disk_;
@@ -99,27 +99,27 @@ class Run {
   std::optional<checkpoint::RunLock> lock_;
   std::unique_ptr<data::Dataset> data_;
   std::unique_ptr<data::Prefetcher> prefetcher_;
-  std::unique_ptr<Reducer> own_reducer_;  // of a run alone, and of the last things after training
+  std::unique_ptr<Reducer> own_reducer_;  // reduces when the run has one worker, and after training
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Members> members_;
   std::unique_ptr<Voice> voice_;
   std::unique_ptr<checkpoint::Writer> writer_;
   std::optional<Schedule> schedule_;
-  std::optional<int64_t> total_steps_;  // as far as is known: live changes of the batch move it
+  std::optional<int64_t> total_steps_;  // the current estimate: users may change the batch size
   Resolved resolved_;
   std::string resolved_yaml_;
-  Lengths lengths_;  // by the job alone: what intervals are counted in
+  Lengths lengths_;  // from the job alone; intervals are counted in these
   std::optional<int64_t> evaluate_every_, save_every_, log_every_, budget_steps_;
   Window window_, evaluation_window_;  // since the last line of metrics.jsonl, since the last evaluation
-  std::vector<ControlEntry> asked_;    // goes with the next step's note
+  std::vector<ControlEntry> asked_;    // sent with the next step's control message
   std::optional<checkpoint::OwnedSnapshot> pending_best_;
-  std::vector<checkpoint::Damage> damaged_;  // found on the way to the checkpoint that was taken
+  std::vector<checkpoint::Damage> damaged_;  // checkpoints that were passed over when loading one
   bool from_member_ = false;                 // the state came from another member, in the middle of training
   std::optional<Step> last_saved_;
   int64_t skipped_ = 0, told_skipped_saves_ = 0;
   int seen_stops_ = 0, seen_checkpoint_signals_ = 0;
   bool saved_to_leave_ = false;
-  std::optional<double> alone_since_;  // it is to leave, and nobody is there who could go on
+  std::optional<double> alone_since_;  // since when this worker wants to leave while no other member can take over
   double next_timed_save_ = 0, next_timed_evaluation_ = 0, next_timed_log_ = 0, next_show_ = 0;
   double rate_began_ = 0, samples_per_second_ = 0;
   int64_t rate_samples_ = 0;

@@ -1,4 +1,4 @@
-// Inside train/: one optimizer update over fixed blocks, on ATen's fused kernels where they exist.
+// Inside train/: applies an optimizer update over fixed blocks, with ATen's fused kernels if they exist.
 #pragma once
 
 #include <map>
@@ -10,23 +10,23 @@
 
 namespace sinew::train {
 
-// State tensors an optimizer keeps for each parameter ("exp_avg"), none for plain SGD.
+// The state tensors that an optimizer keeps for each parameter ("exp_avg"); none for plain SGD.
 std::vector<std::string> optimizer_state_names(const spec::OptimizerOptions& options);
 
 class Optimizer {
  public:
-  // Throws Error when a pattern of options.lr_scale fits no parameter.
-  // Views into the memory of `state` and `gradients` are taken once; both must outlive the optimizer unmoved.
+  // Throws Error if a pattern of options.lr_scale matches no parameter. The optimizer keeps views into the memory of
+  // `state` and `gradients`; both must outlive it and must not move.
   Optimizer(const spec::OptimizerOptions& options, TrainingState& state, const std::vector<torch::Tensor>& gradients,
             const Blocks& blocks);
 
-  // Counts one more update of each present parameter; before any update of the step, from one thread.
+  // Counts one more update of each present parameter. Called by one thread before the updates of a step.
   void begin(const std::vector<bool>& present);
-  // Updates one group of blocks; any lane, each group once a step.
+  // Updates one group of blocks. Any lane; each group once in a step.
   void update(size_t group, double lr);
 
  private:
-  struct Lists {  // the present blocks of a group, as the fused kernels want them
+  struct Lists {  // the present blocks of a group, in the form of the fused kernels
     std::vector<torch::Tensor> parameters, gradients, steps;
     std::map<std::string, std::vector<torch::Tensor>> state;
   };
@@ -39,10 +39,10 @@ class Optimizer {
   spec::OptimizerOptions options_;
   TrainingState& state_;
   const Blocks& blocks_;
-  std::vector<double> factors_;   // of the learning rate, by parameter (lr_scale)
-  std::vector<double> distinct_;  // those, each once: a kernel takes one learning rate for all it is given
+  std::vector<double> factors_;   // learning rate factor of each parameter (lr_scale)
+  std::vector<double> distinct_;  // the distinct factors: a kernel call takes one learning rate
   std::vector<bool> present_;
-  std::vector<torch::Tensor> steps_;                             // by parameter, a float scalar each
+  std::vector<torch::Tensor> steps_;                             // one float scalar for each parameter
   std::vector<torch::Tensor> parameter_views_, gradient_views_;  // by block
   std::map<std::string, std::vector<torch::Tensor>> state_views_;
 };

@@ -1,7 +1,7 @@
-// Inside train/: what the checks of `sinew check` share: the job under test, samples of its data, short trials.
+// Inside train/: shared by the checks of `sinew check`: the job under test, samples of its data, short trials.
 //
-// A check judges and never throws for what it is there to find. Each has a budget of samples, steps and seconds; what a
-// slow machine could not measure in time is said to be unknown, not wrong.
+// A check reports the problems that it looks for and does not throw for them. Each has a budget of samples, steps and
+// seconds. If a slow machine leaves too little time for a measurement, the result is unknown and not a failure.
 #pragma once
 
 #include <cstdio>
@@ -23,7 +23,7 @@ std::string say(const char* pattern, Values... values) {
   return text;
 }
 
-// Chosen samples of one part as the training part, never augmented.
+// Some samples of one part, presented as a training part and never augmented.
 class Excerpt final : public data::Dataset {
  public:
   Excerpt(const data::Dataset& whole, data::Part part, std::vector<int64_t> samples);
@@ -41,32 +41,33 @@ class Excerpt final : public data::Dataset {
   data::DataInfo info_;
 };
 
-// A place in the data: what, and which sample.
+// A set of bad samples: the first of them, and their number.
 struct Place {
-  int64_t sample = 0, count = 0;  // the first, and how many there are
+  int64_t sample = 0, count = 0;  // `sample` is the first
 };
 
-// What one pass over (a bounded number of) a part's samples learned.
+// What one pass over the samples of a part found. The pass covers a bounded number of samples.
 struct Facts {
   int64_t size = 0;
-  std::vector<int64_t> samples;    // looked at, in this order
-  std::vector<Digest> inputs;      // one a sample
-  std::vector<float> low, high;    // by feature; numbers only
-  double mean = 0, deviation = 0;  // of all finite input values
-  Place not_finite, bad_target;    // count 0: none
+  std::vector<int64_t> samples;    // the samples that the pass covered, in this order
+  std::vector<Digest> inputs;      // one for each sample
+  std::vector<float> low, high;    // lowest and highest value of each feature; only if inputs are numbers
+  double mean = 0, deviation = 0;  // over all finite input values
+  Place not_finite, bad_target;    // count 0: there are none
   std::vector<int64_t> class_counts;
   double target_low = 0, target_high = 0;
   bool complete() const { return static_cast<int64_t>(samples.size()) == size; }
 };
 
-// The first steps of the training the job asks for.
+// The first steps of the training that the job describes.
 struct FirstSteps {
   int64_t planned = 0;
   std::vector<double> losses, rates;
-  double knows_nothing = 0;         // the loss of all-zero outputs, mean over some training samples
-  std::vector<double> squares;      // by parameter: sum over early steps of the squared gradient
-  std::vector<double> silent_rows;  // by parameter: share of rows that never had a gradient; -1 where it has no rows
-  std::string diverged;             // why they ended early
+  double knows_nothing = 0;     // the loss of all-zero outputs, averaged over some training samples
+  std::vector<double> squares;  // by parameter: sum of squared gradients over the early steps
+  // by parameter: fraction of rows that never had a gradient; -1 if the parameter has no rows
+  std::vector<double> silent_rows;
+  std::string diverged;  // the reason if training diverged and the steps ended early
   bool out_of_time = false;
 };
 
@@ -78,29 +79,29 @@ struct Subject {
   double deadline = 0;  // on the monotonic clock
   Loss loss;
   Facts train, val;
-  std::string no_training;  // why trials would say nothing new; empty: they may run
+  std::string no_training;  // why trials would give no new information; empty: they may run
   std::optional<FirstSteps> first_steps;
 
   const data::DataInfo& info() const { return data.info(); }
   double now() const { return clock.monotonic_seconds(); }
-  // When a trial of at most this many seconds must end.
+  // The time at which a trial of at most `seconds` must end.
   double until(double seconds) const { return std::min(deadline, now() + seconds); }
-  bool gives_its_loss() const { return loss.name() == "program"; }  // and no prediction
+  bool gives_its_loss() const { return loss.name() == "program"; }  // the model returns its loss and no predictions
   bool reads_tokens() const { return info().input_dtype == DType::i64; }
-  // Samples of a part as they are, never augmented.
+  // Samples of a part, never augmented.
   data::Batch load(data::Part part, std::span<const int64_t> samples) const;
-  // `count` different samples in an order of their own for each purpose, out of those looked at.
+  // Draws `count` different samples from those that the pass covered; each `purpose` has its own order.
   std::vector<int64_t> draw(const Facts& facts, int64_t count, uint64_t purpose) const;
 };
 
 torch::Tensor tensor_of(const Array& array);  // a copy
 
-// An engine over (part of) the data, with what it stands on.
+// An engine over the data or an excerpt of it, with the prefetcher and reducer that it needs.
 class Trial {
  public:
   Trial(const Subject& subject, const spec::Job& job, const data::Dataset& data);
   Engine& engine() { return engine_; }
-  // The model at the engine's present state, alone and in float32.
+  // A float32 copy of the model with the engine's current weights.
   std::unique_ptr<model::Model> model(const Subject& subject);
 
  private:
@@ -112,11 +113,11 @@ class Trial {
 FirstSteps& first_steps(Subject& subject);
 
 Facts look_at(const data::Dataset& data, data::Part part, int64_t most, double until, Clock& clock);
-// The loss of a model that always answers zero, mean over a part's first looked-at samples.
+// The loss of a model whose outputs are all zero, averaged over a part's first samples.
 double loss_of_zeros(const Subject& subject, const data::Batch& batch);
 
-// How surely scores know labels, as deviations from what a random pairing of them gives: exact mean and variance over
-// all permutations (Hoeffding 1951), so that whatever made the scores can not fool it.
+// Measures how well scores predict labels, in standard deviations from a random pairing of the two. Mean and variance
+// are exact over all permutations (Hoeffding 1951), so the result holds for scores of any origin.
 double pairing_z(const torch::Tensor& scores, const torch::Tensor& labels);    // [n, classes], [n]
 double ranking_z(const torch::Tensor& guesses, const torch::Tensor& targets);  // [n], [n]: Spearman
 
@@ -135,12 +136,12 @@ void check_one_batch(Subject&, SanityFinding&);
 void check_first_steps(Subject&, SanityFinding&);
 void check_gradients(Subject&, SanityFinding&);
 void check_repeatable(Subject&, SanityFinding&);
-// Of a model that gives its loss alone.
+// For models that return only their loss.
 void check_own_function(Subject&, SanityFinding&);
 void check_own_batch(Subject&, SanityFinding&);
 void check_own_eval_mode(Subject&, SanityFinding&);
 void check_own_one_batch(Subject&, SanityFinding&);
-double own_loss(const Subject& subject, const data::Batch& batch);  // of the untrained model, a mean
+double own_loss(const Subject& subject, const data::Batch& batch);  // mean loss of the untrained model
 
 inline void judge(SanityFinding& finding, Verdict verdict, std::string cause, std::string likely, std::string hint) {
   finding.verdict = verdict;

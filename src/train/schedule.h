@@ -1,4 +1,4 @@
-// Inside train/: durations turned into steps, and the learning rate of a step. Pure functions.
+// Inside train/: converts durations to steps, and gives the learning rate of each step. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace sinew::train {
 
-// What durations are measured against.
+// The lengths in which durations are measured.
 struct Lengths {
   int64_t train_size = 0, batch_size = 0, steps_per_epoch = 0, tokens_per_sample = 1;
-  std::optional<int64_t> total_steps;  // known once trainer.max_duration is resolved; nullopt when it is a time
+  std::optional<int64_t> total_steps;  // known once trainer.max_duration is resolved; nullopt if it is a time
 };
 
-// Steps of a duration, at least 1; nullopt for times. A fraction is of the whole training:
+// The number of steps of a duration, at least 1; nullopt for times. A fraction refers to the whole training:
 // int(fraction * samples of the training) / batch_size.
 std::optional<int64_t> steps_of(const spec::Duration& duration, const Lengths& lengths);
 
 Lengths lengths_of(const spec::Job& job, int64_t train_size, int64_t tokens_per_sample);
 
-// Samples of a step as the job has it: the stages of trainer.batch_size_ramp, then batch_size. People may ask for
-// others while it trains (ControlLog::batch_size).
+// The batch size of each step as the job defines it: the stages of trainer.batch_size_ramp, then batch_size. Users may
+// change it during training (ControlLog::batch_size).
 class BatchSizes {
  public:
   BatchSizes(const spec::TrainerOptions& trainer, int64_t train_size, int64_t tokens_per_sample);
@@ -34,15 +34,15 @@ class BatchSizes {
   int64_t stage_ = 1, then_;
 };
 
-// Steps until trainer.max_duration is over when step t takes size_at(t) samples; nullopt when it is a time. Walks
-// through every step: for trainings whose batch changes.
+// The number of steps until trainer.max_duration is over, if step t takes size_at(t) samples; nullopt if it is a time.
+// Walks through every step; used when the batch size changes.
 std::optional<int64_t> count_steps(const spec::TrainerOptions& trainer, const Lengths& lengths,
                                    const std::function<int64_t(int64_t)>& size_at);
 
-// Learning rate of each step as a factor of optimizer.lr.
+// The learning rate of each step, as a factor of optimizer.lr.
 class Schedule {
  public:
-  // Throws Error when the schedule needs an end and the training is bounded by time alone.
+  // Throws Error if the schedule needs an end and only a time limits the training.
   Schedule(const spec::SchedulerOptions& options, const Lengths& lengths);
   double factor(int64_t step) const;
 

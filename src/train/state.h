@@ -1,40 +1,41 @@
-// Inside train/: the training state as a checkpoint and back.
+// Inside train/: converts the training state to a checkpoint and back.
 #pragma once
 
 #include "train/train.h"
 
 namespace sinew::train {
 
-// What else a checkpoint's state.json says, beside the state itself.
+// The entries of a checkpoint's state.json besides the state itself.
 struct StateFacts {
-  Digest data_digest;                 // of the training data; another one at resume is refused
+  Digest data_digest;                 // digest of the training data; a resume refuses other data
   std::string resolved_job;           // resolved.yaml
-  std::string model;                  // model::Model::identity(); another one at resume is refused
+  std::string model;                  // model::Model::identity(); a resume refuses another model
   report::Metrics window;             // sums of the training metrics since the last line of metrics.jsonl
-  report::Metrics evaluation_window;  // … and since the last evaluation: what a monitored train/loss is the mean of
-  double seconds = 0;                 // the run has trained so long, over all its attempts
+  report::Metrics evaluation_window;  // … and since the last evaluation, for a monitored train/loss
+  double seconds = 0;                 // training time of the run, over all its attempts
 };
 
-DType dtype_of(const torch::Tensor& tensor);  // throws Error for types no file can hold
-torch::Tensor view_of(const Array& array);    // the same memory
+DType dtype_of(const torch::Tensor& tensor);  // throws Error for types that no file can hold
+torch::Tensor view_of(const Array& array);    // shares the array's memory
 
-// A zero state of the right shapes: parameters and buffers as the model was initialised.
+// A state at step 0: parameters and buffers as the model was initialised, everything else zero.
 TrainingState initial_state(const spec::Job& job, model::Model& model, torch::MemoryFormat format);
 
-// One copy of everything, ready for the background writer. The step waits for it: lanes that are idle share the work.
+// Copies the whole state once, for the background writer. The step waits for it, so idle lanes share the work.
 checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts& facts, Lanes* lanes = nullptr);
 
-// Fills `state`, made by initial_state for the same job, from a checkpoint. Throws Error when names, shapes or dtypes
-// differ, listing them.
+// Fills `state`, which initial_state made for the same job, from a checkpoint. Throws Error with a list if names,
+// shapes or dtypes differ.
 void restore(TrainingState& state, StateFacts& facts, const checkpoint::Loaded& loaded);
 
-// Parameters (and buffers where both have them) of a checkpoint, run or safetensors file into a fresh state: a warm
-// start takes the weights and nothing else. Names as `from.map` says; those that `reinit` fits stay as they are. Throws
-// Error with every name that is missing, not wanted or of another shape. Returns sentences for the log.
+// Loads the parameters, and the buffers that both have, from a checkpoint, a run or a safetensors file into a fresh
+// state. A warm start takes the weights and nothing else. `from.map` translates names; parameters that match `reinit`
+// keep their values. Throws Error with every name that is missing, unexpected or of another shape. Returns sentences
+// for the log.
 std::string warm_start(TrainingState& state, const spec::WeightSource& from, const std::vector<std::string>& reinit,
                        Disk& disk);
 
-// The serving artifact: weights (averaged ones under EMA) and buffers in one safetensors file.
+// Writes the serving artifact: weights (averaged ones under EMA) and buffers in one safetensors file.
 void write_model(const TrainingState& state, const std::string& path, const checkpoint::Metadata& metadata, Disk& disk);
 
 }  // namespace sinew::train

@@ -1,4 +1,4 @@
-// For tests: a small data set made of keyed random numbers, with labels a model can learn.
+// For tests: a small data set of keyed random numbers, with labels that a model can learn.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace sinew::train {
 
 class SyntheticData final : public data::Dataset {
  public:
-  // Images or tables: class c's samples are noise around a pattern of c. Text: tokens that follow a rule.
+  // Images or tables: the samples of class c are noise around a pattern of c. Text: tokens that follow a rule.
   SyntheticData(data::Task task, Shape input, int64_t classes, int64_t train, int64_t val, double noise = 1.0)
       : noise_(noise) {
     info_.task = task;
@@ -36,7 +36,7 @@ class SyntheticData final : public data::Dataset {
     return to_string(part) + "#" + std::to_string(sample);
   }
   bool in_memory() const override { return in_memory_; }
-  void pretend_on_disk() { in_memory_ = false; }  // so that the prefetcher's threads take part
+  void pretend_on_disk() { in_memory_ = false; }  // makes the prefetcher use its threads
 
   data::Batch load(data::Part part, std::span<const int64_t> samples,
                    const data::SampleContext& context) const override {
@@ -75,7 +75,7 @@ class SyntheticData final : public data::Dataset {
     for (int64_t i = 0; i < size; ++i) {
       double value = pattern.normal() + noise_ * random.normal();
       sum += value * std::cos(static_cast<double>(i));
-      if (context.augment) value += 0.1 * augment.normal();  // as data/ does: a function of (seed, epoch, sample)
+      if (context.augment) value += 0.1 * augment.normal();  // like data/, a function of (seed, epoch, sample)
       batch.input.as<float>()[row * size + i] = static_cast<float>(value);
     }
     if (info_.task == data::Task::regression) {
@@ -90,7 +90,7 @@ class SyntheticData final : public data::Dataset {
   bool in_memory_ = true;
 };
 
-// Another data set's samples, for a test to alter.
+// The samples of another data set, for a test to alter.
 class AlteredData : public data::Dataset {
  public:
   explicit AlteredData(const SyntheticData& data) : data_(data) {}
@@ -103,7 +103,7 @@ class AlteredData : public data::Dataset {
   const SyntheticData& data_;
 };
 
-// An engine with what it stands on, for a job with every auto given.
+// An engine with the objects that it needs, for a job without autos.
 struct TestEngine {
   TestEngine(const spec::Job& job, const data::Dataset& data,
              std::function<std::unique_ptr<model::Model>()> make_model = nullptr)
@@ -119,13 +119,13 @@ struct TestEngine {
   Engine engine;
 };
 
-// The message of a step that must not be committed.
+// Runs a step that must fail, and returns its message.
 inline std::string refused_step(Engine& engine) {
   const Digest before = digest(engine.state());
   try {
     engine.step(0.01, false);
   } catch (const Diverged& error) {
-    EXPECT_EQ(digest(engine.state()), before);  // nothing half done
+    EXPECT_EQ(digest(engine.state()), before);  // the state is unchanged
     return error.what();
   }
   ADD_FAILURE() << "the step was committed";

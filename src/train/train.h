@@ -1,9 +1,10 @@
-// Training: a step is a fixed list of shards; who computes them does not matter.
+// Training: a step is a fixed list of shards, and its result does not depend on which worker computes which shard.
 //
-// For worker/ (runs) and distribute/ (implements Reducer over members). A step reads the state at t and the samples and
-// random keys of (t, shard), adds the shards' sums in a fixed tree over shard indices, divides once by the step's total
-// weight, and commits: parameters, optimizer state, buffers and cursor at t+1. Nothing here depends on how many lanes
-// there are, on time or on the order of arrival. Types belong to one thread unless they say otherwise.
+// Used by worker/, which runs it, and by distribute/, which implements Reducer over several members. A step reads the
+// state at t and, for each shard, the samples and random keys of (t, shard). It adds the shards' sums in a fixed tree
+// over shard indices, divides once by the step's total weight, and commits parameters, optimizer state, buffers and
+// cursor at t+1. The result does not depend on the number of lanes, on time or on the order of arrival. A type belongs
+// to one thread unless its comment says otherwise.
 #pragma once
 
 #include <atomic>
@@ -32,89 +33,97 @@ namespace sinew::train {
 
 class Lanes;
 
-// ---- what shards add up --------------------------------------------------------------------------------------------
+// ---- contributions and their reduction -----------------------------------------------------------------------------
 
-// The sums of one shard (a leaf) or of a set of shards (a node). Sums, never means: the root divides once.
+// The sums of one shard (a leaf of the tree) or of a set of shards (a node). These are sums and never means; the
+// reduced result is divided once.
 struct Contribution {
   std::vector<torch::Tensor> gradients;  // by parameter, float32, in the parameter's memory order; undefined: absent
-  std::vector<torch::Tensor> buffers;    // by buffer: float64 sum of samples * delta, or an integer's equal delta
-  double loss = 0;                       // sum of weighted losses
-  double weight = 0;                     // what the loss is divided by: samples, tokens or their class weights
+  // by buffer: float64 sum of samples * delta, or the delta of an integer buffer, equal in all shards
+  std::vector<torch::Tensor> buffers;
+  double loss = 0;    // sum of weighted losses
+  double weight = 0;  // divisor of the loss: samples, tokens or their class weights
   int64_t samples = 0;
-  std::vector<int64_t> counts;  // metrics that count
-  std::vector<double> sums;     // metrics that add
-  std::vector<float> scores;    // metrics that gather (AUC): one or more a sample, in shard order
+  std::vector<int64_t> counts;  // metrics that are counts
+  std::vector<double> sums;     // metrics that are sums
+  std::vector<float> scores;    // metrics that need every score (AUC): one or more for each sample, in shard order
 };
 
-// left + right over everything but gradients (those: tree_sum of base/tree.h); the tree's only arithmetic on small
-// things.
+// Adds `right` to `left`, except the gradients, which tree_sum of base/tree.h adds. The tree adds all small values with
+// this function.
 void add(Contribution& left, Contribution&& right);
 
-// How one step's contributions become one, wherever they were computed. One object a run; a step is
-// begin, then from every lane next_shard/deliver until it says no, then reduce, then root.
+// Reduces the contributions of one step to one, wherever they were computed. A run has one reducer. A step calls begin,
+// then next_shard and deliver on every lane until next_shard returns nullopt, then reduce, then root.
 class Reducer {
  public:
   virtual ~Reducer() = default;
-  // `gradients`: where the sums of the root are to be written; same memory for every step. `note`: what whoever decides
-  // for the run says with this step (control entries); the root brings it to everyone.
+  // `gradients`: the memory for the summed gradients, the same for every step. `note`: the leader's control message for
+  // this step (control entries); every member receives it with the result.
   virtual void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string note) = 0;
-  virtual std::optional<ShardIndex> next_shard() = 0;                            // any thread
-  virtual void deliver(ShardIndex shard, std::optional<Contribution> leaf) = 0;  // any thread; nullopt: empty shard
-  virtual void reduce() = 0;                                                     // one lane or all, side by side
-  // Everything but gradients summed; `present[p]`: some shard had a gradient for parameter p.
+  virtual std::optional<ShardIndex> next_shard() = 0;  // any thread
+  // any thread; nullopt: the shard has no samples
+  virtual void deliver(ShardIndex shard, std::optional<Contribution> leaf) = 0;
+  virtual void reduce() = 0;  // one lane, or all lanes in parallel
+  // Everything except the gradients. `present[p]`: at least one shard had a gradient for parameter p.
   struct Root {
     Contribution sums;
     std::vector<bool> present;
     std::string note;
   };
   virtual Root root() = 0;
-  // A lane failed and its shard will never be delivered: next_shard makes nobody here wait for it. Any thread.
+  // A lane failed and will not deliver its shard. From now on next_shard makes no lane of this worker wait for it. Any
+  // thread.
   virtual void give_up() {}
-  // Will this shard of a coming step be computed here, as far as can be told? A hint for loading ahead.
+  // Predicts whether this worker will compute this shard of a coming step. A hint for loading samples ahead.
   virtual bool expects(ShardIndex, int64_t /*shards*/) const { return true; }
 };
 
 std::unique_ptr<Reducer> make_local_reducer();
 
-// Told by each lane as it begins something; any thread. What it throws fails the shard.
+// Each lane calls it when it begins some work; any thread. An exception from it fails the shard.
 using OnWork = std::function<void(int lane, const Work& work)>;
 
 // ---- control log ---------------------------------------------------------------------------------------------------
 
-// An impure input (a signal, a clock, a person) that changes what happens, at a step nobody may have started.
+// An input from outside the training state (a signal, the clock, a user) that changes the training. It takes effect at
+// a step that no member has started yet.
 struct ControlEntry {
   enum class Kind { stop, checkpoint, evaluate, learning_rate, batch_size };
   Step effective;
   Kind kind = Kind::stop;
   double value = 0;     // learning_rate: factor on the schedule; batch_size: samples; stop: exit code
   std::string reason;   // a sentence
-  bool done = false;    // obeyed in this state: a resume does not do it again
-  int64_t request = 0;  // its number among the requests of people in this attempt; 0: none of theirs
+  bool done = false;    // applied in this state: a resume does not apply it again
+  int64_t request = 0;  // number among the requests of users in this attempt; 0: not a user's request
 };
 std::string to_string(ControlEntry::Kind kind);
 std::optional<ControlEntry::Kind> control_kind(std::string_view name);
 
-// Entries as text (JSON): what a step's note carries, and checkpoints.
+// Entries as JSON text, for the control messages of steps and for checkpoints.
 std::string entries_json(const std::vector<ControlEntry>& entries);
-std::vector<ControlEntry> entries_of_json(const std::string& text);  // throws Error for what is none
+std::vector<ControlEntry> entries_of_json(const std::string& text);  // throws Error if `text` is no list of entries
 
 class ControlLog {
  public:
   void append(ControlEntry entry);
   const std::vector<ControlEntry>& entries() const { return entries_; }
   int64_t newest_request() const;  // 0: none
-  // The entries of this step that were not obeyed yet; from now on they are. Stops apart.
+  // Returns the entries of this step that were not applied yet, except stops, and marks them applied.
   std::vector<ControlEntry> obey(Step step);
-  // The stop of this step. It is never marked: whoever takes the state at this boundary is to stop here too.
+  // The stop entry of this step. It is never marked, because a member that receives the state at this boundary must
+  // stop here too.
   std::optional<ControlEntry> stop_at(Step step) const;
-  double learning_rate_factor(Step step) const;  // 1 when never changed
+  double learning_rate_factor(Step step) const;  // 1 unless an entry changed it
   int64_t batch_size(Step step, int64_t from_job) const;
   bool changes_batch_size() const;
-  // A stop ends an attempt, not the run: those that took effect at or after the step we go on from are void. So are
-  // evaluations that this step was saved before: made now, they would give a saved step a second digest.
+  // Removes the entries that a resume at `step` must not repeat. A stop ends an attempt and not the run, so stops at or
+  // after `step` go. Evaluations at or after `step` that were not made go too: `step` was saved before them, and making
+  // one now would give a saved step a second digest.
   void resume_at(Step step);
-  // Only what changes the numbers of a step (learning_rate, batch_size) belongs to the digest: stopping, evaluating and
-  // saving leave the model as it was, and a run that was stopped and resumed is the run that was not.
+  // The digest covers only entries that change the numbers of a step (learning_rate, batch_size). Stopping, evaluating
+  // and saving leave the model unchanged, so a run that was stopped and resumed has the same digests as one that was
+  // not.
   std::string digest_text(Step up_to) const;
 
  private:
@@ -123,21 +132,23 @@ class ControlLog {
 
 // ---- state ---------------------------------------------------------------------------------------------------------
 
-// How evaluation went so far: what early stopping, best checkpoints and the objective decide from.
+// The history of evaluations, from which early stopping, best checkpoints and the objective are decided.
 struct EvaluationState {
-  std::string monitor;  // the metric `best` is of; empty: none yet, or a checkpoint of a version that did not say
-  std::optional<double> best;  // of checkpoint.monitor
+  // The metric of `best`; empty: no evaluation yet, or a checkpoint of an older version, which did not save it.
+  std::string monitor;
+  std::optional<double> best;  // best value of checkpoint.monitor
   Step best_step;
-  std::vector<Step> best_steps;         // those that were the best when they were reached, the newest last; not all
-  std::optional<double> patience_best;  // of early_stopping.monitor; where that is the same metric, `best` again
+  std::vector<Step> best_steps;  // steps that were the best when they were reached, newest last; old ones are dropped
+  // best value of early_stopping.monitor; equal to `best` if both monitors are the same metric
+  std::optional<double> patience_best;
   Step patience_step;
   int64_t without_improvement = 0;
-  report::Metrics last;  // newest evaluation
+  report::Metrics last;  // metrics of the newest evaluation
   bool objective_met = false;
-  std::string stop;  // why training is over; empty: it goes on
+  std::string stop;  // why training ends; empty: it continues
 };
 
-// Everything a step is a function of. A checkpoint is this; so is what a joiner is given.
+// Everything that determines the next step. A checkpoint contains it, and so does the snapshot that a joiner receives.
 struct TrainingState {
   Step step;
   data::Cursor cursor;
@@ -145,51 +156,58 @@ struct TrainingState {
   uint64_t seed = 0;
   std::vector<model::NamedTensor> parameters;  // float32
   std::vector<model::NamedTensor> buffers;
-  std::vector<model::NamedTensor> ema;                          // empty without EMA; else one a parameter
-  std::map<std::string, std::vector<torch::Tensor>> optimizer;  // "exp_avg" -> one a parameter; frozen: empty
-  std::vector<int64_t> optimizer_steps;                         // updates of each parameter
+  std::vector<model::NamedTensor> ema;  // empty without EMA; else one for each parameter
+  // "exp_avg" -> one tensor for each parameter; frozen: empty
+  std::map<std::string, std::vector<torch::Tensor>> optimizer;
+  std::vector<int64_t> optimizer_steps;  // number of updates of each parameter
   ControlLog control;
   EvaluationState evaluation;
 };
 
-// XXH3-128 over fixed blocks of every tensor in order and over a canonical text of the rest. `lanes`: idle ones that
-// may share the work; the digest does not depend on them.
+// XXH3-128 over fixed blocks of every tensor in order and over a canonical text of the rest. Idle `lanes` may share the
+// work; the digest does not depend on them.
 Digest digest(const TrainingState& state, Lanes* lanes = nullptr);
 
-// ---- a run among others --------------------------------------------------------------------------------------------
+// ---- a run of several members --------------------------------------------------------------------------------------
 
-// What a worker must share with the others of its run to compute the same numbers.
+// The properties that the workers of a run must share to compute the same numbers.
 struct Identity {
-  std::string job;      // digest of the resolved job, of the data and of what a model file holds
-  std::string machine;  // CPU model and library versions, in words
+  std::string job;      // digest of the resolved job, of the data and of the content of a model file
+  std::string machine;  // CPU model and library versions, as text
   std::string probe;    // digest of a shard computed from the initial state
 };
 
-// The others, as a run sees them. Calls belong to the step thread unless they say otherwise; each may throw what ends
-// this life of the worker (distribute/ says what).
+// The group of workers that train one run, from the point of view of one of them. Calls belong to the step thread
+// unless a comment says otherwise. Each call may throw an error that ends this worker's membership; distribute/ defines
+// them.
 class Members {
  public:
   virtual ~Members() = default;
   virtual Reducer& reducer() = 0;
-  // The one that writes the run's files and decides what goes into the control log. Changes only by a death.
+  // Whether this member is the leader, which writes the run's files and decides what enters the control log. The leader
+  // changes only when it dies.
   virtual bool lead() const = 0;
-  virtual bool others() const = 0;     // somebody else computes too
-  virtual bool alone() const = 0;      // nobody else computes or is about to
-  virtual bool may_write() const = 0;  // any thread: this member is surely still the lead
-  // The state to begin from; nullopt: all begin alike, from the newest checkpoint or step 0. Blocks, bounded.
+  virtual bool others() const = 0;     // another member computes too
+  virtual bool alone() const = 0;      // no other member computes or is about to
+  virtual bool may_write() const = 0;  // any thread: this member is certainly still the leader
+  // Returns the state to begin from. nullopt: all members begin from the newest checkpoint or from step 0. Blocks for a
+  // bounded time.
   virtual std::optional<checkpoint::Loaded> take_state() = 0;
-  virtual void begin(Step step, Digest origin) = 0;  // the state stands at this step and has this digest: rounds begin
-  // At each step boundary; `take` makes one copy of the state, if somebody who joins waits for one.
+  // Starts the collectives. The state is at this step and has this digest.
+  virtual void begin(Step step, Digest origin) = 0;
+  // Called at each step boundary. `take` makes one copy of the state, if a joiner waits for one.
   virtual void boundary(const TrainingState& state, const std::function<checkpoint::OwnedSnapshot()>& take) = 0;
-  // Of people, with their numbers; none that the state had in its control log at the last boundary. The lead's.
+  // The requests of users, with their numbers, except those that were in the state's control log at the last boundary.
+  // Only the leader calls it.
   virtual std::vector<ControlEntry> requests() = 0;
-  virtual void tell(std::optional<Step> durable, const std::string& facts_json) = 0;  // the lead's, for those who watch
-  // This worker is to go: its work moves to the others, or to those who join once they compute.
+  virtual void tell(std::optional<Step> durable, const std::string& facts_json) = 0;  // the leader's status, for users
+  // This worker wants to leave. Its work moves to the other members, or to joiners once they compute.
   virtual void leave() = 0;
-  virtual void check() const = 0;  // throws when this worker's life in the group is over: others went on without it
-  virtual void finished(int exit_code) = 0;  // the lead: all is written, the run is over for everyone
-  // Another member than the lead, at the end of training: the exit code once the lead said it; nullopt: the lead is
-  // gone and this member is it now. Blocks as long as the lead lives.
+  virtual void check() const = 0;  // throws if the others have continued without this worker
+  // called by the leader: everything is written, and the run is over for all members
+  virtual void finished(int exit_code) = 0;
+  // Called at the end of training by a member that is not the leader. Returns the exit code that the leader announced,
+  // or nullopt if the leader died and this member is now the leader. Blocks as long as the leader lives.
   virtual std::optional<int> wait_for_end() = 0;
 };
 
@@ -201,11 +219,11 @@ struct RunOptions {
   bool resume = false;        // continue from the newest intact checkpoint
   bool ledger = false;
   report::LogFormat log_format = report::LogFormat::human;
-  std::atomic<int>* stop_signals = nullptr;        // number of SIGINT/SIGTERM so far
-  std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 so far
-  int64_t workers_here = 1;                        // how many share this machine's cores
+  std::atomic<int>* stop_signals = nullptr;        // number of SIGINT/SIGTERM received so far
+  std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 received so far
+  int64_t workers_here = 1;                        // number of workers that share this machine's cores
   OnWork on_work = nullptr;
-  // Among others: called once, when this worker can compute. Null: alone.
+  // Called once, when this worker can compute, to join the other members. Null: the run has one worker.
   std::function<std::unique_ptr<Members>(const Identity&)> join = nullptr;
 };
 
@@ -216,67 +234,69 @@ struct RunResult {
   report::Metrics last;
 };
 
-// Trains from the job to the end, a stop or an error. Throws Error for what the user can fix.
+// Trains the job until its end, a stop or an error. Throws Error for problems that the user can fix.
 RunResult run(const RunOptions& options, Disk& disk, Clock& clock);
 
-// The model of a job as it is built for its data: what it takes and gives, every parameter and buffer. Throws Error
-// where it can not be built.
+// Describes the model of a job as it is built for its data: input, output, every parameter and buffer. Throws Error if
+// it cannot be built.
 model::FileReport inspect_job(const spec::Job& job);
 
-// The data set of a job, whatever it comes from.
+// Opens the data set of a job, of any format.
 std::unique_ptr<data::Dataset> open_data(const spec::Job& job);
 
 // ---- using a trained model -----------------------------------------------------------------------------------------
 
-// Weights on disk, with the job they were trained by.
+// Weights on disk, and the job that trained them.
 struct Trained {
-  std::string weights;                 // model.safetensors, or the directory of a checkpoint
-  bool checkpoint = false;             // weights is one: averaged ones are taken where it has them
-  std::string run_directory;           // given or around it; empty: none
-  bool run_given = false;              // the user named the run itself
-  std::string job_yaml;                // as resolved when training began
-  std::optional<data::DataInfo> data;  // what the model remembers of its data; nullopt: only the data itself can tell
-  std::string said;                    // a sentence on which weights these are
+  std::string weights;        // model.safetensors, or the directory of a checkpoint
+  bool checkpoint = false;    // `weights` is a checkpoint; its averaged weights are used if it has them
+  std::string run_directory;  // given by the user, or the run that contains the weights; empty: none
+  bool run_given = false;     // the user named the run itself
+  std::string job_yaml;       // the job as it was resolved when training began
+  // what the model file stores about its data; nullopt: it must be read from the data
+  std::optional<data::DataInfo> data;
+  std::string said;  // a sentence that says which weights these are
 };
-// `path`: a run (its model; where training did not end, its newest intact checkpoint), a model directory or a
-// checkpoint's directory. Throws Error for what is neither, and for damage.
+// `path`: a run (its model, or its newest intact checkpoint if training has not ended), a model directory, or the
+// directory of a checkpoint. Throws Error for anything else and for damage.
 Trained find_trained(const std::string& path, Disk& disk);
 
-// As training evaluates: same shards, same tree, so the same bits for the same state on the same kind of machine.
-// A part that names files of its own is opened without the training data; else the job's data is opened anew, and
-// refused if it is not prepared as the model remembers.
+// The result of an evaluation. It uses the same shards and the same tree as the evaluations of training, so the same
+// state gives the same bits on the same kind of machine. If the job names separate files for the part, the training
+// data is not opened. Otherwise the job's data is opened again, and refused if it would be prepared differently from
+// what the model stores.
 struct Evaluation {
   report::Metrics metrics;
   std::vector<int64_t> confusion;  // [classes * classes], row: truth; empty if none
   std::vector<std::string> class_names;
   int64_t classes = 0, samples = 0;
-  int64_t skipped = 0;                     // samples whose bytes do not decode (data.on_corrupt: skip)
-  std::vector<std::string> skipped_names;  // the first of them, and why
+  int64_t skipped = 0;                     // samples that could not be decoded (data.on_corrupt: skip)
+  std::vector<std::string> skipped_names;  // the first of them, each with its reason
 };
 Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Part part, Disk& disk);
 
-// One prediction a sample of `samples`, in order. Next-token models predict what follows each window.
+// One prediction for each sample of `samples`, in order. Next-token models predict the token after each window.
 struct Predictions {
-  std::unique_ptr<data::Dataset> samples;  // its part test; names them
-  std::vector<bool> made;                  // false: the sample's bytes do not decode (data.on_corrupt: skip)
-  std::vector<int32_t> classes;            // most likely one; empty for regression
-  std::vector<float> probabilities;        // of that class: softmax, or the sigmoid under loss bce
+  std::unique_ptr<data::Dataset> samples;  // its part `test` holds the samples and their names
+  std::vector<bool> made;                  // false: the sample could not be decoded (data.on_corrupt: skip)
+  std::vector<int32_t> classes;            // most likely class; empty for regression
+  std::vector<float> probabilities;        // probability of that class: softmax, or the sigmoid under loss bce
   std::vector<double> numbers;             // regression: [samples * width], in the target's own units
   int64_t width = 1;
   std::string first_skipped;
 };
 Predictions predict(const Trained& trained, const spec::Job& job, const std::string& data, Disk& disk);
 
-// ---- is this job sane? ---------------------------------------------------------------------------------------------
+// ---- checking a job ------------------------------------------------------------------------------------------------
 
-// What one check of `sinew check` found. `warn` is worth a look and no reason to stop; `skip` is not judged, `what`
-// says why: running out of time never fails a job.
+// The finding of one check of `sinew check`. `warn` deserves a look but does not fail the job. `skip` means not judged,
+// and `what` says why: running out of time never fails a job.
 struct SanityFinding {
   enum class Verdict { pass, warn, fail, skip };
-  std::string check;  // "one_batch"; the names are promised (sanity_checks)
+  std::string check;  // such as "one_batch"; the names are stable (sanity_checks)
   Verdict verdict = Verdict::pass;
   std::string what;    // one line with figures
-  std::string cause;   // a word for programs, "learning_rate_too_large"; empty unless warn or fail
+  std::string cause;   // a name for programs, such as "learning_rate_too_large"; empty unless warn or fail
   std::string likely;  // the cause as a sentence
   std::string hint;    // what to try
   double seconds = 0;
@@ -284,15 +304,15 @@ struct SanityFinding {
 std::string to_string(SanityFinding::Verdict verdict);
 
 struct SanityOptions {
-  spec::Job job;  // validated; autos are resolved here
+  spec::Job job;  // validated; check_sanity resolves its autos
   const data::Dataset* dataset = nullptr;
-  std::function<std::unique_ptr<model::Model>()> make_model = nullptr;  // else job.model's; equal at every call
-  double seconds = 25;  // for all checks; one that finds no time left is skipped
-  std::function<void(const SanityFinding&)> on_finding = nullptr;  // as each check ends
+  // Replaces job.model's; returns an equal model at every call.
+  std::function<std::unique_ptr<model::Model>()> make_model = nullptr;
+  double seconds = 25;  // for all checks together; a check that finds no time left is skipped
+  std::function<void(const SanityFinding&)> on_finding = nullptr;  // called as each check ends
 };
 
-// Judges data, model and training by short trials; saves nothing. Throws Error where the job itself can not be
-// resolved.
+// Checks data, model and training with short trials; saves nothing. Throws Error if the job itself cannot be resolved.
 std::vector<SanityFinding> check_sanity(const SanityOptions& options, Clock& clock);
 
 struct SanityCheckInfo {
@@ -300,7 +320,7 @@ struct SanityCheckInfo {
 };
 std::vector<SanityCheckInfo> sanity_checks();
 
-std::string finding_text(const SanityFinding& finding);  // one line, three when there is something to do
+std::string finding_text(const SanityFinding& finding);  // one line, or three if there is something to do
 std::string findings_summary(const std::vector<SanityFinding>& findings, double seconds);  // the last line
 std::string findings_json(const std::string& job, const std::vector<SanityFinding>& findings);
 bool all_sane(const std::vector<SanityFinding>& findings);  // no check failed

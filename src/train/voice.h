@@ -1,8 +1,9 @@
-// Inside train/: what a run tells the world, told once however many compute it.
+// Inside train/: reports the progress of a run exactly once, however many members compute it.
 //
-// Alone, or as the lead, everything goes to the Reporter. The other members stay silent and remember the records of the
-// last minutes: when the lead dies, the next one finds in the files what was written and adds what is missing. That may
-// be many steps: while no coordinator is there, nobody may write, and the steps go on.
+// A run with one worker, and the leader of several members, report everything to the Reporter. The other members report
+// nothing and remember the records of the last minutes. When the leader dies, the next leader reads from the files what
+// was written and adds what is missing. That may be many steps: while the coordinator is away no member may write, but
+// training continues.
 #pragma once
 
 #include <atomic>
@@ -16,23 +17,25 @@ namespace sinew::train {
 
 class Voice {
  public:
-  // `members` null: alone. Who becomes the lead later drops what stands in the files after the step it has come to: the
-  // lead before it, and of a run that was resumed the life before, may have been further, and it makes those steps
-  // itself.
+  // `members` null: the run has one worker. A member that becomes the leader later truncates the files to its own step.
+  // The previous leader, or an earlier attempt of a resumed run, may have been further, and the new leader computes
+  // those steps itself.
   Voice(report::ReporterOptions options, const std::map<std::string, std::string>& hparams, const Members* members,
         Clock& clock);
 
-  bool heard();  // does this process speak? Becoming the lead is noticed here
+  bool heard();  // Whether this process reports. The call also notices when this process becomes the leader.
   void metrics(Step step, int64_t samples, const report::Metrics& values);
   void ledger(Step step, Digest digest);
   void say(report::Level level, const std::string& event, const std::string& text);
   void progress(const report::Progress& progress);
-  // Among others a step's records reach the kernel at once: they are remembered elsewhere for a while only.
+  // With several members, the records of a step reach the kernel at once, because the others remember them only for a
+  // while.
   void end_step();
   void finish(bool success);
   void flush();
-  // Whether the last flush left records in memory, which the death of this process would lose: no checkpoint may appear
-  // before they are in the files, for a run that goes on from it does not write them again. Any thread.
+  // Whether the last flush left records in memory, where the death of this process would lose them. No checkpoint may
+  // appear before these records are in the files, because a run that resumes from it does not write them again. Any
+  // thread.
   bool waits() const { return waits_; }
 
  private:
