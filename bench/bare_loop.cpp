@@ -1,10 +1,10 @@
-// The yardstick: a training loop with libtorch and nothing else, on tensors that are in memory before it begins.
+// Baseline for the benchmarks: a training loop with libtorch alone, on tensors that are in memory from the start.
 //
 //   bare_loop MODEL BATCH SHARDS LANES SECONDS      MODEL: mlp | cnn | resnet | csv
 //
-// The same work that Sinew does for a step and none of its services: the batch in SHARDS parts, one thread a lane with
-// one OpenMP thread each, gradients of the parts added in tree order, divided, torch's fused AdamW. Prints samples a
-// second, the first 30 % of the time left out. Numbers are random: speed does not depend on them.
+// It does the same work as Sinew in a step, without its services: the batch in SHARDS parts, LANES threads with one
+// OpenMP thread each, gradients of the parts added in tree order, divided, torch's fused AdamW. Prints samples per
+// second, without the first 30 % of the time. Data is random, because its values do not affect the speed.
 #include <ATen/Parallel.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <omp.h>
@@ -95,7 +95,7 @@ class Loop {
         for (Tensor& p : nets_.back()->parameters())
           if (p.dim() == 4) p.set_data(p.contiguous(format_));
       }
-      if (lane == 0) continue;  // all replicas share the first one's parameters
+      if (lane == 0) continue;  // all replicas share the parameters of the first one
       auto mine = nets_.back()->parameters(), first = nets_[0]->parameters();
       for (size_t p = 0; p < mine.size(); ++p) mine[p].set_data(first[p].data());
     }
@@ -105,7 +105,7 @@ class Loop {
     }
   }
 
-  // Samples a second.
+  // Returns samples per second.
   double run(double seconds) {
     std::vector<std::thread> threads;
     double rate = 0;
@@ -170,7 +170,7 @@ class Loop {
     leaves_[static_cast<size_t>(shard)] = std::move(gradients);
   }
 
-  // Every lane takes a slice of each large parameter, and small parameters in turn.
+  // Each lane updates a slice of each large parameter; small parameters are distributed in turn.
   void update(int lane, int64_t step, const std::vector<Tensor>& parameters, std::vector<Tensor>& steps) {
     const torch::NoGradGuard no_grad;
     std::vector<Tensor> values, gradients, averages, squares, counts;

@@ -1,10 +1,10 @@
-// A .pt2 program trained in a plain loop: what running it as a list of instructions costs, beside eager Python
-// (bench/programs.py does the same there).
+// Trains a .pt2 program in a plain loop, to measure the cost of running it as a list of instructions, compared with
+// eager Python (bench/programs.py is the same loop in Python).
 //
 //   program_loop FILE images|tokens BATCH SECONDS
 //
-// One thread, random numbers, cross-entropy, torch's fused AdamW. Prints steps a second, the first 30 % of the time
-// left out.
+// One thread, random numbers, cross-entropy, torch's fused AdamW. Prints steps per second, without the first 30 % of
+// the time.
 #include <ATen/ops/_fused_adamw.h>
 #include <malloc.h>
 #include <torch/torch.h>
@@ -21,7 +21,7 @@ int main(int count, char** words) {
     std::fprintf(stderr, "program_loop FILE images|tokens BATCH SECONDS\n");
     return 2;
   }
-  // As sinew-worker does: memory of one step is there for the next.
+  // As in sinew-worker, the memory of one step stays available for the next.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, -1);
   torch::set_num_threads(1);

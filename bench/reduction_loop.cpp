@@ -1,8 +1,8 @@
-// Rounds of one group of two processes that do nothing but reduce: beside Gloo's all-reduce of as many bytes.
+// Measures the collective of a group of two processes that only reduce, compared with Gloo's all-reduce of as many
+// bytes.
 //
-// usage: reduction_loop RANK FOLDER FLOATS SECONDS
-// RANK: 0 or 1; FOLDER: where the two leave each other their addresses. Rank 0 prints the median milliseconds of a
-// round.
+// Usage: reduction_loop RANK FOLDER FLOATS SECONDS. RANK: 0 or 1. FOLDER: where the two processes exchange their
+// addresses. Rank 0 prints the median duration of a collective in milliseconds.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -25,7 +25,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Appears at once: written beside and renamed.
+// Writes the file under another name and renames it, so that it appears complete.
 void leave_address(const std::filesystem::path& place, const std::string& address) {
   const std::filesystem::path beside = place.string() + ".new";
   std::ofstream(beside) << address;
@@ -59,7 +59,7 @@ struct Rows {
   std::vector<float> mine, sum;
 };
 
-// Whether this was the last round: the lead says so in its note.
+// Runs one collective. Returns true if it was the last: the leader says so in its control message.
 bool one_round(group::Group& group, Rows& rows, bool last) {
   group.begin(2, {static_cast<int64_t>(rows.mine.size())}, last ? "last" : "");
   while (const auto shard = group.next_shard()) group.deliver(*shard, group::Leaf{{rows.mine.data()}, "", nullptr});
@@ -102,7 +102,7 @@ void run(int rank, const std::filesystem::path& folder, int64_t floats, double s
   took.erase(took.begin(), took.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(took.size() / 2, 5)));
   std::sort(took.begin(), took.end());
   if (rank == 0) std::printf("%.4f\n", took[took.size() / 2]);
-  // The other's last frames may still be on their way.
+  // The last frames to the other process may still be in flight.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
 }
 

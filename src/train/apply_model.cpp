@@ -64,8 +64,8 @@ Trained from_checkpoint(const std::string& directory, Disk& disk) {
   return trained;
 }
 
-// Was model/ written by the newest attempt? Every attempt writes its report last and removes the one before it, so
-// without one model/ is of an earlier stop. A failed attempt writes no model.
+// Whether the newest attempt wrote model/. Every attempt removes the previous report and writes its own last, so
+// without a report model/ comes from an earlier stop. A failed attempt writes no model.
 bool model_is_newest(const std::string& directory, Disk& disk) {
   const std::string file = directory + "/report.json";
   if (!disk.exists(file)) return false;
@@ -92,7 +92,8 @@ Trained from_run(const std::string& directory, Disk& disk) {
   return trained;
 }
 
-// Optimizer state is of no use here, and what picks the best checkpoint or stops a run names metrics of its own data.
+// Removes what only training needs: optimizer state, and the metrics that pick the best checkpoint or stop a run, which
+// exist only for the training data.
 spec::Job without_training(spec::Job job) {
   job.optimizer = {};
   job.optimizer.name = "sgd";
@@ -116,7 +117,7 @@ void load_weights(const Trained& trained, TrainingState& state, Disk& disk) {
   }
   const auto file = checkpoint::read_safetensors(disk, trained.weights);
   if (!file) throw Error(file.error(), "copy the file again, or take a checkpoint of the run");
-  for (const auto& buffer : state.buffers) {  // a warm start may do without them, an answer may not
+  for (const auto& buffer : state.buffers) {  // a warm start may lack buffers, an evaluation may not
     if (file->tensors.contains(buffer.name)) continue;
     throw Error(trained.weights + " does not fit this job's model: it has no " + buffer.name,
                 "use the model.json it was written with");
@@ -128,7 +129,8 @@ std::string normal_form(const data::DataInfo& info) {
   return data::info_json(data::info_from_json(data::info_json(info)));
 }
 
-// The job's own data, refused where it would be made ready otherwise than the model was trained to see it.
+// Opens the job's own data. Throws Error if it would be prepared differently from the data that the model was trained
+// on.
 std::unique_ptr<data::Dataset> open_as_trained(const Trained& trained, const spec::Job& job) {
   auto dataset = open_data(job);
   if (trained.data && normal_form(dataset->info()) != normal_form(*trained.data)) {
@@ -140,7 +142,7 @@ std::unique_ptr<data::Dataset> open_as_trained(const Trained& trained, const spe
   return dataset;
 }
 
-// A model directory is complete: the file the model came from need not be there any more.
+// Uses the copy of the model file in the model directory, because the original file may no longer exist.
 spec::Job with_file_beside(const Trained& trained, spec::Job job, Disk& disk) {
   const std::string own = model::own_file_name(job.model.name);
   const std::string beside = parent_of(trained.weights) + "/" + own;
@@ -170,7 +172,7 @@ Trained find_trained(const std::string& given, Disk& disk) {
 
 data::DataInfo training_data(const Trained& trained, const spec::Job& job) {
   if (trained.data) return *trained.data;
-  // Parts named since then must not change what a split left for training.
+  // Parts that were named later must not change how the original split divided the data.
   spec::Job original = spec::read_job(trained.job_yaml, trained.weights).job;
   original.data.train = job.data.train;
   return open_data(original)->info();

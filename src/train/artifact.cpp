@@ -35,7 +35,8 @@ std::string write_artifact(const TrainingState& state, const spec::Job& job, con
   const std::string directory = run_directory + "/model";
   disk.make_directories(directory);
   write_model(state, directory + "/model.safetensors", {{"format", "pt"}}, disk);
-  if (const std::string own = model::own_file_name(job.model.name); !own.empty()) {  // back in the format it came in
+  // In the format that the user's file had.
+  if (const std::string own = model::own_file_name(job.model.name); !own.empty()) {
     std::vector<model::NamedTensor> values = state.ema.empty() ? state.parameters : state.ema;
     values.insert(values.end(), state.buffers.begin(), state.buffers.end());
     left_out = model::save_own_file(job.model, values, directory + "/" + own);
@@ -50,7 +51,7 @@ std::string write_artifact(const TrainingState& state, const spec::Job& job, con
                                 {"input_names", info.input_names},
                                 {"target_mean", info.target_mean},
                                 {"target_std", info.target_std}};
-  // A name may hold any bytes.
+  // Names may contain any bytes.
   const std::string text = about.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   write_durably(disk, directory + "/model.json", std::as_bytes(std::span(text.data(), text.size())));
   return left_out;

@@ -84,7 +84,7 @@ std::optional<ControlEntry> ControlLog::stop_at(Step step) const {
 }
 
 void ControlLog::resume_at(Step step) {
-  for (ControlEntry& entry : entries_) entry.request = 0;  // requests are counted anew
+  for (ControlEntry& entry : entries_) entry.request = 0;  // requests are numbered anew in each attempt
   std::erase_if(entries_, [&](const ControlEntry& entry) {
     const bool unmade = entry.kind == ControlEntry::Kind::evaluate && !entry.done;
     return (entry.kind == ControlEntry::Kind::stop || unmade) && entry.effective >= step;
@@ -118,7 +118,7 @@ std::string ControlLog::digest_text(Step up_to) const {
   for (const ControlEntry& entry : entries_) {
     const bool changes_numbers =
         entry.kind == ControlEntry::Kind::learning_rate || entry.kind == ControlEntry::Kind::batch_size;
-    if (!changes_numbers || entry.effective >= up_to) continue;  // an entry at step t first shows in state t + 1
+    if (!changes_numbers || entry.effective >= up_to) continue;  // an entry at step t first affects state t + 1
     char line[96];
     std::snprintf(line, sizeof line, "%lld %s %a\n", static_cast<long long>(entry.effective.value),
                   to_string(entry.kind).c_str(), entry.value);

@@ -1,4 +1,4 @@
-// The control log as text, and whose request an entry was.
+// The control log as text, and the requests that its entries came from.
 #include <gtest/gtest.h>
 
 #include "train/train.h"
@@ -27,7 +27,7 @@ TEST(ControlLog, ARequestsNumberTravelsWithItsEntryAndIsNoPartOfTheDigest) {
   EXPECT_EQ(log_of(text).digest_text(Step(9)), log.digest_text(Step(9)));
 }
 
-// A coordinator of another attempt counts from one again.
+// The coordinator of another attempt counts requests from one again.
 TEST(ControlLog, RequestsAreCountedAnewAfterAResume) {
   ControlLog log = log_of(entries_json({{Step(3), Kind::learning_rate, 0.5, "a person", false, 7}}));
   const std::string before = log.digest_text(Step(9));

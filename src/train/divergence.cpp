@@ -1,4 +1,4 @@
-// What to say when a loss is no longer a number: the step, the first layer, the samples.
+// Explains why a loss is no longer finite: the step, the first operator or parameter, the samples.
 #include <ATen/record_function.h>
 
 #include <cmath>
@@ -15,12 +15,12 @@ bool finite(const torch::Tensor& tensor) {
   return !tensor.defined() || !tensor.is_floating_point() || at::isfinite(tensor).all().item<bool>();
 }
 
-// Watches the operators of this thread for the first with finite inputs and an output that is not.
+// Observes the operators of this thread to find the first one whose inputs are finite and whose output is not.
 class FirstBadOperator {
  public:
   explicit FirstBadOperator(const std::vector<model::NamedTensor>& parameters) : parameters_(parameters) {}
 
-  // The operator's name with the parameter it used, "" when all is finite.
+  // Returns the operator's name and the parameter that it used; "" if everything is finite.
   template <typename Work>
   std::string find(Work work) {
     const Watch watch(*this);
@@ -29,7 +29,7 @@ class FirstBadOperator {
   }
 
  private:
-  // Whatever `work` throws, this thread is not watched any longer by one that is gone.
+  // Ends the observation even if `work` throws.
   class Watch {
    public:
     explicit Watch(FirstBadOperator& watcher) {
@@ -51,14 +51,15 @@ class FirstBadOperator {
     at::CallbackHandle handle_;
   };
 
-  struct Call : at::ObserverContext {  // what was seen of the inputs, which are gone when the operator ends
+  // What the observer saw of the inputs, which no longer exist when the operator ends.
+  struct Call : at::ObserverContext {
     bool inputs_finite = true;
     std::string layer;
   };
 
   static std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
     auto call = std::make_unique<Call>();
-    FirstBadOperator* const self = std::exchange(current, nullptr);  // what we call here is not to be watched
+    FirstBadOperator* const self = std::exchange(current, nullptr);  // our own calls are not observed
     if (self != nullptr && self->found_.empty()) self->look_at_inputs(function, *call);
     current = self;
     return call;
@@ -100,7 +101,8 @@ thread_local FirstBadOperator* FirstBadOperator::current = nullptr;
 
 }  // namespace
 
-// Goes over the step's samples once more, with the random numbers they had. Empty where nothing more can be said.
+// Computes the step's samples again with the same random numbers, and describes what is not finite. Returns "" if it
+// finds nothing.
 std::string Engine::cause_of_divergence(const data::StepRange& range) {
   const torch::NoGradGuard no_grad;
   std::ostringstream text;
@@ -147,8 +149,8 @@ void Engine::diverged(const data::StepRange& range, double loss) {
   try {
     text << cause_of_divergence(range);
   } catch (const std::exception&) {
-    // A loss of the user's own may refuse single samples, a file may be gone by now: the verdict stands without a
-    // cause.
+    // A library's loss may refuse single samples, and a file may have disappeared since. The error is reported without
+    // a cause then.
   }
   throw Diverged(text.str(),
                  "lower optimizer.lr, add scheduler.warmup or trainer.grad_clip_norm, and look at the samples named; "

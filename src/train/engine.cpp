@@ -16,8 +16,8 @@ torch::Device device_of(const std::string& name) {
   return name == "cuda" ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
 }
 
-// bfloat16 where autocast says so, for the calling thread only, without autocast's cache: the cache is one for the
-// process and lanes would fight over it; weights have one shared shadow instead.
+// Enables bfloat16 autocast for the calling thread, without autocast's cache. That cache belongs to the process, and
+// lanes would compete for it. Shared shadows of the weights replace it.
 class AutocastScope {
  public:
   AutocastScope(bool on, torch::DeviceType device) : on_(on), device_(device) {
@@ -77,7 +77,7 @@ Engine::Engine(const EngineOptions& options)
   }
   for (size_t p = 0; p < state_.parameters.size(); ++p) {
     const torch::Tensor& parameter = state_.parameters[p].tensor;
-    // What is frozen has neither: no gradient ever comes, so there is nothing to add, to keep or to save.
+    // A frozen parameter has neither a gradient nor optimizer state, so there is nothing to add, to keep or to save.
     const bool trained = replica_parameters_[0][p].tensor.requires_grad();
     const torch::Tensor room = trained ? parameter : torch::empty({0}, parameter.options());
     gradients_.push_back(torch::zeros_like(room));
@@ -154,9 +154,9 @@ void Engine::start_buffers(int lane) {
   for (size_t b = 0; b < buffers.size(); ++b) buffers[b].tensor.copy_(state_.buffers[b].tensor);
 }
 
-// What the shard changed: floating-point buffers as samples * delta in float64 (the root makes the weighted mean of the
-// deltas: with one shard exactly what the module wrote), integers as the delta, which must be equal in all shards. A
-// buffer nobody touched is absent and so stays as it is to the bit.
+// What the shard changed in the buffers. For floating-point buffers it is samples * delta in float64. The step divides
+// the sum by its samples, so with one shard the result is exactly what the module wrote. For integers it is the delta,
+// which must be equal in all shards. An unchanged buffer is absent and so keeps every bit.
 std::vector<torch::Tensor> Engine::buffer_deltas(int lane, int64_t samples) {
   const torch::NoGradGuard no_grad;
   const auto& buffers = replica_buffers_[static_cast<size_t>(lane)];
@@ -177,7 +177,8 @@ torch::Tensor Engine::as_leaf_gradient(const torch::Tensor& gradient, const torc
   return torch::empty_like(parameter).copy_(gradient);
 }
 
-// By parameter; absent where it is frozen or has no part in the loss, and everywhere when nothing counts in this shard.
+// The gradient of each parameter. It is absent if the parameter is frozen or has no part in the loss, and for all
+// parameters if the shard has no weight.
 std::vector<torch::Tensor> Engine::gradients_of(int lane, const Loss::Value& loss) const {
   const auto& parameters = replica_parameters_[static_cast<size_t>(lane)];
   std::vector<torch::Tensor> all(parameters.size());
@@ -237,9 +238,9 @@ data::StepRange Engine::next_range() const {
   return data::step_range(state_.cursor, info_.train_size, batch_size(state_.step), trainer.drop_last);
 }
 
-// Tells the prefetcher of this step's and the next step's shards, each once.
+// Announces the shards of this step and the next ones to the prefetcher, each once.
 void Engine::expect_next(const data::StepRange& range) {
-  if (options_.dataset->in_memory()) return;  // loading is a copy: the lane does it best itself
+  if (options_.dataset->in_memory()) return;  // loading is a copy, which the lane does best itself
   const auto& trainer = options_.job.trainer;
   data::StepRange ahead = range;
   for (int64_t step = state_.step.value; step <= state_.step.value + 2; ++step) {
@@ -276,7 +277,7 @@ void Engine::do_shard(int lane, const Work& work, const std::function<std::optio
   tell(lane, {Work::Kind::reducing, work.step});
 }
 
-// Every shard the reducer hands to this worker, on all lanes; then the tree.
+// Computes all shards that the reducer gives to this worker, on all lanes, and then reduces the tree.
 void Engine::compute(const data::StepRange& range, const std::vector<std::pair<int64_t, int64_t>>& parts) {
   std::vector<std::atomic<bool>> computed(parts.size());
   const int64_t step = state_.step.value;
@@ -295,7 +296,7 @@ void Engine::compute(const data::StepRange& range, const std::vector<std::pair<i
   lanes_.run(work_on_lane, [this] { options_.reducer->give_up(); });
   const auto reduce = [&](int) { options_.reducer->reduce(); };
   small() ? reduce(0) : lanes_.run(reduce);
-  // A shard that was loaded ahead and went to another worker after all would wait for ever.
+  // A shard that was loaded ahead but computed by another worker would stay in the prefetcher for ever.
   const auto expected = expected_.find(state_.step.value);
   if (expected == expected_.end()) return;
   const bool left = !std::equal(computed.begin(), computed.end(), expected->second.begin(), expected->second.end());
@@ -348,7 +349,7 @@ StepResult Engine::step(double lr, bool want_norm, std::string note) {
   if (root.sums.weight > 0) {
     result.loss = root.sums.loss / root.sums.weight;
     if (!std::isfinite(result.loss)) diverged(range, result.loss);
-    // At every step, whether anybody asked for it or not: one bad gradient, applied, is in every state after it.
+    // Checked in every step, even without want_norm: one bad gradient would spoil all later states.
     const double norm = divide_and_norm(root.sums.weight, root.present);
     if (!std::isfinite(norm)) diverged(range, result.loss);
     const double clip = options_.job.trainer.grad_clip_norm;

@@ -82,7 +82,6 @@ class Engine {
   // Replaces the reducer. Call it only between steps.
   void set_reducer(Reducer& reducer);
   EvaluationResult evaluate(data::Part part);
-  // What the model says to every sample of a part, in evaluation's pieces and with its weights. `take` is called by
   // Computes the model's outputs for every sample of a part, with the pieces and the weights of an evaluation. All
   // lanes call `take` in parallel, once for each piece.
   using Take = std::function<void(const data::ShardRequest&, const data::Batch&, const torch::Tensor& outputs)>;

@@ -1,4 +1,4 @@
-// A part of the data through the model as it is: for its metrics on the step's own tree, or for what it says.
+// Runs a part of the data through the model: for metrics, reduced with the step's tree, or for the outputs.
 #include <utility>
 
 #include "train/engine.h"
@@ -6,7 +6,8 @@
 namespace sinew::train {
 namespace {
 
-// Of random operators in evaluation. The same at every evaluation: what changes between two is the model alone.
+// The key of random operators in evaluation. It is the same in every evaluation, so that two evaluations differ only
+// through the model.
 RandomKey piece_key(const TrainingState& state, const data::ShardRequest& piece) {
   return derive(random_key({state.seed, static_cast<uint64_t>(piece.part), static_cast<uint64_t>(piece.first)}),
                 "evaluate");
@@ -30,7 +31,7 @@ std::optional<Contribution> Engine::evaluate_shard(int lane, const data::ShardRe
   note_skipped(batch.skipped);
   if (batch.count() == 0) return std::nullopt;
   const torch::NoGradGuard no_grad;
-  const model::RandomScope random(piece_key(state_, request));  // a program may draw in evaluation too
+  const model::RandomScope random(piece_key(state_, request));  // a program may draw random numbers in evaluation too
   const torch::Tensor targets = to_target(batch);
   const torch::Tensor outputs = forward(lane, to_input(batch), targets);
   const Loss::Value loss = loss_(outputs, targets);
@@ -70,7 +71,7 @@ EvaluationResult Engine::evaluate(data::Part part) {
   };
   lanes_.run(work_on_lane, [this] { options_.reducer->give_up(); });
   const Reducer::Root root = options_.reducer->root();
-  if (!options_.dataset->in_memory()) options_.prefetcher->forget();  // pieces that went to another worker
+  if (!options_.dataset->in_memory()) options_.prefetcher->forget();  // drops pieces that another worker computed
   return {evaluation_metrics_.finish(root.sums), evaluation_metrics_.confusion(root.sums), root.sums.samples,
           std::exchange(skipped_, {})};
 }

@@ -1,4 +1,4 @@
-// Parameters with a rate of their own, or none: model.freeze and optimizer.lr_scale.
+// Parameters with their own learning rate, or frozen ones: model.freeze and optimizer.lr_scale.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -56,7 +56,7 @@ TEST_P(Parameters, ARateOfTheirOwnIsThatOfAJobWithThisRate) {
   job.optimizer.lr = 0.001;
   const Values slow = after(job, 1);
   job.optimizer.lr = 0.01;
-  job.optimizer.lr_scale = {"*=0.1", "*bias=1"};  // the last pattern that fits counts
+  job.optimizer.lr_scale = {"*=0.1", "*bias=1"};  // the last matching pattern counts
   for (const auto& [name, value] : after(job, 1)) {
     const bool bias = name.ends_with("bias");
     EXPECT_TRUE(torch::equal(value, (bias ? fast : slow).at(name))) << name;
@@ -96,7 +96,7 @@ TEST(ParametersByName, APatternThatFitsNothingIsRefusedAndSaysWhatThereIs) {
   EXPECT_THROW(after(job, 0), Error);
 }
 
-// No memory of its own, and a state that is what it would be with zeros in it.
+// A frozen parameter needs no memory for its state, and digests treat that state as zeros.
 TEST_P(Parameters, FrozenOnesHaveNoStateOfTheirOwn) {
   spec::Job job = job_of(GetParam());
   job.model.freeze = {"hidden.0.*"};
@@ -113,7 +113,7 @@ TEST_P(Parameters, FrozenOnesHaveNoStateOfTheirOwn) {
     }
   }
   EXPECT_EQ(digest(state), digest(full));
-  // Both are read back: as it is written now, and as it was written when zeros were.
+  // Both forms are read back: the current one, and the older one with zeros.
   const auto loaded = [](const checkpoint::OwnedSnapshot& taken) {
     checkpoint::Loaded file;
     file.state_json = taken.state_json;
@@ -137,7 +137,7 @@ TEST_P(Parameters, FrozenOnesHaveNoStateOfTheirOwn) {
   }
 }
 
-// Under bfloat16 a frozen weight's low-precision image is made too, though no update ever refreshes it.
+// Under bfloat16 a frozen weight has a shadow too, although no update ever refreshes it.
 TEST(FrozenParameters, HaveAShadow) {
   spec::Job job = job_of("sgd");
   job.trainer.precision = "bf16";

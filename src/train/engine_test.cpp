@@ -1,4 +1,5 @@
-// The step contract: bits do not depend on who computes, numbers are those of plain autograd.
+// The contract of a step: bits do not depend on which lane computes a shard, and the numbers are those of plain
+// autograd.
 #include "train/engine.h"
 
 #include <gtest/gtest.h>
@@ -18,10 +19,10 @@ struct Case {
   SyntheticData data;
 };
 
-// The four small jobs of the contract, with everything that has ever broken bits switched on somewhere.
+// The four small jobs of the contract. Together they enable every feature that ever changed bits by mistake.
 std::vector<Case> contract_jobs() {
   std::vector<Case> cases;
-  // 107 samples in batches of 40: the third step of an epoch is ragged
+  // With 107 samples in batches of 40, the third step of an epoch is ragged.
   spec::Job mlp = test_job("mlp");
   mlp.model.hidden = {24, 16};
   mlp.model.norm = "batch";
@@ -56,7 +57,7 @@ std::vector<Case> contract_jobs() {
   return cases;
 }
 
-// Digests after each of some steps, with an evaluation in between.
+// The digests after each of some steps, with an evaluation in between.
 std::vector<std::string> digests(const spec::Job& job, const data::Dataset& data, int steps,
                                  std::string* metrics = nullptr) {
   TestEngine test(job, data);
@@ -67,7 +68,7 @@ std::vector<std::string> digests(const spec::Job& job, const data::Dataset& data
       const EvaluationResult result = test.engine.evaluate(data::Part::val);
       for (const auto& [name, value] : result.metrics) {
         char text[64];
-        std::snprintf(text, sizeof text, "%s=%a ", name.c_str(), value);  // to the last bit
+        std::snprintf(text, sizeof text, "%s=%a ", name.c_str(), value);  // exact to the last bit
         if (metrics != nullptr) *metrics += text;
       }
     }
@@ -161,7 +162,7 @@ TEST(StepContract, ShardsAreADifferentSumButTheSameMathematics) {
   for (const double loss : losses) EXPECT_NEAR(loss, losses[0], 1e-4);
 }
 
-// Gradients of the whole batch by plain autograd, on the state before the step.
+// The gradients of the whole batch by plain autograd, on the state before the step.
 TEST(StepContract, GradientsEqualPlainAutogradOverTheWholeBatch) {
   struct Plain {
     const char* model;
@@ -185,7 +186,7 @@ TEST(StepContract, GradientsEqualPlainAutogradOverTheWholeBatch) {
     }
     const SyntheticData data(plain.task, plain.shape, 4, 103, 0);
     TestEngine test(job, data);
-    for (int step = 0; step < 3; ++step) {  // the third is ragged: 23 samples
+    for (int step = 0; step < 3; ++step) {  // the third step is ragged: 23 samples
       const data::StepRange range = test.engine.next_range();
       const data::Permutation order = data::epoch_order(job.trainer.seed, range.epoch, 103);
       std::vector<int64_t> samples;
@@ -262,7 +263,8 @@ TEST(StepContract, LiveControlIsPartOfTheStory) {
       return list;
     };
     const auto calm = story(1, false, false), controlled = story(1, false, true);
-    EXPECT_TRUE(std::equal(calm.begin(), calm.begin() + 2, controlled.begin())) << test.name;  // not before its step
+    // No effect before its step.
+    EXPECT_TRUE(std::equal(calm.begin(), calm.begin() + 2, controlled.begin())) << test.name;
     EXPECT_NE(calm[2], controlled[2]) << test.name;
     EXPECT_EQ(story(2, true, true), controlled) << test.name;
   }
@@ -282,7 +284,7 @@ TEST(Engine, ATrainedModelLearns) {
   }
 }
 
-// One sample with an infinite input.
+// A data set in which one sample has an infinite input.
 class Poisoned final : public AlteredData {
  public:
   using AlteredData::AlteredData;
@@ -311,7 +313,7 @@ TEST(Engine, DivergenceNamesTheFirstLayer) {
   spec::Job job = test_job("mlp", 2);
   job.model.hidden = {8, 8, 8};
   TestEngine test(job, data);
-  test.engine.state().parameters.at(2).tensor.fill_(3e38);  // hidden.1.weight: finite, but its products are not
+  test.engine.state().parameters.at(2).tensor.fill_(3e38);  // hidden.1.weight is finite, but its products are not
   const std::string text = refused_step(test.engine);
   EXPECT_NE(text.find("hidden.1.weight"), std::string::npos) << text;
 }

@@ -1,4 +1,4 @@
-// Steps that must not be committed, samples that do not decode, and what is measured as it is.
+// Steps that must not be committed, samples that cannot be decoded, and gradients that are reported unchanged.
 #include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace sinew::train {
 namespace {
 
-// A model whose outputs are bent before anybody sees them.
+// A model whose outputs a test alters.
 class Bent final : public model::Model {
  public:
   using Bend = std::function<torch::Tensor(const torch::Tensor& outputs)>;
@@ -30,7 +30,7 @@ class Bent final : public model::Model {
   Bend bend_;
 };
 
-// An engine over data of the test's own and a bent model.
+// An engine over a test's data and an altered model.
 struct BentEngine : TestEngine {
   BentEngine(const spec::Job& job, const data::Dataset& data, const Bent::Bend& bend)
       : TestEngine(job, data, [job, &data, bend] {
@@ -41,7 +41,7 @@ struct BentEngine : TestEngine {
 TEST(EngineTrouble, AGradientThatIsNoNumberIsNeverCommitted) {
   const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
   for (const int64_t lanes : {1, 2}) {
-    // The root of nothing: the loss is what it was, the gradient is infinity times zero.
+    // The derivative of sqrt at zero: the loss is unchanged, the gradient is infinity times zero.
     BentEngine test(test_job("mlp", lanes), data, [](const torch::Tensor& x) { return x + (x * 0).abs().sqrt(); });
     const std::string text = refused_step(test.engine);
     EXPECT_NE(text.find("a gradient is not"), std::string::npos) << text;
@@ -56,7 +56,7 @@ TEST(EngineTrouble, TheExplanationSeesTheNumbersTrainingSaw) {
     return x.abs() / masks.back();
   });
   const std::string text = refused_step(test.engine);
-  ASSERT_EQ(masks.size(), 16U);  // eight shards, and once more
+  ASSERT_EQ(masks.size(), 16U);  // eight shards, in two steps
   int64_t bad = 0;
   for (size_t i = 0; i < 8; ++i) {
     EXPECT_TRUE(torch::equal(masks[i], masks[i + 8])) << i;
@@ -95,7 +95,7 @@ TEST(EngineTrouble, WhatCanNotBeExplainedHasDivergedAllTheSame) {
   EXPECT_FALSE(at::hasThreadLocalCallbacks());
 }
 
-// Every fifth sample does not decode; and remembers which were asked for as training asks.
+// Every fifth sample cannot be decoded. The data set records the samples that training requested.
 class Holes final : public AlteredData {
  public:
   using AlteredData::AlteredData;
@@ -131,7 +131,7 @@ TEST(EngineTrouble, SamplesThatAreLeftOutAreCountedAndNamed) {
     EXPECT_EQ(result.samples, 24);
     EXPECT_EQ(result.skipped.count, 7);
     EXPECT_TRUE(result.skipped.names.at(0).starts_with("val#")) << result.skipped.names.at(0);
-    EXPECT_EQ(test.engine.step(0.01, false).skipped.count, 8);  // not those of the evaluation, too
+    EXPECT_EQ(test.engine.step(0.01, false).skipped.count, 8);  // without those of the evaluation
   }
 }
 

@@ -1,4 +1,4 @@
-// The last part of a step: from the root of the tree to the next state.
+// The last phase of a step: from the reduced result to the next state.
 #include <cmath>
 
 #include "train/engine.h"
@@ -6,7 +6,8 @@
 namespace sinew::train {
 namespace {
 
-// Sum of squares in an order that depends on n alone: sixteen running sums, added at the end.
+// Divides by the weight and returns the sum of squares. The order of additions depends on n alone: sixteen running
+// sums, added at the end.
 __attribute__((target_clones("avx2", "default"), optimize("O3"))) double divide_and_square(float* values, int64_t n,
                                                                                            float weight) {
   double sums[16] = {};
@@ -30,18 +31,18 @@ __attribute__((target_clones("avx2", "default"), optimize("O3"))) double divide_
 
 }  // namespace
 
-// All lanes side by side, or this one alone where waking the others would take longer than the work.
+// Runs `work` for each group on all lanes, or on this lane alone if waking the others takes longer than the work.
 void Engine::over_groups(const std::function<void(size_t group)>& work) {
   std::atomic<size_t> next{0};
   const auto some = [&](int) {
-    const torch::NoGradGuard no_grad;  // thread-local: each lane needs its own
+    const torch::NoGradGuard no_grad;  // NoGradGuard is thread-local: each lane needs its own
     for (size_t group = next++; group < blocks_.groups.size(); group = next++) work(group);
   };
   small() ? some(0) : lanes_.run(some);
 }
 
-// The mean of one block's gradient, in place; its sum of squares, which is finite if and only if all of it is: in
-// double no sum of squared floats overflows.
+// Divides one block of the gradient in place and returns its sum of squares. That sum is finite if and only if all
+// values are: in double precision no sum of squared floats overflows.
 double Engine::divide(size_t b, double weight) {
   const Block& block = blocks_.blocks[b];
   torch::Tensor& gradient = gradients_[block.parameter];
@@ -77,7 +78,8 @@ void Engine::apply_group(size_t group, double lr, double scale) {
     flat(gradients_[block.parameter]).slice(0, block.begin, block.end).mul_(scale);
   }
   optimizer_->update(group, lr);
-  // Averaged weights follow with TensorFlow's warm-up, so that early averages are not mostly the initial weights.
+  // The decay of the averaged weights warms up as in TensorFlow. Otherwise early averages would consist mostly of
+  // initial weights.
   const auto updates = static_cast<double>(state_.step.value);
   const double decay = std::min(options_.job.trainer.ema_decay, (1.0 + updates) / (10.0 + updates));
   for (size_t b = first; b < last; ++b) {

@@ -1,4 +1,4 @@
-// What the engine tells of each lane's work, and what becomes of a shard that fails.
+// What the engine reports about each lane's work, and how a failing shard ends a step.
 #include <gtest/gtest.h>
 
 #include <condition_variable>
@@ -10,7 +10,7 @@
 namespace sinew::train {
 namespace {
 
-// An engine that tells what its lanes begin.
+// An engine that records what its lanes begin.
 struct Told {
   explicit Told(const spec::Job& job, Reducer* reducer = nullptr)
       : prefetcher(data, job.trainer.seed, 2, 1 << 24),
@@ -52,7 +52,7 @@ TEST(EngineWork, EveryShardIsToldWithItsSamples) {
   EXPECT_EQ(test.told.back(), Work{});
 }
 
-// As of a group: a shard that was handed out is waited for.
+// A reducer that waits for every shard it gave out, as a group does.
 class Waiting final : public Reducer {
  public:
   void begin(int64_t, const std::vector<torch::Tensor>&, std::string) override {}

@@ -1,4 +1,4 @@
-// The model of a job, shown before it is trained.
+// Describes the model of a job before it is trained.
 #include <sstream>
 
 #include "train/loss.h"

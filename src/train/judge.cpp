@@ -9,8 +9,8 @@
 namespace sinew::train {
 namespace {
 
-// How many of the steps that were once the best are remembered besides those to be kept: while the newest could not be
-// saved, an older one stands in for it.
+// How many earlier best steps to remember besides those that are kept. If the newest best could not be saved, an older
+// one replaces it.
 constexpr size_t kSpareBest = 16;
 
 bool is_better(double value, const std::optional<double>& best, bool lower, double min_delta) {
@@ -55,7 +55,8 @@ Judgement judge(const EvaluationState& before, Step step, const report::Metrics&
   const bool lower = report::lower_is_better(job.checkpoint.monitor, job.checkpoint.mode);
   const bool early_lower = report::lower_is_better(early.monitor, early.mode);
   const bool apart = !early.monitor.empty() && (early.monitor != job.checkpoint.monitor || early_lower != lower);
-  // Of a version that judged both by early stopping's metric: this one has had no best yet.
+  // The state comes from an older version, which used early stopping's metric for both. There is no best value of
+  // checkpoint.monitor yet.
   if (apart && before.monitor.empty()) state.best.reset();
   if (const auto value = value_of(metrics, job.checkpoint.monitor)) {
     const double min_delta = early.monitor.empty() || apart ? 0.0 : early.min_delta;

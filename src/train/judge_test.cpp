@@ -58,10 +58,10 @@ TEST(Judge, OneMetricIsJudgedOnce) {
   EXPECT_EQ(less.state.best_step, less.state.patience_step);
 }
 
-// A checkpoint of before there were two has early stopping's best for both.
+// A checkpoint of an older version has early stopping's best value for both.
 TEST(Judge, ABestOfTheOtherMetricIsNone) {
   EvaluationState old;
-  old.best = old.patience_best = 0.05;  // a loss
+  old.best = old.patience_best = 0.05;  // this value is a loss
   old.best_step = old.patience_step = Step(10);
   const Judgement verdict = judge(old, Step(20), {{"val/accuracy", 0.01}, {"val/loss", 0.04}}, two_monitors());
   EXPECT_TRUE(verdict.improved);

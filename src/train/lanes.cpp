@@ -11,9 +11,9 @@
 namespace sinew::train {
 namespace {
 
-// A phase of a small step takes some ten microseconds; sleeping and waking costs as much. So look again for a moment
-// before sleeping, but only when every lane can have a core of its own: where they can not, looking takes a core from
-// the lane that is waited for.
+// A phase of a small step takes about ten microseconds, and so do sleeping and waking. Lanes therefore spin for a
+// moment before they sleep, but only if every lane can have its own core. With fewer cores, a spinning lane takes the
+// core from the lane that it waits for.
 constexpr int kLooks = 2000;
 
 template <typename Done>
@@ -29,12 +29,12 @@ bool look_for(bool own_core, Done done) {
 }  // namespace
 
 void become_lane() {
-  // A new thread may start with libtorch's own idea of a thread count; both calls are needed before the first kernel.
+  // A new thread may start with libtorch's default number of threads. Both calls are needed before the first kernel.
   omp_set_num_threads(1);
   at::init_num_threads();
   at::set_num_threads(1);
   at::globalContext().setFlushDenormal(false);
-  // Where a model of the user's own switches autocast on, the cache would give every later step this step's weights.
+  // If a user's model enables autocast, the cache would give every later step the weights of this one.
   at::autocast::set_autocast_cache_enabled(false);
   SINEW_CHECK(at::get_num_threads() == 1, at::get_num_threads());
 }
@@ -96,7 +96,7 @@ void Lanes::loop(int lane) {
       wake_.wait(lock, [&] { return round_ != seen; });
     }
     {
-      const std::lock_guard lock(mutex_);  // pairs with run's: work_ and stopping_ are visible
+      const std::lock_guard lock(mutex_);  // pairs with the lock in run(): work_ and stopping_ are visible
       seen = round_;
       if (stopping_) return;
     }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kSum = at::Reduction::Sum, kNone = at::Reduction::None;
 
-// Tokens: every place is a sample of its own. [batch, time, classes] -> [batch * time, classes]
+// Each token counts as a sample: [batch, time, classes] becomes [batch * time, classes].
 torch::Tensor rows(const torch::Tensor& outputs) {
   return outputs.dim() == 3 ? outputs.flatten(0, 1) : outputs;
 }
@@ -78,19 +78,19 @@ torch::Tensor Loss::sum_of(const torch::Tensor& outputs, const torch::Tensor& ta
                                                 : torch::one_hot(targets, classes_).to(torch::kFloat32);
     return at::binary_cross_entropy_with_logits(x, wanted, {}, {}, reduction);
   }
-  // Targets are standardised inside the loss, so that a learning rate suits prices and probabilities alike.
+  // The loss standardises its targets, so that the same learning rates suit prices and probabilities.
   const torch::Tensor wanted = ((targets - target_mean_) / target_std_).to(torch::kFloat32).view_as(x);
   if (name_ == "mse") return at::mse_loss(x, wanted, reduction);
   SINEW_CHECK(name_ == "l1", name_);
   return at::l1_loss(x, wanted, reduction);
 }
 
-// What the program says is the mean or the sum over what counts here, so the sum over it is known either way.
+// The program returns the mean or the sum over the weight that is computed here, so the sum is known in both cases.
 Loss::Value Loss::of_program(const torch::Tensor& output, const torch::Tensor& targets) const {
   TORCH_CHECK(output.numel() == 1, "loss: program takes one number, but the model gave ", output.numel());
   const auto weight =
       over_targets_ ? targets.ne(ignore_index_).sum().item<int64_t>() : static_cast<int64_t>(targets.size(0));
-  if (weight == 0) return {torch::zeros({}), 0};  // the mean over none of them is no number
+  if (weight == 0) return {torch::zeros({}), 0};  // a mean over nothing is not a number
   const torch::Tensor value = output.reshape({}).to(torch::kFloat32);
   return {is_mean_ ? value * static_cast<double>(weight) : value, static_cast<double>(weight)};
 }
@@ -112,7 +112,8 @@ Loss::Value Loss::operator()(const torch::Tensor& outputs, const torch::Tensor& 
 
 torch::Tensor Loss::per_sample(const torch::Tensor& outputs, const torch::Tensor& targets) const {
   const torch::NoGradGuard no_grad;
-  if (name_ == "program") return outputs.reshape({1}).expand({targets.size(0)});  // one of them, who knows which
+  // Only their sum is known.
+  if (name_ == "program") return outputs.reshape({1}).expand({targets.size(0)});
   if (own_) {
     std::vector<torch::Tensor> each;
     for (int64_t i = 0; i < targets.size(0); ++i)
@@ -126,7 +127,7 @@ double Loss::expected_at_start() const {
   if (name_ == "cross_entropy") return std::log(static_cast<double>(classes_));
   if (name_ == "bce") return std::log(2.0);
   if (name_ == "hinge") return static_cast<double>(classes_ - 1) / static_cast<double>(classes_);
-  return 1.0;  // mse and (about) l1 of a standardised target
+  return 1.0;  // mse, and approximately l1, of a standardised target
 }
 
 }  // namespace sinew::train

@@ -20,7 +20,7 @@ std::vector<std::string> pieces_of(const std::string& pattern) {
   return pieces;
 }
 
-// What each `*` of the pattern stands for in the name, the earlier ones as short as can be.
+// The texts that the `*` of a pattern match in a name; earlier ones are as short as possible.
 std::optional<std::vector<std::string>> stars_of(const std::string& pattern, const std::string& name) {
   const std::vector<std::string> pieces = pieces_of(pattern);
   if (pieces.size() == 1) return pattern == name ? std::optional(std::vector<std::string>{}) : std::nullopt;
@@ -48,12 +48,13 @@ bool is_real(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
 }
 
-// Real numbers become the model's kind of real numbers; whole ones must be what they are.
+// Floating-point tensors are converted to the model's floating-point type; integer tensors need exactly the model's
+// type.
 bool same_kind(DType a, DType b) {
   return a == b || (is_real(a) && is_real(b));
 }
 
-// "a.b.c.weight" and "x.c.weight": {"a.b", "x"}, what is left of the longest common end of whole words.
+// Removes the longest common end of whole words: "a.b.c.weight" and "x.c.weight" give {"a.b", "x"}.
 std::pair<std::string, std::string> without_common_end(const std::string& a, const std::string& b) {
   size_t common = 0, word = 0;
   while (common < a.size() && common < b.size() && a[a.size() - 1 - common] == b[b.size() - 1 - common]) {
@@ -65,7 +66,7 @@ std::pair<std::string, std::string> without_common_end(const std::string& a, con
   return {word > a.size() ? "" : a.substr(0, a.size() - word), word > b.size() ? "" : b.substr(0, b.size() - word)};
 }
 
-// The rule that names most of what is missing: by a common beginning that the two sides do not share.
+// Proposes the rule that supplies most of the missing tensors, by the prefixes in which the two sides differ.
 std::string proposed_rule(const std::vector<const WantedWeight*>& missing,
                           const std::vector<const WeightShape*>& unexpected) {
   std::map<std::pair<std::string, std::string>, size_t> votes;
@@ -138,7 +139,7 @@ class Matching {
   void place(size_t g) {
     const WeightShape& have = given_[g];
     const std::string name = name_in_model(have.name);
-    if (name.empty()) return;  // left out
+    if (name.empty()) return;  // the rule drops this tensor
     const std::string said = have.name + (name == have.name ? "" : " (as " + name + ")");
     const auto want = std::ranges::find(wanted_, name, &WantedWeight::name);
     if (want == wanted_.end()) {
@@ -180,7 +181,7 @@ class Matching {
   const std::vector<WantedWeight>& wanted_;
   const std::vector<WeightShape>& given_;
   const spec::WeightSource& from_;
-  std::vector<std::optional<std::string>> taken_;  // by place in wanted: whose it is
+  std::vector<std::optional<std::string>> taken_;  // by index into wanted_: the name of the tensor that was taken
   std::vector<const WantedWeight*> missing_;
   std::vector<const WeightShape*> unexpected_;
   std::string misshapen_;

@@ -1,4 +1,4 @@
-// Which tensor of a file becomes which of the model, and what is said where none does.
+// Which tensor of a file becomes which of the model, and the messages when none does.
 #include "train/match_weights.h"
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ TEST(Renamed, KeepsWhatTheStarsStandFor) {
       {"a=b", "a", "b"},
       {"old.*=", "old.x", ""},
       {"*.gamma=*.weight", "norm.gamma", "norm.weight"},
-      {"*.*=*", "a.b.c", "a"},  // an earlier star is as short as can be
+      {"*.*=*", "a.b.c", "a"},  // an earlier star matches as little as possible
       {"x*x=*", "xx", ""},
   };
   for (const auto& [rule, name, made] : cases) EXPECT_EQ(renamed(rule, name), made) << rule << " of " << name;
@@ -57,7 +57,7 @@ TEST(Renamed, KeepsWhatTheStarsStandFor) {
     EXPECT_EQ(renamed(rule, name), std::nullopt) << rule << " of " << name;
 }
 
-// The rule fits exactly what the pattern on its left fits.
+// A rule matches exactly the names that the pattern on its left matches.
 TEST(Renamed, FitsWhatThePatternFits) {
   RandomStream random(random_key({5}));
   const auto word = [&](const char* letters, uint64_t kinds, uint64_t most) {
@@ -145,7 +145,7 @@ TEST(MatchWeights, NotStrictTakesWhatThereIs) {
   EXPECT_THAT(matched.problems, IsEmpty());
   EXPECT_THAT(matched.missing, ElementsAre("body.0.bias", "head.weight", "head.bias"));
   EXPECT_THAT(matched.unexpected, ElementsAre("other"));
-  // But another shape is never meant, and nothing at all is no start.
+  // A different shape is still an error, and so is a file without any matching tensor.
   EXPECT_FALSE(match_weights(kModel, {have("head.bias", {4})}, mapped({}, false)).problems.empty());
   EXPECT_FALSE(match_weights(kModel, {have("other", {4})}, mapped({}, false)).problems.empty());
 }

@@ -1,4 +1,5 @@
-// Metrics that merge exactly whoever computed their parts: integer counts, sums in a fixed tree, or gathered scores.
+// Metrics that merge exactly, wherever their parts were computed: integer counts, sums in a fixed tree, gathered
+// scores.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -12,16 +13,16 @@ namespace {
 constexpr int64_t kMaxConfusionClasses = 256;
 constexpr int64_t kTop = 5;
 
-// Places in Contribution::counts.
+// Indices into Contribution::counts.
 enum Count { kSeen, kCorrect, kInTop, kConfusion };
-// Places in Contribution::sums.
+// Indices into Contribution::sums.
 enum Sum { kSquared, kAbsolute, kTarget, kTargetSquared };
 
 double ratio(double part, double whole) {
   return whole == 0 ? 0.0 : part / whole;
 }
 
-// Mean over the classes that occur or were predicted of 2 tp / (2 tp + fp + fn).
+// The mean of 2 tp / (2 tp + fp + fn) over the classes that occur or were predicted.
 double macro_f1(const std::vector<int64_t>& confusion, int64_t classes) {
   double sum = 0;
   int64_t used = 0;
@@ -39,8 +40,8 @@ double macro_f1(const std::vector<int64_t>& confusion, int64_t classes) {
   return ratio(sum, static_cast<double>(used));
 }
 
-// Area under the ROC curve by ranks, ties counted half (Mann and Whitney 1947). scores: (score, label) pairs. NaN where
-// there is none: of one class alone, or where a score is no number and so has no rank.
+// Area under the ROC curve from ranks, with ties counted half (Mann and Whitney 1947). `scores`: (score, label) pairs.
+// NaN if there is only one class, or if a score is NaN and so has no rank.
 double area_under_curve(const std::vector<float>& scores) {
   const size_t n = scores.size() / 2;
   for (size_t i = 0; i < n; ++i) {
@@ -67,8 +68,8 @@ double area_under_curve(const std::vector<float>& scores) {
   return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives);
 }
 
-// Do these scores choose a class? Not where one is no number or the largest is infinite: they have no softmax. A class
-// may be ruled out by minus infinity.
+// Whether these scores select a class. They do not if one is NaN or the largest is infinite, because then they have no
+// softmax. Minus infinity excludes a class and is allowed.
 bool chooses(const float* row, int64_t width) {
   if (std::any_of(row, row + width, [](float v) { return std::isnan(v); })) return false;
   return std::isfinite(*std::max_element(row, row + width));
@@ -109,7 +110,7 @@ void MetricCounter::count_classes(const torch::Tensor& outputs, const torch::Ten
   for (int64_t i = 0; i < n; ++i, row += width) {
     const bool chosen = single_logit_ ? !std::isnan(row[0]) : chooses(row, width);
     int64_t guess = single_logit_ ? (row[0] > 0 ? 1 : 0) : std::max_element(row, row + width) - row;
-    if (!chosen) guess = (truth[i] + 1) % classes_;  // wrong, whatever the truth is
+    if (!chosen) guess = (truth[i] + 1) % classes_;  // counts as wrong, whatever the truth is
     ++leaf.counts[kSeen];
     leaf.counts[kCorrect] += guess == truth[i] ? 1 : 0;
     if (confusion_) ++leaf.counts[static_cast<size_t>(kConfusion + truth[i] * classes_ + guess)];
@@ -136,7 +137,8 @@ void MetricCounter::count_numbers(const torch::Tensor& outputs, const torch::Ten
     const double error = x.const_data_ptr<float>()[i] * target_std_ + target_mean_ - truth;
     leaf.sums[kSquared] += error * error;
     leaf.sums[kAbsolute] += std::abs(error);
-    leaf.sums[kTarget] += truth - target_mean_;  // about the mean of train, so that squares do not cancel
+    // Relative to the mean of the training targets, so that the squares do not cancel.
+    leaf.sums[kTarget] += truth - target_mean_;
     leaf.sums[kTargetSquared] += (truth - target_mean_) * (truth - target_mean_);
   }
 }

@@ -1,4 +1,4 @@
-// Metrics of outputs that are no numbers.
+// Metrics of outputs that are not numbers.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -35,7 +35,7 @@ TEST(Metrics, OutputsThatAreNoNumbersAreNoHits) {
     EXPECT_EQ(metrics.at("f1"), 0) << value;
   }
   torch::Tensor outputs = torch::zeros({8, 7});
-  outputs.slice(1, 1, 7).fill_(-INFINITY);  // classes that were ruled out are no trouble
+  outputs.slice(1, 1, 7).fill_(-INFINITY);  // excluded classes do no harm
   EXPECT_EQ(metrics_of(outputs, truth, 7).at("accuracy"), 0.25);
 }
 

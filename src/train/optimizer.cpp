@@ -20,12 +20,12 @@ std::vector<torch::Tensor> views_of(const std::vector<torch::Tensor>& tensors, c
   return views;
 }
 
-// By parameter; the last pattern that fits counts.
+// The learning rate factor of each parameter; the last matching pattern counts.
 std::vector<double> factors_of(const spec::OptimizerOptions& options, const TrainingState& state) {
   std::vector<double> factors(state.parameters.size(), 1.0);
   for (const std::string& item : options.lr_scale) {
     const auto scale = spec::parse_scale(item);
-    SINEW_CHECK(scale, item);  // spec/ saw to it
+    SINEW_CHECK(scale, item);  // spec/ has checked it
     for (const size_t p : model::parameters_like(scale->pattern, state.parameters, "optimizer.lr_scale"))
       factors[p] = scale->factor;
   }
@@ -110,7 +110,7 @@ void Optimizer::adam(Lists& lists, double lr, bool decoupled) {
 }
 
 void Optimizer::sgd(size_t group, double factor, double lr) {
-  // The kernel is told of first steps per call: a parameter whose first gradient comes late needs a call of its own.
+  // The kernel takes one flag for a first step. A parameter that gets its first gradient late needs a separate call.
   for (const bool first : {true, false}) {
     std::vector<torch::Tensor> parameters, gradients, momenta;
     for (size_t b = blocks_.groups[group].first; b < blocks_.groups[group].last; ++b) {
@@ -126,7 +126,8 @@ void Optimizer::sgd(size_t group, double factor, double lr) {
   }
 }
 
-// As torch.optim.RMSprop (Hinton 2012, lecture 6e), plain and with momentum; there is no fused kernel for it.
+// RMSprop as torch.optim.RMSprop computes it (Hinton 2012, lecture 6e), plain and with momentum. There is no fused
+// kernel.
 void Optimizer::rmsprop(Lists& lists, double lr) {
   const auto alpha = options_.alpha;
   for (size_t i = 0; i < lists.parameters.size(); ++i) {

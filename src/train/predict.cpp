@@ -8,7 +8,7 @@
 namespace sinew::train {
 namespace {
 
-// The most likely class and its probability, of one row of outputs.
+// The most likely class of one row of outputs, and its probability.
 std::pair<int32_t, float> most_likely(const float* row, int64_t width, bool single_logit, bool sigmoid) {
   const auto logistic = [](double x) { return 1.0 / (1.0 + std::exp(-x)); };
   if (single_logit) return {row[0] > 0 ? 1 : 0, static_cast<float>(logistic(std::abs(row[0])))};
@@ -34,7 +34,7 @@ Predictions predict(const Trained& trained, const spec::Job& job, const std::str
   predictions.numbers.resize(numbers ? count * static_cast<size_t>(predictions.width) : 0);
   predictions.classes.resize(numbers ? 0 : count);
   predictions.probabilities.resize(numbers ? 0 : count);
-  std::vector<char> made(count, 0);  // bytes: lanes write side by side
+  std::vector<char> made(count, 0);  // bytes and not bits, because lanes write to it in parallel
   std::mutex mutex;
   applied.engine->outputs(
       data::Part::test, [&](const data::ShardRequest&, const data::Batch& batch, const torch::Tensor& outputs) {
@@ -43,7 +43,7 @@ Predictions predict(const Trained& trained, const spec::Job& job, const std::str
           if (predictions.first_skipped.empty()) predictions.first_skipped = skipped.what;
         }
         if (batch.count() == 0) return;
-        // [batch, outputs]; of tokens what stands behind the window.
+        // [batch, outputs]; for tokens, the outputs at the last position, which predict the token after the window.
         const torch::Tensor last = outputs.dim() == 3 ? outputs.select(1, outputs.size(1) - 1) : outputs;
         const torch::Tensor values = last.to(torch::kCPU, torch::kFloat32).reshape({batch.count(), -1}).contiguous();
         const int64_t width = values.size(1);

@@ -24,10 +24,10 @@ bool is_convolutional(const spec::Job& job) {
   return job.model.name == "cnn" || job.model.name.starts_with("resnet");
 }
 
-// On a CPU in fp32, of processor time a step. Without bfloat16 in hardware (Cascade Lake): channels last took 1.3
-// to 1.4 times that of contiguous with ResNet-18 on images of 32 and 64 pixels, as much on 128, 0.8 on 224; with the
-// 1x1 convolutions of ResNet-50 0.8 on 64 already. With it (Zen 4) it counts how large the maps of the first blocks
-// are: 1.3 where they are 8 wide, 0.8 from 16 on.
+// Measured on CPUs in fp32, as processor time of a step relative to contiguous. Without bfloat16 in hardware (Cascade
+// Lake), channels last took 1.3 to 1.4 with ResNet-18 on images of 32 and 64 pixels, the same on 128, and 0.8 on 224;
+// with the 1x1 convolutions of ResNet-50 it took 0.8 already on 64. With bfloat16 in hardware (Zen 4) the size of the
+// first blocks' feature maps decides: 1.3 if they are 8 wide, 0.8 from 16 on.
 bool channels_last_is_faster(const spec::Job& job, const data::DataInfo& data, const Machine& machine) {
   if (!is_convolutional(job)) return false;
   if (job.trainer.device == "cuda") return true;
@@ -80,7 +80,7 @@ void resolve_monitors(Resolved& resolved, bool has_validation) {
       resolved.reasons["checkpoint.monitor"] = has_validation ? "the validation loss" : "there is no validation data";
     }
   }
-  // One metric has one direction, though only early stopping says it.
+  // If both monitors are the same metric, a direction given for early stopping applies to both.
   if (job.checkpoint.mode == "auto" && job.early_stopping.mode != "auto" &&
       job.checkpoint.monitor == job.early_stopping.monitor) {
     job.checkpoint.mode = job.early_stopping.mode;
@@ -95,7 +95,7 @@ void resolve_monitors(Resolved& resolved, bool has_validation) {
   direction(job.early_stopping.mode, job.early_stopping.monitor, "early_stopping.mode");
 }
 
-// A metric evaluation will never give would never be met: refuse it now, with the list.
+// Throws Error with the list of known metrics if evaluation never gives `metric`.
 void require_metric(const std::string& metric, const char* key, const spec::Job& job, const data::DataInfo& data) {
   if (metric.empty()) return;
   std::vector<std::string> known;

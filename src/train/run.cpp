@@ -1,11 +1,11 @@
-// The loop of a run: what is asked for, one step, what is due after it.
+// The loop of a run: control entries, one step, and what is due after it.
 #include "train/one_run.h"
 
 namespace sinew::train {
 namespace {
 
 constexpr const char* kBySignal = "stopped by a signal";
-constexpr double kOthersComeSeconds = 10;  // a worker that was stopped, or one that starts, needs some
+constexpr double kOthersComeSeconds = 10;  // time for a stopped or starting worker to join
 
 }  // namespace
 
@@ -36,7 +36,7 @@ Run::Run(const RunOptions& options, Disk& disk, Clock& clock)
 RunResult Run::train() {
   open();
   if (options_.join) join();
-  // The report of an earlier attempt. Who joins leaves it alone: the run may have ended just now.
+  // Removes the report of an earlier attempt. Only the leader does, because the run may have ended just now.
   if (decides()) disk_.remove_file(options_.run_directory + "/report.json");
   auto loaded = state_to_begin_with();
   start_reporting(loaded ? loaded->step : Step(0));
@@ -48,12 +48,12 @@ RunResult Run::train() {
     loop();
     if (lead_at_end()) finish();
   } catch (const Diverged& error) {
-    // The same step diverges on every member; one of them says so.
+    // The same step diverges on every member; the leader alone reports it.
     if (!lead_at_end()) return {exit_code_, state().step, {}, {}};
     fail(error);
     throw;
   } catch (const ShardFailed& error) {
-    // Perhaps only here: the others try it, and their supervisor counts.
+    // The failure may be specific to this worker: the others try the shard, and their supervisor counts such failures.
     if (members_ && members_->others()) throw;
     fail(error);
     throw;
@@ -74,7 +74,7 @@ void Run::loop() {
   tell_work(Work::Kind::nothing);
 }
 
-// A function of the job and of the batch sizes asked for so far, so a resumed run finds the same.
+// Depends only on the job and the batch sizes requested so far, so a resumed run computes the same.
 void Run::measure() {
   Lengths lengths = lengths_;
   if (state().control.changes_batch_size()) {
@@ -127,14 +127,14 @@ void Run::one_step() {
   skipped_ += result.skipped.count;
   say_skipped(result.skipped, "in step " + std::to_string(step.value) + ", " + std::to_string(skipped_) + " so far");
   const bool last = total_steps_ && state().step.value >= *total_steps_;
-  // What was asked for belongs to the step it is asked for: a step is saved in its final state only.
+  // Evaluates before saving, because a step must be saved in its final state.
   const Asked asked = obey();
   const bool evaluates = due(evaluate_every_) || last || asked.evaluation;
   const bool improved = evaluates && evaluate();
-  if (!evaluates && due(log_every_)) log_window(false);  // an evaluation logs by itself
+  if (!evaluates && due(log_every_)) log_window(false);  // an evaluation logs the window itself
   if (options_.ledger) voice_->ledger(state().step, digest(state(), &engine_->lanes()));
   voice_->end_step();
-  // Last: a saved step's records must all be written before it is.
+  // Submitted last: the records of a step must be written before the step is saved.
   submit_pending();
   if (improved) {
     save(true);
@@ -146,7 +146,8 @@ void Run::one_step() {
   tell_work(Work::Kind::nothing);
 }
 
-// What signals, the clock and people want goes with this step and takes effect at the next, which nobody has started.
+// Signals, the clock and users' requests become entries that travel with this step and take effect at the next one,
+// which no member has started.
 void Run::poll() {
   poll_signals();
   if (!decides()) return;
@@ -157,7 +158,7 @@ void Run::poll() {
   }
 }
 
-// A batch of which none fits would end the run, and every resume of it.
+// Refuses a batch size with which no batch fits: it would end the run, and every resume of it.
 bool Run::can_do(const ControlEntry& entry) {
   if (entry.kind != ControlEntry::Kind::batch_size) return true;
   const auto size = static_cast<int64_t>(entry.value);
@@ -176,7 +177,7 @@ void Run::poll_signals() {
     if (!members_) {
       request(ControlEntry::Kind::stop, kResumable, kBySignal);
     } else {
-      members_->leave();  // the run goes on without it
+      members_->leave();  // the run continues without this worker
     }
   }
   poll_leaving();
@@ -187,8 +188,8 @@ void Run::poll_signals() {
   }
 }
 
-// Another may just be on its way, for whose sake this worker is to leave: one that was cut off, one just started. That
-// may be later than this worker has, so the state is saved.
+// Waits for a worker that could take over: the signal may have been sent because one is about to join, such as one that
+// was cut off or just started. It may arrive after this worker's time is up, so the state is saved first.
 void Run::poll_leaving() {
   const bool leaves = seen_stops_ > 0 && members_;
   if (leaves && !members_->others() && !saved_to_leave_) {
@@ -234,7 +235,7 @@ void Run::tell_work(Work::Kind kind) {
   if (options_.on_work) options_.on_work(0, {kind, state().step.value});
 }
 
-// What the log says for this step. The stop of a step is seen when the next one would begin.
+// Applies the control log's entries for this step. one_turn handles a stop, when the next step would begin.
 Run::Asked Run::obey() {
   Asked asked;
   for (const ControlEntry& entry : state().control.obey(state().step)) {
@@ -266,7 +267,7 @@ bool Run::evaluate() {
   }
   const Judgement verdict = judge(state().evaluation, state().step, metrics, resolved_.job);
   state().evaluation = verdict.state;
-  tell_work(Work::Kind::recording);  // the engine's lanes are at nothing now
+  tell_work(Work::Kind::recording);  // the engine's lanes are idle now
   evaluation_window_.sums.clear();
   log_window(true);
   voice_->say(

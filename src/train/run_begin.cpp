@@ -1,4 +1,4 @@
-// How a run begins: data, model and state; from step 0, from a checkpoint, from weights or from another member.
+// Begins a run: data, model and state, from step 0, a checkpoint, given weights or another member.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ int terminal_columns() {
 }  // namespace
 
 void Run::open() {
-  if (!options_.join) {  // of many workers their supervisor holds the directory
+  if (!options_.join) {  // with several workers their supervisor holds the lock
     auto lock = checkpoint::RunLock::take(options_.run_directory);
     if (!lock) throw Error(lock.error(), "wait for it to end, stop it, or use another --run-dir");
     lock_ = std::move(*lock);
@@ -27,7 +27,7 @@ void Run::open() {
   Machine machine = this_machine();
   machine.cores = std::max<int64_t>(1, machine.cores / std::max<int64_t>(1, options_.workers_here));
   resolved_ = resolve(options_.job, data_->info(), machine);
-  resolved_.written.tune = {};  // a training does not look at it
+  resolved_.written.tune = {};  // training does not use it
   resolved_yaml_ = spec::to_yaml(resolved_.written, resolved_.reasons);
   write_durably(disk_, options_.run_directory + "/resolved.yaml", resolved_yaml_);
   write_durably(disk_, options_.run_directory + "/environment.json", environment_json(machine));
@@ -58,8 +58,8 @@ void Run::join() {
   engine_->set_reducer(members_->reducer());
 }
 
-// Two fractions of an epoch are rounded to steps each by itself: a multiple of the evaluation interval is counted in
-// evaluations, or it would miss the last of them.
+// The budget and the evaluation interval may both be fractions of an epoch, each rounded to steps separately. A budget
+// that is a multiple of the interval is counted in evaluations, because otherwise it could miss the last one.
 std::optional<int64_t> Run::budget_steps() const {
   const auto budget = spec::parse_duration(resolved_.job.budget.training);
   if (!budget) return std::nullopt;
@@ -70,8 +70,8 @@ std::optional<int64_t> Run::budget_steps() const {
   return steps_of(*budget, lengths_);
 }
 
-// Another member's state; else the newest checkpoint, where this run is told to resume or is one of many, all of whom
-// may have died; else none.
+// Returns another member's state, or else the newest checkpoint if the run resumes or has several members (all of which
+// may have died before), or else nothing.
 std::optional<checkpoint::Loaded> Run::state_to_begin_with() {
   if (members_) {
     if (auto given = members_->take_state()) {
@@ -89,8 +89,8 @@ std::optional<checkpoint::Loaded> Run::state_to_begin_with() {
   return std::move(newest.loaded);
 }
 
-// The files are cut back to the step we begin at, so they are opened after the checkpoint is known and before it is
-// used.
+// Opens the reporter after the checkpoint is known and before the state is restored, because it cuts the files back to
+// the step at which the run begins.
 void Run::start_reporting(Step begins_at) {
   report::ReporterOptions options;
   options.directory = options_.run_directory;
@@ -153,7 +153,7 @@ void Run::restore_from(const checkpoint::Loaded& loaded) {
     throw Error(loaded.directory + ": the state does not have the digest it was saved with",
                 "report this; it should be impossible");
   }
-  if (from_member_) return;  // what it is the middle of goes on
+  if (from_member_) return;  // the control log's entries continue unchanged
   state().control.resume_at(state().step);
   last_saved_ = state().step;
   voice_->say(report::Level::info, "resume",

@@ -1,4 +1,4 @@
-// How a run begins, and what it does not let others ask of it.
+// How a run begins, and which requests it refuses.
 #include <gtest/gtest.h>
 
 #include "train/members_stub.h"
@@ -15,7 +15,7 @@ class RunBegin : public SmallRun {
   }
 };
 
-// As a scheduler starts it: told to resume, and nothing is there yet.
+// A scheduler may start a run with --resume although there is no checkpoint yet.
 TEST_F(RunBegin, ToResumeWhatHasNoCheckpointIsToBegin) {
   run_in("before");
   const std::string cold = lines_of("ledger.jsonl").at(0).at("digest");
@@ -27,7 +27,7 @@ TEST_F(RunBegin, ToResumeWhatHasNoCheckpointIsToBegin) {
   EXPECT_NE(warm, cold);
 }
 
-// The only one of its run; somebody asks for something once.
+// The only member of its run; a user makes one request.
 class Alone final : public MembersStub {
  public:
   explicit Alone(ControlEntry asked) : asked_{std::move(asked)}, reducer_(make_local_reducer()) {}

@@ -1,4 +1,4 @@
-// How a run ends: everything saved, the model for serving, the last word on it, the report.
+// Ends a run: saves everything, writes the model for serving, tests it, and writes the report.
 #include "base/check.h"
 #include "base/error.h"
 #include "train/artifact.h"
@@ -11,8 +11,8 @@ constexpr double kFailedSaveSeconds = 60;
 
 }  // namespace
 
-// All members leave the loop at the same step with the same state. One of them ends the run; the others stay until it
-// has, ready to take its place.
+// All members leave the loop at the same step with the same state. The leader ends the run; the others wait until it
+// has, ready to replace it.
 bool Run::lead_at_end() {
   while (members_ && !members_->lead()) {
     if (const auto said = members_->wait_for_end()) {
@@ -35,7 +35,7 @@ void Run::finish() {
   const std::string left_out =
       write_artifact(state(), resolved_.job, resolved_yaml_, data_->info(), options_.run_directory, disk_);
   if (!left_out.empty()) voice_->say(report::Level::warning, "model_file", left_out);
-  if (stop_status_ != "stopped") test(outcome);  // who is told to leave does not start anything
+  if (stop_status_ != "stopped") test(outcome);  // a worker that must stop begins no new work
   outcome.status = stop_status_;
   outcome.exit_code = exit_code_;
   write_report(outcome);
@@ -51,7 +51,7 @@ void Run::finish() {
   if (members_) members_->finished(exit_code_);
 }
 
-// The last word on the model: its metrics on data that took no part in any decision.
+// Evaluates the model on data that influenced no decision.
 void Run::test(report::Outcome& outcome) {
   if (data_->info().test_size == 0) return;
   report::Metrics metrics;
@@ -64,7 +64,8 @@ void Run::test(report::Outcome& outcome) {
 }
 
 void Run::fail(const Error& error) {
-  if (!decides() || (members_ && !members_->may_write())) return;  // one who was cut off has no say about the run
+  // A worker that was cut off must not write about the run.
+  if (!decides() || (members_ && !members_->may_write())) return;
   if (pending_best_ && writer_ && writer_->wait(kFailedSaveSeconds)) submit_pending();
   report::Outcome outcome = outcome_of(state(), resolved_.job, data_->info());
   outcome.status = "failed";

@@ -1,4 +1,4 @@
-// What a run saves while it trains, and that its last state is on disk before it ends.
+// Saves checkpoints during a run, and ensures that the last state is on disk before the run ends.
 #include <filesystem>
 
 #include "base/error.h"
@@ -8,15 +8,15 @@
 namespace sinew::train {
 namespace {
 
-constexpr double kFinalSaveSeconds = 600;  // how long the last checkpoint may take before the run gives up on it
-constexpr double kLeftMirrorSeconds = 10;  // for the chunk it is at
-constexpr int kTries = 1200;               // longer than a member goes on without a coordinator: then its life is over
+constexpr double kFinalSaveSeconds = 600;  // the run fails if the last checkpoint takes longer
+constexpr double kLeftMirrorSeconds = 10;  // for the chunk that the writer is copying
+constexpr int kTries = 1200;               // about two minutes, longer than a member continues without a coordinator
 constexpr double kBetweenTriesSeconds = 0.1;
 
 }  // namespace
 
-// Below checkpoint.mirror every run has a place of its own: steps of two runs have the same names, and each run deletes
-// what it does not keep. Which it is stands in the run directory, so a run that is resumed or moved keeps its own.
+// Each run has a directory of its own below checkpoint.mirror: steps of two runs have the same names, and each run
+// deletes what it does not keep. The run directory stores the name, so a resumed or moved run keeps its mirror.
 std::string Run::mirror_of_run() {
   const std::string& mirror = resolved_.job.checkpoint.mirror;
   if (mirror.empty()) return "";
@@ -50,7 +50,7 @@ checkpoint::Writer& Run::writer() {
 
 void Run::save(bool best) {
   if (!decides() || last_saved_ == state().step) return;
-  // A best state that still waits goes first: what is saved after it says that there is one.
+  // A best state that still waits is saved first, because later checkpoints state that it exists.
   if (!best && (pending_best_ || !writer().ready())) {
     const checkpoint::WriterStatus status = writer().status();
     if (++told_skipped_saves_ <= 3) {
@@ -73,7 +73,7 @@ void Run::save(bool best) {
   }
 }
 
-// The best state waits in memory for a busy disk: skipping it would lose it.
+// Submits the best state, which waits in memory while the disk is busy: skipping it would lose it.
 void Run::submit_pending() {
   if (!writer_) return;
   if (pending_best_ && writer_->ready()) {
@@ -87,7 +87,8 @@ void Run::submit_pending() {
   told_trouble_ = trouble;
 }
 
-// Until nothing is being written. A slow mirror is left behind: the copy is a second one, the first is what counts.
+// Waits until no write is in progress. If the mirror is slow, the writer stops waiting for it: the primary copy is what
+// counts.
 void Run::wait_for_disk() {
   if (writer().wait(kFinalSaveSeconds)) return;
   const bool there = writer().status().durable == state().step;
@@ -105,10 +106,11 @@ void Run::finish_saving() {
   wait_for_disk();
   submit_pending();
   wait_for_disk();
-  // Among others a write may fall into a moment without a coordinator, when no member may write: it is tried again.
+  // With several members a write may fall into a moment without a coordinator, when no member may write; it is
+  // repeated.
   for (int tries = 0; writer().status().durable != state().step && tries < (members_ ? kTries : 1); ++tries) {
     if (tries > 0) clock_.sleep_seconds(kBetweenTriesSeconds);
-    if (members_) members_->check();  // in another life it saves this step again
+    if (members_) members_->check();  // throws if this worker is fenced; after rejoining it saves this step again
     last_saved_.reset();
     save(false);
     wait_for_disk();

@@ -1,4 +1,5 @@
-// What a run saves: one state a step, the best ones, copies that are its own; and which of it is used afterwards.
+// What a run saves: one state for each step, the best ones, copies of its own in the mirror; and which of them is used
+// later.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ class RunSave : public SmallRun {
     job_.data.split_val = 0.25;
     ledger_ = true;
   }
-  // Evaluations are asked for by the clock, at whatever step it is then.
+  // The clock requests evaluations, at whatever step the run has reached.
   void evaluate_by_the_clock() {
     job_.trainer.eval_interval = {0.4, spec::Duration::Unit::seconds};
     job_.checkpoint.interval = "1st";
@@ -70,7 +71,7 @@ TEST_F(RunSave, ABestThatWasAskedForIsKeptAndPutBack) {
   evaluate_by_the_clock();
   job_.checkpoint.keep = 1;
   job_.early_stopping.monitor = "train/loss";
-  job_.early_stopping.mode = "max";  // the highest: of the beginning
+  job_.early_stopping.mode = "max";  // the highest value is at the beginning
   job_.early_stopping.patience = 1000;
   job_.optimizer.lr = 0.02;
   const RunResult result = run_in("run");
@@ -100,13 +101,13 @@ TEST_F(RunSave, ABestThatIsGoneIsSaidLoudly) {
   EXPECT_EQ(said("best_not_restored"), 1);
 }
 
-// An evaluation that was asked for met the objective; whoever goes on there finds the state that was saved.
+// A requested evaluation met the objective. A run that resumes there finds the state that was saved.
 TEST_F(RunSave, ARunThatEndedByAnAskedEvaluationCanBeResumed) {
   evaluate_by_the_clock();
   job_.objective = spec::Objective{"val/loss", false, 1e9};
   const RunResult first = run_in("run");
   EXPECT_EQ(first.exit_code, 0);
-  EXPECT_LT(first.step.value, 30);  // the asked one, not the last
+  EXPECT_LT(first.step.value, 30);  // the requested evaluation, not the last one
   fs::remove(run_directory_ + "/report.json");
   const RunResult again = run_in("run", true);
   EXPECT_EQ(again.exit_code, 0);
@@ -161,7 +162,7 @@ TEST_F(RunSave, RunsThatShareAMirrorLeaveEachOtherAlone) {
   run_in("two/run");
   EXPECT_EQ(checkpoint::list(system_disk(), first), copies);
   for (const std::string& copy : copies) EXPECT_TRUE(checkpoint::verify(system_disk(), copy)) << copy;
-  run_in("two/run", true);  // a run keeps its place
+  run_in("two/run", true);  // a run keeps its mirror directory
   EXPECT_EQ(places().size(), 2U);
 }
 
@@ -171,7 +172,7 @@ TEST_F(RunSave, AModelOfAnEarlierStopIsNotTheRuns) {
   EXPECT_FALSE(find_trained(run_directory_, system_disk()).checkpoint);
   const std::string report = run_directory_ + "/report.json";
   std::string text = json_of("report.json").dump();
-  fs::remove(report);  // as a resumed run does, and then it was killed
+  fs::remove(report);  // the state of a resumed run that was killed
   const Trained killed = find_trained(run_directory_, system_disk());
   EXPECT_TRUE(killed.checkpoint);
   EXPECT_EQ(killed.weights, checkpoints() + "/" + name_of_step(result.step.value));
@@ -180,7 +181,7 @@ TEST_F(RunSave, AModelOfAnEarlierStopIsNotTheRuns) {
   std::ofstream(report) << failed.dump();
   EXPECT_TRUE(find_trained(run_directory_, system_disk()).checkpoint);
   fs::remove_all(checkpoints());
-  EXPECT_FALSE(find_trained(run_directory_, system_disk()).checkpoint);  // better than none
+  EXPECT_FALSE(find_trained(run_directory_, system_disk()).checkpoint);  // better than no model
 }
 
 }  // namespace

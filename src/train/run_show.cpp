@@ -1,4 +1,4 @@
-// What a run shows of itself: lines of metrics, the live line, facts for those who watch.
+// Shows a run's progress: lines of metrics, the live line, and status facts for users.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 

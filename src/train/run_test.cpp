@@ -1,4 +1,4 @@
-// Whole runs by a clock of the test's own: what is asked for in seconds.
+// Whole runs with a simulated clock: durations given in seconds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@ namespace {
 
 class TimedRun : public SmallRun {};
 
-constexpr double kSlack = 0.3;  // looks at the clock between two steps, and until the run has begun
+constexpr double kSlack = 0.3;  // calls of the clock between two steps, and before the run has begun
 
 TEST_F(TimedRun, LogsEverySoManySeconds) {
   job_.budget.seconds = 20;
@@ -58,7 +58,7 @@ TEST_F(TimedRun, ChecksAndSavesEverySoManySeconds) {
   for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/checkpoints"))
     saved += entry.is_directory() && !entry.is_symlink() ? 1 : 0;
   for (const auto& line : lines_of("log.jsonl")) saved += line.value("event", "") == "checkpoint_skipped" ? 1 : 0;
-  EXPECT_GE(saved, 3);  // at 4 and 8 seconds, and at the end; by this clock a disk may still be busy with the first
+  EXPECT_GE(saved, 3);  // at 4 and 8 seconds, and at the end; by this clock the disk may still be busy with the first
 }
 
 TEST_F(TimedRun, ABatchThatGrowsByTheStepIsTheSameAfterAResume) {

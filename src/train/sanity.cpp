@@ -1,4 +1,4 @@
-// The checks of `sinew check`, in the order in which a cause comes before its consequences.
+// The checks of `sinew check`, ordered so that a cause comes before its consequences.
 #include "train/sanity.h"
 
 #include <nlohmann/json.hpp>
@@ -10,8 +10,8 @@ namespace {
 
 using namespace sanity;
 
-constexpr int64_t kMostSamples = 100'000;  // looked at, of each part
-constexpr double kLookSeconds = 4;         // train and val each; only slow sources come near
+constexpr int64_t kMostSamples = 100'000;  // samples covered of each part
+constexpr double kLookSeconds = 4;         // limit for train and for val; only slow sources reach it
 
 void says_nothing(Subject&, SanityFinding& finding) {
   finding.verdict = Verdict::skip;
@@ -20,8 +20,8 @@ void says_nothing(Subject&, SanityFinding& finding) {
 
 struct Entry {
   const char* name;
-  Check run, run_of_loss;  // the second of a model that gives its loss alone
-  bool trains;             // says nothing new once the data is known to be broken
+  Check run, run_of_loss;  // run_of_loss: for a model that returns only its loss
+  bool trains;             // gives no new information once the data is known to be broken
   const char* help;
 };
 
@@ -51,7 +51,7 @@ Subject subject_of(const SanityOptions& options, Clock& clock) {
   const data::DataInfo& info = options.dataset->info();
   const Resolved resolved = resolve(options.job, info, this_machine());
   const spec::Job& job = resolved.job;
-  lengths_of(job, info.train_size, info.tokens_per_sample);  // refuses a job without a step
+  lengths_of(job, info.train_size, info.tokens_per_sample);  // throws if the job has no step
   auto make = options.make_model;
   if (!make)
     make = [job, info] {

@@ -1,4 +1,4 @@
-// Facts of the data alone: values, classes, and samples that stand in both parts.
+// Checks of the data alone: values, classes, and samples that are in both parts.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -9,9 +9,9 @@
 namespace sinew::train::sanity {
 namespace {
 
-constexpr double kMajority = 0.95;   // one class beyond this: a constant answer looks good
-constexpr double kRepeated = 0.01;   // of val; natural sets of images and texts stay well below
-constexpr double kLargeInputs = 50;  // mean or deviation beyond this is no input a default initialisation is made for
+constexpr double kMajority = 0.95;   // with a larger share of one class, a constant answer looks good
+constexpr double kRepeated = 0.01;   // fraction of val; natural sets of images and texts stay well below
+constexpr double kLargeInputs = 50;  // default initialisations do not suit inputs with a larger mean or deviation
 
 struct DigestHash {
   size_t operator()(const Digest& digest) const { return digest.low; }
@@ -27,7 +27,7 @@ std::string looked_at(const Facts& facts) {
   return std::to_string(facts.samples.size()) + " of " + std::to_string(facts.size) + " samples";
 }
 
-// Something that makes every trial meaningless; true when there is.
+// Reports problems that make every trial meaningless; true if there is one.
 bool broken(Subject& subject, SanityFinding& finding) {
   for (const auto& [facts, part] :
        {std::pair{&subject.train, data::Part::train}, std::pair{&subject.val, data::Part::val}}) {
@@ -79,7 +79,7 @@ void count_constant(const Subject& subject, SanityFinding& finding) {
   }
   if (constant == 0) return;
   finding.what += say("; %lld of %zu features never change", static_cast<long long>(constant), train.low.size());
-  if (subject.info().input_shape.size() != 1) return;  // the dark border of images
+  if (subject.info().input_shape.size() != 1) return;  // constant features are normal in images (dark borders)
   finding.what += " (" + names + (constant > 3 ? ", ..." : "") + ")";
   judge(finding, Verdict::warn, "feature_constant", "a column that was never filled in, or data of one source only",
         "leave them out: data.columns.ignore");
@@ -178,7 +178,7 @@ void check_duplicates(Subject& subject, SanityFinding& finding) {
   if (!train.complete()) finding.what += " (" + looked_at(train) + " looked at)";
   if (repeated <= 1 || share <= kRepeated) return;
   finding.what += ", first: " + example;
-  // Rows of few distinct values repeat by nature, and then within train as often as across.
+  // Rows with few distinct values repeat naturally, and then as often within train as across the parts.
   if (subject.info().input_shape.size() == 1 && share < 2 * natural) {
     finding.what += say("; %.1f %% repeat within train", 100 * natural);
     if (subject.reads_tokens()) return;

@@ -1,6 +1,6 @@
-// Do inputs say anything about labels? Simple learners that need no learning rate are asked first, the model last; each
-// is judged on samples it did not see, against all other pairings of its answers with the labels: what a short training
-// on shuffled labels would show by chance, exactly.
+// Checks whether inputs predict labels. Two simple learners that need no learning rate are tried first, the model last.
+// Each is judged on samples that it did not see, against all other pairings of its predictions with the labels. This
+// gives exactly the distribution that training on shuffled labels would give.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +10,7 @@ namespace sinew::train::sanity {
 namespace {
 
 constexpr int64_t kMostLearned = 2048, kMostHeld = 1024, kFewestHeld = 50, kEnoughHeld = 200;
-constexpr double kSure = 3.5;  // deviations; by chance 1 in 4000
+constexpr double kSure = 3.5;  // in standard deviations; 1 in 4000 by chance
 constexpr int64_t kMostFeatures = 1024;
 constexpr int64_t kNeighbours = 10;
 constexpr double kTrainSeconds = 5;
@@ -37,7 +37,7 @@ Samples samples_of(const Subject& subject, data::Part part, const std::vector<in
   return {torch::cat(inputs), torch::cat(labels)};
 }
 
-// What a learner makes of inputs: scores [n, classes], or guesses [n, 1] of a number.
+// A learner's predictions: scores [n, classes], or guesses [n, 1] of a number.
 struct Learner {
   const char* name;
   torch::Tensor held, val;
@@ -98,7 +98,7 @@ class Probes {
   torch::Tensor wanted_;
 };
 
-// The job's own model after a short training, for relations neither probe sees.
+// The scores of the job's own model after a short training, for relations that neither simple learner finds.
 torch::Tensor trained_scores(const Subject& subject, const std::vector<int64_t>& learned,
                              const std::vector<int64_t>& held) {
   const Excerpt excerpt(subject.data, data::Part::train, learned);
@@ -121,7 +121,7 @@ torch::Tensor trained_scores(const Subject& subject, const std::vector<int64_t>&
   return out.size(1) == 1 ? torch::cat({-out, out}, 1) : out.log_softmax(1);
 }
 
-// Which classes val's labels confuse systematically, though the probe tells them apart in train.
+// Names the classes that val's labels confuse systematically although the learner separates them in train.
 std::string swapped_classes(const Subject& subject, const Probes& probes, const Learner& learner) {
   const int64_t classes = subject.info().classes;
   const auto shares = [&](const torch::Tensor& scores, const torch::Tensor& labels) {
@@ -151,7 +151,7 @@ void judge_val(const Subject& subject, const Probes& probes, const Learner& best
                SanityFinding& finding) {
   if (!probes.has_val()) return;
   const double z_val = probes.z(best.val, probes.val());
-  // What the same relation would give with as many samples as val has.
+  // The value that the same relation would give with as many samples as val has.
   const double expected = z_held * std::sqrt(static_cast<double>(probes.val().labels.size(0)) /
                                              static_cast<double>(probes.held().labels.size(0)));
   finding.what += say(", in val %.1f", z_val);

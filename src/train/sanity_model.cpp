@@ -1,4 +1,4 @@
-// The model as a function, before any training: where it starts, what it depends on, whether it repeats itself.
+// Checks the untrained model as a function: its initial loss, what its output depends on, and whether it repeats.
 #include <algorithm>
 #include <cmath>
 
@@ -8,12 +8,14 @@ namespace sinew::train::sanity {
 namespace {
 
 constexpr int64_t kStartSamples = 256, kPieces = 64;
-constexpr double kStartFactor = 1.5, kStartSlack = 0.5;  // a default initialisation's own noise stays within
-constexpr double kStartFactorOfNumbers = 3;              // squares of outputs add to those of targets
-constexpr int64_t kRows = 8;                             // samples side by side in the leak test
-constexpr double kSame = 1e-4;                           // relative; kernels may add in another order
+// Random variation of a default initialisation stays within these.
+constexpr double kStartFactor = 1.5, kStartSlack = 0.5;
+constexpr double kStartFactorOfNumbers = 3;  // squares of outputs add to those of targets
+constexpr int64_t kRows = 8;                 // number of samples in the batch of the leak test
+constexpr double kSame = 1e-4;               // relative tolerance; kernels may add in another order
 
-bool brings_weights(const spec::Job& job) {  // a model's own file may be trained already
+// The file of such a model may contain trained weights.
+bool brings_weights(const spec::Job& job) {
   return job.model.name == "program" || job.model.name == "torchscript";
 }
 
@@ -34,7 +36,7 @@ bool has_parameter_like(model::Model& model, const char* word) {
   return false;
 }
 
-// Other values of the same kind: large numbers, or every token another one.
+// Different values of the same kind: large numbers, or another token in every position.
 torch::Tensor disturbed(const Subject& subject, const torch::Tensor& row) {
   if (subject.reads_tokens()) return (row + 1).remainder(std::max<int64_t>(2, subject.info().classes));
   return -3 * row + 5;
@@ -64,7 +66,7 @@ double leak(const Subject& subject, model::Model& model, const torch::Tensor& in
   return worst;
 }
 
-// The largest change in outputs of earlier places when the second half of the tokens changes.
+// The largest change in the outputs of earlier positions when the second half of the tokens changes.
 double future_leak(const Subject& subject, model::Model& model, const torch::Tensor& input) {
   const int64_t middle = input.size(1) / 2;
   torch::Tensor changed = input.clone();
@@ -143,10 +145,10 @@ void check_function(Subject& subject, SanityFinding& finding) {
     return;
   }
   if (subject.reads_tokens() || x.size(0) < 2) return;
-  // A linear function keeps differences: f(x + y) - f(x) = f(y) - f(0).
+  // A linear function preserves differences: f(x + y) - f(x) = f(y) - f(0).
   const torch::Tensor y = 2 * x.roll(1, 0) + 1, zero = forward(subject, *model, torch::zeros_like(x));
   const torch::Tensor left = forward(subject, *model, x + y) - out, right = forward(subject, *model, y) - zero;
-  // Where the input hardly shows, rounding would pass for linearity.
+  // If the outputs hardly depend on the input, rounding would look like linearity.
   const bool shows = right.abs().max().item<double>() > 1e-3 * out.abs().max().item<double>();
   const bool linear = shows && largest_difference(right, left) < kSame;
   const bool meant =

@@ -1,8 +1,9 @@
-// Can the model learn one small batch by heart? Whoever can not do that will not learn the whole.
+// Checks that the model can overfit one small batch. A model that cannot will not learn the whole data set.
 //
-// The batch is small enough for the parameters there are; dropout, weight decay, augmentation, label smoothing, class
-// weights and averaging are off: they are there to hinder exactly this. The learning rate is the job's, constant. When
-// the loss does not halve, other learning rates are tried to tell a wrong rate from a model that can not learn.
+// The batch is small enough for the number of parameters. Dropout, weight decay, augmentation, label smoothing, class
+// weights and weight averaging are off, because their purpose is to prevent overfitting. The learning rate is the
+// job's, held constant. If the loss does not halve, other learning rates are tried, to distinguish a wrong learning
+// rate from a model that cannot learn.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -16,13 +17,13 @@ namespace {
 constexpr int64_t kMostSamples = 64, kFewestSamples = 4;
 constexpr int64_t kSteps = 200, kOtherSteps = 100;
 constexpr double kSeconds = 5, kOtherSeconds = 1.5;
-constexpr double kByHeart = 0.1, kLearns = 0.5;  // of the loss of knowing nothing
-constexpr int64_t kShortJob = 500;               // steps; shorter jobs are judged as if they had as many
+constexpr double kByHeart = 0.1, kLearns = 0.5;  // fractions of the loss of a model that knows nothing
+constexpr int64_t kShortJob = 500;               // in steps; shorter jobs are judged as if they had as many
 
 struct Outcome {
   double lr = 0, start = 0, lowest = INFINITY;
   int64_t steps = 0;
-  int64_t half_after = 0;  // steps until the loss had halved; 0: never
+  int64_t half_after = 0;  // number of steps until the loss had halved; 0: it never did
   bool diverged = false, out_of_time = false;
 };
 
@@ -39,7 +40,7 @@ spec::Job job_of(const Subject& subject, int64_t samples) {
   return job;
 }
 
-// Different inputs, few enough for the number of parameters to tell apart.
+// Chooses different inputs, few enough for the number of parameters.
 std::vector<int64_t> choose(const Subject& subject) {
   const auto model = subject.make_model();
   const int64_t outputs = std::max<int64_t>(1, outputs_for(subject.loss.name(), subject.info()));
@@ -79,7 +80,7 @@ Outcome train_on(const Subject& subject, const spec::Job& job, const data::Datas
   return outcome;
 }
 
-// A model whose dropout is off, when it is one a job can name.
+// The same subject with dropout off, if a job option controls it.
 Subject without_dropout(const Subject& subject, const spec::Job& job) {
   Subject copy = subject;
   const bool named = subject.job.model.dropout > 0;
@@ -113,7 +114,8 @@ void check_one_batch(Subject& subject, SanityFinding& finding) {
     finding.what += "; no time for more";
     return;
   }
-  // Down first where it blew up, else up: whichever halves the loss names the rate as the cause.
+  // If training diverged, lower rates are tried first, otherwise higher ones. The first rate that halves the loss shows
+  // that the rate was the cause.
   const bool blew_up = own.diverged || own.lowest > 0.95 * own.start;
   std::vector<double> rates;
   for (double factor = 10; factor <= 1e6 && (lr / factor >= 1e-5) && blew_up; factor *= 10)
@@ -136,7 +138,7 @@ void check_one_batch(Subject& subject, SanityFinding& finding) {
             say("optimizer.lr=%.1g", rate));
       return;
     }
-    // A small rate needs as many times the steps as it is smaller; a job that has them is slow, not wrong.
+    // A rate that is n times smaller needs n times as many steps. A job with that many steps is slow but not wrong.
     const double needed = static_cast<double>(other.half_after) * rate / lr;
     const auto has = static_cast<double>(std::max(kShortJob, lengths.total_steps.value_or(1'000'000)));
     if (needed < has) {

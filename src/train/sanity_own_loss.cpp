@@ -1,4 +1,4 @@
-// Checks of a model that gives its loss alone (loss: program): what there is to see is one number a batch.
+// Checks for models that return only their loss (loss: program), one number for each batch.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@ namespace sinew::train::sanity {
 namespace {
 
 constexpr int64_t kRows = 8, kSteps = 100, kFewestSteps = 20;
-constexpr double kSame = 1e-3;  // relative; kernels add in another order
+constexpr double kSame = 1e-3;  // relative tolerance; kernels add in another order
 constexpr double kSeconds = 5;
 
 struct Rows {
@@ -68,7 +68,7 @@ void check_own_function(Subject& subject, SanityFinding& finding) {
         "look at how forward uses its input, and at model.inputs");
 }
 
-// What loss.reduction and loss.over say must be so: then the loss of a batch is put together from those of its parts.
+// Checks loss.reduction and loss.over: if they are correct, the loss of a batch follows from the losses of its parts.
 void check_own_batch(Subject& subject, SanityFinding& finding) {
   const auto model = subject.make_model();
   model->set_training(false);
@@ -85,7 +85,7 @@ void check_own_batch(Subject& subject, SanityFinding& finding) {
     return;
   }
   Loss::Value parts{torch::zeros({}), 0};
-  const int64_t cut = rows.input.size(0) / 3;  // unequal parts: a mean taken for a sum shows
+  const int64_t cut = rows.input.size(0) / 3;  // unequal parts, so that a mean mistaken for a sum shows
   for (const auto& [first, last] : {std::pair(int64_t{0}, cut), std::pair(cut, rows.input.size(0))}) {
     const Loss::Value part =
         loss_of(subject, *model, {rows.input.slice(0, first, last), rows.target.slice(0, first, last)}, 1);

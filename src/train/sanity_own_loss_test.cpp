@@ -1,4 +1,4 @@
-// `sinew check` on models that give their loss alone.
+// `sinew check` on models that return only their loss.
 #include <gtest/gtest.h>
 
 #include "train/sanity.h"
@@ -9,7 +9,7 @@ namespace {
 
 using Loss = std::function<torch::Tensor(const torch::Tensor& logits, const torch::Tensor& target)>;
 
-// One linear layer and a loss of its own.
+// One linear layer that computes its own loss.
 struct Whole final : model::Model {
   explicit Whole(Loss loss) : loss_(std::move(loss)) {
     const model::RandomScope scope(random_key({3}));

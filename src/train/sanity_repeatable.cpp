@@ -1,4 +1,4 @@
-// The promise of every run, tried on this job: the same steps give the same bits, whoever computes them.
+// Checks reproducibility on this job: the same steps must give the same bits on any number of lanes.
 #include <cmath>
 
 #include "train/sanity.h"

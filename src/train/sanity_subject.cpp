@@ -1,4 +1,4 @@
-// What checks stand on: a pass over the data, excerpts of it, and engines for short trials.
+// The basis of the checks: a pass over the data, excerpts of it, and engines for short trials.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,13 +8,13 @@
 namespace sinew::train::sanity {
 namespace {
 
-constexpr int64_t kChunk = 256;  // samples loaded at once
+constexpr int64_t kChunk = 256;  // number of samples loaded at once
 
 Shape without_first(const Shape& shape) {
   return {shape.begin() + 1, shape.end()};
 }
 
-// Running sums over one part.
+// Accumulates Facts over the batches of one part.
 class Look {
  public:
   Look(const data::DataInfo& info, Facts& facts) : info_(info), facts_(facts) {
@@ -106,7 +106,7 @@ data::Batch Excerpt::load(data::Part, std::span<const int64_t> samples, const da
   std::vector<int64_t> chosen;
   for (const int64_t sample : samples) chosen.push_back(samples_.at(static_cast<size_t>(sample)));
   data::Batch batch = whole_.load(part_, chosen, {context.seed, 0, false});
-  // Rows come in the order asked for, corrupt ones left out: back to this data set's own indices.
+  // Rows come in the requested order without corrupt samples. Translate them back to this data set's own indices.
   size_t at = 0;
   for (int64_t& sample : batch.samples) {
     while (chosen.at(at) != sample) ++at;
@@ -136,7 +136,7 @@ Facts look_at(const data::Dataset& data, data::Part part, int64_t most, double u
   facts.size = data.size(part);
   if (facts.size == 0) return facts;
   Look look(data.info(), facts);
-  // Everything in its own order where all of it will be seen; else a fair choice from everywhere.
+  // If the pass covers everything, it uses the natural order, otherwise a random sample of the whole part.
   const data::Permutation order(random_key({77}), facts.size);
   const bool in_order = facts.size <= most && data.in_memory();
   std::vector<int64_t> chunk;

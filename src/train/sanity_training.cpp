@@ -1,4 +1,4 @@
-// The first steps of the job's own training: does the loss stay sane, and does every parameter take part?
+// Runs the first steps of the job's own training, and checks that the loss stays sane and every parameter takes part.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -11,11 +11,11 @@ namespace {
 
 constexpr int64_t kSteps = 60, kGradientSteps = 5;
 constexpr double kSeconds = 6;
-constexpr double kWorse = 1.3, kWorseSlack = 0.2;    // of a loss that did not fall; noise of small batches stays within
-constexpr double kVanished = 1e-6, kExploded = 1e5;  // of the median layer's gradient
+constexpr double kWorse = 1.3, kWorseSlack = 0.2;    // relative to the start; noise of small batches stays within
+constexpr double kVanished = 1e-6, kExploded = 1e5;  // relative to the gradients of other layers
 constexpr double kMostSilent = 0.9;
 
-// Rows of weights are units; a row whose gradient was never anything but zero belongs to a unit that never spoke.
+// Each row of a weight belongs to a unit. If a row's gradient was always zero, the unit was never active.
 void note_gradients(Engine& engine, FirstSteps& steps, std::vector<torch::Tensor>& spoke) {
   const auto& gradients = engine.gradients();
   steps.squares.resize(gradients.size(), 0.0);
@@ -39,7 +39,7 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > 4 ? text + " and " + std::to_string(names.size() - 4) + " more" : text;
 }
 
-// A layer whose bias learns and whose weight does not has inputs that are all zero: what is before it is dead.
+// If a layer's bias learns and its weight does not, the layer's inputs are all zero: the part before it is dead.
 std::string dead_input_of(const FirstSteps& steps, const std::vector<model::NamedTensor>& parameters) {
   for (size_t p = 0; p < parameters.size(); ++p) {
     const std::string& name = parameters[p].name;
@@ -53,7 +53,7 @@ std::string dead_input_of(const FirstSteps& steps, const std::vector<model::Name
   return "";
 }
 
-// True when it found something to say.
+// Reports parameters without gradients; true if there are any.
 bool unreached(const FirstSteps& steps, const std::vector<model::NamedTensor>& parameters, SanityFinding& finding) {
   std::vector<std::string> silent;
   for (size_t p = 0; p < parameters.size(); ++p) {
@@ -78,7 +78,7 @@ void judge_sizes(const Subject& subject, const FirstSteps& steps, const std::vec
   size_t smallest = 0, largest = 0;
   bool any = false;
   for (size_t p = 0; p < parameters.size(); ++p) {
-    // A bias before a norm rightly gets next to nothing, and what is frozen nothing at all.
+    // A bias before a norm correctly gets almost no gradient, and a frozen parameter none.
     if (parameters[p].tensor.dim() < 2 || !parameters[p].tensor.requires_grad()) continue;
     const double size = rms(steps, parameters, p);
     sizes.push_back(size);
@@ -113,7 +113,7 @@ void judge_sizes(const Subject& subject, const FirstSteps& steps, const std::vec
 }
 
 bool frozen_on_purpose(const spec::ModelOptions& model, const std::string& name) {
-  if (model.name == "program" || model.name == "torchscript") return true;  // their files say so
+  if (model.name == "program" || model.name == "torchscript") return true;  // the file marks its frozen parameters
   return std::ranges::any_of(model.freeze,
                              [&](const std::string& pattern) { return spec::fits_pattern(pattern, name); });
 }
@@ -196,7 +196,7 @@ void check_first_steps(Subject& subject, SanityFinding& finding) {
                      static_cast<double>(tail);
   const double start = steps.losses[0];
   finding.what = say("loss %.4g -> %.4g in %zu steps of %lld", start, end, n, static_cast<long long>(steps.planned));
-  const double begin = std::max(start, steps.knows_nothing);  // below 0 a loss of the model's own
+  const double begin = std::max(start, steps.knows_nothing);  // a loss of the model's own may be below 0
   if (end > begin + (kWorse - 1) * std::abs(begin) + kWorseSlack) {
     judge(finding, Verdict::fail, "learning_rate_too_large",
           say("a learning rate of %.1g throws the weights about", subject.job.optimizer.lr),

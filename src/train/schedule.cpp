@@ -10,14 +10,14 @@
 namespace sinew::train {
 namespace {
 
-// One-cycle (Smith and Topin 2018) with the constants of PyTorch's OneCycleLR.
+// One-cycle schedule (Smith and Topin 2018) with the constants of PyTorch's OneCycleLR.
 constexpr double kOneCycleStart = 1.0 / 25.0, kOneCycleEnd = 1.0 / 25.0 / 1e4, kOneCycleRise = 0.3;
 
 double cosine_between(double from, double to, double progress) {
   return to + (from - to) * 0.5 * (1.0 + std::cos(std::numbers::pi * std::clamp(progress, 0.0, 1.0)));
 }
 
-// What trainer.max_duration is counted in.
+// The lengths in which trainer.max_duration is counted.
 Lengths measures(const spec::TrainerOptions& trainer, int64_t train_size, int64_t tokens_per_sample) {
   const int64_t steps = data::steps_per_epoch(train_size, trainer.batch_size, trainer.drop_last);
   return {train_size, trainer.batch_size, steps, tokens_per_sample, {}};

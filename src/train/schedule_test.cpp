@@ -1,4 +1,4 @@
-// How long a training is when its batch changes on the way.
+// The length of a training whose batch size changes.
 #include "train/schedule.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ TEST(BatchSizes, StagesComeInOrderAndThenTheBatchSize) {
   spec::Job job = job_of(64, {10, Unit::epochs});
   job.trainer.batch_size_ramp = {16, 32};
   job.trainer.batch_size_ramp_interval = {2, Unit::epochs};
-  const BatchSizes sizes(job.trainer, 640, 1);  // 10 steps of 64 an epoch: stages of 20 steps
+  const BatchSizes sizes(job.trainer, 640, 1);  // 10 steps of 64 in an epoch: stages of 20 steps
   EXPECT_EQ(sizes.at(0), 16);
   EXPECT_EQ(sizes.at(19), 16);
   EXPECT_EQ(sizes.at(20), 32);

@@ -34,15 +34,16 @@ torch::ScalarType type_of(DType dtype) {
   SINEW_CHECK(false, static_cast<int>(dtype));
 }
 
-torch::Tensor plain(const torch::Tensor& tensor) {  // C order, on the CPU: what files hold
+// On the CPU in C order, as files store tensors.
+torch::Tensor plain(const torch::Tensor& tensor) {
   return tensor.detach().cpu().contiguous();
 }
 
-// The tensors of a state in the order of its digest, a block after the other: lanes share the work, and bytes that are
-// also copied are read from memory once.
+// Walks over the tensors of a state in the order of its digest, block by block. Lanes share the work, and blocks that
+// are also copied are read from memory only once.
 class TensorWalk {
  public:
-  // `copy`: as many bytes; null: none is made.
+  // `copy`: destination for the tensor's bytes; null: no copy.
   void add(const torch::Tensor& values, std::byte* copy = nullptr) {
     alive_.push_back(values);
     bytes_ += values.nbytes();
@@ -54,7 +55,7 @@ class TensorWalk {
     for (size_t at = 0; at < bytes; at += kBlock) blocks_.push_back({nullptr, nullptr, std::min(kBlock, bytes - at)});
   }
 
-  // Of the text and all blocks. Copies are made when it returns.
+  // Returns the digest of the text and all blocks. The copies are complete when it returns.
   Digest finish(const std::string& text, Lanes* lanes) {
     std::vector<Digest> parts(1 + blocks_.size());
     parts[0] = digest_of(text);
@@ -68,12 +69,12 @@ class TensorWalk {
 
  private:
   struct Block {
-    const std::byte* from;  // null: zeros
+    const std::byte* from;  // null: a block of zeros
     std::byte* to;
     size_t size;
   };
   static constexpr size_t kBlock = static_cast<size_t>(kBlockElements) * 64;
-  static constexpr size_t kWorthWaking = 1 << 20;  // bytes: below, one lane is done before another is awake
+  static constexpr size_t kWorthWaking = 1 << 20;  // in bytes; below this, one lane is done before another wakes up
 
   static Digest walk(const Block& block) {
     constexpr size_t kCached = 64 << 10;
@@ -95,7 +96,7 @@ class TensorWalk {
   size_t bytes_ = 0;
 };
 
-// What is frozen has no optimizer state of its own (Engine) and counts as the zeros that it would be.
+// Frozen parameters have no optimizer state (see Engine). The digest treats it as zeros.
 bool has_state(const torch::Tensor& of_optimizer, const torch::Tensor& parameter) {
   return of_optimizer.numel() == parameter.numel();
 }
@@ -106,7 +107,7 @@ std::string exact(double value) {
   return text;
 }
 
-// Everything that is not a tensor, in one fixed form.
+// A canonical text of everything that is not a tensor.
 std::string digest_text(const TrainingState& state) {
   std::string text = "step " + std::to_string(state.step.value) + " epoch " + std::to_string(state.cursor.epoch) +
                      " offset " + std::to_string(state.cursor.offset) + " samples " + std::to_string(state.samples) +
@@ -116,7 +117,7 @@ std::string digest_text(const TrainingState& state) {
   const EvaluationState& evaluation = state.evaluation;
   text += "best " + (evaluation.best ? exact(*evaluation.best) : "none") + " at " +
           std::to_string(evaluation.best_step.value) + " then " + std::to_string(evaluation.without_improvement);
-  // Said only where it says more than `best` does: the digests of the states that know one metric stay what they were.
+  // Appended only if it differs from `best`, so that states with one metric keep their digests.
   if (evaluation.patience_best != evaluation.best || evaluation.patience_step != evaluation.best_step) {
     text += " patience " + (evaluation.patience_best ? exact(*evaluation.patience_best) : "none") + " at " +
             std::to_string(evaluation.patience_step.value);
@@ -154,7 +155,7 @@ report::Metrics numbers_of(const json& object) {
   return metrics;
 }
 
-// Throws what the JSON library throws. A document of before there were two best values has one for both.
+// Throws exceptions of the JSON library. Documents of older versions have one best value for both monitors.
 EvaluationState evaluation_of(const json& document) {
   EvaluationState evaluation;
   const auto number = [&](const char* name) -> std::optional<double> {
@@ -185,7 +186,7 @@ std::string shape_text(at::IntArrayRef sizes) {
   return text + "]";
 }
 
-// Copies named arrays over tensors of the same names; collects what does not fit.
+// Copies named arrays into tensors of the same names and collects the mismatches.
 struct Loader {
   const checkpoint::TensorFile& file;
   std::string where;
@@ -209,7 +210,7 @@ struct Loader {
     into.copy_(values);
   }
 
-  // Earlier versions wrote it.
+  // Accepts a tensor that only earlier versions wrote.
   void pass_over(const std::string& name) { used += file.tensors.contains(name) ? 1 : 0; }
 
   void finish() {
@@ -284,12 +285,12 @@ Digest digest(const TrainingState& state, Lanes* lanes) {
 checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts& facts, Lanes* lanes) {
   checkpoint::OwnedSnapshot result;
   result.step = state.step;
-  TensorWalk walk;  // in the order of digest()
+  TensorWalk walk;  // adds tensors in the order of digest()
   for (const auto& item : state.parameters) push(result.parts["model"], item.name, item.tensor, walk);
   for (const auto& item : state.buffers) push(result.parts["model"], item.name, item.tensor, walk);
   for (const auto& item : state.ema) push(result.parts["ema"], item.name, item.tensor, walk);
   for (const auto& [name, tensors] : state.optimizer) {
-    result.parts["optimizer"];  // there, though all may be frozen
+    result.parts["optimizer"];  // the part exists even if all parameters are frozen
     for (size_t p = 0; p < tensors.size(); ++p) {
       const auto& parameter = state.parameters[p];
       if (has_state(tensors[p], parameter.tensor)) {
@@ -320,7 +321,7 @@ checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts&
                             {"data_digest", to_hex(facts.data_digest)},
                             {"model", facts.model},
                             {"job", facts.resolved_job}})
-                          .dump(1, ' ', false, json::error_handler_t::replace);  // a name may hold any bytes
+                          .dump(1, ' ', false, json::error_handler_t::replace);  // names may contain any bytes
   return result;
 }
 

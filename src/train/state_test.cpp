@@ -1,4 +1,4 @@
-// A state of several blocks, as a digest and as a copy, by any number of lanes.
+// The digest and the copy of a state with several blocks, on any number of lanes.
 #include "train/state.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ torch::Tensor some(at::IntArrayRef sizes) {
   return torch::arange(c10::multiply_integers(sizes), torch::kFloat32).sin().reshape(sizes);
 }
 
-// Tensors of several blocks and of none, in any memory order; a frozen parameter without optimizer state.
+// Tensors of several blocks and of none, in any memory order, and a frozen parameter without optimizer state.
 TrainingState some_state() {
   TrainingState state;
   state.step = Step(9);
@@ -65,7 +65,7 @@ TEST(State, LanesShareDigestAndCopyWithoutATrace) {
   }
 }
 
-// One bit anywhere, last bytes of a block among them, is another digest.
+// Changing one bit anywhere, even in the last bytes of a block, changes the digest.
 TEST(State, EveryByteCounts) {
   TrainingState state = some_state();
   Lanes lanes(2);
@@ -80,7 +80,7 @@ TEST(State, EveryByteCounts) {
   EXPECT_EQ(digest(state, &lanes), before);
 }
 
-// As it would be read back. The memory is the snapshot's.
+// The snapshot as if it were read back. It shares the snapshot's memory.
 checkpoint::Loaded loaded_of(checkpoint::OwnedSnapshot&& taken) {
   checkpoint::Loaded loaded;
   loaded.state_json = taken.state_json;
@@ -123,7 +123,7 @@ TEST(State, TheEvaluationSurvives) {
   EXPECT_NE(digest(other), digest(state));
 }
 
-// Earlier versions had one best value for both.
+// Earlier versions had one best value for both monitors.
 TEST(State, AnOlderEvaluationHasTheSameDigest) {
   TrainingState state = some_state(), other = some_state();
   state.evaluation.best = state.evaluation.patience_best = 0.75;

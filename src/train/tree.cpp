@@ -1,4 +1,4 @@
-// The reducer of a single process: the fixed tree (base/tree.h) over what its lanes computed.
+// The reducer of a single process: the fixed tree (base/tree.h) over the contributions of its lanes.
 #include <atomic>
 
 #include "base/error.h"
@@ -90,7 +90,7 @@ class LocalReducer final : public Reducer {
     return width;
   }
 
-  // The small sums of leaves [first, first + width), by the same tree.
+  // The small sums of leaves [first, first + width), added by the same tree.
   std::optional<Contribution> sum_of(size_t first, size_t width) {
     if (first >= leaves_.size()) return std::nullopt;
     if (width == 1) {

@@ -44,7 +44,7 @@ TEST(LocalReducer, SumsSmallThingsByTheSameTreeAndGathersInShardOrder) {
     reducer->reduce();
     const Reducer::Root root = reducer->root();
     EXPECT_EQ(out[0].item<float>(), static_cast<float>(total));
-    EXPECT_EQ(root.sums.loss, tree_merge(nodes, losses, std::plus<>()));  // no other order has all of its bits
+    EXPECT_EQ(root.sums.loss, tree_merge(nodes, losses, std::plus<>()));  // no other order gives all of these bits
     EXPECT_EQ(root.sums.samples, 2 * (shards - (shards > 1 ? 1 : 0)));
     EXPECT_TRUE(std::is_sorted(root.sums.scores.begin(), root.sums.scores.end()));
     EXPECT_TRUE(root.present[0]);
@@ -63,7 +63,7 @@ TEST(Contributions, AnIntegerBufferThatChangedDifferentlyIsRefused) {
 
 TEST(Lanes, ComputeAlikeWhateverTheProgramHadSet) {
   at::autocast::set_autocast_cache_enabled(true);
-  at::globalContext().setFlushDenormal(true);  // new threads inherit it
+  at::globalContext().setFlushDenormal(true);  // new threads inherit this
   Lanes lanes(3);
   lanes.run([](int lane) {
     EXPECT_EQ(at::get_num_threads(), 1) << lane;

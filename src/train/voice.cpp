@@ -6,9 +6,9 @@
 namespace sinew::train {
 namespace {
 
-// Longer than members go on without a coordinator, and so without anybody who may write (cluster::ClientOptions).
+// Longer than members continue without a coordinator, when no member may write (cluster::ClientOptions).
 constexpr double kRememberedSeconds = 120;
-constexpr int64_t kRememberedSteps = 64;  // at least, of steps that take long
+constexpr int64_t kRememberedSteps = 64;  // minimum number of steps to remember, if steps take long
 
 }  // namespace
 
@@ -24,7 +24,7 @@ Voice::Voice(report::ReporterOptions options, const std::map<std::string, std::s
 
 bool Voice::heard() {
   if (reporter_) return true;
-  // Not before this process may write: then the files hold all that the lead before it wrote.
+  // Waits until this process may write: from then on the files hold everything that the previous leader wrote.
   if (members_ != nullptr && !(members_->lead() && members_->may_write())) return false;
   reporter_ = std::make_unique<report::Reporter>(options_, clock_);
   reporter_->hparams(hparams_);

@@ -1,4 +1,4 @@
-// What a member that becomes the lead adds to the files: all that nobody wrote, once.
+// A member that becomes the leader adds to the files exactly what no member wrote, once.
 #include "train/voice.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace sinew::train {
 namespace {
 
-// A member that leads and may write when told so.
+// A member whose test decides whether it leads and may write.
 class Seat final : public MembersStub {
  public:
   bool lead() const override { return leads; }
@@ -86,7 +86,7 @@ TEST(Voice, SaysThatRecordsWaitUntilTheyAreInTheFiles) {
   EXPECT_EQ(steps_in(folder + "/ledger.jsonl").size(), 2U);
 }
 
-// The coordinator is dead, so the lead may not write; then it dies too, and another takes over.
+// The coordinator is dead, so the leader may not write. Then the leader dies too, and another member takes over.
 TEST(Voice, WhateverWasNotWrittenByTheLeadBeforeIsAdded) {
   const std::string folder = new_folder("takes_over");
   Teller lead(folder, true), heir(folder);
@@ -104,13 +104,13 @@ TEST(Voice, WhateverWasNotWrittenByTheLeadBeforeIsAdded) {
   both(3000);  // 56 s
   EXPECT_EQ(steps_in(folder + "/ledger.jsonl").size(), 200U);
   heir.seat.leads = true;
-  heir.step(++step, 0.02);  // it leads, but may not write yet
+  heir.step(++step, 0.02);  // it is the leader but may not write yet
   heir.seat.writes = true;
   heir.step(++step, 0.02);
   expect_every_step(folder, step);
 }
 
-// The first lead of a resumed run dies before it may write.
+// The first leader of a resumed run dies before it may write.
 TEST(Voice, AnHeirDropsWhatTheLifeBeforeWroteOfStepsThatAreStillToCome) {
   const std::string folder = new_folder("life_before");
   {

@@ -1,4 +1,4 @@
-// A fresh state that begins with weights trained before.
+// Begins a fresh state with weights from an earlier training.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -9,8 +9,8 @@
 namespace sinew::train {
 namespace {
 
-// The file of a checkpoint or of a run's newest one. Averaged weights are the better ones to start from where there
-// are any.
+// The weights file of a checkpoint, or of a run's newest checkpoint. Averaged weights are preferred, because they are
+// the better start.
 std::string file_in(const std::string& path, Disk& disk) {
   std::string directory = path;
   for (const std::string& inner : {std::string("/checkpoints"), std::string("")}) {
@@ -30,7 +30,8 @@ checkpoint::TensorFile read_one(const std::string& file, Disk& disk) {
   return std::move(*read);
 }
 
-// model.safetensors.index.json: {"weight_map": {tensor: file beside it}}, as large models are shipped.
+// Reads all files of a model.safetensors.index.json: {"weight_map": {tensor: file beside it}}, as large models are
+// distributed.
 checkpoint::TensorFile read_parts(const std::string& index, Disk& disk) {
   const nlohmann::json document = nlohmann::json::parse(read_text(disk, index), nullptr, /*allow_exceptions=*/false);
   const auto map = document.is_object() ? document.find("weight_map") : document.end();

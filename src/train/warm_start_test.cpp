@@ -1,4 +1,5 @@
-// Weights out of files into a fresh state, by other names, in parts, and beside parameters that begin anew.
+// Loads weights from files into a fresh state: under other names, from several files, and beside reinitialised
+// parameters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

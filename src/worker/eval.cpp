@@ -1,4 +1,4 @@
-// Metrics of a trained model on one part of the data, for people and for programs.
+// `sinew eval`: metrics of a trained model on one part of the data, as text or JSON.
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -24,7 +24,7 @@ std::string class_name(const train::Evaluation& result, int64_t index) {
   return i < result.class_names.size() ? result.class_names[i] : std::to_string(index);
 }
 
-// `given`: what of the data the command named in place of the job's.
+// `given`: the overrides with which the command replaced the job's data.
 json document_of(const train::Trained& trained, const std::string& part, const Words& given,
                  const train::Evaluation& result) {
   json document = {{"part", part},
@@ -40,7 +40,7 @@ json document_of(const train::Trained& trained, const std::string& part, const W
     const auto first = result.confusion.begin() + truth * result.classes;
     rows.push_back(std::vector<int64_t>(first, first + result.classes));
   }
-  document["confusion"] = rows;  // a row a true class, a column a predicted one
+  document["confusion"] = rows;  // one row for each true class, one column for each predicted class
   return document;
 }
 
@@ -84,7 +84,7 @@ int run_eval(const Words& words) {
     }
   }
   const Words given = overrides;
-  for (const std::string name : {"val", "test"}) {  // files named for a part stand in for its share of train
+  for (const std::string name : {"val", "test"}) {  // files given for a part replace its share of the training data
     const bool named = std::any_of(overrides.begin(), overrides.end(),
                                    [&](const std::string& word) { return word.starts_with("data." + name); });
     if (named) overrides.push_back("data.split." + name + "=0");

@@ -1,4 +1,4 @@
-// The part of `sinew inspect` that only libtorch can answer.
+// The part of `sinew inspect` that needs libtorch.
 #include <cstdio>
 
 #include "base/printable.h"
@@ -13,7 +13,8 @@ bool is_job(const std::string& path) {
   return path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json");
 }
 
-void print(const std::string& line) {  // what, name, text
+// `line`: kind, name and text, separated by tabs.
+void print(const std::string& line) {
   const size_t first = line.find('\t'), second = line.find('\t', first + 1);
   std::printf("%-11s %-24s %s\n", line.substr(0, first).c_str(),
               printable(line.substr(first + 1, second - first - 1)).c_str(),

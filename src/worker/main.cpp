@@ -1,4 +1,4 @@
-// `sinew-worker`: the half with libtorch. `sinew` starts it; a person rarely does.
+// `sinew-worker`: the program that uses libtorch. `sinew` starts it; users rarely do.
 #include <unistd.h>
 
 #include <atomic>
@@ -26,14 +26,14 @@ using worker::stop_signals;
 using worker::Words;
 
 void on_stop(int signal) {
-  // The first asks for a checkpoint and an orderly end; the second means now.
+  // The first signal asks for a checkpoint and an orderly end; the second ends the process at once.
   if (stop_signals.fetch_add(1) >= 1) _exit(128 + signal);
 }
 void on_checkpoint(int) {
   checkpoint_signals.fetch_add(1);
 }
 
-// Only training has something to save: every other task ends at the first word, as any program does.
+// Only training has something to save. Every other task ends at the first signal, like most programs.
 void install_signals(bool training) {
   struct sigaction action {};
   action.sa_flags = SA_RESTART;
@@ -47,8 +47,8 @@ void install_signals(bool training) {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-// MKL picks kernels by the addresses it is given unless told not to, and reads the wish when it loads: so ask before
-// this program's libraries are loaded, by starting it again.
+// MKL chooses kernels by memory alignment unless MKL_CBWR is set, and it reads that variable when it loads. The program
+// therefore sets it and executes itself again.
 void pin_kernels(char** argv) {
   if (std::getenv("MKL_CBWR") != nullptr) return;
   setenv("MKL_CBWR", "AUTO", 1);
@@ -89,7 +89,7 @@ int run_check(const std::vector<std::string>& words) {
 
 struct Task {
   const char* name;
-  size_t words;  // at least so many must follow
+  size_t words;  // minimum number of words after the name
   int (*run)(const Words&);
 };
 constexpr Task kTasks[] = {

@@ -1,4 +1,4 @@
-// Predictions as CSV (RFC 4180) or JSON lines: one row a sample, in the order of the data.
+// `sinew predict`: predictions as CSV (RFC 4180) or JSON lines, one row for each sample, in the order of the data.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -64,7 +64,7 @@ struct Rows {
     if (!numbers()) {
       object["prediction"] = name(predictions.classes[i]);
       object["class"] = predictions.classes[i];
-      const float probability = predictions.probabilities[i];  // JSON has no other word for what is no number
+      const float probability = predictions.probabilities[i];  // JSON has no numbers for these, so they become null
       object["probability"] = std::isfinite(probability) ? json::parse(shortest(probability)) : json();
     } else if (width == 1) {
       object["prediction"] = values[0];

@@ -1,4 +1,4 @@
-// Training, alone or as one of many.
+// `sinew train`: training with one worker, or as a member of several.
 #include <unistd.h>
 
 #include <cmath>
@@ -14,9 +14,10 @@
 namespace sinew::worker {
 namespace {
 
-constexpr double kPatience = 2;  // times --hang-after: the supervisor is first to end who hangs
+constexpr double kPatience = 2;  // factor on --hang-after: the supervisor ends a hanging worker first
 
-// A number from the environment, at least `least`; `otherwise` where it is not set. Throws Error for what is none.
+// Reads a number of at least `least` from the environment; `otherwise` if the variable is not set. Throws Error if it
+// is no such number.
 double number_from(const char* name, double least, double otherwise) {
   const char* text = std::getenv(name);
   if (text == nullptr || *text == '\0') return otherwise;
@@ -33,7 +34,7 @@ std::string text_from(const char* name, const std::string& otherwise) {
   return text == nullptr || *text == '\0' ? otherwise : text;
 }
 
-// A shard that brings down whoever computes it, for drills: SINEW_POISON=STEP:SHARD:HOW.
+// A shard that ends or hangs the worker that computes it, for drills: SINEW_POISON=STEP:SHARD:HOW.
 class Poison {
  public:
   Poison() {
@@ -52,13 +53,13 @@ class Poison {
     if (how_ == "hang") {
       while (true) ::pause();
     }
-    // What the kernel does to who takes its last memory is a SIGKILL.
+    // When memory runs out, the kernel kills the process with SIGKILL.
     std::raise(how_ == "segv" ? SIGSEGV : how_ == "abort" ? SIGABRT : SIGKILL);
   }
 
  private:
   int64_t step_ = 0, shard_ = 0;
-  std::string how_;  // empty: nothing happens
+  std::string how_;  // empty: no poison
 };
 
 distribute::JoinOptions join_options(const std::string& run_directory, distribute::Ending& ending) {
