@@ -9,8 +9,8 @@ enum ExitCode {
   kUsage = 2,
   kBudget = 3,
   kCheckFailed = 4,
-  kResumable = 75,    // stopped or preempted after a checkpoint
-  kAnotherLife = 76,  // of a worker, to who keeps it: this life in the group is over, begin another
+  kResumable = 75,  // stopped or preempted after a checkpoint
+  kRejoin = 76,     // a worker left the group and can join again: its supervisor starts it anew
 };
 
 }  // namespace sinew

@@ -81,7 +81,7 @@ int keep_worker(const std::string& name, const std::string& run_directory,
     const double began = clock.monotonic_seconds();
     const ProcessEnd end = live(make(later), run_directory, clock);
     if (insisted > 1) return 128 + last_signal;
-    if (end.signal == 0 && end.code != kAnotherLife) return end.code;
+    if (end.signal == 0 && end.code != kRejoin) return end.code;
     if (asked > 0) return kResumable;
     if (const auto code = over(run_directory)) return *code;
     const bool young = clock.monotonic_seconds() - began < limits.young_seconds;

@@ -34,11 +34,11 @@ std::string sentence(const std::vector<Work>& guilty, const std::vector<Death>& 
 
 }  // namespace
 
-std::vector<Work> in_flight(const std::vector<Noted>& notes) {
+std::vector<Work> in_flight(const std::vector<LaneActivity>& activity) {
   std::vector<Work> found;
-  for (const Noted& noted : notes) {
-    const bool shard = noted.work.kind == Work::Kind::computing || noted.work.kind == Work::Kind::evaluating;
-    if (shard) found.push_back(noted.work);
+  for (const LaneActivity& lane : activity) {
+    const bool shard = lane.work.kind == Work::Kind::computing || lane.work.kind == Work::Kind::evaluating;
+    if (shard) found.push_back(lane.work);
   }
   return found;
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/slate.h"
+#include "base/activity_board.h"
 
 namespace sinew::cli {
 
@@ -16,8 +16,8 @@ struct Death {
   std::vector<Work> in_flight;  // shards and pieces of evaluation that its lanes were at
 };
 
-// The shards among what a slate holds.
-std::vector<Work> in_flight(const std::vector<Noted>& notes);
+// The shards among what an activity board shows.
+std::vector<Work> in_flight(const std::vector<LaneActivity>& activity);
 
 // Deaths a later step has made void: the run got past what those workers died of.
 void forget_before(int64_t step, std::vector<Death>& deaths);

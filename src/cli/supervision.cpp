@@ -67,7 +67,7 @@ std::string ended_by_code(double now, Supervision& state, const WorkerState& wor
       if (state.stop_since) end_run(now, state, code, true, "");
       state.hold = now;  // either it left, or the run was stopped: the coordinator knows
       return state.stop_since ? "" : who + " left";
-    case kAnotherLife: return who + " was put out of the group and begins another life";
+    case kRejoin: return who + " was put out of the group and begins another life";
     case kTrainingError: return count_error(now, state, who, in_shard, options);
     default: count_failure(now, state, {code, 0}, young, options); return who + " " + to_string(ProcessEnd{code, 0});
   }
@@ -83,7 +83,7 @@ std::string way_of_dying(const WorkerState& worker, const ProcessEnd& end) {
     case kBudget:
     case kUsage:
     case kResumable:
-    case kAnotherLife: return "";
+    case kRejoin: return "";
     case kTrainingError: return "an error";
     default: return "exit code " + std::to_string(end.code);
   }

@@ -98,7 +98,7 @@ struct Supervision {
 // ---------------------------------------------------
 
 void worker_started(double now, Supervision& state, int64_t number, pid_t pid);
-// `doing`: the shards it had in flight, where its slate is here.
+// `doing`: the shards it had in flight, where its board is here.
 std::string worker_ended(double now, Supervision& state, pid_t pid, const ProcessEnd& end,
                          const std::vector<Work>& doing = {}, const SupervisionOptions& options = {});
 // It holds up the run and is to be ended; `why` says so.

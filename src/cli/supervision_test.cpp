@@ -32,7 +32,7 @@ TEST(Supervision, AnotherLifeIsBegunAndNoFailure) {
   world.begin(40);
   for (int i = 0; i < 20; ++i) {
     world.pass(20, 40);
-    world.end_worker(0, {kAnotherLife, 0});
+    world.end_worker(0, {kRejoin, 0});
     ASSERT_EQ(world.state.workers.size(), 1u);
   }
 }

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "base/signals.h"
-#include "base/slate.h"
+#include "base/activity_board.h"
 #include "checkpoint/checkpoint.h"
 #include "cli/group_file.h"
 #include "cli/group_line.h"
@@ -62,7 +62,7 @@ class Supervisor {
  private:
   struct Worker {
     Process process;
-    ChildSlate slate;
+    ChildActivityBoard board;
   };
   struct Lost {
     pid_t pid;
@@ -99,7 +99,7 @@ class Supervisor {
         continue;
       }
       const pid_t pid = worker->first;
-      const std::vector<Work> doing = in_flight(worker->second.slate.read());
+      const std::vector<Work> doing = in_flight(worker->second.board.read());
       worker = workers_.erase(worker);
       lost_.push_back({pid, to_string(*end), now()});
       say(worker_ended(now(), state_, pid, *end, doing));
@@ -149,7 +149,7 @@ class Supervisor {
     std::vector<WatchedWorker> watched;
     for (const WorkerState& worker : state_.workers) {
       const auto facts = process_facts(worker.pid);
-      watched.push_back({worker.pid, name_of(worker), facts && facts->stopped, workers_.at(worker.pid).slate.read()});
+      watched.push_back({worker.pid, name_of(worker), facts && facts->stopped, workers_.at(worker.pid).board.read()});
     }
     const Standstill found = look_for_standstill(now(), watchdog_, state_.step, watched, watch_options_);
     say(found.sentence);
@@ -233,10 +233,10 @@ class Supervisor {
   }
 
   void start_worker() {
-    ChildSlate slate;
+    ChildActivityBoard board;
     ProcessOptions process = group_worker(options_.work, url_, started_ >= options_.workers, options_.sharers);
-    process.environment["SINEW_SLATE"] = slate.path();
-    Worker worker{Process(process), std::move(slate)};
+    process.environment["SINEW_ACTIVITY_BOARD"] = board.path();
+    Worker worker{Process(process), std::move(board)};
     const pid_t pid = worker.process.pid();
     workers_.emplace(pid, std::move(worker));
     worker_started(now(), state_, ++started_, pid);

@@ -9,11 +9,11 @@ namespace {
 constexpr double kNewest = 0.2;  // weight of the newest step in the usual one
 
 // Has any lane begun anything since the last look? A worker that ended is no progress, and neither is one that was
-// started and has noted nothing yet.
+// started and has posted no work yet.
 bool began_something(const Watchdog& watchdog, const std::vector<WatchedWorker>& workers) {
   return std::any_of(workers.begin(), workers.end(), [&](const WatchedWorker& worker) {
     const auto before = watchdog.seen.find(worker.pid);
-    return !worker.notes.empty() && (before == watchdog.seen.end() || before->second != worker.notes);
+    return !worker.activity.empty() && (before == watchdog.seen.end() || before->second != worker.activity);
   });
 }
 
@@ -29,9 +29,9 @@ void learn_usual_step(Watchdog& watchdog, int64_t step) {
 
 // The first thing this worker is at, where it is its own work: who adds up waits for others.
 std::optional<Work> held_by(const WatchedWorker& worker) {
-  for (const Noted& noted : worker.notes) {
-    const Work::Kind kind = noted.work.kind;
-    if (kind != Work::Kind::nothing && kind != Work::Kind::reducing) return noted.work;
+  for (const LaneActivity& lane : worker.activity) {
+    const Work::Kind kind = lane.work.kind;
+    if (kind != Work::Kind::nothing && kind != Work::Kind::reducing) return lane.work;
   }
   return std::nullopt;
 }
@@ -46,7 +46,7 @@ Standstill look_for_standstill(double now, Watchdog& watchdog, int64_t step, con
   const bool advances = step > watchdog.step || began_something(watchdog, workers);
   learn_usual_step(watchdog, step);
   watchdog.seen.clear();
-  for (const WatchedWorker& worker : workers) watchdog.seen[worker.pid] = worker.notes;
+  for (const WatchedWorker& worker : workers) watchdog.seen[worker.pid] = worker.activity;
   const bool judged = watchdog.advances >= 1 &&
                       std::none_of(workers.begin(), workers.end(), [](const WatchedWorker& w) { return w.stopped; });
   if (advances || !judged) {

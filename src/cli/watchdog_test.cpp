@@ -21,8 +21,8 @@ struct Watched {
     for (int i = 1; i <= count; ++i) workers.push_back({i, "worker " + std::to_string(i), false, {}});
   }
   void note(size_t worker, const Work& work) {
-    auto& notes = workers.at(worker).notes;
-    notes = {{0, notes.empty() ? 1 : notes[0].number + 1, work}};
+    auto& activity = workers.at(worker).activity;
+    activity = {{0, activity.empty() ? 1 : activity[0].sequence + 1, work}};
   }
   void pass(double seconds) {
     for (const double end = now + seconds; now < end;) {

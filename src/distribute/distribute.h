@@ -15,7 +15,7 @@ namespace sinew::distribute {
 
 // How this worker's life in the group ended, for whoever catches a group::PutOut: known once the Members are gone.
 struct Ending {
-  int exit_code = kAnotherLife;  // the run's, if it is over; kResumable, if this worker was told to leave
+  int exit_code = kRejoin;  // the run's, if it is over; kResumable, if this worker was told to leave
 };
 
 struct JoinOptions {

@@ -21,7 +21,7 @@
 #include "base/exit_code.h"
 #include "base/hash.h"
 #include "base/ids.h"
-#include "base/slate.h"
+#include "base/activity_board.h"
 #include "base/tree.h"
 #include "checkpoint/checkpoint.h"
 #include "data/data.h"

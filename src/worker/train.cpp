@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "base/slate.h"
+#include "base/activity_board.h"
 #include "distribute/distribute.h"
 #include "worker/tasks.h"
 
@@ -97,10 +97,10 @@ int run_train(const Words& words) {
   options.run_directory = words.at(1);
   options.stop_signals = &stop_signals;
   options.checkpoint_signals = &checkpoint_signals;
-  Slate slate(text_from("SINEW_SLATE", ""));
+  ActivityBoard board(text_from("SINEW_ACTIVITY_BOARD", ""));
   const Poison poison;
   options.on_work = [&](int lane, const Work& work) {
-    slate.note(lane, work);
+    board.post(lane, work);
     poison.strike(work);
   };
   if (!group) return train::run(options, system_disk(), system_clock()).exit_code;
@@ -112,7 +112,7 @@ int run_train(const Words& words) {
   try {
     return train::run(options, system_disk(), system_clock()).exit_code;
   } catch (const group::PutOut& out) {
-    if (ending.exit_code == kAnotherLife) std::fprintf(stderr, "sinew-worker: %s; joining anew\n", out.what());
+    if (ending.exit_code == kRejoin) std::fprintf(stderr, "sinew-worker: %s; joining anew\n", out.what());
     return ending.exit_code;
   }
 }

@@ -38,7 +38,7 @@ void Worker::guarded(const Event& event) {
   try {
     event();
   } catch (const group::PutOut& ended) {
-    end_life({finished_ ? static_cast<int>(*finished_) : leaving_ ? kResumable : kAnotherLife, 0}, ended.what());
+    end_life({finished_ ? static_cast<int>(*finished_) : leaving_ ? kResumable : kRejoin, 0}, ended.what());
   } catch (const Error& error) {
     if (stage_ != Stage::joining)  // who comes when the run is over is told so
       scene_.judge.complain("process " + std::to_string(pid) + ": " + error.what());
@@ -53,7 +53,7 @@ void Worker::end_life(ProcessEnd end, const std::string& why) {
   scene_.world.say("process " + std::to_string(pid) + " " + to_string(end) + ": " + why);
   process.die();
   scene_.network.died(address_);
-  if (computed_ && end.code == kAnotherLife && !scene_.judge.is_disturbed(pid) &&
+  if (computed_ && end.code == kRejoin && !scene_.judge.is_disturbed(pid) &&
       !scene_.judge.root_is_gone(training_.attempt, training_.step))
     scene_.judge.complain("process " + std::to_string(pid) + " computed, was not disturbed, and was put out: " + why);
   scene_.judge.disturbed(pid);

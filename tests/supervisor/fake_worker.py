@@ -39,9 +39,9 @@ def connection_to(address):
 
 
 def note_work(step, shard):
-    """On this worker's slate (src/base/slate.h): its only lane computes that shard, of 32 samples."""
-    with open(os.environ["SINEW_SLATE"], "r+b", buffering=0) as slate:
-        slate.write(struct.pack("7q", 1, 1, step, shard, 2, 32 * shard, 32))
+    """Post on the activity board (src/base/activity_board.h): the only lane computes that shard of 32 samples."""
+    with open(os.environ["SINEW_ACTIVITY_BOARD"], "r+b", buffering=0) as board:
+        board.write(struct.pack("7q", 1, 1, step, shard, 2, 32 * shard, 32))
 
 
 class Worker:

@@ -1,0 +1,73 @@
+// An activity board shows what every lane of a worker does right now, and outlives the worker.
+//
+// The worker (worker/) writes the board, its supervisor (cli/) reads it: after the worker's death to learn which shard
+// was in flight, and during its life to learn which lane holds up the run. The board is a page of memory that both
+// processes map. A post is a few stores into a cache line that belongs to one lane, and the line keeps its content
+// however the worker dies. The board is not a file of the run directory, because the kernel writes mapped files back
+// now and then, and a slow disk would then hold up the lane that posts. Diagnosis must never break training: where the
+// board cannot be created or opened, posts do nothing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sinew {
+
+struct Work {
+  // recording: after a step, the worker writes files and messages that must be out before the next step begins.
+  enum class Kind : int64_t { nothing, computing, evaluating, reducing, updating, recording };
+  Kind kind = Kind::nothing;
+  int64_t step = 0;   // steps committed so far
+  int64_t shard = 0;  // computing: index of the shard; evaluating: index of the piece
+  // computing, evaluating: the samples are the positions [first, first + count) of this epoch's order.
+  int64_t epoch = 0, first = 0, count = 0;
+  bool operator==(const Work&) const = default;
+};
+
+// "step 412, shard 3 (samples 96 to 127 in the order of epoch 2)".
+std::string to_string(const Work& work);
+
+// The newest post of one lane.
+struct LaneActivity {
+  int lane = 0;
+  int64_t sequence = 0;  // counts the lane's posts: the same work started again has another number
+  Work work;
+  bool operator==(const LaneActivity&) const = default;
+};
+
+struct LaneSlot;
+
+// The supervisor's side: creates the memory for one child and reads it.
+class ChildActivityBoard {
+ public:
+  ChildActivityBoard();
+  ~ChildActivityBoard();
+  ChildActivityBoard(ChildActivityBoard&& other) noexcept;
+  ChildActivityBoard& operator=(ChildActivityBoard&&) = delete;
+
+  // The path that the child opens. It is valid while this process lives; empty when the board could not be created.
+  std::string path() const;
+  // One entry for each lane that has posted, including lanes whose newest post is `nothing`.
+  std::vector<LaneActivity> read() const;
+
+ private:
+  int file_ = -1;
+  LaneSlot* lanes_ = nullptr;
+};
+
+// The worker's side: writes the board that its supervisor created.
+class ActivityBoard {
+ public:
+  explicit ActivityBoard(const std::string& path);  // posts do nothing when the path is empty or is no board
+  ~ActivityBoard();
+  ActivityBoard(const ActivityBoard&) = delete;
+  ActivityBoard& operator=(const ActivityBoard&) = delete;
+
+  void post(int lane, const Work& work);  // any thread; a lane is posted by one thread at a time
+
+ private:
+  LaneSlot* lanes_ = nullptr;
+};
+
+}  // namespace sinew

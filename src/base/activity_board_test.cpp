@@ -1,0 +1,70 @@
+#include "base/activity_board.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <utility>
+
+namespace sinew {
+namespace {
+
+constexpr Work kShard = {Work::Kind::computing, 412, 3, 2, 96, 32};
+
+TEST(ActivityBoard, HoldsTheNewestPostOfEveryLane) {
+  const ChildActivityBoard kept;
+  ActivityBoard board(kept.path());
+  EXPECT_TRUE(kept.read().empty());
+  board.post(0, {Work::Kind::reducing, 411});
+  board.post(0, kShard);
+  board.post(2, {});
+  const std::vector<LaneActivity> expected = {{0, 2, kShard}, {2, 1, {}}};
+  EXPECT_EQ(kept.read(), expected);
+  board.post(0, kShard);
+  EXPECT_EQ(kept.read()[0].sequence, 3) << "the same work again is another post";
+}
+
+TEST(ActivityBoard, OutlivesAChildThatIsKilled) {
+  ChildActivityBoard first;
+  const ChildActivityBoard kept(std::move(first));
+  EXPECT_TRUE(first.path().empty());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ActivityBoard board(kept.path());
+    board.post(1, kShard);
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(kept.read(), (std::vector<LaneActivity>{{1, 1, kShard}}));
+}
+
+TEST(ActivityBoard, WithoutABoardPostsDoNothing) {
+  char name[] = "/tmp/board-XXXXXX";  // a file of another size
+  const int file = ::mkstemp(name);
+  for (const std::string& none : {std::string(), std::string("/no/such/file"), std::string("/"), std::string(name)}) {
+    ActivityBoard board(none);
+    board.post(0, kShard);
+  }
+  ::close(file);
+  ::unlink(name);
+}
+
+TEST(ActivityBoard, WorkInWords) {
+  EXPECT_EQ(to_string(kShard), "step 412, shard 3 (samples 96 to 127 in the order of epoch 2)");
+  EXPECT_EQ(to_string(Work{Work::Kind::evaluating, 7, 1, 0, 10, 1}), "evaluation at step 7, piece 1 (sample 10)");
+  EXPECT_EQ(to_string(Work{Work::Kind::updating, 7}), "step 7, the update");
+}
+
+TEST(ActivityBoard, LanesBeyondItsSizeAreDropped) {
+  const ChildActivityBoard kept;
+  ActivityBoard board(kept.path());
+  for (const int lane : {-1, 256, 1 << 20}) board.post(lane, kShard);
+  EXPECT_TRUE(kept.read().empty());
+}
+
+}  // namespace
+}  // namespace sinew
