@@ -1,8 +1,8 @@
-// A file that only grows, by whole records, and never troubles the one who writes to it.
+// Inside report/: a file that grows by whole records. Appending never fails and never waits.
 //
-// A full disk, a lost directory or a read-only file system keeps records waiting in memory (up to a bound, then new
-// ones are dropped and counted); every flush tries again from the very byte where the last write stopped, so the file
-// is whole again when space returns. The same while it is not this process's turn to write.
+// On a full disk, a missing directory or a read-only file system, AppendFile keeps records in memory. Beyond a bound of
+// 8 MiB it drops new records and counts them. Every flush continues at the byte where the last write stopped, so the
+// file is complete once space returns. AppendFile does the same while this process may not write.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@ namespace sinew::report {
 
 class AppendFile {
  public:
-  // Opened, and created, by the first flush. `may_write` is asked before each write and must not throw; empty: always.
+  // The first flush creates and opens the file. AppendFile calls `may_write` before each write; it must not throw, and
+  // if it is empty, the process may always write.
   explicit AppendFile(std::string path, std::function<bool()> may_write = nullptr)
       : path_(std::move(path)), may_write_(std::move(may_write)) {}
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
-  ~AppendFile();  // does not flush: whoever owns the file may be half gone already
+  ~AppendFile();  // does not flush, because may_write may use parts of the owner that are already destroyed
 
   void append(std::string_view record);
-  void flush() noexcept;  // what waits goes to the kernel, as far as it will take it
-  void fail(std::string why) {
-    other_trouble_ = std::move(why);
-  }                                                 // a trouble found elsewhere, shown with this file's own
-  std::string trouble() const;                      // empty: everything appended is in the file
-  bool waits() const { return !waiting_.empty(); }  // for a flush that can write
+  void flush() noexcept;  // passes the waiting records to the kernel, as far as the kernel accepts them
+  // Stores an error that the caller found, so that trouble() shows it.
+  void fail(std::string why) { other_trouble_ = std::move(why); }
+  std::string trouble() const;                      // empty if every appended record is in the file
+  bool waits() const { return !waiting_.empty(); }  // some records are not written yet
   const std::string& path() const { return path_; }
 
  private:
@@ -35,9 +35,9 @@ class AppendFile {
 
   std::string path_, waiting_, other_trouble_;
   std::function<bool()> may_write_;
-  bool refused_ = false;  // the last attempt was not this process's turn
+  bool refused_ = false;  // may_write returned false at the last attempt
   int descriptor_ = -1;
-  int code_ = 0;  // errno of the last failed attempt; 0: none
+  int code_ = 0;  // errno of the last attempt; 0 if it succeeded
   std::string why_dropped_;
   int64_t dropped_ = 0;
 };

@@ -12,7 +12,8 @@ namespace {
 
 using namespace testing;
 
-// Files of this process may grow to `bytes` while it lives; a write beyond ends early, then fails, as on a full disk.
+// While this object lives, the files of this process cannot grow beyond `bytes`. A write that crosses the limit is cut
+// short and the next one fails, as on a full disk.
 class FullDiskAt {
  public:
   explicit FullDiskAt(rlim_t bytes) {

@@ -7,14 +7,14 @@
 namespace sinew::report {
 namespace {
 
-// Words of a metric's name that mean: less is better.
+// Words in a metric's name which mean that a lower value is better.
 constexpr std::array<std::string_view, 36> kLowerWords = {
     "loss",   "losses",   "error",   "errors", "err",        "mse",      "rmse", "mae",        "mape",
     "smape",  "rmsle",    "msle",    "mad",    "perplexity", "ppl",      "nll",  "entropy",    "bce",
     "hinge",  "deviance", "brier",   "ece",    "wer",        "cer",      "fid",  "divergence", "kl",
     "regret", "latency",  "seconds", "ms",     "time",       "distance", "bpc",  "bpb",        "mispredictions"};
 
-// "logloss", "valLoss" and the like: one word that ends in another.
+// The same for endings of words: "logloss", "valLoss" and the like.
 constexpr std::array<std::string_view, 4> kLowerEndings = {"loss", "error", "rmse", "perplexity"};
 
 bool means_lower(const std::string& word) {
@@ -29,7 +29,7 @@ bool lower_is_better(std::string_view metric) {
   std::string word;
   bool rate = false, lower = false;
   const auto finish_word = [&] {
-    rate = rate || word == "throughput" || word == "per";  // "samples_per_ms": what follows says nothing
+    rate = rate || word == "throughput" || word == "per";  // in a rate such as "samples_per_ms" the unit does not count
     lower = lower || (!rate && !word.empty() && means_lower(word));
     word.clear();
   };

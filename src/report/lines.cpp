@@ -27,7 +27,7 @@ struct Descriptor {
   }
 };
 
-// Gathers a line over chunk borders; keeps at most a megabyte of it.
+// Splits chunks into lines; a line may span several chunks. Keeps at most a megabyte of each line.
 class LineGatherer {
  public:
   explicit LineGatherer(const std::function<void(const Line&)>& visit) : visit_(visit) {}
@@ -37,7 +37,7 @@ class LineGatherer {
       const size_t newline = chunk.find('\n');
       const std::string_view part = chunk.substr(0, newline);
       if (newline != std::string_view::npos && held_.empty() && part.size() <= kLongestLine) {
-        tell(part, part.size() + 1, true);  // the usual line, within one chunk: no copy
+        tell(part, part.size() + 1, true);  // usually the line is within one chunk and needs no copy
       } else {
         length_ += part.size();
         if (held_.size() < kLongestLine) held_.append(part.substr(0, kLongestLine - held_.size()));
@@ -85,7 +85,8 @@ std::string read_range(int descriptor, const std::string& path, Range range) {
   return text;
 }
 
-// The parts that stay lie apart (records were not in order): a new file takes the old one's place.
+// Replaces the file by a new one that holds only the kept ranges. Needed if the ranges are not one prefix of the file,
+// because records were out of order.
 void rewrite(const std::string& path, const std::vector<Range>& kept) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.value < 0) fail("read", path, errno);
@@ -133,7 +134,7 @@ void cut_after(const std::string& path, Step step,
   std::vector<Range> kept;
   uint64_t previous_end = 0;
   bool keep = true, unfinished = false, torn = false;
-  const auto place = [&](uint64_t end, bool stays) {  // decides on the bytes since the last decision
+  const auto place = [&](uint64_t end, bool stays) {  // keeps or drops the bytes from previous_end to end
     if (stays && !kept.empty() && kept.back().end == previous_end) {
       kept.back().end = end;
     } else if (stays) {

@@ -1,4 +1,5 @@
-// Files of one JSON object a line: walking over them with bounded memory, and cutting them back to a step.
+// Inside report/: files with one JSON object per line. Reads them with bounded memory, and drops the records after a
+// step.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +13,19 @@
 namespace sinew::report {
 
 struct Line {
-  std::string_view text;  // without the newline; the first megabyte of a longer one
-  int64_t number = 0;     // from 1
-  uint64_t end = 0;       // offset in the file, past the newline
-  bool whole = true;      // ends in a newline; false: the last line, possibly torn
-  bool too_long = false;
+  std::string_view text;  // without the newline; only the first megabyte of a longer line
+  int64_t number = 0;     // counted from 1
+  uint64_t end = 0;       // offset of the byte after the newline
+  bool whole = true;      // ends in a newline; false only for the last line, which may be incomplete
+  bool too_long = false;  // longer than a megabyte
 };
 
-// Calls for each line that is not empty. Throws DiskError; a file that is not there has no lines, and
-// what is not a file (a device, a pipe) is refused.
+// Calls `visit` for each line that is not empty. A missing file has no lines. Throws DiskError if the file cannot be
+// read or is not a regular file (but a device or a pipe).
 void for_each_line(const std::string& path, const std::function<void(const Line&)>& visit);
 
-// Drops the records after `step`, and a torn last line. `step_of` gives a line's step, nullopt where it has none; such
-// a line shares the fate of the one before it. Throws DiskError.
+// Drops the records after `step`, and an incomplete last line. `step_of` returns the step of a line, or nullopt if the
+// line has none; such a line is kept or dropped together with the line before it. Throws DiskError.
 void cut_after(const std::string& path, Step step,
                const std::function<std::optional<int64_t>(std::string_view)>& step_of);
 

@@ -64,7 +64,7 @@ TEST(Lines, cut_drops_a_torn_end_and_finishes_a_whole_one) {
     EXPECT_EQ(cut(kept + next.substr(0, length), 9), kept) << length;
   EXPECT_EQ(cut(kept + next, 9), kept + next + "\n");
   EXPECT_EQ(cut(kept + next, 1), kept);
-  EXPECT_EQ(cut(kept + std::string(4096, '\0'), 9), kept);  // what a file system leaves after a power cut
+  EXPECT_EQ(cut(kept + std::string(4096, '\0'), 9), kept);  // a file system may leave zeros after a power failure
 }
 
 TEST(Lines, a_line_without_step_shares_the_fate_of_the_one_before) {

@@ -10,7 +10,7 @@
 namespace sinew::report {
 namespace {
 
-constexpr int64_t kLargest = int64_t{1} << 53;  // counters are whole numbers that a double holds exactly
+constexpr int64_t kLargest = int64_t{1} << 53;  // a double holds whole numbers up to this exactly
 
 void append_integer(std::string& out, int64_t value) {
   char digits[24];
@@ -31,7 +31,8 @@ bool put(MetricRecord& record, std::string_view name, double value) {
   return true;
 }
 
-// Takes apart exactly what append_metrics_line writes when names need no escapes; declines everything else.
+// Parses the lines that append_metrics_line writes if no name needs escapes. Returns false for all other lines, which
+// the general parser then decides.
 class FastLine {
  public:
   explicit FastLine(std::string_view line) : at_(line.data()), end_(line.data() + line.size()) {}
@@ -62,10 +63,10 @@ class FastLine {
     return take('"');
   }
   bool number(double& value) {
-    if (at_ != end_ && *at_ == '"') return false;  // NaN and its like are rare enough
+    if (at_ != end_ && *at_ == '"') return false;  // NaN and infinities are rare; the general parser reads them
     const char* begin = at_;
     if (at_ != end_ && *at_ == '-') ++at_;
-    // Stricter than from_chars, as JSON is: a digit first, and no second one after a leading 0.
+    // JSON is stricter than from_chars: a number starts with a digit, and no digit follows a leading 0.
     if (at_ == end_ || *at_ < '0' || *at_ > '9') return false;
     if (*at_ == '0' && at_ + 1 != end_ && at_[1] >= '0' && at_[1] <= '9') return false;
     const auto [rest, code] = std::from_chars(begin, end_, value);
@@ -117,7 +118,7 @@ std::optional<MetricRecord> parse_metrics_line_slowly(std::string_view line, std
     if (why != nullptr) *why = reason;
     return std::nullopt;
   };
-  // Depth is bounded by the callback: a flat object is all there is to find.
+  // The callback bounds the nesting, because a record is a flat object.
   const Json json = Json::parse(
       line, [](int depth, Json::parse_event_t, Json&) { return depth < 4; }, false);
   if (json.is_discarded() || !json.is_object()) return refuse("not a JSON object");
@@ -134,7 +135,8 @@ std::optional<MetricRecord> parse_metrics_line_slowly(std::string_view line, std
 std::optional<int64_t> step_of_line(std::string_view line) {
   constexpr std::string_view kStart = "{\"step\":";
   if (!line.ends_with('}')) return std::nullopt;
-  // A line of our own says its step first and once; a name with escapes might say it again.
+  // Lines that we wrote start with their only "step". An escaped name might be a second "step", so such lines go to the
+  // general parser.
   const bool ours =
       line.starts_with(kStart) && line.find("\"step\"", kStart.size()) == line.npos && line.find('\\') == line.npos;
   int64_t step = 0;

@@ -1,4 +1,4 @@
-// One line of metrics.jsonl or ledger.jsonl: writing it and taking it apart again.
+// Inside report/: writing and parsing one line of metrics.jsonl or ledger.jsonl.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,10 @@ namespace sinew::report {
 void append_metrics_line(std::string& out, int64_t step, int64_t samples, double wall_seconds, const Metrics& values);
 void append_ledger_line(std::string& out, int64_t step, Digest digest);
 
-// parse_metrics_line by a general JSON parser: slower, and the judge of what the fast one does not take.
+// Does the same as parse_metrics_line with a general JSON parser. parse_metrics_line calls it for lines that its fast
+// parser does not accept.
 std::optional<MetricRecord> parse_metrics_line_slowly(std::string_view line, std::string* why = nullptr);
 
-std::optional<int64_t> step_of_line(std::string_view line);  // of either file
+std::optional<int64_t> step_of_line(std::string_view line);  // of a line of either file
 
 }  // namespace sinew::report

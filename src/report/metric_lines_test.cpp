@@ -24,7 +24,7 @@ TEST(MetricLines, any_values_read_back_to_the_same_bits) {
     for (uint64_t i = random.below(6); i > 0; --i) {
       std::string name = "m" + std::to_string(i);
       if (random.below(4) == 0) name += random.below(2) == 0 ? "\"\\\n" : "µ/é";
-      values[name] = std::bit_cast<double>(random.bits64());  // every kind of double, NaN and infinity among them
+      values[name] = std::bit_cast<double>(random.bits64());  // any double, including NaN and infinity
     }
     const auto step = static_cast<int64_t>(random.below(1ULL << 50)),
                samples = static_cast<int64_t>(random.below(1ULL << 50));
@@ -62,7 +62,8 @@ TEST(MetricLines, names_that_are_not_utf8_still_make_json) {
   EXPECT_EQ(record->values.begin()->first, "bad\xEF\xBF\xBD");
 }
 
-// The fast parser may decline, never disagree: lines with one byte changed, cut or doubled.
+// Changes, removes or inserts single bytes. The fast parser may decline a line but must never disagree with the general
+// one.
 TEST(MetricLines, the_fast_parser_agrees_with_the_general_one_on_damaged_lines) {
   int refused = 0, taken = 0;
   for (uint64_t seed = 0; seed < 20000; ++seed) {

@@ -12,11 +12,12 @@ namespace {
 
 constexpr int kBarCells = 10;
 
-// One part of the line. The one with the greatest `spare` is left out first; 0 always stays.
+// One part of the line. If the line is too long, the part with the greatest `spare` is left out first. A part with 0
+// always stays.
 struct Part {
   std::string label, value, unit;
   int spare = 0;
-  bool joined = false;  // one blank before it, not two
+  bool joined = false;  // one blank before this part instead of two
   bool alarming = false;
 };
 
@@ -31,7 +32,7 @@ int width_of(const std::vector<Part>& parts) {
   return width;
 }
 
-// Done so far, 0..1; negative where the end is not known.
+// Returns the fraction of the run that is done, from 0 to 1, or a negative number if the end is unknown.
 double fraction_done(const Progress& progress) {
   double done = -1;
   if (progress.total_steps > 0) {
@@ -48,7 +49,7 @@ std::string bar_of(double done) {
          "]";
 }
 
-std::string trimmed(double value) {  // 5.3, 10
+std::string trimmed(double value) {  // "5.3", and "10" instead of "10.0"
   char text[48];
   std::snprintf(text, sizeof text, "%.1f", value);
   std::string digits = text;
@@ -61,7 +62,7 @@ std::vector<Part> parts_of(const Progress& progress, bool bar) {
   std::string step = std::to_string(progress.step.value);
   if (progress.total_steps > 0) {
     const std::string total = std::to_string(progress.total_steps);
-    if (step.size() < total.size()) step.insert(0, total.size() - step.size(), ' ');  // the line does not jump about
+    if (step.size() < total.size()) step.insert(0, total.size() - step.size(), ' ');  // keeps the line's layout stable
     step += "/" + total;
   }
   parts.push_back({"step", step, "", 0, false, false});

@@ -1,4 +1,4 @@
-// The line that tells how training goes: composed here, shown by the screen.
+// Inside report/: the text of the progress line. Screen shows it.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace sinew::report {
 
-// "step 1240/2350  epoch 5.3/10 [#####-----]  loss 0.3120  84.2k samples/s  eta 12s", at most `columns` wide: parts
-// are left out, the least needed first (bar, rate, epoch, later metrics, ETA), until the rest fits. 0: no bound.
+// Returns for example "step 1240/2350  epoch 5.3/10 [#####-----]  loss 0.3120  84.2k samples/s  eta 12s", at most
+// `columns` wide (0: any width). Leaves out parts until the line fits, in this order: bar, rate, epoch, later metrics,
+// ETA.
 std::string progress_line(const Progress& progress, int columns, bool bar, bool color);
 
-Json progress_json(const Progress& progress);  // the facts of the line, for --log-format json
+Json progress_json(const Progress& progress);  // the same values as JSON, for --log-format json
 
 }  // namespace sinew::report

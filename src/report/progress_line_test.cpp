@@ -25,7 +25,7 @@ Progress example() {
   return progress;
 }
 
-// Text without its colour marks.
+// Returns the text without its colour codes.
 std::string bare(const std::string& text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -64,7 +64,7 @@ TEST(ProgressLine, what_is_not_known_is_not_shown) {
   EXPECT_EQ(progress_line(progress, 80, true, false), "step      7/100000  epoch 0.3 [----------]");
 }
 
-// Whatever it is told, the line stays within its columns and holds nothing that moves the cursor.
+// For any input, the line fits its columns and contains no control characters.
 TEST(ProgressLine, fits_and_stays_one_line_for_anything) {
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     RandomStream random(random_key({seed}));

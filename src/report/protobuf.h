@@ -1,4 +1,5 @@
-// Writes the protocol-buffer wire format: the four field kinds TensorBoard's messages need, and no schema.
+// Inside report/: writes the protocol-buffer wire format, without a schema. It has only the four kinds of fields that
+// TensorBoard's messages need.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace sinew::report {
 
-// A message under construction. Fields appear in the order they are put.
+// A message under construction. Fields appear in the order of the calls.
 class Message {
  public:
   Message& integer(int field, int64_t value) {
@@ -42,7 +43,7 @@ class Message {
     for (; value >= 0x80; value >>= 7) wire_.push_back(static_cast<char>((value & 0x7F) | 0x80));
     wire_.push_back(static_cast<char>(value));
   }
-  void fixed(const void* value, size_t size) {  // little-endian, as every machine this runs on
+  void fixed(const void* value, size_t size) {  // assumes a little-endian machine
     const size_t end = wire_.size();
     wire_.resize(end + size);
     std::memcpy(wire_.data() + end, value, size);

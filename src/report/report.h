@@ -1,8 +1,8 @@
-// What a run shows and leaves behind: the live line, plain lines or JSON on stdout; metrics.jsonl, TensorBoard events,
-// log.jsonl, ledger.jsonl and report.json in the run directory; and reading them back.
+// The output of a run: progress on stdout (a live line, plain lines or JSON), and in the run directory metrics.jsonl,
+// TensorBoard events, log.jsonl, ledger.jsonl and report.json. This module also reads these files back.
 //
-// For train/ and jobs/ (write) and cli/ (reads). It computes nothing about training. A Reporter belongs to one thread;
-// everything else here is a function of what lies on disk. The files' formats: docs/formats/run-directory.md.
+// train/ and jobs/ write with it; cli/ reads. It computes nothing about training. A Reporter belongs to one thread; the
+// results of the other functions depend only on the files on disk. Formats: docs/formats/run-directory.md.
 #pragma once
 
 #include <cstdint>
@@ -21,70 +21,71 @@
 
 namespace sinew::report {
 
-// Metric names follow the field's rule: "train/loss", "val/accuracy", "throughput/samples_per_sec", "time/step_ms".
-// "step", "samples" and "time" name a record's own fields and can not name a metric.
+// Metric names follow the usual convention: "train/loss", "val/accuracy", "throughput/samples_per_sec", "time/step_ms".
+// A metric cannot be named "step", "samples" or "time", because these are the other fields of a record.
 using Metrics = std::map<std::string, double>;
-using Fields = std::map<std::string, std::string>;  // extra facts of a log line
+using Fields = std::map<std::string, std::string>;  // additional fields of a log line
 
-// Is less of it better? True for loss, error, rmse, mae, perplexity, time and their like, by the words in the name.
-// What early stopping, checkpoints and `best` mean by mode: auto.
+// Returns whether a lower value of the metric is better, judging by the words in its name: true for loss, error, rmse,
+// mae, perplexity, time and the like. Early stopping, checkpoints and `best` use this for `mode: auto`.
 bool lower_is_better(std::string_view metric);
 bool lower_is_better(std::string_view metric, std::string_view mode);  // mode: auto | min | max
 
 struct Progress {
   Step step;
-  int64_t total_steps = 0;  // 0: unknown (time-bounded)
-  double epoch = 0;         // with fraction
+  int64_t total_steps = 0;  // 0: unknown, for example if a time budget ends the run
+  double epoch = 0;         // with a fractional part
   double total_epochs = 0;  // 0: unknown
-  int64_t samples = 0;      // committed since step 0
+  int64_t samples = 0;      // number of samples trained since step 0
   double samples_per_second = 0;
   double eta_seconds = -1;  // < 0: unknown
-  Metrics shown;            // the few numbers of the line, e.g. loss, val/accuracy
+  Metrics shown;            // the metrics to show in the line, e.g. loss, val/accuracy
 };
 
 enum class LogFormat { human, json };
 enum class Level { info, warning, error };
 
 struct ReporterOptions {
-  std::string directory;  // the run directory; exists
+  std::string directory;  // the run directory; must exist
   LogFormat format = LogFormat::human;
-  bool terminal = false;  // stdout is a TTY: one live line; else plain lines, never '\r'
-  bool color = false;     // off under NO_COLOR; only ever used on a terminal
+  bool terminal = false;  // true: stdout is a terminal and shows one live line; false: plain lines, never '\r'
+  bool color = false;     // callers turn it off under NO_COLOR; ignored unless `terminal`
   bool tensorboard = true;
   bool ledger = false;                // write ledger.jsonl
-  int columns = 80;                   // where stdout itself does not tell
-  double plain_interval_seconds = 5;  // between progress lines when not a TTY
-  std::optional<Step> resumed_at;     // files are cut back to this step first (records after it are dropped)
-  bool takes_over = false;  // goes on where another process stopped writing: what stands there is not repeated
-  std::function<void(std::string_view)> output, errors;  // empty: stdout and stderr; tests and embedders listen here
-  // Is it this process's turn to write? While false no file is touched: records are kept (up to the same bound as on a
-  // full disk) and cutting back waits too. Asked before each write, on the caller's thread; must not throw. Empty:
-  // always.
+  int columns = 80;                   // width of the terminal, if stdout cannot be asked
+  double plain_interval_seconds = 5;  // between progress lines if stdout is not a terminal
+  std::optional<Step> resumed_at;     // before the first write, drop all records after this step
+  bool takes_over = false;            // continue the files of another process, without repeating its records
+  std::function<void(std::string_view)> output, errors;  // receive the text; if empty, it goes to stdout and stderr
+  // May this process write files? The Reporter asks before each write, on the caller's thread. While the answer is
+  // false it touches no file: it keeps records in memory (up to the same bound as on a full disk) and delays dropping
+  // old records, too. Must not throw. If empty, the process may always write.
   std::function<bool()> may_write = nullptr;
 };
 
-// No call throws or waits because of the disk: what can not be written is kept (up to a bound), tried again every
-// second, told once as a warning and shown by trouble(). Lines reach the kernel within a second of the next call of any
-// kind; call flush() before a checkpoint is saved, so that a resume finds every record up to it.
+// No call throws or waits because of the disk. The Reporter keeps records that it cannot write (up to a bound), tries
+// again every second, prints one warning, and shows the reason in trouble(). Records reach the kernel within a second,
+// at the next call of any method. Call flush() before saving a checkpoint, so that a resumed run finds every record up
+// to it.
 class Reporter {
  public:
   Reporter(ReporterOptions options, Clock& clock);
   ~Reporter();  // flushes
 
-  void hparams(const std::map<std::string, std::string>& values);   // once, before the first metrics
-  void metrics(Step step, int64_t samples, const Metrics& values);  // metrics.jsonl, TensorBoard
-  void progress(const Progress& progress);                          // the live line; cheap, rate-limited inside
-  void say(Level level, const std::string& event, const std::string& text,
-           const Fields& fields = {});  // a line; log.jsonl
+  void hparams(const std::map<std::string, std::string>& values);   // call once, before the first metrics
+  void metrics(Step step, int64_t samples, const Metrics& values);  // writes to metrics.jsonl and TensorBoard
+  void progress(const Progress& progress);                          // updates the live line; cheap and rate-limited
+  // Prints a line and writes it to log.jsonl.
+  void say(Level level, const std::string& event, const std::string& text, const Fields& fields = {});
   void ledger(Step step, Digest digest);
-  // A line that somebody else printed, shown on the stream it came from and written to no file here.
+  // Shows a line that another program printed, on the stream that it came from. Writes it to no file.
   void pass_on(std::string_view line, bool errors);
-  // Shows the last progress, ends the live line and the TensorBoard session, flushes. What is said afterwards, the
-  // verdict say, stands below it.
+  // Shows the last progress, ends the live line and the TensorBoard session, and flushes. Later messages, such as the
+  // verdict on the objective, appear below the last line.
   void finish(bool success);
-  void flush();                 // everything written so far reaches the kernel
-  bool waits() const;           // something did not: no space, or not this process's turn
-  std::string trouble() const;  // why a file could not be written (disk full …); training goes on
+  void flush();                 // passes all records to the kernel
+  bool waits() const;           // some records could not be written: no space, or this process may not write
+  std::string trouble() const;  // why a file could not be written (disk full, for example), or empty
 
  private:
   struct State;
@@ -98,14 +99,14 @@ struct MetricRecord {
   double wall_seconds = 0;
   Metrics values;
 };
-// A torn last line is not an error; any other broken line is reported with its number in `broken` (the first hundred).
-// A file that is not there has no records; one that can not be read throws DiskError.
+// Reads metrics.jsonl. Ignores an incomplete last line; reports other broken lines with their numbers in `broken` (the
+// first hundred). A missing file has no records. Throws DiskError if the file cannot be read.
 std::vector<MetricRecord> read_metrics(const std::string& path, std::vector<std::string>* broken = nullptr);
-// One line of metrics.jsonl. nullopt: it is none; `why` then says what is wrong with it.
+// Parses one line of metrics.jsonl. Returns nullopt if it is not a record; `why` then says what is wrong with it.
 std::optional<MetricRecord> parse_metrics_line(std::string_view line, std::string* why = nullptr);
 
-// resolved.yaml as a flat list: dotted keys and the values as written. Throws Error naming the place when the text is
-// not a YAML mapping, or too large to be a job.
+// Returns resolved.yaml as a flat map from dotted keys to the values as written. Throws Error, naming the line, if the
+// text is not a YAML mapping or is too large to be a job.
 std::map<std::string, std::string> flat_options(const std::string& yaml);
 
 struct BestMetric {
@@ -114,9 +115,9 @@ struct BestMetric {
   int64_t step = 0;
 };
 struct ObjectiveResult {
-  std::string text;  // "val/accuracy >= 0.92"
+  std::string text;  // for example "val/accuracy >= 0.92"
   bool met = false;
-  double value = 0;  // the metric's value that was judged; NaN: never measured
+  double value = 0;  // the value of the metric that was compared; NaN if it was never measured
 };
 
 // How a run ended, as stored in report.json. The worker writes report.json last, with write_durably. A resumed run
@@ -170,11 +171,11 @@ std::vector<RunSummary> find_runs(const std::string& root);
 // Finds one run by its path, by `last`, or by the end of its id. Throws Error if no run or more than one run matches.
 RunSummary pick_run(const std::string& root, const std::string& name);
 
-// For people; `columns` > 0: no line is wider, the less important is left out first.
+// Text for people. If `columns` > 0, no line is wider, and the less important columns are left out first.
 std::string runs_table(const std::vector<RunSummary>& runs, int columns = 0);
 std::string run_details(const RunSummary& run);
 std::string compare_table(const std::vector<RunSummary>& runs, int columns = 0);
-// For programs: an array of runs; one run with its options; differing options and all metrics side by side.
+// JSON for programs: an array of runs; one run with its options; the differing options and all metrics side by side.
 std::string runs_json(const std::vector<RunSummary>& runs);
 std::string run_json(const RunSummary& run);
 std::string compare_json(const std::vector<RunSummary>& runs);

@@ -1,4 +1,4 @@
-// What telling costs the step thread.
+// Measures how much time the Reporter takes from the step thread, and how fast metrics are read.
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 namespace sinew::report {
 namespace {
 
-// A Reporter in a directory of its own that shows nothing.
+// A Reporter in a temporary directory that prints nothing.
 struct Quiet {
   Quiet() {
     std::string pattern = (std::filesystem::temp_directory_path() / "sinew-bench-XXXXXX").string();

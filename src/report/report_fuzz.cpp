@@ -1,4 +1,5 @@
-// Whatever lies in a run directory: every reader takes it or names what is wrong, and the two line parsers agree.
+// Feeds any bytes to the readers of a run directory's files. Each reader must accept them or say what is wrong, and the
+// two parsers of metric lines must agree.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Reporter: takes what training tells and spreads it over the screen and the files of the run directory.
+// The Reporter: shows the events of a training on the screen and writes them to the files of the run directory.
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -20,7 +20,7 @@ namespace sinew::report {
 namespace {
 
 constexpr double kFlushSeconds = 1.0;
-constexpr double kLiveSeconds = 0.1;  // between drawings of the live line
+constexpr double kLiveSeconds = 0.1;  // minimum time between two drawings of the live line
 
 const char* word_for(Level level) {
   switch (level) {
@@ -56,7 +56,7 @@ struct Reporter::State {
   void show(const Progress& progress, bool last);
   void say(Level level, const std::string& event, const std::string& text, const Fields& fields);
 
-  // Records waiting, files and screen, in the order in which they are told of trouble.
+  // All files, in the order in which trouble() lists their errors. Without TensorBoard, the log takes its place.
   std::vector<AppendFile*> files() { return {&metrics, &ledger, events ? &*events : &log, &log}; }
 
   ReporterOptions options;
@@ -64,24 +64,24 @@ struct Reporter::State {
   Screen screen;
   AppendFile metrics, log, ledger;
   std::optional<AppendFile> events;                 // TensorBoard
-  std::optional<Step> step;                         // the newest anyone told
-  int64_t newest_metrics = -1, newest_ledger = -1;  // steps that another process or attempt wrote already
+  std::optional<Step> step;                         // the step of the last call that had one
+  int64_t newest_metrics = -1, newest_ledger = -1;  // last steps that another process or an earlier attempt wrote
   bool has_hparams = false, finished = false, cut = false;
   double flushed_at = 0;
   std::optional<double> shown_at;
-  std::optional<Progress> unshown;  // the newest progress, while the line is not due yet
-  std::vector<std::string> told;    // paths whose trouble was told
-  std::string line;                 // scratch
+  std::optional<Progress> unshown;  // the newest progress, until the line is due again
+  std::vector<std::string> told;    // paths of files for which a warning was printed
+  std::string line;                 // reused buffer
 };
 
-// May files be written now? The files of an earlier attempt are cut back before the first record follows them.
+// Returns whether files may be written now. On the first write, drops the records that this attempt will repeat.
 bool Reporter::State::own_turn() {
   if (options.may_write && !options.may_write()) return false;
   if (!std::exchange(cut, true)) cut_back();
   return true;
 }
 
-// Each file on its own: one that can not be cut does not keep the others from it.
+// Drops old records from each file. If this fails for one file, the others are still handled.
 void Reporter::State::cut_back() {
   const auto attempt = [](AppendFile& file, auto&& cut) {
     try {
@@ -91,7 +91,7 @@ void Reporter::State::cut_back() {
     }
   };
   const Step step_kept =
-      options.resumed_at.value_or(Step(std::numeric_limits<int64_t>::max()));  // else: torn ends only
+      options.resumed_at.value_or(Step(std::numeric_limits<int64_t>::max()));  // max: drop only incomplete last lines
   const bool goes_on = options.takes_over || options.resumed_at;
   const auto cut_noting = [&](AppendFile& file, int64_t& newest) {
     cut_after(file.path(), step_kept, [&](std::string_view text) {
@@ -109,8 +109,10 @@ void Reporter::State::cut_back() {
   if (events) attempt(*events, [&] { cut_session_end(options.directory); });
 }
 
-// Did another process or attempt write this? Asked by name, too: the test of a model has a line of its own, at a step
-// whose evaluation has one, and that may lie far back. Speed is of whoever measured it and makes no other record.
+// Returns whether another process or attempt already wrote these metrics of this step. Comparing the step is not
+// enough: the final test of a model writes its own line at a step that may lie far back and already has an evaluation
+// line. So all names must be present. Throughput differs between processes, so a missing throughput makes no new
+// record.
 bool Reporter::State::stands_there(Step at, const Metrics& values) const {
   if (at.value > newest_metrics) return false;
   std::set<std::string> names;
@@ -121,7 +123,7 @@ bool Reporter::State::stands_there(Step at, const Metrics& values) const {
       for (const auto& [name, value] : record ? record->values : Metrics()) names.insert(name);
     });
   } catch (const DiskError&) {
-    return false;  // said twice is better than not at all
+    return false;  // writing a record twice is better than losing it
   }
   return std::all_of(values.begin(), values.end(), [&](const auto& value) {
     return names.contains(value.first) || value.first.starts_with("throughput/");
@@ -133,13 +135,13 @@ void Reporter::State::open_events() {
   const double now = clock.wall_seconds();
   events.emplace(new_event_path(options.directory, now), [this] { return own_turn(); });
   events->append(version_record(now));
-  own_turn();  // what another process wrote is known once the files were cut
+  own_turn();  // sets newest_metrics if this process may write
   const int64_t kept = options.resumed_at ? options.resumed_at->value : options.takes_over ? newest_metrics : -1;
   events->append(session_start_record(now, kept + 1));
 }
 
 void Reporter::State::flush_files() {
-  own_turn();  // with nothing to write there may still be something to cut
+  own_turn();  // drops old records even if there is nothing to write
   for (AppendFile* file : files()) file->flush();
   flushed_at = clock.monotonic_seconds();
   tell_troubles();
@@ -261,7 +263,7 @@ void Reporter::ledger(Step step, Digest digest) {
 
 void Reporter::finish(bool success) {
   if (std::exchange(state_->finished, true)) return;
-  // What was said meanwhile may be of later steps than the progress that still waits.
+  // Do not show the waiting progress if a later step was already reported.
   const std::optional<Progress> unshown = std::exchange(state_->unshown, std::nullopt);
   if (unshown && unshown->step >= state_->step) state_->show(*unshown, true);
   state_->screen.end_live();

@@ -1,4 +1,4 @@
-// A reporter that goes on where another process or attempt stopped: nothing is lost, nothing is said twice.
+// Tests of a Reporter that continues where another process or attempt stopped. It loses no record and repeats none.
 #include <gtest/gtest.h>
 
 #include "report/report.h"
@@ -17,14 +17,14 @@ struct Files {
     options.ledger = true;
     return options;
   }
-  // Of another process, which leads from here on.
+  // The options of a process that becomes the leader.
   ReporterOptions successor() {
     ReporterOptions options = this->options();
     options.takes_over = true;
     return options;
   }
   std::vector<MetricRecord> records() const { return read_metrics(directory / "metrics.jsonl"); }
-  // The step a session says it starts at, by file.
+  // Returns the first step of each TensorBoard session, in the order of the files.
   std::vector<uint64_t> starts() const {
     std::vector<uint64_t> steps;
     for (const std::string& path : event_files_in(directory.path)) {
@@ -38,7 +38,7 @@ struct Files {
   FakeClock clock;
 };
 
-// The lead before it trained to step 5, evaluated there and died.
+// Writes the records of a first leader that trained to step 5, evaluated there, and died.
 void first_lead(Files& files) {
   Reporter reporter(files.options(), files.clock);
   for (int64_t step = 1; step <= 4; ++step) reporter.metrics(Step(step), step, {{"train/loss", 1}});
@@ -62,7 +62,7 @@ TEST(Reporter, who_takes_over_says_what_is_missing_and_nothing_twice) {
   reporter.metrics(Step(4), 4, {{"train/loss", 1}});
   reporter.metrics(Step(5), 5, {{"train/loss", 1}, {"val/loss", 2}, {"throughput/samples_per_sec", 7}});
   reporter.metrics(Step(5), 5, {{"test/loss", 4}});
-  reporter.metrics(Step(3), 3, {{"test/loss", 5}});  // the best weights were put back
+  reporter.metrics(Step(3), 3, {{"test/loss", 5}});  // the test uses the best weights, which are of step 3
   reporter.flush();
   const auto records = files.records();
   ASSERT_EQ(records.size(), 7U);

@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing;
 
-// A terminal of one row height that matters: what stands on the finished lines and on the one under the cursor.
+// A simulated terminal: the finished lines, and the line under the cursor.
 class Terminal {
  public:
   void show(std::string_view text) {
@@ -95,7 +95,7 @@ TEST(Reporter, live_line_is_redrawn_in_place_at_most_ten_times_a_second) {
     EXPECT_LE(drawn, 11);
     reporter.finish(true);
   }
-  ASSERT_EQ(bench.terminal.done.size(), 1U);  // the last state stays, whole
+  ASSERT_EQ(bench.terminal.done.size(), 1U);  // the last live line stays on the screen
   EXPECT_EQ(bench.terminal.done[0], "step 1000/100 [##########]  loss 0.5000");
   EXPECT_EQ(bench.terminal.current, "");
 }
@@ -162,7 +162,7 @@ TEST(Reporter, colour_is_for_terminals) {
 TEST(Reporter, json_is_one_object_a_line) {
   Bench bench;
   bench.options_.format = LogFormat::json;
-  bench.options_.terminal = true;  // also there
+  bench.options_.terminal = true;  // JSON on a terminal, too
   {
     Reporter reporter = bench.make();
     reporter.say(Level::warning, "skip", "bad \"sample\"\n\xff", {{"sample", "7"}});
@@ -202,7 +202,7 @@ TEST(Reporter, records_reach_the_files_within_a_second) {
   reporter.metrics(Step(1), 64, {{"a", 1}});
   reporter.ledger(Step(1), {1, 2});
   bench.clock.now += 1;
-  reporter.progress(at(2));  // any call will do
+  reporter.progress(at(2));  // any call flushes
   EXPECT_EQ(read_metrics(bench.directory / "metrics.jsonl").size(), 1U);
   EXPECT_EQ(read_file(bench.directory / "ledger.jsonl"),
             "{\"step\":1,\"digest\":\"00000000000000010000000000000002\"}\n");
@@ -211,7 +211,7 @@ TEST(Reporter, records_reach_the_files_within_a_second) {
   EXPECT_EQ(read_metrics(bench.directory / "metrics.jsonl").back().samples, 128);
 }
 
-// What a reader of event files that honours session starts makes of them: tag -> step -> value.
+// Reads event files as a reader does that honours session starts. Returns tag -> step -> value.
 std::map<std::string, std::map<int64_t, float>> scalars_in(const std::string& directory) {
   std::map<std::string, std::map<int64_t, float>> scalars;
   bool started = false;
@@ -261,12 +261,12 @@ TEST(Reporter, a_resumed_run_takes_back_the_steps_it_repeats) {
   }
   const std::string ledger = read_file(bench.directory / "ledger.jsonl");
   EXPECT_EQ(std::count(ledger.begin(), ledger.end(), '\n'), 30);
-  EXPECT_EQ(bench.log().size(), 3U);  // never cut
+  EXPECT_EQ(bench.log().size(), 3U);  // the log is never cut
   int ends = 0;
   std::string all;
   for (const std::string& path : event_files_in(bench.directory.path)) all += read_file(path);
   for (size_t i = all.find("session_end_info"); i != std::string::npos; i = all.find("session_end_info", i + 1)) ++ends;
-  EXPECT_EQ(ends, 1);  // the one of the attempt that finished
+  EXPECT_EQ(ends, 1);  // the session end of the attempt that finished
 }
 
 TEST(Reporter, a_full_disk_is_told_once_and_stops_nothing) {
@@ -305,7 +305,7 @@ TEST(Reporter, trouble_is_over_when_space_returns) {
   Bench bench;
   bench.options_.tensorboard = false;
   Reporter reporter = bench.make();
-  std::filesystem::create_directory(bench.directory / "metrics.jsonl");  // in the way
+  std::filesystem::create_directory(bench.directory / "metrics.jsonl");  // a directory where the file should be
   reporter.metrics(Step(1), 1, {{"a", 1}});
   reporter.flush();
   EXPECT_NE(reporter.trouble().find("metrics.jsonl"), std::string::npos);

@@ -7,7 +7,7 @@ namespace sinew::report {
 namespace {
 
 constexpr int kDeepest = 16;
-constexpr size_t kMostOptions = 5000;  // aliases can make a small file mean a huge one
+constexpr size_t kMostOptions = 5000;  // YAML aliases can make a small file expand to a huge one
 
 std::string one_line(const YAML::Node& node, int depth);
 

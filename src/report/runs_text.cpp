@@ -1,4 +1,4 @@
-// What `sinew runs` prints.
+// The text and JSON that `sinew runs` prints.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMetricColumns = 3;
 
-std::string when(double wall_seconds) {  // 2026-11-21 03:15
+std::string when(double wall_seconds) {  // for example "2026-11-21 03:15"
   if (wall_seconds <= 0) return "";
   std::string text = utc_iso(wall_seconds).substr(0, 16);
   text[10] = ' ';
@@ -36,7 +36,7 @@ std::string value_in(const Map& values, const std::string& name) {
   return it == values.end() ? "" : short_number(it->second);
 }
 
-// The metrics worth a column: those of validation first, then the ones most runs have.
+// Chooses the metrics that get a column: validation metrics first, then those that most runs have.
 std::vector<std::string> common_metrics(const std::vector<RunSummary>& runs) {
   std::map<std::string, size_t> counts;
   for (const RunSummary& run : runs) {
@@ -67,7 +67,7 @@ std::string option_of(const RunSummary& run, const std::string& key) {
   return it == run.options.end() ? "-" : it->second;
 }
 
-// Options whose value is not the same in all the runs.
+// Returns the keys of the options that are not equal in all runs.
 std::vector<std::string> differing_options(const std::vector<RunSummary>& runs) {
   std::set<std::string> keys;
   for (const RunSummary& run : runs) {

@@ -43,8 +43,8 @@ int Screen::columns() const {
   int columns = columns_;
   winsize size{};
   if (!output_ && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-    columns = size.ws_col;               // may be resized
-  return columns > 1 ? columns - 1 : 1;  // a full last column makes some terminals wrap
+    columns = size.ws_col;               // asked each time, because the user may resize the terminal
+  return columns > 1 ? columns - 1 : 1;  // some terminals wrap if the last column is full
 }
 
 void Screen::live(std::string text) {

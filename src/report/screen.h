@@ -1,5 +1,5 @@
-// The two streams a person or a log collector watches. On a terminal one live line stays at the bottom and messages
-// pass above it; elsewhere everything is whole lines and '\r' never appears.
+// Inside report/: what a run prints to stdout and stderr. On a terminal one live line stays at the bottom and messages
+// scroll above it. Otherwise Screen prints only whole lines and never '\r'.
 #pragma once
 
 #include <functional>
@@ -15,19 +15,19 @@ class Screen {
  public:
   explicit Screen(const ReporterOptions& options);
 
-  int columns() const;                               // room for the live line
-  void live(std::string text);                       // replaces the live line; terminal only
-  void line(std::string_view text);                  // one whole line on stdout
-  void message(Level level, std::string_view text);  // for people: warnings and errors on stderr
-  void pass_on(std::string_view text, bool errors);  // somebody else's line, as it is
-  void end_live();                                   // the live line stays as it is and is done with
+  int columns() const;                               // maximum width of the live line
+  void live(std::string text);                       // replaces the live line; only on a terminal
+  void line(std::string_view text);                  // prints one whole line to stdout
+  void message(Level level, std::string_view text);  // prints a message; warnings and errors go to stderr
+  void pass_on(std::string_view text, bool errors);  // prints another program's line unchanged
+  void end_live();                                   // leaves the live line on the screen and starts a new one below
 
  private:
   void out(std::string_view text);
   void err(std::string_view text);
 
   std::function<void(std::string_view)> output_, errors_;
-  Watched own_output_, own_errors_;  // where nobody else takes it
+  Watched own_output_, own_errors_;  // used if output_ or errors_ is empty
   bool terminal_, color_;
   int columns_;
   std::string live_;

@@ -49,7 +49,7 @@ std::string table_text(std::vector<Column> table, int columns) {
     widths.erase(widths.begin() + (least_needed - table.begin()));
     table.erase(least_needed);
   }
-  while (columns > 0 && sum(widths) > columns) {  // then the widest of those that stay give way
+  while (columns > 0 && sum(widths) > columns) {  // then narrow the widest of the remaining columns
     size_t widest = table.size();
     for (size_t i = 0; i < table.size(); ++i) {
       if (widths[i] > table[i].least && (widest == table.size() || widths[i] > widths[widest])) widest = i;

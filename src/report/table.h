@@ -1,4 +1,4 @@
-// Text in columns.
+// Inside report/: formats a table as text.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@ namespace sinew::report {
 struct Column {
   std::string title;
   std::vector<std::string> cells;
-  bool right = false;  // numbers
-  int spare = 0;       // greater: left out earlier when the table is too wide; 0 stays
-  int least = 8;       // a column that stays may be cut down to this width
+  bool right = false;  // align right, for numbers
+  int spare = 0;       // if the table is too wide, columns with greater values are left out first; 0: never left out
+  int least = 8;       // minimum width to which the column may be narrowed
 };
 
-// Every line ends in a newline. `columns` 0: as wide as it needs.
+// Every line ends in a newline. `columns` is the maximum width; 0 means any width.
 std::string table_text(std::vector<Column> table, int columns);
 
 }  // namespace sinew::report

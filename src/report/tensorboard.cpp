@@ -42,7 +42,7 @@ Message event_at(double wall_seconds, int64_t step) {
   return event;
 }
 
-// google.protobuf.Value of what a person wrote.
+// Returns the google.protobuf.Value of an option as the user wrote it.
 Message value_of(const std::string& text) {
   Message value;
   double number = 0;
@@ -52,7 +52,8 @@ Message value_of(const std::string& text) {
   return value.bytes(3, text);
 }
 
-// The hparams plugin keeps its facts in a summary's metadata; the tensor beside them is an empty one, for form.
+// The hparams plugin reads its data from the metadata of a summary. The format requires a tensor beside it, so we write
+// an empty one.
 std::string hparams_summary_record(double wall_seconds, std::string_view tag, const Message& plugin_data) {
   Message metadata, plugin, tensor, shape, value;
   plugin.bytes(1, "hparams").message(2, plugin_data);
@@ -73,9 +74,10 @@ std::vector<std::string> event_files(const std::string& directory) {
   return names;
 }
 
-// Offset at which the file should end: before a torn record, and before a session's end if that is the last record.
+// Returns the offset at which to cut the file: before an incomplete record, and before the end of the session if that
+// is the last record.
 off_t end_without_session_end(int descriptor) {
-  constexpr uint64_t kMost = 64 << 20;  // no record of ours comes near
+  constexpr uint64_t kMost = 64 << 20;  // far larger than any record that we write
   off_t end = 0, last = 0;
   std::string data;
   while (true) {
@@ -141,7 +143,7 @@ std::string session_end_record(double wall_seconds, bool success) {
 
 std::string new_event_path(const std::string& directory, double wall_seconds) {
   auto second = static_cast<long long>(wall_seconds);
-  for (const std::string& name : event_files(directory)) {  // a resume within a second, or a clock set back
+  for (const std::string& name : event_files(directory)) {  // the last file may be of this second, or of a fast clock
     long long there = 0;
     const auto [end, code] = std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), there);
     if (code == std::errc() && there >= second && there < 9'999'999'999LL) second = there + 1;

@@ -1,8 +1,8 @@
-// TensorBoard event files, written by hand: the bytes of each event, and where they go.
+// Inside report/: TensorBoard event files. These functions encode events and choose the name of the file.
 //
-// Format facts: TFRecord frames with masked CRC-32C around Event messages (tensorboard/compat/proto/event.proto,
-// summary.proto; plugins/hparams/plugin_data.proto). Only plain scalars (simple_value), hyperparameters and session
-// marks are written; every reader understands these.
+// The format: TFRecord frames with masked CRC-32C around Event messages (tensorboard/compat/proto/event.proto,
+// summary.proto; plugins/hparams/plugin_data.proto). We write only plain scalars (simple_value), hyperparameters, and
+// the start and end of sessions, which every reader understands.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,24 @@
 
 namespace sinew::report {
 
-// Each returns one whole record, ready to append.
+// Each function returns one whole record, ready to append.
 std::string version_record(double wall_seconds);
-// Every file says START at its first step. A reader that has seen a START before drops what it holds of this step and
-// later, which is how a resumed run takes back the steps it repeats.
+// Marks the START of a session at its first step. A reader that has seen an earlier START drops the values that it
+// holds for this step and later ones. In this way a resumed run replaces the steps that it repeats.
 std::string session_start_record(double wall_seconds, int64_t first_step);
 std::string scalars_record(double wall_seconds, int64_t step, const Metrics& values);
-// "0.1" becomes a number, "true" a boolean, everything else stays text.
+// Writes "0.1" as a number, "true" as a boolean, and everything else as text.
 std::string hparams_record(double wall_seconds, const std::map<std::string, std::string>& values);
 std::string session_end_record(double wall_seconds, bool success);
 
 std::string tfrecord(std::string_view data);  // u64 length | crc | data | crc
 
-// Path of a new event file that readers, which go by name, take up after all that are there.
+// Returns the path of a new event file. Its name sorts after all existing event files, because readers load them in the
+// order of their names.
 std::string new_event_path(const std::string& directory, double wall_seconds);
 
-// Readers keep the first end of a session they see; so a resumed run takes back the end its last attempt wrote.
-// Also cuts a torn last record. Throws DiskError.
+// Removes the session end that an earlier attempt wrote, because readers keep only the first session end that they see.
+// Also removes an incomplete last record. Throws DiskError.
 void cut_session_end(const std::string& directory);
 
 }  // namespace sinew::report

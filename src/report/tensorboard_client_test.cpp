@@ -1,4 +1,5 @@
-// Against the real tensorboard package (tests/clients/tensorboard_check.py), when SINEW_PYTHON names a Python with it.
+// Compares our event files with the real tensorboard package (tests/clients/tensorboard_check.py). Runs only if
+// SINEW_PYTHON names a Python that has the package.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -21,7 +22,7 @@ class TensorboardClient : public ::testing::Test {
     python_ = std::getenv("SINEW_PYTHON");
     if (python_ == nullptr) GTEST_SKIP() << "SINEW_PYTHON is not set to a Python with tensorboard";
   }
-  // The steps from..to, as one attempt of a run; resumed after `resumed_at`.
+  // Reports the steps from..to as one attempt of a run that was resumed at `resumed_at`.
   void train(int64_t from, int64_t to, std::optional<Step> resumed_at, std::optional<bool> finished) {
     ReporterOptions options;
     options.directory = directory_.path;
@@ -39,7 +40,7 @@ class TensorboardClient : public ::testing::Test {
     }
     if (finished) reporter.finish(*finished);
   }
-  // Whether the package agrees, and what it had to say.
+  // Returns whether the package agrees, and its output.
   std::pair<bool, std::string> check(const std::string& words) {
     const std::string command = std::string(python_) + " " + SINEW_SOURCE_DIR +
                                 "/tests/clients/tensorboard_check.py '" + directory_.path + "' " + words + " 2>&1";
@@ -71,7 +72,7 @@ TEST_F(TensorboardClient, SeesAFailure) {
   EXPECT_TRUE(agrees) << said;
 }
 
-// The check itself must be able to say no.
+// Makes sure that the check can fail.
 TEST_F(TensorboardClient, TellsARunThatIsNotTheFile) {
   train(1, 30, std::nullopt, true);
   EXPECT_FALSE(check(hparams_ + "--status FAILURE").first);

@@ -14,12 +14,12 @@ namespace {
 using namespace testing;
 
 TEST(TensorBoard, frames_carry_length_and_masked_checksums) {
-  // The version event of a file by another writer: 0.0 wall time, "brain.Event:2", as found in the wild.
+  // The version event of a real file by another writer: wall time 0.0, "brain.Event:2".
   const std::string data = std::string("\x09\0\0\x80\x38\x5d\x8e\xd9\x41\x1a\x0d", 11) + "brain.Event:2";
   const std::string record = tfrecord(data);
   EXPECT_EQ(record.size(), data.size() + 16);
   EXPECT_EQ(record.substr(0, 8), std::string("\x18\0\0\0\0\0\0\0", 8));
-  // Every event file whose first event has 24 bytes begins so, whoever wrote it.
+  // Every event file whose first event has 24 bytes begins with these bytes.
   EXPECT_EQ(record.substr(8, 4), std::string("\xa3\x7f\x4b\x22", 4));
   EXPECT_EQ(read_tfrecords(record).size(), 1U);
 }
@@ -102,7 +102,7 @@ TEST(TensorBoard, session_end_says_how_it_went) {
 TEST(TensorBoard, a_new_file_is_read_after_all_that_are_there) {
   const TemporaryDirectory directory;
   std::string previous;
-  for (const double now : {1000.0, 1000.0, 900.0, 5000.0, 5000.5}) {  // the same second, and a clock set back
+  for (const double now : {1000.0, 1000.0, 900.0, 5000.0, 5000.5}) {  // the same second twice, and a clock set back
     const std::string path = new_event_path(directory.path, now);
     EXPECT_GT(path, previous);
     write_file(path, "");

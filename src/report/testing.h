@@ -1,5 +1,5 @@
-// What this room's tests share: a directory of their own, a clock they set, and a reader of event files that knows
-// nothing of the writer.
+// For the tests of this module: a temporary directory, a clock that the test sets, and a reader of event files that
+// shares no code with the writer.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ inline std::string read_file(const std::string& path) {
   return text.str();
 }
 
-// CRC-32C bit by bit, from its definition.
+// CRC-32C, computed bit by bit from its definition.
 inline uint32_t plain_crc32c(std::string_view bytes) {
   uint32_t crc = 0xFFFFFFFFU;
   for (const char byte : bytes) {
@@ -63,7 +63,7 @@ inline uint32_t plain_crc32c(std::string_view bytes) {
   return ~crc;
 }
 
-// A protocol-buffer message taken apart: field number -> values in order, each as its raw bytes.
+// A parsed protocol-buffer message: a map from field numbers to the raw bytes of the values, in order.
 struct Wire {
   std::multimap<int, std::string> fields;
   bool good = true;
@@ -123,7 +123,7 @@ struct Wire {
   }
 };
 
-// The messages of a TFRecord file; a wrong length or checksum fails the test.
+// Returns the messages of a TFRecord file. A wrong length or checksum fails the test.
 inline std::vector<Wire> read_tfrecords(const std::string& file) {
   const auto masked = [](std::string_view bytes) {
     const uint32_t crc = plain_crc32c(bytes);

@@ -17,7 +17,7 @@
 namespace sinew::report {
 namespace {
 
-constexpr double kPauseSeconds = 0.01;  // where there is room, but not for the next byte
+constexpr double kPauseSeconds = 0.01;  // before retrying a write that failed although poll() reported room
 
 bool has_room(int descriptor, double seconds) {
   pollfd ready{descriptor, POLLOUT, 0};
@@ -26,8 +26,9 @@ bool has_room(int descriptor, double seconds) {
 
 }  // namespace
 
-// O_NONBLOCK belongs to the open file, which others share: the shell behind this program would have it, too. A terminal
-// says that there is room and blocks for the rest of what it is given, so asking it first is not enough.
+// We open the stream once more instead of setting O_NONBLOCK on the given descriptor, because other processes, such as
+// the shell that started us, share that open file and would be affected. Calling poll() first is not enough: a terminal
+// reports room and then blocks on the rest of a larger write.
 Watched::Watched(int descriptor, double patience_seconds)
     : descriptor_(descriptor), patience_seconds_(patience_seconds) {
   struct stat facts {};
@@ -48,7 +49,7 @@ ssize_t Watched::put(std::string_view piece) const {
   return ::write(own_ >= 0 ? own_ : descriptor_, piece.data(), piece.size());
 }
 
-// How much of it was taken.
+// Writes the text and returns the number of bytes that the stream accepted.
 size_t Watched::written(std::string_view text) {
   const double end = system_clock().monotonic_seconds() + (stalled_ ? 0 : patience_seconds_);
   size_t done = 0;
@@ -58,7 +59,7 @@ size_t Watched::written(std::string_view text) {
       if (left <= 0) break;
       continue;
     }
-    const ssize_t taken = put(text.substr(done, PIPE_BUF));  // a pipe with room takes as much without waiting
+    const ssize_t taken = put(text.substr(done, PIPE_BUF));  // a pipe with room accepts PIPE_BUF bytes without blocking
     if (taken > 0) {
       done += static_cast<size_t>(taken);
     } else if (taken == 0 || left <= 0 || (errno != EINTR && errno != EAGAIN)) {

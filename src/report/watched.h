@@ -1,5 +1,5 @@
-// One of the two streams a person or a log collector watches, by its descriptor. Nothing that is written here waits
-// long: who trains, and who listens for signals, does not depend on who watches.
+// Inside report/: output to stdout or stderr that never blocks for long, so that training and signal handling do not
+// depend on the program that reads the stream.
 #pragma once
 
 #include <sys/types.h>
@@ -16,19 +16,19 @@ class Watched {
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
 
-  // What nobody takes within the patience (a pager that waits, a terminal that is held or gone) is let go, and from
-  // then on at once, until everything of a text is taken again.
+  // Writes the text for at most `patience_seconds` and then drops the rest, for example if a pager waits or a terminal
+  // is stopped or gone. After a drop, later calls do not wait at all until one text was written completely.
   void write(std::string_view text);
 
  private:
   size_t written(std::string_view text);
   ssize_t put(std::string_view piece) const;
 
-  int descriptor_, own_ = -1;  // own_: the same stream, opened once more so that it does not block here alone
+  int descriptor_, own_ = -1;  // own_: the same stream, opened a second time with O_NONBLOCK
   bool socket_ = false;
   double patience_seconds_;
   bool stalled_ = false;
-  bool torn_ = false;  // the newest line was let go of in its middle
+  bool torn_ = false;  // the last line was dropped in its middle
 };
 
 }  // namespace sinew::report

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kPatienceSeconds = 0.05;
 
-// Two ends of a stream. A write that waits for ever ends the test instead of hanging it.
+// The two ends of a stream. If a write blocks for ever, an alarm ends the test.
 struct Ends {
   Ends() { ::alarm(120); }
   ~Ends() {
@@ -24,7 +24,7 @@ struct Ends {
       if (descriptor >= 0) ::close(descriptor);
     }
   }
-  // All that has come until now.
+  // Returns everything that has arrived so far.
   std::string taken() const {
     std::string text;
     char piece[4096];
@@ -59,7 +59,7 @@ void make_terminal(Ends& ends) {
   ends.writer = ::open(::ptsname(ends.reader), O_RDWR | O_NOCTTY);
 }
 
-// Lines that nobody reads, then somebody who reads: whole lines but for one, and the newest is there.
+// Writes lines without a reader, then reads. The reader gets whole lines, except for at most one, and the newest line.
 void expect_never_held_up(const Ends& ends) {
   Watched stream(ends.writer, kPatienceSeconds);
   const std::string line = std::string(999, 'x') + "\n";

@@ -42,12 +42,12 @@ Character first_character(std::string_view text) {
 bool is_control(char32_t code) {
   return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029 ||
          (code >= 0x202A && code <= 0x202E) ||
-         (code >= 0x2066 && code <= 0x2069);  // the last two: marks that turn the direction of what follows
+         (code >= 0x2066 && code <= 0x2069);  // the last two ranges change the direction of the following text
 }
 
 int width_of(const Character& character) {
   if (character.code < 0x1100) return 1;
-  return character.code >= 0x2010 && character.code < 0x2600 ? 1 : 2;  // punctuation, arrows and boxes are narrow
+  return character.code >= 0x2010 && character.code < 0x2600 ? 1 : 2;  // punctuation, arrows and box drawing are narrow
 }
 
 }  // namespace
