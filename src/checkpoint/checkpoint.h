@@ -4,7 +4,7 @@
 //
 // train/ saves and resumes with it; cli/ lists, verifies and shows checkpoints. This module knows nothing of tensors,
 // models or workers: a checkpoint is a map from names to bytes, and the bytes do not depend on who wrote them or on the
-// number of workers. Format: docs/formats/checkpoint.md. Any thread may call these functions; RunLock keeps two
+// number of workers. Format: docs/formats/checkpoint.md. Any thread may call these functions; rundir::RunLock keeps two
 // processes from writing to one directory.
 #pragma once
 
@@ -216,28 +216,5 @@ class Writer {
 // Points the symbolic link `<root>/<name>` (last, best) at a step directory, atomically. The Writer does this by
 // itself.
 void point(Disk& disk, const std::string& root, const std::string& name, Step step);
-
-// ---- one owner per directory ---------------------------------------------------------------------------------------
-
-// A process holds this lock while it writes to a run directory. A second process that tries to take it learns the
-// holder's pid and host. It is an advisory lock of the kernel, not the existence of a file, so the kernel releases it
-// however the process dies.
-class RunLock {
- public:
-  // Returns the lock, or a sentence that names its holder. Retries for kPatienceSeconds, because a program that only
-  // checks whether a run is alive (`sinew runs`) holds the lock for an instant. Throws Error if the directory or its
-  // file system cannot have a lock at all.
-  static constexpr double kPatienceSeconds = 0.2;
-  static std::expected<RunLock, std::string> take(const std::string& directory, Clock& clock = system_clock());
-  RunLock(RunLock&&) noexcept;
-  RunLock& operator=(RunLock&&) noexcept;
-  ~RunLock();
-  // A forked child that keeps this descriptor holds the lock, too. The lock is free once all holders have ended.
-  int descriptor() const { return descriptor_; }
-
- private:
-  explicit RunLock(int descriptor) : descriptor_(descriptor) {}
-  int descriptor_ = -1;
-};
 
 }  // namespace sinew::checkpoint

@@ -11,6 +11,7 @@
 #include "cli/server_run.h"
 #include "jobs/jobs.h"
 #include "report/report.h"
+#include "rundir/rundir.h"
 
 namespace sinew::cli {
 namespace {
@@ -23,7 +24,7 @@ std::string value_of(const char* name) {
 bool is_done(const std::string& directory) {
   const std::string path = directory + "/report.json";
   if (!system_disk().exists(path)) return false;
-  const auto outcome = report::parse_outcome(read_text(system_disk(), path));
+  const auto outcome = rundir::parse_outcome(read_text(system_disk(), path));
   return outcome && outcome->status == "done";
 }
 

@@ -26,12 +26,6 @@ std::optional<spec::Job> load_training(const std::string& path, const std::vecto
 std::optional<spec::Job> read_job_text(const std::string& text, const std::string& name,
                                        const std::vector<std::string>& overrides);
 
-// runs/<job>/<utc>-<id>, of this instant; not made yet.
-std::string new_run_directory(const std::string& job_name);  // train.cpp
-// Writes `text` as its job.yaml, in place of one of a run that ended before it began. Throws UsageError where a run is
-// that this is not to go on with: any, unless `resume` and it is of the same text.
-void keep_job_file(const std::string& run_directory, const std::string& text, bool resume);  // train.cpp
-
 // True when the arguments ask for help, which is then printed.
 bool print_help_if_asked(const Arguments& arguments, const char* help);
 

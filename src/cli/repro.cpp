@@ -4,12 +4,14 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/printable.h"
 #include "base/process.h"
 #include "cli/commands.h"
 #include "cli/data_manifest.h"
 #include "cli/worker_process.h"
 #include "report/report.h"
+#include "rundir/rundir.h"
 
 namespace sinew::cli {
 namespace {
@@ -72,7 +74,9 @@ std::string train_fresh(const report::RunSummary& run, const Wishes& wishes) {
   const std::string job = run.directory + "/resolved.yaml";
   const auto about = load_job(job, {});
   if (!about) throw UsageError(job + " is no job that this version can train", "sinew validate " + job);
-  const std::string directory = wishes.run_directory.empty() ? new_run_directory(about->name) : wishes.run_directory;
+  const std::string directory = wishes.run_directory.empty()
+                                    ? rundir::new_run_directory("runs", about->name, system_clock())
+                                    : wishes.run_directory;
   Disk& disk = system_disk();
   if (disk.exists(directory + "/resolved.yaml"))
     throw UsageError(directory + " already holds a run", "name another --run-dir");

@@ -3,8 +3,10 @@
 #include <cctype>
 #include <filesystem>
 
+#include "base/clock.h"
 #include "cli/command_job.h"
 #include "cli/commands.h"
+#include "rundir/rundir.h"
 
 namespace sinew::cli {
 namespace {
@@ -93,10 +95,10 @@ int run_run(const Arguments& arguments) {
   const auto job = read_job_text(yaml, "sinew run", words.overrides);
   if (!job) return kUsage;
   std::string& directory = words.command.run_directory;
-  if (directory.empty()) directory = new_run_directory(job->name);
+  if (directory.empty()) directory = rundir::new_run_directory("runs", job->name, system_clock());
   std::string text = yaml;
   for (const std::string& override_text : words.overrides) text += "# override: " + override_text + "\n";
-  keep_job_file(directory, text, false);
+  rundir::keep_job_file(directory, text, false);
   return run_command_job(*job, words.command);
 }
 

@@ -12,6 +12,7 @@
 #include "cli/numbers.h"
 #include "jobs/jobs.h"
 #include "report/report.h"
+#include "rundir/rundir.h"
 
 namespace sinew::cli {
 namespace {
@@ -79,22 +80,21 @@ bool has_open(pid_t pid, const std::string& path) {
   return false;
 }
 
-// Who holds the run's lock, as it wrote there: "pid 17 on host". 0: it is gone; what watched over its command may be
-// ending that still.
+// The process of this machine that holds the run's lock. 0: it has ended, and the reapers of its command may still hold
+// the lock.
 pid_t holder_of(const std::string& directory) {
-  const std::string text = read_text(system_disk(), directory + "/.lock");
-  long pid = 0;
-  char host[300] = {};
-  if (std::sscanf(text.c_str(), "pid %ld on %299s", &pid, host) != 2 || pid <= 0) return 0;
-  if (host != host_name())
-    throw Error(directory + " runs on " + host, "stop it there, or: sinew control " + directory + " stop");
-  return has_open(static_cast<pid_t>(pid), directory + "/.lock") ? static_cast<pid_t>(pid) : 0;
+  const auto holder = rundir::lock_holder(directory);
+  if (!holder) return 0;
+  if (holder->host != host_name())
+    throw Error("RUN_ELSEWHERE", directory + " runs on " + holder->host,
+                "stop it there, or: sinew control " + directory + " stop");
+  return has_open(holder->pid, rundir::file_in(directory, rundir::kLockFile)) ? holder->pid : 0;
 }
 
 void wait_for_end(const std::string& directory, const Words& words, Clock& clock) {
   const double end = clock.monotonic_seconds() + static_cast<double>(words.wait_seconds);
   bool asked = false;
-  while (report::lock_is_held(directory)) {
+  while (rundir::lock_is_held(directory)) {
     // Two signals at once would be one; so --now goes on sending until it is heard.
     const pid_t holder = asked && !words.now ? 0 : holder_of(directory);
     if (holder > 0) asked = ::kill(holder, SIGTERM) == 0 || asked;

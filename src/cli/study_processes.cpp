@@ -5,6 +5,7 @@
 #include "base/hex.h"
 #include "base/process.h"
 #include "report/report.h"
+#include "rundir/rundir.h"
 
 namespace sinew::cli {
 namespace {
@@ -31,7 +32,7 @@ StudyProcess::StudyProcess(Disk& disk, std::string directory, Clock& clock)
   forget_the_dead();
   const std::string own = processes_in(directory_) + "/" + name_;
   disk_.make_directories(own);
-  auto lock = checkpoint::RunLock::take(own, clock_);
+  auto lock = rundir::RunLock::take(own, clock_);
   if (!lock) throw Error(lock.error(), "is the study's directory on a file system with locks?");
   here_ = std::move(*lock);
 }
@@ -48,20 +49,20 @@ void StudyProcess::forget_the_dead() const {
   if (!disk_.exists(processes_in(directory_))) return;
   for (const Disk::Entry& entry : disk_.list(processes_in(directory_))) {
     const std::string path = processes_in(directory_) + "/" + entry.name;
-    if (!report::lock_is_held(path)) disk_.remove_all(path);
+    if (!rundir::lock_is_held(path)) disk_.remove_all(path);
   }
 }
 
-std::optional<checkpoint::RunLock> StudyProcess::turn() const {
-  auto lock = checkpoint::RunLock::take(directory_, clock_);
+std::optional<rundir::RunLock> StudyProcess::turn() const {
+  auto lock = rundir::RunLock::take(directory_, clock_);
   if (!lock) return std::nullopt;
   return std::move(*lock);
 }
 
-checkpoint::RunLock StudyProcess::next_turn() const {
+rundir::RunLock StudyProcess::next_turn() const {
   const double began = clock_.monotonic_seconds();
   while (true) {
-    auto lock = checkpoint::RunLock::take(directory_, clock_);
+    auto lock = rundir::RunLock::take(directory_, clock_);
     if (lock) return std::move(*lock);
     if (clock_.monotonic_seconds() - began >= kTurnSeconds)
       throw Error(lock.error(), "its turn should be over in an instant: is it stopped?");
@@ -73,9 +74,9 @@ bool StudyProcess::abandoned(const std::string& process, const std::string& run_
   const auto [seen, first] = seen_.try_emplace(process);
   if (first || now - seen->second.at >= kBelieveSeconds) {
     const bool a_name = !process.empty() && process.find('/') == std::string::npos;
-    seen->second = {now, a_name && report::lock_is_held(processes_in(directory_) + "/" + process)};
+    seen->second = {now, a_name && rundir::lock_is_held(processes_in(directory_) + "/" + process)};
   }
-  return !seen->second.alive && !report::lock_is_held(run_directory);
+  return !seen->second.alive && !rundir::lock_is_held(run_directory);
 }
 
 }  // namespace sinew::cli

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/disk.h"
 #include "checkpoint/checkpoint.h"
+#include "rundir/rundir.h"
 
 namespace sinew::cli {
 
@@ -27,9 +28,9 @@ class StudyProcess {
 
   const std::string& name() const { return name_; }
   // Until it is destroyed nobody else decides. None: it is another's turn.
-  std::optional<checkpoint::RunLock> turn() const;
+  std::optional<rundir::RunLock> turn() const;
   // Waits for it, and throws Error where that takes too long.
-  checkpoint::RunLock next_turn() const;
+  rundir::RunLock next_turn() const;
   // Whether the process of this name is gone, and with it whatever held the trial's run directory. What was found out
   // of a process is believed for a second.
   bool abandoned(const std::string& process, const std::string& run_directory);
@@ -45,7 +46,7 @@ class StudyProcess {
   std::string directory_;
   Clock& clock_;
   std::string name_;
-  std::optional<checkpoint::RunLock> here_;
+  std::optional<rundir::RunLock> here_;
   std::map<std::string, Seen> seen_;
 };
 

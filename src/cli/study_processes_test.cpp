@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include "base/error.h"
+#include "rundir/rundir.h"
 
 namespace sinew::cli {
 namespace {
@@ -48,13 +49,13 @@ TEST_F(StudyProcesses, WhoDiesHoldsNothingAndLeavesItsTrials) {
   if (child == 0) {
     StudyProcess there(system_disk(), folder, system_clock());
     const auto turn = there.turn();
-    const auto run = checkpoint::RunLock::take(trial);
+    const auto run = rundir::RunLock::take(trial);
     if (turn && run && ::write(pipe_ends[1], there.name().c_str(), there.name().size() + 1) > 0) ::pause();
     ::_exit(1);
   }
   char name[512] = {};
   ASSERT_GT(::read(pipe_ends[0], name, sizeof name - 1), 0);
-  EXPECT_FALSE(checkpoint::RunLock::take(folder)) << "it is that one's turn";
+  EXPECT_FALSE(rundir::RunLock::take(folder)) << "it is that one's turn";
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   ::close(pipe_ends[0]);
@@ -67,7 +68,7 @@ TEST_F(StudyProcesses, WhoDiesHoldsNothingAndLeavesItsTrials) {
   EXPECT_EQ(system_disk().list(folder + "/.sinew/processes").size(), 1U) << "the dead one is swept away";
   EXPECT_TRUE(here.abandoned("", trial)) << "from a record that names nobody";
   EXPECT_TRUE(here.abandoned("../../trials/00000", trial)) << "no name of a process";
-  const auto still = checkpoint::RunLock::take(trial);
+  const auto still = rundir::RunLock::take(trial);
   EXPECT_FALSE(here.abandoned(name, trial)) << "something of it still holds the run";
 }
 

@@ -21,6 +21,7 @@
 #include "cli/supervision.h"
 #include "cli/watchdog.h"
 #include "cli/worker_process.h"
+#include "rundir/rundir.h"
 
 namespace sinew::cli {
 namespace {
@@ -39,7 +40,7 @@ class Supervisor {
         clock_(clock),
         log_(directory_, "supervisor", clock) {
     state_.wanted = options.workers;
-    auto lock = checkpoint::RunLock::take(directory_);
+    auto lock = rundir::RunLock::take(directory_);
     if (!lock) throw Error(lock.error(), "sinew ps " + directory_ + " shows its workers");
     lock_ = std::move(*lock);
     system_disk().remove_file(view_file_path(directory_));  // of an attempt whose members are all gone
@@ -259,7 +260,7 @@ class Supervisor {
   const SupervisorOptions& options_;
   const std::string& directory_;
   Clock& clock_;
-  std::optional<checkpoint::RunLock> lock_;
+  std::optional<rundir::RunLock> lock_;
   Signals signals_{SIGINT, SIGTERM, SIGHUP, SIGUSR1};  // before anything that may start a thread
   GroupLog log_;
   Supervision state_;

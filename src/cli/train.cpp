@@ -1,13 +1,10 @@
 // `sinew train` and `sinew resume`: check the job file, make the run directory, become the worker.
-#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
 
 #include "base/clock.h"
 #include "base/disk.h"
-#include "base/random.h"
-#include "checkpoint/checkpoint.h"
 #include "cli/command_job.h"
 #include "cli/commands.h"
 #include "cli/data_manifest.h"
@@ -18,6 +15,7 @@
 #include "cli/worker_process.h"
 #include "http/http.h"
 #include "report/report.h"
+#include "rundir/rundir.h"
 
 namespace sinew::cli {
 namespace {
@@ -125,15 +123,6 @@ std::string as_given(const std::string& path, const std::vector<std::string>& ov
   return text;
 }
 
-// Of a run that ended before resolved.yaml was written nothing is there to go on with: the job begins anew, as it is
-// now.
-void replace_job_file(const std::string& run_directory, const std::string& text) {
-  const auto lock = checkpoint::RunLock::take(run_directory);
-  if (!lock) throw UsageError(lock.error(), "wait for it to end, stop it, or name another --run-dir");
-  system_disk().remove_file(run_directory + "/data.json");  // of the job that was there
-  write_durably(system_disk(), run_directory + "/job.yaml", text);
-}
-
 constexpr const char* kAnywhere = "http://192.0.2.1";  // stands for all other machines; nothing is sent there
 
 std::string listening(const Words& words) {
@@ -205,34 +194,6 @@ int start_command(const spec::Job& job, const std::string& directory, const Word
 
 }  // namespace
 
-void keep_job_file(const std::string& run_directory, const std::string& text, bool resume) {
-  Disk& disk = system_disk();
-  const std::string kept = run_directory + "/job.yaml";
-  if (disk.exists(kept)) {
-    if (!disk.exists(run_directory + "/resolved.yaml")) return replace_job_file(run_directory, text);
-    if (!resume) {
-      throw UsageError(run_directory + " already holds a run",
-                       "go on with it: sinew resume " + run_directory + "; or name another --run-dir");
-    }
-    if (read_text(disk, kept) != text) {
-      throw UsageError(
-          "the job file or its overrides changed since the run in " + run_directory + " began",
-          "go on with the job as it was: sinew resume " + run_directory + "; or start anew in another --run-dir");
-    }
-    return;
-  }
-  disk.make_directories(run_directory);
-  write_durably(disk, kept, text);
-}
-
-std::string new_run_directory(const std::string& job_name) {
-  uint64_t entropy = static_cast<uint64_t>(system_clock().wall_seconds() * 1e6);
-  entropy = random_key({entropy, static_cast<uint64_t>(getpid())}).value;
-  char id[8];
-  std::snprintf(id, sizeof id, "%04llx", static_cast<unsigned long long>(entropy & 0xFFFF));
-  return "runs/" + job_name + "/" + utc_compact(system_clock().wall_seconds()) + "-" + id;
-}
-
 int run_train(const Arguments& arguments) {
   if (print_help_if_asked(arguments, kTrainHelp)) return kDone;
   const Words words = parse(arguments, "train");
@@ -247,9 +208,10 @@ int run_train(const Arguments& arguments) {
   const auto job = load_job(path, work.overrides);
   if (!job) return kUsage;
   check_group_words(*job, words);
-  work.run_directory = words.run_directory.empty() ? new_run_directory(job->name) : words.run_directory;
+  work.run_directory =
+      words.run_directory.empty() ? rundir::new_run_directory("runs", job->name, system_clock()) : words.run_directory;
   const bool first = !words.launch || words.launch->rank == 0;
-  if (first) keep_job_file(work.run_directory, as_given(path, work.overrides), words.resume);
+  if (first) rundir::keep_job_file(work.run_directory, as_given(path, work.overrides), words.resume);
   if (job->command.given()) return start_command(*job, work.run_directory, words, words.resume);
   if (first) record_data(*job, work.run_directory, words.run_directory.empty() ? "runs" : "");
   // The job as it was resolved when the run began, where it came that far.

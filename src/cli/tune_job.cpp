@@ -14,6 +14,7 @@
 #include "cli/study_text.h"
 #include "cli/tuning.h"
 #include "report/report.h"
+#include "rundir/rundir.h"
 
 namespace sinew::cli {
 namespace {
@@ -122,7 +123,7 @@ int tune_job(const Arguments& arguments) {
                        job->tune.trials,
                        evaluations_of(*job)};
   const Tuning possible(tuning_options(head, job->tune, space_of(job->tune)));  // says no before there is a directory
-  if (directory.empty()) directory = new_run_directory(job->name) + "-study";
+  if (directory.empty()) directory = rundir::new_run_directory("runs", job->name, system_clock()) + "-study";
   system_disk().make_directories(directory);
   StudyProcess self(system_disk(), directory, system_clock());
   StudyFile file = begin_study(self, directory, *job, head);

@@ -14,6 +14,7 @@
 #include "base/process.h"
 #include "jobs/changed_at.h"
 #include "jobs/guardian.h"
+#include "rundir/rundir.h"
 
 namespace sinew::jobs {
 namespace {
@@ -72,13 +73,11 @@ void take_line(const std::string& line, std::vector<AttemptRecord>& records) {
   }
 }
 
-// The process that took the lock, as it wrote there, is gone, or waits to be buried by whoever started it.
+// The process that took the lock has ended, or waits for its parent to reap it.
 bool holder_is_dead(const std::string& directory) {
-  std::ifstream file(directory + "/.lock");
-  std::string pid_word, on, host;
-  pid_t pid = 0;
-  if (!(file >> pid_word >> pid >> on >> host) || host != host_name()) return false;
-  const ProcessRow row = process_row(pid);
+  const auto holder = rundir::lock_holder(directory);
+  if (!holder || holder->host != host_name()) return false;
+  const ProcessRow row = process_row(holder->pid);
   return row.pid == 0 || row.state == 'Z' || row.state == 'X';
 }
 
@@ -94,10 +93,10 @@ double seconds_seen(const std::string& directory, double began) {
 
 }  // namespace
 
-checkpoint::RunLock take_run(const std::string& directory, Clock& clock) {
+rundir::RunLock take_run(const std::string& directory, Clock& clock) {
   const double end = clock.monotonic_seconds() + kPatienceSeconds;
   while (true) {
-    auto lock = checkpoint::RunLock::take(directory, clock);
+    auto lock = rundir::RunLock::take(directory, clock);
     if (lock) return std::move(*lock);
     if (clock.monotonic_seconds() < end && holder_is_dead(directory)) continue;
     throw Error(lock.error(), "sinew ps " + directory + " shows what runs; sinew stop " + directory + " ends it");

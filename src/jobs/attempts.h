@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/disk.h"
 #include "checkpoint/checkpoint.h"
+#include "rundir/rundir.h"
 
 namespace sinew::jobs {
 
@@ -54,6 +55,6 @@ class AttemptLog {
 
 // The run's lock; throws Error when somebody has it. Where its sinew was killed it is waited for: those who watched
 // over the command hold it until they have ended all of it.
-checkpoint::RunLock take_run(const std::string& directory, Clock& clock);
+rundir::RunLock take_run(const std::string& directory, Clock& clock);
 
 }  // namespace sinew::jobs

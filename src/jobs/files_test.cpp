@@ -20,6 +20,7 @@
 #include "jobs/jobs.h"
 #include "jobs/output_file.h"
 #include "jobs/streams.h"
+#include "rundir/rundir.h"
 
 namespace sinew::jobs {
 namespace {
@@ -286,7 +287,7 @@ TEST_F(Files, WhatCanNotBeKilledIsLookedForAgain) {
 }
 
 TEST_F(Files, ASinewThatNobodyBuriedHoldsNoRun) {
-  auto held = checkpoint::RunLock::take(folder_);  // as by those who watch over its command
+  auto held = rundir::RunLock::take(folder_);  // as by those who watch over its command
   ASSERT_TRUE(held);
   const pid_t dead = ::fork();
   if (dead == 0) ::_exit(0);
@@ -295,7 +296,7 @@ TEST_F(Files, ASinewThatNobodyBuriedHoldsNoRun) {
   write(".lock", "pid " + std::to_string(dead) + " on " + host_name() + "\n");
   std::thread watchers([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    const checkpoint::RunLock let_go = std::move(*held);
+    const rundir::RunLock let_go = std::move(*held);
   });
   EXPECT_NO_THROW(take_run(folder_, system_clock()));
   watchers.join();

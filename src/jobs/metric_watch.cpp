@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "rundir/rundir.h"
+
 namespace sinew::jobs {
 namespace {
 
@@ -60,9 +62,9 @@ std::optional<MetricWatch::Verdict> MetricWatch::take(int64_t step, const report
   return verdict_;
 }
 
-std::optional<report::ObjectiveResult> MetricWatch::objective() const {
+std::optional<rundir::ObjectiveResult> MetricWatch::objective() const {
   if (!objective_) return std::nullopt;
-  return report::ObjectiveResult{to_string(*objective_), met_, objective_value_};
+  return rundir::ObjectiveResult{to_string(*objective_), met_, objective_value_};
 }
 
 }  // namespace sinew::jobs

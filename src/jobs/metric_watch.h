@@ -9,6 +9,7 @@
 
 #include "jobs/conduct.h"
 #include "report/report.h"
+#include "rundir/rundir.h"
 #include "spec/spec.h"
 
 namespace sinew::jobs {
@@ -24,8 +25,8 @@ class MetricWatch {
   // Once there is a reason to end, it stays.
   std::optional<Verdict> take(int64_t step, const report::Metrics& values);
 
-  const std::optional<report::BestMetric>& best() const { return best_; }  // of the monitored metric
-  std::optional<report::ObjectiveResult> objective() const;
+  const std::optional<rundir::BestMetric>& best() const { return best_; }  // of the monitored metric
+  std::optional<rundir::ObjectiveResult> objective() const;
   const report::Metrics& last() const { return last_; }
 
  private:
@@ -35,7 +36,7 @@ class MetricWatch {
   std::optional<spec::Objective> objective_;
   std::string monitor_;  // early stopping's, else the objective's; empty: none
   bool lower_ = false;
-  std::optional<report::BestMetric> best_;
+  std::optional<rundir::BestMetric> best_;
   int64_t without_improvement_ = 0;
   double objective_value_;
   bool met_ = false;

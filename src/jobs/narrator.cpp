@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/disk.h"
+#include "rundir/rundir.h"
 
 namespace sinew::jobs {
 namespace {
@@ -166,7 +167,7 @@ void Narrator::finish(const End& end) {
   const bool failed = end.status == "failed";
   reporter_->finish(end.status == "done");
   const double seconds = clock_.wall_seconds() - started_;
-  report::Outcome outcome;
+  rundir::Outcome outcome;
   outcome.status = end.status;
   outcome.exit_code = end.code;
   outcome.job = run_.job.name;
@@ -180,7 +181,7 @@ void Narrator::finish(const End& end) {
   outcome.last = watch_->last();
   if (failed) outcome.error = end.why;
   if (failed) outcome.hint = end.hint;
-  write_durably(system_disk(), directory_ + "/report.json", report::outcome_json(outcome));
+  write_durably(system_disk(), directory_ + "/report.json", rundir::outcome_json(outcome));
   say(failed ? report::Level::error : report::Level::info, "run-end",
       end.status + ": " + end.why + (failed && !end.hint.empty() ? "\n  try: " + end.hint : ""));
   reporter_->flush();

@@ -9,6 +9,7 @@
 #include "jobs/attempts.h"
 #include "jobs/family.h"
 #include "jobs/jobs.h"
+#include "rundir/rundir.h"
 
 namespace sinew::jobs {
 namespace {
@@ -52,7 +53,7 @@ std::vector<AttemptSummary> attempts_of(const std::string& directory) {
 }
 
 int clear_up(const std::string& directory, Clock& clock) {
-  const checkpoint::RunLock lock = take_run(directory, clock);
+  const rundir::RunLock lock = take_run(directory, clock);
   return static_cast<int>(AttemptLog(system_disk(), directory, clock).close_open().size());
 }
 

@@ -24,6 +24,7 @@
 #include "jobs/conduct.h"
 #include "jobs/jobs.h"
 #include "jobs/narrator.h"
+#include "rundir/rundir.h"
 
 namespace sinew::jobs {
 namespace {
@@ -268,7 +269,7 @@ class Runner {
   const CommandRun& run_;
   const std::string directory_;
   Clock& clock_;
-  checkpoint::RunLock lock_;
+  rundir::RunLock lock_;
   Signals signals_{SIGINT, SIGTERM, SIGHUP, SIGUSR1};
   AttemptLog attempts_;
   Narrator narrator_;

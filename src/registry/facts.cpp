@@ -1,6 +1,7 @@
 // What is known of a version, as text and back.
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "registry/registry.h"
 #include "report/report.h"
 
@@ -10,7 +11,7 @@ using nlohmann::json;
 
 std::string facts_json(const VersionFacts& facts) {
   json metrics = json::object();
-  for (const auto& [name, value] : facts.metrics) metrics[name] = report::number_json(value);
+  for (const auto& [name, value] : facts.metrics) metrics[name] = json_number(value);
   const json document{{"run", facts.run},
                       {"status", facts.status},
                       {"metrics", std::move(metrics)},
@@ -34,7 +35,7 @@ std::expected<VersionFacts, std::string> parse_facts(std::string_view text) {
     facts.status = document.value("status", "");
     const json metrics = document.value("metrics", json::object());
     for (const auto& [name, value] : metrics.items()) {
-      const auto number = report::number_of(value);
+      const auto number = number_in_json(value);
       if (!number) return std::unexpected("metric " + name + " is no number");
       facts.metrics[name] = *number;
     }

@@ -11,6 +11,7 @@
 
 #include "registry/testing.h"
 #include "report/report.h"
+#include "rundir/rundir.h"
 
 namespace sinew::registry {
 
@@ -72,7 +73,7 @@ class FakeRun {
     log("resume");
   }
   void end(const std::string& status) {
-    report::Outcome outcome;
+    rundir::Outcome outcome;
     outcome.status = status;
     outcome.steps = step_;
     outcome.started_wall_seconds = 1'763'697'600;
@@ -80,7 +81,7 @@ class FakeRun {
     outcome.digest = std::string(28, '0') + std::to_string(1000 + random_.below(1000));
     outcome.error = status == "failed" ? "loss is NaN" : "";
     write_file(directory_ + "/model/model.safetensors", "weights");
-    write_file(directory_ + "/report.tmp", report::outcome_json(outcome));
+    write_file(directory_ + "/report.tmp", rundir::outcome_json(outcome));
     std::filesystem::rename(directory_ + "/report.tmp", directory_ + "/report.json");
     let_go();
   }

@@ -4,8 +4,8 @@
 
 #include "base/hash.h"
 #include "registry/registry.h"
-#include "registry/tail.h"
 #include "report/report.h"
+#include "rundir/rundir.h"
 
 namespace sinew::registry {
 namespace {
@@ -26,10 +26,10 @@ std::map<std::string, std::string> flat(const json& object) {
 
 std::vector<std::pair<int64_t, std::string>> read_ledger(const std::string& path) {
   std::vector<std::pair<int64_t, std::string>> ledger;
-  TailMark mark;
+  rundir::FilePosition mark;
   while (true) {
-    const TailPiece piece = read_piece(path, mark, 1 << 20);
-    if (piece.went_back) ledger.clear();
+    const rundir::FilePiece piece = rundir::read_piece(path, mark, 1 << 20);
+    if (piece.cut_back) ledger.clear();
     for (size_t at = 0; at < piece.text.size();) {
       const size_t end = piece.text.find('\n', at);
       const json line = json::parse(piece.text.substr(at, end - at), nullptr, false);
@@ -124,10 +124,10 @@ RunIdentity read_identity(const std::string& run_directory) {
   RunIdentity identity;
   const std::string yaml = text_or_empty(run_directory + "/resolved.yaml");
   if (yaml.empty()) throw Error(run_directory + " is not a run: it has no resolved.yaml", "name a run directory");
-  identity.options = report::flat_options(yaml);
+  identity.options = rundir::flat_options(yaml);
   identity.environment = flat(json::parse(text_or_empty(run_directory + "/environment.json"), nullptr, false));
   if (auto manifest = parse_manifest(text_or_empty(run_directory + "/data.json"))) identity.data = std::move(*manifest);
-  if (const auto outcome = report::parse_outcome(text_or_empty(run_directory + "/report.json")))
+  if (const auto outcome = rundir::parse_outcome(text_or_empty(run_directory + "/report.json")))
     identity.digest = outcome->digest;
   identity.ledger = read_ledger(run_directory + "/ledger.jsonl");
   identity.steered = read_steering(run_directory);

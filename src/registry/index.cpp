@@ -12,6 +12,7 @@
 #include "registry/index_changes.h"
 #include "registry/reading.h"
 #include "registry/registry.h"
+#include "rundir/rundir.h"
 
 namespace sinew::registry {
 namespace {
@@ -42,9 +43,9 @@ bool is_surely_dead(const std::string& holder) {
   return code == std::errc() && pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
 }
 
-TailPiece next_piece(const std::string& path, const TailMark& mark, int64_t bytes) {
+rundir::FilePiece next_piece(const std::string& path, const rundir::FilePosition& mark, int64_t bytes) {
   try {
-    return read_piece(path, mark, bytes);
+    return rundir::read_piece(path, mark, bytes);
   } catch (const DiskError& error) {
     throw Trouble{error.what()};
   }
@@ -159,11 +160,11 @@ struct Index::State {
   }
 
   // Metric lines as changes, a series at a time. Of a file that went back only its own series begin anew.
-  void take_points(Known& run, const std::string& path, const TailPiece& piece, PassReport& report,
+  void take_points(Known& run, const std::string& path, const rundir::FilePiece& piece, PassReport& report,
                    std::vector<store::Change>& changes) {
-    if (piece.text.empty() && !piece.went_back && piece.too_long == 0) return;
+    if (piece.text.empty() && !piece.cut_back && piece.too_long == 0) return;
     if (!run.keys) run.keys = keys_from_note(store.note(keys_note_of(run.id)));
-    if (piece.went_back) changes.push_back(store::DropPoints{run.id, INT64_MIN, run.keys});
+    if (piece.cut_back) changes.push_back(store::DropPoints{run.id, INT64_MIN, run.keys});
     const size_t known_keys = run.keys->size();
     std::map<std::string, std::vector<store::Point>> series;
     for (size_t at = 0; at < piece.text.size();) {
@@ -193,10 +194,10 @@ struct Index::State {
   }
 
   // How often a file of lines says a word, so far.
-  int64_t count_in(const std::string& path, std::string_view word, TailMark& mark, int64_t count) {
+  int64_t count_in(const std::string& path, std::string_view word, rundir::FilePosition& mark, int64_t count) {
     while (true) {
-      const TailPiece piece = next_piece(path, mark, options.piece_bytes);
-      if (piece.went_back) count = 0;
+      const rundir::FilePiece piece = next_piece(path, mark, options.piece_bytes);
+      if (piece.cut_back) count = 0;
       for (size_t at = piece.text.find(word); at != piece.text.npos; at = piece.text.find(word, at + 1)) ++count;
       mark = piece.after;
       if (!piece.more) return count;
@@ -225,7 +226,7 @@ struct Index::State {
     const std::string directory = options.root + "/" + path;
     const std::string signature = signature_of(directory);
     if (!run.id.empty() && !run.hidden && run.reading.seen == signature &&
-        (run.over || report::lock_is_held(directory)))
+        (run.over || rundir::lock_is_held(directory)))
       return;
     const auto files = files_of(path);
     if (!files) return;
@@ -251,7 +252,8 @@ struct Index::State {
   bool read_points(const std::string& path, const std::string& directory, Known& run,
                    std::vector<store::Change>& changes, PassReport& report) {
     for (int64_t pieces = 0;; ++pieces) {
-      const TailPiece piece = next_piece(directory + "/metrics.jsonl", run.reading.metrics, options.piece_bytes);
+      const rundir::FilePiece piece =
+          next_piece(directory + "/metrics.jsonl", run.reading.metrics, options.piece_bytes);
       take_points(run, path, piece, report, changes);
       run.reading.metrics = piece.after;
       if (!piece.more) return true;

@@ -1,6 +1,8 @@
 #include "registry/index_changes.h"
 
+#include "base/json_text.h"
 #include "registry/registry.h"
+#include "rundir/rundir.h"
 
 namespace sinew::registry {
 namespace {
@@ -31,18 +33,17 @@ std::string body_of(const RunFiles& files, const std::string& before) {
   if (!files.model.empty()) body["model"] = files.model;
   if (!files.problems.empty()) body["problems"] = files.problems;
   if (files.outcome) {
-    const report::Outcome& outcome = *files.outcome;
+    const rundir::Outcome& outcome = *files.outcome;
     json& out = body["report"] = {
-        {"status", outcome.status}, {"exit_code", outcome.exit_code}, {"seconds", report::number_json(outcome.seconds)},
-        {"steps", outcome.steps},   {"samples", outcome.samples},     {"epochs", report::number_json(outcome.epochs)}};
+        {"status", outcome.status}, {"exit_code", outcome.exit_code}, {"seconds", json_number(outcome.seconds)},
+        {"steps", outcome.steps},   {"samples", outcome.samples},     {"epochs", json_number(outcome.epochs)}};
     if (outcome.best)
-      out["best"] = {{"metric", outcome.best->metric},
-                     {"value", report::number_json(outcome.best->value)},
-                     {"step", outcome.best->step}};
+      out["best"] = {
+          {"metric", outcome.best->metric}, {"value", json_number(outcome.best->value)}, {"step", outcome.best->step}};
     if (outcome.objective)
       out["objective"] = {{"text", outcome.objective->text},
                           {"met", outcome.objective->met},
-                          {"value", report::number_json(outcome.objective->value)}};
+                          {"value", json_number(outcome.objective->value)}};
     if (!outcome.hint.empty()) out["hint"] = outcome.hint;
   }
   return body.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -93,7 +94,7 @@ void move(const RunFiles& files, const store::Record& record, int64_t resumes, s
 RunStanding standing_of(const RunFiles& files) {
   if (files.locked) return {};
   if (!files.outcome) return {RunState::kFailed, "interrupted", kDied, files.changed_ms};
-  const report::Outcome& outcome = *files.outcome;
+  const rundir::Outcome& outcome = *files.outcome;
   const auto ended = static_cast<int64_t>((outcome.started_wall_seconds + outcome.seconds) * 1000);
   if (outcome.status == "done") return {RunState::kFinished, "done", "", ended};
   if (outcome.status == "stopped") return {RunState::kStopped, "stopped", "stopped, resumable", ended};

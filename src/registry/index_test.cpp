@@ -8,7 +8,7 @@
 #include "base/process.h"
 #include "registry/fake_run.h"
 #include "registry/registry.h"
-#include "registry/tail.h"
+#include "rundir/rundir.h"
 
 namespace sinew::registry {
 namespace {
@@ -322,44 +322,6 @@ TEST(Index, NamesWithDotsAndLinksAreNoRuns) {
   std::filesystem::create_directory_symlink(run.directory(), folder / "runs/a/last");
   Index index(store, {.root = folder / "runs"});
   EXPECT_EQ(index.pass().runs, 1);
-}
-
-TEST(Tail, GivesEachLineOnceHoweverTheFileIsCutAndGrows) {
-  Folder folder;
-  for (uint64_t seed = 0; seed < 60; ++seed) {
-    RandomStream random(RandomKey{seed});
-    const std::string path = folder / "f" + std::to_string(seed);
-    std::string file, seen;
-    TailMark mark;
-    for (int turn = 0; turn < 60; ++turn) {
-      if (random.below(6) == 0) file.resize(random.below(file.size() + 1));
-      for (uint64_t lines = random.below(5); lines > 0; --lines)
-        file +=
-            std::to_string(random.bits64()) + std::string(random.below(40), 'x') + (random.below(8) == 0 ? "" : "\n");
-      write_file(path, file);
-      TailPiece piece;
-      do {
-        piece = read_piece(path, mark, 64 + static_cast<int64_t>(random.below(300)));
-        if (piece.went_back) seen.clear();
-        seen += piece.text;
-        mark = piece.after;
-      } while (piece.more);
-      const size_t end = file.rfind('\n');
-      std::string expected = end == file.npos ? "" : file.substr(0, end + 1);
-      if (piece.too_long == 0 && seen != expected) {  // a line longer than a piece is passed over
-        size_t at = 0;
-        for (size_t from = 0; from < expected.size();) {
-          const size_t to = expected.find('\n', from) + 1;
-          if (seen.compare(at, to - from, expected, from, to - from) == 0)
-            at += to - from;
-          else
-            ASSERT_GT(to - from, 64u) << seed << " " << turn;
-          from = to;
-        }
-        ASSERT_EQ(at, seen.size());
-      }
-    }
-  }
 }
 
 }  // namespace

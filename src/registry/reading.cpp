@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "rundir/rundir.h"
+
 namespace sinew::registry {
 namespace {
 
@@ -9,10 +11,10 @@ using nlohmann::json;
 
 constexpr size_t kMostOfKeys = 3 << 20;
 
-json mark_json(const TailMark& mark) {
+json mark_json(const rundir::FilePosition& mark) {
   return {{"offset", mark.offset}, {"inside", mark.inside}, {"window", mark.window}};
 }
-TailMark mark_of(const json& object) {
+rundir::FilePosition mark_of(const json& object) {
   return {object.value("offset", uint64_t{0}), object.value("inside", false), object.value("window", "")};
 }
 

@@ -5,12 +5,12 @@
 #include <set>
 #include <string>
 
-#include "registry/tail.h"
+#include "rundir/rundir.h"
 
 namespace sinew::registry {
 
 struct Reading {
-  TailMark metrics, log, attempts;
+  rundir::FilePosition metrics, log, attempts;
   int64_t resumes = 0, begins = 0;
   std::string seen;   // the run's signature, once everything under it was read
   bool gone = false;  // hidden, as its directory was gone; who is hidden without it was deleted by a person

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "registry/registry.h"
+#include "rundir/rundir.h"
 
 namespace sinew::registry {
 namespace {
@@ -97,7 +98,7 @@ class Reader {
 
 void read_options(Reader& reader, RunFiles& files, const std::string& yaml) {
   try {
-    for (const auto& [key, value] : report::flat_options(yaml)) {
+    for (const auto& [key, value] : rundir::flat_options(yaml)) {
       if (!key.empty()) files.params[clean_text(key, 500)] = clean_text(value, kMostOfParam);
     }
   } catch (const std::exception& error) {
@@ -113,7 +114,7 @@ void read_outcome(Reader& reader, RunFiles& files) {
   const auto text = reader.text("report.json");
   if (!text) return;
   std::string why;
-  files.outcome = report::parse_outcome(*text, &why);
+  files.outcome = rundir::parse_outcome(*text, &why);
   if (!files.outcome) reader.problem("report.json", why);
 }
 
@@ -157,7 +158,7 @@ std::optional<RunFiles> read_run_files(const std::string& root, const std::strin
   const std::string directory = root + "/" + path;
   RunFiles files;
   files.path = path;
-  files.locked = report::lock_is_held(directory);
+  files.locked = rundir::lock_is_held(directory);
   Reader reader(directory, files);
   const auto yaml = reader.text("resolved.yaml"), job = reader.text("job.yaml");
   if (!files.problems.empty()) throw Error(files.problems[0], "check who owns it, and its permissions");
@@ -197,7 +198,7 @@ std::string run_id_of(std::string_view path_below_root, std::string_view job_yam
     return to_hex(digest.digest());
   }
   try {  // by what it says: comments (why an option is what it is) may be written anew by a resume
-    for (const auto& [key, value] : report::flat_options(std::string(resolved_yaml))) add(key), add(value);
+    for (const auto& [key, value] : rundir::flat_options(std::string(resolved_yaml))) add(key), add(value);
   } catch (const std::exception&) {
     add(resolved_yaml);
   }

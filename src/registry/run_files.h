@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "report/report.h"
+#include "rundir/rundir.h"
 #include "store/store.h"
 
 namespace sinew::registry {
@@ -30,7 +31,7 @@ struct RunFiles {
   bool locked = false;
   store::Labels params;
   nlohmann::json environment, data;  // objects; null: not there
-  std::optional<report::Outcome> outcome;
+  std::optional<rundir::Outcome> outcome;
   std::vector<std::string> checkpoints;
   std::map<std::string, int64_t> model;  // files of model/ and their sizes
   int64_t begun_ms = 0, changed_ms = 0;  // by its name, or its first file; newest change of its growing files

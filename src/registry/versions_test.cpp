@@ -7,6 +7,7 @@
 #include "checkpoint/checkpoint.h"
 #include "registry/fake_run.h"
 #include "registry/registry.h"
+#include "rundir/rundir.h"
 
 namespace sinew::registry {
 namespace {
@@ -102,10 +103,10 @@ class Registry : public testing::Test {
   store::Record ended_run(const std::string& path, double accuracy, const std::string& test = "t") {
     auto& run = *runs.emplace_back(std::make_unique<FakeRun>(root(), path, random));
     run.grow(3);
-    report::Outcome outcome;
+    rundir::Outcome outcome;
     outcome.digest = sha256_hex(path).substr(0, 32);
     outcome.last = {{"test/accuracy", accuracy}, {"val/accuracy", accuracy}};
-    outcome.best = report::BestMetric{"val/accuracy", accuracy, 3};
+    outcome.best = rundir::BestMetric{"val/accuracy", accuracy, 3};
     const std::string weights = std::string(4, static_cast<char>(runs.size())) + std::string(4, '\0');
     checkpoint::write_safetensors(system_disk(), prepared(run) + "/model.safetensors",
                                   {{"w", DType::f32, {2}, std::as_bytes(std::span(weights.data(), weights.size()))}},
@@ -113,7 +114,7 @@ class Registry : public testing::Test {
     write_file(run.directory() + "/data.json", "{\"format\":\"sinew-data\",\"version\":1,\"digest\":\"all-" + test +
                                                    "\",\"parts\":{\"test\":{\"digest\":\"" + test +
                                                    "\"},\"val\":{\"digest\":\"v\"}}}");
-    write_file(run.directory() + "/report.json", report::outcome_json(outcome));
+    write_file(run.directory() + "/report.json", rundir::outcome_json(outcome));
     run.die();
     index();
     return find_run(store, path);

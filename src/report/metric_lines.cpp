@@ -3,9 +3,10 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "base/check.h"
-#include "report/json_text.h"
+#include "base/json_text.h"
 
 namespace sinew::report {
 namespace {
@@ -90,13 +91,13 @@ void append_metrics_line(std::string& out, int64_t step, int64_t samples, double
   out.append(",\"samples\":");
   append_integer(out, samples);
   out.append(",\"time\":");
-  append_number(out, std::round(wall_seconds * 1000) / 1000);
+  append_json_number(out, std::round(wall_seconds * 1000) / 1000);
   for (const auto& [name, value] : values) {
     SINEW_CHECK(name != "step" && name != "samples" && name != "time", name);
     out.push_back(',');
-    append_string(out, name);
+    append_json_string(out, name);
     out.push_back(':');
-    append_number(out, value);
+    append_json_number(out, value);
   }
   out.append("}\n");
 }
@@ -119,13 +120,13 @@ std::optional<MetricRecord> parse_metrics_line_slowly(std::string_view line, std
     return std::nullopt;
   };
   // The callback bounds the nesting, because a record is a flat object.
-  const Json json = Json::parse(
-      line, [](int depth, Json::parse_event_t, Json&) { return depth < 4; }, false);
+  const nlohmann::ordered_json json = nlohmann::ordered_json::parse(
+      line, [](int depth, nlohmann::ordered_json::parse_event_t, nlohmann::ordered_json&) { return depth < 4; }, false);
   if (json.is_discarded() || !json.is_object()) return refuse("not a JSON object");
   if (!json.contains("step")) return refuse("no \"step\"");
   MetricRecord record;
   for (const auto& [name, value] : json.items()) {
-    const std::optional<double> number = number_of(value);
+    const std::optional<double> number = number_in_json(value);
     if (!number) return refuse("\"" + name + "\" is not a number");
     if (!put(record, name, *number)) return refuse("\"" + name + "\" is not a whole number");
   }
@@ -144,8 +145,8 @@ std::optional<int64_t> step_of_line(std::string_view line) {
     const auto [rest, code] = std::from_chars(line.data() + kStart.size(), line.data() + line.size(), step);
     if (code == std::errc() && (*rest == ',' || *rest == '}') && step >= 0 && step <= kLargest) return step;
   }
-  const Json json = Json::parse(
-      line, [](int depth, Json::parse_event_t, Json&) { return depth < 4; }, false);
+  const nlohmann::ordered_json json = nlohmann::ordered_json::parse(
+      line, [](int depth, nlohmann::ordered_json::parse_event_t, nlohmann::ordered_json&) { return depth < 4; }, false);
   if (!json.is_object() || !json.contains("step") || !json["step"].is_number_unsigned()) return std::nullopt;
   const auto number = json["step"].get<uint64_t>();
   return number <= static_cast<uint64_t>(kLargest) ? std::optional(static_cast<int64_t>(number)) : std::nullopt;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/json_text.h"
 #include "report/words.h"
 
 namespace sinew::report {
@@ -116,16 +118,16 @@ std::string progress_line(const Progress& progress, int columns, bool bar, bool 
   return render(parts, color);
 }
 
-Json progress_json(const Progress& progress) {
-  Json json = {{"step", progress.step.value}};
+nlohmann::ordered_json progress_json(const Progress& progress) {
+  nlohmann::ordered_json json = {{"step", progress.step.value}};
   if (progress.total_steps > 0) json["total_steps"] = progress.total_steps;
-  json["epoch"] = number_json(progress.epoch);
-  if (progress.total_epochs > 0) json["total_epochs"] = number_json(progress.total_epochs);
+  json["epoch"] = json_number(progress.epoch);
+  if (progress.total_epochs > 0) json["total_epochs"] = json_number(progress.total_epochs);
   json["samples"] = progress.samples;
-  json["samples_per_second"] = number_json(progress.samples_per_second);
-  if (progress.eta_seconds >= 0) json["eta_seconds"] = number_json(progress.eta_seconds);
-  Json& metrics = json["metrics"] = Json::object();
-  for (const auto& [name, value] : progress.shown) metrics[name] = number_json(value);
+  json["samples_per_second"] = json_number(progress.samples_per_second);
+  if (progress.eta_seconds >= 0) json["eta_seconds"] = json_number(progress.eta_seconds);
+  nlohmann::ordered_json& metrics = json["metrics"] = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : progress.shown) metrics[name] = json_number(value);
   return json;
 }
 

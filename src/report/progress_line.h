@@ -1,9 +1,10 @@
 // Inside report/: the text of the progress line. Screen shows it.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 
-#include "report/json_text.h"
+#include "base/json_text.h"
 #include "report/report.h"
 
 namespace sinew::report {
@@ -13,6 +14,6 @@ namespace sinew::report {
 // ETA.
 std::string progress_line(const Progress& progress, int columns, bool bar, bool color);
 
-Json progress_json(const Progress& progress);  // the same values as JSON, for --log-format json
+nlohmann::ordered_json progress_json(const Progress& progress);  // the same values as JSON, for --log-format json
 
 }  // namespace sinew::report

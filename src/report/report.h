@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/ids.h"
+#include "base/json_text.h"
 
 namespace sinew::report {
 
@@ -105,48 +106,6 @@ std::vector<MetricRecord> read_metrics(const std::string& path, std::vector<std:
 // Parses one line of metrics.jsonl. Returns nullopt if it is not a record; `why` then says what is wrong with it.
 std::optional<MetricRecord> parse_metrics_line(std::string_view line, std::string* why = nullptr);
 
-// Returns resolved.yaml as a flat map from dotted keys to the values as written. Throws Error, naming the line, if the
-// text is not a YAML mapping or is too large to be a job.
-std::map<std::string, std::string> flat_options(const std::string& yaml);
-
-struct BestMetric {
-  std::string metric;
-  double value = 0;
-  int64_t step = 0;
-};
-struct ObjectiveResult {
-  std::string text;  // for example "val/accuracy >= 0.92"
-  bool met = false;
-  double value = 0;  // the value of the metric that was compared; NaN if it was never measured
-};
-
-// How a run ended, as stored in report.json. The worker writes report.json last, with write_durably. A resumed run
-// first removes the report.json of the earlier attempt.
-struct Outcome {
-  std::string status = "done";  // done | failed | stopped | budget
-  int exit_code = 0;
-  std::string job;
-  double started_wall_seconds = 0, seconds = 0;
-  int64_t steps = 0, samples = 0;
-  double epochs = 0;
-  std::string digest;  // of the final training state, in hex; empty if there is none
-  std::optional<BestMetric> best;
-  std::optional<ObjectiveResult> objective;
-  Metrics last;
-  std::string error, hint;  // set if the run failed
-};
-std::string outcome_json(const Outcome& outcome);  // ends with a newline
-// Returns nullopt if the text is not a valid report.json; `why` then says what is wrong with it.
-std::optional<Outcome> parse_outcome(std::string_view json, std::string* why = nullptr);
-
-// Numbers in JSON as these files have them: three of them have no word there and are texts, "NaN", "Infinity" and
-// "-Infinity".
-nlohmann::ordered_json number_json(double value);
-std::optional<double> number_of(const nlohmann::ordered_json& value);  // nullopt: neither a number nor one of the three
-
-// Returns whether a living process owns the run. The kernel releases the lock of a process that dies.
-bool lock_is_held(const std::string& directory);
-
 // One run directory as `sinew runs` shows it, read from resolved.yaml, report.json and metrics.jsonl. A run whose lock
 // is held is "running"; a run with neither a held lock nor a report is "interrupted". `problems` names the files that
 // cannot be read.
@@ -165,10 +124,9 @@ struct RunSummary {
 };
 // Returns nullopt if the directory is not a run, which means that it has no resolved.yaml.
 std::optional<RunSummary> read_run(const std::string& directory);
-// Finds every directory below `root` that has a resolved.yaml, newest run first. Skips directories whose names begin
-// with a dot.
+// Newest first.
 std::vector<RunSummary> find_runs(const std::string& root);
-// Finds one run by its path, by `last`, or by the end of its id. Throws Error if no run or more than one run matches.
+// Reads the run that rundir::find_run finds. Throws Error if no run or more than one run matches.
 RunSummary pick_run(const std::string& root, const std::string& name);
 
 // Text for people. If `columns` > 0, no line is wider, and the less important columns are left out first.

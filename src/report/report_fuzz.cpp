@@ -9,9 +9,11 @@
 #include "report/metric_lines.h"
 #include "report/report.h"
 #include "report/words.h"
+#include "rundir/rundir.h"
 
 namespace {
 
+using namespace sinew;
 using namespace sinew::report;
 
 void require(bool condition) {
@@ -35,16 +37,16 @@ void try_line(std::string_view text) {
 
 void try_outcome(std::string_view text) {
   std::string why;
-  const auto outcome = parse_outcome(text, &why);
+  const auto outcome = rundir::parse_outcome(text, &why);
   if (!outcome) return require(!why.empty());
-  const std::string written = outcome_json(*outcome);
-  const auto again = parse_outcome(written);
-  require(again && outcome_json(*again) == written);
+  const std::string written = rundir::outcome_json(*outcome);
+  const auto again = rundir::parse_outcome(written);
+  require(again && rundir::outcome_json(*again) == written);
 }
 
 void try_options(std::string_view text) {
   try {
-    flat_options(std::string(text));
+    rundir::flat_options(std::string(text));
   } catch (const sinew::Error&) {
   }
 }

@@ -2,12 +2,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "base/disk.h"
+#include "base/json_text.h"
 #include "report/append_file.h"
-#include "report/json_text.h"
 #include "report/lines.h"
 #include "report/metric_lines.h"
 #include "report/progress_line.h"
@@ -161,11 +162,11 @@ void Reporter::State::tell_troubles() {
 }
 
 void Reporter::State::say(Level level, const std::string& event, const std::string& text, const Fields& fields) {
-  Json json = {{"ts", utc_iso(clock.wall_seconds())}, {"level", word_for(level)}, {"event", event}};
+  nlohmann::ordered_json json = {{"ts", utc_iso(clock.wall_seconds())}, {"level", word_for(level)}, {"event", event}};
   if (step) json["step"] = step->value;
   json["text"] = text;
   if (!fields.empty()) json["fields"] = fields;
-  const std::string written = dump(json);
+  const std::string written = dump_json(json);
   log.append(written + "\n");
   log.flush();
   if (options.format == LogFormat::json) {
@@ -179,9 +180,9 @@ void Reporter::State::show(const Progress& progress, bool last) {
   shown_at = clock.monotonic_seconds();
   unshown.reset();
   if (options.format == LogFormat::json) {
-    Json json = {{"ts", utc_iso(clock.wall_seconds())}, {"level", "info"}, {"event", "progress"}};
+    nlohmann::ordered_json json = {{"ts", utc_iso(clock.wall_seconds())}, {"level", "info"}, {"event", "progress"}};
     json.update(progress_json(progress));
-    screen.line(dump(json));
+    screen.line(dump_json(json));
   } else if (options.terminal) {
     screen.live(progress_line(progress, screen.columns(), true, options.color));
   } else {
@@ -241,12 +242,12 @@ void Reporter::say(Level level, const std::string& event, const std::string& tex
 void Reporter::pass_on(std::string_view line, bool errors) {
   State& state = *state_;
   if (state.options.format == LogFormat::json) {
-    Json json = {{"ts", utc_iso(state.clock.wall_seconds())},
-                 {"level", "info"},
-                 {"event", "output"},
-                 {"stream", errors ? "stderr" : "stdout"},
-                 {"text", line}};
-    state.screen.line(dump(json));
+    nlohmann::ordered_json json = {{"ts", utc_iso(state.clock.wall_seconds())},
+                                   {"level", "info"},
+                                   {"event", "output"},
+                                   {"stream", errors ? "stderr" : "stdout"},
+                                   {"text", line}};
+    state.screen.line(dump_json(json));
   } else {
     state.screen.pass_on(line, errors);
   }

@@ -1,9 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "base/disk.h"
-#include "report/json_text.h"
+#include "base/json_text.h"
 #include "report/report.h"
 #include "report/testing.h"
 #include "report/words.h"
@@ -58,10 +59,10 @@ struct Bench {
     return options;
   }
   Reporter make() { return Reporter(options(), clock); }
-  std::vector<Json> log() const {
-    std::vector<Json> lines;
+  std::vector<nlohmann::ordered_json> log() const {
+    std::vector<nlohmann::ordered_json> lines;
     std::istringstream text(read_file(directory / "log.jsonl"));
-    for (std::string line; std::getline(text, line);) lines.push_back(Json::parse(line));
+    for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::ordered_json::parse(line));
     return lines;
   }
 
@@ -171,7 +172,8 @@ TEST(Reporter, json_is_one_object_a_line) {
   }
   ASSERT_EQ(bench.terminal.done.size(), 2U);
   EXPECT_EQ(bench.errors, "");
-  const Json said = Json::parse(bench.terminal.done[0]), progress = Json::parse(bench.terminal.done[1]);
+  const nlohmann::ordered_json said = nlohmann::ordered_json::parse(bench.terminal.done[0]),
+                               progress = nlohmann::ordered_json::parse(bench.terminal.done[1]);
   EXPECT_EQ(said["level"], "warning");
   EXPECT_EQ(said["event"], "skip");
   EXPECT_EQ(said["text"], "bad \"sample\"\n\xEF\xBF\xBD");
@@ -189,7 +191,7 @@ TEST(Reporter, what_is_said_is_logged_with_the_step) {
   reporter.say(Level::info, "start", "starts");
   reporter.metrics(Step(12), 1, {{"a", 1}});
   reporter.say(Level::error, "nan", "loss is NaN", {{"layer", "fc1"}});
-  const std::vector<Json> log = bench.log();
+  const std::vector<nlohmann::ordered_json> log = bench.log();
   ASSERT_EQ(log.size(), 2U);
   EXPECT_FALSE(log[0].contains("step"));
   EXPECT_EQ(log[1]["step"], 12);
@@ -282,7 +284,7 @@ TEST(Reporter, a_full_disk_is_told_once_and_stops_nothing) {
   EXPECT_NE(reporter.trouble().find("No space left"), std::string::npos) << reporter.trouble();
   reporter.flush();
   size_t told = 0;
-  for (const Json& line : bench.log()) told += line["event"] == "disk" ? 1 : 0;
+  for (const nlohmann::ordered_json& line : bench.log()) told += line["event"] == "disk" ? 1 : 0;
   EXPECT_EQ(told, 1U);
   EXPECT_NE(bench.errors.find("training goes on"), std::string::npos);
 }

@@ -1,8 +1,5 @@
-// Reading run directories back: one run, all runs below a root, and the run that a user names.
-#include <fcntl.h>
-#include <sys/file.h>
+// Reads run directories: one run, all runs below a root, and the run that a user names.
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,24 +12,20 @@
 #include "report/lines.h"
 #include "report/metric_lines.h"
 #include "report/report.h"
+#include "rundir/rundir.h"
 
 namespace sinew::report {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kDeepest = 6;  // runs/<job>/<utc>-<id> has two levels; users may add levels to group runs
 constexpr size_t kMostBroken = 100;
-
-std::string in(const std::string& directory, const char* name) {
-  return (fs::path(directory) / name).string();
-}
 
 // Returns the text of a small file. Returns "" if the file is missing; returns "" and adds to `problems` if it cannot
 // be read.
 std::string read_text(const std::string& directory, const char* name, std::vector<std::string>& problems) {
   constexpr uint64_t kMost = 8 << 20;
-  const std::string path = in(directory, name);
+  const std::string path = rundir::file_in(directory, name);
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return "";
   try {
@@ -90,13 +83,14 @@ void read_metrics_of(RunSummary& run) {
   std::map<std::string, Direction> directions;
   double first = 0, last = 0;
   try {
-    for_each_record(in(run.directory, "metrics.jsonl"), &run.problems, [&](const MetricRecord& record) {
-      take_best(run, directions, record);
-      run.steps = std::max(run.steps, record.step);
-      run.samples = std::max(run.samples, record.samples);
-      if (first == 0) first = record.wall_seconds;
-      last = record.wall_seconds;
-    });
+    for_each_record(rundir::file_in(run.directory, rundir::kMetricsFile), &run.problems,
+                    [&](const MetricRecord& record) {
+                      take_best(run, directions, record);
+                      run.steps = std::max(run.steps, record.step);
+                      run.samples = std::max(run.samples, record.samples);
+                      if (first == 0) first = record.wall_seconds;
+                      last = record.wall_seconds;
+                    });
   } catch (const Error& error) {
     run.problems.push_back(error.what());
   }
@@ -105,19 +99,20 @@ void read_metrics_of(RunSummary& run) {
 }
 
 void read_outcome_of(RunSummary& run) {
-  const bool running = lock_is_held(run.directory);
+  const bool running = rundir::lock_is_held(run.directory);
   run.status = running ? "running" : "interrupted";
   const size_t problems_before = run.problems.size();
-  const std::string text = read_text(run.directory, "report.json", run.problems);
+  const std::string text = read_text(run.directory, rundir::kOutcomeFile, run.problems);
   if (text.empty()) {
     std::error_code ignored;
-    if (fs::exists(in(run.directory, "report.json"), ignored) && run.problems.size() == problems_before) {
+    if (fs::exists(rundir::file_in(run.directory, rundir::kOutcomeFile), ignored) &&
+        run.problems.size() == problems_before) {
       run.problems.push_back("report.json: empty");
     }
     return;
   }
   std::string why;
-  const auto outcome = parse_outcome(text, &why);
+  const auto outcome = rundir::parse_outcome(text, &why);
   if (!outcome) {
     run.problems.push_back("report.json: " + why);
     return;
@@ -138,10 +133,10 @@ void read_outcome_of(RunSummary& run) {
 }
 
 void read_options_of(RunSummary& run) {
-  const std::string text = read_text(run.directory, "resolved.yaml", run.problems);
+  const std::string text = read_text(run.directory, rundir::kResolvedFile, run.problems);
   if (!run.problems.empty()) return;
   try {
-    run.options = flat_options(text);
+    run.options = rundir::flat_options(text);
   } catch (const std::exception& error) {
     run.problems.push_back(std::string("resolved.yaml: ") + error.what());
   }
@@ -153,60 +148,15 @@ void read_options_of(RunSummary& run) {
 
 void read_checkpoints_of(RunSummary& run) {
   std::error_code code;
-  for (fs::directory_iterator it(in(run.directory, "checkpoints"), code), end; !code && it != end; it.increment(code)) {
+  for (fs::directory_iterator it(rundir::file_in(run.directory, rundir::kCheckpoints), code), end; !code && it != end;
+       it.increment(code)) {
     const std::string name = it->path().filename().string();
     if (name.starts_with("step-")) run.checkpoints.push_back(name);
   }
   std::sort(run.checkpoints.begin(), run.checkpoints.end());
 }
 
-void collect(const fs::path& directory, int depth, std::vector<std::string>& runs) {
-  std::error_code code;
-  if (fs::exists(directory / "resolved.yaml", code)) return runs.push_back(directory.string());
-  if (depth == 0) return;
-  for (fs::directory_iterator it(directory, code), end; !code && it != end; it.increment(code)) {
-    std::error_code ignored;
-    if (it->is_symlink(ignored) || !it->is_directory(ignored)) continue;  // `latest` links to a run listed anyway
-    if (it->path().filename().string().starts_with('.')) continue;        // hidden folders hold the store, not runs
-    collect(it->path(), depth - 1, runs);
-  }
-}
-
-std::vector<std::string> run_directories(const std::string& root) {
-  std::vector<std::string> directories;
-  collect(root, kDeepest, directories);
-  return directories;
-}
-
-std::string id_of(const std::string& directory) {
-  return fs::path(directory).filename().string();
-}
-
-// The start time as read_run finds it. Reads the metrics only if neither report.json nor the run's id tells the time.
-double started_of(const std::string& directory) {
-  std::vector<std::string> ignored;
-  const auto outcome = parse_outcome(read_text(directory, "report.json", ignored));
-  if (outcome && outcome->started_wall_seconds > 0) return outcome->started_wall_seconds;
-  if (const double named = utc_of_compact(id_of(directory)); named > 0) return named;
-  const auto run = read_run(directory);
-  return run ? run->started_wall_seconds : 0;
-}
-
-RunSummary read_one(const std::string& directory) {
-  if (auto run = read_run(directory)) return std::move(*run);
-  throw Error(directory + " is not a run: it has no resolved.yaml",
-              "give a run directory, the end of a run's id, or last");
-}
-
 }  // namespace
-
-bool lock_is_held(const std::string& directory) {
-  const int descriptor = ::open(in(directory, ".lock").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return false;
-  const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-  ::close(descriptor);  // also releases our own shared lock
-  return held;
-}
 
 std::vector<MetricRecord> read_metrics(const std::string& path, std::vector<std::string>* broken) {
   std::vector<MetricRecord> records;
@@ -216,7 +166,7 @@ std::vector<MetricRecord> read_metrics(const std::string& path, std::vector<std:
 
 std::optional<RunSummary> read_run(const std::string& directory) {
   std::error_code code;
-  if (!fs::exists(in(directory, "resolved.yaml"), code)) return std::nullopt;
+  if (!fs::exists(rundir::file_in(directory, rundir::kResolvedFile), code)) return std::nullopt;
   RunSummary run;
   const fs::path path = fs::path(directory).has_filename() ? fs::path(directory) : fs::path(directory).parent_path();
   run.directory = path.string();
@@ -227,13 +177,14 @@ std::optional<RunSummary> read_run(const std::string& directory) {
   read_outcome_of(run);
   read_checkpoints_of(run);
   if (run.job.empty()) run.job = fs::absolute(path, code).lexically_normal().parent_path().filename().string();
-  if (run.started_wall_seconds == 0) run.started_wall_seconds = changed_at(in(directory, "resolved.yaml"));
+  if (run.started_wall_seconds == 0)
+    run.started_wall_seconds = changed_at(rundir::file_in(directory, rundir::kResolvedFile));
   return run;
 }
 
 std::vector<RunSummary> find_runs(const std::string& root) {
   std::vector<RunSummary> runs;
-  for (const std::string& directory : run_directories(root)) {
+  for (const std::string& directory : rundir::run_directories(root)) {
     if (auto run = read_run(directory)) runs.push_back(std::move(*run));
   }
   std::sort(runs.begin(), runs.end(), [](const RunSummary& a, const RunSummary& b) {
@@ -244,27 +195,10 @@ std::vector<RunSummary> find_runs(const std::string& root) {
 }
 
 RunSummary pick_run(const std::string& root, const std::string& name) {
-  std::error_code code;
-  if (name != "last" && fs::is_directory(name, code)) return read_one(name);
-  const std::vector<std::string> directories = run_directories(root);
-  if (directories.empty()) throw Error("no runs under " + root, "say where they are with --root");
-  if (name == "last") {
-    std::pair<double, std::string> newest;
-    for (const std::string& directory : directories) newest = std::max(newest, {started_of(directory), directory});
-    return read_one(newest.second);
-  }
-  std::vector<std::string> meant;
-  for (const std::string& directory : directories) {
-    const std::string id = id_of(directory);
-    if (name.empty()) break;
-    if (id.ends_with(name) || (name.ends_with("/" + id) && read_one(directory).job + "/" + id == name))
-      meant.push_back(directory);
-  }
-  if (meant.size() == 1) return read_one(meant[0]);
-  if (meant.empty()) throw Error("no run '" + name + "' under " + root, "'sinew runs list' shows them");
-  std::string all;
-  for (size_t i = 0; i < std::min<size_t>(meant.size(), 5); ++i) all += (i == 0 ? "" : ", ") + meant[i];
-  throw Error(std::to_string(meant.size()) + " runs end in '" + name + "'", "say which: " + all);
+  const std::string directory = rundir::find_run(root, name);
+  auto run = read_run(directory);
+  if (!run) throw Error("RUN_NOT_FOUND", directory + " is gone", "'sinew runs list' shows the runs there are");
+  return std::move(*run);
 }
 
 }  // namespace sinew::report

@@ -5,13 +5,15 @@
 
 #include <cmath>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/random.h"
-#include "report/json_text.h"
 #include "report/report.h"
 #include "report/testing.h"
 #include "report/words.h"
+#include "rundir/rundir.h"
 
 namespace sinew::report {
 namespace {
@@ -26,8 +28,8 @@ void make_run(const std::string& directory, const std::string& options = "name: 
              "{\"step\":3,\"samples\":192,\"time\":1763697630,\"train/loss\":0.5,\"val/accuracy\":0.7}\n");
 }
 
-Outcome example() {
-  Outcome outcome;
+rundir::Outcome example() {
+  rundir::Outcome outcome;
   outcome.status = "budget";
   outcome.exit_code = 3;
   outcome.job = "mnist";
@@ -37,50 +39,12 @@ Outcome example() {
   outcome.samples = 192;
   outcome.epochs = 0.5;
   outcome.digest = "0123";
-  outcome.best = BestMetric{"val/accuracy", 0.8, 2};
-  outcome.objective = ObjectiveResult{"val/accuracy >= 0.9", false, NAN};
+  outcome.best = rundir::BestMetric{"val/accuracy", 0.8, 2};
+  outcome.objective = rundir::ObjectiveResult{"val/accuracy >= 0.9", false, NAN};
   outcome.last = {{"train/loss", HUGE_VAL}, {"val/accuracy", 0.7}};
   outcome.error = "bad \"thing\"";
   outcome.hint = "try";
   return outcome;
-}
-
-TEST(Outcome, reads_back_as_written) {
-  const std::string text = outcome_json(example());
-  const auto read = parse_outcome(text);
-  ASSERT_TRUE(read);
-  EXPECT_EQ(outcome_json(*read), text);
-  EXPECT_EQ(read->best->step, 2);
-  EXPECT_EQ(read->last.at("train/loss"), HUGE_VAL);
-  EXPECT_TRUE(std::isnan(read->objective->value));
-  EXPECT_EQ(outcome_json(*parse_outcome(outcome_json(Outcome()))), outcome_json(Outcome()));
-}
-
-std::string why_not(const std::string& text) {
-  std::string why;
-  EXPECT_FALSE(parse_outcome(text, &why));
-  return why;
-}
-
-TEST(Outcome, damage_is_named_and_never_crashes) {
-  EXPECT_EQ(why_not("{}"), "\"status\" is none of done, failed, stopped, budget");
-  EXPECT_EQ(why_not(""), "not a JSON object");
-  EXPECT_EQ(why_not(std::string(1 << 20, '[')), "not a JSON object");
-  EXPECT_EQ(why_not("{\"status\":\"done\",\"steps\":\"x\"}"), "\"steps\" is not a whole number");
-  EXPECT_EQ(why_not("{\"status\":\"done\",\"last\":[1]}"), "\"last\" is not an object");
-  const std::string whole = outcome_json(example());
-  for (uint64_t seed = 0; seed < 5000; ++seed) {
-    RandomStream random(random_key({seed}));
-    std::string text = whole;
-    text[random.below(text.size())] = static_cast<char>(random.below(256));
-    if (random.below(4) == 0) text.resize(random.below(text.size()));
-    std::string why;
-    if (const auto read = parse_outcome(text, &why)) {
-      EXPECT_TRUE(parse_outcome(outcome_json(*read))) << text;
-    } else {
-      EXPECT_NE(why, "");
-    }
-  }
 }
 
 TEST(Direction, by_the_words_of_the_name) {
@@ -120,7 +84,7 @@ TEST(Runs, a_run_whose_lock_is_held_is_running) {
   const TemporaryDirectory root;
   const std::string directory = root / "mnist/20251121T040000Z-ab12";
   make_run(directory);
-  write_file(directory + "/report.json", outcome_json(example()));  // of an earlier attempt
+  write_file(directory + "/report.json", rundir::outcome_json(example()));  // of an earlier attempt
   write_file(directory + "/.lock", "");
   EXPECT_EQ(read_run(directory)->status, "budget");
   const int lock = ::open((directory + "/.lock").c_str(), O_RDWR);
@@ -134,7 +98,7 @@ TEST(Runs, the_report_is_believed) {
   const TemporaryDirectory root;
   const std::string directory = root / "mnist/20251121T040000Z-ab12";
   make_run(directory);
-  write_file(directory + "/report.json", outcome_json(example()));
+  write_file(directory + "/report.json", rundir::outcome_json(example()));
   std::filesystem::create_directories(directory + "/checkpoints/step-00000003");
   std::filesystem::create_directories(directory + "/checkpoints/step-00000002");
   std::filesystem::create_directories(directory + "/checkpoints/.tmp");
@@ -218,7 +182,7 @@ TEST(Runs, picking_one_reads_no_others_metrics) {
     make_run(root / name);
     write_file(root / name + "/metrics.jsonl", metrics);
   }
-  write_file(root / "a/20251120T040000Z-0001/report.json", outcome_json(example()));
+  write_file(root / "a/20251120T040000Z-0001/report.json", rundir::outcome_json(example()));
   make_run(root / "a/20251122T040000Z-0003");
   const auto read_so_far = [] {
     std::ifstream facts("/proc/self/io");
@@ -240,7 +204,7 @@ TEST(Runs, tables_fit_any_width) {
   make_run(root / "日本語/20251121T040000Z-0002",
            "name: 日本語\noptimizer:\n  lr: 0.2\nobjective: val/accuracy >= 0.9\n");
   make_run(root / "x/20251121T040000Z-0003", "name: a-very-long-name-for-a-job-that-someone-chose\nextra: [1, 2]\n");
-  write_file(root / "x/20251121T040000Z-0003/report.json", outcome_json(example()));
+  write_file(root / "x/20251121T040000Z-0003/report.json", rundir::outcome_json(example()));
   const auto runs = find_runs(root.path);
   for (int columns = 1; columns < 160; ++columns) {
     for (const std::string& table : {runs_table(runs, columns), compare_table(runs, columns)}) {
@@ -266,17 +230,18 @@ TEST(Runs, compare_leaves_out_what_is_the_same) {
   const TemporaryDirectory root;
   make_run(root / "a/20251121T040000Z-0001", "name: m\nlr: 0.1\nseed: 1\n");
   make_run(root / "a/20251121T040000Z-0002", "name: m\nlr: 0.2\n");
-  const Json json = Json::parse(compare_json(find_runs(root.path)));
-  EXPECT_EQ(json["options"], Json::parse("{\"lr\":[\"0.2\",\"0.1\"],\"seed\":[null,\"1\"]}"));
+  const nlohmann::ordered_json json = nlohmann::ordered_json::parse(compare_json(find_runs(root.path)));
+  EXPECT_EQ(json["options"], nlohmann::ordered_json::parse("{\"lr\":[\"0.2\",\"0.1\"],\"seed\":[null,\"1\"]}"));
   EXPECT_EQ(json["metrics"]["val/accuracy"][0]["best"], 0.8);
 }
 
 TEST(Runs, json_of_a_list_and_of_one) {
   const TemporaryDirectory root;
   make_run(root / "a/20251121T040000Z-0001");
-  write_file(root / "a/20251121T040000Z-0001/report.json", outcome_json(example()));
+  write_file(root / "a/20251121T040000Z-0001/report.json", rundir::outcome_json(example()));
   const auto runs = find_runs(root.path);
-  const Json list = Json::parse(runs_json(runs)), one = Json::parse(run_json(runs[0]));
+  const nlohmann::ordered_json list = nlohmann::ordered_json::parse(runs_json(runs)),
+                               one = nlohmann::ordered_json::parse(run_json(runs[0]));
   EXPECT_EQ(list[0]["status"], "budget");
   EXPECT_EQ(list[0]["last"]["train/loss"], "Infinity");
   EXPECT_EQ(one["options"]["optimizer.lr"], "0.1");

@@ -1,10 +1,11 @@
 // The text and JSON that `sinew runs` prints.
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/clock.h"
-#include "report/json_text.h"
+#include "base/json_text.h"
 #include "report/report.h"
 #include "report/table.h"
 #include "report/words.h"
@@ -84,23 +85,23 @@ std::vector<std::string> differing_options(const std::vector<RunSummary>& runs) 
   return differing;
 }
 
-Json metrics_json(const Metrics& metrics) {
-  Json json = Json::object();
-  for (const auto& [name, value] : metrics) json[name] = number_json(value);
+nlohmann::ordered_json metrics_json(const Metrics& metrics) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : metrics) json[name] = json_number(value);
   return json;
 }
 
-Json summary_json(const RunSummary& run) {
-  Json json = {{"id", run.id},
-               {"job", run.job},
-               {"directory", run.directory},
-               {"status", run.status},
-               {"started", number_json(run.started_wall_seconds)},
-               {"seconds", number_json(run.seconds)},
-               {"steps", run.steps},
-               {"samples", run.samples},
-               {"last", metrics_json(run.last)},
-               {"best", metrics_json(run.best)}};
+nlohmann::ordered_json summary_json(const RunSummary& run) {
+  nlohmann::ordered_json json = {{"id", run.id},
+                                 {"job", run.job},
+                                 {"directory", run.directory},
+                                 {"status", run.status},
+                                 {"started", json_number(run.started_wall_seconds)},
+                                 {"seconds", json_number(run.seconds)},
+                                 {"steps", run.steps},
+                                 {"samples", run.samples},
+                                 {"last", metrics_json(run.last)},
+                                 {"best", metrics_json(run.best)}};
   if (!run.objective.empty()) json["objective"] = run.objective;
   if (run.objective_met) json["objective_met"] = *run.objective_met;
   if (!run.digest.empty()) json["digest"] = run.digest;
@@ -208,37 +209,40 @@ std::string compare_table(const std::vector<RunSummary>& runs, int columns) {
 }
 
 std::string runs_json(const std::vector<RunSummary>& runs) {
-  Json json = Json::array();
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const RunSummary& run : runs) json.push_back(summary_json(run));
-  return dump(json, 2) + "\n";
+  return dump_json(json, 2) + "\n";
 }
 
 std::string run_json(const RunSummary& run) {
-  Json json = summary_json(run);
+  nlohmann::ordered_json json = summary_json(run);
   json["best_step"] = run.best_step;
   json["checkpoints"] = run.checkpoints;
   json["options"] = run.options;
-  return dump(json, 2) + "\n";
+  return dump_json(json, 2) + "\n";
 }
 
 std::string compare_json(const std::vector<RunSummary>& runs) {
-  Json json = {{"runs", Json::array()}, {"options", Json::object()}, {"metrics", Json::object()}};
+  nlohmann::ordered_json json = {{"runs", nlohmann::ordered_json::array()},
+                                 {"options", nlohmann::ordered_json::object()},
+                                 {"metrics", nlohmann::ordered_json::object()}};
   for (const RunSummary& run : runs)
     json["runs"].push_back({{"id", run.id}, {"directory", run.directory}, {"status", run.status}});
   for (const std::string& key : differing_options(runs)) {
-    Json& row = json["options"][key] = Json::array();
-    for (const RunSummary& run : runs) row.push_back(run.options.contains(key) ? Json(option_of(run, key)) : Json());
+    nlohmann::ordered_json& row = json["options"][key] = nlohmann::ordered_json::array();
+    for (const RunSummary& run : runs)
+      row.push_back(run.options.contains(key) ? nlohmann::ordered_json(option_of(run, key)) : nlohmann::ordered_json());
   }
   for (const std::string& name : metric_names(runs)) {
-    Json& row = json["metrics"][name] = Json::array();
+    nlohmann::ordered_json& row = json["metrics"][name] = nlohmann::ordered_json::array();
     for (const RunSummary& run : runs) {
-      Json cell;
-      if (const auto it = run.last.find(name); it != run.last.end()) cell["last"] = number_json(it->second);
-      if (const auto it = run.best.find(name); it != run.best.end()) cell["best"] = number_json(it->second);
+      nlohmann::ordered_json cell;
+      if (const auto it = run.last.find(name); it != run.last.end()) cell["last"] = json_number(it->second);
+      if (const auto it = run.best.find(name); it != run.best.end()) cell["best"] = json_number(it->second);
       row.push_back(cell);
     }
   }
-  return dump(json, 2) + "\n";
+  return dump_json(json, 2) + "\n";
 }
 
 }  // namespace sinew::report

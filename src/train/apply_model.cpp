@@ -4,6 +4,7 @@
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "rundir/rundir.h"
 #include "train/resolve.h"
 #include "train/state.h"
 
@@ -69,7 +70,7 @@ Trained from_checkpoint(const std::string& directory, Disk& disk) {
 bool model_is_newest(const std::string& directory, Disk& disk) {
   const std::string file = directory + "/report.json";
   if (!disk.exists(file)) return false;
-  const auto outcome = report::parse_outcome(read_text(disk, file));
+  const auto outcome = rundir::parse_outcome(read_text(disk, file));
   return outcome && outcome->status != "failed";
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "rundir/rundir.h"
 #include "train/state.h"
 
 namespace sinew::train {
@@ -57,8 +58,8 @@ std::string write_artifact(const TrainingState& state, const spec::Job& job, con
   return left_out;
 }
 
-report::Outcome outcome_of(const TrainingState& state, const spec::Job& job, const data::DataInfo& info) {
-  report::Outcome outcome;
+rundir::Outcome outcome_of(const TrainingState& state, const spec::Job& job, const data::DataInfo& info) {
+  rundir::Outcome outcome;
   outcome.job = job.name;
   outcome.steps = state.step.value;
   outcome.samples = state.samples;

@@ -1,6 +1,7 @@
 // Inside train/: the files that a run writes when it ends: the model for serving, and the outcome.
 #pragma once
 
+#include "rundir/rundir.h"
 #include "train/engine.h"
 #include "train/train.h"
 
@@ -24,6 +25,6 @@ std::string write_artifact(const TrainingState& state, const spec::Job& job, con
                            const data::DataInfo& info, const std::string& run_directory, Disk& disk);
 
 // The fields of report.json that are a function of the state.
-report::Outcome outcome_of(const TrainingState& state, const spec::Job& job, const data::DataInfo& info);
+rundir::Outcome outcome_of(const TrainingState& state, const spec::Job& job, const data::DataInfo& info);
 
 }  // namespace sinew::train

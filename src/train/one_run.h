@@ -6,6 +6,7 @@
 // therefore a function of the state.
 #pragma once
 
+#include "rundir/rundir.h"
 #include "train/engine.h"
 #include "train/judge.h"
 #include "train/resolve.h"
@@ -76,9 +77,9 @@ class Run {
   // ---- run_end.cpp
   bool lead_at_end();  // false: another member ended the run and set exit_code_
   void finish();
-  void test(report::Outcome& outcome);
+  void test(rundir::Outcome& outcome);
   void fail(const Error& error);
-  void write_report(report::Outcome& outcome);
+  void write_report(rundir::Outcome& outcome);
 
   StateFacts facts() const {
     return {data_->info().digest, resolved_yaml_,          engine_->replica(0).identity(),
@@ -96,7 +97,7 @@ class Run {
   Disk& disk_;
   Clock& clock_;
   double started_, began_, before_ = 0;
-  std::optional<checkpoint::RunLock> lock_;
+  std::optional<rundir::RunLock> lock_;
   std::unique_ptr<data::Dataset> data_;
   std::unique_ptr<data::Prefetcher> prefetcher_;
   std::unique_ptr<Reducer> own_reducer_;  // reduces when the run has one worker, and after training

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "rundir/rundir.h"
 #include "train/one_run.h"
 
 namespace sinew::train {
@@ -19,7 +20,7 @@ int terminal_columns() {
 
 void Run::open() {
   if (!options_.join) {  // with several workers their supervisor holds the lock
-    auto lock = checkpoint::RunLock::take(options_.run_directory);
+    auto lock = rundir::RunLock::take(options_.run_directory);
     if (!lock) throw Error(lock.error(), "wait for it to end, stop it, or use another --run-dir");
     lock_ = std::move(*lock);
   }

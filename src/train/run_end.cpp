@@ -1,6 +1,7 @@
 // Ends a run: saves everything, writes the model for serving, tests it, and writes the report.
 #include "base/check.h"
 #include "base/error.h"
+#include "rundir/rundir.h"
 #include "train/artifact.h"
 #include "train/one_run.h"
 
@@ -26,7 +27,7 @@ bool Run::lead_at_end() {
 void Run::finish() {
   engine_->set_reducer(*own_reducer_);
   finish_saving();
-  report::Outcome outcome = outcome_of(state(), resolved_.job, data_->info());
+  rundir::Outcome outcome = outcome_of(state(), resolved_.job, data_->info());
   const Restored restored = restore_best(*engine_, resolved_.job, options_.run_directory, disk_);
   if (!restored.said.empty()) {
     voice_->say(restored.loud ? report::Level::warning : report::Level::info,
@@ -52,7 +53,7 @@ void Run::finish() {
 }
 
 // Evaluates the model on data that influenced no decision.
-void Run::test(report::Outcome& outcome) {
+void Run::test(rundir::Outcome& outcome) {
   if (data_->info().test_size == 0) return;
   report::Metrics metrics;
   const EvaluationResult result = engine_->evaluate(data::Part::test);
@@ -67,7 +68,7 @@ void Run::fail(const Error& error) {
   // A worker that was cut off must not write about the run.
   if (!decides() || (members_ && !members_->may_write())) return;
   if (pending_best_ && writer_ && writer_->wait(kFailedSaveSeconds)) submit_pending();
-  report::Outcome outcome = outcome_of(state(), resolved_.job, data_->info());
+  rundir::Outcome outcome = outcome_of(state(), resolved_.job, data_->info());
   outcome.status = "failed";
   outcome.exit_code = kTrainingError;
   outcome.error = error.what();
@@ -78,11 +79,11 @@ void Run::fail(const Error& error) {
   if (members_) members_->finished(kTrainingError);
 }
 
-void Run::write_report(report::Outcome& outcome) {
+void Run::write_report(rundir::Outcome& outcome) {
   outcome.started_wall_seconds = started_;
   outcome.seconds = elapsed();
   try {
-    write_durably(disk_, options_.run_directory + "/report.json", report::outcome_json(outcome));
+    write_durably(disk_, options_.run_directory + "/report.json", rundir::outcome_json(outcome));
   } catch (const DiskError& trouble) {
     voice_->say(report::Level::error, "report_failed", trouble.what());
   }

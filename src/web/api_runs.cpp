@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/json_text.h"
 #include "registry/registry.h"
 #include "web/api.h"
 #include "web/artifacts.h"
@@ -59,7 +60,7 @@ void append_points(std::string& text, const std::vector<store::Point>& points) {
     if (std::isfinite(point.value)) {
       append_number(text, point.value);
     } else {
-      text += dump(number_json(point.value));
+      text += dump(json_number(point.value));
     }
     text += ']';
   }
@@ -120,9 +121,9 @@ Json run_details(const store::Record& run) {
   json["tags"] = run.tags;
   Json metrics = Json::object();
   for (const auto& [key, metric] : run.metrics) {
-    metrics[key] = {{"last", number_json(metric.last.value)}, {"step", metric.last.step},
-                    {"time_ms", metric.last.time_ms},         {"least", number_json(metric.least)},
-                    {"most", number_json(metric.most)},       {"points", metric.count}};
+    metrics[key] = {{"last", json_number(metric.last.value)}, {"step", metric.last.step},
+                    {"time_ms", metric.last.time_ms},         {"least", json_number(metric.least)},
+                    {"most", json_number(metric.most)},       {"points", metric.count}};
   }
   json["metrics"] = metrics;
   const Json body = Json::parse(run.body, nullptr, false);
@@ -161,7 +162,7 @@ http::Response api_runs(Context& context, const Call& call) {
     Json json = run_summary(run);
     for (const std::string& key : keys) {
       const auto metric = run.metrics.find(key);
-      if (metric != run.metrics.end()) json["metrics"][key] = number_json(metric->second.last.value);
+      if (metric != run.metrics.end()) json["metrics"][key] = json_number(metric->second.last.value);
     }
     list.push_back(std::move(json));
   }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/json_text.h"
+
 namespace sinew::web {
 namespace {
 
@@ -222,7 +224,7 @@ std::vector<Args> Args::objects(const char* name) const {
   refuse_invalid(std::string("'") + name + "' is not a list");
 }
 
-Json number_json(double value) {
+Json json_number(double value) {
   if (std::isfinite(value)) return value;
   return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
 }

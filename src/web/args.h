@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_text.h"
 #include "web/context.h"
 
 namespace sinew::web {
@@ -48,6 +49,6 @@ Json parse_bounded(const std::string& text, const std::string& what);
 std::optional<int64_t> integer_of(const Json& value);
 
 // Numbers that JSON has no words for stand as texts, as protobuf's JSON has them.
-Json number_json(double value);
+Json json_number(double value);
 
 }  // namespace sinew::web

@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "base/hex.h"
+#include "base/json_text.h"
 #include "web/mlflow.h"
 
 namespace sinew::web {
@@ -91,7 +92,7 @@ Json run_json(const store::Record& run, const std::string& location) {
   Json metrics = Json::array();
   for (const auto& [key, metric] : run.metrics) {
     metrics.push_back({{"key", key},
-                       {"value", number_json(metric.last.value)},
+                       {"value", json_number(metric.last.value)},
                        {"timestamp", metric.last.time_ms},
                        {"step", metric.last.step}});
   }

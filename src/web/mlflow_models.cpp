@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/json_text.h"
 #include "web/artifacts.h"
 #include "web/mlflow_registry.h"
 
@@ -160,7 +161,7 @@ ModelMetrics take_model_metrics(Context& context, const std::vector<Args>& metri
     const std::string model = metric.text("model_id", "");
     if (model.empty()) continue;
     Json entry{{"key", metric.text("key")},
-               {"value", number_json(metric.number("value"))},
+               {"value", json_number(metric.number("value"))},
                {"timestamp", metric.integer("timestamp", 0)},
                {"step", metric.integer("step", 0)},
                {"model_id", model}};

@@ -1,6 +1,7 @@
 // Searching runs, and the points of their metrics.
 #include <algorithm>
 
+#include "base/json_text.h"
 #include "web/mlflow.h"
 
 namespace sinew::web {
@@ -89,7 +90,7 @@ std::set<std::string> judged_metrics(const std::vector<Clause>& clauses, const s
 }
 
 Json metric_json(const std::string& key, const store::Point& point) {
-  return {{"key", key}, {"value", number_json(point.value)}, {"timestamp", point.time_ms}, {"step", point.step}};
+  return {{"key", key}, {"value", json_number(point.value)}, {"timestamp", point.time_ms}, {"step", point.step}};
 }
 
 }  // namespace

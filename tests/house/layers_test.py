@@ -10,11 +10,12 @@ MAY_INCLUDE = {
     "base": [],
     "spec": ["base"],
     "store": ["base"],
+    "rundir": ["base"],
     "checkpoint": ["base", "spec"],
-    "report": ["base", "spec"],
+    "report": ["base", "spec", "rundir"],
     "http": ["base"],
     "link": ["base"],
-    "registry": ["base", "spec", "store", "checkpoint", "report"],
+    "registry": ["base", "spec", "store", "rundir", "checkpoint", "report"],
     "cluster": ["base", "spec", "http"],
     "group": ["base", "checkpoint", "link", "cluster"],
     "web": ["base", "http", "store", "registry"],
@@ -22,13 +23,13 @@ MAY_INCLUDE = {
     "data": ["base", "spec"],
     "tune": ["base", "spec"],
     "model": ["base", "spec", "checkpoint", "report", "program", "data"],
-    "train": ["base", "spec", "checkpoint", "report", "data", "model"],
+    "train": ["base", "spec", "rundir", "checkpoint", "report", "data", "model"],
     "distribute": ["base", "spec", "checkpoint", "link", "cluster", "group", "data", "model", "train"],
-    "jobs": ["base", "spec", "checkpoint", "report"],
-    "cli": ["base", "spec", "store", "http", "checkpoint", "report", "registry", "program", "cluster", "data", "tune", "jobs", "web"],
+    "jobs": ["base", "spec", "rundir", "checkpoint", "report"],
+    "cli": ["base", "spec", "store", "http", "rundir", "checkpoint", "report", "registry", "program", "cluster", "data", "tune", "jobs", "web"],
     "worker": ["base", "spec", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "distribute"],
 }
-PLAIN = {"base", "spec", "store", "http", "link", "checkpoint", "report", "registry", "program", "cluster", "group", "data", "tune", "jobs", "web", "cli"}
+PLAIN = {"base", "spec", "store", "http", "link", "rundir", "checkpoint", "report", "registry", "program", "cluster", "group", "data", "tune", "jobs", "web", "cli"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 

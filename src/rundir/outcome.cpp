@@ -2,17 +2,19 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
-#include "report/json_text.h"
-#include "report/report.h"
+#include "base/json_text.h"
+#include "rundir/rundir.h"
 
-namespace sinew::report {
+namespace sinew::rundir {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 4> kStatuses = {"done", "failed", "stopped", "budget"};
 
-// Reads typed fields of one JSON object. The first field of a wrong type is stored in `wrong` as the reason to refuse
-// the object.
+// Reads the fields of one object. Remembers the first field of a wrong type as the reason to refuse the whole.
 class ObjectFields {
  public:
   ObjectFields(const Json& object, std::string& wrong) : object_(object), wrong_(wrong) {}
@@ -24,7 +26,7 @@ class ObjectFields {
   }
   void number(const char* name, double& out) {
     if (const Json* value = find(name); value != nullptr) {
-      const auto number = number_of(*value);
+      const auto number = number_in_json(*value);
       number ? void(out = *number) : refuse(name, "a number");
     }
   }
@@ -65,26 +67,26 @@ std::string outcome_json(const Outcome& outcome) {
   Json json = {{"status", outcome.status},
                {"exit_code", outcome.exit_code},
                {"job", outcome.job},
-               {"started", number_json(outcome.started_wall_seconds)},
-               {"seconds", number_json(outcome.seconds)},
+               {"started", json_number(outcome.started_wall_seconds)},
+               {"seconds", json_number(outcome.seconds)},
                {"steps", outcome.steps},
                {"samples", outcome.samples},
-               {"epochs", number_json(outcome.epochs)}};
+               {"epochs", json_number(outcome.epochs)}};
   if (!outcome.digest.empty()) json["digest"] = outcome.digest;
   if (outcome.best) {
     json["best"] = {
-        {"metric", outcome.best->metric}, {"value", number_json(outcome.best->value)}, {"step", outcome.best->step}};
+        {"metric", outcome.best->metric}, {"value", json_number(outcome.best->value)}, {"step", outcome.best->step}};
   }
   if (outcome.objective) {
     json["objective"] = {{"text", outcome.objective->text},
                          {"met", outcome.objective->met},
-                         {"value", number_json(outcome.objective->value)}};
+                         {"value", json_number(outcome.objective->value)}};
   }
   Json& last = json["last"] = Json::object();
-  for (const auto& [name, value] : outcome.last) last[name] = number_json(value);
+  for (const auto& [name, value] : outcome.last) last[name] = json_number(value);
   if (!outcome.error.empty()) json["error"] = outcome.error;
   if (!outcome.hint.empty()) json["hint"] = outcome.hint;
-  return dump(json, 2) + "\n";
+  return dump_json(json, 2) + "\n";
 }
 
 std::optional<Outcome> parse_outcome(std::string_view text, std::string* why) {
@@ -136,4 +138,4 @@ std::optional<Outcome> parse_outcome(std::string_view text, std::string* why) {
   return outcome;
 }
 
-}  // namespace sinew::report
+}  // namespace sinew::rundir

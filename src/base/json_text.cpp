@@ -1,12 +1,15 @@
-#include "report/json_text.h"
+#include "base/json_text.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
-namespace sinew::report {
+namespace sinew {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 const char* word_for(double value) {
   if (std::isnan(value)) return "NaN";
@@ -15,7 +18,7 @@ const char* word_for(double value) {
 
 }  // namespace
 
-void append_number(std::string& out, double value) {
+void append_json_number(std::string& out, double value) {
   if (!std::isfinite(value)) {
     out.append("\"").append(word_for(value)).append("\"");
     return;
@@ -29,21 +32,21 @@ void append_number(std::string& out, double value) {
   out.append(digits, end);
 }
 
-void append_string(std::string& out, std::string_view text) {
+void append_json_string(std::string& out, std::string_view text) {
   const bool plain =
       std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7F && c != '"' && c != '\\'; });
   if (plain) {
     out.append("\"").append(text).append("\"");
   } else {
-    out.append(dump(Json(std::string(text))));
+    out.append(dump_json(Json(std::string(text))));
   }
 }
 
-Json number_json(double value) {
+Json json_number(double value) {
   return std::isfinite(value) ? Json(value) : Json(word_for(value));
 }
 
-std::optional<double> number_of(const Json& value) {
+std::optional<double> number_in_json(const Json& value) {
   if (value.is_number()) return value.get<double>();
   if (!value.is_string()) return std::nullopt;
   const auto& word = value.get_ref<const std::string&>();
@@ -53,8 +56,8 @@ std::optional<double> number_of(const Json& value) {
   return std::nullopt;
 }
 
-std::string dump(const Json& value, int indent) {
+std::string dump_json(const Json& value, int indent) {
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace sinew::report
+}  // namespace sinew

@@ -1,5 +1,3 @@
-#include "registry/tail.h"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,8 +9,9 @@
 
 #include "base/disk.h"
 #include "base/hash.h"
+#include "rundir/rundir.h"
 
-namespace sinew::registry {
+namespace sinew::rundir {
 namespace {
 
 class OpenFile {
@@ -62,31 +61,31 @@ std::string digest_text(std::string_view bytes) {
   return bytes.empty() ? "" : to_hex(digest_of(bytes));
 }
 
-// Returns the bytes before the mark, or nullopt if they are not the bytes that were read earlier.
-std::optional<std::string> window_before(OpenFile& file, const TailMark& mark) {
-  if (file.size() < mark.offset) return std::nullopt;
-  std::string bytes = file.read(mark.offset - std::min(mark.offset, kWindow), mark.offset);
-  if (digest_text(bytes) != mark.window) return std::nullopt;
+// The bytes before the position; nullopt: they differ from the bytes that were read.
+std::optional<std::string> window_before(OpenFile& file, const FilePosition& position) {
+  if (file.size() < position.offset) return std::nullopt;
+  std::string bytes = file.read(position.offset - std::min(position.offset, kWindow), position.offset);
+  if (digest_text(bytes) != position.window) return std::nullopt;
   return bytes;
 }
 
 }  // namespace
 
-TailPiece read_piece(const std::string& path, const TailMark& mark, int64_t piece_bytes) {
+FilePiece read_piece(const std::string& path, const FilePosition& position, int64_t piece_bytes) {
   OpenFile file(path);
-  TailPiece piece;
-  piece.after = mark;
+  FilePiece piece;
+  piece.after = position;
   auto window = window_before(file, piece.after);
   if (!window) {
-    piece.went_back = true;
+    piece.cut_back = true;
     piece.after = {};
     window = "";
   }
   const uint64_t begin = piece.after.offset;
   const std::string bytes = file.read(begin, std::min(file.size(), begin + static_cast<uint64_t>(piece_bytes)));
-  // If the file was cut and grew again while we read it, our bytes are a mixture. Report a cut and return no text.
+  // The file was cut and grew again while we read it: our bytes are a mixture. Report a cut with nothing read yet.
   if (!window_before(file, piece.after)) {
-    return {.went_back = true, .text = "", .too_long = 0, .after = {}, .more = true};
+    return {.cut_back = true, .text = "", .too_long = 0, .after = {}, .more = true};
   }
   const bool full = bytes.size() == static_cast<size_t>(piece_bytes);
   const size_t last = bytes.rfind('\n');
@@ -98,7 +97,7 @@ TailPiece read_piece(const std::string& path, const TailMark& mark, int64_t piec
     ++piece.too_long;
   }
   piece.text = bytes.substr(first, taken - first);
-  if (taken == 0 && full) {  // no valid line is longer than a piece
+  if (taken == 0 && full) {  // the piece lies within one overlong line
     taken = bytes.size();
     piece.after.inside = true;
   }
@@ -110,4 +109,19 @@ TailPiece read_piece(const std::string& path, const TailMark& mark, int64_t piec
   return piece;
 }
 
-}  // namespace sinew::registry
+GrowingFile::News GrowingFile::next() {
+  constexpr int64_t kPieceBytes = 1 << 20;
+  News news;
+  for (bool more = true; more;) {
+    FilePiece piece = read_piece(path_, position_, kPieceBytes);
+    if (piece.cut_back) news = {.cut_back = true, .lines = {}};
+    size_t begin = 0;
+    for (size_t end; (end = piece.text.find('\n', begin)) != std::string::npos; begin = end + 1)
+      news.lines.push_back(piece.text.substr(begin, end - begin));
+    position_ = std::move(piece.after);
+    more = piece.more;
+  }
+  return news;
+}
+
+}  // namespace sinew::rundir

@@ -1,0 +1,70 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "base/random.h"
+#include "rundir/rundir.h"
+
+namespace sinew::rundir {
+namespace {
+
+Outcome example() {
+  Outcome outcome;
+  outcome.status = "budget";
+  outcome.exit_code = 3;
+  outcome.job = "mnist";
+  outcome.started_wall_seconds = 1763697600.25;
+  outcome.seconds = 42.5;
+  outcome.steps = 3;
+  outcome.samples = 192;
+  outcome.epochs = 0.5;
+  outcome.digest = "0123";
+  outcome.best = BestMetric{"val/accuracy", 0.8, 2};
+  outcome.objective = ObjectiveResult{"val/accuracy >= 0.9", false, NAN};
+  outcome.last = {{"train/loss", HUGE_VAL}, {"val/accuracy", 0.7}};
+  outcome.error = "bad \"thing\"";
+  outcome.hint = "try";
+  return outcome;
+}
+
+TEST(Outcome, reads_back_as_written) {
+  const std::string text = outcome_json(example());
+  const auto read = parse_outcome(text);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(outcome_json(*read), text);
+  EXPECT_EQ(read->best->step, 2);
+  EXPECT_EQ(read->last.at("train/loss"), HUGE_VAL);
+  EXPECT_TRUE(std::isnan(read->objective->value));
+  EXPECT_EQ(outcome_json(*parse_outcome(outcome_json(Outcome()))), outcome_json(Outcome()));
+}
+
+std::string why_not(const std::string& text) {
+  std::string why;
+  EXPECT_FALSE(parse_outcome(text, &why));
+  return why;
+}
+
+TEST(Outcome, damage_is_named_and_never_crashes) {
+  EXPECT_EQ(why_not("{}"), "\"status\" is none of done, failed, stopped, budget");
+  EXPECT_EQ(why_not(""), "not a JSON object");
+  EXPECT_EQ(why_not(std::string(1 << 20, '[')), "not a JSON object");
+  EXPECT_EQ(why_not("{\"status\":\"done\",\"steps\":\"x\"}"), "\"steps\" is not a whole number");
+  EXPECT_EQ(why_not("{\"status\":\"done\",\"last\":[1]}"), "\"last\" is not an object");
+  const std::string whole = outcome_json(example());
+  for (uint64_t seed = 0; seed < 5000; ++seed) {
+    RandomStream random(random_key({seed}));
+    std::string text = whole;
+    text[random.below(text.size())] = static_cast<char>(random.below(256));
+    if (random.below(4) == 0) text.resize(random.below(text.size()));
+    std::string why;
+    if (const auto read = parse_outcome(text, &why)) {
+      EXPECT_TRUE(parse_outcome(outcome_json(*read))) << text;
+    } else {
+      EXPECT_NE(why, "");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sinew::rundir

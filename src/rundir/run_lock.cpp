@@ -1,0 +1,104 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "base/process.h"
+#include "rundir/rundir.h"
+
+namespace sinew::rundir {
+namespace {
+
+constexpr double kPauseSeconds = 0.01;
+
+// Returns 0 once locked, else errno. Waits for a holder that keeps the lock only for an instant.
+int lock_patiently(int descriptor, Clock& clock) {
+  for (double waited = 0;; waited += kPauseSeconds) {
+    int result = 0;
+    do result = ::flock(descriptor, LOCK_EX | LOCK_NB);
+    while (result < 0 && errno == EINTR);
+    if (result == 0) return 0;
+    if (errno != EWOULDBLOCK || waited >= RunLock::kPatienceSeconds) return errno;
+    clock.sleep_seconds(kPauseSeconds);
+  }
+}
+
+// nullopt: the holder has not written its line yet.
+std::optional<LockHolder> holder_in(int descriptor) {
+  char text[400] = {};
+  const ssize_t got = ::pread(descriptor, text, sizeof text - 1, 0);
+  const std::string line(text, got > 0 ? static_cast<size_t>(got) : 0);
+  constexpr std::string_view kBefore = "pid ", kBetween = " on ";
+  LockHolder holder;
+  if (!line.starts_with(kBefore)) return std::nullopt;
+  const char* end = line.data() + line.size();
+  const auto [rest, error] = std::from_chars(line.data() + kBefore.size(), end, holder.pid);
+  const std::string_view after(rest, static_cast<size_t>(end - rest));
+  if (error != std::errc() || holder.pid <= 0 || !after.starts_with(kBetween)) return std::nullopt;
+  holder.host = after.substr(kBetween.size(), after.find('\n') - kBetween.size());
+  return holder;
+}
+
+[[noreturn]] void refuse(const char* what, const std::string& path, int code) {
+  throw Error("RUN_NO_LOCK", std::string("cannot ") + what + " " + path + ": " + std::strerror(code),
+              "the directory must be yours to write, on a file system with locks");
+}
+
+}  // namespace
+
+std::string to_string(const LockHolder& holder) {
+  return "pid " + std::to_string(holder.pid) + " on " + holder.host;
+}
+
+// flock and not a record lock: it belongs to this opening of the file. A second taker in the same process is refused
+// too, closing another descriptor of the file does not release it, and the kernel frees it however the process dies.
+std::expected<RunLock, std::string> RunLock::take(const std::string& directory, Clock& clock) {
+  const std::string path = file_in(directory, kLockFile);
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (descriptor < 0) refuse("open", path, errno);
+  RunLock lock(descriptor);
+  const int code = lock_patiently(descriptor, clock);
+  if (code == EWOULDBLOCK) {
+    const auto holder = holder_in(descriptor);
+    return std::unexpected(directory + " is in use by " + (holder ? to_string(*holder) : "another process"));
+  }
+  if (code != 0) refuse("lock", path, code);
+  const std::string line = to_string(LockHolder{::getpid(), host_name()}) + "\n";
+  // The lock holds even if this line cannot be written (disk full).
+  if (::ftruncate(descriptor, 0) == 0 && ::pwrite(descriptor, line.data(), line.size(), 0) < 0) errno = 0;
+  return lock;
+}
+
+RunLock::RunLock(RunLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+RunLock& RunLock::operator=(RunLock&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);  // `other` now holds, and releases, the lock this one had
+  return *this;
+}
+
+RunLock::~RunLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+bool lock_is_held(const std::string& directory) {
+  const int descriptor = ::open(file_in(directory, kLockFile).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return false;
+  const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+  ::close(descriptor);  // also releases the lock, if we got it
+  return held;
+}
+
+std::optional<LockHolder> lock_holder(const std::string& directory) {
+  const int descriptor = ::open(file_in(directory, kLockFile).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return std::nullopt;
+  auto holder = holder_in(descriptor);
+  ::close(descriptor);
+  return holder;
+}
+
+}  // namespace sinew::rundir

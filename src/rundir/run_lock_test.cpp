@@ -1,0 +1,128 @@
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/error.h"
+#include "base/process.h"
+#include "rundir/rundir.h"
+
+namespace sinew::rundir {
+namespace {
+
+struct Folder {
+  Folder() : name(testing::TempDir() + "lock-" + std::to_string(::getpid()) + "-" + std::to_string(++count)) {
+    std::filesystem::create_directories(name);
+  }
+  ~Folder() { std::filesystem::remove_all(name); }
+  const std::string& path() const { return name; }
+  static inline int count = 0;
+  std::string name;
+};
+
+TEST(RunLock, ASecondTakerIsToldWhoHoldsIt) {
+  const Folder folder;
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  {
+    auto first = RunLock::take(folder.path());
+    ASSERT_TRUE(first) << first.error();
+    const auto second = RunLock::take(folder.path());
+    ASSERT_FALSE(second);
+    EXPECT_NE(second.error().find("pid " + std::to_string(::getpid()) + " on " + host), std::string::npos)
+        << second.error();
+    EXPECT_NE(second.error().find(folder.path()), std::string::npos);
+    RunLock moved = std::move(*first);
+    EXPECT_FALSE(RunLock::take(folder.path()));
+    std::ifstream(folder.path() + "/.lock").get();  // closing another opening of the file does not let go
+    EXPECT_FALSE(RunLock::take(folder.path()));
+  }
+  const auto third = RunLock::take(folder.path());
+  EXPECT_TRUE(third) << third.error();
+}
+
+TEST(RunLock, IsFreeWhenItsHolderWasKilled) {
+  const Folder folder;
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto lock = RunLock::take(folder.path());
+    if (!lock || ::write(ends[1], "x", 1) != 1) std::_Exit(1);
+    while (true) ::pause();
+  }
+  char byte;
+  ASSERT_EQ(::read(ends[0], &byte, 1), 1);
+  const auto refused = RunLock::take(folder.path());
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().find("pid " + std::to_string(child) + " on "), std::string::npos) << refused.error();
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(RunLock::take(folder.path()));
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+// Whoever only looks whether a run is alive holds the lock while it looks, and lets go while the taker sleeps.
+class LetsGoInSleep final : public Clock {
+ public:
+  LetsGoInSleep(std::optional<RunLock>& held, int at) : held_(held), at_(at) {}
+  double monotonic_seconds() const override { return slept; }
+  double wall_seconds() const override { return slept; }
+  void sleep_seconds(double seconds) override {
+    slept += seconds;
+    if (++sleeps_ == at_) held_.reset();
+  }
+  double slept = 0;
+
+ private:
+  std::optional<RunLock>& held_;
+  int at_, sleeps_ = 0;
+};
+
+TEST(RunLock, WaitsForSomeoneWhoOnlyLooks) {
+  const Folder folder;
+  for (const int at : {1, 2, 10}) {
+    std::optional<RunLock> held = std::move(*RunLock::take(folder.path()));
+    LetsGoInSleep clock(held, at);
+    EXPECT_TRUE(RunLock::take(folder.path(), clock)) << at;
+  }
+}
+
+TEST(RunLock, DoesNotWaitLongForSomeoneWhoStays) {
+  const Folder folder;
+  std::optional<RunLock> held = std::move(*RunLock::take(folder.path()));
+  LetsGoInSleep clock(held, 1000);
+  EXPECT_FALSE(RunLock::take(folder.path(), clock));
+  EXPECT_GT(clock.slept, 0);
+  EXPECT_LT(clock.slept, 2 * RunLock::kPatienceSeconds);
+}
+
+TEST(RunLock, WhatCanNotBeLockedIsNotHeldBySomeone) {
+  try {
+    (void)RunLock::take("/nonexistent/directory");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("/nonexistent/directory"), std::string::npos);
+  }
+}
+
+TEST(RunLock, TheFileNamesItsHolder) {
+  const Folder folder;
+  EXPECT_FALSE(lock_holder(folder.path()));
+  const auto lock = RunLock::take(folder.path());
+  ASSERT_TRUE(lock);
+  EXPECT_EQ(lock_holder(folder.path()), (LockHolder{::getpid(), host_name()}));
+  for (const char* text : {"", "pid", "pid x on y", "pid -3 on y", "pid 12", "pid 12 at y"}) {
+    std::ofstream(folder.path() + "/.lock") << text;
+    EXPECT_FALSE(lock_holder(folder.path())) << text;
+  }
+}
+
+}  // namespace
+}  // namespace sinew::rundir
