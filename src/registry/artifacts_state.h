@@ -1,4 +1,4 @@
-// Inside registry/: what Artifacts, its holds and its streams share.
+// Inside registry/: the state that Artifacts, its pins and its streams share.
 #pragma once
 
 #include "registry/contents.h"

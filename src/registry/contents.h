@@ -1,11 +1,11 @@
-// Inside registry/: where contents lie in the artifacts' folder, and finding them (docs/formats/artifacts.md).
+// Inside registry/: the layout of blobs in the artifacts' directory, and finding them (docs/formats/artifacts.md).
 //
-//   ab/<digest>             the bytes
-//   ab/<digest>.recipe      instead: which contents, one after the other, make them
-//   ab/<either>.leaving-... looked at by a collection, which will remove it or give it its name back
-//   store                   the id of the store that says what is referred to
-//   holds/<time>-...        digests, one a line, that somebody puts or keeps right now
-//   incoming/<time>-...     bytes on their way in
+//   ab/<digest>             a blob
+//   ab/<digest>.recipe      a chunk manifest: the list of blobs (chunks) that form this blob
+//   ab/<either>.leaving-... a tombstone: a collection is about to remove this file or to rename it back
+//   store                   the id of the store that refers to these blobs
+//   holds/<time>-...        a pin: digests, one per line, that a process is putting or keeping
+//   incoming/<time>-...     a blob that is being written
 #pragma once
 
 #include <cerrno>
@@ -25,10 +25,10 @@
 namespace sinew::registry {
 
 inline constexpr std::string_view kRecipe = ".recipe", kLeaving = ".leaving-", kOwner = "/store";
-inline constexpr int kMostLooks = 100;             // for a content whose name comes and goes
-inline constexpr double kHoldSeconds = 24 * 3600;  // a hold or incoming file older than that was left by the dead
+inline constexpr int kMostLooks = 100;             // attempts to open a blob that a collection keeps renaming
+inline constexpr double kHoldSeconds = 24 * 3600;  // an older pin or incoming file was left by a dead process
 
-// What makes up a content that is not there as one file.
+// The chunks of a blob that is not stored as one file.
 struct Recipe {
   int64_t bytes = 0;
   std::vector<Stored> parts;
@@ -37,7 +37,7 @@ struct Recipe {
 std::string to_text(const Recipe& recipe);
 std::expected<Recipe, std::string> parse_recipe(std::string_view text);
 
-// A file of a content, by its name in its folder.
+// The parsed name of a blob's file.
 struct ContentName {
   std::string digest;
   bool recipe = false, leaving = false;
@@ -52,11 +52,11 @@ class Contents {
     std::string path;
     bool recipe = false, leaving = false;
   };
-  std::optional<Found> find(const std::string& digest);  // under whatever name it stands
-  Found get(const std::string& digest);                  // throws Error when it is not there
-  Recipe recipe(const std::string& path);                // throws Error when it is damaged
-  uint64_t size(const std::string& digest);              // of the content; throws Error likewise
-  // `use` is called with what was found, again if a collection took the name or gave it back in between.
+  std::optional<Found> find(const std::string& digest);  // finds a blob under any of its names
+  Found get(const std::string& digest);                  // throws Error if the blob does not exist
+  Recipe recipe(const std::string& path);                // throws Error if the chunk manifest is damaged
+  uint64_t size(const std::string& digest);              // of the whole blob; throws Error as get() and recipe() do
+  // Finds the blob and calls `use` with the result. Repeats both if a collection renames the file in between.
   template <typename Use>
   auto with(const std::string& digest, Use use) {
     for (int attempt = 1;; ++attempt) {
@@ -69,10 +69,10 @@ class Contents {
     }
   }
 
-  void make_folder(const std::string& digest);  // durably
+  void make_folder(const std::string& digest);  // makes the blob's folder, durably
   std::string folder(const std::string& digest) const { return root + "/" + digest.substr(0, 2); }
   std::string path(const std::string& digest) const { return folder(digest) + "/" + digest; }
-  std::string unique_name();  // <seconds since 1970>-<host>-<random>-<process>-<n>; never given twice
+  std::string unique_name();  // <seconds since 1970>-<host>-<random>-<process>-<n>; never returns the same name twice
   bool is_old(std::string_view unique_name) const;
 
   struct Entry {
@@ -80,7 +80,7 @@ class Contents {
     ContentName name;
   };
   std::vector<Entry> list();
-  std::set<std::string> held();  // digests of all holds that are not old
+  std::set<std::string> held();  // digests in all pins that are not old
 
   const std::string root;
   Disk& disk;
@@ -89,11 +89,12 @@ class Contents {
  private:
   std::optional<Found> find_named(const std::string& digest);
   std::mutex mutex_;
-  std::set<std::string> made_;  // folders whose names are durable
+  std::set<std::string> made_;  // folders that are known to be durable
 };
 
-// Where to cut a safetensors file of that index so that what versions share are whole pieces: ends of the pieces,
-// the last one `file_bytes`. Big tensors singly, small neighbours together. Fewer than three: keep it whole.
+// Returns where to cut a safetensors file so that versions share whole chunks: the end offsets of the chunks, of which
+// the last is `file_bytes`. A big tensor is one chunk; adjacent small tensors form one chunk. If there are fewer than
+// three chunks, the caller stores the file as one blob.
 std::vector<uint64_t> cuts_of(const checkpoint::SafetensorsIndex& index, uint64_t file_bytes);
 
 }  // namespace sinew::registry

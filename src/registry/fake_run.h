@@ -1,4 +1,4 @@
-// For tests inside registry/: a run directory that grows, dies and resumes as real ones do.
+// For tests inside registry/: a run directory that grows, dies and resumes as a real one does.
 #pragma once
 
 #include <fcntl.h>
@@ -52,7 +52,7 @@ class FakeRun {
       append_file(directory_ + "/metrics.jsonl", lines_.back().text);
     }
   }
-  // A line the process is in the middle of.
+  // Appends an incomplete line, as if the process were in the middle of a write.
   void tear() { append_file(directory_ + "/metrics.jsonl", "{\"step\":" + std::to_string(step_ + 1) + ",\"samp"); }
   void die() { let_go(); }
   void resume_at(int64_t step) {
@@ -61,7 +61,7 @@ class FakeRun {
     std::string text;
     for (const Line& line : lines_) text += line.text;
     std::filesystem::remove(directory_ + "/report.json");
-    if (random_.below(2) == 0) {  // in place, as a cut at the end; or a new file in the old one's place
+    if (random_.below(2) == 0) {  // truncate the file in place, or replace it by a new file
       if (std::filesystem::exists(directory_ + "/metrics.jsonl"))
         std::filesystem::resize_file(directory_ + "/metrics.jsonl", text.size());
     } else {
@@ -101,7 +101,7 @@ class FakeRun {
     int64_t step;
     std::string text;
   };
-  std::string time() { return std::to_string(1'763'697'600 + ticks_++) + ".5"; }  // never twice the same
+  std::string time() { return std::to_string(1'763'697'600 + ticks_++) + ".5"; }  // returns a new time on each call
   void log(const std::string& event) {
     append_file(directory_ + "/log.jsonl", "{\"ts\":\"2026-11-21T03:15:02.123Z\",\"level\":\"info\",\"event\":\"" +
                                                event + "\",\"text\":\"...\"}\n");

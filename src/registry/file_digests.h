@@ -1,4 +1,4 @@
-// Inside registry/: SHA-256 of files, remembered.
+// Inside registry/: SHA-256 of data files, with a cache.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,23 @@ struct FileFacts {
   int64_t bytes = 0, inode = 0, device = 0, modified_ns = 0, changed_ns = 0;
   bool operator==(const FileFacts&) const = default;
 };
-FileFacts look_at(const std::string& path);  // throws Error when it is not there, or no file
+FileFacts look_at(const std::string& path);  // throws Error if the path does not exist or is not a regular file
 
-// A file that holds what was computed: a digest is believed while size, inode, device and both times are what they
-// were. Of files that are asked for all are remembered, of others some. A file changed in the last two seconds may
-// change again within one tick of its times: it is not remembered.
+// A cache of digests in one file. A cached digest is valid while size, inode, device, and both times of the file are
+// unchanged. save() keeps all entries that this process used and a limited number of others. A file that changed less
+// than two seconds before it was read is not cached, because it may change again within one tick of its times.
 class FileDigests {
  public:
   FileDigests(std::string cache, Clock& clock);
   bool knows(const std::string& path, const FileFacts& facts);
   std::string digest(const std::string& path, const FileFacts& facts);
-  void save();  // durably; what can not be saved is computed again
+  void save();  // durable; ignores errors, because lost digests are computed again
 
  private:
   struct Entry {
     FileFacts facts;
     std::string digest;
-    bool asked_for = false;  // since it was read
+    bool asked_for = false;  // this process used the entry
   };
   std::string cache_;
   Clock& clock_;

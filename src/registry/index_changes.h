@@ -1,4 +1,5 @@
-// Inside registry/: from what a run directory says, and what the store has of it, to the changes in between. Pure.
+// Inside registry/: computes the changes that bring the store's record of a run up to date with the run's files. Pure
+// functions.
 #pragma once
 
 #include <optional>
@@ -10,17 +11,18 @@ namespace sinew::registry {
 
 struct RunStanding {
   store::RunState state = store::RunState::kRunning;
-  const char* status = "running";  // as `sinew runs` has it
+  const char* status = "running";  // the status that `sinew runs` shows
   std::string why;
   int64_t ended_ms = 0;
 };
 RunStanding standing_of(const RunFiles& files);
 
-// A record for a run that has none.
+// Returns the change that creates the record of a new run.
 store::Create creation_of(const RunFiles& files, const std::string& experiment);
 
-// Brings tags, body and state up to date. `resumes`: how many attempts it had after the first, by its files. `gone`:
-// its directory was, and for that it was hidden; now it is there again.
+// Returns the changes that update tags, body and state. `resumes` is the number of attempts after the first, according
+// to the run's files. `gone` means that the index hid the record while the directory was missing, so the record becomes
+// visible again.
 std::vector<store::Change> changes_of(const RunFiles& files, const store::Record& record, int64_t resumes, bool gone);
 
 }  // namespace sinew::registry

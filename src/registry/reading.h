@@ -1,4 +1,4 @@
-// Inside registry/: how far a run's files were read, as it is remembered in notes of the store.
+// Inside registry/: how far the index has read a run's files. It is stored in notes of the store.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@ namespace sinew::registry {
 struct Reading {
   rundir::FilePosition metrics, log, attempts;
   int64_t resumes = 0, begins = 0;
-  std::string seen;   // the run's signature, once everything under it was read
-  bool gone = false;  // hidden, as its directory was gone; who is hidden without it was deleted by a person
+  std::string seen;   // the signature of the run when all its files had been read
+  bool gone = false;  // the index hid the run because its directory was missing; else a user hid it
 };
-std::string note_of(const std::string& run);  // the note's name
+std::string note_of(const std::string& run);  // the name of the note
 std::string to_note(const Reading& reading);
-Reading from_note(const std::string& note);  // of no note, or a damaged one: nothing was read
+Reading from_note(const std::string& note);  // an empty or damaged note means that nothing was read
 
-// Which series of a run its metrics.jsonl has; others were logged by clients and are in no file. A note of its own, as
-// it seldom changes and may be long.
+// The metric series that come from the run's metrics.jsonl. Other series were logged by clients and are in no file.
+// They have their own note, because they seldom change and may be long.
 std::string keys_note_of(const std::string& run);
-std::string keys_to_note(const std::set<std::string>& keys);  // as many as a note holds
+std::string keys_to_note(const std::set<std::string>& keys);  // drops keys that do not fit a note
 std::set<std::string> keys_from_note(const std::string& note);
 
 }  // namespace sinew::registry

@@ -1,11 +1,12 @@
-// What we have: an index over run directories, the files kept for good, model versions with their lineage, data sets.
+// The registry: an index of run directories, files that are kept permanently (artifacts), model versions with their
+// lineage, and manifests of data sets. cli/, jobs/ and web/ use it.
 //
-// For cli/, jobs/ and web/. Files are the truth: a run is its directory (docs/formats/run-directory.md), and everything
-// here that is about runs can be made again from nothing. What is not in run directories, versions and aliases, is in
-// the store and its bytes are in the artifacts. No run waits for any of this: run directories are only read.
+// The files are the truth: a run is its directory (docs/formats/run-directory.md), and the index can be rebuilt from
+// the run directories at any time. Versions and aliases exist only in the store, and the bytes of versions only in the
+// artifacts. The registry only reads run directories, so no run ever waits for it.
 //
-// Where things are, if not said otherwise: ROOT/.sinew/store.db and ROOT/.sinew/artifacts, ROOT being `runs`. Whoever
-// walks over run directories passes over names that begin with a dot.
+// Default places: ROOT/.sinew/store.db and ROOT/.sinew/artifacts, where ROOT is `runs`. A search for run directories
+// skips names that begin with a dot.
 #pragma once
 
 #include <cstdint>
@@ -30,54 +31,57 @@ namespace sinew::registry {
 
 std::string default_store(const std::string& root);      // ROOT/.sinew/store.db
 std::string default_artifacts(const std::string& root);  // ROOT/.sinew/artifacts
-// The folder of either, made; for Store's constructor, which makes the file alone.
+// Makes ROOT/.sinew. Call it before constructing a Store, whose constructor makes only the file.
 void make_place(const std::string& root);
 
 // ---- index ---------------------------------------------------------------------------------------------------------
 
-// In the store a run of a directory has
-//   subject  kRun, run_id_of(its path below the root, its job): 32 hex digits. The job is job.yaml, which is never
-//   written
-//            again, as resolved.yaml is by a resume with a newer program; of a run without one, what resolved.yaml
-//            says. A directory that is renamed, or replaced by a run of another job, is another run; the old one is
-//            hidden until its directory is there again. One that a person hid stays so
-//   parent   its experiment: the one of the job's name, else the one with that id, which was given another name; made,
-//            with the name as its id, if there is neither
-//   name     the directory's name, <utc>-<id>;  state, attempt, begun, ended: as its files and its lock tell
-//   params   resolved.yaml as dotted keys (values cut at 6000 bytes);  tags  kTag... below
-//   points   metrics.jsonl, a series a metric
+// The store's record of a run directory has these fields:
+//   subject  kRun and run_id_of(path below the root, job), 32 hex digits. The job is the text of job.yaml, which is
+//            never rewritten. For a run without job.yaml the options in resolved.yaml take its place; a newer program
+//            may rewrite that file when it resumes the run. A directory that is renamed, or replaced by a run of
+//            another job, is a new run. The index hides the old record until its directory is back. A record that a
+//            user hid stays hidden.
+//   parent   the experiment with the job's name. If there is none, the experiment with that id (which was renamed). If
+//            there is neither, the index creates an experiment with the job's name as its id.
+//   name     the directory's name, <utc>-<id>
+//   state, attempt, begun, ended   derived from the run's files and its lock
+//   params   resolved.yaml as dotted keys; values are cut at 6000 bytes
+//   tags     the kTag... below
+//   points   metrics.jsonl, one series per metric
 //   body     JSON: {"directory", "environment": {}, "report": {}, "checkpoints": ["step-..."], "data": {},
-//            "model": {"model.safetensors": bytes}, "problems": [""]}; what others write there besides stays
+//            "model": {"model.safetensors": bytes}, "problems": [""]}. The index keeps fields that others add.
 inline constexpr const char* kTagDirectory = "sinew.directory";  // below the root: "mnist/20261121T031502Z-1a2b3c"
 inline constexpr const char* kTagDigest = "sinew.digest";        // of the final training state
-inline constexpr const char* kTagStatus = "sinew.status";        // as `sinew runs` has it
+inline constexpr const char* kTagStatus = "sinew.status";        // the status that `sinew runs` shows
 inline constexpr const char* kTagError = "sinew.error";
 std::string run_id_of(std::string_view path_below_root, std::string_view job_yaml, std::string_view resolved_yaml);
 
 struct IndexOptions {
   std::string root = "runs";
-  std::string holder = {};        // names this process, for the lease of the index; empty: host and process number
-  int64_t piece_bytes = 1 << 20;  // read of a file, and written to the store, at a time
-  std::function<bool()> is_ending = {};  // asked between runs and pieces; true: the pass ends there, unfinished
+  std::string holder = {};               // this process's name in the lease of the index; empty: host and process id
+  int64_t piece_bytes = 1 << 20;         // maximum bytes to read from a file, and to write to the store, at a time
+  std::function<bool()> is_ending = {};  // called between runs and pieces; if it returns true, the pass stops early
 };
 struct PassReport {
-  std::string held_by;             // not empty: somebody else indexes this store; nothing was done
-  int64_t runs = 0;                // directories there are
-  int64_t fresh = 0, changed = 0;  // of them: new; with anything new in them
-  int64_t gone = 0;                // runs that are hidden now
+  std::string held_by;             // if not empty, this process holds the lease and the pass did nothing
+  int64_t runs = 0;                // number of run directories found
+  int64_t fresh = 0, changed = 0;  // number of runs that are new in the store, and of runs with new data
+  int64_t gone = 0;                // number of runs that this pass hid
   int64_t points = 0;
-  std::vector<std::string> problems;  // sentences, each naming its file
-  bool unfinished = false;            // not all was looked at, or read to its end: call again at once
+  std::vector<std::string> problems;  // sentences; each names its file
+  bool unfinished = false;            // some files were not read to their end: call again at once
 };
 
-// One thread. What a pass has read is remembered in the store in the batch that brings it, so a death between any two
-// instructions neither loses nor repeats a point. Of several processes that index one store one does (a lease).
+// Copies run directories into the store. For one thread. The index stores its progress in the same batch as the data,
+// so a process that dies at any instruction neither loses nor repeats a point. A lease in the store ensures that only
+// one process indexes it at a time.
 class Index {
  public:
   Index(store::Store& store, IndexOptions options);
   ~Index();
-  // Brings everything new into the store. Unchanged directories cost a few looks at them. Throws Error when the root
-  // can not be listed or the store can not be written; a run that can not be read is a problem in the report.
+  // Copies everything new into the store. An unchanged directory costs only a few stat calls. Throws Error if the root
+  // cannot be listed or the store cannot be written. A run that cannot be read is a problem in the report.
   PassReport pass();
 
  private:
@@ -85,13 +89,13 @@ class Index {
   std::unique_ptr<State> state_;
 };
 
-// The run meant by an id of the store, by a directory (as it is, or below the root), by `last`, or by the end of its
-// name; throws Error when there is none or more than one.
+// Finds a run in the store by its id, its directory (a path, or a path below the root), `last`, or the end of its name.
+// Throws Error if no run or more than one run matches.
 store::Record find_run(store::Store& store, const std::string& name, const std::string& root = "runs");
-// Where that run's directory is; empty: it came from elsewhere (MLflow).
+// Returns the directory of the run, or "" if the run has none because a client (MLflow) logged it.
 std::string directory_of(const store::Record& run, const std::string& root);
 
-// ---- artifacts: contents by their SHA-256 --------------------------------------------------------------------------
+// ---- artifacts: blobs addressed by their SHA-256 -------------------------------------------------------------------
 
 struct Stored {
   std::string digest;  // SHA-256, 64 hex digits
@@ -99,16 +103,17 @@ struct Stored {
   bool operator==(const Stored&) const = default;
 };
 
-// Files by digest in one directory (docs/formats/artifacts.md): whole or not at all, durable when put returns, once
-// however often they are put. Of a safetensors file tensors are kept singly, so that what versions share is there once;
-// it reads back to the bit. Any thread, any number of processes.
+// A content-addressed store of files (blobs) in one directory (docs/formats/artifacts.md). A blob appears as a whole or
+// not at all, is durable once put returns, and is stored once, however often it is put. A safetensors file is stored
+// tensor by tensor, so that versions share equal tensors; it reads back bit by bit. Any thread and any number of
+// processes may use one directory.
 class Artifacts {
  public:
   explicit Artifacts(std::string directory, Disk& disk = system_disk(), Clock& clock = system_clock());
   ~Artifacts();
 
-  // What is put or kept under a hold is not collected while the hold lives (or its process died less than a day ago).
-  // Attach it in the store, then let go. The order is the guarantee: hold, put, attach, let go.
+  // A pin protects the blobs that were put or kept through it from garbage collection. The protection ends with the
+  // pin; if the process dies, it ends after a day. The order matters: pin, put, attach the blob in the store, unpin.
   class Hold {
    public:
     Hold(Hold&&) noexcept;
@@ -116,9 +121,10 @@ class Artifacts {
     Stored put(std::span<const std::byte> bytes);
     Stored put(std::string_view text);
     Stored put_file(const std::string& path);
-    // Content that is there already: for attaching it elsewhere. nullopt: it is not (any more).
+    // Pins a blob that exists already, so that it can be attached once more. Returns nullopt if it does not exist.
     std::optional<Stored> keep(const std::string& digest);
-    // Bytes that come in pieces, bounded memory. Dropped before finish: nothing was put.
+    // Puts a blob that arrives in pieces, with bounded memory. A stream destroyed before finish() puts nothing. The
+    // stream must not outlive its pin.
     class Stream {
      public:
       Stream(Stream&&) noexcept;
@@ -142,31 +148,31 @@ class Artifacts {
   };
   Hold hold();
 
-  // False also for what is not a digest, whatever it holds: no path is made of it.
+  // Returns false for text that is not a digest; such text, for example "../x", never becomes a path.
   bool has(const std::string& digest);
-  // Throws Error when it is not there.
+  // Throws Error if the blob does not exist.
   uint64_t size(const std::string& digest);
-  std::vector<std::byte> read(const std::string& digest);  // whole, into memory; checked against the digest
-  // Fills `out` from `offset`; less only at the end. Pieces are not checked; `verify` does that.
+  std::vector<std::byte> read(const std::string& digest);  // reads the whole blob and checks its digest
+  // Reads from `offset` until `out` is full or the blob ends. Does not check the bytes; verify() does.
   size_t read_at(const std::string& digest, uint64_t offset, std::span<std::byte> out);
-  void copy_to(const std::string& digest, const std::string& path);  // durable, atomic, checked
-  // Reads everything. The error says what is wrong.
+  void copy_to(const std::string& digest, const std::string& path);  // durable and atomic; checks the digest
+  // Reads the whole blob and checks its digest. The error says what is wrong.
   std::expected<void, std::string> verify(const std::string& digest);
-  std::vector<Stored> list();  // whole contents and single tensors alike
+  std::vector<Stored> list();  // all blobs, including single tensors
   bool empty();
   const std::string& directory() const;
-  // The store that says what of them is referred to, by its id; empty: none yet. See claim().
+  // The id of the store that refers to these artifacts, or "" if no store claimed them yet. See claim().
   std::string owner();
   void set_owner(const std::string& store_id);  // durable
 
   struct Collected {
-    int64_t contents = 0, bytes = 0;    // removed, or with `only_say`: would be
-    int64_t kept = 0, kept_bytes = 0;   // on the disk
-    std::vector<std::string> problems;  // what is referred to and not there or not readable, one a sentence
+    int64_t contents = 0, bytes = 0;    // blobs that were removed, or with `only_say` would be
+    int64_t kept = 0, kept_bytes = 0;   // blobs that stay on the disk
+    std::vector<std::string> problems;  // sentences about blobs that are referenced but missing or unreadable
   };
-  // Removes what nothing refers to: not `referenced`, which is asked again after each piece of work, no hold, no
-  // content made of pieces. Safe beside puts; killed anywhere it leaves everything referenced. One at a time:
-  // collect_garbage sees to that.
+  // Removes every blob that neither `referenced` nor a pin nor a chunk manifest refers to. It calls `referenced` again
+  // before each batch of removals. It is safe while other processes put blobs; a collection that is killed removes
+  // nothing that is referenced. Only one collection may run at a time; collect_garbage ensures that.
   Collected collect(const std::function<std::set<std::string>()>& referenced, bool only_say = false);
 
  private:
@@ -174,169 +180,175 @@ class Artifacts {
   std::shared_ptr<State> state_;
 };
 
-// Artifacts belong to one store: to any other all of them would be garbage. Makes them this store's if they are
-// nobody's: if they are empty, or it refers to some of them. Throws Error when they are another's.
+// Artifacts belong to one store, because a garbage collection for any other store would remove all of them. If no store
+// owns them yet, claim makes this store the owner, provided that they are empty or the store refers to some of them.
+// Throws Error if another store owns them.
 void claim(store::Store& store, Artifacts& artifacts);
 
-// collect with what the store refers to, under a lease, and forgets in the store what is gone. Throws Error while
-// another process collects, and when the artifacts are another store's.
+// Collects garbage with the references in the store, under a lease, and deletes the store's records of removed blobs.
+// Throws Error if another process is collecting or another store owns the artifacts.
 Artifacts::Collected collect_garbage(store::Store& store, Artifacts& artifacts, bool only_say = false);
 
 // ---- data sets -----------------------------------------------------------------------------------------------------
 
 struct DataFile {
-  std::string name;  // within the part, wherever it lies: "images", "path", of a folder "path/cats/17.jpg"
-  std::string path;  // as the job leads to it
+  std::string name;  // in the job, independent of the place: "images", "path", or in a folder "path/cats/17.jpg"
+  std::string path;  // the path that the job gives
   int64_t bytes = 0;
   std::string digest;  // SHA-256
   bool operator==(const DataFile&) const = default;
 };
 struct DataPart {
-  std::string
-      digest;       // of its files' names and digests, not of where they lie; or of how it is cut from train; and view
-  std::string cut;  // "0.1 of train, seed 7", "as train has it"; empty: it has files of its own
+  // Of the names and digests of its files (not of their paths), or of `cut` and the digest of train; and of `view`.
+  std::string digest;
+  std::string cut;  // how the split is taken from train: "0.1 of train, seed 7"; empty if it has its own files
   int64_t count = 0, bytes = 0;
-  std::vector<DataFile> files;  // sorted by name; of a manifest read back not those of huge parts
-  std::string view = {};        // how samples are made of it, as far as it is part of what is measured: "target price"
+  std::vector<DataFile> files;  // sorted by name; data.json does not list the files of huge splits
+  std::string view = {};  // how samples are made of the data, if that changes what metrics measure: "target price"
   bool operator==(const DataPart&) const = default;
 };
-// What data a job reads: `data.json` of a run directory. Parts: train, val, test.
+// The data that a job reads, as in `data.json` of a run directory. The splits are train, val and test.
 struct DataManifest {
-  std::string digest;  // of the parts' digests
+  std::string digest;  // of the digests of the splits
   std::map<std::string, DataPart> parts;
   bool operator==(const DataManifest&) const = default;
 };
 std::string to_json(const DataManifest& manifest);
 std::expected<DataManifest, std::string> parse_manifest(std::string_view json);
 
-// Digests of files that did not change (path, size, times and inode are the same) are not computed again; `cache` is a
-// file, empty for none. Files changed within the last two seconds are never believed by their times.
+// The file `cache` (empty: no cache) stores the digests of files, so that unchanged files are not read again. A file
+// counts as unchanged if path, size, inode, device and times are the same. A file that changed within two seconds
+// before it was read is not stored, because it may change again without a new time.
 struct ManifestOptions {
   std::string cache = {};
   Clock* clock = &system_clock();
-  // Told how many bytes are going to be read, before they are.
+  // Called before the first read, with the number of bytes that must be read.
   std::function<void(int64_t bytes)> before_reading = nullptr;
 };
 struct PartSource {
-  std::map<std::string, std::string> paths;  // "path", "images", "labels" to a file or folder; empty: cut from train
+  std::map<std::string, std::string> paths;  // from "path", "images", "labels" to a file or folder; empty: see `cut`
   std::string cut = {}, view = {};
 };
-// Throws Error naming what can not be read. Folders are read with all below them, names with a dot apart.
+// Reads folders recursively, except for names that begin with a dot. Throws Error naming the file that cannot be read.
 DataManifest make_manifest(const std::map<std::string, PartSource>& parts, const ManifestOptions& options = {});
 DataManifest manifest_of_job(const spec::Job& job, const ManifestOptions& options = {});
-// Of a folder or file that is no job's: one part, "train".
+// Makes the manifest of a file or folder that belongs to no job. It has one split, "train".
 DataManifest manifest_of_path(const std::string& path, const ManifestOptions& options = {});
 
 struct DataChange {
   enum class What { added, removed, changed, renamed } what = What::changed;
-  std::string part, name, from;  // from: of a renamed one; an empty name: the part as a whole, from: in what way
+  // `name` is the file's name and `from` the old name of a renamed file. If `name` is empty, the whole split changed
+  // and `from` says how, if that is known.
+  std::string part, name, from;
 };
 std::vector<DataChange> compare(const DataManifest& before, const DataManifest& after);
-std::string to_string(const DataChange& change);  // a sentence
+std::string to_string(const DataChange& change);  // for people
 
 // ---- model versions ------------------------------------------------------------------------------------------------
 
-// A version is a record of kind kVersion: `parent` is the run's id, `params` the run's, body JSON as facts_json has it.
-// Its attachments are model/*, job.yaml, resolved.yaml, environment.json, report.json, data.json, as far as there are.
-// Its links: "run" to the run, "data" to kData (the manifest's digest), "job", "environment" to kContent (of
-// resolved.yaml and environment.json), "code" to kContent ("sinew 0.1.0"), "parent" to the version or run whose weights
-// it began with.
+// A version is a record of kind kVersion. Its `parent` is the run's id, its `params` are the run's, and its body is the
+// JSON that facts_json makes. Its attachments are those of model/*, job.yaml, resolved.yaml, environment.json,
+// report.json and data.json that the run has. Its links are "run" (to the run), "data" (to a kData with the manifest's
+// digest), "job" and "environment" (to the kContent of resolved.yaml and environment.json), "code" (to a kContent such
+// as "sinew 0.1.0"), and "parent" (to the version or run whose weights the training started from).
 inline constexpr const char* kChampion = "champion";
 inline constexpr const char* kCandidate = "candidate";
 
 struct VersionFacts {
   std::string model;
   int64_t version = 0;
-  std::string run, status;                    // the run's id; how it ended: "done"
-  std::map<std::string, double> metrics;      // the last value of each
-  std::string monitor;                        // what its best was judged by: "val/accuracy"
-  std::map<std::string, std::string> data;    // digests of the parts: "train", "val", "test"; as far as recorded
+  std::string run, status;                    // the run's id; how it ended, for example "done"
+  std::map<std::string, double> metrics;      // the last value of each metric
+  std::string monitor;                        // the metric that chose the best checkpoint: "val/accuracy"
+  std::map<std::string, std::string> data;    // digests of "train", "val" and "test", if they are recorded
   std::string digest, code, environment;      // of the final state; "sinew 0.1.0"; "libtorch 2.13.0, AVX512, <cpu>"
-  std::map<std::string, std::string> checks;  // name -> "passed", or what is wrong
-  int64_t bytes = 0;                          // of its files together
+  std::map<std::string, std::string> checks;  // from a check's name to "passed" or what is wrong
+  int64_t bytes = 0;                          // total size of its files
 };
 std::string facts_json(const VersionFacts& facts);
 std::expected<VersionFacts, std::string> parse_facts(std::string_view json);
-// Of a version made elsewhere (MLflow) there are fewer: the metrics of its run.
+// Returns the facts of a version. A version that another client (MLflow) made has only the metrics and state of its
+// run.
 VersionFacts facts_of(store::Store& store, const store::Record& version);
 
 struct RegisterOptions {
   std::string model;                               // empty: the job's name
-  std::string alias = kCandidate;                  // is set to the new version; empty: none
-  std::map<std::string, std::string> checks = {};  // besides the ones made here
+  std::string alias = kCandidate;                  // alias to move to the new version; empty: none
+  std::map<std::string, std::string> checks = {};  // results of further checks by the caller
 };
-// Freezes the run's model/ and records into the artifacts and makes the next version, all of it or nothing; the same
-// run's same bytes are the same version again. Checks made here: `done` (the run ended so), and of model.safetensors
-// `whole` and `finite` (every weight). Throws Error when the run has no model/.
+// Copies the run's model/ and its records into the artifacts and makes the next version of the model, atomically. If a
+// version with the same run and the same bytes exists, returns that one. Checks `done` (the run ended so), and of
+// model.safetensors `whole` (it is a valid file) and `finite` (every weight is). Throws Error if the run has no model/.
 VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store::Record& run, const std::string& root,
                           const RegisterOptions& options);
 
-// What a version must be to become champion.
+// The conditions under which a version may become champion.
 struct Gates {
-  std::string metric = "auto";  // auto: what the candidate was judged by, on test if it was tested, else on val
-  double margin = 0;            // better by at least so much; below 0: may be worse by so much
+  std::string metric = "auto";  // auto: the candidate's `monitor`, on test if it was tested, else on val
+  double margin = 0;            // the candidate must be better by this; if negative, it may be worse by this
   bool need_checks = true, need_same_data = true;
 };
-// The metric that is compared when `wanted` is (Gates::metric); of several, one that the candidate has.
+// Returns the metric to compare for Gates::metric `wanted`. For "auto" it prefers metrics that the candidate has.
 std::string pick_metric(const VersionFacts& candidate, const std::string& wanted);
 struct Decision {
   bool allowed = false;
   std::string why;                 // a sentence
-  std::vector<std::string> facts;  // what it was decided on, a sentence each
+  std::vector<std::string> facts;  // sentences that the decision is based on
 };
-// Pure. `champion` nullopt: there is none yet.
+// A pure function. `champion` is nullopt if there is no champion yet.
 Decision may_promote(const VersionFacts& candidate, const std::optional<VersionFacts>& champion, const Gates& gates);
 
 struct Promotion {
   Decision decision;
-  int64_t from = 0, to = 0;  // of the alias; 0: it stood nowhere
-  bool done = false;         // false: refused by the gates, or by somebody who was faster (decision.why says)
+  int64_t from = 0, to = 0;  // old and new version of the alias; 0 if it did not exist
+  bool done = false;         // false: the conditions, or concurrent changes by others, refused it (see decision.why)
 };
-// Moves `alias` to the version if the gates allow it, or `force`; the sentence that decided is kept as the version's
-// tag "sinew.decision.<alias>". One write, which is refused if anything about the model changed meanwhile; then it is
-// decided again. Throws Error when one of the leases `held` is held no longer.
+// Moves `alias` to the version if the conditions allow it, or if `force`. Stores decision.why as the version's tag
+// "sinew.decision.<alias>". The store refuses this write if anything about the model has changed since the decision;
+// promote then decides again. Throws Error if this process has lost one of the leases in `held`.
 Promotion promote(store::Store& store, const std::string& model, int64_t version, const Gates& gates,
                   const std::string& alias = kChampion, bool force = false, const std::vector<store::Held>& held = {});
-// Back to where the alias stood before its last move.
+// Moves the alias back to its version before the last move.
 Promotion rollback(store::Store& store, const std::string& model, const std::string& alias = kChampion,
                    const std::vector<store::Held>& held = {});
 
-// Hides a version and lets go of its files, which the next collection removes: what it was made from stays known.
-// Throws Error while an alias names it.
+// Hides a version and detaches its files; the next garbage collection removes them. The record and its lineage stay.
+// Throws Error if an alias points to the version.
 void delete_version(store::Store& store, const std::string& model, int64_t version);
+// Returns the changes that delete a version.
 std::vector<store::Change> deletion_of(store::Store& store, const store::Subject& version);
 
-// What a version was made from, as a tree.
+// The origin of a version, as a tree.
 struct Lineage {
-  std::string role;  // "", at the root; "run", "data", "job", ...
+  std::string role;  // "run", "data", "job", ...; empty at the root of the tree
   store::Subject subject;
   std::string text;  // for people
   std::vector<Lineage> from;
 };
 Lineage lineage(store::Store& store, const store::Subject& subject, int deepest = 16);
-std::string to_string(const Lineage& tree);  // lines, indented
+std::string to_string(const Lineage& tree);  // indented lines
 
-// The version meant by "model", "model@alias" or "model/3" (of "model": the champion, else the newest).
+// Finds a version by "model", "model@alias" or "model/3". "model" alone means its champion, or else its newest version.
 store::Record find_version(store::Store& store, const std::string& name);
 
-// ---- doing it again ------------------------------------------------------------------------------------------------
+// ---- reproducing a run ---------------------------------------------------------------------------------------------
 
-// What of a run decides its bits.
+// Everything that decides the bits of a run's result.
 struct RunIdentity {
   std::string digest;  // of the final state
   std::map<std::string, std::string> options, environment;
-  DataManifest data;                                    // no digest: not recorded
-  std::vector<std::pair<int64_t, std::string>> ledger;  // step, digest; may be empty
-  // What a person changed while it trained, as far as its newest checkpoint knows: "learning_rate 0.5 from step 120".
-  // It is in no option, so training the job again does not do it again.
+  DataManifest data;                                    // its digest is empty if the run did not record its data
+  std::vector<std::pair<int64_t, std::string>> ledger;  // pairs of step and digest; may be empty
+  // Changes that a user made during training, as recorded in the newest checkpoint, for example "the learning rate was
+  // multiplied by 0.5 from step 120 on". No option contains them, so training the job again does not repeat them.
   std::vector<std::string> steered = {};
 };
 RunIdentity read_identity(const std::string& run_directory);
 struct Comparison {
   bool same = false;
   std::string why;                 // "same digest", or the first difference and its likely cause
-  std::vector<std::string> facts;  // every difference found, the likeliest cause first
+  std::vector<std::string> facts;  // all differences, the likeliest cause first
 };
-Comparison compare(const RunIdentity& recorded, const RunIdentity& again);  // pure
+Comparison compare(const RunIdentity& recorded, const RunIdentity& again);  // a pure function
 
 }  // namespace sinew::registry

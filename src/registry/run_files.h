@@ -1,4 +1,4 @@
-// Inside registry/: what a run directory says, apart from its long files.
+// Inside registry/: finds run directories and reads their small files.
 #pragma once
 
 #include <map>
@@ -14,15 +14,15 @@
 namespace sinew::registry {
 
 struct RunPlaces {
-  std::vector<std::string> runs;  // every directory that holds resolved.yaml, sorted
-  std::map<std::string, std::string>
-      unread;  // folders that could not be listed to their end, and why: runs may be there
+  std::vector<std::string> runs;  // every directory that has a resolved.yaml, sorted
+  // Folders that could not be listed completely, with the reason. They may contain runs.
+  std::map<std::string, std::string> unread;
 };
-// As paths below root. Names that begin with a dot and symlinks are passed over. Throws Error when the root itself can
-// not be listed.
+// Returns paths below root. Skips symbolic links and names that begin with a dot. Throws Error if the root itself
+// cannot be listed.
 RunPlaces run_directories(const std::string& root);
 
-// Tells whether any file of the run was changed, in some looks at it.
+// Returns a digest of the sizes, inodes and times of the run's files. It differs if any of these files changed.
 std::string signature_of(const std::string& directory);
 
 struct RunFiles {
@@ -30,18 +30,20 @@ struct RunFiles {
   std::string id, job;
   bool locked = false;
   store::Labels params;
-  nlohmann::json environment, data;  // objects; null: not there
+  nlohmann::json environment, data;  // objects, or null if the file is missing
   std::optional<rundir::Outcome> outcome;
   std::vector<std::string> checkpoints;
-  std::map<std::string, int64_t> model;  // files of model/ and their sizes
-  int64_t begun_ms = 0, changed_ms = 0;  // by its name, or its first file; newest change of its growing files
+  std::map<std::string, int64_t> model;  // files in model/ and their sizes
+  // begun_ms: the time in the directory's name, or else of its first file. changed_ms: last change of a growing file.
+  int64_t begun_ms = 0, changed_ms = 0;
   std::vector<std::string> problems;
 };
-// Looks at the lock first: a run that ends meanwhile is seen as running, never as dead. nullopt: not a run (any more).
-// Throws Error when its resolved.yaml is there and can not be read; of what else can not be read `problems` tells.
+// Checks the lock before reading the files. So a run that ends meanwhile is reported as running, never as dead. Returns
+// nullopt if the directory is not a run or no longer one. Throws Error if job.yaml or resolved.yaml exists but cannot
+// be read; `problems` lists other files that cannot be read.
 std::optional<RunFiles> read_run_files(const std::string& root, const std::string& path);
 
-// Valid UTF-8 without NUL and at most `most` bytes, whatever was given.
+// Returns the text as valid UTF-8 without NUL, cut to at most `most` bytes.
 std::string clean_text(std::string_view text, size_t most);
 
 }  // namespace sinew::registry

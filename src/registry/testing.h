@@ -1,4 +1,4 @@
-// For tests inside registry/: a folder of one's own, and a clock that stands still until it is told.
+// For tests inside registry/: a temporary folder, and a clock that only the test moves.
 #pragma once
 
 #include <gtest/gtest.h>

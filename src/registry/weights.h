@@ -1,4 +1,4 @@
-// Inside registry/: is a model's file what it should be?
+// Inside registry/: checks the weights of a model.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace sinew::registry {
 
-// "passed", or what is wrong: it is no safetensors file, or a weight of it is not a number. Bounded memory.
+// Each field is "passed" or says what is wrong: `whole`, the file is not valid safetensors; `finite`, a weight is
+// infinite or NaN. Uses bounded memory.
 struct WeightsVerdict {
   std::string whole, finite;
 };
