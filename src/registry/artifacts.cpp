@@ -1,4 +1,4 @@
-// Reading contents, and what is there.
+// Reading and listing blobs.
 #include <algorithm>
 #include <map>
 
@@ -10,14 +10,14 @@ namespace {
 
 constexpr size_t kPiece = 1 << 20;
 
-// nullopt: it is there as one file.
+// Returns the chunk manifest of the blob, or nullopt if the blob is stored as one file.
 std::optional<Recipe> recipe_of(Contents& contents, const std::string& digest) {
   return contents.with(digest, [&](const Contents::Found& found) {
     return found.recipe ? std::optional(contents.recipe(found.path)) : std::nullopt;
   });
 }
 
-// Calls with the bytes of a content, in order.
+// Calls `take` with the bytes of the blob, piece by piece in order.
 template <typename Take>
 void for_each_piece(Contents& contents, const std::string& digest, Take take) {
   std::vector<std::byte> buffer(kPiece);
@@ -72,7 +72,7 @@ size_t Artifacts::read_at(const std::string& digest, uint64_t offset, std::span<
   const auto recipe = recipe_of(contents, digest);
   if (!recipe) return read(digest, offset, out);
   size_t done = 0;
-  uint64_t begin = 0;  // of the part
+  uint64_t begin = 0;  // offset of the chunk in the blob
   for (const Stored& part : recipe->parts) {
     const uint64_t end = begin + static_cast<uint64_t>(part.bytes);
     const uint64_t from = offset + done;
@@ -135,7 +135,7 @@ void Artifacts::set_owner(const std::string& store_id) {
 }
 
 std::vector<Stored> Artifacts::list() {
-  std::map<std::string, int64_t> found;  // a content may be there as a file and as a recipe
+  std::map<std::string, int64_t> found;  // a blob may exist both as one file and as a chunk manifest
   for (const Contents::Entry& entry : state_->contents.list())
     found[entry.name.digest] = static_cast<int64_t>(size(entry.name.digest));
   std::vector<Stored> stored;

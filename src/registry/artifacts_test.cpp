@@ -12,7 +12,7 @@ namespace {
 using checkpoint::TensorBytes;
 
 struct Tensors {
-  std::map<std::string, std::string> data;  // name -> bytes of float32
+  std::map<std::string, std::string> data;  // from a name to the bytes of a float32 tensor
   std::string file(const std::string& step) const {
     std::vector<TensorBytes> tensors;
     for (const auto& [name, bytes] : data) {
@@ -23,7 +23,7 @@ struct Tensors {
     }
     const auto header = checkpoint::safetensors_header(tensors, {{"sinew_step", step}});
     std::string text(reinterpret_cast<const char*>(header.data()), header.size());
-    for (const auto& [name, bytes] : data) text += bytes;  // one dtype: by name
+    for (const auto& [name, bytes] : data) text += bytes;  // all have one dtype, so the order is by name
     return text;
   }
 };
@@ -64,7 +64,7 @@ TEST(Artifacts, KeepsTheSameBytesOnce) {
   const Stored first = hold.put(bytes);
   const uint64_t before = bytes_below(folder / "a");
   EXPECT_EQ(hold.put_file(folder / "f"), first);
-  EXPECT_LT(bytes_below(folder / "a"), before + 1000);  // the hold's own lines
+  EXPECT_LT(bytes_below(folder / "a"), before + 1000);  // the pin's lines
   EXPECT_EQ(artifacts.list().size(), 1u);
 }
 
@@ -93,7 +93,8 @@ TEST(Artifacts, VersionsShareTheTensorsThatAreFrozenAndReadBackToTheBit) {
                 at > version.size() ? "" : version.substr(at, piece.size()));
     }
   }
-  // Ten versions take what one takes, and ten changed layers: less than a fifth of ten whole ones.
+  // Ten versions need the space of one version and ten changed layers, which is less than a fifth of ten whole
+  // versions.
   EXPECT_LT(bytes_below(folder / "a"), versions[0].size() * 2 + (10 * (64 << 10)));
 }
 
@@ -127,7 +128,7 @@ TEST(Artifacts, ADamagedContentIsSaidAndNeverReadAsGood) {
   EXPECT_FALSE(std::filesystem::exists(folder / "out"));
   ASSERT_FALSE(artifacts.verify(stored.digest));
   EXPECT_NE(artifacts.verify(stored.digest).error().find("is damaged"), std::string::npos);
-  for (const char* damaged : {"preciouz", "preci"}) {  // whoever has the bytes mends it by putting them again
+  for (const char* damaged : {"preciouz", "preci"}) {  // putting the bytes again repairs a damaged blob
     write_file(path, damaged);
     hold.put("precious");
     EXPECT_TRUE(artifacts.verify(stored.digest));

@@ -1,10 +1,11 @@
-// Removing what nothing refers to.
+// Garbage collection: removes the blobs to which nothing refers.
 //
-// A content on its way out first loses its name, then everybody is asked again who wants it, and only then it is
-// removed or gets its name back. Whoever holds a digest names it before he looks for the content, so either he finds it
-// gone and puts it again, or the question reaches him. No locks, and no harm by a death anywhere: a name that was taken
-// is still found (Contents::find), and the next collection asks again. Recipes go before parts; a part is wanted as
-// long as any recipe that is there names it.
+// The collection first renames a blob to a tombstone, then reads all references again, and only then removes the blob
+// or renames it back. A process that pins a blob writes its digest into the pin before it looks for the blob. So either
+// that process finds the blob missing and puts it again, or the collection reads the pin. This needs no locks, and a
+// process may die at any point: readers still find tombstones (Contents::find), and the next collection decides about
+// them again. The collection removes chunk manifests before chunks; a chunk is referenced as long as any existing chunk
+// manifest lists it.
 #include <algorithm>
 
 #include "registry/artifacts_state.h"
@@ -12,8 +13,8 @@
 namespace sinew::registry {
 namespace {
 
-// The second question costs as much as all there is, so each batch is the double of the one before; but what it takes
-// to remove one must not outlast a lease.
+// Each batch reads all references again, which costs time in proportion to all blobs, so batches double in size. The
+// maximum keeps the removal of one batch shorter than the lease.
 constexpr size_t kFirstBatch = 256, kMostAtOnce = 16'384;
 
 using Referenced = std::function<std::set<std::string>()>;
@@ -37,14 +38,15 @@ class Collection {
   }
 
  private:
-  // Wanted by somebody: holds first, then the rest. Who lets go has attached before.
+  // Returns all referenced digests. Reads the pins before the store: a process attaches a blob in the store before it
+  // unpins it, so one of the two reads sees the reference.
   std::set<std::string> wanted() {
     std::set<std::string> all = contents_.held();
     all.merge(referenced_());
     return all;
   }
 
-  // What recipes name; false: one of them can not be read.
+  // Reads all chunk manifests. Returns false if one of them cannot be read.
   bool read_recipes() {
     bool all_read = true;
     std::map<std::string, std::vector<Stored>> there;
@@ -131,7 +133,7 @@ class Collection {
   }
 
   void destroy(const Contents::Entry& entry) {
-    if (!disk_.exists(entry.path)) return;  // somebody who holds it gave it its name back
+    if (!disk_.exists(entry.path)) return;  // a process that pins the blob renamed it back
     try {
       count(entry.path);
     } catch (const DiskError& error) {
@@ -180,8 +182,8 @@ class Collection {
   Disk& disk_;
   const Referenced& referenced_;
   const bool only_say_;
-  std::map<std::string, std::vector<Stored>> recipes_;  // those that are there
-  std::set<std::string> going_;                         // with only_say: what would be gone, recipes among it
+  std::map<std::string, std::vector<Stored>> recipes_;  // the existing chunk manifests
+  std::set<std::string> going_;                         // with only_say: paths of files that would be removed
   std::set<std::string> problems_;
   Artifacts::Collected result_;
 };

@@ -1,4 +1,5 @@
-// Puts, attachments and collections in random order, cut anywhere by deaths of the process and of the machine.
+// Tests of garbage collection: puts, attachments and collections in random order, interrupted at any point by deaths of
+// the process and of the machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 namespace sinew::registry {
 namespace {
 
-// A disk on which, between any two calls of one actor, another one may act.
+// A disk that calls `between` before most calls, so that the test can let another process act there.
 class CrowdedDisk final : public Disk {
  public:
   explicit CrowdedDisk(Disk& disk) : disk_(disk) {}
@@ -45,7 +46,7 @@ class CrowdedDisk final : public Disk {
   Disk& disk_;
 };
 
-// A small world of contents: few, so that the same ones are put, dropped and collected over and over.
+// Makes a few blobs. They are few, so that the same ones are put, detached and collected again and again.
 std::vector<std::string> some_contents(RandomStream& random) {
   std::vector<std::string> contents = {"one", "two", "three"};
   const std::string frozen = random_bytes(random, 20'000), other = random_bytes(random, 20'000);
@@ -65,7 +66,8 @@ class World {
  public:
   World(uint64_t seed) : random_(RandomKey{seed}), contents_(some_contents(random_)) {}
 
-  // One life of the process: some actions, each of which may be interrupted by others; ends by itself or by a kill.
+  // Runs one life of the process: some actions, each of which others may interrupt. The life ends by itself or by a
+  // kill.
   void live(bool to_be_killed) {
     CrowdedDisk crowded(disk_);
     Artifacts artifacts("/a", crowded, clock_);
@@ -90,7 +92,7 @@ class World {
     } else {
       disk_.restart();
     }
-    if (random_.below(3) == 0) clock_.seconds += kHoldSeconds + 1;  // what the dead held is old
+    if (random_.below(3) == 0) clock_.seconds += kHoldSeconds + 1;  // the pins of dead processes expire
   }
 
   void check() {
@@ -100,7 +102,7 @@ class World {
       ASSERT_TRUE(well) << well.error();
     }
   }
-  // Nobody is left: all that is not attached goes, and nothing else.
+  // No process is left, so a collection removes exactly the blobs that are not attached.
   void check_nothing_is_left_over() {
     clock_.seconds += 2 * kHoldSeconds;
     Artifacts artifacts("/a", disk_, clock_);
@@ -137,7 +139,7 @@ class World {
     const Stored stored = hold.put(contents_[random_.below(contents_.size())]);
     attached_.insert(stored.digest);
   }
-  // A digest is known from somewhere (an attachment that may be gone by now) and attached once more.
+  // Attaches a blob once more, knowing only its digest. The blob may be gone by now.
   void copy(Artifacts& artifacts) {
     const std::string digest = sha256_hex(contents_[random_.below(contents_.size())]);
     auto hold = artifacts.hold();
@@ -150,7 +152,7 @@ class World {
     attached_.erase(at);
   }
   void collect(Artifacts& artifacts) {
-    if (collecting_) return;  // one at a time: a lease sees to it
+    if (collecting_) return;  // in the product, a lease ensures that only one collection runs
     collecting_ = true;
     const auto collected = artifacts.collect([&] { return attached_; });
     EXPECT_TRUE(collected.problems.empty()) << collected.problems[0];
@@ -161,7 +163,7 @@ class World {
   FaultyDisk disk_;
   HandClock clock_;
   const std::vector<std::string> contents_;
-  std::set<std::string> attached_;  // what the store says; survives everything
+  std::set<std::string> attached_;  // stands for the store, which survives all deaths
   int depth_ = 0;
   bool collecting_ = false;
 };
@@ -191,7 +193,7 @@ TEST(Collect, DeathsAtAnyCallLoseNothingReferredTo) {
   }
 }
 
-// The same with threads, on a real disk: nothing here decides who comes first.
+// The same with threads on a real disk, in whatever order the kernel runs them.
 TEST(Collect, ThreadsThatPutWhileOneCollectsFindWhatTheyAttached) {
   Folder folder;
   Artifacts artifacts(folder / "a");
@@ -250,7 +252,7 @@ TEST(Collect, OnlySayingRemovesNothing) {
   EXPECT_TRUE(artifacts.verify(kept.digest));
 }
 
-// Models: each is a recipe, whose parts go with it, but for those another one has as well.
+// Each model is a chunk manifest. Its chunks are removed with it, except for those that another model has as well.
 TEST(Collect, WhatIsSaidIsWhatIsDone) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Folder folder;
@@ -274,7 +276,7 @@ TEST(Collect, WhatIsSaidIsWhatIsDone) {
   }
 }
 
-// The question costs as much as all there is, so it is not asked for each few of what goes.
+// Reading all references costs time in proportion to all blobs, so a collection does it only a few times.
 TEST(Collect, OfManyItIsAskedSeldom) {
   FaultyDisk disk;
   HandClock clock;

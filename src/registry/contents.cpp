@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kSmallPiece = 16 << 10;  // below it a file of its own costs more than sharing saves
+constexpr uint64_t kSmallPiece = 16 << 10;  // sharing a smaller tensor saves less than its own file costs
 
 }  // namespace
 
@@ -80,7 +80,7 @@ std::optional<Contents::Found> Contents::find(const std::string& digest) {
     if (name && name->leaving && name->digest == digest)
       return Found{folder(digest) + "/" + entry.name, name->recipe, true};
   }
-  return find_named(digest);  // it got its name back meanwhile
+  return find_named(digest);  // a collection or a pin may have renamed it back meanwhile
 }
 
 Contents::Found Contents::get(const std::string& digest) {
@@ -114,9 +114,9 @@ uint64_t Contents::size(const std::string& digest) {
 }
 
 std::string Contents::unique_name() {
-  // Containers that share a folder may have one host name and one process number, and begin in the same second.
+  // Containers that share a directory may have equal host names and process ids, and start in the same second.
   static const std::string process = host_name() + "-" + random_hex(8);
-  static std::atomic<uint64_t> count = 0;  // of the process: several of these may be about one folder
+  static std::atomic<uint64_t> count = 0;  // static, because several objects may use one directory
   return std::to_string(static_cast<int64_t>(clock.wall_seconds())) + "-" + process + "-" + std::to_string(::getpid()) +
          "-" + std::to_string(count++);
 }
@@ -150,7 +150,7 @@ std::set<std::string> Contents::held() {
     try {
       text = read_text(disk, holds + "/" + entry.name);
     } catch (const DiskError& error) {
-      if (error.system_code == ENOENT) continue;  // let go meanwhile: what it held is attached by now
+      if (error.system_code == ENOENT) continue;  // unpinned meanwhile, so its blobs are attached in the store
       throw;
     }
     for (size_t at = 0; at + 65 <= text.size(); at += 65) digests.insert(text.substr(at, 64));
@@ -159,7 +159,7 @@ std::set<std::string> Contents::held() {
 }
 
 std::vector<uint64_t> cuts_of(const checkpoint::SafetensorsIndex& index, uint64_t file_bytes) {
-  std::vector<uint64_t> cuts = {index.data_offset};  // the header names steps and differs from version to version
+  std::vector<uint64_t> cuts = {index.data_offset};  // the header contains the step, so versions do not share it
   uint64_t begin = index.data_offset;
   const auto cut = [&](uint64_t at) {
     if (at > begin) cuts.push_back(at);

@@ -1,4 +1,4 @@
-// What changed from one manifest to another. Pure.
+// Compares two data manifests. Pure functions.
 #include <set>
 
 #include "registry/registry.h"
@@ -22,7 +22,7 @@ bool is_listed(const DataPart& part) {
   return static_cast<int64_t>(part.files.size()) == part.count;
 }
 
-// Files by name; one that went and one that came with the same bytes are one that was renamed.
+// Compares files by name. A removed file and an added file with the same bytes count as one renamed file.
 std::vector<DataChange> compare_files(const std::string& part, const DataPart& before, const DataPart& after) {
   std::map<std::string, std::string> was, is;
   for (const DataFile& file : before.files) was[file.name] = file.digest;
@@ -59,14 +59,15 @@ std::vector<DataChange> compare(const DataManifest& before, const DataManifest& 
   for (const std::string& name : names) {
     const DataPart &was = part_of(before, name), &is = part_of(after, name);
     if (was.digest == is.digest) continue;
-    const bool follows = !was.cut.empty() && was.cut == is.cut;  // cut as it was, from train that changed: told there
+    // A split that is taken from train in the same way changed only because train did, which is reported there.
+    const bool follows = !was.cut.empty() && was.cut == is.cut;
     if (follows && part_of(before, "train").digest != part_of(after, "train").digest) continue;
     std::vector<DataChange> files;
     if (was.cut.empty() && is.cut.empty() && is_listed(was) && is_listed(is)) files = compare_files(name, was, is);
     const bool viewed = !was.digest.empty() && !is.digest.empty() && was.view != is.view;
     if (viewed)
       changes.push_back({What::changed, name, "", "read as " + in_words(is) + ", before as " + in_words(was)});
-    // Cut in another way, or too many files to be listed.
+    // The split is taken from train in another way, or it has too many files to list.
     if (files.empty() && !viewed) files.push_back({What::changed, name, "", ""});
     changes.insert(changes.end(), files.begin(), files.end());
   }

@@ -1,4 +1,4 @@
-// Letting go of a version.
+// Deleting a version of a model.
 #include "registry/registry.h"
 
 namespace sinew::registry {
@@ -6,7 +6,7 @@ namespace {
 
 using store::Kind;
 
-constexpr int kMostAttempts = 50;  // each that fails is somebody else's that succeeded
+constexpr int kMostAttempts = 50;  // an attempt fails only if another process changed the model
 
 void judge(store::Store& store, const std::string& model, int64_t version) {
   const auto record = store.find({Kind::kVersion, model, version});

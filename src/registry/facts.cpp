@@ -1,4 +1,4 @@
-// What is known of a version, as text and back.
+// The facts of a version: writing and parsing their JSON.
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
@@ -54,7 +54,7 @@ std::expected<VersionFacts, std::string> parse_facts(std::string_view text) {
 
 VersionFacts facts_of(store::Store& store, const store::Record& version) {
   VersionFacts facts;
-  // What web/ writes of a version that MLflow's client makes is an object too, and names no run.
+  // If MLflow's client made the version, web/ wrote the body: an object without a run.
   if (auto parsed = parse_facts(version.body); parsed && !parsed->run.empty()) {
     facts = std::move(*parsed);
   } else if (const auto run = store.find({store::Kind::kRun, version.parent})) {

@@ -19,7 +19,7 @@ using nlohmann::json;
 
 constexpr size_t kPiece = 1 << 20;
 constexpr double kFreshSeconds = 2;
-constexpr size_t kMostOthers = 500'000;  // of files nobody asked for now; who did is remembered, however many
+constexpr size_t kMostOthers = 500'000;  // maximum number of kept entries that this process did not use
 
 int64_t nanoseconds(const timespec& time) {
   return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
@@ -51,7 +51,8 @@ FileFacts look_at(const std::string& path) {
           nanoseconds(facts.st_mtim), nanoseconds(facts.st_ctim)};
 }
 
-// A line an entry, so that a million of them are read one after the other; what is no entry is computed again.
+// The cache has one entry per line, so that a million entries need no large document in memory. Invalid lines are
+// ignored, and their digests computed again.
 FileDigests::FileDigests(std::string cache, Clock& clock) : cache_(std::move(cache)), clock_(clock) {
   if (cache_.empty()) return;
   std::ifstream lines(cache_, std::ios::binary);
@@ -76,7 +77,7 @@ bool FileDigests::knows(const std::string& path, const FileFacts& facts) {
 std::string FileDigests::digest(const std::string& path, const FileFacts& facts) {
   const std::string key = absolute(path);
   if (knows(path, facts)) return entries_.at(key).digest;
-  const double began = clock_.wall_seconds();  // what is changed from here on has times as new
+  const double began = clock_.wall_seconds();  // a later change sets times that are not older than this
   std::string digest = sha256_of_file(path);
   if (look_at(path) != facts)
     throw Error(path + " changed while it was read", "begin again when nobody writes to the data");

@@ -1,4 +1,4 @@
-// Collecting with the store as the judge of what is referred to.
+// Garbage collection of the artifacts, with the references that the store has.
 #include <unistd.h>
 
 #include "base/hex.h"
@@ -23,7 +23,7 @@ class Lease {
   ~Lease() {
     try {
       store_.write(store::Release{kLease, fence_});
-    } catch (const std::exception&) {  // it runs out
+    } catch (const std::exception&) {  // the lease expires by itself
     }
   }
   Lease(const Lease&) = delete;
@@ -39,10 +39,11 @@ class Lease {
   int64_t fence_ = 0;
 };
 
-// What names a store for good, wherever it is moved.
+// Returns the permanent id of a store, which stays the same if the store is moved.
 std::string id_of(store::Store& store) {
   if (const std::string id = store.note(kIdNote); !id.empty()) return id;
-  const auto outcome = store.write(store::Batch{{store::SetNote{kIdNote, random_hex(16)}}, kIdNote});  // the first wins
+  // If several processes do this at once, the first one sets the id.
+  const auto outcome = store.write(store::Batch{{store::SetNote{kIdNote, random_hex(16)}}, kIdNote});
   if (!outcome) throw Error("the store takes no note: " + outcome.error().why, "check that it can be written");
   return store.note(kIdNote);
 }
@@ -59,7 +60,8 @@ bool refers_to_some(store::Store& store, Artifacts& artifacts) {
               "name the store they belong to with --store, or give this one others with --artifacts");
 }
 
-// Of contents that nothing refers to, those that are gone from the disk. One that is wanted again refuses its batch.
+// Deletes the store's records of unreferenced blobs that are no longer on the disk. The store refuses the whole batch
+// if one of the blobs is referenced again; then we write the changes one by one.
 void forget_gone(store::Store& store, Artifacts& artifacts, Lease& lease) {
   constexpr size_t kAtOnce = 500;
   std::vector<store::Change> gone;

@@ -1,4 +1,4 @@
-// May a version become champion? A pure decision, with its sentence.
+// Decides whether a version may become champion, and says why. Pure functions.
 #include <cmath>
 #include <cstdio>
 
@@ -18,12 +18,12 @@ std::string name_of(const VersionFacts& facts) {
   return "version " + std::to_string(facts.version);
 }
 
-// "val" of "val/accuracy".
+// Returns "val" for "val/accuracy".
 std::string part_of(const std::string& metric) {
   return metric.substr(0, metric.find('/'));
 }
 
-// Empty: they are of the same data.
+// Returns why the versions' metrics on the split cannot be compared, or "" if both used the same data.
 std::string data_trouble(const VersionFacts& candidate, const VersionFacts& champion, const std::string& part) {
   const auto of = [&](const VersionFacts& facts) {
     const auto it = facts.data.find(part);

@@ -1,5 +1,6 @@
-// Putting contents. The order makes it safe beside a collection: name the digest in the hold, then look whether it is
-// there. A collection takes the name away first, then reads the holds; whoever saw the content has been read.
+// Putting and pinning blobs. The order makes it safe beside a garbage collection. We write the digest into the pin and
+// then look for the blob. A collection renames the blob to a tombstone and then reads the pins. So if we found the blob
+// under its own name, the collection reads our pin.
 #include "base/sha256.h"
 #include "registry/artifacts_state.h"
 
@@ -10,10 +11,10 @@ constexpr size_t kPiece = 1 << 20;
 
 struct Layout {
   Stored whole;
-  std::vector<Stored> parts;  // empty: it is kept as one file
+  std::vector<Stored> parts;  // the chunks; empty if the blob is stored as one file
 };
 
-// Reads the file once: its digest, and those of the pieces it is cut into.
+// Reads the file once, and computes its digest and the digests of its chunks.
 Layout read_layout(Disk& disk, const std::string& path) {
   std::vector<uint64_t> cuts;
   if (const auto index = checkpoint::read_safetensors_index(disk, path)) cuts = cuts_of(*index, disk.size(path));
@@ -43,7 +44,7 @@ Layout read_layout(Disk& disk, const std::string& path) {
 void remove_if_possible(Disk& disk, const std::string& path) {
   try {
     disk.remove_file(path);
-  } catch (const Error&) {  // a collection will, in a day
+  } catch (const Error&) {  // a collection removes it after a day
   }
 }
 
@@ -59,13 +60,13 @@ struct Artifacts::Hold::State {
     try {
       if (file != nullptr) file->close();
       if (file != nullptr) disk().remove_file(path);
-    } catch (...) {  // it is old in a day
+    } catch (...) {  // the pin expires after a day
     }
   }
   Contents& contents() const { return artifacts->contents; }
   Disk& disk() const { return artifacts->contents.disk; }
 
-  // The digest is held from here on.
+  // Writes the digest into the pin. From then on the blob is pinned.
   void name(const std::string& digest) {
     if (file == nullptr) {
       disk().make_directories(contents().root + "/holds");
@@ -81,15 +82,15 @@ struct Artifacts::Hold::State {
     return contents().root + "/incoming/" + contents().unique_name();
   }
 
-  // Makes `path` of a file that is complete: durable, and there or not at all.
+  // Renames a complete and synced file to its final name, durably.
   void move_in(const std::string& from, const std::string& to, const std::string& digest) {
     contents().make_folder(digest);
     disk().rename(from, to);
     disk().sync_directory(contents().folder(digest));
   }
 
-  // Is it there as one file, of these very bytes? What was damaged meanwhile is put again. Its name is made durable:
-  // who put it may have died before he did.
+  // Returns whether the blob exists as one undamaged file. Returns false for a damaged file, so that the caller puts
+  // the blob again. Makes the name durable, because the process that put the blob may have died before doing so.
   bool there(const Stored& stored) {
     const std::string at = contents().path(stored.digest);
     try {
@@ -116,8 +117,8 @@ struct Artifacts::Hold::State {
     disk().sync_directory(contents().folder(digest));
   }
 
-  // Of a digest that is named: is it there under its own name? One that a collection is about to remove gets it back
-  // here. Being found without a name proves nothing: the collection may have asked everybody before it was held.
+  // Returns whether a pinned blob exists under its own name. If it is a tombstone, renames it back first. Finding a
+  // tombstone is not enough: the collection may have read the pins before ours was written, and then removes the blob.
   bool bring_back(const std::string& digest) {
     for (int attempt = 0; attempt < kMostLooks; ++attempt) {
       const auto found = contents().find(digest);
@@ -133,7 +134,7 @@ struct Artifacts::Hold::State {
   }
 
   std::optional<Stored> keep(const std::string& digest) {
-    if (!contents().find(digest)) return std::nullopt;  // and so it is a digest
+    if (!contents().find(digest)) return std::nullopt;  // also returns for text that is not a digest
     name(digest);
     if (!bring_back(digest)) return std::nullopt;
     const auto recipe = contents().with(digest, [&](const Contents::Found& found) {
@@ -147,7 +148,7 @@ struct Artifacts::Hold::State {
     return Stored{digest, recipe->bytes};
   }
 
-  // Bytes [begin, begin + size) of a file, as a content of that digest.
+  // Puts the bytes of the file from `begin` on as the blob `stored`.
   void put_range(const std::string& path, uint64_t begin, const Stored& stored) {
     if (there(stored)) return;
     const std::string temporary = incoming();
@@ -198,7 +199,7 @@ struct Artifacts::Hold::State {
       return layout.whole;
     }
     uint64_t begin = 0;
-    for (const Stored& part : layout.parts) {  // also where the recipe is there: a lost part comes back
+    for (const Stored& part : layout.parts) {  // even if the chunk manifest exists, because a chunk may be lost
       name(part.digest);
       put_range(path, begin, part);
       begin += static_cast<uint64_t>(part.bytes);
@@ -208,7 +209,7 @@ struct Artifacts::Hold::State {
   }
 
   std::shared_ptr<Artifacts::State> artifacts;
-  std::string path;  // of the hold
+  std::string path;  // of the pin's file
   std::unique_ptr<Disk::File> file;
 };
 

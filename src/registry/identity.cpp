@@ -1,4 +1,4 @@
-// What decides a run's bits, and where two runs part.
+// Reading everything that decides a run's bits, and finding where two runs differ.
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -43,7 +43,7 @@ std::vector<std::pair<int64_t, std::string>> read_ledger(const std::string& path
   }
 }
 
-// Of the newest checkpoint that can be read: entries of the control log that change the numbers of a step.
+// Returns the entries of the control log that change the numbers of a step, from the newest readable checkpoint.
 std::vector<std::string> read_steering(const std::string& run_directory) {
   constexpr uint64_t kMostOfState = 64 << 20;
   const std::string checkpoints = run_directory + "/checkpoints";
@@ -70,7 +70,7 @@ std::vector<std::string> read_steering(const std::string& run_directory) {
   return {};
 }
 
-// Options that say where and how, never what: they do not change a bit.
+// Returns whether the option only says where and how to train. Such options do not change a bit of the result.
 bool is_of_the_machine(const std::string& key) {
   for (const char* prefix :
        {"trainer.lanes", "data.prefetch.", "logging.", "checkpoint.", "workers.", "budget.", "tune.", "name"}) {
@@ -81,7 +81,7 @@ bool is_of_the_machine(const std::string& key) {
 
 using Texts = std::map<std::string, std::string>;
 
-// Each key of either that differs, as a sentence.
+// Appends a sentence for each key whose values differ.
 template <typename Skip>
 void compare_texts(const Texts& was, const Texts& is, const std::string& what, Skip skip,
                    std::vector<std::string>& facts) {
@@ -108,7 +108,7 @@ void compare_data(const DataManifest& was, const DataManifest& is, std::vector<s
   facts.push_back("the data differs: " + text);
 }
 
-// The first step both wrote down and disagree on; 0: none.
+// Returns the first step for which the two ledgers have different digests, or 0 if there is none.
 int64_t first_difference(const RunIdentity& recorded, const RunIdentity& again) {
   std::map<int64_t, std::string> was(recorded.ledger.begin(), recorded.ledger.end());
   for (const auto& [step, digest] : again.ledger) {

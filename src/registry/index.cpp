@@ -1,4 +1,4 @@
-// The index: run directories into the store, again and again, each time only what is new.
+// The index: copies run directories into the store. Each pass copies only what is new.
 #include <signal.h>
 #include <unistd.h>
 
@@ -20,21 +20,22 @@ namespace {
 using store::Kind;
 
 constexpr double kLeaseSeconds = 30;
-constexpr int kMostAttempts = 50;    // each that fails is somebody else's that succeeded
-constexpr int64_t kMostPieces = 16;  // of one run in one pass: a long file does not hold up the others
+constexpr int kMostAttempts = 50;    // an attempt fails only if another process changed the record
+constexpr int64_t kMostPieces = 16;  // maximum pieces of one run per pass, so that a long file does not delay others
 constexpr const char* kLease = "registry.index";
 constexpr const char* kRootNote = "registry.root";
 
-// Somebody else has the lease now.
+// Thrown if another process has taken the lease.
 struct Superseded {
   std::string why;
 };
-// One run can not be read, or is refused by the store: told, and tried again at the next pass.
+// Thrown if a run cannot be read, or if the store refuses its changes. The pass reports it; the next pass tries again.
 struct Trouble {
   std::string what;
 };
 
-// "host:number", as Index calls itself. Of another machine nothing can be said.
+// Returns whether the holder ("host:pid", as Index names itself) is a dead process of this machine. Returns false for
+// holders on other machines, because we cannot know.
 bool is_surely_dead(const std::string& holder) {
   const size_t colon = holder.rfind(':');
   if (colon == std::string::npos || holder.substr(0, colon) != host_name()) return false;
@@ -62,10 +63,10 @@ struct Index::State {
     std::string id;
     Reading reading;
     bool over = false, hidden = false;
-    std::optional<std::set<std::string>> keys = {};  // of series that came from its file; read when they are needed
+    std::optional<std::set<std::string>> keys = {};  // of series that came from the run's file; loaded when needed
   };
 
-  // False: it was to be written on `unchanged` only, and there is news.
+  // Writes the changes. Returns false if `unchanged` is given and the store refused because its subject has changed.
   bool write_unless_news(std::vector<store::Change> changes, std::optional<store::Batch::Unchanged> unchanged) {
     store::Batch batch{std::move(changes), {}, {{kLease, fence}}};
     if (unchanged) batch.unchanged = {*unchanged};
@@ -94,7 +95,8 @@ struct Index::State {
     if (!taken) {
       const store::Lease lease = store.lease(kLease);
       report.held_by = lease.holder;
-      // Of one who was killed: nobody waits until it runs out. Refused where somebody else was faster.
+      // If the holder was killed, do not wait until its lease expires. The store refuses this if another process did
+      // the same before us.
       if (is_surely_dead(lease.holder) && store.write(store::Release{kLease, lease.fence}))
         taken = store.write(store::Acquire{kLease, options.holder, kLeaseSeconds});
     }
@@ -106,7 +108,7 @@ struct Index::State {
     return false;
   }
 
-  // A store is of one root: what is not under it is hidden.
+  // A store indexes one root, because a pass hides all runs that are not below its root.
   void check_root() {
     std::error_code code;
     const std::string root = std::filesystem::canonical(options.root, code).string();
@@ -125,9 +127,9 @@ struct Index::State {
     known.clear();
     store.each({.kind = Kind::kRun, .hidden = true, .metrics = false}, [&](const store::Record& record) {
       const auto directory = record.tags.find(kTagDirectory);
-      if (directory == record.tags.end()) return;  // made elsewhere
+      if (directory == record.tags.end()) return;  // not indexed from a directory
       const auto there = known.find(directory->second);
-      if (there != known.end() && !there->second.hidden) return;  // newer, and in its place
+      if (there != known.end() && !there->second.hidden) return;  // a newer run has this directory now
       const Reading reading = from_note(store.note(note_of(record.subject.id)));
       known[directory->second] = {record.subject.id, reading, store::is_over(record.state),
                                   record.hidden && reading.gone};
@@ -139,7 +141,7 @@ struct Index::State {
     if (const auto it = experiments.find(job); it != experiments.end()) return it->second;
     const auto named = store.list({.kind = Kind::kExperiment, .name = job, .hidden = true, .metrics = false});
     std::string id = named.empty() ? job : named[0].subject.id;
-    if (named.empty() && !store.find({Kind::kExperiment, id})) {  // else it was given another name
+    if (named.empty() && !store.find({Kind::kExperiment, id})) {  // if it exists, it was renamed
       store::Create create;
       create.subject = {Kind::kExperiment, id};
       create.name = job;
@@ -151,7 +153,7 @@ struct Index::State {
   void hide(Known& run, PassReport& report) {
     if (run.hidden) return;
     const auto record = store.find({Kind::kRun, run.id});
-    if (!record || !record->hidden) {  // else a person deleted it, and so it stays if its directory comes back
+    if (!record || !record->hidden) {  // if a user hid it, it stays hidden even if its directory comes back
       run.reading.gone = true;
       write({store::Amend{{Kind::kRun, run.id}, {}, {}, true}, store::SetNote{note_of(run.id), to_note(run.reading)}});
       ++report.gone;
@@ -159,7 +161,8 @@ struct Index::State {
     run.hidden = true;
   }
 
-  // Metric lines as changes, a series at a time. Of a file that went back only its own series begin anew.
+  // Turns metric lines into changes, one per series. If the file was cut back, drops only the series that came from the
+  // file, and reads them again from its beginning.
   void take_points(Known& run, const std::string& path, const rundir::FilePiece& piece, PassReport& report,
                    std::vector<store::Change>& changes) {
     if (piece.text.empty() && !piece.cut_back && piece.too_long == 0) return;
@@ -193,7 +196,7 @@ struct Index::State {
     if (piece.too_long > 0) problem(report, path + "/metrics.jsonl: a line longer than any of metrics");
   }
 
-  // How often a file of lines says a word, so far.
+  // Returns how often `word` has occurred in the file so far. Continues at `mark`, where the count was `count`.
   int64_t count_in(const std::string& path, std::string_view word, rundir::FilePosition& mark, int64_t count) {
     while (true) {
       const rundir::FilePiece piece = next_piece(path, mark, options.piece_bytes);
@@ -204,7 +207,8 @@ struct Index::State {
     }
   }
 
-  // The log of a training tells of each resume; a command's attempts have a file of their own.
+  // Counts attempts: log.jsonl of a training has an event for each resume, attempts.jsonl of a command one for each
+  // attempt.
   void read_attempts(const std::string& directory, Reading& reading) {
     reading.resumes = count_in(directory + "/log.jsonl", "\"event\":\"resume\"", reading.log, reading.resumes);
     reading.begins = count_in(directory + "/attempts.jsonl", "\"event\":\"begin\"", reading.attempts, reading.begins);
@@ -232,7 +236,7 @@ struct Index::State {
     if (!files) return;
     for (const std::string& what : files->problems) problem(report, what);
     if (run.id != files->id) {
-      if (!run.id.empty()) hide(run, report);  // another run took its place
+      if (!run.id.empty()) hide(run, report);  // another run has this directory now
       run = {files->id, from_note(store.note(note_of(files->id))), false, false};
     }
     std::vector<store::Change> changes;
@@ -248,7 +252,7 @@ struct Index::State {
     ++report.changed;
   }
 
-  // False: not yet to the end of the file.
+  // Returns false if the end of the file is not reached yet.
   bool read_points(const std::string& path, const std::string& directory, Known& run,
                    std::vector<store::Change>& changes, PassReport& report) {
     for (int64_t pieces = 0;; ++pieces) {
@@ -278,12 +282,12 @@ struct Index::State {
     run.hidden = run.reading.gone = false;
   }
 
-  // False: somebody else wrote the record meanwhile, so what is there has to be read again.
+  // Returns false if another process changed the record meanwhile, so that the caller must try again.
   bool bring_up_to_date(const RunFiles& files, Known& run) {
     const store::Subject subject{Kind::kRun, run.id};
     const int64_t seen = store.newest_event(subject);
     const auto record = store.find(subject);
-    if (!record) return true;  // taken away under our hands
+    if (!record) return true;  // another process removed the record
     auto changes = changes_of(files, *record, std::max(run.reading.resumes, run.reading.begins - 1), run.reading.gone);
     Reading after = run.reading;
     after.gone = false;
@@ -291,13 +295,13 @@ struct Index::State {
     return write_unless_news(std::move(changes), store::Batch::Unchanged{subject, seen});
   }
 
-  // One that can not be brought up to date is told, and hinders no other.
+  // Runs `work` for one run. If it fails, reports the problem, and the pass goes on with the other runs.
   template <typename Work>
   void attend_to(const std::string& path, Known& run, PassReport& report, Work work) {
     try {
       work();
     } catch (const Trouble& trouble) {
-      if (!store.find({Kind::kRun, run.id})) run = {};  // it was never made: there is nothing to hide
+      if (!store.find({Kind::kRun, run.id})) run = {};  // its record was never created, so there is nothing to hide
       if (!run.id.empty()) run.reading = from_note(store.note(note_of(run.id)));
       run.keys.reset();
       problem(report, path + ": " + trouble.what);
@@ -312,7 +316,7 @@ struct Index::State {
     report.runs = static_cast<int64_t>(places.runs.size());
     std::set<std::string> there;
     for (const std::string& path : places.runs) {
-      if (is_ending()) {  // what was not looked at may well be there
+      if (is_ending()) {  // hide no runs, because we have not seen all directories
         report.unfinished = true;
         return;
       }
@@ -338,8 +342,8 @@ struct Index::State {
   IndexOptions options;
   int64_t fence = 0;
   bool loaded = false;
-  std::map<std::string, Known> known;              // by path below the root
-  std::map<std::string, std::string> experiments;  // job -> id
+  std::map<std::string, Known> known;              // from the path below the root
+  std::map<std::string, std::string> experiments;  // from the job's name to the experiment's id
 };
 
 Index::Index(store::Store& store, IndexOptions options) : state_(std::make_unique<State>(store, std::move(options))) {}
@@ -348,7 +352,7 @@ Index::~Index() {
   if (state_ == nullptr || state_->fence == 0) return;
   try {
     state_->store.write(store::Release{kLease, state_->fence});
-  } catch (const std::exception&) {  // it runs out
+  } catch (const std::exception&) {  // the lease expires by itself
   }
 }
 
@@ -362,7 +366,7 @@ PassReport Index::pass() {
     report.held_by = other.why;
   } catch (const Trouble& trouble) {
     throw Error(trouble.what, "this is about no run; see 'sinew runs'");
-  } catch (...) {  // what was written may not be what is remembered here
+  } catch (...) {  // a write may or may not have succeeded, so load everything again
     state_->loaded = false;
     throw;
   }

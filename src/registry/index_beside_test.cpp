@@ -1,4 +1,4 @@
-// The index beside others: those who write to its store as well, and disks that do not let it read.
+// Tests of the index beside other writers of its store, and with files that it cannot read.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ class Beside : public testing::Test {
     if (index == nullptr) index = std::make_unique<Index>(store, IndexOptions{.root = root()});
     return index->pass();
   }
-  // As another process does, which remembers nothing.
+  // Makes a pass as a new process does, without state in memory.
   PassReport pass_anew() {
     index.reset();
     return pass();
@@ -33,7 +33,7 @@ class Beside : public testing::Test {
     made.grow(2);
     return made;
   }
-  // Also of a hidden one.
+  // Returns the record of the run in that directory, even if it is hidden.
   store::Record record(const std::string& path) {
     for (const store::Record& run : store.list({.kind = Kind::kRun, .hidden = true})) {
       if (run.tags.contains(kTagDirectory) && run.tags.at(kTagDirectory) == path) return run;
@@ -50,7 +50,7 @@ class Beside : public testing::Test {
   std::vector<std::unique_ptr<FakeRun>> runs;
 };
 
-// What clients logged into a run is in no file: it stays when the file is cut and grows on.
+// Points that clients logged into a run are in no file. They stay when the file is cut and grows again.
 TEST_F(Beside, ACutFileTakesItsOwnSeriesBackAndNoOthers) {
   FakeRun& training = run("a/run");
   training.grow(6);
@@ -68,7 +68,7 @@ TEST_F(Beside, ACutFileTakesItsOwnSeriesBackAndNoOthers) {
   EXPECT_EQ(metrics.at("train/loss").count, 4);
 }
 
-// A resume by a program that knows one option more writes resolved.yaml with it; the run is the same one.
+// If a newer program resumes a run, it adds its new option to resolved.yaml. The run keeps its id.
 TEST_F(Beside, ARunThatANewerProgramResumesStaysTheSame) {
   FakeRun& training = run("a/run");
   pass();
@@ -81,7 +81,7 @@ TEST_F(Beside, ARunThatANewerProgramResumesStaysTheSame) {
   EXPECT_EQ(store.list({.kind = Kind::kRun, .hidden = true}).size(), 1u);
 }
 
-// A run of which nothing came into the store, as its metrics can not be read.
+// A run without a record in the store, because its metrics cannot be read.
 std::string refused_run(const std::string& root, const std::string& path) {
   write_file(root + "/" + path + "/resolved.yaml", "name: a\n");
   std::filesystem::create_directories(root + "/" + path + "/metrics.jsonl");
@@ -149,7 +149,7 @@ TEST_F(Beside, ABodyThatIsNoObjectIsWrittenAnew) {
   }
 }
 
-// Both read, change and write the same text.
+// The index and a client both read, change and write the body of one record.
 TEST_F(Beside, NothingThatIsWrittenDuringAPassIsLost) {
   FakeRun& one = run("a/one");
   pass();
@@ -231,12 +231,12 @@ TEST_F(Beside, AJobThatCanNotBeReadIsSaid) {
   EXPECT_FALSE(record("a/one").hidden);
 }
 
-// So few descriptors that a folder can be listed, and none within it.
+// Leaves so few descriptors that the index can list a folder but no folder inside it.
 class OneDescriptor {
  public:
   OneDescriptor() {
     ::getrlimit(RLIMIT_NOFILE, &before_);
-    while (const int free = ::dup(STDIN_FILENO)) {  // all below the highest that is open
+    while (const int free = ::dup(STDIN_FILENO)) {  // use up all descriptors below the highest open one
       taken_.push_back(free);
       if (free > 60) break;
     }

@@ -16,7 +16,8 @@ std::string name_of(const RunFiles& files) {
   return clean_text(files.path.substr(files.path.rfind('/') + 1), 500);
 }
 
-// Of the body before it what others wrote there stays: MLflow's client notes a run's inputs and outputs in it.
+// Returns the new body. Keeps the fields that others wrote into the body `before`: MLflow's client, for example, stores
+// a run's inputs and outputs there.
 std::string body_of(const RunFiles& files, const std::string& before) {
   json body = json::parse(before, nullptr, false);
   if (!body.is_object()) body = json::object();
@@ -61,7 +62,7 @@ std::map<std::string, std::optional<std::string>> tags_of(const RunFiles& files)
   return tags;
 }
 
-// Only those that are not so already: setting makes an event.
+// Sets only the tags that differ, because each change makes an event.
 void set_tags(const RunFiles& files, const store::Record& record, std::vector<store::Change>& changes) {
   store::SetTags set{record.subject, {}};
   for (const auto& [key, value] : tags_of(files)) {
@@ -71,8 +72,8 @@ void set_tags(const RunFiles& files, const store::Record& record, std::vector<st
   if (!set.tags.empty()) changes.push_back(std::move(set));
 }
 
-// An attempt ends once. What a run's files say of it is brought there by the moves that lead to it: each resume the
-// log tells of ended an attempt and began the next.
+// Moves the record to the state that the run's files show. An attempt can end only once, so we make all moves in
+// between: each resume in the log ended one attempt and began the next.
 void move(const RunFiles& files, const store::Record& record, int64_t resumes, std::vector<store::Change>& changes) {
   const RunStanding standing = standing_of(files);
   RunState state = record.state;
@@ -82,9 +83,9 @@ void move(const RunFiles& files, const store::Record& record, int64_t resumes, s
     state = RunState::kRunning;
   }
   if (state == standing.state) return;
-  // Over, and its lock is held: it is about to say in its log that it was resumed.
+  // The record has ended but the lock is held: the process is about to write to the log that it resumes.
   if (store::is_over(state) && !files.outcome) return;
-  if (store::is_over(state))  // its files came here one after the other, the report last
+  if (store::is_over(state))  // the directory was copied here file by file, and the report came last
     changes.push_back(store::Move{record.subject.id, RunState::kRunning, "its report tells otherwise", true, 0});
   changes.push_back(store::Move{record.subject.id, standing.state, standing.why, false, standing.ended_ms});
 }

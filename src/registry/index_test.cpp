@@ -16,7 +16,7 @@ namespace {
 using store::Kind;
 using store::RunState;
 
-// Everything the store says of the runs that are there, by their directories. `times`: also when they ended.
+// Returns everything that the store has about the visible runs, by directory. `times`: including when they ended.
 std::map<std::string, std::string> picture_of(store::Store& store) {
   std::map<std::string, std::string> picture;
   for (const store::Record& run : store.list({.kind = Kind::kRun})) {
@@ -58,7 +58,7 @@ class World {
   std::string in(const std::string& name) const { return folder_ / name; }
   RandomStream& random() { return random_; }
 
-  // Something happens to some run.
+  // Makes a random change to a random run.
   void happen() {
     if (runs_.empty() || (runs_.size() < 5 && random_.below(4) == 0)) return begin();
     FakeRun& run = *runs_[random_.below(runs_.size())];
@@ -110,7 +110,7 @@ TEST(Index, BitByBitGivesWhatAtOnceGives) {
     auto index = std::make_unique<Index>(bit_by_bit, IndexOptions{.root = world.root(), .piece_bytes = 300});
     for (int turn = 0; turn < 40; ++turn) {
       for (uint64_t events = world.random().below(5); events > 0; --events) world.happen();
-      if (world.random().below(8) == 0) {  // another process takes it up
+      if (world.random().below(8) == 0) {  // another process continues the indexing
         index.reset();
         index = std::make_unique<Index>(bit_by_bit, IndexOptions{.root = world.root(), .piece_bytes = 300});
       }
@@ -126,7 +126,7 @@ TEST(Index, BitByBitGivesWhatAtOnceGives) {
   }
 }
 
-// The indexing process is killed at any instant, and the runs go on meanwhile.
+// The indexing process is killed at any instant, while the runs continue.
 TEST(Index, KillsOfTheIndexingProcessLoseAndRepeatNothing) {
   World world(77);
   for (int life = 0; life < 25; ++life) {
@@ -137,7 +137,7 @@ TEST(Index, KillsOfTheIndexingProcessLoseAndRepeatNothing) {
       try {
         store::Store store(world.in("a.db"));
         while (true) {
-          // Of the one who died before: nobody else is there, so the lease is taken from the dead at once.
+          // The lease may still belong to the process that died before; the index takes it over at once.
           const auto lease = store.lease("registry.index");
           if (!lease.holder.empty()) store.write(store::Release{"registry.index", lease.fence});
           index_all(store, world.root(), 500);
@@ -200,7 +200,7 @@ TEST(Index, ARunsLifeIsToldByItsFiles) {
   int64_t ends = 0;
   for (const store::Event& event : store.events({.after = 0, .limit = 1000, .subject = record.subject}))
     ends += event.what == "failed" || event.what == "finished" || event.what == "stopped";
-  EXPECT_EQ(ends, 2);  // one an attempt
+  EXPECT_EQ(ends, 2);  // one per attempt
 }
 
 TEST(Index, AnUnchangedRunIsLookedAtAndNotWritten) {
@@ -237,12 +237,12 @@ TEST(Index, APassThatIsToEndLeavesTheRestToTheNext) {
   Index index(store, {.root = folder / "runs", .piece_bytes = 300, .is_ending = [&] { return ++looks > most; }});
   const PassReport cut = index.pass();
   EXPECT_TRUE(cut.unfinished);
-  EXPECT_LT(cut.points, 200);  // of the first run a piece or two
+  EXPECT_LT(cut.points, 200);  // a piece or two of the first run
   most = INT_MAX;
   while (index.pass().unfinished) continue;
   EXPECT_EQ(store.list({.kind = Kind::kRun}).size(), 5u);
   looks = most = 0;
-  EXPECT_EQ(index.pass().gone, 0);  // what was not looked at is there
+  EXPECT_EQ(index.pass().gone, 0);  // directories that the pass did not reach are not gone
   EXPECT_EQ(store.list({.kind = Kind::kRun}).size(), 5u);
   for (const auto& run : runs) {
     EXPECT_EQ(find_run(store, run->path(), folder / "runs").metrics.at("train/loss").count, 100);
@@ -286,7 +286,7 @@ TEST(Index, AStoreIsOfOneRoot) {
   store::Store store(folder / "s.db");
   index_all(store, folder / "one");
   EXPECT_THROW(index_all(store, folder / "two"), Error);
-  std::filesystem::remove(folder / "one");  // moved away: it is the same root elsewhere
+  std::filesystem::remove(folder / "one");  // the old path is gone, so this is the same root, moved
   index_all(store, folder / "two");
 }
 

@@ -1,4 +1,4 @@
-// What a version came from, and which version is meant.
+// The lineage of a version, and finding a version by its name.
 #include <charconv>
 
 #include "registry/registry.h"

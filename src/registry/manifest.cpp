@@ -1,4 +1,4 @@
-// What data a job reads, file by file.
+// The manifest of the data that a job reads: making, writing and parsing it.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -19,14 +19,14 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr size_t kMostListed = 20'000;  // files of a part; of a larger one the manifest keeps counts and digests
+constexpr size_t kMostListed = 20'000;  // a split with more files has only its count, size and digest in data.json
 
 [[noreturn]] void fail_to_list(const std::string& path, const std::string& why) {
   throw Error("cannot list " + path + ": " + why, "check the paths of the job's data");
 }
 
-// The files a path stands for, by their names in the part. Links are followed; one that leads to a folder it lies in
-// would be followed for ever, and is passed over: what is there was seen.
+// Lists the files below a path with their names in the split. Follows links, except for a link to a folder that
+// contains it: following that would never end, and the files of that folder are listed already.
 class Listing {
  public:
   std::vector<DataFile> files;
@@ -34,7 +34,7 @@ class Listing {
   void take(const std::string& name, const std::string& path) {
     struct stat facts {};
     if (::stat(path.c_str(), &facts) != 0) {
-      if (errno == ENOENT || errno == ELOOP) return;  // a link that leads nowhere
+      if (errno == ENOENT || errno == ELOOP) return;  // a broken link
       fail_to_list(path, std::strerror(errno));
     }
     if (S_ISREG(facts.st_mode)) files.push_back({name, path, 0, ""});
@@ -55,14 +55,14 @@ class Listing {
 
  private:
   static constexpr size_t kDeepest = 64;
-  std::vector<std::pair<dev_t, ino_t>> way_;  // from the top down to where it is
+  std::vector<std::pair<dev_t, ino_t>> way_;  // the folders from the top to the current one
 };
 
 std::vector<DataFile> files_of(const PartSource& source) {
   Listing listing;
   for (const auto& [name, path] : source.paths) {
     std::error_code ignored;
-    if (!fs::is_directory(path, ignored)) look_at(path);  // throws: what is named itself has to be there
+    if (!fs::is_directory(path, ignored)) look_at(path);  // throws if a path that the job names does not exist
     listing.take(name, path);
   }
   std::vector<DataFile> files = std::move(listing.files);
@@ -70,7 +70,7 @@ std::vector<DataFile> files_of(const PartSource& source) {
   return files;
 }
 
-// Lengths first, so that no two lists read alike.
+// Hashes the length before the text, so that different lists never give the same bytes.
 void add(Sha256& hash, std::string_view text) {
   hash.update(std::to_string(text.size()) + ":");
   hash.update(text);
@@ -103,8 +103,8 @@ std::string fraction(double value) {
   return text;
 }
 
-// Options that decide what a sample asks for: numbers measured under others can not be compared. Those that are as
-// usual are left out.
+// Describes the options that decide what a sample asks of the model, except for those with default values. Metrics
+// measured under different options cannot be compared.
 std::string view_of(const spec::DataOptions& data) {
   const spec::TextOptions usual;
   std::string view;
@@ -116,7 +116,7 @@ std::string view_of(const spec::DataOptions& data) {
   return view;
 }
 
-// `before`: the share of train that is cut off first.
+// `before` is the fraction of train that is cut off before this split.
 PartSource source_of(const spec::DataSource& source, double split, double before, const spec::Job& job) {
   PartSource part;
   part.view = view_of(job.data);

@@ -64,7 +64,7 @@ TEST(Manifest, APartCutFromTrainFollowsTrainItsFractionAndTheSeed) {
   EXPECT_EQ(sentences(first, other_data).size(), 1u) << "what was cut as before is not told again";
 }
 
-// Two digests of a part are equal only if the samples that are measured are: which ones, and what is asked of them.
+// Two digests of a split are equal only if the samples are equal and ask the same of the model.
 TEST(Manifest, AnotherSplitForTestOrAnotherTargetIsOtherValidationData) {
   Folder folder;
   write_file(folder / "t.csv", "1");
@@ -88,7 +88,7 @@ TEST(Manifest, AnotherSplitForTestOrAnotherTargetIsOtherValidationData) {
   digests.insert(target.parts.at("val").digest);
   EXPECT_EQ(digests.size(), 7u);
   EXPECT_EQ(sentences(first, target), std::vector<std::string>{"train: read as target y, before as it is"});
-  // A test part with files of its own takes nothing away from train.
+  // A test split with its own files takes nothing away from train.
   write_file(folder / "test.csv", "2");
   EXPECT_EQ(val_with([&](auto& data) { data.test.path = folder / "test.csv"; }).parts.at("val").digest,
             first.parts.at("val").digest);
@@ -107,7 +107,7 @@ TEST(Manifest, ReadsBackAsWrittenAndRefusesWhatIsNone) {
   for (int i = 0; i < 2000; ++i) {
     std::string broken = text;
     broken[random.below(broken.size())] = static_cast<char>(random.bits32());
-    parse_manifest(broken);  // no crash
+    parse_manifest(broken);  // must not crash
   }
   EXPECT_FALSE(parse_manifest(""));
   EXPECT_FALSE(parse_manifest("{\"format\":\"sinew-data\"}"));
@@ -168,7 +168,7 @@ TEST(FileDigests, AreRememberedWhileTheFileIsTheSame) {
   EXPECT_EQ(read, 9);
 }
 
-// However many there are. (Their cache used to be thrown away beyond half a million.)
+// All used digests are cached, even if there are more than half a million.
 TEST(FileDigests, OfAMillionFilesAreRemembered) {
   Folder folder;
   HandClock late;
@@ -182,9 +182,10 @@ TEST(FileDigests, OfAMillionFilesAreRemembered) {
     EXPECT_TRUE(digests.knows("/gone/" + std::to_string(i), {1, 2, 3, 4, 5})) << i;
 }
 
-// Of a file that takes longer to read than its times are doubted: they are too new when the reading begins.
+// The times of a file are too new to be trusted when reading begins, even if reading then takes longer than two
+// seconds.
 TEST(FileDigests, ALongReadingMakesNoOldFile) {
-  struct SlowDisk final : Clock {  // reading takes a minute
+  struct SlowDisk final : Clock {  // a clock on which reading takes a minute
     static int64_t read_so_far() {
       std::ifstream facts("/proc/self/io");
       std::string name;
@@ -215,7 +216,7 @@ TEST(FileDigests, AFileThatMayStillChangeIsNotRemembered) {
   FileDigests digests(folder / "cache.json", system_clock());
   const FileFacts facts = look_at(folder / "f");
   digests.digest(folder / "f", facts);
-  EXPECT_FALSE(digests.knows(folder / "f", facts));  // it was made just now
+  EXPECT_FALSE(digests.knows(folder / "f", facts));  // the file is too new
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Where things are, and which run is meant.
+// Default places of the store and the artifacts, and finding a run by its name.
 #include <filesystem>
 
 #include "registry/registry.h"
@@ -23,7 +23,7 @@ std::string tag(const store::Record& run, const char* name) {
   throw Error(std::to_string(meant.size()) + " runs are called '" + name + "'", "say which: " + all);
 }
 
-// A path as its directory is written in the store.
+// Returns the path relative to the root, as the store has it.
 std::string below(const std::string& root, const std::string& path) {
   std::error_code code;
   const fs::path relative = fs::relative(path, root, code);

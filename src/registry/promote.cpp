@@ -1,4 +1,4 @@
-// Moving aliases: decided on what is known, written only if that is still all there is to know.
+// Moving aliases. A decision is written only if the model has not changed since the decision was made.
 #include "registry/registry.h"
 
 namespace sinew::registry {
@@ -6,7 +6,7 @@ namespace {
 
 using store::Kind;
 
-constexpr int kMostAttempts = 50;  // each that fails is somebody else's that succeeded
+constexpr int kMostAttempts = 50;  // an attempt fails only if another process changed the model
 
 store::Record model_record(store::Store& store, const std::string& model) {
   if (auto record = store.find({Kind::kModel, model})) return std::move(*record);
@@ -29,7 +29,8 @@ store::Record version_record(store::Store& store, const std::string& model, int6
 
 using Seen = std::vector<store::Batch::Unchanged>;
 
-// The newest events of the model and of its versions: a version that is deleted is news of the version alone.
+// Returns the newest events of the model and of its versions. Both are needed, because deleting a version makes no
+// event of the model.
 Seen newest_of(store::Store& store, const std::string& model) {
   Seen seen;
   for (const Kind kind : {Kind::kModel, Kind::kVersion})
@@ -37,7 +38,7 @@ Seen newest_of(store::Store& store, const std::string& model) {
   return seen;
 }
 
-// False: something about the model or its versions changed since `seen`.
+// Returns false if the model or its versions have changed since `seen`.
 bool move_alias(store::Store& store, const std::string& model, const std::string& alias, const Promotion& to,
                 const Seen& seen, const std::vector<store::Held>& held) {
   store::Batch batch;
@@ -52,7 +53,7 @@ bool move_alias(store::Store& store, const std::string& model, const std::string
   throw Error("the store refused to move alias " + alias + ": " + outcome.error().why, "look at the model again");
 }
 
-// `decide` fills in where to and why, by the model as it stands.
+// Calls `decide` with the current alias, and moves the alias accordingly. Decides again if the model changes meanwhile.
 template <typename Decide>
 Promotion move_as_decided(store::Store& store, const std::string& model, const std::string& alias,
                           const std::vector<store::Held>& held, Decide decide) {
@@ -80,7 +81,7 @@ Promotion promote(store::Store& store, const std::string& model, int64_t version
     promotion.to = version;
     std::optional<VersionFacts> champion;
     const auto stood = store.find({Kind::kVersion, model, stands.version});
-    if (stood && !stood->hidden) champion = facts_of(store, *stood);  // one that was deleted is none
+    if (stood && !stood->hidden) champion = facts_of(store, *stood);  // a deleted version is no champion
     promotion.decision = may_promote(facts_of(store, version_record(store, model, version)), champion, gates);
     if (!promotion.decision.allowed && force) {
       promotion.decision.allowed = true;

@@ -1,4 +1,4 @@
-// A run's model becomes a version: its files into the artifacts, then everything about it in one write.
+// Registering a run's model as a version: copies its files into the artifacts, then writes the version in one batch.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 using store::Kind;
 
-constexpr int kMostAttempts = 50;  // each that fails is somebody else's version
+constexpr int kMostAttempts = 50;  // an attempt fails only if another process made a version
 constexpr const char* kRecords[] = {"job.yaml", "resolved.yaml", "environment.json", "report.json", "data.json"};
 
 struct Frozen {
@@ -57,7 +57,8 @@ std::string environment_text(const json& environment) {
   return text;
 }
 
-// Digests of the parts by data.json; of an older run only what its checkpoint remembers of the training part.
+// Returns the digests of the splits from data.json. A run without data.json has only the digest of the training data
+// that its checkpoint contains.
 std::map<std::string, std::string> data_digests(const std::string& directory, const RunFiles& files) {
   std::map<std::string, std::string> digests;
   if (files.data.is_object()) {
@@ -105,7 +106,7 @@ VersionFacts facts_of_run(const RunFiles& files, const std::string& directory, c
   return facts;
 }
 
-// The run or version whose weights it began with.
+// Returns the run or version whose weights the training started from.
 std::optional<store::Subject> parent_of(store::Store& store, const RunFiles& files, const std::string& root) {
   for (const char* key : {"model.init_from.path", "model.init_from"}) {
     const auto it = files.params.find(key);
@@ -116,11 +117,11 @@ std::optional<store::Subject> parent_of(store::Store& store, const RunFiles& fil
     for (; !below.empty() && below != "."; below = std::filesystem::path(below).parent_path().string()) {
       try {
         const store::Record run = find_run(store, below, "");
-        if (directory_of(run, "") != "/" + below) continue;  // another of that name
+        if (directory_of(run, "") != "/" + below) continue;  // another run whose name ends in the same way
         const auto versions =
             store.list({.kind = Kind::kVersion, .parent = run.subject.id, .metrics = false, .limit = 1});
         return versions.empty() ? run.subject : versions[0].subject;
-      } catch (const Error&) {  // not a run's directory, but it may be within one
+      } catch (const Error&) {  // not a run directory; try its parent
       }
     }
   }
@@ -149,14 +150,15 @@ bool same_files(std::vector<store::Attachment> there, const Frozen& frozen) {
                     [](const auto& a, const auto& b) { return a.path == b.path && a.digest == b.digest; });
 }
 
-// The version as one batch. Its number is the next, if nobody else makes one first, which would refuse the batch.
+// Returns the batch that creates the version. Its number is the next one; if another process takes that number first,
+// the store refuses the batch.
 store::Batch version_batch(store::Store& store, const VersionFacts& facts, const RunFiles& files, const Frozen& frozen,
                            const RegisterOptions& options, const std::string& root) {
   const store::Subject version{Kind::kVersion, facts.model, facts.version};
   store::Batch batch;
   const auto model = store.find({Kind::kModel, facts.model});
   if (!model) batch.changes.push_back(store::Create{{Kind::kModel, facts.model}});
-  if (model && model->hidden) batch.changes.push_back(store::Amend{model->subject, {}, {}, false});  // was deleted
+  if (model && model->hidden) batch.changes.push_back(store::Amend{model->subject, {}, {}, false});  // undelete it
   store::Create create;
   create.subject = {Kind::kVersion, facts.model};
   create.parent = files.id;
@@ -184,7 +186,7 @@ VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store
   if (files->model.empty())
     throw Error(directory + " has no model/", "a run has one when it ended by itself; see 'sinew runs show'");
   claim(store, artifacts);
-  auto hold = artifacts.hold();  // until the version refers to what was put
+  auto hold = artifacts.hold();  // pins the files until the version refers to them
   const Frozen frozen = freeze(hold, directory, *files);
   VersionFacts facts = facts_of_run(*files, directory, frozen, options);
   const store::Query of_model{.kind = Kind::kVersion, .name = facts.model, .hidden = true, .metrics = false};

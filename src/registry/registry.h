@@ -199,7 +199,8 @@ struct DataFile {
   bool operator==(const DataFile&) const = default;
 };
 struct DataPart {
-  // Of the names and digests of its files (not of their paths), or of `cut` and the digest of train; and of `view`.
+  // A digest of the names and digests of its files (not of their paths), or of `cut` and the digest of train; and of
+  // `view`.
   std::string digest;
   std::string cut;  // how the split is taken from train: "0.1 of train, seed 7"; empty if it has its own files
   int64_t count = 0, bytes = 0;

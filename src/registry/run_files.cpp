@@ -18,8 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int kDeepest = 6;                  // as `sinew runs`
-constexpr uint64_t kMostOfSmall = 64 << 20;  // data.json lists up to 20'000 files of each part
+constexpr int kDeepest = 6;                  // the same depth as in `sinew runs`
+constexpr uint64_t kMostOfSmall = 64 << 20;  // data.json may list 20'000 files for each split
 constexpr size_t kMostOfParam = 6000;
 constexpr const char* kLooks[] = {"resolved.yaml",  "environment.json", "report.json", "metrics.jsonl", "log.jsonl",
                                   "attempts.jsonl", "data.json",        "checkpoints", "model"};
@@ -62,7 +62,7 @@ class Reader {
  public:
   Reader(std::string directory, RunFiles& files) : directory_(std::move(directory)), files_(files) {}
 
-  // Of a small file; nullopt: it is not there, or can not be read, which is a problem.
+  // Returns the text of a small file. Returns nullopt if the file is missing, or (with a problem) if it cannot be read.
   std::optional<std::string> text(const char* name) {
     const std::string path = directory_ + "/" + name;
     try {
@@ -75,7 +75,7 @@ class Reader {
     }
     return std::nullopt;
   }
-  // Without the lists of files, which may be long and which nobody here asks for.
+  // Parses a JSON object, without its "files" fields, which may be long and are not used here.
   json object(const char* name) {
     const auto read = text(name);
     if (!read) return nullptr;
@@ -182,7 +182,7 @@ std::string clean_text(std::string_view text, size_t most) {
   std::replace(clean.begin(), clean.end(), '\0', ' ');
   if (clean.size() <= most) return clean;
   size_t end = most;
-  while (end > 0 && (static_cast<unsigned char>(clean[end]) & 0xC0) == 0x80) --end;  // not within a character
+  while (end > 0 && (static_cast<unsigned char>(clean[end]) & 0xC0) == 0x80) --end;  // do not split a character
   return clean.substr(0, end);
 }
 
@@ -197,7 +197,7 @@ std::string run_id_of(std::string_view path_below_root, std::string_view job_yam
     add(job_yaml);
     return to_hex(digest.digest());
   }
-  try {  // by what it says: comments (why an option is what it is) may be written anew by a resume
+  try {  // hash the options, not the text, because a resume may rewrite the comments
     for (const auto& [key, value] : rundir::flat_options(std::string(resolved_yaml))) add(key), add(value);
   } catch (const std::exception&) {
     add(resolved_yaml);

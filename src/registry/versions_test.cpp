@@ -66,7 +66,7 @@ TEST(Gates, AFailedCheckANanOrAMissingMetricIsRefused) {
   EXPECT_FALSE(may_promote(facts(2, 0.99), facts(1, 0.9), {.metric = "test/f1"}).allowed);
 }
 
-// What is shown beside a version is what it would be judged by.
+// The metric shown beside a version is the metric that would decide its promotion.
 TEST(Gates, TheMetricThatIsPickedIsTheOneCompared) {
   RandomStream random(RandomKey{10});
   const std::vector<std::string> names = {"test/accuracy", "test/loss", "val/accuracy",
@@ -84,7 +84,7 @@ TEST(Gates, TheMetricThatIsPickedIsTheOneCompared) {
   }
 }
 
-// Whatever the numbers are: a sentence always, and never a champion that is worse than the one it follows.
+// For any metrics, a decision has a sentence, and never allows a champion that is worse than the previous one.
 TEST(Gates, NeverLetAWorseOnePass) {
   RandomStream random(RandomKey{9});
   for (int i = 0; i < 2000; ++i) {
@@ -99,7 +99,7 @@ class Registry : public testing::Test {
  protected:
   Registry() : store(folder / "s.db"), artifacts(folder / "artifacts") {}
 
-  // A run that ended with that accuracy, indexed.
+  // Makes and indexes a run that ended with that accuracy.
   store::Record ended_run(const std::string& path, double accuracy, const std::string& test = "t") {
     auto& run = *runs.emplace_back(std::make_unique<FakeRun>(root(), path, random));
     run.grow(3);
@@ -159,7 +159,7 @@ TEST_F(Registry, ARunBecomesAVersionWithItsFilesFrozen) {
     ASSERT_TRUE(paths.contains(path)) << path;
     EXPECT_TRUE(artifacts.verify(paths[path]));
   }
-  runs[0]->remove();  // the directory is gone; the version is not
+  runs[0]->remove();  // the version must survive its run directory
   index();
   EXPECT_TRUE(artifacts.verify(paths["model/model.safetensors"]));
   const auto collected = collect_garbage(store, artifacts);
@@ -168,7 +168,7 @@ TEST_F(Registry, ARunBecomesAVersionWithItsFilesFrozen) {
   EXPECT_EQ(facts_of(store, find_version(store, "m@candidate")).digest, made.digest);
 }
 
-// To a store that knows nothing of them all contents would be garbage.
+// A collection for a store that does not know the blobs would remove all of them.
 TEST_F(Registry, AnotherStoreNeitherCollectsNorFillsTheseArtifacts) {
   add("job/a", 0.9);
   const size_t before = artifacts.list().size();
@@ -183,7 +183,7 @@ TEST_F(Registry, AnotherStoreNeitherCollectsNorFillsTheseArtifacts) {
     EXPECT_THROW(claim(other, artifacts), Error);
   };
   expect_refused("whose id is " + artifacts.owner());
-  std::filesystem::remove(artifacts.directory() + "/store");  // as builds before this one left them
+  std::filesystem::remove(artifacts.directory() + "/store");  // older versions did not write this file
   expect_refused("refers to none of them");
   EXPECT_EQ(collect_garbage(store, artifacts).contents, 0);
   EXPECT_NE(artifacts.owner(), "");
@@ -203,7 +203,7 @@ TEST_F(Registry, RegisteringAgainMendsWhatWasDamaged) {
   register_run(store, artifacts, run, root(), {.model = "m"});
   for (const auto& file : store.attachments({Kind::kVersion, "m", 1})) {
     const std::string path = artifacts.directory() + "/" + file.digest.substr(0, 2) + "/" + file.digest;
-    if (!std::filesystem::exists(path)) continue;  // it is in pieces
+    if (!std::filesystem::exists(path)) continue;  // stored as chunks
     write_file(path, std::string(static_cast<size_t>(file.bytes), '\0'));
     EXPECT_FALSE(artifacts.verify(file.digest)) << file.path;
   }
@@ -262,7 +262,7 @@ TEST_F(Registry, PromotesByItsGatesAndRollsBack) {
   EXPECT_FALSE(rollback(store, "m", "nowhere").done);
 }
 
-// Deleted behind the alias' back, as by a client that does not know of it: the next promotion is not stuck.
+// If another client deletes the champion's version and leaves the alias, the next promotion still works.
 TEST_F(Registry, AChampionThatWasDeletedIsNone) {
   add("job/a", 0.9);
   add("job/b", 0.8);
@@ -274,7 +274,7 @@ TEST_F(Registry, AChampionThatWasDeletedIsNone) {
   EXPECT_EQ(alias(kChampion), 2);
 }
 
-// Many promote at once: whoever wins was decided on the champion that stood when it won.
+// Many threads promote at once. Each promotion that succeeds was decided against the champion at that time.
 TEST_F(Registry, ConcurrentPromotionsNeverPutAWorseOneInPlace) {
   std::vector<double> accuracy;
   for (int i = 0; i < 6; ++i)
@@ -293,7 +293,7 @@ TEST_F(Registry, ConcurrentPromotionsNeverPutAWorseOneInPlace) {
   EXPECT_EQ(best, *std::max_element(accuracy.begin(), accuracy.end()));
 }
 
-// As MLflow's client makes one, over web/: a body that says nothing of metrics.
+// A version as MLflow's client makes it through web/. Its body has no metrics.
 TEST_F(Registry, AVersionMadeElsewhereHasTheMetricsOfItsRun) {
   const store::Record run = ended_run("job/a", 0.9);
   ASSERT_TRUE(store.write(store::Create{{Kind::kModel, "m"}}));
@@ -355,7 +355,7 @@ TEST_F(Registry, LineageTellsWhatAVersionCameFrom) {
 TEST_F(Registry, VersionsAreFoundByTheirNames) {
   add("job/a", 0.9);
   add("job/b", 0.91);
-  EXPECT_EQ(find_version(store, "m").subject.number, 2);  // no champion: the newest
+  EXPECT_EQ(find_version(store, "m").subject.number, 2);  // without a champion, the newest version
   promote(store, "m", 1, {});
   EXPECT_EQ(find_version(store, "m").subject.number, 1);
   EXPECT_EQ(find_version(store, "m/2").subject.number, 2);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kPiece = 1 << 20;
 
-// All bits of the exponent set: an infinity or no number.
+// A number is infinite or NaN if all bits of its exponent are set.
 template <typename Word>
 bool all_finite(const std::byte* bytes, size_t size, Word exponent) {
   bool finite = true;
