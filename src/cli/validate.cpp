@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "cli/commands.h"
-#include "cli/study_file.h"
+#include "study/study.h"
 
 namespace sinew::cli {
 namespace {
@@ -38,7 +38,7 @@ int run_validate(const Arguments& arguments) {
   }
   const auto job = load_job(arguments[0], {arguments.begin() + 1, arguments.end()});
   if (!job) return kUsage;
-  check_search(*job, arguments[0]);
+  study::check_search(*job, arguments[0]);
   std::printf("%s: ok: %s\n", arguments[0].c_str(), verdict(*job).c_str());
   return kDone;
 }

@@ -26,10 +26,11 @@ MAY_INCLUDE = {
     "train": ["base", "spec", "rundir", "checkpoint", "report", "data", "model"],
     "distribute": ["base", "spec", "checkpoint", "link", "cluster", "group", "data", "model", "train"],
     "jobs": ["base", "spec", "rundir", "checkpoint", "report"],
-    "cli": ["base", "spec", "store", "http", "rundir", "checkpoint", "report", "registry", "program", "cluster", "data", "tune", "jobs", "web"],
+    "study": ["base", "spec", "rundir", "checkpoint", "report", "registry", "tune", "jobs"],
+    "cli": ["base", "spec", "store", "http", "rundir", "checkpoint", "report", "registry", "program", "cluster", "data", "tune", "jobs", "study", "web"],
     "worker": ["base", "spec", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "distribute"],
 }
-PLAIN = {"base", "spec", "store", "http", "link", "rundir", "checkpoint", "report", "registry", "program", "cluster", "group", "data", "tune", "jobs", "web", "cli"}
+PLAIN = {"base", "spec", "store", "http", "link", "rundir", "checkpoint", "report", "registry", "program", "cluster", "group", "data", "tune", "jobs", "study", "web", "cli"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 

@@ -1,0 +1,45 @@
+#include "study/deterministic_view.h"
+
+#include "base/check.h"
+
+namespace sinew::study {
+
+using tune::Study;
+using tune::Trial;
+using tune::TrialState;
+
+bool ToldInOrder::ready(const Study& study) const {
+  return study.open().empty() || study.open().front() > study.next_id() - lag_;
+}
+
+void ToldInOrder::copy_start(Study& to, const Trial& trial) const {
+  to.start({trial.point, trial.by, trial.why, trial.memo, trial.gain, trial.from});
+}
+
+void ToldInOrder::copy_end(Study& to, const Trial& trial) const {
+  for (const tune::Report& report : trial.reports) to.report(trial.id, report.step, report.value);
+  to.tell(trial.id, trial.state, trial.values, trial.constraints);
+}
+
+// In the order it would have happened with every trial as long as any other.
+const Study& ToldInOrder::view(const Study& study) {
+  SINEW_CHECK(ready(study), study.next_id());
+  view_.extend(study.options().budget);
+  while (true) {
+    const int64_t next = view_.next_id();
+    for (; ended_ <= next - lag_; ++ended_) copy_end(view_, study.trial(ended_));
+    if (next == study.next_id()) return view_;
+    copy_start(view_, study.trial(next));
+  }
+}
+
+Study ToldInOrder::view_of(const Study& study, int64_t trial) const {
+  Study view(study.options());
+  for (int64_t id = 0; id <= trial; ++id) {
+    copy_start(view, study.trial(id));
+    if (id <= trial - lag_) copy_end(view, study.trial(id));
+  }
+  return view;
+}
+
+}  // namespace sinew::study

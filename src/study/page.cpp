@@ -1,0 +1,110 @@
+#include "study/page.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "study/text.h"
+
+namespace sinew::study {
+namespace {
+
+using nlohmann::json;
+
+// JSON has no NaN and no infinity: null, which the page shows as nothing.
+json number(double value) {
+  return std::isfinite(value) ? json(value) : json();
+}
+
+const char* name_of(tune::TrialState state) {
+  switch (state) {
+    case tune::TrialState::running: return "running";
+    case tune::TrialState::paused: return "paused";
+    case tune::TrialState::complete: return "complete";
+    case tune::TrialState::pruned: return "stopped";
+    case tune::TrialState::failed: return "failed";
+  }
+  return "";
+}
+
+json parameters_of(const tune::Space& space) {
+  json list = json::array();
+  for (size_t i = 0; i < space.size(); ++i) {
+    const tune::Parameter& parameter = space[i];
+    json one = {{"name", parameter.name}, {"log", parameter.log}, {"low", parameter.low}, {"high", parameter.high}};
+    if (!parameter.numeric()) {
+      one["choices"] = json::array();
+      for (const std::string& choice : parameter.choices) {
+        const json value = json::parse(choice);
+        one["choices"].push_back(value.is_string() ? value : json(choice));
+      }
+    }
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+json trials_of(const tune::Study& study) {
+  json list = json::array();
+  for (const tune::Trial& trial : study.trials()) {
+    json one = {{"id", trial.id}, {"state", name_of(trial.state)}, {"by", trial.by}, {"why", trial.why}};
+    one["values"] = json::array();
+    for (size_t k = 0; k < study.objectives(); ++k)
+      one["values"].push_back(trial.values.empty() ? json() : number(trial.values[k]));
+    one["violates"] = std::ranges::any_of(trial.constraints, [](double over) { return !(over <= 0); });
+    for (const double value : trial.point) one["at"].push_back(number(value));
+    one["curve"] = json::array();
+    for (const tune::Report& report : trial.reports) one["curve"].push_back({report.step, number(report.value)});
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+json objectives_of(const StudyAim& aim) {
+  json list = json::array();
+  for (const auto& [name, minimize] : aim.objectives) list.push_back({{"metric", name}, {"minimize", minimize}});
+  return list;
+}
+
+json importance_json(const tune::Study& study, size_t objective) {
+  const auto importance = tune::importance_of(study, objective);
+  if (!importance) return {};
+  json out = {{"alone", importance->alone}, {"pairs", json::array()}, {"trials", importance->trials}};
+  for (const auto& pair : importance->pairs) out["pairs"].push_back({pair.first, pair.second, pair.share});
+  return out;
+}
+
+// "</script>" in a name would end the element.
+std::string harmless(std::string text) {
+  for (size_t at = 0; (at = text.find('<', at)) != std::string::npos;) text.replace(at, 1, "\\u003c");
+  return text;
+}
+
+}  // namespace
+
+std::string study_page(const std::string& directory, const tune::Study& study, const StudyHead& head) {
+  json importance = json::array();
+  for (size_t k = 0; k < study.objectives(); ++k) importance.push_back(importance_json(study, k));
+  json data = {{"aim", aim_text(head.aim)},
+               {"objectives", objectives_of(head.aim)},
+               {"constrained", !head.aim.constraints.empty()},
+               {"best", tune::best_trials(study)},
+               {"sampler", head.sampler},
+               {"stopper", head.stopper},
+               {"planned", study.options().budget},
+               {"summary", study_summary(directory, study, head)},
+               {"parameters", parameters_of(study.space())},
+               {"trials", trials_of(study)},
+               {"importance", importance}};
+  const std::string study_text = harmless(data.dump(-1, ' ', false, json::error_handler_t::replace));
+  return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+         "<meta name=\"color-scheme\" content=\"light dark\">\n<title>Study</title>\n<style>\n" +
+         std::string(kStudyPageStyle) +
+         "</style>\n</head>\n<body>\n<main id=\"page\"></main>\n<noscript>This page is drawn by a script; "
+         "<code>sinew tune report</code> prints the same in short.</noscript>\n"
+         "<script id=\"study\" type=\"application/json\">" +
+         study_text + "</script>\n<script>\n" + kStudyPageScript + "</script>\n</body>\n</html>\n";
+}
+
+}  // namespace sinew::study
