@@ -152,7 +152,7 @@ class End {
     kill(getpid(), SIGTERM);
   }
   // Empty: a signal. The next one ends the process: whatever it is at then, nothing acknowledged is lost.
-  std::string wait() const {
+  std::string wait() {
     pollfd waiting{signals_.descriptor(), POLLIN, 0};
     while (poll(&waiting, 1, -1) < 1) continue;
     signals_.let_through();
