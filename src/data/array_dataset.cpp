@@ -13,11 +13,11 @@ class ArrayDataset final : public Dataset {
  public:
   explicit ArrayDataset(ArrayContents contents) : is_(std::move(contents)) {}
   const DataInfo& info() const override { return is_.info; }
-  int64_t size(Part part) const override { return is_.parts[index_of(part)].size(); }
+  int64_t size(Split split) const override { return is_.splits[index_of(split)].size(); }
   bool in_memory() const override { return !is_.augment.any(); }
 
-  std::string describe(Part part, int64_t sample) const override {
-    const ArraySamples& loaded = is_.parts[index_of(part)];
+  std::string describe(Split split, int64_t sample) const override {
+    const ArraySamples& loaded = is_.splits[index_of(split)];
     SINEW_CHECK(sample >= 0 && sample < loaded.size(), sample, loaded.size());
     const int64_t row = loaded.row(sample);
     const auto& files = loaded.arrays->files;
@@ -26,8 +26,8 @@ class ArrayDataset final : public Dataset {
     return file_name(file->second) + '[' + std::to_string(row - file->first) + ']';
   }
 
-  Batch load(Part part, std::span<const int64_t> samples, const SampleContext& context) const override {
-    const ArraySamples& loaded = is_.parts[index_of(part)];
+  Batch load(Split split, std::span<const int64_t> samples, const SampleContext& context) const override {
+    const ArraySamples& loaded = is_.splits[index_of(split)];
     Batch batch;
     batch.samples.assign(samples.begin(), samples.end());
     Shape shape{batch.count()}, target_shape{batch.count()};
@@ -40,7 +40,7 @@ class ArrayDataset final : public Dataset {
       SINEW_CHECK(samples[i] >= 0 && samples[i] < loaded.size(), samples[i], loaded.size());
       float* out = batch.input.as<float>() + static_cast<int64_t>(i) * width;
       const std::byte* row = loaded.arrays->inputs.row(loaded.row(samples[i]));
-      if (context.augment && part == Part::train && is_.augment.any()) {
+      if (context.augment && split == Split::train && is_.augment.any()) {
         augmented(loaded.arrays->inputs.dtype, row, augment_key(context.seed, context.epoch, samples[i]), out);
       } else {
         normalized(loaded.arrays->inputs.dtype, row, out);

@@ -9,15 +9,15 @@
 
 namespace sinew::data {
 
-inline size_t index_of(Part part) {
-  return static_cast<size_t>(part);
+inline size_t index_of(Split split) {
+  return static_cast<size_t>(split);
 }
 
 struct ArraySamples {
-  std::shared_ptr<const ArrayPart> arrays;  // shared by the parts split from one file
-  std::vector<int64_t> samples;             // rows of the file; empty with `whole`
-  bool whole = false;                       // every row, in order
-  Labels labels;                            // of the file's rows
+  std::shared_ptr<const ArraySplit> arrays;  // shared by the splits split from one file
+  std::vector<int64_t> samples;              // rows of the file; empty with `whole`
+  bool whole = false;                        // every row, in order
+  Labels labels;                             // of the file's rows
   int64_t size() const { return whole ? arrays->inputs.rows() : static_cast<int64_t>(samples.size()); }
   int64_t row(int64_t sample) const { return whole ? sample : samples[static_cast<size_t>(sample)]; }
 };
@@ -25,7 +25,7 @@ struct ArraySamples {
 struct ArrayContents {
   DataInfo info;
   spec::AugmentOptions augment;
-  ArraySamples parts[3];
+  ArraySamples splits[3];
   bool per_element = false;          // rows of columns: one mean a column, not a channel
   int64_t area = 1;                  // elements of one channel
   double unit = 1;                   // 255 for bytes: what 1.0 is called in the file

@@ -21,13 +21,13 @@ class ArrayInputs final : public Dataset {
         factor_(std::move(factor)) {}
 
   const DataInfo& info() const override { return info_; }
-  int64_t size(Part part) const override { return part == Part::test ? inputs_.rows() : 0; }
+  int64_t size(Split split) const override { return split == Split::test ? inputs_.rows() : 0; }
   bool in_memory() const override { return true; }
-  std::string describe(Part, int64_t sample) const override {
+  std::string describe(Split, int64_t sample) const override {
     return file_name(inputs_.name) + '[' + std::to_string(sample) + ']';
   }
 
-  Batch load(Part part, std::span<const int64_t> samples, const SampleContext&) const override {
+  Batch load(Split split, std::span<const int64_t> samples, const SampleContext&) const override {
     Batch batch;
     batch.samples.assign(samples.begin(), samples.end());
     Shape shape{batch.count()};
@@ -36,7 +36,7 @@ class ArrayInputs final : public Dataset {
     batch.target = blank_targets(info_, batch.count());
     const int64_t width = element_count(info_.input_shape);
     for (size_t i = 0; i < samples.size(); ++i) {
-      SINEW_CHECK(samples[i] >= 0 && samples[i] < size(part), samples[i], size(part));
+      SINEW_CHECK(samples[i] >= 0 && samples[i] < size(split), samples[i], size(split));
       convert(inputs_.row(samples[i]), batch.input.as<float>() + static_cast<int64_t>(i) * width);
       if (labels_) copy_target(static_cast<size_t>(samples[i]), i, batch.target);
     }
@@ -78,17 +78,17 @@ FileArray read_lone_array(const std::string& path, bool idx) {
   return make_array(std::move(bytes), header, path);
 }
 
-ArrayPart read_part(const InputsRequest& request) {
+ArraySplit read_split(const InputsRequest& request) {
   const std::string& format = request.info.format;
-  if (format == "cifar10" || format == "cifar100") return read_cifar(request.source, Part::test, format == "cifar100");
-  if (format == "npz") return read_npz(request.source, Part::test);
+  if (format == "cifar10" || format == "cifar100") return read_cifar(request.source, Split::test, format == "cifar100");
+  if (format == "npz") return read_npz(request.source, Split::test);
   if (request.labelled) {
-    return format == "idx" ? read_idx(request.source, Part::test) : read_npy(request.source, Part::test);
+    return format == "idx" ? read_idx(request.source, Split::test) : read_npy(request.source, Split::test);
   }
-  ArrayPart part;
+  ArraySplit split;
   const std::string& path = request.source.images.empty() ? request.source.path : request.source.images;
-  part.inputs = read_lone_array(path, format == "idx");
-  return part;
+  split.inputs = read_lone_array(path, format == "idx");
+  return split;
 }
 
 // One sample is a row of its own file too: [28, 28] where the model takes [1, 28, 28] is one image.
@@ -110,17 +110,17 @@ std::string array_preparation(DType dtype, const std::vector<double>& mean, cons
 }
 
 std::unique_ptr<Dataset> open_array_inputs(InputsRequest request) {
-  ArrayPart part = read_part(request);
-  put_channels_first(part.inputs);
+  ArraySplit split = read_split(request);
+  put_channels_first(split.inputs);
   DataInfo& info = request.info;
-  if (shape_of_samples(part.inputs) != info.input_shape) {
-    throw Error(part.inputs.name + ": its samples are " + text_of_shape(shape_of_samples(part.inputs)) +
+  if (shape_of_samples(split.inputs) != info.input_shape) {
+    throw Error(split.inputs.name + ": its samples are " + text_of_shape(shape_of_samples(split.inputs)) +
                     ", the model was trained on " + text_of_shape(info.input_shape),
                 "give samples of the training data's shape");
   }
   const std::string dtype = request.learned.at("dtype");
-  if (name_of(part.inputs.dtype) != dtype) {
-    throw Error(part.inputs.name + ": its values are " + std::string(name_of(part.inputs.dtype)) +
+  if (name_of(split.inputs.dtype) != dtype) {
+    throw Error(split.inputs.name + ": its values are " + std::string(name_of(split.inputs.dtype)) +
                     ", those of the training data were " + dtype,
                 "write the file in the type of the training data, which says in which units values are");
   }
@@ -131,15 +131,15 @@ std::unique_ptr<Dataset> open_array_inputs(InputsRequest request) {
   }
   std::optional<Labels> labels;
   if (request.labelled) {
-    if (part.targets.rows() != part.inputs.rows()) {
-      throw Error(part.inputs.name + " holds " + with_commas(part.inputs.rows()) + " samples, " + part.targets.name +
-                      " holds " + with_commas(part.targets.rows()) + " labels",
+    if (split.targets.rows() != split.inputs.rows()) {
+      throw Error(split.inputs.name + " holds " + with_commas(split.inputs.rows()) + " samples, " + split.targets.name +
+                      " holds " + with_commas(split.targets.rows()) + " labels",
                   "both must belong together");
     }
-    labels = read_labels(part.targets, {info.task, info.target_shape, info.classes, ""});
+    labels = read_labels(split.targets, {info.task, info.target_shape, info.classes, ""});
   }
-  info.test_size = part.inputs.rows();
-  return std::make_unique<ArrayInputs>(std::move(info), std::move(part.inputs), std::move(labels), mean, factor);
+  info.test_size = split.inputs.rows();
+  return std::make_unique<ArrayInputs>(std::move(info), std::move(split.inputs), std::move(labels), mean, factor);
 }
 
 }  // namespace sinew::data

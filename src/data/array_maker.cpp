@@ -10,28 +10,28 @@
 namespace sinew::data {
 namespace {
 
-// Puts the parts together, decides what was left to it and writes down why.
+// Puts the splits together, decides what was left to it and writes down why.
 class Maker {
  public:
   Maker(const spec::DataOptions& options, uint64_t seed) : options_(options), seed_(seed) {}
 
-  std::unique_ptr<Dataset> make(ArrayPart train, std::optional<ArrayPart> val, std::optional<ArrayPart> test) {
+  std::unique_ptr<Dataset> make(ArraySplit train, std::optional<ArraySplit> val, std::optional<ArraySplit> test) {
     info().format = options_.format;
     contents_.augment = options_.augment;
-    for (ArrayPart* part : {&train, val ? &*val : nullptr, test ? &*test : nullptr}) {
-      if (part != nullptr) put_channels_first(part->inputs);
+    for (ArraySplit* split : {&train, val ? &*val : nullptr, test ? &*test : nullptr}) {
+      if (split != nullptr) put_channels_first(split->inputs);
     }
     add_shape(train.inputs);
-    add(Part::train, std::move(train), nullptr);
-    ArraySamples& first = loaded(Part::train);
-    if (val) add(Part::val, std::move(*val), &first.arrays->inputs);
-    if (test) add(Part::test, std::move(*test), &first.arrays->inputs);
+    add(Split::train, std::move(train), nullptr);
+    ArraySamples& first = loaded(Split::train);
+    if (val) add(Split::val, std::move(*val), &first.arrays->inputs);
+    if (test) add(Split::test, std::move(*test), &first.arrays->inputs);
     split(!val, !test);
     add_labels();
     add_normalization();
-    info().train_size = loaded(Part::train).size();
-    info().val_size = loaded(Part::val).size();
-    info().test_size = loaded(Part::test).size();
+    info().train_size = loaded(Split::train).size();
+    info().val_size = loaded(Split::val).size();
+    info().test_size = loaded(Split::test).size();
     digests_.push_back(options_digest(options_, seed_));
     info().digest = digest_of(digests_);
     return serve_arrays(std::move(contents_));
@@ -39,7 +39,7 @@ class Maker {
 
  private:
   DataInfo& info() { return contents_.info; }
-  ArraySamples& loaded(Part part) { return contents_.parts[index_of(part)]; }
+  ArraySamples& loaded(Split split) { return contents_.splits[index_of(split)]; }
 
   void add_shape(const FileArray& inputs) {
     const Shape row = inputs.shape.size() < 2 ? Shape{1} : inputs.row_shape();
@@ -56,38 +56,38 @@ class Maker {
     }
   }
 
-  void add(Part part, ArrayPart arrays, const FileArray* train) {
+  void add(Split split, ArraySplit arrays, const FileArray* train) {
     const FileArray& inputs = arrays.inputs;
     if (inputs.shape.empty()) {
-      throw Error(inputs.name + ": holds one value, not the samples of data." + to_string(part),
+      throw Error(inputs.name + ": holds one value, not the samples of data." + to_string(split),
                   "save an array whose first size counts samples");
     }
     if (arrays.targets.rows() != inputs.rows()) {
       throw Error(inputs.name + " holds " + with_commas(inputs.rows()) + " samples, " + arrays.targets.name +
                       " holds " + with_commas(arrays.targets.rows()) + " labels",
-                  "both must belong together: check data." + to_string(part));
+                  "both must belong together: check data." + to_string(split));
     }
     if (train != nullptr && (train->row_shape() != inputs.row_shape() || train->dtype != inputs.dtype)) {
       throw Error(inputs.name + ": its samples have another shape or type than those of " + train->name,
-                  "all parts must be written alike");
+                  "all splits must be written alike");
     }
     if (arrays.files.empty()) arrays.files = {{0, inputs.name}};
     digests_.insert(digests_.end(), arrays.digests.begin(), arrays.digests.end());
-    loaded(part).arrays = std::make_shared<const ArrayPart>(std::move(arrays));
-    loaded(part).whole = true;
+    loaded(split).arrays = std::make_shared<const ArraySplit>(std::move(arrays));
+    loaded(split).whole = true;
   }
 
   void split(bool val, bool test) {
-    ArraySamples& train = loaded(Part::train);
+    ArraySamples& train = loaded(Split::train);
     const double val_share = val ? options_.split_val : 0, test_share = test ? options_.split_test : 0;
     if (val_share > 0 || test_share > 0) {
-      PartIndices indices = split_parts(train.arrays->inputs.rows(), val_share, test_share, seed_);
-      const auto part_of = [&](std::vector<int64_t> samples) {
+      SplitIndices indices = split_indices(train.arrays->inputs.rows(), val_share, test_share, seed_);
+      const auto split_of = [&](std::vector<int64_t> samples) {
         return ArraySamples{train.arrays, std::move(samples), false, {}};
       };
-      if (val_share > 0) loaded(Part::val) = part_of(std::move(indices.val));
-      if (test_share > 0) loaded(Part::test) = part_of(std::move(indices.test));
-      train = part_of(std::move(indices.train));
+      if (val_share > 0) loaded(Split::val) = split_of(std::move(indices.val));
+      if (test_share > 0) loaded(Split::test) = split_of(std::move(indices.test));
+      train = split_of(std::move(indices.train));
     }
     if (train.size() == 0) {
       throw Error(train.arrays->inputs.name + ": no training samples" +
@@ -97,14 +97,14 @@ class Maker {
   }
 
   void add_labels() {
-    LabelRules rules = decide_labels(loaded(Part::train).arrays->targets, options_.task);
+    LabelRules rules = decide_labels(loaded(Split::train).arrays->targets, options_.task);
     info().task = rules.task;
     info().target_shape = rules.shape;
     if (!rules.reason.empty()) info().reasons["data.task"] = rules.reason;
-    const auto& names = loaded(Part::train).arrays->class_names;
+    const auto& names = loaded(Split::train).arrays->class_names;
     if (rules.task == Task::classification) rules.classes = std::max(rules.classes, static_cast<int64_t>(names.size()));
-    for (const Part part : {Part::train, Part::val, Part::test}) {
-      if (loaded(part).arrays) loaded(part).labels = read_labels(loaded(part).arrays->targets, rules);
+    for (const Split split : {Split::train, Split::val, Split::test}) {
+      if (loaded(split).arrays) loaded(split).labels = read_labels(loaded(split).arrays->targets, rules);
     }
     if (rules.task == Task::classification) {
       info().classes = rules.classes;
@@ -115,7 +115,7 @@ class Maker {
   }
 
   void add_target_moments() {
-    const ArraySamples& train = loaded(Part::train);
+    const ArraySamples& train = loaded(Split::train);
     const auto width = static_cast<size_t>(element_count(info().target_shape));
     double sum = 0, squares = 0;
     const double count = static_cast<double>(train.size()) * static_cast<double>(width);
@@ -131,7 +131,7 @@ class Maker {
   }
 
   void add_normalization() {
-    const ArraySamples& train = loaded(Part::train);
+    const ArraySamples& train = loaded(Split::train);
     const FileArray& inputs = train.arrays->inputs;
     const bool image = info().input_shape.size() == 3;
     const auto channels = info().input_shape[0];
@@ -182,27 +182,27 @@ class Maker {
 
 }  // namespace
 
-std::unique_ptr<Dataset> make_array_dataset(const spec::DataOptions& options, uint64_t seed, ArrayPart train,
-                                            std::optional<ArrayPart> val, std::optional<ArrayPart> test) {
+std::unique_ptr<Dataset> make_array_dataset(const spec::DataOptions& options, uint64_t seed, ArraySplit train,
+                                            std::optional<ArraySplit> val, std::optional<ArraySplit> test) {
   return Maker(options, seed).make(std::move(train), std::move(val), std::move(test));
 }
 
 std::unique_ptr<Dataset> open_arrays(const spec::DataOptions& options, uint64_t seed) {
-  const auto read = [&](const spec::DataSource& source, Part part) {
-    if (options.format == "idx") return read_idx(source, part);
-    if (options.format == "npz") return read_npz(source, part);
-    if (options.format == "npy") return read_npy(source, part);
-    return read_cifar(source, part, options.format == "cifar100");
+  const auto read = [&](const spec::DataSource& source, Split split) {
+    if (options.format == "idx") return read_idx(source, split);
+    if (options.format == "npz") return read_npz(source, split);
+    if (options.format == "npy") return read_npy(source, split);
+    return read_cifar(source, split, options.format == "cifar100");
   };
-  // All parts at once: gunzipping train is most of the time, the others hide behind it.
-  std::future<ArrayPart> val, test;
-  if (options.val.given()) val = std::async(std::launch::async, read, options.val, Part::val);
-  if (options.test.given()) test = std::async(std::launch::async, read, options.test, Part::test);
-  ArrayPart train = read(options.train, Part::train);
-  const auto wait = [](std::future<ArrayPart>& part) {
-    return part.valid() ? std::optional(part.get()) : std::nullopt;
+  // All splits at once: gunzipping train is most of the time, the others hide behind it.
+  std::future<ArraySplit> val, test;
+  if (options.val.given()) val = std::async(std::launch::async, read, options.val, Split::val);
+  if (options.test.given()) test = std::async(std::launch::async, read, options.test, Split::test);
+  ArraySplit train = read(options.train, Split::train);
+  const auto wait = [](std::future<ArraySplit>& split) {
+    return split.valid() ? std::optional(split.get()) : std::nullopt;
   };
-  std::optional<ArrayPart> val_part = wait(val), test_part = wait(test);
+  std::optional<ArraySplit> val_part = wait(val), test_part = wait(test);
   return make_array_dataset(options, seed, std::move(train), std::move(val_part), std::move(test_part));
 }
 

@@ -56,19 +56,19 @@ FileArray make_array(std::vector<std::byte> file, const ArrayHeader& header, con
 // is none of these.
 void put_channels_first(FileArray& array);
 
-// One part's arrays as a reader found them.
-struct ArrayPart {
+// One split's arrays as a reader found them.
+struct ArraySplit {
   FileArray inputs, targets;
   std::vector<std::pair<int64_t, std::string>> files;  // first sample of each input file, in order
   std::vector<Digest> digests;
   std::vector<std::string> class_names;  // where the format has them
 };
 
-// What the readers agree on: one part from the files a source names.
-ArrayPart read_idx(const spec::DataSource& source, Part part);
-ArrayPart read_cifar(const spec::DataSource& source, Part part, bool hundred);
-ArrayPart read_npy(const spec::DataSource& source, Part part);
-ArrayPart read_npz(const spec::DataSource& source, Part part);
+// What the readers agree on: one split from the files a source names.
+ArraySplit read_idx(const spec::DataSource& source, Split split);
+ArraySplit read_cifar(const spec::DataSource& source, Split split, bool hundred);
+ArraySplit read_npy(const spec::DataSource& source, Split split);
+ArraySplit read_npz(const spec::DataSource& source, Split split);
 
 // out[i] = (row[i] - mean) * factor, in the type's own units. Vectorised.
 void convert_row(DType dtype, const std::byte* row, int64_t count, double mean, double factor, float* out);
@@ -84,7 +84,7 @@ struct Moments {
 };
 Moments moments_of(const FileArray& inputs, std::span<const int64_t> samples, int64_t channels);
 
-std::unique_ptr<Dataset> make_array_dataset(const spec::DataOptions& options, uint64_t seed, ArrayPart train,
-                                            std::optional<ArrayPart> val, std::optional<ArrayPart> test);
+std::unique_ptr<Dataset> make_array_dataset(const spec::DataOptions& options, uint64_t seed, ArraySplit train,
+                                            std::optional<ArraySplit> val, std::optional<ArraySplit> test);
 
 }  // namespace sinew::data

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kPixels = 3072;
 
-std::vector<std::string> files_of(const std::string& path, Part part, bool hundred) {
+std::vector<std::string> files_of(const std::string& path, Split split, bool hundred) {
   if (!fs::is_directory(path)) return {path};
   std::string folder = path;  // the archive unpacks into a folder of its own
   const std::string inner = path + (hundred ? "/cifar-100-binary" : "/cifar-10-batches-bin");
@@ -23,12 +23,12 @@ std::vector<std::string> files_of(const std::string& path, Part part, bool hundr
     const std::string name = entry.path().filename().string();
     const bool train = hundred ? name == "train.bin" : name.starts_with("data_batch_") && name.ends_with(".bin");
     const bool test = name == (hundred ? "test.bin" : "test_batch.bin");
-    if (part == Part::train ? train : test) files.push_back(entry.path().string());
+    if (split == Split::train ? train : test) files.push_back(entry.path().string());
   }
   std::sort(files.begin(), files.end());
   if (files.empty()) {
-    const std::string wanted =
-        part == Part::train ? (hundred ? "train.bin" : "data_batch_*.bin") : (hundred ? "test.bin" : "test_batch.bin");
+    const std::string wanted = split == Split::train ? (hundred ? "train.bin" : "data_batch_*.bin")
+                                                     : (hundred ? "test.bin" : "test_batch.bin");
     throw Error(folder + ": no " + wanted, "name the folder that holds the binary version, or the .bin file itself");
   }
   return files;
@@ -55,12 +55,12 @@ std::vector<std::string> class_names_beside(const std::string& file, bool hundre
 
 }  // namespace
 
-ArrayPart read_cifar(const spec::DataSource& source, Part part, bool hundred) {
+ArraySplit read_cifar(const spec::DataSource& source, Split split, bool hundred) {
   if (source.path.empty())
-    throw Error("data." + to_string(part) + ": CIFAR needs path:", "name the folder or a .bin file");
+    throw Error("data." + to_string(split) + ": CIFAR needs path:", "name the folder or a .bin file");
   const size_t label_bytes = hundred ? 2 : 1, record = label_bytes + kPixels, classes = hundred ? 100 : 10;
-  auto files = read_files(files_of(source.path, part, hundred));
-  ArrayPart result;
+  auto files = read_files(files_of(source.path, split, hundred));
+  ArraySplit result;
   size_t total = 0;
   for (const FileBytes& file : files) {
     if (file.bytes.size() % record != 0 || file.bytes.empty()) {

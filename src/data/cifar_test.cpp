@@ -29,10 +29,10 @@ TEST(Cifar, FolderOfBatchesAndNames) {
   EXPECT_EQ(dataset->info().input_shape, (Shape{3, 32, 32}));
   EXPECT_EQ(dataset->info().train_size, 8);
   EXPECT_EQ(dataset->info().test_size, 2);
-  EXPECT_EQ(dataset->describe(Part::train, 2), "data_batch_1.bin[2]");
-  EXPECT_EQ(dataset->describe(Part::train, 3), "data_batch_2.bin[0]");
-  EXPECT_EQ(dataset->describe(Part::test, 1), "test_batch.bin[1]");
-  const Batch batch = load_all(*dataset, Part::train);
+  EXPECT_EQ(dataset->describe(Split::train, 2), "data_batch_1.bin[2]");
+  EXPECT_EQ(dataset->describe(Split::train, 3), "data_batch_2.bin[0]");
+  EXPECT_EQ(dataset->describe(Split::test, 1), "test_batch.bin[1]");
+  const Batch batch = load_all(*dataset, Split::train);
   const std::string pixels = random_bytes(2004, 3072);  // the last one
   for (size_t p = 0; p < 3072; ++p) {
     ASSERT_FLOAT_EQ(batch.input.as<float>()[7 * 3072 + p], static_cast<float>(static_cast<uint8_t>(pixels[p])) / 255);
@@ -50,7 +50,7 @@ TEST(Cifar, HundredFineLabelsAndPerChannelNormalisation) {
   EXPECT_EQ(dataset->info().format, "cifar100");
   EXPECT_EQ(dataset->info().classes, 100);
   EXPECT_EQ(dataset->info().val_size, 4);
-  const Batch batch = load_all(*dataset, Part::train);
+  const Batch batch = load_all(*dataset, Split::train);
   EXPECT_EQ(batch.target.as<int64_t>()[99], 0);
   for (int64_t c = 0; c < 3; ++c) {
     double sum = 0, squares = 0;

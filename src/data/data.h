@@ -23,8 +23,8 @@
 
 namespace sinew::data {
 
-enum class Part { train, val, test };
-std::string to_string(Part part);
+enum class Split { train, val, test };
+std::string to_string(Split split);
 
 enum class Task { classification, regression, next_token };
 
@@ -41,7 +41,7 @@ struct DataInfo {
   int64_t train_size = 0, val_size = 0, test_size = 0;  // samples
   int64_t tokens_per_sample = 1;                        // text: window; else 1
   double target_mean = 0, target_std = 1;               // regression: of train; targets stay in their own units
-  Digest digest;            // of the files of all parts (contents; of image files sizes and some contents) and options
+  Digest digest;            // of the files of all splits (contents; of image files sizes and some contents) and options
   spec::Reasons reasons;    // why each auto became what it is (data.format, data.task, data.normalize)
   std::string preparation;  // JSON: how samples are made ready, as learned from train; for open_inputs
 };
@@ -56,7 +56,7 @@ struct Skipped {
 struct Batch {
   Array input;                   // [count, input_shape...], f32 or i64
   Array target;                  // [count, target_shape...], i64 (classes, tokens) or f32 (regression)
-  std::vector<int64_t> samples;  // indices within the part, one a row: for naming a bad one
+  std::vector<int64_t> samples;  // indices within the split, one a row: for naming a bad one
   std::vector<Skipped> skipped;
   int64_t count() const { return static_cast<int64_t>(samples.size()); }
 };
@@ -72,11 +72,11 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual const DataInfo& info() const = 0;
-  virtual int64_t size(Part part) const = 0;
-  // `samples`: indices in [0, size(part)).
-  virtual Batch load(Part part, std::span<const int64_t> samples, const SampleContext& context) const = 0;
+  virtual int64_t size(Split split) const = 0;
+  // `samples`: indices in [0, size(split)).
+  virtual Batch load(Split split, std::span<const int64_t> samples, const SampleContext& context) const = 0;
   // A name a person can find the sample by: "train.csv:18", "cats/17.jpg", "train-images.gz[1234]".
-  virtual std::string describe(Part part, int64_t sample) const = 0;
+  virtual std::string describe(Split split, int64_t sample) const = 0;
   // True when a load is little more than a copy (decoded in memory): prefetching it would only cost.
   virtual bool in_memory() const = 0;
 };
@@ -90,7 +90,7 @@ std::unique_ptr<Dataset> open_dataset(const spec::DataOptions& options, uint64_t
 std::string info_json(const DataInfo& info);
 DataInfo info_from_json(const std::string& text);  // throws Error
 
-// Opens samples as Part::test of a data set that is otherwise empty, made ready exactly as `train` says the training
+// Opens samples as Split::test of a data set that is otherwise empty, made ready exactly as `train` says the training
 // data was; the training data is not needed. Not `labelled`: targets may be missing and are not looked at (those of a
 // batch are 0), of idx and npy `source` names the inputs' file alone, images may be a file or any folder of files.
 // Of `options` only data.on_corrupt and data.text.tokens matter.
@@ -127,7 +127,7 @@ class Permutation {
 // The order of one epoch's training samples.
 Permutation epoch_order(uint64_t seed, int64_t epoch, int64_t size);
 
-// Where the next step's samples begin. Part of the training state.
+// Where the next step's samples begin. Split of the training state.
 struct Cursor {
   int64_t epoch = 0;
   int64_t offset = 0;  // samples of this epoch already committed
@@ -152,9 +152,9 @@ int64_t default_shards(int64_t batch_size);
 
 // ---- prefetch ------------------------------------------------------------------------------------------------------
 
-// One shard to be loaded: positions [first, first+count) of the order of (part, epoch).
+// One shard to be loaded: positions [first, first+count) of the order of (split, epoch).
 struct ShardRequest {
-  Part part = Part::train;
+  Split split = Split::train;
   int64_t epoch = 0, first = 0, count = 0;
   bool measured = false;  // samples as they are, of train too: what is measured is not augmented
   bool operator==(const ShardRequest&) const = default;
@@ -168,8 +168,8 @@ class Prefetcher {
   Prefetcher(const Dataset& dataset, uint64_t seed, int64_t threads, int64_t bytes);
   ~Prefetcher();
   // Shards that will be taken, in this order; appended to what is already expected. Any thread.
-  void expect(const std::vector<ShardRequest>& requests);
-  void forget();  // drops everything expected and ready (the plan changed)
+  void prefetch(const std::vector<ShardRequest>& requests);
+  void clear();  // drops everything expected and ready (the plan changed)
   // Any thread. Rethrows what loading threw.
   Batch take(const ShardRequest& request);
   double waited_seconds() const;  // time callers spent waiting or loading, all threads together

@@ -36,12 +36,12 @@ BENCHMARK(BM_OpenFashionMnist)->Unit(benchmark::kMillisecond)->UseRealTime();
 void BM_LoadFashionMnist(benchmark::State& state) {
   if (!fashion().train.given()) return state.SkipWithError("no SINEW_DATA/fashion-mnist");
   const auto dataset = open_dataset(fashion(), 0);
-  const Permutation order = epoch_order(0, 0, dataset->size(Part::train));
+  const Permutation order = epoch_order(0, 0, dataset->size(Split::train));
   int64_t position = 0;
   for (auto _ : state) {
     std::vector<int64_t> samples(static_cast<size_t>(state.range(0)));
     for (int64_t& sample : samples) sample = order[position++ % 60000];
-    benchmark::DoNotOptimize(dataset->load(Part::train, samples, {0, 0, true}));
+    benchmark::DoNotOptimize(dataset->load(Split::train, samples, {0, 0, true}));
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }

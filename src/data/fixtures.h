@@ -44,10 +44,10 @@ inline std::string random_bytes(uint64_t seed, size_t size, uint64_t bound = 256
   return out;
 }
 
-inline Batch load_all(const Dataset& dataset, Part part) {
+inline Batch load_all(const Dataset& dataset, Split split) {
   std::vector<int64_t> samples;
-  for (int64_t i = 0; i < dataset.size(part); ++i) samples.push_back(i);
-  return dataset.load(part, samples, {});
+  for (int64_t i = 0; i < dataset.size(split); ++i) samples.push_back(i);
+  return dataset.load(split, samples, {});
 }
 
 // The error's sentence and hint, or "" where none is thrown.
@@ -61,6 +61,6 @@ std::string error_of(Action action) {
   return "";
 }
 
-#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+#define EXPECT_HAS(text, split) EXPECT_NE((text).find(split), std::string::npos) << (text)
 
 }  // namespace sinew::data

@@ -34,10 +34,10 @@ DetectedFormat detect_format(const spec::DataSource& train, const spec::DataOpti
 
 // Which of the train file's samples each part gets: files named for val or test take nothing from train. A keyed
 // permutation decides, so the split is a function of (seed, size, fractions) alone; samples stay in file order.
-struct PartIndices {
+struct SplitIndices {
   std::vector<int64_t> train, val, test;
 };
-PartIndices split_parts(int64_t size, double val_fraction, double test_fraction, uint64_t seed);
+SplitIndices split_indices(int64_t size, double val_fraction, double test_fraction, uint64_t seed);
 
 // Of the options that decide what the samples are, whatever the files are called: a part of DataInfo.digest beside the
 // digests of the files. Augmentation is no part of it: it changes what a run does with its samples, not the samples.

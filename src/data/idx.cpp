@@ -28,12 +28,12 @@ std::optional<Element> element_of(uint8_t type) {
 }
 
 // "train-images-idx3-ubyte.gz" in a folder: the usual names of the family, whole or gzipped.
-std::string find_in_folder(const std::string& folder, Part part, const std::string& kind) {
-  const std::string prefix = part == Part::train ? "train" : part == Part::test ? "t10k" : "val";
+std::string find_in_folder(const std::string& folder, Split split, const std::string& kind) {
+  const std::string prefix = split == Split::train ? "train" : split == Split::test ? "t10k" : "val";
   std::vector<std::string> found;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with(prefix + "-" + kind) || (part != Part::train && name.starts_with("test-" + kind))) {
+    if (name.starts_with(prefix + "-" + kind) || (split != Split::train && name.starts_with("test-" + kind))) {
       found.push_back(entry.path().string());
     }
   }
@@ -71,21 +71,21 @@ ArrayHeader parse_idx(std::span<const std::byte> file, const std::string& name) 
   return header;
 }
 
-ArrayPart read_idx(const spec::DataSource& source, Part part) {
+ArraySplit read_idx(const spec::DataSource& source, Split split) {
   std::string images = source.images, labels = source.labels;
   if (images.empty() && !source.path.empty()) {
     if (!fs::is_directory(source.path)) {
-      throw Error("data." + to_string(part) + ": IDX needs two files, found only " + source.path,
+      throw Error("data." + to_string(split) + ": IDX needs two files, found only " + source.path,
                   "name them as images: and labels:, or give their folder as path:");
     }
-    images = find_in_folder(source.path, part, "images");
-    labels = find_in_folder(source.path, part, "labels");
+    images = find_in_folder(source.path, split, "images");
+    labels = find_in_folder(source.path, split, "labels");
   }
   if (images.empty() || labels.empty()) {
-    throw Error("data." + to_string(part) + ": IDX needs both images: and labels:", "name the two files");
+    throw Error("data." + to_string(split) + ": IDX needs both images: and labels:", "name the two files");
   }
   auto files = read_files({images, labels});
-  ArrayPart result;
+  ArraySplit result;
   result.files = {{0, images}};
   result.digests = {files[0].digest, files[1].digest};
   const ArrayHeader image_header = parse_idx(files[0].bytes, images), label_header = parse_idx(files[1].bytes, labels);

@@ -32,14 +32,14 @@ TEST(Idx, PixelsAndLabelsComeBackWhole) {
     EXPECT_EQ(dataset->info().classes, 10);
     EXPECT_EQ(dataset->info().task, Task::classification);
     EXPECT_TRUE(dataset->in_memory());
-    const Batch batch = load_all(*dataset, Part::train);
+    const Batch batch = load_all(*dataset, Split::train);
     ASSERT_EQ(batch.input.shape, (Shape{50, 1, 5, 7}));
     ASSERT_EQ(batch.target.shape, (Shape{50}));
     for (size_t i = 0; i < written.images.size(); ++i) {
       ASSERT_FLOAT_EQ(batch.input.as<float>()[i], static_cast<float>(static_cast<uint8_t>(written.images[i])) / 255.0F);
     }
     for (size_t i = 0; i < 50; ++i) ASSERT_EQ(batch.target.as<int64_t>()[i], written.labels[i]);
-    EXPECT_EQ(dataset->describe(Part::train, 17), "im[17]");
+    EXPECT_EQ(dataset->describe(Split::train, 17), "im[17]");
   }
 }
 
@@ -51,7 +51,7 @@ TEST(Idx, NormalisedTrainHasMeanZeroAndDeviationOne) {
   EXPECT_EQ(dataset->info().train_size, 210);
   EXPECT_EQ(dataset->info().val_size, 60);
   EXPECT_EQ(dataset->info().test_size, 30);
-  const Batch train = load_all(*dataset, Part::train);
+  const Batch train = load_all(*dataset, Split::train);
   double sum = 0, squares = 0;
   for (int64_t i = 0; i < train.input.count(); ++i) {
     sum += train.input.as<float>()[i];
@@ -60,8 +60,8 @@ TEST(Idx, NormalisedTrainHasMeanZeroAndDeviationOne) {
   const auto count = static_cast<double>(train.input.count());
   EXPECT_NEAR(sum / count, 0, 1e-6);
   EXPECT_NEAR(squares / count, 1, 1e-6);
-  // The other parts are not looked at: their own mean differs from 0 by chance.
-  const Batch val = load_all(*dataset, Part::val);
+  // The other splits are not looked at: their own mean differs from 0 by chance.
+  const Batch val = load_all(*dataset, Split::val);
   double val_sum = 0;
   for (int64_t i = 0; i < val.input.count(); ++i) val_sum += val.input.as<float>()[i];
   EXPECT_GT(std::abs(val_sum / static_cast<double>(val.input.count())), 1e-5);
@@ -75,12 +75,12 @@ TEST(Idx, SplitPartsAreTheFilesSamplesOnceEach) {
   written.options.normalize = "none";
   const auto dataset = open_dataset(written.options, 1);
   std::vector<int> seen(90);
-  for (const Part part : {Part::train, Part::val}) {
-    const Batch batch = load_all(*dataset, part);
+  for (const Split split : {Split::train, Split::val}) {
+    const Batch batch = load_all(*dataset, split);
     for (int64_t i = 0; i < batch.count(); ++i) {
       const auto which = static_cast<size_t>(std::lround(batch.input.as<float>()[4 * i] * 255));
       ++seen[which];
-      EXPECT_EQ(dataset->describe(part, i), "im[" + std::to_string(which) + "]");
+      EXPECT_EQ(dataset->describe(split, i), "im[" + std::to_string(which) + "]");
       EXPECT_EQ(batch.target.as<int64_t>()[i], written.labels[which]);
     }
   }
@@ -92,7 +92,7 @@ TEST(Idx, ConstantImagesHaveDeviationOne) {
   spec::DataOptions options;
   options.train.images = folder.write("im", idx_bytes(8, {3, 2, 2}, std::string(12, 'x')));
   options.train.labels = folder.write("la", idx_bytes(8, {3}, std::string("\0\1\1", 3)));
-  const Batch batch = load_all(*open_dataset(options, 0), Part::train);
+  const Batch batch = load_all(*open_dataset(options, 0), Split::train);
   for (int i = 0; i < 12; ++i) EXPECT_EQ(batch.input.as<float>()[i], 0.0F);
 }
 
@@ -117,7 +117,7 @@ TEST(Idx, EveryTypeIsBigEndian) {
     options.train.labels = folder.write("la", idx_bytes(8, {2}, std::string("\0\1", 2)));
     const auto dataset = open_dataset(options, 0);
     EXPECT_EQ(dataset->info().input_shape, (Shape{1}));  // rows of columns, not images
-    const Batch batch = load_all(*dataset, Part::train);
+    const Batch batch = load_all(*dataset, Split::train);
     EXPECT_EQ(batch.input.as<float>()[0], one.first) << static_cast<int>(one.type);
     EXPECT_EQ(batch.input.as<float>()[1], one.second) << static_cast<int>(one.type);
   }
@@ -133,7 +133,7 @@ TEST(Idx, FloatTargetsMeanRegressionAndStayInTheirUnits) {
   EXPECT_EQ(dataset->info().classes, 0);
   EXPECT_DOUBLE_EQ(dataset->info().target_mean, -1);
   EXPECT_DOUBLE_EQ(dataset->info().target_std, 2);
-  const Batch batch = load_all(*dataset, Part::train);
+  const Batch batch = load_all(*dataset, Split::train);
   EXPECT_EQ(batch.target.dtype, DType::f32);
   EXPECT_EQ(batch.target.as<float>()[1], -3.0F);
 }

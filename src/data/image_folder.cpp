@@ -15,7 +15,7 @@
 namespace sinew::data {
 namespace {
 
-struct ImagePart {
+struct ImageSplit {
   std::vector<ImageFile> files;
   std::vector<int64_t> classes;  // classification
   std::vector<float> values;     // regression
@@ -23,32 +23,32 @@ struct ImagePart {
 
 class ImageDataset : public Dataset {
  public:
-  ImageDataset(DataInfo info, std::array<ImagePart, 3> parts, ImageShape shape, Normalization normalization,
+  ImageDataset(DataInfo info, std::array<ImageSplit, 3> splits, ImageShape shape, Normalization normalization,
                const spec::DataOptions& options)
       : info_(std::move(info)),
-        parts_(std::move(parts)),
+        splits_(std::move(splits)),
         shape_(shape),
         normalization_(std::move(normalization)),
         augment_(options.augment),
         skip_corrupt_(options.on_corrupt == "skip") {}
 
   const DataInfo& info() const override { return info_; }
-  int64_t size(Part part) const override { return static_cast<int64_t>(part_of(part).files.size()); }
-  Batch load(Part part, std::span<const int64_t> samples, const SampleContext& context) const override;
-  std::string describe(Part part, int64_t sample) const override { return file_of(part, sample).name(); }
+  int64_t size(Split split) const override { return static_cast<int64_t>(split_of(split).files.size()); }
+  Batch load(Split split, std::span<const int64_t> samples, const SampleContext& context) const override;
+  std::string describe(Split split, int64_t sample) const override { return file_of(split, sample).name(); }
   bool in_memory() const override { return false; }
 
  private:
-  const ImagePart& part_of(Part part) const { return parts_[static_cast<size_t>(part)]; }
-  const ImageFile& file_of(Part part, int64_t sample) const {
-    SINEW_CHECK(sample >= 0 && sample < size(part), sample, size(part));
-    return part_of(part).files[static_cast<size_t>(sample)];
+  const ImageSplit& split_of(Split split) const { return splits_[static_cast<size_t>(split)]; }
+  const ImageFile& file_of(Split split, int64_t sample) const {
+    SINEW_CHECK(sample >= 0 && sample < size(split), sample, size(split));
+    return split_of(split).files[static_cast<size_t>(sample)];
   }
   void normalize(std::span<float> pixels) const;
-  Array targets_of(Part part, const std::vector<int64_t>& samples) const;
+  Array targets_of(Split split, const std::vector<int64_t>& samples) const;
 
   DataInfo info_;
-  std::array<ImagePart, 3> parts_;
+  std::array<ImageSplit, 3> splits_;
   ImageShape shape_;
   Normalization normalization_;
   spec::AugmentOptions augment_;
@@ -63,21 +63,21 @@ void ImageDataset::normalize(std::span<float> pixels) const {
   }
 }
 
-Array ImageDataset::targets_of(Part part, const std::vector<int64_t>& samples) const {
+Array ImageDataset::targets_of(Split split, const std::vector<int64_t>& samples) const {
   const bool classes = info_.task == Task::classification;
   Array targets(classes ? DType::i64 : DType::f32, {static_cast<int64_t>(samples.size())});
   for (size_t i = 0; i < samples.size(); ++i) {
     const auto sample = static_cast<size_t>(samples[i]);
     if (classes) {
-      targets.as<int64_t>()[i] = part_of(part).classes[sample];
+      targets.as<int64_t>()[i] = split_of(split).classes[sample];
     } else {
-      targets.as<float>()[i] = part_of(part).values[sample];
+      targets.as<float>()[i] = split_of(split).values[sample];
     }
   }
   return targets;
 }
 
-Batch ImageDataset::load(Part part, std::span<const int64_t> samples, const SampleContext& context) const {
+Batch ImageDataset::load(Split split, std::span<const int64_t> samples, const SampleContext& context) const {
   Batch batch;
   const auto shape_for = [&](size_t count) {
     return Shape{static_cast<int64_t>(count), shape_.channels, shape_.size.height, shape_.size.width};
@@ -85,14 +85,14 @@ Batch ImageDataset::load(Part part, std::span<const int64_t> samples, const Samp
   batch.input = Array(DType::f32, shape_for(samples.size()));
   const auto row_size = static_cast<size_t>(shape_.count());
   for (const int64_t sample : samples) {
-    const ImageFile& file = file_of(part, sample);
+    const ImageFile& file = file_of(split, sample);
     const std::span<float> row(batch.input.as<float>() + batch.samples.size() * row_size, row_size);
     if (const std::string why = decode_sample(file, shape_, row); !why.empty()) {
       if (!skip_corrupt_) fail_corrupt(file, why);
       batch.skipped.push_back({sample, file.name() + ": " + why});
       continue;
     }
-    if (context.augment && part == Part::train) {
+    if (context.augment && split == Split::train) {
       augment_image(augment_, augment_key(context.seed, context.epoch, sample), row, shape_.channels,
                     shape_.size.height, shape_.size.width);
     }
@@ -105,7 +105,7 @@ Batch ImageDataset::load(Part part, std::span<const int64_t> samples, const Samp
       std::memcpy(kept.bytes.data(), batch.input.bytes.data(), batch.samples.size() * row_size * sizeof(float));
     batch.input = std::move(kept);
   }
-  batch.target = targets_of(part, batch.samples);
+  batch.target = targets_of(split, batch.samples);
   return batch;
 }
 
@@ -115,20 +115,21 @@ std::vector<ImageFile> list_files(const std::string& format, const spec::DataSou
 }
 
 // Train, val and test: given by name, or taken from the files named for training.
-std::array<ImagePart, 3> list_parts(const spec::DataOptions& options, std::vector<ImageFile> all, uint64_t seed) {
-  std::array<ImagePart, 3> parts;
-  if (options.val.given()) parts[1].files = list_files(options.format, options.val);
-  if (options.test.given()) parts[2].files = list_files(options.format, options.test);
-  const PartIndices indices = split_parts(static_cast<int64_t>(all.size()), options.val.given() ? 0 : options.split_val,
-                                          options.test.given() ? 0 : options.split_test, seed);
+std::array<ImageSplit, 3> list_splits(const spec::DataOptions& options, std::vector<ImageFile> all, uint64_t seed) {
+  std::array<ImageSplit, 3> splits;
+  if (options.val.given()) splits[1].files = list_files(options.format, options.val);
+  if (options.test.given()) splits[2].files = list_files(options.format, options.test);
+  const SplitIndices indices =
+      split_indices(static_cast<int64_t>(all.size()), options.val.given() ? 0 : options.split_val,
+                    options.test.given() ? 0 : options.split_test, seed);
   const auto take = [&](const std::vector<int64_t>& from, std::vector<ImageFile>& to) {
     for (const int64_t i : from) to.push_back(std::move(all[static_cast<size_t>(i)]));
   };
-  take(indices.val, parts[1].files);
-  take(indices.test, parts[2].files);
-  take(indices.train, parts[0].files);
-  if (parts[0].files.empty()) throw Error("no image is left for training", "lower data.split.val and data.split.test");
-  return parts;
+  take(indices.val, splits[1].files);
+  take(indices.test, splits[2].files);
+  take(indices.train, splits[0].files);
+  if (splits[0].files.empty()) throw Error("no image is left for training", "lower data.split.val and data.split.test");
+  return splits;
 }
 
 bool number_of(const std::string& text, double& number) {
@@ -162,34 +163,34 @@ Task task_of(const spec::DataOptions& options, const std::vector<ImageFile>& tra
 }
 
 // info.class_names holds the classes of all files named for training: a split may take a rare class wholly.
-void set_classes(std::array<ImagePart, 3>& parts, DataInfo& info) {
+void set_classes(std::array<ImageSplit, 3>& splits, DataInfo& info) {
   std::unordered_map<std::string, int64_t> index;
   for (const std::string& name : info.class_names) index.emplace(name, static_cast<int64_t>(index.size()));
   info.classes = static_cast<int64_t>(info.class_names.size());
-  for (ImagePart& part : parts) {
-    for (const ImageFile& file : part.files) {
+  for (ImageSplit& split : splits) {
+    for (const ImageFile& file : split.files) {
       const auto found = index.find(file.label);
       if (found == index.end()) {
         throw Error(file.place() + ": class '" + file.label + "' is not among the " + std::to_string(info.classes) +
                         " classes of data.train",
                     "add training images of that class, or take it out here");
       }
-      part.classes.push_back(found->second);
+      split.classes.push_back(found->second);
     }
   }
 }
 
-void set_values(std::array<ImagePart, 3>& parts, DataInfo& info) {
-  for (ImagePart& part : parts) {
-    for (const ImageFile& file : part.files) {
+void set_values(std::array<ImageSplit, 3>& splits, DataInfo& info) {
+  for (ImageSplit& split : splits) {
+    for (const ImageFile& file : split.files) {
       double number = 0;
       if (!number_of(file.label, number)) {
         throw Error(file.place() + ": '" + file.label + "' is not a number", "data.task: regression needs numbers");
       }
-      part.values.push_back(static_cast<float>(number));
+      split.values.push_back(static_cast<float>(number));
     }
   }
-  const std::vector<float>& values = parts[0].values;
+  const std::vector<float>& values = splits[0].values;
   double sum = 0, square = 0;
   for (const float value : values) sum += value;
   info.target_mean = sum / static_cast<double>(values.size());
@@ -198,7 +199,7 @@ void set_values(std::array<ImagePart, 3>& parts, DataInfo& info) {
   info.target_std = deviation > 0 ? deviation : 1;
 }
 
-// Names, sizes and labels of all files of one part, contents of 64 of them: reading every image to open a data set
+// Names, sizes and labels of all files of one split, contents of 64 of them: reading every image to open a data set
 // would take as long as an epoch.
 void add_identity(const std::vector<ImageFile>& files, std::string text, std::vector<Digest>& digests) {
   for (const ImageFile& file : files)
@@ -208,16 +209,16 @@ void add_identity(const std::vector<ImageFile>& files, std::string text, std::ve
   for (size_t i = 0; i < probes; ++i) digests.push_back(digest_of(read_image_file(files[i * files.size() / probes])));
 }
 
-// Every part: whoever evaluates on other pictures would tell of another model.
-Digest identity_of(const std::array<ImagePart, 3>& parts, const ImageShape& shape, Digest options) {
+// Every split: whoever evaluates on other pictures would tell of another model.
+Digest identity_of(const std::array<ImageSplit, 3>& splits, const ImageShape& shape, Digest options) {
   std::vector<Digest> digests = {options};
-  add_identity(parts[0].files,
+  add_identity(splits[0].files,
                std::to_string(shape.size.height) + " " + std::to_string(shape.size.width) + " " +
                    std::to_string(shape.channels) + "\n",
                digests);
-  for (const Part part : {Part::val, Part::test}) {
-    const std::vector<ImageFile>& files = parts[static_cast<size_t>(part)].files;
-    if (!files.empty()) add_identity(files, to_string(part) + "\n", digests);
+  for (const Split split : {Split::val, Split::test}) {
+    const std::vector<ImageFile>& files = splits[static_cast<size_t>(split)].files;
+    if (!files.empty()) add_identity(files, to_string(split) + "\n", digests);
   }
   return digest_of(digests);
 }
@@ -235,25 +236,25 @@ std::unique_ptr<Dataset> open_images(const spec::DataOptions& options, uint64_t 
   std::vector<ImageFile> files = list_files(options.format, options.train);
   info.task = task_of(options, files, info.reasons);
   if (info.task == Task::classification) info.class_names = class_names_of(files);
-  std::array<ImagePart, 3> parts = list_parts(options, std::move(files), seed);
+  std::array<ImageSplit, 3> splits = list_splits(options, std::move(files), seed);
   if (info.task == Task::classification) {
-    set_classes(parts, info);
+    set_classes(splits, info);
   } else {
-    set_values(parts, info);
+    set_values(splits, info);
   }
-  const ImageShape shape = shape_of(options, parts[0].files, info.reasons);
+  const ImageShape shape = shape_of(options, splits[0].files, info.reasons);
   Normalization normalization;
   if (options.normalize == "auto") {
     normalization =
-        measure(parts[0].files, shape, options.on_corrupt == "skip", measuring_threads(options), info.reasons);
+        measure(splits[0].files, shape, options.on_corrupt == "skip", measuring_threads(options), info.reasons);
   }
   info.input_shape = {shape.channels, shape.size.height, shape.size.width};
   info.preparation = image_preparation(shape, normalization);
-  info.train_size = static_cast<int64_t>(parts[0].files.size());
-  info.val_size = static_cast<int64_t>(parts[1].files.size());
-  info.test_size = static_cast<int64_t>(parts[2].files.size());
-  info.digest = identity_of(parts, shape, options_digest(options, seed));
-  return std::make_unique<ImageDataset>(std::move(info), std::move(parts), shape, std::move(normalization), options);
+  info.train_size = static_cast<int64_t>(splits[0].files.size());
+  info.val_size = static_cast<int64_t>(splits[1].files.size());
+  info.test_size = static_cast<int64_t>(splits[2].files.size());
+  info.digest = identity_of(splits, shape, options_digest(options, seed));
+  return std::make_unique<ImageDataset>(std::move(info), std::move(splits), shape, std::move(normalization), options);
 }
 
 }  // namespace sinew::data

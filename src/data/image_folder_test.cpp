@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::vector<int64_t> everything(const Dataset& dataset, Part part) {
-  std::vector<int64_t> samples(static_cast<size_t>(dataset.size(part)));
+std::vector<int64_t> everything(const Dataset& dataset, Split split) {
+  std::vector<int64_t> samples(static_cast<size_t>(dataset.size(split)));
   std::iota(samples.begin(), samples.end(), 0);
   return samples;
 }
@@ -38,13 +38,13 @@ TEST_F(Images, FoldersAreClassesInOrder) {
   put("train/9/notes.txt", std::string("not an image"));
   put("train/9/._y.png", std::string("left by a file manager"));
   const auto dataset = open_images(options(), 1);
-  EXPECT_EQ(dataset->size(Part::train), 4);
+  EXPECT_EQ(dataset->size(Split::train), 4);
   EXPECT_THAT(dataset->info().class_names, ElementsAre("10", "9", "zebra"));  // bytes, as torchvision's ImageFolder
-  EXPECT_EQ(dataset->describe(Part::train, 0), "10/x.jpeg");
-  EXPECT_EQ(dataset->describe(Part::train, 1), "9/deep/er/y.Png");
-  EXPECT_EQ(dataset->describe(Part::train, 2), "zebra/a.png");
-  EXPECT_EQ(dataset->describe(Part::train, 3), "zebra/b.JPG");
-  const Batch batch = dataset->load(Part::train, everything(*dataset, Part::train), {});
+  EXPECT_EQ(dataset->describe(Split::train, 0), "10/x.jpeg");
+  EXPECT_EQ(dataset->describe(Split::train, 1), "9/deep/er/y.Png");
+  EXPECT_EQ(dataset->describe(Split::train, 2), "zebra/a.png");
+  EXPECT_EQ(dataset->describe(Split::train, 3), "zebra/b.JPG");
+  const Batch batch = dataset->load(Split::train, everything(*dataset, Split::train), {});
   EXPECT_EQ(batch.input.shape, (Shape{4, 3, 6, 8}));
   const auto* classes = batch.target.as<int64_t>();
   EXPECT_THAT(std::vector<int64_t>(classes, classes + 4), ElementsAre(0, 1, 2, 2));
@@ -56,7 +56,7 @@ TEST_F(Images, FoldersAreClassesInOrder) {
 TEST_F(Images, PixelsAreTheFiles) {
   put_classes(2);
   const auto dataset = open_images(options(), 1);
-  const Batch batch = dataset->load(Part::train, std::vector<int64_t>{4, 1}, {});
+  const Batch batch = dataset->load(Split::train, std::vector<int64_t>{4, 1}, {});
   EXPECT_THAT(batch.samples, ElementsAre(4, 1));
   const Pixels expected = noisy_pixels(5, 6, 8, 3);  // cat/0.png was the fifth written
   for (int64_t i = 0; i < 6 * 8; ++i) {
@@ -71,7 +71,7 @@ TEST_F(Images, GreyTaskHasOneChannel) {
   put_classes(1);
   spec::DataOptions grey = options();
   grey.image.channels = 1;
-  EXPECT_EQ(open_images(grey, 1)->load(Part::train, std::vector<int64_t>{0}, {}).input.shape, (Shape{1, 1, 6, 8}));
+  EXPECT_EQ(open_images(grey, 1)->load(Split::train, std::vector<int64_t>{0}, {}).input.shape, (Shape{1, 1, 6, 8}));
   grey.image.channels = 2;
   EXPECT_THAT(error_of([&] { open_images(grey, 1); }).what(), HasSubstr("data.image.channels"));
 }
@@ -84,12 +84,12 @@ TEST_F(Images, ValidationFoldersAndSplits) {
   with_val.split_test = 0.2;
   const auto dataset = open_images(with_val, 3);
   EXPECT_EQ(dataset->info().val_size, 1);
-  EXPECT_EQ(dataset->load(Part::val, std::vector<int64_t>{0}, {}).target.as<int64_t>()[0], 1);
-  EXPECT_EQ(dataset->size(Part::train) + dataset->size(Part::test), 30);
-  EXPECT_GT(dataset->size(Part::test), 0);
+  EXPECT_EQ(dataset->load(Split::val, std::vector<int64_t>{0}, {}).target.as<int64_t>()[0], 1);
+  EXPECT_EQ(dataset->size(Split::train) + dataset->size(Split::test), 30);
+  EXPECT_GT(dataset->size(Split::test), 0);
   std::vector<std::string> names;
-  for (const Part part : {Part::train, Part::test}) {
-    for (int64_t i = 0; i < dataset->size(part); ++i) names.push_back(dataset->describe(part, i));
+  for (const Split split : {Split::train, Split::test}) {
+    for (int64_t i = 0; i < dataset->size(split); ++i) names.push_back(dataset->describe(split, i));
   }
   std::sort(names.begin(), names.end());
   EXPECT_EQ(std::unique(names.begin(), names.end()), names.end());
@@ -109,12 +109,12 @@ TEST_F(Images, CorruptFilesFailOrAreLeftOut) {
   spec::DataOptions job = options();
   job.image.size = {6, 8};
   const std::vector<int64_t> all = {0, 4, 5, 8, 3};
-  const Error error = error_of([&] { open_images(job, 1)->load(Part::train, all, {}); });
+  const Error error = error_of([&] { open_images(job, 1)->load(Split::train, all, {}); });
   EXPECT_THAT(error.what(), HasSubstr(path("train/bee/1.png") + ": premature end"));
   EXPECT_THAT(error.hint, HasSubstr("on_corrupt: skip"));
 
   job.on_corrupt = "skip";
-  const Batch batch = open_images(job, 1)->load(Part::train, all, {});
+  const Batch batch = open_images(job, 1)->load(Split::train, all, {});
   EXPECT_THAT(batch.samples, ElementsAre(0, 5, 3));
   EXPECT_EQ(batch.input.shape, (Shape{3, 3, 6, 8}));
   EXPECT_EQ(batch.input.bytes.size(), 3u * 3 * 6 * 8 * sizeof(float));
@@ -125,10 +125,10 @@ TEST_F(Images, CorruptFilesFailOrAreLeftOut) {
   EXPECT_THAT(batch.skipped[0].what, HasSubstr("bee/1.png: premature end"));
   EXPECT_EQ(batch.skipped[1].what, "cat/2.png: the file is empty");
   // The rows that stay are those of a load without the broken ones.
-  const Batch whole = open_images(job, 1)->load(Part::train, std::vector<int64_t>{0, 5, 3}, {});
+  const Batch whole = open_images(job, 1)->load(Split::train, std::vector<int64_t>{0, 5, 3}, {});
   EXPECT_EQ(floats_of(batch.input), floats_of(whole.input));
 
-  const Batch none = open_images(job, 1)->load(Part::train, std::vector<int64_t>{4, 8}, {});
+  const Batch none = open_images(job, 1)->load(Split::train, std::vector<int64_t>{4, 8}, {});
   EXPECT_EQ(none.count(), 0);
   EXPECT_EQ(none.input.shape, (Shape{0, 3, 6, 8}));
 }
@@ -141,11 +141,11 @@ TEST_F(Images, AReadErrorAlwaysFails) {
   const auto dataset = open_images(job, 1);
   fs::remove(path("train/bee/0.png"));
   EXPECT_THAT(error_of([&] {
-                dataset->load(Part::train, std::vector<int64_t>{0, 2}, {});
+                dataset->load(Split::train, std::vector<int64_t>{0, 2}, {});
               }).what(),
               HasSubstr("bee/0.png"));
   fs::create_directory(path("train/bee/0.png"));
-  EXPECT_THROW(dataset->load(Part::train, std::vector<int64_t>{2}, {}), Error);
+  EXPECT_THROW(dataset->load(Split::train, std::vector<int64_t>{2}, {}), Error);
 }
 
 // ---- size ----------------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ TEST_F(Images, UnequalSizesNeedASize) {
   EXPECT_THAT(error.hint, HasSubstr("data.image.size"));
   spec::DataOptions job = options();
   job.image.size = {5, 4};
-  EXPECT_EQ(open_images(job, 1)->load(Part::train, std::vector<int64_t>{0, 6}, {}).input.shape, (Shape{2, 3, 5, 4}));
+  EXPECT_EQ(open_images(job, 1)->load(Split::train, std::vector<int64_t>{0, 6}, {}).input.shape, (Shape{2, 3, 5, 4}));
 }
 
 // Beyond the probed files a difference shows when the file is loaded, and is no reason to skip it.
@@ -174,7 +174,7 @@ TEST_F(Images, ALateDifferenceInSizeIsAnError) {
   } catch (const Error&) {
     GTEST_FAIL() << "the third file was not to be looked at";
   }
-  EXPECT_THAT(error_of([&] { dataset->load(Part::train, std::vector<int64_t>{2}, {}); }).what(), HasSubstr("8 x 7"));
+  EXPECT_THAT(error_of([&] { dataset->load(Split::train, std::vector<int64_t>{2}, {}); }).what(), HasSubstr("8 x 7"));
 }
 
 TEST_F(Images, AbsurdSizesAreRefused) {
@@ -196,7 +196,7 @@ TEST_F(Images, NormalisedChannelsHaveMeanZeroAndDeviationOne) {
     job.prefetch_threads = threads;
     const auto dataset = open_images(job, 1);
     EXPECT_THAT(dataset->info().reasons.at("data.normalize"), HasSubstr("15 of the 15 training images"));
-    const Batch batch = dataset->load(Part::train, everything(*dataset, Part::train), {});
+    const Batch batch = dataset->load(Split::train, everything(*dataset, Split::train), {});
     for (int64_t c = 0; c < 3; ++c) {
       double sum = 0, square = 0;
       for (int64_t i = 0; i < 15; ++i) {
@@ -215,7 +215,7 @@ TEST_F(Images, FlatImagesNormaliseToZero) {
   put("train/only/1.png", png_of(Pixels{4, 4, 3, std::vector<uint8_t>(48, 51)}));
   spec::DataOptions job = options();
   job.normalize = "auto";
-  for (const float value : floats_of(open_images(job, 1)->load(Part::train, std::vector<int64_t>{0}, {}).input))
+  for (const float value : floats_of(open_images(job, 1)->load(Split::train, std::vector<int64_t>{0}, {}).input))
     EXPECT_NEAR(value, 0, 1e-6);
 }
 
@@ -233,12 +233,12 @@ TEST_F(Images, AugmentationIsOfTrainOnlyAndOfItsKey) {
     const float* at = batch.input.as<float>() + row * 144;
     return std::vector<float>(at, at + 144);
   };
-  const Batch together = dataset->load(Part::train, three, augmented);
-  EXPECT_EQ(row_of(together, 1), floats_of(dataset->load(Part::train, one, augmented).input));
-  EXPECT_NE(row_of(together, 1), floats_of(dataset->load(Part::train, one, plain).input));
-  EXPECT_NE(row_of(together, 1), floats_of(dataset->load(Part::train, one, later).input));
-  EXPECT_EQ(floats_of(dataset->load(Part::val, first, augmented).input),
-            floats_of(dataset->load(Part::val, first, plain).input));
+  const Batch together = dataset->load(Split::train, three, augmented);
+  EXPECT_EQ(row_of(together, 1), floats_of(dataset->load(Split::train, one, augmented).input));
+  EXPECT_NE(row_of(together, 1), floats_of(dataset->load(Split::train, one, plain).input));
+  EXPECT_NE(row_of(together, 1), floats_of(dataset->load(Split::train, one, later).input));
+  EXPECT_EQ(floats_of(dataset->load(Split::val, first, augmented).input),
+            floats_of(dataset->load(Split::val, first, plain).input));
 }
 
 TEST_F(Images, ThreadsLoadTheSame) {
@@ -250,15 +250,15 @@ TEST_F(Images, ThreadsLoadTheSame) {
   job.image.size = {24, 24};
   job.augment.rotate = 10;
   const auto dataset = open_images(job, 1);
-  const auto samples = everything(*dataset, Part::train);
-  const std::vector<float> expected = floats_of(dataset->load(Part::train, samples, {1, 0, true}).input);
+  const auto samples = everything(*dataset, Split::train);
+  const std::vector<float> expected = floats_of(dataset->load(Split::train, samples, {1, 0, true}).input);
   std::vector<int> wrong(4, 0);
   {
     std::vector<std::jthread> threads;
     for (size_t t = 0; t < 4; ++t) {
       threads.emplace_back([&, t] {
         for (int i = 0; i < 10; ++i)
-          wrong[t] += floats_of(dataset->load(Part::train, samples, {1, 0, true}).input) != expected;
+          wrong[t] += floats_of(dataset->load(Split::train, samples, {1, 0, true}).input) != expected;
       });
     }
   }
@@ -284,13 +284,13 @@ TEST_F(Images, ListsNameFilesAndLabels) {
                                                 "path,label\r\n# a comment\r\n\r\ncat/1.png,10\r\nant/0.png\t9\r\n" +
                                                 path("train/bee/1.png") + ",10"),
                                    1);
-  EXPECT_EQ(dataset->size(Part::train), 3);
+  EXPECT_EQ(dataset->size(Split::train), 3);
   EXPECT_THAT(dataset->info().class_names, ElementsAre("9", "10"));
-  const Batch batch = dataset->load(Part::train, everything(*dataset, Part::train), {});
+  const Batch batch = dataset->load(Split::train, everything(*dataset, Split::train), {});
   const auto* classes = batch.target.as<int64_t>();
   EXPECT_THAT(std::vector<int64_t>(classes, classes + 3), ElementsAre(1, 0, 1));
-  EXPECT_EQ(dataset->describe(Part::train, 0), "cat/1.png");
-  EXPECT_EQ(dataset->describe(Part::train, 2), path("train/bee/1.png"));
+  EXPECT_EQ(dataset->describe(Split::train, 0), "cat/1.png");
+  EXPECT_EQ(dataset->describe(Split::train, 2), path("train/bee/1.png"));
 }
 
 TEST_F(Images, ListsOfNumbersAreRegression) {
@@ -300,7 +300,7 @@ TEST_F(Images, ListsOfNumbersAreRegression) {
   EXPECT_EQ(dataset->info().task, Task::regression);
   EXPECT_EQ(dataset->info().target_mean, 0.5);
   EXPECT_NEAR(dataset->info().target_std, std::sqrt((1 + 12.25 + 6.25) / 3), 1e-12);
-  const Batch batch = dataset->load(Part::train, everything(*dataset, Part::train), {});
+  const Batch batch = dataset->load(Split::train, everything(*dataset, Split::train), {});
   EXPECT_EQ(batch.target.dtype, DType::f32);
   EXPECT_THAT(floats_of(batch.target), ElementsAre(1.5f, -3.0f, 3.0f));
   spec::DataOptions job = list_options("ant/0.png\t1\nant/1.png\ttwo\n");
@@ -353,7 +353,7 @@ TEST_F(Images, RealPhotosDecode) {
   job.image.size = {96, 96};
   job.normalize = "auto";
   const auto dataset = open_images(job, 1);
-  const Batch batch = dataset->load(Part::train, everything(*dataset, Part::train), {});
+  const Batch batch = dataset->load(Split::train, everything(*dataset, Split::train), {});
   EXPECT_GT(batch.count(), 100);
   double square = 0;
   for (const float value : floats_of(batch.input)) {

@@ -15,8 +15,8 @@ using testing::HasSubstr;
 // Who evaluates on other pictures is another member.
 TEST_F(Images, TheDigestFollowsEveryPart) {
   put_classes(2);
-  for (const std::string part : {"val", "test"}) {
-    for (int i = 0; i < 3; ++i) put(part + "/bee/" + std::to_string(i) + ".png", png_of(noisy_pixels(200, 6, 8, 3)));
+  for (const std::string split : {"val", "test"}) {
+    for (int i = 0; i < 3; ++i) put(split + "/bee/" + std::to_string(i) + ".png", png_of(noisy_pixels(200, 6, 8, 3)));
   }
   spec::DataOptions all = options();
   all.val.path = path("val");
@@ -25,19 +25,19 @@ TEST_F(Images, TheDigestFollowsEveryPart) {
   const Digest first = digest(all), of_train = digest(options());
   EXPECT_NE(first, of_train);
   EXPECT_EQ(digest(all), first);
-  for (const std::string part : {"val", "test"}) {
+  for (const std::string split : {"val", "test"}) {
     const Digest before = digest(all);
-    put(part + "/bee/1.png", png_of(noisy_pixels(201, 6, 8, 3)));  // as large, another picture
+    put(split + "/bee/1.png", png_of(noisy_pixels(201, 6, 8, 3)));  // as large, another picture
     const Digest content = digest(all);
-    EXPECT_NE(content, before) << part;
+    EXPECT_NE(content, before) << split;
     Bytes longer = png_of(noisy_pixels(201, 6, 8, 3));
     longer.resize(longer.size() + 1);
-    put(part + "/bee/1.png", longer);
-    EXPECT_NE(digest(all), content) << part;
+    put(split + "/bee/1.png", longer);
+    EXPECT_NE(digest(all), content) << split;
     const Digest size = digest(all);
-    fs::create_directories(path(part + "/cat"));
-    fs::rename(path(part + "/bee/2.png"), path(part + "/cat/2.png"));
-    EXPECT_NE(digest(all), size) << part;
+    fs::create_directories(path(split + "/cat"));
+    fs::rename(path(split + "/bee/2.png"), path(split + "/cat/2.png"));
+    EXPECT_NE(digest(all), size) << split;
   }
   EXPECT_EQ(digest(options()), of_train);
 }

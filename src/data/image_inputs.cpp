@@ -30,16 +30,16 @@ class ImageInputs final : public Dataset {
         skip_corrupt_(skip_corrupt) {}
 
   const DataInfo& info() const override { return info_; }
-  int64_t size(Part part) const override { return part == Part::test ? static_cast<int64_t>(files_.size()) : 0; }
+  int64_t size(Split split) const override { return split == Split::test ? static_cast<int64_t>(files_.size()) : 0; }
   bool in_memory() const override { return false; }
-  std::string describe(Part, int64_t sample) const override { return files_[static_cast<size_t>(sample)].name(); }
+  std::string describe(Split, int64_t sample) const override { return files_[static_cast<size_t>(sample)].name(); }
 
-  Batch load(Part part, std::span<const int64_t> samples, const SampleContext&) const override {
+  Batch load(Split split, std::span<const int64_t> samples, const SampleContext&) const override {
     Batch batch;
     const auto row_size = static_cast<size_t>(shape_.count());
     std::vector<float> pixels(samples.size() * row_size);
     for (const int64_t sample : samples) {
-      SINEW_CHECK(sample >= 0 && sample < size(part), sample, size(part));
+      SINEW_CHECK(sample >= 0 && sample < size(split), sample, size(split));
       const ImageFile& file = files_[static_cast<size_t>(sample)];
       const std::span<float> row(pixels.data() + batch.samples.size() * row_size, row_size);
       if (const std::string why = decode_sample(file, shape_, row); !why.empty()) {

@@ -80,7 +80,7 @@ Labels read_labels(const FileArray& targets, const LabelRules& rules) {
   const int64_t width = element_count(rules.shape);
   if (!targets.shape.empty() && element_count(targets.row_shape()) != width) {
     throw Error(targets.name + ": its targets have another shape than those of train",
-                "all parts must be written alike");
+                "all splits must be written alike");
   }
   for (int64_t i = 0; i < targets.rows(); ++i) {
     for (int64_t j = 0; j < width; ++j) {
@@ -98,7 +98,7 @@ Labels read_labels(const FileArray& targets, const LabelRules& rules) {
       if (value >= static_cast<double>(rules.classes)) {
         throw Error(place(targets, i) + ": label " + text_of_number(value) + ", but train has " +
                         std::to_string(rules.classes) + " classes (0 to " + std::to_string(rules.classes - 1) + ")",
-                    "check that both parts number their classes alike");
+                    "check that both splits number their classes alike");
       }
       labels.classes.push_back(static_cast<int64_t>(value));
     }

@@ -8,7 +8,7 @@
 
 namespace sinew::data {
 
-// What train's targets mean, and what the other parts' must obey.
+// What train's targets mean, and what the other splits' must obey.
 struct LabelRules {
   Task task = Task::classification;
   Shape shape;          // of one sample's target

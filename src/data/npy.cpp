@@ -148,13 +148,13 @@ ArrayHeader parse_npy(std::span<const std::byte> file, const std::string& name) 
   return header;
 }
 
-ArrayPart read_npy(const spec::DataSource& source, Part part) {
+ArraySplit read_npy(const spec::DataSource& source, Split split) {
   if (source.images.empty() || source.labels.empty()) {
-    throw Error("data." + to_string(part) + ": npy needs images: (the inputs) and labels: (the targets)",
+    throw Error("data." + to_string(split) + ": npy needs images: (the inputs) and labels: (the targets)",
                 "name the two files, or save both in one .npz");
   }
   auto files = read_files({source.images, source.labels});
-  ArrayPart result;
+  ArraySplit result;
   result.digests = {files[0].digest, files[1].digest};
   const ArrayHeader inputs = parse_npy(files[0].bytes, source.images),
                     targets = parse_npy(files[1].bytes, source.labels);

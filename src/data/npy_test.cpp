@@ -84,7 +84,7 @@ TEST(Npz, StoredDeflatedAndWide) {
     EXPECT_EQ(dataset->info().test_size, 1);
     EXPECT_EQ(dataset->info().classes, 3);
     EXPECT_EQ(dataset->info().input_shape, (Shape{3, 2, 2}));  // channels first
-    const Batch batch = load_all(*dataset, Part::train);
+    const Batch batch = load_all(*dataset, Split::train);
     const std::string pixels = random_bytes(1, 48);
     for (size_t i = 0; i < 4; ++i) {
       for (size_t c = 0; c < 3; ++c) {
@@ -139,20 +139,20 @@ TEST(Npy, NoiseIsForPixelsFromZeroToOne) {
   }
 }
 
-// One number without a size is no list of samples, whatever part it is given as.
+// One number without a size is no list of samples, whatever split it is given as.
 TEST(Npy, ASingleNumberIsRefusedInEveryPart) {
   Folder folder;
   const std::string x = folder.write("x.npy", npy(dict("<f4", "(3, 2)"), raw<float>({1, 2, 3, 4, 5, 6}))),
                     y = folder.write("y.npy", npy(dict("<i8", "(3,)"), raw<int64_t>({0, 1, 0}))),
                     one = folder.write("one.npy", npy(dict("<f4", "()"), raw<float>({1}))),
                     label = folder.write("label.npy", npy(dict("<i8", "()"), raw<int64_t>({1})));
-  for (const Part part : {Part::train, Part::val, Part::test}) {
+  for (const Split split : {Split::train, Split::val, Split::test}) {
     spec::DataOptions options;
     spec::DataSource* sources[] = {&options.train, &options.val, &options.test};
     options.train = {"", x, y};
-    *sources[static_cast<size_t>(part)] = {"", one, label};
+    *sources[static_cast<size_t>(split)] = {"", one, label};
     const std::string error = error_of([&] { open_dataset(options, 0); });
-    EXPECT_HAS(error, "one.npy: holds one value, not the samples of data." + to_string(part));
+    EXPECT_HAS(error, "one.npy: holds one value, not the samples of data." + to_string(split));
   }
 }
 
@@ -166,7 +166,7 @@ TEST(Npy, TwoFilesOfColumnsNormaliseByColumn) {
   EXPECT_EQ(dataset->info().task, Task::regression);
   EXPECT_EQ(dataset->info().target_shape, (Shape{2}));
   EXPECT_DOUBLE_EQ(dataset->info().target_mean, 3.5);
-  const Batch batch = load_all(*dataset, Part::train);
+  const Batch batch = load_all(*dataset, Split::train);
   EXPECT_FLOAT_EQ(batch.input.as<float>()[0], -std::sqrt(1.5F));
   EXPECT_EQ(batch.input.as<float>()[2], 0);  // large values keep their digits
   EXPECT_EQ(batch.input.as<float>()[1], 0);
@@ -195,7 +195,7 @@ TEST(Npz, ReadsWhatNumpyWrites) {
     options.train.path = folder.path(std::to_string(i) + ".npz");
     const auto dataset = open_dataset(options, 0);
     ASSERT_EQ(dataset->info().input_shape, (Shape{1, 3, 5}));
-    const Batch batch = load_all(*dataset, Part::train);
+    const Batch batch = load_all(*dataset, Split::train);
     for (int64_t s = 0; s < 7; ++s) {
       double sum = 0;
       for (int64_t j = 0; j < 15; ++j) sum += batch.input.as<float>()[s * 15 + j];

@@ -153,8 +153,8 @@ std::vector<std::byte> unpack(std::span<const std::byte> file, const ZipMember& 
   return bytes;
 }
 
-ArrayPart read_npz(const spec::DataSource& source, Part part) {
-  if (source.path.empty()) throw Error("data." + to_string(part) + ": npz needs path:", "name the .npz file");
+ArraySplit read_npz(const spec::DataSource& source, Split split) {
+  if (source.path.empty()) throw Error("data." + to_string(split) + ": npz needs path:", "name the .npz file");
   const FileBytes file = read_file(source.path);
   const auto members = parse_zip(file.bytes, source.path);
   const auto find = [&](const std::vector<std::string>& names) -> const ZipMember* {
@@ -178,8 +178,8 @@ ArrayPart read_npz(const spec::DataSource& source, Part part) {
     const ArrayHeader header = parse_npy(bytes, label);
     return make_array(std::move(bytes), header, label);
   };
-  const std::string suffix = to_string(part);
-  ArrayPart result;
+  const std::string suffix = to_string(split);
+  ArraySplit result;
   result.inputs = read({"x_" + suffix, "X_" + suffix, "images", "inputs", "data", "X", "x"}, "inputs");
   result.targets = read({"y_" + suffix, "labels", "targets", "target", "y"}, "targets");
   result.digests = {file.digest};

@@ -32,11 +32,11 @@ class Detected final : public Dataset {
     info_.reasons["data.format"] = reason;
   }
   const DataInfo& info() const override { return info_; }
-  int64_t size(Part part) const override { return inner_->size(part); }
-  Batch load(Part part, std::span<const int64_t> samples, const SampleContext& context) const override {
-    return inner_->load(part, samples, context);
+  int64_t size(Split split) const override { return inner_->size(split); }
+  Batch load(Split split, std::span<const int64_t> samples, const SampleContext& context) const override {
+    return inner_->load(split, samples, context);
   }
-  std::string describe(Part part, int64_t sample) const override { return inner_->describe(part, sample); }
+  std::string describe(Split split, int64_t sample) const override { return inner_->describe(split, sample); }
   bool in_memory() const override { return inner_->in_memory(); }
 
  private:
@@ -61,8 +61,8 @@ std::span<const Format> formats() {
   return kFormats;
 }
 
-std::string to_string(Part part) {
-  return part == Part::train ? "train" : part == Part::val ? "val" : "test";
+std::string to_string(Split split) {
+  return split == Split::train ? "train" : split == Split::val ? "val" : "test";
 }
 
 Digest options_digest(const spec::DataOptions& options, uint64_t seed) {

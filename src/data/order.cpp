@@ -94,16 +94,16 @@ int64_t default_shards(int64_t batch_size) {
   return std::clamp<int64_t>(batch_size / 16, 1, 8);
 }
 
-PartIndices split_parts(int64_t size, double val_fraction, double test_fraction, uint64_t seed) {
+SplitIndices split_indices(int64_t size, double val_fraction, double test_fraction, uint64_t seed) {
   const int64_t test = share(size, test_fraction), val = std::min(size - test, share(size, val_fraction));
-  PartIndices parts;
-  parts.train.reserve(static_cast<size_t>(size - val - test));
+  SplitIndices splits;
+  splits.train.reserve(static_cast<size_t>(size - val - test));
   const Permutation places(derive(random_key({seed}), "split"), size);
   for (int64_t sample = 0; sample < size; ++sample) {
     const int64_t place = places[sample];
-    (place < test ? parts.test : place < test + val ? parts.val : parts.train).push_back(sample);
+    (place < test ? splits.test : place < test + val ? splits.val : splits.train).push_back(sample);
   }
-  return parts;
+  return splits;
 }
 
 }  // namespace sinew::data

@@ -239,13 +239,13 @@ TEST(SplitParts, EachSampleInOnePartAndSharesRight) {
   for (int trial = 0; trial < 300; ++trial) {
     const auto size = static_cast<int64_t>(draws.below(3000));
     const double val = draws.uniform(0, 0.5), test = draws.uniform(0, 0.49);
-    const PartIndices parts = split_parts(size, val, test, draws.bits64());
-    EXPECT_NEAR(static_cast<double>(parts.val.size()), val * static_cast<double>(size), 0.51);
-    EXPECT_NEAR(static_cast<double>(parts.test.size()), test * static_cast<double>(size), 0.51);
+    const SplitIndices splits = split_indices(size, val, test, draws.bits64());
+    EXPECT_NEAR(static_cast<double>(splits.val.size()), val * static_cast<double>(size), 0.51);
+    EXPECT_NEAR(static_cast<double>(splits.test.size()), test * static_cast<double>(size), 0.51);
     std::vector<int64_t> all;
-    for (const auto* part : {&parts.train, &parts.val, &parts.test}) {
-      EXPECT_TRUE(std::is_sorted(part->begin(), part->end()));
-      all.insert(all.end(), part->begin(), part->end());
+    for (const auto* split : {&splits.train, &splits.val, &splits.test}) {
+      EXPECT_TRUE(std::is_sorted(split->begin(), split->end()));
+      all.insert(all.end(), split->begin(), split->end());
     }
     std::sort(all.begin(), all.end());
     ASSERT_EQ(static_cast<int64_t>(all.size()), size);
@@ -254,9 +254,9 @@ TEST(SplitParts, EachSampleInOnePartAndSharesRight) {
 }
 
 TEST(SplitParts, DependsOnTheSeedAndOnNothingElse) {
-  EXPECT_EQ(split_parts(1000, 0.1, 0.1, 3).val, split_parts(1000, 0.1, 0.1, 3).val);
-  EXPECT_NE(split_parts(1000, 0.1, 0.1, 3).val, split_parts(1000, 0.1, 0.1, 4).val);
-  EXPECT_EQ(split_parts(1000, 0, 0, 4).train.size(), 1000U);
+  EXPECT_EQ(split_indices(1000, 0.1, 0.1, 3).val, split_indices(1000, 0.1, 0.1, 3).val);
+  EXPECT_NE(split_indices(1000, 0.1, 0.1, 3).val, split_indices(1000, 0.1, 0.1, 4).val);
+  EXPECT_EQ(split_indices(1000, 0, 0, 4).train.size(), 1000U);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct Entry {
   int64_t bytes = 0;  // what its batch will hold; counted from the moment loading begins
   Stage stage = Stage::waiting;
   bool claimed = false;    // a taker waits for it
-  bool forgotten = false;  // dropped while a thread was loading it: that thread throws it away
+  bool cancelled = false;  // dropped while a thread was loading it: that thread throws it away
   Batch batch;
   std::exception_ptr failure;
 };
@@ -67,11 +67,12 @@ struct Prefetcher::State {
   Batch load(const ShardRequest& request) const {
     std::vector<int64_t> samples(static_cast<size_t>(request.count));
     std::iota(samples.begin(), samples.end(), request.first);
-    if (request.part == Part::train) {
-      const Permutation order = epoch_order(seed, request.epoch, dataset.size(Part::train));
+    if (request.split == Split::train) {
+      const Permutation order = epoch_order(seed, request.epoch, dataset.size(Split::train));
       for (int64_t& sample : samples) sample = order[sample];
     }
-    return dataset.load(request.part, samples, {seed, request.epoch, request.part == Part::train && !request.measured});
+    return dataset.load(request.split, samples,
+                        {seed, request.epoch, request.split == Split::train && !request.measured});
   }
 
   // Takes an entry out of the list and of the index; `next` moves off it.
@@ -115,7 +116,7 @@ struct Prefetcher::State {
         failure = std::current_exception();
       }
       lock.lock();
-      if (entry->forgotten) {
+      if (entry->cancelled) {
         erase(entry);
         work.notify_all();
         continue;
@@ -143,7 +144,7 @@ Prefetcher::~Prefetcher() {
   for (std::thread& thread : state_->threads) thread.join();
 }
 
-void Prefetcher::expect(const std::vector<ShardRequest>& requests) {
+void Prefetcher::prefetch(const std::vector<ShardRequest>& requests) {
   State& state = *state_;
   if (state.threads.empty()) return;
   const std::lock_guard lock(state.mutex);
@@ -159,14 +160,14 @@ void Prefetcher::expect(const std::vector<ShardRequest>& requests) {
   state.work.notify_all();
 }
 
-void Prefetcher::forget() {
+void Prefetcher::clear() {
   State& state = *state_;
   const std::lock_guard lock(state.mutex);
   for (auto entry = state.entries.begin(); entry != state.entries.end();) {
     const auto here = entry++;
     if (here->claimed) continue;
     if (here->stage == Entry::Stage::loading) {
-      here->forgotten = true;
+      here->cancelled = true;
     } else {
       state.erase(here);
     }

@@ -20,17 +20,17 @@ class Counting final : public Dataset {
     info_.train_size = size;
   }
   const DataInfo& info() const override { return info_; }
-  int64_t size(Part part) const override { return part == Part::train ? info_.train_size : 50; }
-  std::string describe(Part, int64_t sample) const override { return std::to_string(sample); }
+  int64_t size(Split split) const override { return split == Split::train ? info_.train_size : 50; }
+  std::string describe(Split, int64_t sample) const override { return std::to_string(sample); }
   bool in_memory() const override { return false; }
-  Batch load(Part part, std::span<const int64_t> samples, const SampleContext& context) const override {
+  Batch load(Split split, std::span<const int64_t> samples, const SampleContext& context) const override {
     {
       std::unique_lock lock(mutex);
       ++begun;
       changed.notify_all();
       changed.wait(lock, [&] { return open; });
     }
-    if (fail && part == Part::val) throw Error("val is broken");
+    if (fail && split == Split::val) throw Error("val is broken");
     Batch batch;
     batch.samples.assign(samples.begin(), samples.end());
     batch.input = Array(DType::f32, {batch.count(), 100});
@@ -68,20 +68,20 @@ constexpr int64_t kRow = 100 * 4 + 8 + 8;
 
 void expect_right(const Batch& batch, const ShardRequest& request, const Dataset& dataset, uint64_t seed) {
   ASSERT_EQ(batch.count(), request.count);
-  const Permutation order = epoch_order(seed, request.epoch, dataset.size(Part::train));
+  const Permutation order = epoch_order(seed, request.epoch, dataset.size(Split::train));
   for (int64_t i = 0; i < request.count; ++i) {
     const int64_t position = request.first + i;
-    const int64_t sample = request.part == Part::train ? order[position] : position;
+    const int64_t sample = request.split == Split::train ? order[position] : position;
     ASSERT_EQ(batch.samples[static_cast<size_t>(i)], sample);
     ASSERT_EQ(batch.input.as<float>()[i * 100 + 99], static_cast<float>(sample));
-    ASSERT_EQ(batch.target.as<int64_t>()[i], request.epoch * 2 + (request.part == Part::train ? 1 : 0));
+    ASSERT_EQ(batch.target.as<int64_t>()[i], request.epoch * 2 + (request.split == Split::train ? 1 : 0));
   }
 }
 
 std::vector<ShardRequest> requests_of(int64_t epoch, int64_t size, int64_t each) {
   std::vector<ShardRequest> requests;
   for (int64_t first = 0; first < size; first += each)
-    requests.push_back({Part::train, epoch, first, std::min(each, size - first)});
+    requests.push_back({Split::train, epoch, first, std::min(each, size - first)});
   return requests;
 }
 
@@ -93,7 +93,7 @@ TEST(Prefetcher, GivesEveryShardRightWhoeverLoadsIt) {
       std::vector<ShardRequest> all;
       for (int64_t epoch = 0; epoch < 3; ++epoch) {
         const auto more = requests_of(epoch, 1000, 7);
-        prefetcher.expect(more);
+        prefetcher.prefetch(more);
         all.insert(all.end(), more.begin(), more.end());
       }
       std::atomic<size_t> next = 0;
@@ -112,18 +112,18 @@ TEST(Prefetcher, GivesEveryShardRightWhoeverLoadsIt) {
 TEST(Prefetcher, UnexpectedAndRepeatedRequestsAreServed) {
   Counting dataset(100);
   Prefetcher prefetcher(dataset, 1, 2, 1 << 20);
-  const ShardRequest one{Part::val, 0, 5, 10}, two{Part::train, 4, 0, 20};
-  prefetcher.expect({one, one, one});
+  const ShardRequest one{Split::val, 0, 5, 10}, two{Split::train, 4, 0, 20};
+  prefetcher.prefetch({one, one, one});
   for (int i = 0; i < 5; ++i) expect_right(prefetcher.take(one), one, dataset, 1);
   expect_right(prefetcher.take(two), two, dataset, 1);
-  EXPECT_EQ(prefetcher.take({Part::train, 0, 0, 0}).count(), 0);
+  EXPECT_EQ(prefetcher.take({Split::train, 0, 0, 0}).count(), 0);
 }
 
 TEST(Prefetcher, HoldsNoMoreThanItsBound) {
   Counting dataset(1000);
   Prefetcher prefetcher(dataset, 1, 4, 35 * kRow);
   const auto all = requests_of(0, 1000, 10);
-  prefetcher.expect(all);
+  prefetcher.prefetch(all);
   dataset.wait_until_begun(3);
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
   EXPECT_EQ(dataset.begun_count(), 3);  // the fourth would make 40 rows
@@ -132,10 +132,10 @@ TEST(Prefetcher, HoldsNoMoreThanItsBound) {
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(dataset.begun_count(), 4);
   // A shard that could never fit does not block those after it.
-  prefetcher.forget();
-  prefetcher.expect({{Part::train, 1, 0, 500}, {Part::train, 1, 500, 10}});
+  prefetcher.clear();
+  prefetcher.prefetch({{Split::train, 1, 0, 500}, {Split::train, 1, 500, 10}});
   dataset.wait_until_begun(5);
-  EXPECT_EQ(prefetcher.take({Part::train, 1, 0, 500}).count(), 500);
+  EXPECT_EQ(prefetcher.take({Split::train, 1, 0, 500}).count(), 500);
 }
 
 TEST(Prefetcher, AShardNobodyBeganIsLoadedByItsTaker) {
@@ -143,7 +143,7 @@ TEST(Prefetcher, AShardNobodyBeganIsLoadedByItsTaker) {
   dataset.set_open(false);
   Prefetcher prefetcher(dataset, 1, 1, 1 << 20);
   const auto all = requests_of(0, 100, 10);
-  prefetcher.expect(all);
+  prefetcher.prefetch(all);
   dataset.wait_until_begun(1);  // the only thread hangs in the first
   std::thread taker([&] { expect_right(prefetcher.take(all[5]), all[5], dataset, 1); });
   dataset.wait_until_begun(2);  // so this is the taker itself
@@ -157,8 +157,8 @@ TEST(Prefetcher, ErrorsReachTheTakerAndOnlyHim) {
   Counting dataset(100);
   dataset.fail = true;
   Prefetcher prefetcher(dataset, 1, 2, 1 << 20);
-  const ShardRequest bad{Part::val, 0, 0, 5}, good{Part::train, 0, 0, 5};
-  prefetcher.expect({bad, good});
+  const ShardRequest bad{Split::val, 0, 0, 5}, good{Split::train, 0, 0, 5};
+  prefetcher.prefetch({bad, good});
   dataset.wait_until_begun(2);
   EXPECT_THROW(prefetcher.take(bad), Error);
   expect_right(prefetcher.take(good), good, dataset, 1);
@@ -172,15 +172,15 @@ TEST(Prefetcher, ForgetDropsWhatIsExpectedButNotWhatIsTaken) {
   dataset.set_open(false);
   Prefetcher prefetcher(dataset, 1, 2, 1 << 20);
   const auto all = requests_of(0, 100, 10);
-  prefetcher.expect(all);
+  prefetcher.prefetch(all);
   dataset.wait_until_begun(2);
   std::thread taker([&] { expect_right(prefetcher.take(all[0]), all[0], dataset, 1); });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));  // most likely it waits by now; right either way
-  prefetcher.forget();
+  prefetcher.clear();
   dataset.set_open(true);
   taker.join();
   const auto next = requests_of(1, 100, 10);
-  prefetcher.expect(next);
+  prefetcher.prefetch(next);
   for (const ShardRequest& request : next) expect_right(prefetcher.take(request), request, dataset, 1);
   EXPECT_LE(dataset.begun_count(), 13);
 }
@@ -189,8 +189,8 @@ TEST(Prefetcher, EndsWithWorkLeft) {
   for (int i = 0; i < 50; ++i) {
     Counting dataset(10000);
     Prefetcher prefetcher(dataset, 1, 3, 1 << 30);
-    prefetcher.expect(requests_of(0, 10000, 3));
-    if (i % 2 == 0) prefetcher.take({Part::train, 0, 0, 3});
+    prefetcher.prefetch(requests_of(0, 10000, 3));
+    if (i % 2 == 0) prefetcher.take({Split::train, 0, 0, 3});
   }
 }
 
@@ -202,11 +202,12 @@ TEST(Prefetcher, ManyThreadsExpectingTakingAndForgetting) {
     threads.emplace_back([&, t] {
       RandomStream draws(random_key({t}));
       for (int i = 0; i < 400; ++i) {
-        const ShardRequest request{draws.below(2) == 0 ? Part::train : Part::val, static_cast<int64_t>(draws.below(3)),
-                                   static_cast<int64_t>(draws.below(30)), static_cast<int64_t>(draws.below(20))};
+        const ShardRequest request{draws.below(2) == 0 ? Split::train : Split::val,
+                                   static_cast<int64_t>(draws.below(3)), static_cast<int64_t>(draws.below(30)),
+                                   static_cast<int64_t>(draws.below(20))};
         const auto what = draws.below(10);
-        if (what < 4) prefetcher.expect({request, request});
-        if (what == 4 && i % 7 == 0) prefetcher.forget();
+        if (what < 4) prefetcher.prefetch({request, request});
+        if (what == 4 && i % 7 == 0) prefetcher.clear();
         if (what > 4) expect_right(prefetcher.take(request), request, dataset, 3);
       }
     });

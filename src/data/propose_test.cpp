@@ -38,9 +38,9 @@ class Propose : public testing::Test {
 };
 
 TEST_F(Propose, IdxFolder) {
-  for (const std::string part : {"train", "t10k"}) {
-    put("mnist/" + part + "-images-idx3-ubyte.gz", "x");
-    put("mnist/" + part + "-labels-idx1-ubyte.gz", "x");
+  for (const std::string split : {"train", "t10k"}) {
+    put("mnist/" + split + "-images-idx3-ubyte.gz", "x");
+    put("mnist/" + split + "-labels-idx1-ubyte.gz", "x");
   }
   const spec::Job job = propose_job(path("mnist")).job;
   EXPECT_EQ(job.name, "mnist");
@@ -71,8 +71,8 @@ TEST_F(Propose, CifarFolders) {
 }
 
 TEST_F(Propose, ImageFolderWithItsParts) {
-  for (const std::string part : {"train", "valid", "test"}) {
-    for (const std::string name : {"a/1.png", "a/2.png", "b/1.png"}) put_image(part + "/" + name, 40, 48);
+  for (const std::string split : {"train", "valid", "test"}) {
+    for (const std::string name : {"a/1.png", "a/2.png", "b/1.png"}) put_image(split + "/" + name, 40, 48);
   }
   const Proposal proposal = propose_job(folder_.path());
   const spec::DataOptions& data = proposal.job.data;
@@ -197,9 +197,9 @@ TEST_F(Propose, TheFileIsShortAndQuotesWhatYamlWouldMisread) {
 
 // Reading the file gives the proposed job: nothing that was chosen is left out, nothing without effect is written.
 TEST_F(Propose, TheFileReadsBackAsTheJob) {
-  for (const std::string part : {"train", "t10k"}) {
-    put("mnist/" + part + "-images-idx3-ubyte", "x");
-    put("mnist/" + part + "-labels-idx1-ubyte", "x");
+  for (const std::string split : {"train", "t10k"}) {
+    put("mnist/" + split + "-images-idx3-ubyte", "x");
+    put("mnist/" + split + "-labels-idx1-ubyte", "x");
   }
   put("c10/data_batch_1.bin", "x");
   put_image("photos/a b/1.png", 300, 200);

@@ -17,7 +17,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-struct TablePart {
+struct TableSplit {
   std::string file;
   std::vector<int64_t> lines;
   EncodedRows rows;
@@ -27,7 +27,7 @@ struct TablePart {
 
 struct Contents {
   DataInfo info;
-  std::array<TablePart, 3> parts;
+  std::array<TableSplit, 3> splits;
   std::vector<int32_t> number_places;  // of the numeric features, in order
   size_t ones = 0;                     // features that may set a one
 };
@@ -36,15 +36,15 @@ class TableDataset final : public Dataset {
  public:
   explicit TableDataset(Contents contents) : is_(std::move(contents)) {}
   const DataInfo& info() const override { return is_.info; }
-  int64_t size(Part part) const override { return static_cast<int64_t>(part_of(part).lines.size()); }
+  int64_t size(Split split) const override { return static_cast<int64_t>(split_of(split).lines.size()); }
   bool in_memory() const override { return true; }
-  std::string describe(Part part, int64_t sample) const override {
-    SINEW_CHECK(sample >= 0 && sample < size(part), sample, size(part));
-    return file_name(part_of(part).file) + ':' + std::to_string(part_of(part).lines[static_cast<size_t>(sample)]);
+  std::string describe(Split split, int64_t sample) const override {
+    SINEW_CHECK(sample >= 0 && sample < size(split), sample, size(split));
+    return file_name(split_of(split).file) + ':' + std::to_string(split_of(split).lines[static_cast<size_t>(sample)]);
   }
 
-  Batch load(Part which, std::span<const int64_t> samples, const SampleContext&) const override {
-    const TablePart& part = part_of(which);
+  Batch load(Split which, std::span<const int64_t> samples, const SampleContext&) const override {
+    const TableSplit& split = split_of(which);
     const bool regression = is_.info.task == Task::regression;
     const auto width = static_cast<size_t>(is_.info.input_shape[0]), numbers = is_.number_places.size();
     Batch batch;
@@ -56,22 +56,22 @@ class TableDataset final : public Dataset {
       SINEW_CHECK(samples[i] >= 0 && samples[i] < size(which), samples[i], size(which));
       const auto row = static_cast<size_t>(samples[i]);
       float* out = batch.input.as<float>() + i * width;
-      for (size_t j = 0; j < numbers; ++j) out[is_.number_places[j]] = part.rows.numbers[row * numbers + j];
+      for (size_t j = 0; j < numbers; ++j) out[is_.number_places[j]] = split.rows.numbers[row * numbers + j];
       for (size_t j = 0; j < is_.ones; ++j) {
-        const int32_t place = part.rows.ones[row * is_.ones + j];
+        const int32_t place = split.rows.ones[row * is_.ones + j];
         if (place >= 0) out[place] = 1.0F;
       }
       if (regression) {
-        batch.target.as<float>()[i] = part.numbers[row];
+        batch.target.as<float>()[i] = split.numbers[row];
       } else {
-        batch.target.as<int64_t>()[i] = part.classes[row];
+        batch.target.as<int64_t>()[i] = split.classes[row];
       }
     }
     return batch;
   }
 
  private:
-  const TablePart& part_of(Part part) const { return is_.parts[static_cast<size_t>(part)]; }
+  const TableSplit& split_of(Split split) const { return is_.splits[static_cast<size_t>(split)]; }
   const Contents is_;
 };
 
@@ -96,17 +96,18 @@ class Maker {
     const Targets targets = read_targets(train, rules_, skip_);
     note_skipped(train, targets);
     const bool split_val = !options_.val.given(), split_test = !options_.test.given();
-    const PartIndices split = split_parts(static_cast<int64_t>(targets.rows.size()), split_val ? options_.split_val : 0,
-                                          split_test ? options_.split_test : 0, seed_);
+    const SplitIndices split =
+        split_indices(static_cast<int64_t>(targets.rows.size()), split_val ? options_.split_val : 0,
+                      split_test ? options_.split_test : 0, seed_);
     if (split.train.empty()) throw Error(train.name + ": no training rows", "check the file and data.split");
     const std::vector<int64_t> train_rows = pick(targets.rows, split.train);
     encoding_ = learn_encoding(train, train_rows, features_, columns_.categorical, options_.normalize != "none");
-    add(Part::train, train, targets, split.train);
-    if (split_val) add(Part::val, train, targets, split.val);
-    if (split_test) add(Part::test, train, targets, split.test);
+    add(Split::train, train, targets, split.train);
+    if (split_val) add(Split::val, train, targets, split.val);
+    if (split_test) add(Split::test, train, targets, split.test);
     digests_.push_back(train.digest);
-    if (!split_val) add_file(Part::val, options_.val, train);
-    if (!split_test) add_file(Part::test, options_.test, train);
+    if (!split_val) add_file(Split::val, options_.val, train);
+    if (!split_test) add_file(Split::test, options_.test, train);
     fill_info();
     return std::make_unique<TableDataset>(std::move(contents_));
   }
@@ -121,7 +122,7 @@ class Maker {
                   "name it only as columns.target");
     }
     Table train =
-        read_table(path_of(options_.train, Part::train), options_.format, skip_, [&](const std::string& name) {
+        read_table(path_of(options_.train, Split::train), options_.format, skip_, [&](const std::string& name) {
           if (name == columns_.target) {
             if (options_.task == "regression") return Use::numbers;
             return holds(columns_.categorical, name) ? Use::categories : Use::guess;
@@ -142,8 +143,8 @@ class Maker {
     return train;
   }
 
-  static std::string path_of(const spec::DataSource& source, Part part) {
-    if (source.path.empty()) throw Error("data." + to_string(part) + ": a table needs path:", "name its file");
+  static std::string path_of(const spec::DataSource& source, Split split) {
+    if (source.path.empty()) throw Error("data." + to_string(split) + ": a table needs path:", "name its file");
     return source.path;
   }
 
@@ -163,23 +164,23 @@ class Maker {
   }
 
   // `chosen`: places within `targets`.
-  void add(Part which, const Table& table, const Targets& targets, const std::vector<int64_t>& chosen) {
-    TablePart& part = contents_.parts[static_cast<size_t>(which)];
+  void add(Split which, const Table& table, const Targets& targets, const std::vector<int64_t>& chosen) {
+    TableSplit& split = contents_.splits[static_cast<size_t>(which)];
     const std::vector<int64_t> rows = pick(targets.rows, chosen);
-    part.file = table.name;
-    part.lines = pick(table.lines, rows);
-    part.rows = encode(table, rows, encoding_);
+    split.file = table.name;
+    split.lines = pick(table.lines, rows);
+    split.rows = encode(table, rows, encoding_);
     for (const int64_t place : chosen) {
       const auto i = static_cast<size_t>(place);
       if (rules_.task == Task::regression) {
-        part.numbers.push_back(targets.numbers[i]);
+        split.numbers.push_back(targets.numbers[i]);
       } else {
-        part.classes.push_back(targets.classes[i]);
+        split.classes.push_back(targets.classes[i]);
       }
     }
   }
 
-  void add_file(Part which, const spec::DataSource& source, const Table& train) {
+  void add_file(Split which, const spec::DataSource& source, const Table& train) {
     const Table table = read_table(path_of(source, which), options_.format, skip_, [&](const std::string& name) {
       const Column* column = train.find(name);
       return column == nullptr ? Use::skip : column->categorical ? Use::categories : Use::numbers;
@@ -187,7 +188,7 @@ class Maker {
     for (const Column& column : train.columns) {
       if (table.find(column.name) != nullptr) continue;
       throw Error(table.name + ": has no column '" + column.name + "', which " + file_name(train.name) + " has",
-                  "all parts need the same columns, in any order");
+                  "all splits need the same columns, in any order");
     }
     const Targets targets = read_targets(table, rules_, skip_);
     note_skipped(table, targets);
@@ -214,9 +215,9 @@ class Maker {
     info.preparation = table_preparation(encoding_, rules_);
     info.class_names = rules_.class_names;
     info.classes = static_cast<int64_t>(rules_.class_names.size());
-    info.train_size = static_cast<int64_t>(contents_.parts[0].lines.size());
-    info.val_size = static_cast<int64_t>(contents_.parts[1].lines.size());
-    info.test_size = static_cast<int64_t>(contents_.parts[2].lines.size());
+    info.train_size = static_cast<int64_t>(contents_.splits[0].lines.size());
+    info.val_size = static_cast<int64_t>(contents_.splits[1].lines.size());
+    info.test_size = static_cast<int64_t>(contents_.splits[2].lines.size());
     for (const Feature& feature : encoding_.features) {
       if (feature.number_at >= 0) contents_.number_places.push_back(feature.number_at);
       contents_.ones += feature.sets_ones() ? 1 : 0;
@@ -233,7 +234,7 @@ class Maker {
   }
 
   void add_target_moments() {
-    const std::vector<float>& targets = contents_.parts[0].numbers;
+    const std::vector<float>& targets = contents_.splits[0].numbers;
     double sum = 0, squares = 0;
     for (const float target : targets) sum += target;
     const double count = static_cast<double>(targets.size()), mean = sum / count;

@@ -24,13 +24,13 @@ class TableInputs final : public Dataset {
   }
 
   const DataInfo& info() const override { return info_; }
-  int64_t size(Part part) const override { return part == Part::test ? static_cast<int64_t>(lines_.size()) : 0; }
+  int64_t size(Split split) const override { return split == Split::test ? static_cast<int64_t>(lines_.size()) : 0; }
   bool in_memory() const override { return true; }
-  std::string describe(Part, int64_t sample) const override {
+  std::string describe(Split, int64_t sample) const override {
     return file_name(file_) + ':' + std::to_string(lines_[static_cast<size_t>(sample)]);
   }
 
-  Batch load(Part part, std::span<const int64_t> samples, const SampleContext&) const override {
+  Batch load(Split split, std::span<const int64_t> samples, const SampleContext&) const override {
     const auto width = static_cast<size_t>(info_.input_shape[0]), numbers = number_places_.size();
     Batch batch;
     batch.samples.assign(samples.begin(), samples.end());
@@ -38,7 +38,7 @@ class TableInputs final : public Dataset {
     batch.target = blank_targets(info_, batch.count());
     if (batch.input.bytes.size() > 0) std::memset(batch.input.bytes.data(), 0, batch.input.bytes.size());
     for (size_t i = 0; i < samples.size(); ++i) {
-      SINEW_CHECK(samples[i] >= 0 && samples[i] < size(part), samples[i], size(part));
+      SINEW_CHECK(samples[i] >= 0 && samples[i] < size(split), samples[i], size(split));
       const auto row = static_cast<size_t>(samples[i]);
       float* out = batch.input.as<float>() + i * width;
       for (size_t j = 0; j < numbers; ++j) out[number_places_[j]] = rows_.numbers[row * numbers + j];

@@ -39,13 +39,13 @@ TEST(Table, ColumnsBecomeNumbersAndOnes) {
   EXPECT_EQ(info.input_names, (std::vector<std::string>{"age", "age=<missing>", "sex=f", "sex=m", "sex=<missing>",
                                                         "score", "score=<missing>"}));
   EXPECT_EQ(info.input_shape, (Shape{7}));
-  const Batch batch = load_all(*dataset, Part::train);
+  const Batch batch = load_all(*dataset, Split::train);
   EXPECT_EQ(row_of(batch, 0), (std::vector<float>{10, 0, 0, 1, 0, 1, 0}));
   EXPECT_EQ(row_of(batch, 1), (std::vector<float>{20, 0, 1, 0, 0, 3, 1}));  // the mean of 1, 3 and 5
   EXPECT_EQ(row_of(batch, 2), (std::vector<float>{20, 1, 1, 0, 0, 3, 0}));
   EXPECT_EQ(row_of(batch, 3), (std::vector<float>{30, 0, 0, 0, 1, 5, 0}));
   EXPECT_EQ(batch.target.as<int64_t>()[1], 1);
-  EXPECT_EQ(dataset->describe(Part::train, 2), "t.csv:4");
+  EXPECT_EQ(dataset->describe(Split::train, 2), "t.csv:4");
 }
 
 TEST(Table, NormalisationIsTrainsAndMissingIsZero) {
@@ -53,7 +53,7 @@ TEST(Table, NormalisationIsTrainsAndMissingIsZero) {
   const auto dataset = t.open();
   EXPECT_EQ(dataset->info().task, Task::regression);
   EXPECT_DOUBLE_EQ(dataset->info().target_mean, 2);
-  const Batch batch = load_all(*dataset, Part::train);
+  const Batch batch = load_all(*dataset, Split::train);
   const double deviation = std::sqrt((9.0 + 4.0 + 25.0) / 3);  // of 1, 2, 9 around 4
   EXPECT_FLOAT_EQ(row_of(batch, 0)[0], static_cast<float>(-3 / deviation));
   EXPECT_EQ(row_of(batch, 2), (std::vector<float>{0, 1, 0}));
@@ -71,8 +71,8 @@ TEST(Table, NothingLeaksFromTheOtherParts) {
   t.options.split_test = 0.1;
   const auto before = t.open(3);
   std::set<std::string> held_out;
-  for (const Part part : {Part::val, Part::test}) {
-    for (int64_t i = 0; i < before->size(part); ++i) held_out.insert(before->describe(part, i));
+  for (const Split split : {Split::val, Split::test}) {
+    for (int64_t i = 0; i < before->size(split); ++i) held_out.insert(before->describe(split, i));
   }
   EXPECT_EQ(held_out.size(), 60U);
   std::string changed = "x,w,y\n";
@@ -84,12 +84,12 @@ TEST(Table, NothingLeaksFromTheOtherParts) {
   t.folder.write("t.csv", changed);
   const auto after = t.open(3);
   EXPECT_EQ(after->info().input_names, before->info().input_names);
-  const Batch first = load_all(*before, Part::train), second = load_all(*after, Part::train);
+  const Batch first = load_all(*before, Split::train), second = load_all(*after, Split::train);
   ASSERT_EQ(first.input.bytes.size(), second.input.bytes.size());
   EXPECT_EQ(std::memcmp(first.input.bytes.data(), second.input.bytes.data(), first.input.bytes.size()), 0);
   EXPECT_NE(after->info().digest, before->info().digest);
   // An unseen word sets no one; a missing number is the mean.
-  const Batch val = load_all(*after, Part::val);
+  const Batch val = load_all(*after, Split::val);
   bool word = false, number = false;
   for (int64_t i = 0; i < val.count(); ++i) {
     const auto row = row_of(val, i);
@@ -104,7 +104,7 @@ TEST(Table, OtherFilesUseTrainsColumnsInAnyOrder) {
   t.options.normalize = "none";
   t.options.val.path = t.folder.write("v.csv", "y,extra,w,x\nq,9,b,5\np,9,zebra,\n");
   const auto dataset = t.open();
-  const Batch batch = load_all(*dataset, Part::val);
+  const Batch batch = load_all(*dataset, Split::val);
   EXPECT_EQ(row_of(batch, 0), (std::vector<float>{5, 0, 1, 0}));
   EXPECT_EQ(row_of(batch, 1), (std::vector<float>{2, 0, 0, 1}));  // unseen counts as missing where train had missing
   EXPECT_EQ(batch.target.as<int64_t>()[0], 1);
@@ -224,7 +224,7 @@ TEST(Table, SkipLeavesOutWhatDoesNotParseAndSaysSo) {
   t.options.on_corrupt = "skip";
   const auto dataset = t.open();
   EXPECT_EQ(dataset->info().train_size, 3);
-  EXPECT_EQ(dataset->describe(Part::train, 1), "t.csv:5");
+  EXPECT_EQ(dataset->describe(Split::train, 1), "t.csv:5");
   const std::string reason = dataset->info().reasons.at("data.on_corrupt");
   EXPECT_HAS(reason, "3 rows");
   EXPECT_HAS(reason, "t.csv:3: 1 field");
@@ -234,7 +234,7 @@ TEST(Table, SameContentInThreeFormats) {
   const auto batch_of = [](std::string_view text, const std::string& name) {
     Opened t(text, "y", name);
     const auto dataset = t.open();
-    const Batch batch = load_all(*dataset, Part::train);
+    const Batch batch = load_all(*dataset, Split::train);
     return std::tuple(dataset->info().input_names, row_of(batch, 0), row_of(batch, 1), row_of(batch, 2));
   };
   const auto csv = batch_of("x,w,y\n1.5,a b,p\n2,,q\n,c,p\n", "t.csv");
@@ -263,7 +263,7 @@ TEST(RealTables, Diamonds) {
   EXPECT_EQ(dataset->info().train_size + dataset->info().test_size, 53940);
   EXPECT_EQ(dataset->info().input_shape, (Shape{6 + 5 + 7 + 8}));
   EXPECT_NEAR(dataset->info().target_mean, 3932.8, 40);
-  const Batch batch = load_all(*dataset, Part::train);
+  const Batch batch = load_all(*dataset, Split::train);
   for (int64_t c = 0; c < 26; ++c) {
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < batch.count(); ++i) {

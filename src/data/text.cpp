@@ -32,7 +32,7 @@ struct Tokens {
   }
 };
 
-struct TextPart {
+struct TextSplit {
   std::string file;
   std::shared_ptr<const Tokens> tokens;  // of the whole file
   std::vector<uint64_t> offsets;         // byte offset of each window's first token
@@ -41,34 +41,34 @@ struct TextPart {
 
 struct Contents {
   DataInfo info;
-  TextPart parts[3];
+  TextSplit splits[3];
 };
 
 class TextDataset final : public Dataset {
  public:
   explicit TextDataset(Contents contents) : is_(std::move(contents)) {}
   const DataInfo& info() const override { return is_.info; }
-  int64_t size(Part part) const override { return part_of(part).windows; }
+  int64_t size(Split split) const override { return split_of(split).windows; }
   bool in_memory() const override { return true; }
-  std::string describe(Part which, int64_t sample) const override {
-    const TextPart& part = part_of(which);
-    SINEW_CHECK(sample >= 0 && sample < part.windows, sample, part.windows);
-    return file_name(part.file) + " at byte " + std::to_string(part.offsets[static_cast<size_t>(sample)]);
+  std::string describe(Split which, int64_t sample) const override {
+    const TextSplit& split = split_of(which);
+    SINEW_CHECK(sample >= 0 && sample < split.windows, sample, split.windows);
+    return file_name(split.file) + " at byte " + std::to_string(split.offsets[static_cast<size_t>(sample)]);
   }
 
-  Batch load(Part which, std::span<const int64_t> samples, const SampleContext&) const override {
-    const TextPart& part = part_of(which);
+  Batch load(Split which, std::span<const int64_t> samples, const SampleContext&) const override {
+    const TextSplit& split = split_of(which);
     const int64_t window = is_.info.tokens_per_sample;
     Batch batch;
     batch.samples.assign(samples.begin(), samples.end());
     batch.input = Array(DType::i64, {batch.count(), window});
     batch.target = Array(DType::i64, {batch.count(), window});
     for (size_t i = 0; i < samples.size(); ++i) {
-      SINEW_CHECK(samples[i] >= 0 && samples[i] < part.windows, samples[i], part.windows);
+      SINEW_CHECK(samples[i] >= 0 && samples[i] < split.windows, samples[i], split.windows);
       int64_t* input = batch.input.as<int64_t>() + static_cast<int64_t>(i) * window;
       int64_t* target = batch.target.as<int64_t>() + static_cast<int64_t>(i) * window;
-      part.tokens->visit([&](const auto& tokens) {
-        const auto* from = tokens.data() + part.first + samples[i] * window;
+      split.tokens->visit([&](const auto& tokens) {
+        const auto* from = tokens.data() + split.first + samples[i] * window;
         std::copy(from, from + window, input);
         std::copy(from + 1, from + window + 1, target);
       });
@@ -77,7 +77,7 @@ class TextDataset final : public Dataset {
   }
 
  private:
-  const TextPart& part_of(Part part) const { return is_.parts[static_cast<size_t>(part)]; }
+  const TextSplit& split_of(Split split) const { return is_.splits[static_cast<size_t>(split)]; }
   const Contents is_;
 };
 
@@ -119,28 +119,28 @@ class Maker {
 
   std::unique_ptr<Dataset> make() {
     if (window_ < 1) throw Error("data.text.window must be at least 1", "for example 64");
-    const Decoded train = decode(path_of(options_.train, Part::train), bytes_);
+    const Decoded train = decode(path_of(options_.train, Split::train), bytes_);
     std::optional<Decoded> val, test;
-    if (options_.val.given()) val = decode(path_of(options_.val, Part::val), bytes_);
-    if (options_.test.given()) test = decode(path_of(options_.test, Part::test), bytes_);
+    if (options_.val.given()) val = decode(path_of(options_.val, Split::val), bytes_);
+    if (options_.test.given()) test = decode(path_of(options_.test, Split::test), bytes_);
     const auto size = static_cast<int64_t>(train.points.size());
     const int64_t test_tokens = test ? 0 : share(size, options_.split_test);
     const int64_t val_tokens = val ? 0 : share(size, options_.split_val),
                   train_tokens = size - val_tokens - test_tokens;
     learn_vocabulary(train.points.begin(), train.points.begin() + std::max<int64_t>(train_tokens, 0));
     const auto tokens = tokens_of(train);
-    add(Part::train, train, tokens, 0, train_tokens);
-    if (val_tokens > 0) add(Part::val, train, tokens, train_tokens, val_tokens);
-    if (test_tokens > 0) add(Part::test, train, tokens, size - test_tokens, test_tokens);
-    if (val) add(Part::val, *val, tokens_of(*val), 0, static_cast<int64_t>(val->points.size()));
-    if (test) add(Part::test, *test, tokens_of(*test), 0, static_cast<int64_t>(test->points.size()));
+    add(Split::train, train, tokens, 0, train_tokens);
+    if (val_tokens > 0) add(Split::val, train, tokens, train_tokens, val_tokens);
+    if (test_tokens > 0) add(Split::test, train, tokens, size - test_tokens, test_tokens);
+    if (val) add(Split::val, *val, tokens_of(*val), 0, static_cast<int64_t>(val->points.size()));
+    if (test) add(Split::test, *test, tokens_of(*test), 0, static_cast<int64_t>(test->points.size()));
     fill_info();
     return std::make_unique<TextDataset>(std::move(contents_));
   }
 
  private:
-  static std::string path_of(const spec::DataSource& source, Part part) {
-    if (source.path.empty()) throw Error("data." + to_string(part) + ": text needs path:", "name its file");
+  static std::string path_of(const spec::DataSource& source, Split split) {
+    if (source.path.empty()) throw Error("data." + to_string(split) + ": text needs path:", "name its file");
     return source.path;
   }
   static int64_t share(int64_t size, double fraction) {
@@ -184,20 +184,20 @@ class Maker {
     return tokens;
   }
 
-  void add(Part which, const Decoded& text, std::shared_ptr<const Tokens> tokens, int64_t first, int64_t count) {
-    TextPart& part = contents_.parts[static_cast<size_t>(which)];
-    part.file = text.file.path;
-    part.tokens = std::move(tokens);
-    part.first = first;
-    part.windows = count > 0 ? (count - 1) / window_ : 0;
-    if (part.windows == 0) {
-      throw Error(text.file.path + ": the " + to_string(which) + " part has " +
+  void add(Split which, const Decoded& text, std::shared_ptr<const Tokens> tokens, int64_t first, int64_t count) {
+    TextSplit& split = contents_.splits[static_cast<size_t>(which)];
+    split.file = text.file.path;
+    split.tokens = std::move(tokens);
+    split.first = first;
+    split.windows = count > 0 ? (count - 1) / window_ : 0;
+    if (split.windows == 0) {
+      throw Error(text.file.path + ": the " + to_string(which) + " split has " +
                       with_commas(std::max<int64_t>(count, 0)) + " tokens, a sample needs " + with_commas(window_ + 1),
                   "lower data.text.window, or give more text");
     }
     uint64_t offset = 0;
-    for (int64_t i = 0; i < first + part.windows * window_; ++i) {
-      if (i >= first && (i - first) % window_ == 0) part.offsets.push_back(offset);
+    for (int64_t i = 0; i < first + split.windows * window_; ++i) {
+      if (i >= first && (i - first) % window_ == 0) split.offsets.push_back(offset);
       offset += bytes_ ? 1 : static_cast<uint64_t>(utf8_size(text.points[static_cast<size_t>(i)]));
     }
   }
@@ -220,9 +220,9 @@ class Maker {
                                          kUnknown;
     }
     info.classes = bytes_ ? 256 : static_cast<int64_t>(info.class_names.size());
-    info.train_size = contents_.parts[0].windows;
-    info.val_size = contents_.parts[1].windows;
-    info.test_size = contents_.parts[2].windows;
+    info.train_size = contents_.splits[0].windows;
+    info.val_size = contents_.splits[1].windows;
+    info.test_size = contents_.splits[2].windows;
     digests_.push_back(options_digest(options_, seed_));
     info.digest = digest_of(digests_);
   }

@@ -16,21 +16,21 @@ class TextInputs final : public Dataset {
       : info_(std::move(info)), file_(std::move(file)), tokens_(std::move(tokens)), offsets_(std::move(offsets)) {}
 
   const DataInfo& info() const override { return info_; }
-  int64_t size(Part part) const override { return part == Part::test ? info_.test_size : 0; }
+  int64_t size(Split split) const override { return split == Split::test ? info_.test_size : 0; }
   bool in_memory() const override { return true; }
-  std::string describe(Part, int64_t sample) const override {
+  std::string describe(Split, int64_t sample) const override {
     const int64_t first = sample * info_.tokens_per_sample;
     return file_name(file_) + " at byte " + std::to_string(offsets_[static_cast<size_t>(first)]);
   }
 
-  Batch load(Part part, std::span<const int64_t> samples, const SampleContext&) const override {
+  Batch load(Split split, std::span<const int64_t> samples, const SampleContext&) const override {
     const int64_t window = info_.tokens_per_sample, total = static_cast<int64_t>(tokens_.size());
     Batch batch;
     batch.samples.assign(samples.begin(), samples.end());
     batch.input = Array(DType::i64, {batch.count(), window});
     batch.target = blank_targets(info_, batch.count());
     for (size_t i = 0; i < samples.size(); ++i) {
-      SINEW_CHECK(samples[i] >= 0 && samples[i] < size(part), samples[i], size(part));
+      SINEW_CHECK(samples[i] >= 0 && samples[i] < size(split), samples[i], size(split));
       const int64_t first = samples[i] * window, known = std::min(window, total - first - 1);
       int64_t* input = batch.input.as<int64_t>() + static_cast<int64_t>(i) * window;
       int64_t* target = batch.target.as<int64_t>() + static_cast<int64_t>(i) * window;

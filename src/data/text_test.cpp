@@ -32,11 +32,11 @@ TEST(Text, WindowsAndTargetsAreTheTextShiftedByOne) {
   EXPECT_EQ(info.train_size, 3);  // 17 characters: 3 windows and their last targets
   EXPECT_EQ(info.classes,
             static_cast<int64_t>(std::set<std::string>(info.class_names.begin(), info.class_names.end()).size()));
-  const Batch batch = load_all(*dataset, Part::train);
+  const Batch batch = load_all(*dataset, Split::train);
   EXPECT_EQ(batch.target.shape, (Shape{3, 5}));
   EXPECT_EQ(spelled(*dataset, batch.input.as<int64_t>(), 15), "héllo wörld, ∑ ");
   EXPECT_EQ(spelled(*dataset, batch.target.as<int64_t>(), 15), "éllo wörld, ∑ 😀");
-  EXPECT_EQ(dataset->describe(Part::train, 1), "t.txt at byte 6");
+  EXPECT_EQ(dataset->describe(Split::train, 1), "t.txt at byte 6");
 }
 
 TEST(Text, BytesTakeAnything) {
@@ -45,7 +45,7 @@ TEST(Text, BytesTakeAnything) {
   written.options.text.tokens = "bytes";
   const auto dataset = open_dataset(written.options, 0);
   EXPECT_EQ(dataset->info().classes, 256);
-  const Batch batch = load_all(*dataset, Part::train);
+  const Batch batch = load_all(*dataset, Split::train);
   ASSERT_EQ(batch.count(), 100);
   for (size_t i = 0; i < 1000; ++i) {
     ASSERT_EQ(batch.input.as<int64_t>()[i], static_cast<uint8_t>(bytes[i]));
@@ -63,13 +63,13 @@ TEST(Text, SplitTakesStretchesFromTheEnd) {
   EXPECT_EQ(dataset->info().train_size, 699 / 7);
   EXPECT_EQ(dataset->info().val_size, 199 / 7);
   EXPECT_EQ(dataset->info().test_size, 99 / 7);
-  const auto stretch = [&](Part part) {
-    const Batch batch = load_all(*dataset, part);
+  const auto stretch = [&](Split split) {
+    const Batch batch = load_all(*dataset, split);
     return spelled(*dataset, batch.input.as<int64_t>(), batch.input.count());
   };
-  EXPECT_EQ(stretch(Part::train), text.substr(0, 693));
-  EXPECT_EQ(stretch(Part::val), text.substr(700, 196));
-  EXPECT_EQ(stretch(Part::test), text.substr(900, 98));
+  EXPECT_EQ(stretch(Split::train), text.substr(0, 693));
+  EXPECT_EQ(stretch(Split::val), text.substr(700, 196));
+  EXPECT_EQ(stretch(Split::test), text.substr(900, 98));
 }
 
 TEST(Text, UnseenCharactersShareOneClassAndAreTold) {
@@ -79,7 +79,7 @@ TEST(Text, UnseenCharactersShareOneClassAndAreTold) {
   EXPECT_EQ(dataset->info().class_names, (std::vector<std::string>{"a", "b", "c", "<unk>"}));
   EXPECT_EQ(dataset->info().classes, 4);
   EXPECT_HAS(dataset->info().reasons.at("data.text.tokens"), "2 characters");
-  const Batch batch = load_all(*dataset, Part::val);
+  const Batch batch = load_all(*dataset, Split::val);
   EXPECT_EQ(spelled(*dataset, batch.target.as<int64_t>(), 3), "b<unk><unk>");
   written.folder.write("v.txt", "cbacba");
   EXPECT_EQ(open_dataset(written.options, 0)->info().classes, 3);
@@ -87,11 +87,12 @@ TEST(Text, UnseenCharactersShareOneClassAndAreTold) {
 
 TEST(Text, MistakesAreNamed) {
   EXPECT_HAS(error_of([] { open_dataset(Written("abc\xFF xyz", 2).options, 0); }), "not UTF-8 at byte 3");
-  EXPECT_HAS(error_of([] { open_dataset(Written("abc", 3).options, 0); }), "train part has 3 tokens, a sample needs 4");
+  EXPECT_HAS(error_of([] { open_dataset(Written("abc", 3).options, 0); }),
+             "train split has 3 tokens, a sample needs 4");
   EXPECT_HAS(error_of([] { open_dataset(Written("", 3).options, 0); }), "0 tokens");
   Written tiny("abcdefghijklmnop", 5);
   tiny.options.split_val = 0.2;
-  EXPECT_HAS(error_of([&] { open_dataset(tiny.options, 0); }), "val part has 3 tokens");
+  EXPECT_HAS(error_of([&] { open_dataset(tiny.options, 0); }), "val split has 3 tokens");
 }
 
 }  // namespace

@@ -129,9 +129,9 @@ class LibraryData final : public data::Dataset {
   }
 
   void open(const spec::DataOptions& options, uint64_t seed) {
-    PartOf& train = part(data::Part::train, options.train.path);
-    if (options.val.given()) part(data::Part::val, options.val.path);
-    if (options.test.given()) part(data::Part::test, options.test.path);
+    PartOf& train = part(data::Split::train, options.train.path);
+    if (options.val.given()) part(data::Split::val, options.val.path);
+    if (options.test.given()) part(data::Split::test, options.test.path);
     split(train, options, seed);
     describe_all(*train.source);
     info_.digest = identity(train);
@@ -139,7 +139,7 @@ class LibraryData final : public data::Dataset {
   // Opens `path` as the only part, test. Without labels the batches still contain targets, filled with zeros: the
   // library's targets of unlabelled samples need not have the right shape, so they are not read.
   void open_alone(const std::string& path, const data::DataInfo& train, bool labelled) {
-    const Source& source = *part(data::Part::test, path).source;
+    const Source& source = *part(data::Split::test, path).source;
     const bool input = shape_of(source.input()) == train.input_shape && dtype_of(source.input()) == train.input_dtype;
     const bool target =
         shape_of(source.target()) == train.target_shape && dtype_of(source.target()) == target_dtype(train);
@@ -151,18 +151,18 @@ class LibraryData final : public data::Dataset {
     info_.digest = {};  // empty: these are not the training samples
     info_.reasons.clear();
     info_.train_size = info_.val_size = 0;
-    info_.test_size = size(data::Part::test);
+    info_.test_size = size(data::Split::test);
   }
 
   const data::DataInfo& info() const override { return info_; }
-  int64_t size(data::Part which) const override { return parts_[static_cast<size_t>(which)].size(); }
-  std::string describe(data::Part which, int64_t sample) const override {
+  int64_t size(data::Split which) const override { return parts_[static_cast<size_t>(which)].size(); }
+  std::string describe(data::Split which, int64_t sample) const override {
     const PartOf& from = parts_[static_cast<size_t>(which)];
     return from.source->name(from[sample]);
   }
   bool in_memory() const override { return false; }
 
-  data::Batch load(data::Part which, std::span<const int64_t> samples,
+  data::Batch load(data::Split which, std::span<const int64_t> samples,
                    const data::SampleContext& context) const override {
     const PartOf& from = parts_[static_cast<size_t>(which)];
     const auto count = static_cast<int64_t>(samples.size());
@@ -189,7 +189,7 @@ class LibraryData final : public data::Dataset {
   }
 
  private:
-  PartOf& part(data::Part which, const std::string& path) {
+  PartOf& part(data::Split which, const std::string& path) {
     sources_.push_back(std::make_unique<Source>(opened_, path, options_));
     PartOf& made = parts_[static_cast<size_t>(which)];
     made.source = sources_.back().get();
@@ -232,9 +232,9 @@ class LibraryData final : public data::Dataset {
     if (info_.task == data::Task::classification && !info_.target_shape.empty())
       throw Error(path_ + ": a class is " + shape_text(source.target()) + ", not one number",
                   "torch::tensor(label, torch::kInt64)");
-    info_.train_size = size(data::Part::train);
-    info_.val_size = size(data::Part::val);
-    info_.test_size = size(data::Part::test);
+    info_.train_size = size(data::Split::train);
+    info_.val_size = size(data::Split::val);
+    info_.test_size = size(data::Split::test);
   }
 
   Digest identity(const PartOf& train) const {

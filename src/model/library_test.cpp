@@ -1,5 +1,5 @@
-// Opening a user's shared object: the checks before it is opened, and what it offers afterwards. Most tests open
-// examples/cpp-module as this build makes it.
+// A user's own shared object: what is asked of it before it is opened, and what it then gives. The one opened here is
+// examples/cpp-module, as this build makes it.
 #include "model/library.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ class Scratch {
   std::string path_;
 };
 
-// A copy of the example with some bytes replaced.
+// A copy of the example with other bytes in place of some.
 std::string changed(const Scratch& scratch, const std::string& name, const std::string& from, const std::string& to) {
   std::string bytes = read_text(system_disk(), example());
   const size_t at = bytes.find(from);
@@ -88,7 +88,7 @@ TEST(Library, EveryDifferenceIsSaidBeforeItIsOpened) {
   auto stamp = program::read_library_stamp(example());
   stamp["torch"] = "2.12.1";
   stamp["string_abi"] = "0";
-  stamp["compiler"] = "another one";  // this entry may differ
+  stamp["compiler"] = "another one";  // may differ
   EXPECT_THAT(why_not_open(stamp), ElementsAre(HasSubstr("string_abi 0"), HasSubstr("torch 2.12.1")));
   EXPECT_THAT(why_not_open({}), ElementsAre(HasSubstr("does not say")));
 }
@@ -112,7 +112,7 @@ TEST(Library, WhatIsNoLibraryIsRefused) {
   EXPECT_THAT(refusal(scratch.file("none.so")), HasSubstr("there is no"));
 }
 
-// Damaged tables in the file lead to a stated reason, never to a crash.
+// Whatever stands in the tables of the file: a reason, never a crash.
 TEST(Library, DamagedTablesAreRefusedOrReadAsTheyAre) {
   const Scratch scratch;
   const std::string bytes = read_text(system_disk(), example());
@@ -148,7 +148,7 @@ TEST(Library, GivesAModel) {
   EXPECT_FALSE(model->identity().empty());
 }
 
-// The user rebuilds the library during training; dlopen keeps the old one.
+// It is built again while it is trained; dlopen has the old one.
 TEST(Library, ComesBackAsTheOneThatWasTrained) {
   const Scratch scratch;
   const std::string bytes = read_text(system_disk(), example()), file = scratch.file("net.so");
@@ -175,7 +175,7 @@ TEST(Library, GivesALossAsASum) {
   EXPECT_EQ(n + m, 6);
 }
 
-// A data set of this test. Its path names the types and shapes of inputs and targets: "f2 i", "f2 f3".
+// A data set made here: the path says the type and shape of its inputs, then of its targets: "f2 i", "f2 f3".
 class Made final : public library::DataSet {
  public:
   explicit Made(const std::string& path) {
@@ -230,7 +230,7 @@ class MadeData : public testing::Test {
   OpenLibrary opened_;
 };
 
-// The training part fixes the layout of batches. A sample of another shape would overrun the batch or leave gaps.
+// Batches are laid out by what train says: any other sample would be written past their end, or leave holes.
 TEST_F(MadeData, PartsAreLaidOutAlike) {
   EXPECT_EQ(parts("f2 i 3", "f2 i 3"), "opened");
   EXPECT_EQ(parts("f2 f3", "f2 f3"), "opened");
@@ -253,7 +253,7 @@ TEST_F(MadeData, AnswersNobodyAskedForAreNotLookedAt) {
   for (const auto& [train, test] : {std::pair("f2 f3", "f2 f9"), std::pair("f2 f", "f2 i 3"),
                                     std::pair("i4 i4 9", "i4 i 9"), std::pair("f2 f3", "f2 f3")}) {
     const auto data = alone(train, test, false);
-    const data::Batch batch = data->load(data::Part::test, std::vector<int64_t>{0, 6}, {});
+    const data::Batch batch = data->load(data::Split::test, std::vector<int64_t>{0, 6}, {});
     EXPECT_EQ(batch.target.shape.size(), 1 + data->info().target_shape.size()) << test;
     const std::span bytes(batch.target.bytes.data(), batch.target.bytes.size());
     EXPECT_TRUE(std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; })) << test;
@@ -277,7 +277,7 @@ TEST(Library, GivesAData) {
   const std::vector<int64_t> few = {5, 0, 7};
   const data::SampleContext calm{1, 0, false}, moved{1, 0, true}, later{1, 1, true};
   const auto values = [&](const data::SampleContext& context) {
-    const data::Batch batch = data->load(data::Part::train, few, context);
+    const data::Batch batch = data->load(data::Split::train, few, context);
     return std::vector<float>(batch.input.as<float>(), batch.input.as<float>() + 6);
   };
   EXPECT_EQ(values(calm), values(calm));
@@ -285,9 +285,9 @@ TEST(Library, GivesAData) {
   EXPECT_NE(values(calm), values(moved));
   EXPECT_NE(values(moved), values(later));
   // A sample does not depend on the other samples of its batch.
-  const data::Batch alone = data->load(data::Part::train, std::vector<int64_t>{7}, moved);
+  const data::Batch alone = data->load(data::Split::train, std::vector<int64_t>{7}, moved);
   EXPECT_EQ(alone.input.as<float>()[0], values(moved)[4]);
-  EXPECT_THAT(data->describe(data::Part::train, 0), HasSubstr("points.txt:"));
+  EXPECT_THAT(data->describe(data::Split::train, 0), HasSubstr("points.txt:"));
 }
 
 }  // namespace

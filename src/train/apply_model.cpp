@@ -205,20 +205,20 @@ AppliedModel apply_model(const Trained& trained, const spec::Job& job, std::uniq
   return applied;
 }
 
-Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Part part, Disk& disk) {
-  const spec::DataSource& named = part == data::Part::val ? job.data.val : job.data.test;
-  const double share = part == data::Part::val ? job.data.split_val : job.data.split_test;
-  if (part != data::Part::train && !named.given() && share == 0) {
+Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split part, Disk& disk) {
+  const spec::DataSource& named = part == data::Split::val ? job.data.val : job.data.test;
+  const double share = part == data::Split::val ? job.data.split_val : job.data.split_test;
+  if (part != data::Split::train && !named.given() && share == 0) {
     const std::string name = data::to_string(part),
                       other = job.data.val.given() || job.data.split_val > 0 ? "val" : "train";
     throw Error("the job has no " + name + " data", "give some: --data " + name + ".path=FILE (idx and npy: " + name +
                                                         ".images=FILE " + name +
                                                         ".labels=FILE), or choose another part: --part " + other);
   }
-  const bool alone = part != data::Part::train && named.given();
+  const bool alone = part != data::Split::train && named.given();
   auto dataset = alone ? open_samples(trained, job, named, /*labelled=*/true, disk)
                        : open_as_trained(trained, with_file_beside(trained, job, disk));
-  const data::Part served = alone ? data::Part::test : part;
+  const data::Split served = alone ? data::Split::test : part;
   if (dataset->size(served) == 0)
     throw Error("the " + data::to_string(part) + " part of the job's data is empty",
                 "give more data, or a larger share");

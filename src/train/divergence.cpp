@@ -116,7 +116,7 @@ std::string Engine::cause_of_divergence(const data::StepRange& range) {
     const auto [first, last] = parts[shard];
     if (first == last) continue;
     const data::Batch batch =
-        options_.prefetcher->take({data::Part::train, range.epoch, range.first + first, last - first});
+        options_.prefetcher->take({data::Split::train, range.epoch, range.first + first, last - first});
     if (batch.count() == 0) continue;
     start_buffers(0);
     replicas_[0]->set_training(true);
@@ -132,7 +132,7 @@ std::string Engine::cause_of_divergence(const data::StepRange& range) {
       if (std::isfinite(losses[i].item<float>())) continue;
       if (++bad <= 5)
         bad_samples += (bad_samples.empty() ? "" : ", ") +
-                       options_.dataset->describe(data::Part::train, batch.samples[static_cast<size_t>(i)]);
+                       options_.dataset->describe(data::Split::train, batch.samples[static_cast<size_t>(i)]);
     }
   }
   if (!bad_parameter.empty()) text << "; parameter " << bad_parameter << " is not finite";

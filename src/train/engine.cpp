@@ -109,7 +109,7 @@ void Engine::set_reducer(Reducer& reducer) {
 }
 
 void Engine::forget_expected() {
-  options_.prefetcher->forget();
+  options_.prefetcher->clear();
   expected_step_ = -1;
   expected_.clear();
 }
@@ -210,7 +210,7 @@ std::optional<Contribution> Engine::train_shard(int lane, const data::StepRange&
                                                 ShardIndex shard) {
   if (first == last) return std::nullopt;
   const data::Batch batch =
-      options_.prefetcher->take({data::Part::train, range.epoch, range.first + first, last - first});
+      options_.prefetcher->take({data::Split::train, range.epoch, range.first + first, last - first});
   note_skipped(batch.skipped);
   if (batch.count() == 0) return std::nullopt;
   start_buffers(lane);
@@ -251,9 +251,9 @@ void Engine::expect_next(const data::StepRange& range) {
       for (const auto& [first, last] : data::split_into_shards(ahead.count, size, shards())) {
         expected.push_back(options_.reducer->expects(ShardIndex(static_cast<int64_t>(expected.size())), shards()));
         if (first < last && expected.back())
-          requests.push_back({data::Part::train, ahead.epoch, ahead.first + first, last - first});
+          requests.push_back({data::Split::train, ahead.epoch, ahead.first + first, last - first});
       }
-      options_.prefetcher->expect(requests);
+      options_.prefetcher->prefetch(requests);
       expected_step_ = step;
     }
     ahead = data::step_range(data::after(ahead, info_.train_size, size, trainer.drop_last), info_.train_size,

@@ -81,11 +81,11 @@ class Engine {
   Digest probe();
   // Replaces the reducer. Call it only between steps.
   void set_reducer(Reducer& reducer);
-  EvaluationResult evaluate(data::Part part);
+  EvaluationResult evaluate(data::Split part);
   // Computes the model's outputs for every sample of a part, with the pieces and the weights of an evaluation. All
   // lanes call `take` in parallel, once for each piece.
   using Take = std::function<void(const data::ShardRequest&, const data::Batch&, const torch::Tensor& outputs)>;
-  void outputs(data::Part part, const Take& take);
+  void outputs(data::Split part, const Take& take);
 
   Lanes& lanes() { return lanes_; }
   int64_t shards() const { return *options_.job.trainer.shards; }
@@ -98,7 +98,7 @@ class Engine {
  private:
   std::optional<Contribution> train_shard(int lane, const data::StepRange& range, int64_t first, int64_t last,
                                           ShardIndex shard);
-  std::vector<data::ShardRequest> pieces_of(data::Part part) const;  // the pieces of an evaluation of this part
+  std::vector<data::ShardRequest> pieces_of(data::Split part) const;  // the pieces of an evaluation of this part
   std::optional<Contribution> evaluate_shard(int lane, const data::ShardRequest& request);
   // Computes the shard of `work` and delivers it. Throws ShardFailed.
   void do_shard(int lane, const Work& work, const std::function<std::optional<Contribution>()>& shard);

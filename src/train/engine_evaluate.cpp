@@ -9,13 +9,13 @@ namespace {
 // The key of random operators in evaluation. It is the same in every evaluation, so that two evaluations differ only
 // through the model.
 RandomKey piece_key(const TrainingState& state, const data::ShardRequest& piece) {
-  return derive(random_key({state.seed, static_cast<uint64_t>(piece.part), static_cast<uint64_t>(piece.first)}),
+  return derive(random_key({state.seed, static_cast<uint64_t>(piece.split), static_cast<uint64_t>(piece.first)}),
                 "evaluate");
 }
 
 }  // namespace
 
-std::vector<data::ShardRequest> Engine::pieces_of(data::Part part) const {
+std::vector<data::ShardRequest> Engine::pieces_of(data::Split part) const {
   const int64_t size = options_.dataset->size(part);
   const auto& trainer = options_.job.trainer;
   const int64_t batch_size = trainer.eval_batch_size > 0 ? trainer.eval_batch_size : trainer.batch_size;
@@ -43,7 +43,7 @@ std::optional<Contribution> Engine::evaluate_shard(int lane, const data::ShardRe
   return leaf;
 }
 
-EvaluationResult Engine::evaluate(data::Part part) {
+EvaluationResult Engine::evaluate(data::Split part) {
   const std::vector<data::ShardRequest> pieces = pieces_of(part);
   const auto count = static_cast<int64_t>(pieces.size());
   if (!options_.dataset->in_memory()) {
@@ -52,7 +52,7 @@ EvaluationResult Engine::evaluate(data::Part part) {
       if (options_.reducer->expects(ShardIndex(i), count)) requests.push_back(pieces[static_cast<size_t>(i)]);
     }
     forget_expected();
-    options_.prefetcher->expect(requests);
+    options_.prefetcher->prefetch(requests);
   }
   if (bound_to_average_ != !state_.ema.empty()) bind_replicas(!state_.ema.empty());
   skipped_ = {};
@@ -71,15 +71,15 @@ EvaluationResult Engine::evaluate(data::Part part) {
   };
   lanes_.run(work_on_lane, [this] { options_.reducer->give_up(); });
   const Reducer::Root root = options_.reducer->root();
-  if (!options_.dataset->in_memory()) options_.prefetcher->forget();  // drops pieces that another worker computed
+  if (!options_.dataset->in_memory()) options_.prefetcher->clear();  // drops pieces that another worker computed
   return {evaluation_metrics_.finish(root.sums), evaluation_metrics_.confusion(root.sums), root.sums.samples,
           std::exchange(skipped_, {})};
 }
 
-void Engine::outputs(data::Part part, const Take& take) {
+void Engine::outputs(data::Split part, const Take& take) {
   const std::vector<data::ShardRequest> pieces = pieces_of(part);
   forget_expected();
-  if (!options_.dataset->in_memory()) options_.prefetcher->expect(pieces);
+  if (!options_.dataset->in_memory()) options_.prefetcher->prefetch(pieces);
   if (bound_to_average_ != !state_.ema.empty()) bind_replicas(!state_.ema.empty());
   std::atomic<size_t> next{0};
   lanes_.run([&](int lane) {

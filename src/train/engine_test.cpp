@@ -65,7 +65,7 @@ std::vector<std::string> digests(const spec::Job& job, const data::Dataset& data
   for (int i = 0; i < steps; ++i) {
     test.engine.step(job.optimizer.lr, i % 2 == 0);
     if (i == 1) {
-      const EvaluationResult result = test.engine.evaluate(data::Part::val);
+      const EvaluationResult result = test.engine.evaluate(data::Split::val);
       for (const auto& [name, value] : result.metrics) {
         char text[64];
         std::snprintf(text, sizeof text, "%s=%a ", name.c_str(), value);  // exact to the last bit
@@ -115,7 +115,7 @@ TEST(StepContract, AnEvaluationLeavesNoTrace) {
     for (int i = 0; i < 4; ++i) {
       calm.engine.step(0.01, false);
       other.engine.step(0.01, false);
-      other.engine.evaluate(data::Part::val);
+      other.engine.evaluate(data::Split::val);
       ASSERT_EQ(to_hex(digest(other.engine.state())), to_hex(digest(calm.engine.state()))) << test.name << ' ' << i;
     }
   }
@@ -132,9 +132,9 @@ TEST(StepContract, EvaluationIsOfTheAveragedWeights) {
     const torch::NoGradGuard no_grad;
     for (size_t p = 0; p < weights.size(); ++p) plain.engine.state().parameters.at(p).tensor.copy_(weights[p].tensor);
     plain.engine.state_replaced();
-    return plain.engine.evaluate(data::Part::val).metrics.at("loss");
+    return plain.engine.evaluate(data::Split::val).metrics.at("loss");
   };
-  const double found = averaged.engine.evaluate(data::Part::val).metrics.at("loss");
+  const double found = averaged.engine.evaluate(data::Split::val).metrics.at("loss");
   ASSERT_FALSE(averaged.engine.state().ema.empty());
   EXPECT_EQ(found, loss_with(averaged.engine.state().ema));
   EXPECT_NE(found, loss_with(averaged.engine.state().parameters));
@@ -191,7 +191,7 @@ TEST(StepContract, GradientsEqualPlainAutogradOverTheWholeBatch) {
       const data::Permutation order = data::epoch_order(job.trainer.seed, range.epoch, 103);
       std::vector<int64_t> samples;
       for (int64_t i = 0; i < range.count; ++i) samples.push_back(order[range.first + i]);
-      const data::Batch batch = data.load(data::Part::train, samples, {job.trainer.seed, range.epoch, true});
+      const data::Batch batch = data.load(data::Split::train, samples, {job.trainer.seed, range.epoch, true});
       model::Model& model = test.engine.replica(0);
       const Loss::Value loss =
           test.engine.loss()(model.forward(test.engine.to_input(batch)), test.engine.to_target(batch));
@@ -222,7 +222,7 @@ TEST(StepContract, BuffersTakeTheWeightedMeanOfTheShardsDeltas) {
     for (const auto& [first, last] : parts) {
       std::vector<int64_t> samples;
       for (int64_t i = first; i < last; ++i) samples.push_back(order[i]);
-      const data::Batch batch = data.load(data::Part::train, samples, {job.trainer.seed, 0, true});
+      const data::Batch batch = data.load(data::Split::train, samples, {job.trainer.seed, 0, true});
       const torch::NoGradGuard no_grad;
       const auto& weight = test.engine.state().parameters[0].tensor;
       mean += torch::linear(test.engine.to_input(batch), weight).mean(0).to(torch::kFloat64) *
@@ -280,7 +280,7 @@ TEST(Engine, ATrainedModelLearns) {
       if (i == 0) first = last;
     }
     EXPECT_LT(last, 0.6 * first) << test.name;
-    EXPECT_GT(engine.engine.evaluate(data::Part::val).metrics.at("accuracy"), 0.5) << test.name;
+    EXPECT_GT(engine.engine.evaluate(data::Split::val).metrics.at("accuracy"), 0.5) << test.name;
   }
 }
 
@@ -288,7 +288,7 @@ TEST(Engine, ATrainedModelLearns) {
 class Poisoned final : public AlteredData {
  public:
   using AlteredData::AlteredData;
-  data::Batch load(data::Part part, std::span<const int64_t> samples,
+  data::Batch load(data::Split part, std::span<const int64_t> samples,
                    const data::SampleContext& context) const override {
     data::Batch batch = data_.load(part, samples, context);
     for (size_t i = 0; i < samples.size(); ++i) {

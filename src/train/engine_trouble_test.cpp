@@ -99,7 +99,7 @@ TEST(EngineTrouble, WhatCanNotBeExplainedHasDivergedAllTheSame) {
 class Holes final : public AlteredData {
  public:
   using AlteredData::AlteredData;
-  data::Batch load(data::Part part, std::span<const int64_t> samples,
+  data::Batch load(data::Split part, std::span<const int64_t> samples,
                    const data::SampleContext& context) const override {
     std::vector<int64_t> whole;
     std::vector<data::Skipped> skipped;
@@ -127,7 +127,7 @@ TEST(EngineTrouble, SamplesThatAreLeftOutAreCountedAndNamed) {
     EXPECT_EQ(in_step.count, 8);
     EXPECT_EQ(std::set<std::string>(in_step.names.begin(), in_step.names.end()).size(), SkippedSamples::kNamed);
     EXPECT_TRUE(in_step.names.at(0).ends_with(": torn")) << in_step.names.at(0);
-    const EvaluationResult result = test.engine.evaluate(data::Part::val);
+    const EvaluationResult result = test.engine.evaluate(data::Split::val);
     EXPECT_EQ(result.samples, 24);
     EXPECT_EQ(result.skipped.count, 7);
     EXPECT_TRUE(result.skipped.names.at(0).starts_with("val#")) << result.skipped.names.at(0);
@@ -139,7 +139,7 @@ TEST(EngineTrouble, WhatIsMeasuredIsNotAugmented) {
   const SyntheticData whole(data::Task::classification, {10}, 4, 40, 31);
   const Holes data(whole);
   TestEngine test(test_job("mlp"), data);
-  test.engine.evaluate(data::Part::train);
+  test.engine.evaluate(data::Split::train);
   EXPECT_FALSE(data.augmented);
   test.engine.step(0.01, false);
   EXPECT_TRUE(data.augmented);

@@ -47,7 +47,7 @@ TEST(EngineWork, EveryShardIsToldWithItsSamples) {
   for (const Work& last : {Work{}, Work{Kind::updating, 0}, Work{}}) expected.push_back(last);
   EXPECT_EQ(test.told, expected);
   test.told.clear();
-  test.engine.evaluate(data::Part::val);
+  test.engine.evaluate(data::Split::val);
   EXPECT_EQ(test.told.at(1), (Work{Kind::evaluating, 1, 0, 0, 0, 10}));
   EXPECT_EQ(test.told.back(), Work{});
 }

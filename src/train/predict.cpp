@@ -28,7 +28,7 @@ Predictions predict(const Trained& trained, const spec::Job& job, const std::str
   AppliedModel applied = apply_model(trained, job, open_samples(trained, job, source, /*labelled=*/false, disk), disk);
   const data::DataInfo& info = applied.dataset->info();
   const bool numbers = info.task == data::Task::regression, sigmoid = applied.job.loss.name == "bce";
-  const auto count = static_cast<size_t>(applied.dataset->size(data::Part::test));
+  const auto count = static_cast<size_t>(applied.dataset->size(data::Split::test));
   Predictions predictions;
   predictions.width = numbers ? element_count(info.target_shape) : 1;
   predictions.numbers.resize(numbers ? count * static_cast<size_t>(predictions.width) : 0);
@@ -37,7 +37,7 @@ Predictions predict(const Trained& trained, const spec::Job& job, const std::str
   std::vector<char> made(count, 0);  // bytes and not bits, because lanes write to it in parallel
   std::mutex mutex;
   applied.engine->outputs(
-      data::Part::test, [&](const data::ShardRequest&, const data::Batch& batch, const torch::Tensor& outputs) {
+      data::Split::test, [&](const data::ShardRequest&, const data::Batch& batch, const torch::Tensor& outputs) {
         for (const data::Skipped& skipped : batch.skipped) {
           const std::lock_guard lock(mutex);
           if (predictions.first_skipped.empty()) predictions.first_skipped = skipped.what;

@@ -261,7 +261,7 @@ void Run::say_skipped(const SkippedSamples& skipped, const std::string& where) {
 bool Run::evaluate() {
   report::Metrics metrics = evaluation_window_.means(data_->info().task != data::Task::regression);
   if (data_->info().val_size > 0) {
-    const EvaluationResult result = engine_->evaluate(data::Part::val);
+    const EvaluationResult result = engine_->evaluate(data::Split::val);
     for (const auto& [name, value] : result.metrics) metrics["val/" + name] = value;
     say_skipped(result.skipped, "in the evaluation of step " + std::to_string(state().step.value));
   }

@@ -56,7 +56,7 @@ void Run::finish() {
 void Run::test(rundir::Outcome& outcome) {
   if (data_->info().test_size == 0) return;
   report::Metrics metrics;
-  const EvaluationResult result = engine_->evaluate(data::Part::test);
+  const EvaluationResult result = engine_->evaluate(data::Split::test);
   for (const auto& [name, value] : result.metrics) metrics["test/" + name] = value;
   say_skipped(result.skipped, "in the test");
   voice_->metrics(state().step, state().samples, metrics);

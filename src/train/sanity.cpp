@@ -67,8 +67,8 @@ Subject subject_of(const SanityOptions& options, Clock& clock) {
                   {},
                   {},
                   {}};
-  subject.train = look_at(subject.data, data::Part::train, kMostSamples, subject.until(kLookSeconds), clock);
-  subject.val = look_at(subject.data, data::Part::val, kMostSamples, subject.until(kLookSeconds), clock);
+  subject.train = look_at(subject.data, data::Split::train, kMostSamples, subject.until(kLookSeconds), clock);
+  subject.val = look_at(subject.data, data::Split::val, kMostSamples, subject.until(kLookSeconds), clock);
   return subject;
 }
 

@@ -26,17 +26,17 @@ std::string say(const char* pattern, Values... values) {
 // Some samples of one part, presented as a training part and never augmented.
 class Excerpt final : public data::Dataset {
  public:
-  Excerpt(const data::Dataset& whole, data::Part part, std::vector<int64_t> samples);
+  Excerpt(const data::Dataset& whole, data::Split part, std::vector<int64_t> samples);
   const data::DataInfo& info() const override { return info_; }
-  int64_t size(data::Part part) const override { return part == data::Part::train ? info_.train_size : 0; }
-  data::Batch load(data::Part part, std::span<const int64_t> samples,
+  int64_t size(data::Split part) const override { return part == data::Split::train ? info_.train_size : 0; }
+  data::Batch load(data::Split part, std::span<const int64_t> samples,
                    const data::SampleContext& context) const override;
-  std::string describe(data::Part part, int64_t sample) const override;
+  std::string describe(data::Split part, int64_t sample) const override;
   bool in_memory() const override { return whole_.in_memory(); }
 
  private:
   const data::Dataset& whole_;
-  data::Part part_;
+  data::Split part_;
   std::vector<int64_t> samples_;
   data::DataInfo info_;
 };
@@ -89,7 +89,7 @@ struct Subject {
   bool gives_its_loss() const { return loss.name() == "program"; }  // the model returns its loss and no predictions
   bool reads_tokens() const { return info().input_dtype == DType::i64; }
   // Samples of a part, never augmented.
-  data::Batch load(data::Part part, std::span<const int64_t> samples) const;
+  data::Batch load(data::Split part, std::span<const int64_t> samples) const;
   // Draws `count` different samples from those that the pass covered; each `purpose` has its own order.
   std::vector<int64_t> draw(const Facts& facts, int64_t count, uint64_t purpose) const;
 };
@@ -112,7 +112,7 @@ class Trial {
 
 FirstSteps& first_steps(Subject& subject);
 
-Facts look_at(const data::Dataset& data, data::Part part, int64_t most, double until, Clock& clock);
+Facts look_at(const data::Dataset& data, data::Split part, int64_t most, double until, Clock& clock);
 // The loss of a model whose outputs are all zero, averaged over a part's first samples.
 double loss_of_zeros(const Subject& subject, const data::Batch& batch);
 

@@ -30,7 +30,7 @@ std::string looked_at(const Facts& facts) {
 // Reports problems that make every trial meaningless; true if there is one.
 bool broken(Subject& subject, SanityFinding& finding) {
   for (const auto& [facts, part] :
-       {std::pair{&subject.train, data::Part::train}, std::pair{&subject.val, data::Part::val}}) {
+       {std::pair{&subject.train, data::Split::train}, std::pair{&subject.val, data::Split::val}}) {
     if (facts->not_finite.count > 0) {
       finding.what = say("%lld samples of %s have inputs that are not finite, first: ",
                          static_cast<long long>(facts->not_finite.count), to_string(part).c_str()) +
@@ -168,8 +168,8 @@ void check_duplicates(Subject& subject, SanityFinding& finding) {
     const auto found = first.find(val.inputs[i]);
     if (found == first.end()) continue;
     if (++repeated == 1)
-      example = subject.data.describe(data::Part::val, val.samples[i]) + " = " +
-                subject.data.describe(data::Part::train, found->second);
+      example = subject.data.describe(data::Split::val, val.samples[i]) + " = " +
+                subject.data.describe(data::Split::train, found->second);
   }
   const double share = static_cast<double>(repeated) / static_cast<double>(val.inputs.size());
   const double natural = static_cast<double>(repeated_in_train) / static_cast<double>(train.inputs.size());

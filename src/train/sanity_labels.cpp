@@ -21,7 +21,7 @@ struct Samples {
   torch::Tensor labels;  // [n]
 };
 
-Samples samples_of(const Subject& subject, data::Part part, const std::vector<int64_t>& chosen) {
+Samples samples_of(const Subject& subject, data::Split part, const std::vector<int64_t>& chosen) {
   std::vector<torch::Tensor> inputs, labels;
   for (size_t i = 0; i < chosen.size(); i += 256) {
     const data::Batch batch =
@@ -101,7 +101,7 @@ class Probes {
 // The scores of the job's own model after a short training, for relations that neither simple learner finds.
 torch::Tensor trained_scores(const Subject& subject, const std::vector<int64_t>& learned,
                              const std::vector<int64_t>& held) {
-  const Excerpt excerpt(subject.data, data::Part::train, learned);
+  const Excerpt excerpt(subject.data, data::Split::train, learned);
   spec::Job job = subject.job;
   job.trainer.batch_size = std::min<int64_t>(job.trainer.batch_size, excerpt.info().train_size);
   job.trainer.drop_last = false;
@@ -115,7 +115,7 @@ torch::Tensor trained_scores(const Subject& subject, const std::vector<int64_t>&
   const torch::NoGradGuard no_grad;
   const auto model = trial.model(subject);
   model->set_training(false);
-  torch::Tensor out = model->forward(tensor_of(subject.load(data::Part::train, held).input))
+  torch::Tensor out = model->forward(tensor_of(subject.load(data::Split::train, held).input))
                           .reshape({static_cast<int64_t>(held.size()), -1});
   if (subject.info().task == data::Task::regression) return out.slice(1, 0, 1);
   return out.size(1) == 1 ? torch::cat({-out, out}, 1) : out.log_softmax(1);
@@ -179,7 +179,7 @@ void check_tokens(Subject& subject, SanityFinding& finding) {
   }
   const size_t half = learned.size() / 2;
   const auto tokens = [&](size_t first, size_t last) {
-    const data::Batch batch = subject.load(data::Part::train, std::span(learned).subspan(first, last - first));
+    const data::Batch batch = subject.load(data::Split::train, std::span(learned).subspan(first, last - first));
     return std::pair{tensor_of(batch.input), tensor_of(batch.target)};
   };
   const auto [x, y] = tokens(0, half);
@@ -234,9 +234,9 @@ void check_labels(Subject& subject, SanityFinding& finding) {
       learned(chosen.begin() + held_count, chosen.end());
   std::optional<Samples> val;
   if (!subject.val.samples.empty())
-    val = samples_of(subject, data::Part::val, subject.draw(subject.val, kMostHeld, 33));
-  const Probes probes(subject, samples_of(subject, data::Part::train, learned),
-                      samples_of(subject, data::Part::train, held), val);
+    val = samples_of(subject, data::Split::val, subject.draw(subject.val, kMostHeld, 33));
+  const Probes probes(subject, samples_of(subject, data::Split::train, learned),
+                      samples_of(subject, data::Split::train, held), val);
   double best_z = -1e9;
   Learner best;
   for (const Learner& learner : {probes.linear(), probes.neighbours()}) {

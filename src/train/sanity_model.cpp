@@ -96,7 +96,7 @@ void check_initial_loss(Subject& subject, SanityFinding& finding) {
   const torch::NoGradGuard no_grad;
   for (size_t i = 0; i < chosen.size(); i += kPieces) {
     const data::Batch batch =
-        subject.load(data::Part::train, std::span(chosen).subspan(i, std::min<size_t>(kPieces, chosen.size() - i)));
+        subject.load(data::Split::train, std::span(chosen).subspan(i, std::min<size_t>(kPieces, chosen.size() - i)));
     const Loss::Value loss = subject.loss(forward(subject, *model, tensor_of(batch.input)), tensor_of(batch.target));
     sum += loss.sum.item<double>();
     weight += loss.weight;
@@ -128,7 +128,7 @@ void check_function(Subject& subject, SanityFinding& finding) {
   const auto model = subject.make_model();
   model->set_training(false);
   const auto chosen = subject.draw(subject.train, kRows, 12);
-  const torch::Tensor x = tensor_of(subject.load(data::Part::train, chosen).input);
+  const torch::Tensor x = tensor_of(subject.load(data::Split::train, chosen).input);
   const torch::Tensor out = forward(subject, *model, x);
   if (!out.isfinite().all().item<bool>()) {
     finding.what = "outputs are not finite before any training";
@@ -171,7 +171,7 @@ void check_batch_leak(Subject& subject, SanityFinding& finding) {
     finding.what = "there is only one sample";
     return;
   }
-  const torch::Tensor input = tensor_of(subject.load(data::Part::train, chosen).input);
+  const torch::Tensor input = tensor_of(subject.load(data::Split::train, chosen).input);
   model->set_training(false);
   const double in_eval = leak(subject, *model, input);
   finding.what = "changing one sample leaves the others' outputs as they are";
@@ -207,7 +207,7 @@ void check_batch_leak(Subject& subject, SanityFinding& finding) {
 
 void check_eval_mode(Subject& subject, SanityFinding& finding) {
   const auto model = subject.make_model();
-  const data::Batch batch = subject.load(data::Part::train, subject.draw(subject.train, 32, 14));
+  const data::Batch batch = subject.load(data::Split::train, subject.draw(subject.train, 32, 14));
   const torch::Tensor input = tensor_of(batch.input), targets = tensor_of(batch.target);
   const auto run = [&](uint64_t draw) {
     const torch::NoGradGuard no_grad;

@@ -99,9 +99,9 @@ void check_one_batch(Subject& subject, SanityFinding& finding) {
   const auto chosen = choose(subject);
   const spec::Job job = job_of(subject, static_cast<int64_t>(chosen.size()));
   const Subject plain = without_dropout(subject, job);
-  const Excerpt batch(subject.data, data::Part::train, chosen);
+  const Excerpt batch(subject.data, data::Split::train, chosen);
   const Lengths lengths = lengths_of(subject.job, subject.info().train_size, subject.info().tokens_per_sample);
-  const double nothing = loss_of_zeros(subject, subject.load(data::Part::train, chosen));
+  const double nothing = loss_of_zeros(subject, subject.load(data::Split::train, chosen));
   const double lr = job.optimizer.lr;
   const Outcome own = train_on(plain, job, batch, lr, kSteps, subject.until(kSeconds), nothing);
   finding.what = own.diverged ? say("loss is not finite after %lld steps on %zu samples at lr %.2g",

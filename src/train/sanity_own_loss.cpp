@@ -16,7 +16,7 @@ struct Rows {
 };
 
 Rows rows_of(const Subject& subject, int64_t count, uint64_t purpose) {
-  const data::Batch batch = subject.load(data::Part::train, subject.draw(subject.train, count, purpose));
+  const data::Batch batch = subject.load(data::Split::train, subject.draw(subject.train, count, purpose));
   return {tensor_of(batch.input), tensor_of(batch.target)};
 }
 
@@ -125,7 +125,7 @@ void check_own_one_batch(Subject& subject, SanityFinding& finding) {
   job.trainer.shards = data::default_shards(job.trainer.batch_size);
   job.trainer.drop_last = false;
   job.trainer.ema_decay = 0;
-  const Excerpt batch(subject.data, data::Part::train, chosen);
+  const Excerpt batch(subject.data, data::Split::train, chosen);
   Trial trial(subject, job, batch);
   const double until = subject.until(kSeconds);
   std::vector<double> losses;

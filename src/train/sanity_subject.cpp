@@ -96,13 +96,13 @@ class Look {
 
 }  // namespace
 
-Excerpt::Excerpt(const data::Dataset& whole, data::Part part, std::vector<int64_t> samples)
+Excerpt::Excerpt(const data::Dataset& whole, data::Split part, std::vector<int64_t> samples)
     : whole_(whole), part_(part), samples_(std::move(samples)), info_(whole.info()) {
   info_.train_size = static_cast<int64_t>(samples_.size());
   info_.val_size = info_.test_size = 0;
 }
 
-data::Batch Excerpt::load(data::Part, std::span<const int64_t> samples, const data::SampleContext& context) const {
+data::Batch Excerpt::load(data::Split, std::span<const int64_t> samples, const data::SampleContext& context) const {
   std::vector<int64_t> chosen;
   for (const int64_t sample : samples) chosen.push_back(samples_.at(static_cast<size_t>(sample)));
   data::Batch batch = whole_.load(part_, chosen, {context.seed, 0, false});
@@ -115,11 +115,11 @@ data::Batch Excerpt::load(data::Part, std::span<const int64_t> samples, const da
   return batch;
 }
 
-std::string Excerpt::describe(data::Part, int64_t sample) const {
+std::string Excerpt::describe(data::Split, int64_t sample) const {
   return whole_.describe(part_, samples_.at(static_cast<size_t>(sample)));
 }
 
-data::Batch Subject::load(data::Part part, std::span<const int64_t> samples) const {
+data::Batch Subject::load(data::Split part, std::span<const int64_t> samples) const {
   return data.load(part, samples, {job.trainer.seed, 0, false});
 }
 
@@ -131,7 +131,7 @@ std::vector<int64_t> Subject::draw(const Facts& facts, int64_t count, uint64_t p
   return chosen;
 }
 
-Facts look_at(const data::Dataset& data, data::Part part, int64_t most, double until, Clock& clock) {
+Facts look_at(const data::Dataset& data, data::Split part, int64_t most, double until, Clock& clock) {
   Facts facts;
   facts.size = data.size(part);
   if (facts.size == 0) return facts;

@@ -12,21 +12,21 @@
 namespace sinew::train {
 namespace {
 
-using data::Part;
+using data::Split;
 using data::Task;
 
 // A data set whose samples a test alters.
 class Altered final : public data::Dataset {
  public:
-  using Change = std::function<void(Part, data::Batch&)>;
+  using Change = std::function<void(Split, data::Batch&)>;
   Altered(std::shared_ptr<const data::Dataset> inner, Change change)
       : inner_(std::move(inner)), change_(std::move(change)), info_(inner_->info()) {}
   data::DataInfo& info_to_change() { return info_; }
   const data::DataInfo& info() const override { return info_; }
-  int64_t size(Part part) const override { return inner_->size(part); }
-  std::string describe(Part part, int64_t sample) const override { return inner_->describe(part, sample); }
+  int64_t size(Split part) const override { return inner_->size(part); }
+  std::string describe(Split part, int64_t sample) const override { return inner_->describe(part, sample); }
   bool in_memory() const override { return true; }
-  data::Batch load(Part part, std::span<const int64_t> samples, const data::SampleContext& context) const override {
+  data::Batch load(Split part, std::span<const int64_t> samples, const data::SampleContext& context) const override {
     data::Batch batch = inner_->load(part, samples, context);
     change_(part, batch);
     return batch;
@@ -48,11 +48,11 @@ std::shared_ptr<Altered> numbers(Shape shape, int64_t train = 700, int64_t val =
   auto inner = synthetic(Task::regression, std::move(shape), 0, train, val);
   std::vector<int64_t> all(static_cast<size_t>(train));
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
-  const data::Batch batch = inner->load(Part::train, all, {});
+  const data::Batch batch = inner->load(Split::train, all, {});
   double sum = 0, squares = 0;
   for (int64_t i = 0; i < train; ++i)
     sum += batch.target.as<float>()[i], squares += std::pow(batch.target.as<float>()[i], 2);
-  auto data = std::make_shared<Altered>(inner, [](Part, data::Batch&) {});
+  auto data = std::make_shared<Altered>(inner, [](Split, data::Batch&) {});
   data->info_to_change().target_mean = sum / static_cast<double>(train);
   data->info_to_change().target_std =
       std::sqrt(squares / static_cast<double>(train) - std::pow(sum / static_cast<double>(train), 2));
@@ -152,92 +152,92 @@ std::vector<Planted> planted_data_bugs() {
   const auto table = [] { return synthetic(Task::classification, {10}, 4); };
   const auto images = [] { return synthetic(Task::classification, {1, 8, 8}, 4); };
   const auto each = [](auto change) {
-    return [change](Part part, data::Batch& batch) {
+    return [change](Split part, data::Batch& batch) {
       for (size_t row = 0; row < batch.samples.size(); ++row) change(part, batch, row);
     };
   };
   const spec::Job mlp = job_for("mlp"), cnn = job_for("cnn");
   std::vector<Planted> bugs;
   bugs.push_back({"shuffled labels", "labels", "labels_unrelated", mlp,
-                  altered(table(), each([](Part, data::Batch& b, size_t r) {
+                  altered(table(), each([](Split, data::Batch& b, size_t r) {
                             label(b, r) = static_cast<int64_t>(dice(b, r).below(4));
                           }))});
   bugs.push_back({"shuffled labels of images", "labels", "labels_unrelated", cnn,
-                  altered(images(), each([](Part, data::Batch& b, size_t r) {
+                  altered(images(), each([](Split, data::Batch& b, size_t r) {
                             label(b, r) = static_cast<int64_t>(dice(b, r).below(4));
                           }))});
   bugs.push_back({"shuffled numbers", "labels", "labels_unrelated", mlp,
-                  altered(numbers({10}), each([](Part, data::Batch& b, size_t r) {
+                  altered(numbers({10}), each([](Split, data::Batch& b, size_t r) {
                             b.target.as<float>()[r] = static_cast<float>(3 * dice(b, r).normal());
                           }))});
   bugs.push_back({"inputs times 1000", "data", "inputs_unnormalised", mlp,
-                  altered(table(), each([](Part, data::Batch& b, size_t r) {
+                  altered(table(), each([](Split, data::Batch& b, size_t r) {
                             for (int64_t i = 0; i < width(b); ++i) input(b, r)[i] *= 1000;
                           }))});
   bugs.push_back({"pixels of 0 to 255", "initial_loss", "inputs_unnormalised", cnn,
-                  altered(images(), each([](Part, data::Batch& b, size_t r) {
+                  altered(images(), each([](Split, data::Batch& b, size_t r) {
                             for (int64_t i = 0; i < width(b); ++i) input(b, r)[i] = 40 * input(b, r)[i] / 2 + 20;
                           }))});
   bugs.push_back({"one NaN pixel", "data", "input_not_finite", cnn,
-                  altered(images(), each([](Part part, data::Batch& b, size_t r) {
-                            if (part == Part::train && b.samples[r] == 333) input(b, r)[5] = std::nanf("");
+                  altered(images(), each([](Split part, data::Batch& b, size_t r) {
+                            if (part == Split::train && b.samples[r] == 333) input(b, r)[5] = std::nanf("");
                           }))});
   bugs.push_back({"an infinite value in val", "data", "input_not_finite", mlp,
-                  altered(table(), each([](Part part, data::Batch& b, size_t r) {
-                            if (part == Part::val && b.samples[r] == 7)
+                  altered(table(), each([](Split part, data::Batch& b, size_t r) {
+                            if (part == Split::val && b.samples[r] == 7)
                               input(b, r)[0] = std::numeric_limits<float>::infinity();
                           }))});
   bugs.push_back(
-      {"constant inputs", "data", "inputs_constant", mlp, altered(table(), each([](Part, data::Batch& b, size_t r) {
+      {"constant inputs", "data", "inputs_constant", mlp, altered(table(), each([](Split, data::Batch& b, size_t r) {
                                                                     for (int64_t i = 0; i < width(b); ++i)
                                                                       input(b, r)[i] = 0.5F;
                                                                   }))});
   bugs.push_back({"a column never filled in", "data", "feature_constant", mlp,
-                  altered(table(), each([](Part, data::Batch& b, size_t r) { input(b, r)[3] = 0; }))});
+                  altered(table(), each([](Split, data::Batch& b, size_t r) { input(b, r)[3] = 0; }))});
   bugs.push_back({"a label out of range", "data", "target_out_of_range", mlp,
-                  altered(table(), each([](Part, data::Batch& b, size_t r) {
+                  altered(table(), each([](Split, data::Batch& b, size_t r) {
                             if (b.samples[r] == 100) label(b, r) = 4;
                           }))});
   bugs.push_back({"a constant target", "data", "target_constant", mlp,
-                  altered(numbers({10}), each([](Part, data::Batch& b, size_t r) { b.target.as<float>()[r] = 3; }))});
+                  altered(numbers({10}), each([](Split, data::Batch& b, size_t r) { b.target.as<float>()[r] = 3; }))});
   bugs.push_back({"a missing target", "data", "target_out_of_range", mlp,
-                  altered(numbers({10}), each([](Part, data::Batch& b, size_t r) {
+                  altered(numbers({10}), each([](Split, data::Batch& b, size_t r) {
                             if (b.samples[r] == 50) b.target.as<float>()[r] = std::nanf("");
                           }))});
   bugs.push_back({"all of one class", "classes", "one_class", mlp,
-                  altered(table(), each([](Part, data::Batch& b, size_t r) { label(b, r) = 2; }))});
+                  altered(table(), each([](Split, data::Batch& b, size_t r) { label(b, r) = 2; }))});
   bugs.push_back({"a class only in val", "classes", "class_missing_in_train", mlp,
-                  altered(table(), each([](Part part, data::Batch& b, size_t r) {
-                            if (part == Part::train && label(b, r) == 3) label(b, r) = 1;
+                  altered(table(), each([](Split part, data::Batch& b, size_t r) {
+                            if (part == Split::train && label(b, r) == 3) label(b, r) = 1;
                           }))});
   bugs.push_back(
       {"99 % of one class", "classes", "imbalance", mlp,
-       altered(table(), each([](Part, data::Batch& b, size_t r) { label(b, r) = b.samples[r] % 100 == 0 ? 1 : 0; }))});
+       altered(table(), each([](Split, data::Batch& b, size_t r) { label(b, r) = b.samples[r] % 100 == 0 ? 1 : 0; }))});
   const auto source = table();
   bugs.push_back(
-      {"val is a copy of train", "duplicates", "duplicates", mlp, altered(table(), [source](Part part, data::Batch& b) {
-         if (part == Part::val) b = source->load(Part::train, b.samples, {});
+      {"val is a copy of train", "duplicates", "duplicates", mlp, altered(table(), [source](Split part, data::Batch& b) {
+         if (part == Split::val) b = source->load(Split::train, b.samples, {});
        })});
   bugs.push_back({"a tenth of val is in train", "duplicates", "duplicates", mlp,
-                  altered(table(), [source](Part part, data::Batch& b) {
-                    for (size_t row = 0; row < b.samples.size() && part == Part::val; ++row) {
+                  altered(table(), [source](Split part, data::Batch& b) {
+                    for (size_t row = 0; row < b.samples.size() && part == Split::val; ++row) {
                       if (b.samples[row] % 10 != 0) continue;
-                      const data::Batch one = source->load(Part::train, std::span(&b.samples[row], 1), {});
+                      const data::Batch one = source->load(Split::train, std::span(&b.samples[row], 1), {});
                       std::copy_n(one.input.as<float>(), width(b), input(b, row));
                       label(b, row) = one.target.as<int64_t>()[0];
                     }
                   })});
   bugs.push_back({"two classes swapped in val", "labels", "val_labels_differ", mlp,
-                  altered(table(), each([](Part part, data::Batch& b, size_t r) {
-                            if (part == Part::val && label(b, r) < 2) label(b, r) = 1 - label(b, r);
+                  altered(table(), each([](Split part, data::Batch& b, size_t r) {
+                            if (part == Split::val && label(b, r) < 2) label(b, r) = 1 - label(b, r);
                           }))});
   bugs.push_back({"classes of val numbered from elsewhere", "labels", "val_labels_differ", cnn,
-                  altered(images(), each([](Part part, data::Batch& b, size_t r) {
-                            if (part == Part::val) label(b, r) = (label(b, r) + 1) % 4;
+                  altered(images(), each([](Split part, data::Batch& b, size_t r) {
+                            if (part == Split::val) label(b, r) = (label(b, r) + 1) % 4;
                           }))});
   bugs.push_back({"labels of val shuffled", "labels", "val_labels_differ", mlp,
-                  altered(numbers({10}), each([](Part part, data::Batch& b, size_t r) {
-                            if (part == Part::val)
+                  altered(numbers({10}), each([](Split part, data::Batch& b, size_t r) {
+                            if (part == Split::val)
                               b.target.as<float>()[r] = static_cast<float>(3 * dice(b, r).normal());
                           }))});
   return bugs;

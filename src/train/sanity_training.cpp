@@ -127,7 +127,7 @@ FirstSteps& first_steps(Subject& subject) {
   const Lengths lengths = lengths_of(job, subject.info().train_size, subject.info().tokens_per_sample);
   const Schedule schedule(job.scheduler, lengths);
   steps.planned = lengths.total_steps.value_or(1'000'000);
-  steps.knows_nothing = loss_of_zeros(subject, subject.load(data::Part::train, subject.draw(subject.train, 256, 21)));
+  steps.knows_nothing = loss_of_zeros(subject, subject.load(data::Split::train, subject.draw(subject.train, 256, 21)));
   Trial trial(subject, job, subject.data);
   std::vector<torch::Tensor> spoke;
   const double until = subject.until(kSeconds);

@@ -29,16 +29,16 @@ class SyntheticData final : public data::Dataset {
   }
 
   const data::DataInfo& info() const override { return info_; }
-  int64_t size(data::Part part) const override {
-    return part == data::Part::train ? info_.train_size : part == data::Part::val ? info_.val_size : 0;
+  int64_t size(data::Split part) const override {
+    return part == data::Split::train ? info_.train_size : part == data::Split::val ? info_.val_size : 0;
   }
-  std::string describe(data::Part part, int64_t sample) const override {
+  std::string describe(data::Split part, int64_t sample) const override {
     return to_string(part) + "#" + std::to_string(sample);
   }
   bool in_memory() const override { return in_memory_; }
   void pretend_on_disk() { in_memory_ = false; }  // makes the prefetcher use its threads
 
-  data::Batch load(data::Part part, std::span<const int64_t> samples,
+  data::Batch load(data::Split part, std::span<const int64_t> samples,
                    const data::SampleContext& context) const override {
     const auto n = static_cast<int64_t>(samples.size());
     Shape input = info_.input_shape, target = info_.target_shape;
@@ -95,8 +95,8 @@ class AlteredData : public data::Dataset {
  public:
   explicit AlteredData(const SyntheticData& data) : data_(data) {}
   const data::DataInfo& info() const override { return data_.info(); }
-  int64_t size(data::Part part) const override { return data_.size(part); }
-  std::string describe(data::Part part, int64_t sample) const override { return data_.describe(part, sample); }
+  int64_t size(data::Split part) const override { return data_.size(part); }
+  std::string describe(data::Split part, int64_t sample) const override { return data_.describe(part, sample); }
   bool in_memory() const override { return true; }
 
  protected:

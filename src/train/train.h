@@ -273,7 +273,7 @@ struct Evaluation {
   int64_t skipped = 0;                     // samples that could not be decoded (data.on_corrupt: skip)
   std::vector<std::string> skipped_names;  // the first of them, each with its reason
 };
-Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Part part, Disk& disk);
+Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split part, Disk& disk);
 
 // One prediction for each sample of `samples`, in order. Next-token models predict the token after each window.
 struct Predictions {

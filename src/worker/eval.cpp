@@ -15,8 +15,8 @@ using nlohmann::json;
 
 constexpr int64_t kShownClasses = 20;
 
-data::Part part_named(const std::string& name) {
-  return name == "train" ? data::Part::train : name == "val" ? data::Part::val : data::Part::test;
+data::Split part_named(const std::string& name) {
+  return name == "train" ? data::Split::train : name == "val" ? data::Split::val : data::Split::test;
 }
 
 std::string class_name(const train::Evaluation& result, int64_t index) {

@@ -50,7 +50,7 @@ struct Rows {
   }
 
   std::string row(size_t i) const {
-    const std::string sample = predictions.samples->describe(data::Part::test, static_cast<int64_t>(i));
+    const std::string sample = predictions.samples->describe(data::Split::test, static_cast<int64_t>(i));
     const auto width = static_cast<size_t>(predictions.width);
     const double* values = predictions.numbers.data() + (numbers() ? i * width : 0);
     if (csv) {
