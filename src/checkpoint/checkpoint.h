@@ -166,8 +166,9 @@ struct WriterOptions {
   // Writer skips that change and does not repeat it; the next snapshot makes its own changes. If it is empty, this
   // process may always write.
   std::function<bool()> may_write = nullptr;
-  bool thread = true;          // false: no thread, the caller calls work(); for simulations
-  double leave_seconds = 600;  // the destructor waits this long for the work under way, then again without the mirror
+  bool thread = true;  // false: no thread, the caller calls work(); for simulations
+  double shutdown_seconds =
+      600;  // the destructor waits this long for the work under way, then again without the mirror
 };
 
 struct WriterStatus {
@@ -190,8 +191,8 @@ struct WriterStatus {
 class Writer {
  public:
   explicit Writer(Disk& disk, WriterOptions options, Clock& clock = system_clock());
-  // Waits for the snapshot under way for at most leave_seconds, then gives up its mirror copy; after leave_seconds more
-  // it gives up the snapshot, too.
+  // Waits for the snapshot under way for at most shutdown_seconds, then gives up its mirror copy; after
+  // shutdown_seconds more it gives up the snapshot, too.
   ~Writer();
   bool ready() const;                   // would submit accept a snapshot now?
   bool submit(OwnedSnapshot snapshot);  // false: refused, and counted in status().skipped
@@ -203,7 +204,7 @@ class Writer {
   bool wait(double timeout_seconds);
   // Stops copying to the mirror for good. A copy under way ends at its next chunk, so that a snapshot that waits behind
   // a slow mirror is written.
-  void leave_mirror();
+  void abandon_mirror();
   // Does one piece of the thread's work on the caller's thread. Only for a Writer without a thread. Returns false if
   // there was nothing to do.
   bool work();
@@ -215,6 +216,6 @@ class Writer {
 
 // Points the symbolic link `<root>/<name>` (last, best) at a step directory, atomically. The Writer does this by
 // itself.
-void point(Disk& disk, const std::string& root, const std::string& name, Step step);
+void point_link(Disk& disk, const std::string& root, const std::string& name, Step step);
 
 }  // namespace sinew::checkpoint

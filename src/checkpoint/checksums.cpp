@@ -11,55 +11,55 @@ std::string wrong_chunk(size_t index, std::span<const std::byte> bytes, Digest e
                      std::to_string(begin + bytes.size()) + ") has checksum " + to_hex(found) + ", expected " +
                      to_hex(expected);
   if (std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; })) {
-    text += "; it is all zeros, as a block that was never written";
+    text += "; it contains only zeros, like a block that was never written";
   }
   return text;
 }
 
 }  // namespace
 
-void FactsStream::update(std::span<const std::byte> bytes) {
+void ChecksumStream::update(std::span<const std::byte> bytes) {
   whole_.update(bytes);
   while (!bytes.empty()) {
-    const uint64_t room = kChunkBytes - facts_.bytes % kChunkBytes;
+    const uint64_t room = kChunkBytes - checksums_.bytes % kChunkBytes;
     const auto piece = bytes.first(std::min<uint64_t>(room, bytes.size()));
     chunk_.update(piece);
-    facts_.bytes += piece.size();
+    checksums_.bytes += piece.size();
     if (piece.size() == room) {
-      facts_.chunks.push_back(chunk_.digest());
+      checksums_.chunks.push_back(chunk_.digest());
       chunk_.reset();
     }
     bytes = bytes.subspan(piece.size());
   }
 }
 
-FileFacts FactsStream::finish() {
-  if (facts_.bytes % kChunkBytes != 0) facts_.chunks.push_back(chunk_.digest());
-  facts_.whole = whole_.digest();
-  return std::move(facts_);
+FileChecksums ChecksumStream::finish() {
+  if (checksums_.bytes % kChunkBytes != 0) checksums_.chunks.push_back(chunk_.digest());
+  checksums_.whole = whole_.digest();
+  return std::move(checksums_);
 }
 
-std::optional<std::string> read_checked(Disk& disk, const std::string& path, const FileFacts& facts,
+std::optional<std::string> read_checked(Disk& disk, const std::string& path, const FileChecksums& checksums,
                                         const TakeChunk& take) {
   const uint64_t size = disk.size(path);
-  if (size != facts.bytes) {
-    return "is " + std::to_string(size) + " bytes long, expected " + std::to_string(facts.bytes);
+  if (size != checksums.bytes) {
+    return "is " + std::to_string(size) + " bytes long, expected " + std::to_string(checksums.bytes);
   }
   std::vector<std::byte> buffer(std::min(kChunkBytes, size));
   DigestStream whole;
-  for (size_t i = 0; i < facts.chunks.size(); ++i) {
+  for (size_t i = 0; i < checksums.chunks.size(); ++i) {
     const uint64_t begin = i * kChunkBytes;
     const auto chunk = std::span(buffer).first(std::min(kChunkBytes, size - begin));
     const size_t got = disk.read_at(path, begin, chunk);
     if (got != chunk.size())
       return "ends at byte " + std::to_string(begin + got) + ", expected " + std::to_string(size);
     const Digest found = digest_of(std::span<const std::byte>(chunk));
-    if (found != facts.chunks[i]) return wrong_chunk(i, chunk, facts.chunks[i], found);
+    if (found != checksums.chunks[i]) return wrong_chunk(i, chunk, checksums.chunks[i], found);
     whole.update(chunk);
     take(chunk);
   }
-  if (whole.digest() != facts.whole) {
-    return "has checksum " + to_hex(whole.digest()) + ", expected " + to_hex(facts.whole);
+  if (whole.digest() != checksums.whole) {
+    return "has checksum " + to_hex(whole.digest()) + ", expected " + to_hex(checksums.whole);
   }
   return std::nullopt;
 }

@@ -16,28 +16,28 @@ namespace sinew::checkpoint {
 
 inline constexpr uint64_t kChunkBytes = 1 << 20;  // part of the format
 
-struct FileFacts {
+struct FileChecksums {
   uint64_t bytes = 0;
   Digest whole;
   std::vector<Digest> chunks;  // one for each kChunkBytes; the last chunk may be shorter
-  bool operator==(const FileFacts&) const = default;
+  bool operator==(const FileChecksums&) const = default;
 };
 
-// Computes the facts of a stream of bytes that arrives in pieces of any size.
-class FactsStream {
+// Computes the checksums of a stream of bytes that arrives in pieces of any size.
+class ChecksumStream {
  public:
   void update(std::span<const std::byte> bytes);
-  FileFacts finish();
+  FileChecksums finish();
 
  private:
-  FileFacts facts_;
+  FileChecksums checksums_;
   DigestStream whole_, chunk_;
 };
 
 // Reads the file once, chunk by chunk, and passes each chunk with the right checksum to `take`. Returns what is wrong
 // with the first wrong chunk, or nullopt if the file is right. Throws DiskError if the disk cannot read the file.
 using TakeChunk = std::function<void(std::span<const std::byte>)>;
-std::optional<std::string> read_checked(Disk& disk, const std::string& path, const FileFacts& facts,
+std::optional<std::string> read_checked(Disk& disk, const std::string& path, const FileChecksums& checksums,
                                         const TakeChunk& take);
 
 }  // namespace sinew::checkpoint

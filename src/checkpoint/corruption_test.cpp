@@ -32,17 +32,17 @@ void put(FaultyDisk& disk, const std::string& directory, const std::string& name
 }
 
 // Describes one damage: the file that load must name, and text for the messages of the test.
-struct Done {
+struct Corruption {
   std::string what, file;
   std::optional<uint64_t> offset;  // of the changed byte, if only one byte changed
 };
 
-class Vandal {
+class Corruptor {
  public:
-  Vandal(FaultyDisk& disk, std::string directory, const Bytes& own, const Bytes& other)
+  Corruptor(FaultyDisk& disk, std::string directory, const Bytes& own, const Bytes& other)
       : disk_(disk), directory_(std::move(directory)), own_(own), other_(other) {}
 
-  Done act(RandomStream& random) {
+  Corruption corrupt(RandomStream& random) {
     const std::string file = kFiles[random.below(kFiles.size())];
     auto bytes = own_.files.at(file);
     switch (random.below(9)) {
@@ -75,7 +75,7 @@ class Vandal {
   }
 
  private:
-  Done rearrange(RandomStream& random) {
+  Corruption rearrange(RandomStream& random) {
     switch (random.below(4)) {
       case 0:
         put(disk_, directory_, "model.safetensors", own_.files.at("optimizer.safetensors"));
@@ -106,7 +106,7 @@ void restore(FaultyDisk& disk, const std::string& directory, const Bytes& bytes)
   for (const auto& [name, file] : bytes.files) put(disk, directory, name, file);
 }
 
-void vandalise(int64_t big, int times) {
+void corrupt_and_load(int64_t big, int times) {
   FaultyDisk disk;
   const Sample sample(20, big), other(10, big);
   const std::string older = save(disk, kRoot, other.snapshot(), 1.0);
@@ -116,7 +116,7 @@ void vandalise(int64_t big, int times) {
   int detected = 0;
   for (int i = 0; i < times; ++i) {
     restore(disk, directory, own);
-    const Done done = Vandal(disk, directory, own, others).act(random);
+    const Corruption done = Corruptor(disk, directory, own, others).corrupt(random);
     SCOPED_TRACE(testing::Message() << i << ": " << done.what << " in " << done.file);
     const auto loaded = load(disk, directory);
     const auto verified = verify(disk, directory);
@@ -142,10 +142,10 @@ void vandalise(int64_t big, int times) {
 }
 
 TEST(Corruption, FiveThousandDamagesAndNoneLoadsWrong) {
-  vandalise(0, 5000);
+  corrupt_and_load(0, 5000);
 }
 TEST(Corruption, NamesTheChunkOfAFileOfSeveral) {
-  vandalise(2 * 1024 * 1024 + 12345, 60);
+  corrupt_and_load(2 * 1024 * 1024 + 12345, 60);
 }
 
 TEST(Corruption, EverySingleBitOfManifestStateAndHeaderIsSeen) {
@@ -197,7 +197,7 @@ TEST(Corruption, ANameThatIsNotAStepMayHoldAnyAndHiddenFilesDoNotCount) {
   const Sample sample(20);
   const std::string directory = save(disk, kRoot, sample.snapshot(), 1.0);
   disk.create(join(directory, ".nfs0001"))->close();
-  point(disk, kRoot, "last", Step(20));
+  point_link(disk, kRoot, "last", Step(20));
   const auto last = load(disk, join(kRoot, "last"));
   ASSERT_TRUE(last);
   EXPECT_TRUE(sample.equals(*last));
@@ -232,9 +232,9 @@ TEST(Manifest, GoesThereAndBack) {
                       {}};
     manifest.files["state.json"];
     for (uint64_t file = random.below(4); file > 0; --file) {
-      FileFacts facts{random.below(4 * kChunkBytes), {random.bits64(), 1}, {}};
-      facts.chunks.resize((facts.bytes + kChunkBytes - 1) / kChunkBytes, {random.bits64(), 2});
-      manifest.files["part" + std::to_string(file) + ".safetensors"] = facts;
+      FileChecksums checksums{random.below(4 * kChunkBytes), {random.bits64(), 1}, {}};
+      checksums.chunks.resize((checksums.bytes + kChunkBytes - 1) / kChunkBytes, {random.bits64(), 2});
+      manifest.files["part" + std::to_string(file) + ".safetensors"] = checksums;
     }
     const auto back = parse_manifest(manifest_text(manifest));
     ASSERT_TRUE(back) << back.error();
@@ -298,18 +298,18 @@ TEST(Manifest, RefusesWhatVersionOneDoesNotSay) {
   EXPECT_FALSE(parse_manifest(" " + text));
 }
 
-TEST(FactsStream, DoesNotDependOnHowTheBytesAreCut) {
+TEST(ChecksumStream, DoesNotDependOnHowTheBytesAreCut) {
   const auto bytes = random_bytes({3}, 2 * kChunkBytes + 77);
-  FactsStream whole;
+  ChecksumStream whole;
   whole.update(bytes);
-  const FileFacts expected = whole.finish();
+  const FileChecksums expected = whole.finish();
   EXPECT_EQ(expected.bytes, bytes.size());
   EXPECT_EQ(expected.whole, digest_of(std::span<const std::byte>(bytes)));
   ASSERT_EQ(expected.chunks.size(), 3U);
   EXPECT_EQ(expected.chunks[1], digest_of(std::span<const std::byte>(bytes).subspan(kChunkBytes, kChunkBytes)));
   RandomStream random(random_key({6}));
   for (int i = 0; i < 20; ++i) {
-    FactsStream pieces;
+    ChecksumStream pieces;
     for (size_t at = 0; at < bytes.size();) {
       const size_t size = std::min<size_t>(bytes.size() - at, random.below(uint64_t{1} << (1 + random.below(22))));
       pieces.update(std::span(bytes).subspan(at, size));
@@ -317,10 +317,10 @@ TEST(FactsStream, DoesNotDependOnHowTheBytesAreCut) {
     }
     ASSERT_EQ(pieces.finish(), expected);
   }
-  FactsStream even;
+  ChecksumStream even;
   even.update(std::span(bytes).first(kChunkBytes));
   EXPECT_EQ(even.finish().chunks.size(), 1U);
-  EXPECT_EQ(FactsStream().finish().chunks.size(), 0U);
+  EXPECT_EQ(ChecksumStream().finish().chunks.size(), 0U);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ std::vector<Step> to_delete(const std::vector<Step>& present, const std::vector<
   return doomed;
 }
 
-void point(Disk& disk, const std::string& root, const std::string& name, Step step) {
+void point_link(Disk& disk, const std::string& root, const std::string& name, Step step) {
   const std::string temporary = join(root, "." + name + ".link");
   disk.remove_file(temporary);  // left if a writer died between the next two calls
   disk.symlink(step_name(step), temporary);

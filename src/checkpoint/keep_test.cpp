@@ -81,33 +81,33 @@ TEST(Point, MovesAtomicallyWhereverItDies) {
   const auto prepare = [](FaultyDisk& disk) {
     save(disk, "root", Sample(1).snapshot(), 1.0);
     save(disk, "root", Sample(2).snapshot(), 1.0);
-    point(disk, "root", "last", Step(1));
+    point_link(disk, "root", "last", Step(1));
   };
   prepare(probe);
   const int64_t before = probe.calls();
-  point(probe, "root", "last", Step(2));
+  point_link(probe, "root", "last", Step(2));
   const int64_t calls = probe.calls() - before;
   for (int64_t k = 1; k <= calls; ++k) {
     for (uint64_t fate = 0; fate < 16; ++fate) {
       FaultyDisk disk;
       prepare(disk);
       disk.stop_world_at(k, fate % 2 == 0 ? FaultyDisk::When::before : FaultyDisk::When::after);
-      EXPECT_THROW(point(disk, "root", "last", Step(2)), WorldStopped);
+      EXPECT_THROW(point_link(disk, "root", "last", Step(2)), WorldStopped);
       disk.crash(random_key({fate}), fate == 1);
       const auto last = load(disk, "root/last");
       ASSERT_TRUE(last) << last.error().what;
       ASSERT_TRUE(last->step == Step(1) || last->step == Step(2));
-      point(disk, "root", "last", Step(2));
+      point_link(disk, "root", "last", Step(2));
       ASSERT_EQ(load(disk, "root/last")->step, Step(2));
     }
   }
 }
 
-TEST(Withdraw, NeverShowsHalfACheckpoint) {
+TEST(DeleteStep, NeverShowsHalfACheckpoint) {
   FaultyDisk probe;
   save(probe, "root", Sample(1).snapshot(), 1.0);
   const int64_t before = probe.calls();
-  withdraw(probe, "root", Step(1));
+  delete_step(probe, "root", Step(1));
   const int64_t calls = probe.calls() - before;
   EXPECT_TRUE(probe.list("root").empty());
   for (int64_t k = 1; k <= calls; ++k) {
@@ -115,7 +115,7 @@ TEST(Withdraw, NeverShowsHalfACheckpoint) {
       FaultyDisk disk;
       save(disk, "root", Sample(1).snapshot(), 1.0);
       disk.stop_world_at(k, fate % 2 == 0 ? FaultyDisk::When::before : FaultyDisk::When::after);
-      EXPECT_THROW(withdraw(disk, "root", Step(1)), WorldStopped);
+      EXPECT_THROW(delete_step(disk, "root", Step(1)), WorldStopped);
       disk.crash(random_key({fate}), fate == 1);
       ASSERT_TRUE(load_newest(disk, "root").damaged.empty());
     }

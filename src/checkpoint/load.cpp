@@ -26,17 +26,17 @@ class Reader {
   void read_manifest() {
     guarded(kManifest, [&] {
       const std::string path = path_of(kManifest);
-      if (!disk_.exists(directory_)) found(kManifest, "is missing, with its whole directory");
-      if (!disk_.exists(path)) found(kManifest, "is missing: nothing says what this directory should hold");
+      if (!disk_.exists(directory_)) found(kManifest, "is missing, because its directory does not exist");
+      if (!disk_.exists(path)) found(kManifest, "is missing, so the contents of this directory cannot be checked");
       if (disk_.size(path) > kMaxManifestBytes) found(kManifest, "is larger than 64 MiB");
       const std::string text = read_text(disk_, path);
       bytes_ += text.size();
       auto manifest = parse_manifest(text);
       if (!manifest) found(kManifest, manifest.error());
       manifest_ = std::move(*manifest);
-      const auto named = parse_step_name(last_part(directory_));
+      const auto named = parse_step_name(base_name(directory_));
       if (named && *named != manifest_.step) {
-        found(kManifest, "is of step " + std::to_string(manifest_.step.value) + ": a manifest of another checkpoint");
+        found(kManifest, "belongs to another checkpoint: it is of step " + std::to_string(manifest_.step.value));
       }
     });
   }
@@ -46,10 +46,10 @@ class Reader {
     guarded("", [&] {
       for (const auto& entry : disk_.list(directory_)) {
         if (entry.name.starts_with('.') || entry.name == kManifest) continue;
-        if (!manifest_.files.contains(entry.name)) found(entry.name, "is not in the manifest: it does not belong here");
+        if (!manifest_.files.contains(entry.name)) found(entry.name, "is not listed in the manifest");
       }
     });
-    for (const auto& [name, facts] : manifest_.files) check_size(name, facts.bytes);
+    for (const auto& [name, checksums] : manifest_.files) check_size(name, checksums.bytes);
   }
 
   void read_file(const std::string& name, const TakeChunk& take) {
@@ -69,9 +69,9 @@ class Reader {
       return at == file->metadata.end() ? std::string() : at->second;
     };
     if (says("sinew_part") != part_of(name))
-      found(name, "says it is part \"" + says("sinew_part").substr(0, 80) + "\"");
+      found(name, "has the metadata of part \"" + says("sinew_part").substr(0, 80) + "\"");
     if (says("sinew_step") != std::to_string(manifest_.step.value)) {
-      found(name, "says it is of step \"" + says("sinew_step").substr(0, 80) + "\"");
+      found(name, "has the metadata of step \"" + says("sinew_step").substr(0, 80) + "\"");
     }
     return std::move(*file);
   }
@@ -97,7 +97,7 @@ class Reader {
     try {
       work();
     } catch (const DiskError& error) {
-      found(file, std::string("can not be read: ") + error.what());
+      found(file, std::string("cannot be read: ") + error.what());
     }
   }
 
@@ -121,7 +121,7 @@ std::expected<Loaded, Damage> load(Disk& disk, const std::string& directory) {
     reader.read_manifest();
     reader.check_listing();
     Loaded loaded{reader.manifest().step, directory, {}, {}, reader.manifest().digest};
-    for (const auto& [name, facts] : reader.manifest().files) {
+    for (const auto& [name, checksums] : reader.manifest().files) {
       if (name == kStateFile) {
         reader.read_file(name, [&](std::span<const std::byte> bytes) {
           loaded.state_json.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -142,7 +142,7 @@ std::expected<Summary, Damage> verify(Disk& disk, const std::string& directory, 
     Reader reader(disk, directory, past_cache);
     reader.read_manifest();
     reader.check_listing();
-    for (const auto& [name, facts] : reader.manifest().files) {
+    for (const auto& [name, checksums] : reader.manifest().files) {
       if (name == kStateFile)
         reader.read_file(name, [](std::span<const std::byte>) {});
       else

@@ -28,7 +28,7 @@ struct Refused {
 class Guard {
  public:
   bool operator()(int depth, Json::parse_event_t event, Json& value) {
-    if (depth > kMaxDepth) throw Refused{"is nested too deep"};
+    if (depth > kMaxDepth) throw Refused{"is nested too deeply"};
     if (event == Json::parse_event_t::object_start) keys_.emplace_back();
     if (event == Json::parse_event_t::object_end) keys_.pop_back();
     if (event == Json::parse_event_t::key && !keys_.back().insert(value.get<std::string>()).second) {
@@ -46,7 +46,7 @@ void expect_fields(const Json& object, std::initializer_list<const char*> fields
   for (const char* field : fields) {
     if (!object.contains(field)) throw Refused{where + " has no field \"" + field + "\""};
   }
-  if (object.size() != fields.size()) throw Refused{where + " has a field that version 1 does not know"};
+  if (object.size() != fields.size()) throw Refused{where + " has a field that version 1 does not allow"};
 }
 
 Digest digest_in(const Json& value, const std::string& where) {
@@ -62,24 +62,25 @@ uint64_t count_in(const Json& value, const std::string& where) {
   return value.get<uint64_t>();
 }
 
-FileFacts facts_in(const Json& value, const std::string& name) {
+FileChecksums checksums_in(const Json& value, const std::string& name) {
   expect_fields(value, {"bytes", "xxh3_128", "chunks"}, name);
-  FileFacts facts;
-  facts.bytes = count_in(value["bytes"], name + ".bytes");
-  facts.whole = digest_in(value["xxh3_128"], name + ".xxh3_128");
+  FileChecksums checksums;
+  checksums.bytes = count_in(value["bytes"], name + ".bytes");
+  checksums.whole = digest_in(value["xxh3_128"], name + ".xxh3_128");
   const Json& chunks = value["chunks"];
-  const uint64_t expected = facts.bytes / kChunkBytes + (facts.bytes % kChunkBytes != 0 ? 1 : 0);
+  const uint64_t expected = checksums.bytes / kChunkBytes + (checksums.bytes % kChunkBytes != 0 ? 1 : 0);
   if (!chunks.is_array() || chunks.size() != expected) {
-    throw Refused{name + ".chunks is not a list of " + std::to_string(expected)};
+    throw Refused{name + ".chunks is not a list of " + std::to_string(expected) + " checksums"};
   }
-  for (const Json& chunk : chunks) facts.chunks.push_back(digest_in(chunk, "one of " + name + ".chunks"));
-  return facts;
+  for (const Json& chunk : chunks) checksums.chunks.push_back(digest_in(chunk, "one of " + name + ".chunks"));
+  return checksums;
 }
 
 Manifest manifest_in(const Json& root) {
-  if (!root.is_object() || root.value("format", Json()) != "sinew-checkpoint") throw Refused{"is not a checkpoint's"};
+  if (!root.is_object() || root.value("format", Json()) != "sinew-checkpoint")
+    throw Refused{"is not the manifest of a checkpoint"};
   if (const Json version = root.value("version", Json()); !version.is_number_unsigned() || version != 1U) {
-    throw Refused{"has a version other than 1: it was written by another version of sinew"};
+    throw Refused{"has a version other than 1: another version of Sinew wrote it"};
   }
   expect_fields(root, {"format", "version", "step", "digest", "written_seconds", "chunk_bytes", "files", "checksum"},
                 "it");
@@ -92,18 +93,20 @@ Manifest manifest_in(const Json& root) {
   manifest.written_seconds = root["written_seconds"].get<double>();
   if (count_in(root["chunk_bytes"], "chunk_bytes") != kChunkBytes) throw Refused{"chunk_bytes is not 1048576"};
   if (!root["files"].is_object()) throw Refused{"files is not an object"};
-  for (const auto& [name, facts] : root["files"].items()) {
-    if (!listed_name_ok(name)) throw Refused{"files lists a name that is not a part's: \"" + name.substr(0, 80) + "\""};
-    manifest.files.emplace(name, facts_in(facts, name));
+  for (const auto& [name, checksums] : root["files"].items()) {
+    if (!is_listed_name(name))
+      throw Refused{"files lists a name that no part can have: \"" + name.substr(0, 80) + "\""};
+    manifest.files.emplace(name, checksums_in(checksums, name));
   }
   if (!manifest.files.contains(std::string(kStateFile))) throw Refused{"files does not list state.json"};
   return manifest;
 }
 
-void append_facts(std::string& text, const std::string& name, const FileFacts& facts) {
-  text += "  \"" + name + "\": {\n   \"bytes\": " + std::to_string(facts.bytes) + ",\n   \"xxh3_128\": \"" +
-          to_hex(facts.whole) + "\",\n   \"chunks\": [";
-  for (size_t i = 0; i < facts.chunks.size(); ++i) text += (i == 0 ? "\"" : ", \"") + to_hex(facts.chunks[i]) + "\"";
+void append_checksums(std::string& text, const std::string& name, const FileChecksums& checksums) {
+  text += "  \"" + name + "\": {\n   \"bytes\": " + std::to_string(checksums.bytes) + ",\n   \"xxh3_128\": \"" +
+          to_hex(checksums.whole) + "\",\n   \"chunks\": [";
+  for (size_t i = 0; i < checksums.chunks.size(); ++i)
+    text += (i == 0 ? "\"" : ", \"") + to_hex(checksums.chunks[i]) + "\"";
   text += "]\n  }";
 }
 
@@ -122,10 +125,10 @@ std::string manifest_text(const Manifest& manifest) {
       "\",\n \"written_seconds\": " + Json(manifest.written_seconds).dump() +
       ",\n \"chunk_bytes\": " + std::to_string(kChunkBytes) + ",\n \"files\": {\n";
   bool first = true;
-  for (const auto& [name, facts] : manifest.files) {
-    SINEW_CHECK(listed_name_ok(name), name);
+  for (const auto& [name, checksums] : manifest.files) {
+    SINEW_CHECK(is_listed_name(name), name);
     if (!std::exchange(first, false)) text += ",\n";
-    append_facts(text, name, facts);
+    append_checksums(text, name, checksums);
   }
   return with_checksum(text.append("\n },\n").append(kChecksumKey));
 }
@@ -133,7 +136,7 @@ std::string manifest_text(const Manifest& manifest) {
 std::expected<Manifest, std::string> parse_manifest(std::string_view text) {
   if (text.size() > kMaxManifestBytes) return std::unexpected("is larger than 64 MiB");
   if (text.size() < kTail + kChecksumKey.size() || !text.ends_with(kEnd)) {
-    return std::unexpected("does not end as a manifest ends: it is cut off or overwritten");
+    return std::unexpected("does not end like a manifest: it is truncated or overwritten");
   }
   const std::string_view body = text.substr(0, text.size() - kTail);
   Digest told;

@@ -19,7 +19,7 @@ struct Manifest {
   Step step;
   Digest digest;
   double written_seconds = 0;
-  std::map<std::string, FileFacts> files;
+  std::map<std::string, FileChecksums> files;
   bool operator==(const Manifest&) const = default;
 };
 

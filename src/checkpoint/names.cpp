@@ -59,7 +59,7 @@ std::optional<Step> parse_step_name(std::string_view name) {
   return Step(*value);
 }
 
-bool part_name_ok(std::string_view part) {
+bool is_part_name(std::string_view part) {
   return !part.empty() && part.size() <= 200 && part[0] != '.' && part[0] != '-' && part[0] != '_' &&
          std::all_of(part.begin(), part.end(), plain);
 }
@@ -69,8 +69,8 @@ std::string_view part_of(std::string_view file) {
   return file.substr(0, file.size() - kTensorSuffix.size());
 }
 
-bool listed_name_ok(std::string_view file) {
-  return file == kStateFile || part_name_ok(part_of(file));
+bool is_listed_name(std::string_view file) {
+  return file == kStateFile || is_part_name(part_of(file));
 }
 
 std::string join(const std::string& directory, std::string_view name) {
@@ -79,7 +79,7 @@ std::string join(const std::string& directory, std::string_view name) {
   return path.append(name);
 }
 
-std::string last_part(const std::string& path) {
+std::string base_name(const std::string& path) {
   const size_t end = path.find_last_not_of('/');
   if (end == std::string::npos) return "";
   const size_t slash = path.find_last_of('/', end);
@@ -101,7 +101,7 @@ HiddenName::~HiddenName() {
   used.names.erase(name_);
 }
 
-bool left_behind(const std::string& name) {
+bool is_leftover(const std::string& name) {
   if (!name.starts_with(kSaving) && !name.starts_with(kRemoved)) return false;
   const size_t number = name.rfind('-');
   const size_t pid_at = number == std::string::npos || number == 0 ? std::string::npos : name.rfind('-', number - 1);

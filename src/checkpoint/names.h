@@ -17,13 +17,13 @@ inline constexpr std::string_view kTensorSuffix = ".safetensors";
 std::string step_name(Step step);                            // step-00001000
 std::optional<Step> parse_step_name(std::string_view name);  // accepts exactly the names that step_name makes
 
-bool part_name_ok(std::string_view part);
-bool listed_name_ok(std::string_view file);  // may a manifest list this file: state.json or <part>.safetensors?
+bool is_part_name(std::string_view part);
+bool is_listed_name(std::string_view file);  // may a manifest list this file: state.json or <part>.safetensors?
 // Returns "model" for "model.safetensors"; returns "" for other files.
 std::string_view part_of(std::string_view file);
 
 std::string join(const std::string& directory, std::string_view name);
-std::string last_part(const std::string& path);  // the last component of a path; trailing slashes do not count
+std::string base_name(const std::string& path);  // the last component of a path; trailing slashes do not count
 
 // A hidden name that belongs to one call while this object lives. Afterwards, or once the process is dead, the next
 // save may remove the directory of that name.
@@ -41,6 +41,6 @@ class HiddenName {
 };
 
 // Does the name belong to a dead process, or to a call of this process that has ended?
-bool left_behind(const std::string& name);
+bool is_leftover(const std::string& name);
 
 }  // namespace sinew::checkpoint

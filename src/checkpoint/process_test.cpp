@@ -39,7 +39,7 @@ class Folder {
     save(system_disk(), root, Sample(step).snapshot(), 1.0);
     if (::write(pipe, &step, sizeof step) != sizeof step) std::_Exit(1);
     for (const std::string& directory : list(system_disk(), root)) {
-      if (parse_step_name(last_part(directory))->value < step - 3) fs::remove_all(directory);
+      if (parse_step_name(base_name(directory))->value < step - 3) fs::remove_all(directory);
     }
   }
 }
@@ -134,7 +134,7 @@ TEST_F(CommandLine, ListsVerifiesAndShowsARunAFolderAndAStep) {
   const Folder run;
   const std::string root = run.path() + "/checkpoints";
   for (const int64_t step : {10, 20}) save(system_disk(), root, Sample(step).snapshot(), 1763694902.25);
-  point(system_disk(), root, "last", Step(20));
+  point_link(system_disk(), root, "last", Step(20));
   for (const std::string& given : {run.path(), root, root + "/", root + "/step-00000020", root + "/last"}) {
     for (const char* verb : {"list ", "verify ", "show "}) {
       const Outcome outcome = sinew(verb + given);

@@ -16,21 +16,23 @@ void remove_if_possible(Disk& disk, const std::string& path) {
   }
 }
 
-void clear_left_behind(Disk& disk, const std::string& root) {
+void clear_leftovers(Disk& disk, const std::string& root) {
   for (const auto& entry : disk.list(root)) {
-    if (left_behind(entry.name)) remove_if_possible(disk, join(root, entry.name));
+    if (is_leftover(entry.name)) remove_if_possible(disk, join(root, entry.name));
   }
 }
 
 enum class Present { no, intact, damaged };
 
-Present what_is_there(Disk& disk, const std::string& path, Digest digest) {
+Present existing_state(Disk& disk, const std::string& path, Digest digest) {
   if (!disk.exists(path)) return Present::no;
   const auto summary = verify(disk, path);
   if (!summary) return Present::damaged;
   if (summary->digest == digest) return Present::intact;
-  throw Error(path + " holds another state: digest " + to_hex(summary->digest) + ", this run has " + to_hex(digest),
-              "two states can not claim one step: use a fresh run directory, or move that checkpoint away");
+  throw Error("CHECKPOINT_CONFLICT",
+              path + " holds another state of this step: its digest is " + to_hex(summary->digest) +
+                  ", this run's is " + to_hex(digest),
+              "use a new run directory, or move that checkpoint to another place");
 }
 
 // Renames `temporary` to `path`. If `aside` is not empty, a damaged directory is at `path`: moves it to `aside` first,
@@ -67,8 +69,8 @@ std::string publish(Disk& disk, const std::string& root, Step step, Digest diges
                     const std::function<void(const std::string& directory)>& fill) {
   const std::string path = join(root, step_name(step));
   if (list(disk, root).empty()) make_directories_durably(disk, root);  // a root that has a step is durable already
-  clear_left_behind(disk, root);
-  const Present present = what_is_there(disk, path, digest);
+  clear_leftovers(disk, root);
+  const Present present = existing_state(disk, path, digest);
   if (present == Present::intact) {
     disk.sync_directory(root);  // the process that renamed it may have died before its own sync
     return path;
@@ -90,7 +92,7 @@ std::string publish(Disk& disk, const std::string& root, Step step, Digest diges
   return path;
 }
 
-void withdraw(Disk& disk, const std::string& root, Step step) {
+void delete_step(Disk& disk, const std::string& root, Step step) {
   const HiddenName removed(HiddenName::Use::removed, step);
   const std::string aside = join(root, removed.name());
   disk.rename(join(root, step_name(step)), aside);
@@ -100,15 +102,20 @@ void withdraw(Disk& disk, const std::string& root, Step step) {
 
 void mirror(Disk& disk, const std::string& directory, const std::string& root) {
   const auto source = describe(disk, directory);
-  if (!source) throw Error(directory + "/" + source.error().file + " " + source.error().what);
+  if (!source) {
+    throw Error("CHECKPOINT_DAMAGED", directory + "/" + source.error().file + " " + source.error().what,
+                "check the device; 'sinew checkpoint verify' shows which checkpoints are intact");
+  }
   const std::string copy = publish(disk, root, source->step, source->digest, [&](const std::string& temporary) {
     for (const auto& entry : disk.list(directory)) {
       if (!entry.name.starts_with('.')) copy_file(disk, join(directory, entry.name), join(temporary, entry.name));
     }
   });
   if (const auto copied = verify(disk, copy, true); !copied) {
-    throw Error("the copy " + copy + " does not read back: " + copied.error().file + " " + copied.error().what,
-                "check the device behind the mirror");
+    throw Error(
+        "CHECKPOINT_NOT_READ_BACK",
+        "the copy " + copy + " was written but reads back damaged: " + copied.error().file + " " + copied.error().what,
+        "check the device of the mirror");
   }
 }
 

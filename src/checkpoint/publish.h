@@ -16,6 +16,6 @@ std::string publish(Disk& disk, const std::string& root, Step step, Digest diges
                     const std::function<void(const std::string& directory)>& fill);
 
 // Deletes `<root>/step-N`. Readers never see half of it.
-void withdraw(Disk& disk, const std::string& root, Step step);
+void delete_step(Disk& disk, const std::string& root, Step step);
 
 }  // namespace sinew::checkpoint

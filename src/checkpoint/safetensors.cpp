@@ -32,8 +32,8 @@ std::string quoted_json(const std::string& text) {
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::exception&) {
-    throw Error("a tensor name or metadata text is not UTF-8, which safetensors can not store",
-                "rename the parameter or fix the metadata");
+    throw Error("SAFETENSORS_BAD_NAME", "a tensor name or a metadata text is not UTF-8, so safetensors cannot store it",
+                "rename the parameter or correct the metadata");
   }
 }
 
@@ -82,12 +82,14 @@ std::vector<std::byte> safetensors_header(const std::vector<TensorBytes>& tensor
   json.append((8 - json.size() % 8) % 8, ' ');
   // Never write a file that our own reader would refuse.
   if (json.size() > kMaxHeaderBytes) {
-    throw Error("the names and shapes of " + std::to_string(tensors.size()) + " tensors need a header of " +
+    throw Error("SAFETENSORS_TOO_LARGE",
+                "the names and shapes of " + std::to_string(tensors.size()) + " tensors need a header of " +
                     std::to_string(json.size()) + " bytes; safetensors allows 100,000,000",
                 "save them as several parts");
   }
   if (const auto index = parse_header(std::as_bytes(std::span(json)), begin); !index) {
-    throw Error("these tensors can not stand in one safetensors file: " + index.error(), "rename the parameters");
+    throw Error("SAFETENSORS_BAD_NAME", "one safetensors file cannot hold these tensors: " + index.error(),
+                "rename the parameters");
   }
   std::vector<std::byte> bytes(8 + json.size());
   for (size_t i = 0; i < 8; ++i) bytes[i] = static_cast<std::byte>(static_cast<uint64_t>(json.size()) >> (8 * i));

@@ -56,7 +56,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
     if (at_ == At::name) return begin_entry(text);
     if (at_ == At::field) return begin_field(text);
     if (at_ != At::metadata_key) return unexpected();
-    if (index.metadata.contains(text)) return refuse("metadata key " + shown(text) + " stands twice");
+    if (index.metadata.contains(text)) return refuse("metadata key " + shown(text) + " occurs twice");
     metadata_key_ = text;
     at_ = At::metadata_value;
     return true;
@@ -75,7 +75,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
         return true;
       }
     }
-    return refuse("tensor " + shown(entry_.name) + " has dtype " + shown(text) + ", which sinew has no arrays of");
+    return refuse("tensor " + shown(entry_.name) + " has dtype " + shown(text) + ", which Sinew does not support");
   }
   bool start_array(size_t) override {
     if (at_ == At::shape)
@@ -152,11 +152,11 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   }
   bool begin_entry(const std::string& name) {
     if (name == "__metadata__") {
-      if (std::exchange(has_metadata_, true)) return refuse("__metadata__ stands twice");
+      if (std::exchange(has_metadata_, true)) return refuse("__metadata__ occurs twice");
       at_ = At::metadata;
       return true;
     }
-    if (!names_.insert(name).second) return refuse("tensor " + shown(name) + " stands twice");
+    if (!names_.insert(name).second) return refuse("tensor " + shown(name) + " occurs twice");
     entry_ = TensorEntry();
     entry_.name = name;
     has_dtype_ = has_shape_ = has_offsets_ = false;
@@ -217,12 +217,13 @@ std::string cover_trouble(const std::vector<TensorEntry>& tensors, uint64_t data
     if (!bytes) return "shape of " + shown(tensor.name) + " overflows";
     if (*bytes != tensor.end - tensor.begin) {
       return "tensor " + shown(tensor.name) + " has " + std::to_string(tensor.end - tensor.begin) +
-             " bytes, its shape asks for " + std::to_string(*bytes);
+             " bytes, but its shape needs " + std::to_string(*bytes);
     }
     end = tensor.end;
   }
   if (end == data_bytes) return "";
-  return "tensors end at byte " + std::to_string(end) + " of the data, which has " + std::to_string(data_bytes);
+  return "tensors end at byte " + std::to_string(end) + " of the data, which has " + std::to_string(data_bytes) +
+         " bytes";
 }
 
 }  // namespace

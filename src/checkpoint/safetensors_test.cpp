@@ -279,7 +279,12 @@ TEST(Safetensors, DoesNotWriteWhatItWouldNotRead) {
     Tensors tensors;
     tensors.add(first, DType::u8, {1}, {1});
     tensors.add(second, DType::u8, {1}, {1});
-    EXPECT_THROW(write_safetensors(disk, "file", tensors.borrowed(), metadata), Error) << first << second;
+    try {
+      write_safetensors(disk, "file", tensors.borrowed(), metadata);
+      ADD_FAILURE() << first << second;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code, ErrorCode("SAFETENSORS_BAD_NAME")) << error.what();
+    }
     EXPECT_TRUE(disk.list("").empty()) << "left something";
   };
   refused("a", "a", {});

@@ -8,24 +8,24 @@
 namespace sinew::checkpoint {
 namespace {
 
-// A file being written. Its facts are computed from the bytes that were written.
-class NotedFile {
+// A file being written. Its checksums are computed from the bytes that were written.
+class ChecksummedFile {
  public:
-  NotedFile(Disk& disk, const std::string& path) : file_(disk.create(path)) {}
+  ChecksummedFile(Disk& disk, const std::string& path) : file_(disk.create(path)) {}
   void put(std::span<const std::byte> bytes) {
     if (bytes.empty()) return;
     file_->write(bytes);
-    facts_.update(bytes);
+    checksums_.update(bytes);
   }
-  FileFacts finish() {
+  FileChecksums finish() {
     file_->sync();
     file_->close();
-    return facts_.finish();
+    return checksums_.finish();
   }
 
  private:
   std::unique_ptr<Disk::File> file_;
-  FactsStream facts_;
+  ChecksumStream checksums_;
 };
 
 std::span<const std::byte> bytes_of(std::string_view text) {
@@ -38,14 +38,14 @@ void write_all(Disk& disk, const std::string& directory, const Snapshot& snapsho
     const Metadata metadata{
         {"format", "pt"}, {"sinew_part", part}, {"sinew_step", std::to_string(snapshot.step.value)}};
     const std::string name = part + std::string(kTensorSuffix);
-    NotedFile file(disk, join(directory, name));
+    ChecksummedFile file(disk, join(directory, name));
     put_safetensors(tensors, metadata, [&](std::span<const std::byte> bytes) { file.put(bytes); });
     manifest.files.emplace(name, file.finish());
   }
-  NotedFile state(disk, join(directory, kStateFile));
+  ChecksummedFile state(disk, join(directory, kStateFile));
   state.put(bytes_of(snapshot.state_json));
   manifest.files.emplace(kStateFile, state.finish());
-  NotedFile last(disk, join(directory, kManifest));
+  ChecksummedFile last(disk, join(directory, kManifest));
   last.put(bytes_of(manifest_text(manifest)));
   last.finish();
 }
@@ -53,7 +53,7 @@ void write_all(Disk& disk, const std::string& directory, const Snapshot& snapsho
 }  // namespace
 
 std::string save(Disk& disk, const std::string& root, const Snapshot& snapshot, double wall_seconds) {
-  for (const auto& [part, tensors] : snapshot.parts) SINEW_CHECK(part_name_ok(part), part);
+  for (const auto& [part, tensors] : snapshot.parts) SINEW_CHECK(is_part_name(part), part);
   return publish(disk, root, snapshot.step, snapshot.digest,
                  [&](const std::string& directory) { write_all(disk, directory, snapshot, wall_seconds); });
 }

@@ -192,7 +192,12 @@ TEST(Save, RefusesASecondStateForOneStep) {
   const std::string path = save(disk, kRoot, Sample(20).snapshot(), 1.0);
   Snapshot other = Sample(20).snapshot();
   other.digest.low ^= 1;
-  EXPECT_THROW(save(disk, kRoot, other, 2.0), Error);
+  try {
+    save(disk, kRoot, other, 2.0);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, ErrorCode("CHECKPOINT_CONFLICT"));
+  }
   EXPECT_EQ(verify(disk, path)->digest, Sample(20).snapshot().digest);
 }
 
@@ -255,15 +260,15 @@ TEST(Names, StepsSortByNumberAndOnlyTheirOwnNamesCount) {
 }
 
 TEST(Names, PartsAreFileNamesAndNothingMore) {
-  for (const char* good : {"model", "ema.0.999", "A", "x-1_2"}) EXPECT_TRUE(part_name_ok(good)) << good;
+  for (const char* good : {"model", "ema.0.999", "A", "x-1_2"}) EXPECT_TRUE(is_part_name(good)) << good;
   for (const char* bad : {"", ".hidden", "../x", "a/b", "a b", "-x", "a\n", "\xc3\xa9"})
-    EXPECT_FALSE(part_name_ok(bad)) << bad;
-  EXPECT_TRUE(listed_name_ok("state.json"));
-  EXPECT_FALSE(listed_name_ok("manifest.json"));
-  EXPECT_FALSE(listed_name_ok(".safetensors"));
-  EXPECT_EQ(last_part("a/b//"), "b");
-  EXPECT_EQ(last_part("b"), "b");
-  EXPECT_EQ(last_part("/"), "");
+    EXPECT_FALSE(is_part_name(bad)) << bad;
+  EXPECT_TRUE(is_listed_name("state.json"));
+  EXPECT_FALSE(is_listed_name("manifest.json"));
+  EXPECT_FALSE(is_listed_name(".safetensors"));
+  EXPECT_EQ(base_name("a/b//"), "b");
+  EXPECT_EQ(base_name("b"), "b");
+  EXPECT_EQ(base_name("/"), "");
 }
 
 }  // namespace

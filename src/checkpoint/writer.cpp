@@ -5,15 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <functional>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "base/check.h"
-#include "checkpoint/names.h"
-#include "checkpoint/publish.h"
-#include "checkpoint/turn_disk.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/fenced_disk.h"
+#include "checkpoint/retention.h"
 
 namespace sinew::checkpoint {
 namespace {
@@ -21,58 +19,20 @@ namespace {
 // Lowers the thread's CPU and I/O priority, because training and loading of samples come first. We add 10 to the nice
 // value, not 19: beside a busy thread the writer then gets a tenth of a core, which is enough for any state; a sixtieth
 // would make every save late. We ignore errors, because the writer also works at normal priority.
-void be_modest() {
+void lower_priority() {
   const auto thread = static_cast<id_t>(::syscall(SYS_gettid));
   ::setpriority(PRIO_PROCESS, thread, std::min(19, ::getpriority(PRIO_PROCESS, thread) + 10));
   constexpr int kWhoProcess = 1, kIdleClass = 3, kClassShift = 13;
   ::syscall(SYS_ioprio_set, kWhoProcess, thread, kIdleClass << kClassShift);
 }
 
-std::string told(const Error& error) {
-  return error.hint.empty() ? std::string(error.what()) : std::string(error.what()) + " (try: " + error.hint + ")";
+std::string text_of(const Error& error) {
+  return to_string(error) + (error.hint.empty() ? "" : " (try: " + error.hint + ")");
 }
 
-std::string told(const Damage& damage) {
+std::string text_of(const Damage& damage) {
   return damage.directory + "/" + damage.file + " " + damage.what;
 }
-
-using IsThere = std::function<bool(Step)>;
-using BestOf = std::function<std::vector<Step>(const IsThere&)>;  // chooses the best steps to keep among those on disk
-
-// Decides which steps of one root to keep. It remembers which steps are intact.
-class Shelf {
- public:
-  Shelf(Disk& disk, std::string root) : disk_(disk), root_(std::move(root)) {}
-
-  void vouch(Step step) {
-    intact_.insert(step);
-    bad_.erase(step);
-  }
-  bool holds(Step step) { return disk_.exists(join(root_, step_name(step))); }
-
-  // Deletes the steps that are no longer kept, after `verified` was read back. Verifies unknown steps once. Damaged
-  // steps neither count as kept nor are deleted.
-  void tidy(const BestOf& best_of, int64_t keep, Step verified) {
-    std::vector<Step> present;
-    for (const std::string& directory : list(disk_, root_)) {
-      const Step step = *parse_step_name(last_part(directory));
-      if (!intact_.contains(step) && !bad_.contains(step)) (verify(disk_, directory) ? intact_ : bad_).insert(step);
-      if (intact_.contains(step)) present.push_back(step);
-    }
-    const std::vector<Step> best = best_of([&](Step step) {
-      return step <= verified && std::find(present.begin(), present.end(), step) != present.end();
-    });
-    for (const Step step : to_delete(present, best, keep, verified)) {
-      withdraw(disk_, root_, step);
-      intact_.erase(step);
-    }
-  }
-
- private:
-  Disk& disk_;
-  std::string root_;
-  std::set<Step> intact_, bad_;
-};
 
 Snapshot borrowed(const OwnedSnapshot& owned) {
   Snapshot snapshot{owned.step, {}, owned.state_json, owned.digest};
@@ -91,59 +51,27 @@ struct Writer::State {
   State(Disk& disk_, WriterOptions options_, Clock& clock_)
       : options(std::move(options_)),
         disk(disk_, options.may_write),
-        far(disk_, options.may_write),
+        mirror_disk(disk_, options.may_write),
         clock(clock_),
-        here(disk, options.root),
-        there(far, options.mirror) {}
+        retention(disk, options.root),
+        mirror_retention(mirror_disk, options.mirror),
+        best(options.keep_best) {}
 
   const WriterOptions options;
-  TurnDisk disk, far;  // both wrap the same disk; `far` is used only for the mirror, so that it can be closed alone
+  FencedDisk disk, mirror_disk;  // both wrap the same disk; the second is only for the mirror, and can be closed alone
   Clock& clock;
-  Shelf here, there;  // of the root and of the mirror; only the writer's thread uses them
+  Retention retention, mirror_retention;  // only the writer's thread uses them
+  BestSteps best;
 
   mutable std::mutex mutex;
   std::condition_variable changed;
   std::optional<OwnedSnapshot> waiting;
   bool busy = false;  // the thread is working; submit does not look at this but at status.writing
-  bool stopping = false, over = false, left = false, best_changed = false;
-  std::vector<Step> best, best_before;  // the steps listed by the last set_best and by earlier ones, newest first
+  bool stopping = false, over = false, abandoned = false, best_changed = false;
   WriterStatus status;
   std::thread thread;
-  static constexpr size_t kRemembered = 64;
-  const BestOf best_of = [this](const IsThere& is_there) { return kept_best(is_there); };
 
   bool idle() const { return !busy && !waiting && !best_changed; }
-
-  // Returns the best steps to keep, newest first. A listed step that is not on disk takes no place from another one.
-  std::vector<Step> kept_best(const IsThere& is_there) const {
-    std::vector<Step> candidates;
-    size_t most = 0;
-    {
-      const std::lock_guard lock(mutex);
-      candidates = best;
-      candidates.insert(candidates.end(), best_before.begin(), best_before.end());
-      most = std::min(best.size(), static_cast<size_t>(std::max<int64_t>(options.keep_best, 0)));
-    }
-    std::vector<Step> kept;
-    for (const Step step : candidates) {
-      if (kept.size() < most && is_there(step)) kept.push_back(step);
-    }
-    return kept;
-  }
-
-  void list_best(std::vector<Step> steps) {
-    std::sort(steps.begin(), steps.end(), std::greater<>());
-    best.insert(best.end(), best_before.begin(), best_before.end());
-    best_before.clear();
-    for (const Step step : best) {
-      const auto known = [&](const std::vector<Step>& list) {
-        return std::find(list.begin(), list.end(), step) != list.end();
-      };
-      if (!known(steps) && !known(best_before) && best_before.size() < kRemembered) best_before.push_back(step);
-    }
-    best = std::move(steps);
-    best_changed = true;
-  }
 
   void set_trouble(std::string text) {
     const std::lock_guard lock(mutex);
@@ -156,11 +84,11 @@ struct Writer::State {
   bool attempt(const char* what, std::string& trouble, Work work) {
     std::string text;
     try {
-      disk.ask();
+      disk.check_may_write();
       work();
       return true;
     } catch (const Error& error) {
-      text = told(error);
+      text = text_of(error);
     } catch (const std::exception& error) {
       text = error.what();
     }
@@ -169,8 +97,8 @@ struct Writer::State {
   }
 
   void point_best() {
-    const std::vector<Step> kept = kept_best([this](Step step) { return here.holds(step); });
-    if (!kept.empty()) point(disk, options.root, "best", kept.front());
+    const std::vector<Step> kept = best.chosen([this](Step step) { return retention.holds(step); });
+    if (!kept.empty()) point_link(disk, options.root, "best", kept.front());
   }
 
   // Saves the snapshot, frees its memory and reads the checkpoint back.
@@ -178,7 +106,8 @@ struct Writer::State {
     const std::string directory = save(disk, options.root, borrowed(owned), wall_seconds);
     owned = OwnedSnapshot();  // frees the copy of the state before reading back
     if (const auto summary = verify(disk, directory, true); !summary) {
-      throw Error("a checkpoint was written but does not read back: " + told(summary.error()),
+      throw Error("CHECKPOINT_NOT_READ_BACK",
+                  "a checkpoint was written but reads back damaged: " + text_of(summary.error()),
                   "check the device; older checkpoints are kept");
     }
     return directory;
@@ -199,29 +128,30 @@ struct Writer::State {
         status.durable_wall_seconds = wall_seconds;
       }
     }
-    if (saved) settle(directory, step, newest, trouble);
+    if (saved) finish_saved(directory, step, newest, trouble);
     set_trouble(std::move(trouble));
   }
 
   // Points the links, mirrors and deletes after a step was saved. Each is tried even if an earlier one failed.
-  void settle(const std::string& directory, Step step, bool newest, std::string& trouble) {
-    here.vouch(step);
+  void finish_saved(const std::string& directory, Step step, bool newest, std::string& trouble) {
+    retention.mark_verified(step);
     if (newest)
-      attempt("saved, but not pointed at by 'last'", trouble, [&] { point(disk, options.root, "last", step); });
-    attempt("saved, but not pointed at by 'best'", trouble, [&] { point_best(); });
+      attempt("saved, but the link 'last' was not moved", trouble,
+              [&] { point_link(disk, options.root, "last", step); });
+    attempt("saved, but the link 'best' was not moved", trouble, [&] { point_best(); });
     if (!options.mirror.empty())
-      attempt("saved, but not to the mirror", trouble, [&] { copy_to_mirror(directory, step); });
-    attempt("saved, but old ones were not deleted", trouble, [&] { here.tidy(best_of, options.keep, step); });
+      attempt("saved, but not copied to the mirror", trouble, [&] { copy_to_mirror(directory, step); });
+    attempt("saved, but old checkpoints were not deleted", trouble, [&] { retention.apply(best, options.keep, step); });
   }
 
   void copy_to_mirror(const std::string& directory, Step step) {
-    mirror(far, directory, options.mirror);
-    there.vouch(step);
+    mirror(mirror_disk, directory, options.mirror);
+    mirror_retention.mark_verified(step);
     {
       const std::lock_guard lock(mutex);
       status.mirrored = step;
     }
-    there.tidy(best_of, options.keep, step);
+    mirror_retention.apply(best, options.keep, step);
   }
 
   // Writes the waiting snapshot, or points `best` if there is none.
@@ -232,7 +162,7 @@ struct Writer::State {
     lock.unlock();
     if (owned) {
       write(std::move(*owned));
-    } else if (std::string trouble; !attempt("'best' was not pointed", trouble, [&] { point_best(); })) {
+    } else if (std::string trouble; !attempt("the link 'best' was not moved", trouble, [&] { point_best(); })) {
       set_trouble(std::move(trouble));
     }
     lock.lock();
@@ -241,29 +171,29 @@ struct Writer::State {
   }
 
   void run() {
-    be_modest();
+    lower_priority();
     std::unique_lock lock(mutex);
     while (!over) {
       changed.wait(lock, [&] { return stopping || !idle(); });
-      over = idle() || left;  // idle here means that the Writer is stopping and all work is done
+      over = idle() || abandoned;  // idle here means that the Writer is stopping and all work is done
       if (!over) work(lock);
     }
     changed.notify_all();
   }
 
   // Asks the thread to finish and waits for it, with a time limit.
-  void leave(std::unique_lock<std::mutex>& lock) {
+  void shut_down(std::unique_lock<std::mutex>& lock) {
     stopping = true;
     changed.notify_all();
     const auto ends = [&] {
-      return changed.wait_for(lock, std::chrono::duration<double>(std::max(options.leave_seconds, 0.0)),
+      return changed.wait_for(lock, std::chrono::duration<double>(std::max(options.shutdown_seconds, 0.0)),
                               [&] { return over; });
     };
     if (ends()) return;
-    far.close();
+    mirror_disk.close();
     if (ends()) return;
     disk.close();
-    left = true;
+    abandoned = true;
   }
 };
 
@@ -275,7 +205,7 @@ Writer::Writer(Disk& disk, WriterOptions options, Clock& clock)
 Writer::~Writer() {
   if (!state_->thread.joinable()) return;
   std::unique_lock lock(state_->mutex);
-  state_->leave(lock);
+  state_->shut_down(lock);
   const bool over = state_->over;
   lock.unlock();
   over ? state_->thread.join() : state_->thread.detach();
@@ -303,7 +233,8 @@ bool Writer::submit(OwnedSnapshot snapshot) {
 void Writer::set_best(std::vector<Step> best) {
   {
     const std::lock_guard lock(state_->mutex);
-    state_->list_best(std::move(best));
+    state_->best.set(std::move(best));
+    state_->best_changed = true;
   }
   state_->changed.notify_all();
 }
@@ -319,8 +250,8 @@ bool Writer::wait(double timeout_seconds) {
                                   [&] { return state_->idle(); });
 }
 
-void Writer::leave_mirror() {
-  state_->far.close();
+void Writer::abandon_mirror() {
+  state_->mirror_disk.close();
 }
 
 bool Writer::work() {

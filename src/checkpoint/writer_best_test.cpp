@@ -33,7 +33,7 @@ void save_now(Writer& writer, int64_t step) {
 std::string steps_in(FaultyDisk& disk, const std::string& root) {
   std::string text;
   for (const std::string& directory : list(disk, root))
-    text += std::to_string(parse_step_name(last_part(directory))->value) + " ";
+    text += std::to_string(parse_step_name(base_name(directory))->value) + " ";
   return text;
 }
 
@@ -122,7 +122,7 @@ TEST(WriterMirror, ASlowOneCanBeLeft) {
   slow.await();
   EXPECT_EQ(writer.status().durable, Step(10));
   EXPECT_FALSE(writer.wait(0.02));
-  writer.leave_mirror();
+  writer.abandon_mirror();
   slow.let();
   ASSERT_TRUE(writer.wait(kLong));
   EXPECT_FALSE(writer.status().mirrored);
@@ -138,7 +138,7 @@ TEST(WriterMirror, OneThatHangsDoesNotHoldTheEnd) {
   {
     Writer writer(
         slow.disk,
-        {.root = kRoot, .mirror = "mirror", .keep = 2, .keep_best = 1, .thread = true, .leave_seconds = 0.05});
+        {.root = kRoot, .mirror = "mirror", .keep = 2, .keep_best = 1, .thread = true, .shutdown_seconds = 0.05});
     ASSERT_TRUE(writer.submit(Sample(10).owned()));
     slow.await();
     EXPECT_EQ(writer.status().durable, Step(10));

@@ -24,7 +24,7 @@ class SetClock final : public Clock {
 };
 
 // Blocks every write while it is closed. So a test makes the disk as slow as it likes without a clock.
-class Gate {
+class WriteBlocker {
  public:
   void pass() {
     std::unique_lock lock(mutex_);
@@ -52,7 +52,7 @@ class Gate {
 std::string present(FaultyDisk& disk, const std::string& root) {
   std::string text;
   for (const std::string& directory : list(disk, root))
-    text += std::to_string(parse_step_name(last_part(directory))->value) + " ";
+    text += std::to_string(parse_step_name(base_name(directory))->value) + " ";
   return text;
 }
 
@@ -97,12 +97,13 @@ TEST(Writer, KeepsOnlyTheNewestOfTheBest) {
 
 TEST(Writer, NeverBlocksTheStepThreadOnASlowDisk) {
   FaultyDisk disk;
-  Gate gate;
-  disk.before_write = [&] { gate.pass(); };
+  WriteBlocker blocker;
+  disk.before_write = [&] { blocker.pass(); };
   Writer writer(disk, {kRoot, "", 2, 1});
-  gate.set(false);
+  blocker.set(false);
   ASSERT_TRUE(writer.submit(Sample(10).owned()));
-  gate.await_arrival();  // the disk blocks from here until the gate opens, so calls that return do not wait for it
+  blocker
+      .await_arrival();  // the disk blocks from here until the blocker opens, so calls that return do not wait for it
   EXPECT_FALSE(writer.ready());
   EXPECT_EQ(writer.status().writing, Step(10));
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(writer.submit(Sample(20 + i).owned()));
@@ -110,7 +111,7 @@ TEST(Writer, NeverBlocksTheStepThreadOnASlowDisk) {
   writer.set_best({Step(10)});
   EXPECT_FALSE(writer.wait(0.02));
   EXPECT_FALSE(writer.status().durable);
-  gate.set(true);
+  blocker.set(true);
   EXPECT_TRUE(writer.wait(kLong));
   EXPECT_EQ(writer.status().durable, Step(10));
   save_and_wait(writer, 30);
@@ -126,17 +127,17 @@ TEST(Writer, OnlyASnapshotRefusesAnother) {
                                                        {"deleting", kRoot + "/.removed-step-00000010"}};
   for (const auto& [doing, path] : stuck_at) {
     FaultyDisk disk;
-    Gate gate;
+    WriteBlocker blocker;
     Writer writer(disk, {kRoot, "mirror", 1, 1});
     save_and_wait(writer, 10);
     disk.before_rename = [&, &path = path](const std::string& to) {
-      if (to.starts_with(path)) gate.pass();
+      if (to.starts_with(path)) blocker.pass();
     };
     writer.set_best({Step(20)});
     ASSERT_TRUE(writer.wait(kLong));
-    gate.set(false);
+    blocker.set(false);
     ASSERT_TRUE(writer.submit(Sample(20).owned()));
-    gate.await_arrival();
+    blocker.await_arrival();
     EXPECT_EQ(writer.status().durable, Step(20)) << doing;
     EXPECT_FALSE(writer.status().writing) << doing;
     EXPECT_TRUE(writer.ready()) << doing;
@@ -145,7 +146,7 @@ TEST(Writer, OnlyASnapshotRefusesAnother) {
     EXPECT_FALSE(writer.ready()) << doing;
     EXPECT_FALSE(writer.submit(Sample(40).owned())) << doing;
     EXPECT_FALSE(writer.wait(0));
-    gate.set(true);
+    blocker.set(true);
     ASSERT_TRUE(writer.wait(kLong));
     EXPECT_EQ(writer.status().durable, Step(30)) << doing;
     EXPECT_EQ(writer.status().skipped, 1) << doing;
@@ -155,17 +156,17 @@ TEST(Writer, OnlyASnapshotRefusesAnother) {
 
 TEST(Writer, RepointingBestRefusesNoSnapshot) {
   FaultyDisk disk;
-  Gate gate;
+  WriteBlocker blocker;
   Writer writer(disk, {kRoot, "", 2, 1});
   save_and_wait(writer, 10);
-  disk.before_rename = [&](const std::string&) { gate.pass(); };
-  gate.set(false);
+  disk.before_rename = [&](const std::string&) { blocker.pass(); };
+  blocker.set(false);
   writer.set_best({Step(10)});
-  gate.await_arrival();
+  blocker.await_arrival();
   EXPECT_TRUE(writer.ready());
   EXPECT_FALSE(writer.wait(0)) << "it is not idle all the same";
   EXPECT_TRUE(writer.submit(Sample(20).owned()));
-  gate.set(true);
+  blocker.set(true);
   ASSERT_TRUE(writer.wait(kLong));
   EXPECT_EQ(writer.status().durable, Step(20));
   EXPECT_EQ(writer.status().skipped, 0);
@@ -191,16 +192,16 @@ TEST(Writer, HoldsAtMostOneSnapshot) {
     if (in_use() - empty < kBig) GTEST_SKIP() << "this allocator does not tell";
   }
   FaultyDisk disk;
-  Gate gate;
-  disk.before_write = [&] { gate.pass(); };
+  WriteBlocker blocker;
+  disk.before_write = [&] { blocker.pass(); };
   Writer writer(disk, {kRoot, "", 1, 0});
-  gate.set(false);
+  blocker.set(false);
   const int64_t before = in_use();
   ASSERT_TRUE(writer.submit(snapshot(10)));
-  gate.await_arrival();
+  blocker.await_arrival();
   for (int64_t i = 0; i < 8; ++i) writer.submit(snapshot(20 + i));
   EXPECT_LT(in_use() - before, kBig * 5 / 4);
-  gate.set(true);
+  blocker.set(true);
   EXPECT_TRUE(writer.wait(kLong));
 }
 
@@ -229,7 +230,7 @@ TEST(Writer, DeletesNothingWhenTheDeviceLies) {
     save_and_wait(writer, 10);
     disk.flip_media_bit_at_file_sync(sync);
     save_and_wait(writer, 20);
-    EXPECT_NE(writer.status().trouble.find("does not read back"), std::string::npos) << writer.status().trouble;
+    EXPECT_NE(writer.status().trouble.find("[CHECKPOINT_NOT_READ_BACK]"), std::string::npos) << writer.status().trouble;
     EXPECT_EQ(writer.status().durable, Step(10));
     EXPECT_TRUE(Sample(10).equals(*load_newest(disk, kRoot).loaded));
     save_and_wait(writer, 30);
@@ -277,7 +278,7 @@ TEST(Writer, AMirrorThatLiesIsReported) {
   save_and_wait(writer, 20);
   EXPECT_EQ(writer.status().durable, Step(20));
   EXPECT_EQ(writer.status().mirrored, Step(10));
-  EXPECT_NE(writer.status().trouble.find("does not read back"), std::string::npos) << writer.status().trouble;
+  EXPECT_NE(writer.status().trouble.find("[CHECKPOINT_NOT_READ_BACK]"), std::string::npos) << writer.status().trouble;
 }
 
 // Kills the process at every disk call of a whole cycle, including links and deletion, while keeping one checkpoint.

@@ -95,7 +95,7 @@ void Run::wait_for_disk() {
   if (const std::string& mirror = resolved_.job.checkpoint.mirror; !mirror.empty()) {
     voice_->say(report::Level::warning, "mirror_left",
                 "checkpoint.mirror " + mirror + " did not take a copy in 600 s; it is not waited for any longer");
-    writer().leave_mirror();
+    writer().abandon_mirror();
     if (writer().wait(there ? kLeftMirrorSeconds : kFinalSaveSeconds)) return;
   }
   if (!there && writer().status().durable != state().step)

@@ -1,0 +1,51 @@
+// Inside checkpoint/: which checkpoints the Writer keeps. BestSteps chooses the best steps to keep; Retention deletes
+// the steps of one root that are no longer kept.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/ids.h"
+
+namespace sinew::checkpoint {
+
+using IsPresent = std::function<bool(Step)>;
+
+// The best steps, as the caller of Writer::set_best lists them. Any thread.
+class BestSteps {
+ public:
+  explicit BestSteps(int64_t keep) : keep_(keep) {}
+  void set(std::vector<Step> steps);
+  // Returns the best steps to keep, newest first. A listed step that is not present takes no place from another one.
+  std::vector<Step> chosen(const IsPresent& is_present) const;
+
+ private:
+  static constexpr size_t kMostPrevious = 64;
+
+  const int64_t keep_;
+  mutable std::mutex mutex_;
+  std::vector<Step> listed_, previous_;  // the steps of the last set() and of earlier ones, newest first
+};
+
+// Decides which steps of one root to keep. It remembers which steps are intact. For one thread.
+class Retention {
+ public:
+  Retention(Disk& disk, std::string root) : disk_(disk), root_(std::move(root)) {}
+
+  void mark_verified(Step step);
+  bool holds(Step step);
+  // Deletes the steps that are no longer kept, after `verified` was read back. Verifies unknown steps once. A damaged
+  // step does not count as kept, and stays.
+  void apply(const BestSteps& best_steps, int64_t keep, Step verified);
+
+ private:
+  Disk& disk_;
+  std::string root_;
+  std::set<Step> intact_, damaged_;
+};
+
+}  // namespace sinew::checkpoint
