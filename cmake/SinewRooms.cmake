@@ -55,6 +55,23 @@ function(sinew_rooms library half)
   endforeach()
 endfunction()
 
+# Adds files to a library as constants: `header` declares, in `namespace`, a std::string_view for each NAME of the
+# arguments FILE=NAME. FILE is relative to src/.
+function(sinew_embed library header namespace)
+  string(REPLACE "." "_" output "${header}")
+  set(output ${CMAKE_BINARY_DIR}/embedded/${output}.cpp)
+  foreach(entry IN LISTS ARGN)
+    string(REGEX REPLACE "=.*" "" file "${CMAKE_SOURCE_DIR}/src/${entry}")
+    list(APPEND files ${file})
+    list(APPEND entries ${CMAKE_SOURCE_DIR}/src/${entry})
+  endforeach()
+  set(script ${CMAKE_SOURCE_DIR}/cmake/embed.cmake)
+  add_custom_command(OUTPUT ${output} DEPENDS ${files} ${script} VERBATIM
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DHEADER=${header} -DNAMESPACE=${namespace} "-DFILES=${entries}"
+            -P ${script})
+  target_sources(${library} PRIVATE ${output})
+endfunction()
+
 # A GoogleTest program; its tests are registered as <program>.<Suite>.<Test>, label core.
 function(sinew_test name library half)
   if(SINEW_FUZZ)

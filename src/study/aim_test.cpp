@@ -41,7 +41,7 @@ TEST(StudyAim, StandsInTheStudysFirstLine) {
   const StudyHead read = read_study_head(system_disk(), path);
   EXPECT_EQ(read.aim.objectives, head.aim.objectives);
   EXPECT_EQ(read.aim.constraints, head.aim.constraints);
-  EXPECT_EQ(aim_text(read.aim), "least val/loss, greatest val/accuracy with val/accuracy >= 0.5, cost/size <= 3");
+  EXPECT_EQ(aim_text(read.aim), "minimise val/loss, maximise val/accuracy with val/accuracy >= 0.5, cost/size <= 3");
 }
 
 TEST(TrialMetrics, EveryMetricIsKnownAsOfEachEvaluation) {

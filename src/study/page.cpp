@@ -4,6 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/check.h"
+#include "study/page_assets.h"
 #include "study/text.h"
 
 namespace sinew::study {
@@ -11,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// JSON has no NaN and no infinity: null, which the page shows as nothing.
+// null stands for a value that the page cannot draw: an infinity, NaN, or an inactive parameter.
 json number(double value) {
   return std::isfinite(value) ? json(value) : json();
 }
@@ -21,7 +23,7 @@ const char* name_of(tune::TrialState state) {
     case tune::TrialState::running: return "running";
     case tune::TrialState::paused: return "paused";
     case tune::TrialState::complete: return "complete";
-    case tune::TrialState::pruned: return "stopped";
+    case tune::TrialState::pruned: return "pruned";
     case tune::TrialState::failed: return "failed";
   }
   return "";
@@ -51,8 +53,8 @@ json trials_of(const tune::Study& study) {
     one["values"] = json::array();
     for (size_t k = 0; k < study.objectives(); ++k)
       one["values"].push_back(trial.values.empty() ? json() : number(trial.values[k]));
-    one["violates"] = std::ranges::any_of(trial.constraints, [](double over) { return !(over <= 0); });
-    for (const double value : trial.point) one["at"].push_back(number(value));
+    one["violates"] = std::ranges::any_of(trial.constraints, [](double violation) { return !(violation <= 0); });
+    for (const double value : trial.point) one["point"].push_back(number(value));
     one["curve"] = json::array();
     for (const tune::Report& report : trial.reports) one["curve"].push_back({report.step, number(report.value)});
     list.push_back(std::move(one));
@@ -69,15 +71,28 @@ json objectives_of(const StudyAim& aim) {
 json importance_json(const tune::Study& study, size_t objective) {
   const auto importance = tune::importance_of(study, objective);
   if (!importance) return {};
-  json out = {{"alone", importance->alone}, {"pairs", json::array()}, {"trials", importance->trials}};
+  json out = {{"main", importance->alone}, {"pairs", json::array()}, {"trials", importance->trials}};
   for (const auto& pair : importance->pairs) out["pairs"].push_back({pair.first, pair.second, pair.share});
   return out;
 }
 
-// "</script>" in a name would end the element.
-std::string harmless(std::string text) {
-  for (size_t at = 0; (at = text.find('<', at)) != std::string::npos;) text.replace(at, 1, "\\u003c");
-  return text;
+// A name that holds "</script>" would end the element that holds the JSON. In JSON '<' only occurs inside strings.
+std::string without_markup(std::string json_text) {
+  for (size_t at = 0; (at = json_text.find('<', at)) != std::string::npos;) json_text.replace(at, 1, "\\u003c");
+  return json_text;
+}
+
+// The template with each placeholder replaced. What was inserted is not searched for placeholders.
+std::string fill_template(std::string_view page,
+                          const std::vector<std::pair<std::string_view, std::string_view>>& values) {
+  std::string filled;
+  for (const auto& [placeholder, value] : values) {
+    const size_t at = page.find(placeholder);
+    SINEW_CHECK(at != std::string_view::npos, placeholder);
+    filled.append(page.substr(0, at)).append(value);
+    page.remove_prefix(at + placeholder.size());
+  }
+  return filled.append(page);
 }
 
 }  // namespace
@@ -90,21 +105,14 @@ std::string study_page(const std::string& directory, const tune::Study& study, c
                {"constrained", !head.aim.constraints.empty()},
                {"best", tune::best_trials(study)},
                {"sampler", head.sampler},
-               {"stopper", head.stopper},
+               {"pruner", head.stopper},
                {"planned", study.options().budget},
                {"summary", study_summary(directory, study, head)},
                {"parameters", parameters_of(study.space())},
                {"trials", trials_of(study)},
                {"importance", importance}};
-  const std::string study_text = harmless(data.dump(-1, ' ', false, json::error_handler_t::replace));
-  return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-         "<meta name=\"color-scheme\" content=\"light dark\">\n<title>Study</title>\n<style>\n" +
-         std::string(kStudyPageStyle) +
-         "</style>\n</head>\n<body>\n<main id=\"page\"></main>\n<noscript>This page is drawn by a script; "
-         "<code>sinew tune report</code> prints the same in short.</noscript>\n"
-         "<script id=\"study\" type=\"application/json\">" +
-         study_text + "</script>\n<script>\n" + kStudyPageScript + "</script>\n</body>\n</html>\n";
+  const std::string study_text = without_markup(data.dump(-1, ' ', false, json::error_handler_t::replace));
+  return fill_template(kPageHtml, {{"{{style}}", kPageStyle}, {"{{study}}", study_text}, {"{{script}}", kPageScript}});
 }
 
 }  // namespace sinew::study

@@ -37,7 +37,7 @@ StudyHead head() {
   return head;
 }
 
-// What stands between the markers of the data.
+// The JSON that the page holds.
 json data_in(const std::string& page) {
   const std::string mark = "<script id=\"study\" type=\"application/json\">";
   const size_t from = page.find(mark) + mark.size();
@@ -50,17 +50,17 @@ TEST(StudyPage, HoldsEveryTrial) {
   ASSERT_EQ(data["trials"].size(), 20U);
   EXPECT_EQ(data["trials"][0]["values"][0], 0.0);
   EXPECT_EQ(data["best"], json({0}));
-  EXPECT_EQ(data["trials"][2]["at"][0], study.trial(2).point[0]);
+  EXPECT_EQ(data["trials"][2]["point"][0], study.trial(2).point[0]);
   EXPECT_TRUE(data["trials"][3]["values"][0].is_null());
   EXPECT_TRUE(data["trials"][3]["curve"][0][1].is_null());
   EXPECT_EQ(data["trials"][4]["state"], "failed");
   EXPECT_EQ(data["trials"][5]["state"], "running");
   EXPECT_EQ(data["parameters"][1]["choices"][1], "[64, 64]");
-  EXPECT_EQ(data["importance"][0]["alone"].size(), 2U);
+  EXPECT_EQ(data["importance"][0]["main"].size(), 2U);
   EXPECT_TRUE(data_in(study_page("runs/x", study_of(0), head()))["trials"].empty());
 }
 
-TEST(StudyPage, NeedsNothingElseAndNoWordOfTheStudyIsMarkup) {
+TEST(StudyPage, NeedsNoOtherFileAndNoTextOfTheStudyIsMarkup) {
   const std::string page = study_page("runs/x", study_of(20), head());
   for (const char* reach : {"src=\"", "href=", "@import", "url(", "fetch(", "XMLHttpRequest", "innerHTML", "eval("})
     EXPECT_THAT(page, Not(HasSubstr(reach)));
@@ -69,6 +69,7 @@ TEST(StudyPage, NeedsNothingElseAndNoWordOfTheStudyIsMarkup) {
   size_t scripts = 0;
   for (size_t at = 0; (at = page.find("<script", at)) != std::string::npos; ++at) ++scripts;
   EXPECT_EQ(scripts, 2U);
+  EXPECT_THAT(page, Not(HasSubstr("{{")));
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ std::string trial_directory(const std::string& study, int64_t id) {
 std::string aim_text(const StudyAim& aim) {
   std::string text;
   for (const auto& [name, minimize] : aim.objectives)
-    text += (text.empty() ? "" : ", ") + std::string(minimize ? "least " : "greatest ") + name;
+    text += (text.empty() ? "" : ", ") + std::string(minimize ? "minimise " : "maximise ") + name;
   std::string between = " with ";
   for (const spec::Objective& constraint : aim.constraints) {
     text += between + to_string(constraint);

@@ -1,24 +1,22 @@
-// The script of a study's page: draws it from the JSON beside it. Every word of the study becomes a text node.
-#include "study/page.h"
-
-namespace sinew::study {
-
-const char* const kStudyPageScript = R"js('use strict';
+// Draws the page of a study from the JSON in the element with the id "study" (src/study/page.cpp writes it).
+//
+// Text of the study only ever becomes text nodes or attribute values, never markup: a parameter may have any name.
+'use strict';
 const study = JSON.parse(document.getElementById('study').textContent);
 const page = document.getElementById('page');
 const {parameters, trials, objectives} = study;
 
-// ---- words and elements
-function make(tag, parent, text, name) {
+// ---- elements and texts
+function make(tag, parent, text, className) {
   const made = document.createElement(tag);
   if (text !== undefined) made.textContent = text;
-  if (name) made.className = name;
+  if (className) made.className = className;
   parent.append(made);
   return made;
 }
-function draw(tag, parent, at, text) {
+function draw(tag, parent, attributes, text) {
   const made = document.createElementNS('http://www.w3.org/2000/svg', tag);
-  for (const key in at) made.setAttribute(key, at[key]);
+  for (const key in attributes) made.setAttribute(key, attributes[key]);
   if (text !== undefined) made.textContent = text;
   parent.append(made);
   return made;
@@ -29,21 +27,21 @@ function short(value) {
   if (value === 0 || (Math.abs(value) >= 1e-3 && Math.abs(value) < 1e6)) return String(+value.toPrecision(5));
   return value.toExponential(2).replace(/\.?0+e/, 'e').replace('e+', 'e');
 }
-function shown(i, value) {
+function valueText(i, value) {
   if (value === null) return '–';
   return parameters[i].choices ? parameters[i].choices[value] : short(value);
 }
-function told(trial) {
+function describe(trial) {
   const lines = [`trial ${trial.id}, ${trial.state}`,
     ...objectives.map(({metric}, k) => `${metric} ${short(trial.values[k])}`)];
   if (trial.violates) lines.push('violates a constraint');
-  parameters.forEach((p, i) => { if (trial.at[i] !== null) lines.push(`${p.name} = ${shown(i, trial.at[i])}`); });
+  parameters.forEach((p, i) => { if (trial.point[i] !== null) lines.push(`${p.name} = ${valueText(i, trial.point[i])}`); });
   lines.push(`${trial.by}: ${trial.why}`);
   return lines.join('\n');
 }
 const tip = make('div', document.body);
 tip.id = 'tip';
-function says(mark, text) {
+function showOnHover(mark, text) {
   mark.addEventListener('mousemove', event => {
     tip.textContent = text;
     tip.style.display = 'block';
@@ -53,26 +51,27 @@ function says(mark, text) {
   mark.addEventListener('mouseleave', () => { tip.style.display = 'none'; });
 }
 
-// ---- what is known: of a trial that did not end, what it reported last
+// ---- A trial without a final value counts with its last report, unless it failed.
 for (const t of trials) {
   if (t.values[0] === null && t.state !== 'failed' && t.curve.length) t.values[0] = t.curve[t.curve.length - 1][1];
 }
 const best = new Set(study.best);
 const isBest = t => best.has(t.id);
 
-// ---- what the charts show: one objective at a time
-let monitor, minimize, sign, found, valueOf, known, ranked, rank, order;
+// ---- the objective that the charts show
+let metric, minimize, sign, importances, valueOf, known, ranked, rank, order;
 function choose(k) {
-  ({metric: monitor, minimize} = objectives[k]);
+  ({metric, minimize} = objectives[k]);
   sign = minimize ? 1 : -1;
-  found = study.importance[k];
+  importances = study.importance[k];
   valueOf = t => t.values[k];
   known = trials.filter(t => valueOf(t) !== null);
   ranked = [...known].sort((a, b) => sign * (valueOf(a) - valueOf(b)));
   rank = new Map(ranked.map((t, i) => [t.id, i / Math.max(1, ranked.length - 1)]));
   order = parameters.map((_, i) => i);
-  if (found) order.sort((a, b) => found.alone[b] - found.alone[a]);
+  if (importances) order.sort((a, b) => importances.main[b] - importances.main[a]);
 }
+// The opacity of a trial's line: better trials are stronger.
 const fade = t => (0.12 + 0.75 * Math.pow(1 - (rank.get(t.id) ?? 1), 2)).toFixed(2);
 
 // ---- scales
@@ -89,15 +88,16 @@ function ticksOf(low, high, log) {
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; ++k) ticks.push(k * step);
   return ticks;
 }
+// A function from values to pixels, with its ticks.
 function scaleOf(low, high, log, from, to) {
   if (!(high > low)) { low -= log ? low / 2 : 0.5; high += log ? high : 0.5; }
-  const way = log ? Math.log : x => x;
-  const part = x => (way(x) - way(low)) / (way(high) - way(low));
-  const scale = x => from + (to - from) * Math.min(1, Math.max(0, part(x)));
+  const transform = log ? Math.log : x => x;
+  const fraction = x => (transform(x) - transform(low)) / (transform(high) - transform(low));
+  const scale = x => from + (to - from) * Math.min(1, Math.max(0, fraction(x)));
   scale.ticks = ticksOf(low, high, log);
   return scale;
 }
-// Values far worse than the rest stand at the edge, or all detail would be lost.
+// Clips values far worse than the rest to the edge: a scale that showed them would hide all detail.
 function valueScale(from, to, numbers, minimize) {
   const sign = minimize ? 1 : -1;
   const all = numbers.filter(v => v !== null).map(v => sign * v).sort((a, b) => a - b);
@@ -106,8 +106,8 @@ function valueScale(from, to, numbers, minimize) {
   const high = Math.min(all[all.length - 1], middle > low ? middle + 3 * (middle - low) : all[all.length - 1]);
   const [bottom, top] = minimize ? [low, high] : [-high, -low];
   const log = bottom > 0 && top / bottom > 50;
-  const room = log ? 1 : 0.04 * (top - bottom);
-  return scaleOf(bottom - (log ? 0 : room), top + (log ? 0 : room), log, from, to);
+  const margin = log ? 0 : 0.04 * (top - bottom);
+  return scaleOf(bottom - margin, top + margin, log, from, to);
 }
 function parameterScale(i, from, to) {
   const p = parameters[i];
@@ -119,10 +119,10 @@ function parameterScale(i, from, to) {
   }
   return scaleOf(p.low, p.high, p.log, from, to);
 }
-function wholeTicks(scale) { scale.ticks = scale.ticks.filter(tick => tick === Math.round(tick)); }
+function keepWholeTicks(scale) { scale.ticks = scale.ticks.filter(tick => tick === Math.round(tick)); }
 function clipped(text, letters) { return text.length > letters ? text.slice(0, letters - 1) + '…' : text; }
 
-// ---- parts of charts
+// ---- pieces of charts
 function card(title, about, parent) {
   const section = make('section', parent || page);
   make('h2', section, title);
@@ -132,16 +132,16 @@ function card(title, about, parent) {
 function canvas(parent, width, height) {
   return draw('svg', parent, {viewBox: `0 0 ${width} ${height}`, role: 'img'});
 }
-function upAxis(svg, scale, left, right) {
+function yAxis(svg, scale, left, right) {
   for (const tick of scale.ticks) {
     draw('line', svg, {x1: left, x2: right, y1: scale(tick), y2: scale(tick), class: 'grid'});
     draw('text', svg, {x: left - 6, y: scale(tick) + 4, 'text-anchor': 'end'}, short(tick));
   }
 }
-function flatAxis(svg, scale, bottom, left, right, word, letters) {
+function xAxis(svg, scale, bottom, left, right, labelOf, letters) {
   draw('line', svg, {x1: left, x2: right, y1: bottom, y2: bottom, class: 'axis'});
   for (const tick of scale.ticks) {
-    const text = clipped(word ? word(tick) : short(tick), letters || 12);
+    const text = clipped(labelOf ? labelOf(tick) : short(tick), letters || 12);
     draw('text', svg, {x: scale(tick), y: bottom + 15, 'text-anchor': 'middle'}, text);
   }
 }
@@ -153,36 +153,36 @@ function mark(svg, trial, x, y, size) {
   made.setAttribute('class', `mark ${kind} ${isBest(trial) ? 'best' : ''}`);
   if (!isBest(trial) && kind === '') made.setAttribute('fill-opacity', 0.55);
   made.setAttribute('stroke-opacity', kind === 'open' ? 0.6 : 0.9);
-  says(made, told(trial));
+  showOnHover(made, describe(trial));
 }
 
-// ---- the page
+// ---- the sections of the page
 function head() {
-  make('h1', page, `Search for the ${study.aim}`);
-  make('p', page, `${parameters.length} parameters; suggested by ${study.sampler}` +
-    (study.stopper === 'none' ? '' : `, stopped early by ${study.stopper}`));
+  make('h1', page, `Search: ${study.aim}`);
+  make('p', page, `${parameters.length} parameters; sampler ${study.sampler}` +
+    (study.pruner === 'none' ? '' : `, pruner ${study.pruner}`));
   document.title = `Study: ${objectives.map(o => o.metric).join(', ')}`;
   const tiles = make('div', page, undefined, 'tiles');
-  const tile = (value, word) => {
+  const tile = (value, label) => {
     const made = make('div', tiles, undefined, 'tile');
     make('b', made, value);
-    make('span', made, word);
+    make('span', made, label);
   };
   const count = state => trials.filter(t => t.state === state).length;
   const first = trials.find(isBest);
-  if (!first) tile('–', count('complete') ? 'no trial measured all that is searched for' : 'no trial is complete yet');
-  else if (first.violates) tile('–', `no trial meets the constraints; trial ${first.id} is the nearest to it`);
-  else if (objectives.length > 1) tile(String(best.size), 'trials that no other beats');
+  if (!first) tile('–', count('complete') ? 'no trial measured every metric of the search' : 'no trial is complete yet');
+  else if (first.violates) tile('–', `no trial meets the constraints; trial ${first.id} comes nearest`);
+  else if (objectives.length > 1) tile(String(best.size), 'trials on the Pareto front');
   else tile(short(first.values[0]), `best ${objectives[0].metric}, trial ${first.id}`);
-  tile(`${trials.length} of ${study.planned}`, 'trials begun');
+  tile(`${trials.length} of ${study.planned}`, 'trials started');
   tile(String(count('complete')), 'complete');
-  tile(String(count('stopped') + count('paused')), 'stopped early or paused');
+  tile(String(count('pruned') + count('paused')), 'pruned or paused');
   if (count('running')) tile(String(count('running')), 'running');
   if (count('failed')) tile(String(count('failed')), 'failed');
   tile(String(trials.reduce((sum, t) => sum + t.curve.length, 0)), 'evaluations');
 }
 
-// The trials by two objectives; the line joins those that no other beats in all of them.
+// The trials by two objectives. The line joins the trials of the Pareto front.
 function front(parent, a, b) {
   const section = card(`${objectives[b].metric} against ${objectives[a].metric}`, undefined, parent);
   const width = 560, height = 330, left = 58, right = width - 12, top = 8, bottom = height - 28;
@@ -190,10 +190,10 @@ function front(parent, a, b) {
   const both = trials.filter(t => t.values[a] !== null && t.values[b] !== null);
   const scale = (k, from, to) => valueScale(from, to, both.map(t => t.values[k]), objectives[k].minimize);
   const x = scale(a, left + 6, right), y = scale(b, bottom, top);
-  upAxis(svg, y, left, right);
-  flatAxis(svg, x, bottom, left, right);
+  yAxis(svg, y, left, right);
+  xAxis(svg, x, bottom, left, right);
   for (const t of both) mark(svg, t, x(t.values[a]), y(t.values[b]), 3);
-  if (objectives.length > 2) return;  // a line would join what is not on one
+  if (objectives.length > 2) return;  // with three or more the front is no line
   const line = both.filter(isBest).sort((s, t) => s.values[a] - t.values[a]);
   if (line.length > 1) draw('path', svg, {class: 'step', 'pointer-events': 'none',
       d: line.map((t, i) => `${i ? 'L' : 'M'}${x(t.values[a])} ${y(t.values[b])}`).join('')});
@@ -205,21 +205,21 @@ function fronts() {
 
 function history(parent) {
   const section = card('Best so far',
-      `${monitor} of every trial in the order it began; the line is the best that was complete.`,
+      `${metric} of every trial, in the order of their starts. The line shows the best complete trial so far.`,
       parent);
   const width = 680, height = 290, left = 58, right = width - 12, top = 8, bottom = height - 28;
   const svg = canvas(section, width, height);
   const x = scaleOf(0, Math.max(1, trials.length - 1), false, left + 6, right);
   const y = valueScale(bottom, top, known.map(valueOf), minimize);
-  wholeTicks(x);
-  upAxis(svg, y, left, right);
-  flatAxis(svg, x, bottom, left, right);
-  let path = '', least = null;
+  keepWholeTicks(x);
+  yAxis(svg, y, left, right);
+  xAxis(svg, x, bottom, left, right);
+  let path = '', bestValue = null;
   for (const t of trials) {
     const value = valueOf(t), counts = t.state === 'complete' && !t.violates && value !== null;
-    if (counts && (least === null || sign * (value - least) < 0)) {
-      path += least === null ? `M${x(t.id)} ${y(value)}` : `H${x(t.id)}V${y(value)}`;
-      least = value;
+    if (counts && (bestValue === null || sign * (value - bestValue) < 0)) {
+      path += bestValue === null ? `M${x(t.id)} ${y(value)}` : `H${x(t.id)}V${y(value)}`;
+      bestValue = value;
     }
   }
   for (const t of trials) {
@@ -230,13 +230,13 @@ function history(parent) {
 }
 
 function importance(parent) {
-  const section = card('Importance', found
-    ? `Shares of the variance of ${monitor} over the whole space, from ${found.trials} trials; ` +
-      'lighter: of two parameters only together.'
+  const section = card('Importance', importances
+    ? `Shares of the variance of ${metric} over the whole space, from ${importances.trials} trials; ` +
+      'lighter bars: the interaction of two parameters.'
     : 'Needs ten trials with a value.', parent);
-  if (!found) return;
-  const rows = order.slice(0, 12).map(i => [parameters[i].name, found.alone[i], 'bar']);
-  for (const [a, b, share] of found.pairs.slice(0, 4)) {
+  if (!importances) return;
+  const rows = order.slice(0, 12).map(i => [parameters[i].name, importances.main[i], 'bar']);
+  for (const [a, b, share] of importances.pairs.slice(0, 4)) {
     if (share > 0.01) rows.push([`${parameters[a].name} × ${parameters[b].name}`, share, 'pair']);
   }
   rows.sort((a, b) => b[1] - a[1]);
@@ -253,50 +253,51 @@ function importance(parent) {
 
 function coordinates(parent) {
   const section = card('Parallel coordinates',
-      'A line a trial, the better the stronger; parameters by their importance. At the foot: not active there.',
+      'One line for each trial; better trials are stronger. Parameters are ordered by importance. ' +
+      'At the foot: the parameter is inactive.',
       parent);
   const wide = make('div', section, undefined, 'wide');
   const width = Math.max(1180, 120 * (order.length + 1)), height = 330, top = 34, bottom = height - 40,
       off = height - 14;
   const svg = canvas(wide, width, height);
   svg.style.minWidth = Math.min(width, 120 * (order.length + 1)) + 'px';
-  const place = k => 70 + k * (width - 150) / order.length;
+  const position = k => 70 + k * (width - 150) / order.length;
   const scales = order.map(i => parameterScale(i, bottom, top));
   const value = valueScale(bottom, top, known.map(valueOf), minimize);
   for (const t of [...ranked.slice(0, 300)].reverse()) {
-    const points = order.map((i, k) => `${place(k)},${t.at[i] === null ? off : scales[k](t.at[i])}`);
-    points.push(`${place(order.length)},${value(valueOf(t))}`);
+    const points = order.map((i, k) => `${position(k)},${t.point[i] === null ? off : scales[k](t.point[i])}`);
+    points.push(`${position(order.length)},${value(valueOf(t))}`);
     const line = draw('polyline', svg, {points: points.join(' '), class: `path ${isBest(t) ? 'best' : ''}`,
         'stroke-opacity': fade(t)});
-    says(line, told(t));
+    showOnHover(line, describe(t));
     line.addEventListener('mouseenter', () => line.classList.add('hot'));
     line.addEventListener('mouseleave', () => line.classList.remove('hot'));
   }
-  const axis = (k, name, scale, word) => {
-    draw('line', svg, {x1: place(k), x2: place(k), y1: top, y2: bottom, class: 'axis'});
-    draw('text', svg, {x: place(k), y: top - 16, 'text-anchor': 'middle', class: 'name'}, clipped(name, 20));
-    for (const tick of scale.ticks) draw('text', svg, {x: place(k) - 5, y: scale(tick) + 4, 'text-anchor': 'end'},
-        clipped(word(tick), 12));
+  const axis = (k, name, scale, labelOf) => {
+    draw('line', svg, {x1: position(k), x2: position(k), y1: top, y2: bottom, class: 'axis'});
+    draw('text', svg, {x: position(k), y: top - 16, 'text-anchor': 'middle', class: 'name'}, clipped(name, 20));
+    for (const tick of scale.ticks) draw('text', svg, {x: position(k) - 5, y: scale(tick) + 4, 'text-anchor': 'end'},
+        clipped(labelOf(tick), 12));
   };
-  order.forEach((i, k) => axis(k, parameters[i].name, scales[k], tick => shown(i, tick)));
-  axis(order.length, monitor, value, short);
+  order.forEach((i, k) => axis(k, parameters[i].name, scales[k], tick => valueText(i, tick)));
+  axis(order.length, metric, value, short);
 }
 
 function slices(parent) {
-  const section = card('Slices', `${monitor} over each parameter; open marks did not run to their end` +
-      (study.constrained ? ', or violate a constraint.' : '.'), parent);
+  const section = card('Slices', `${metric} over each parameter; open marks are trials that did not complete` +
+      (study.constrained ? ' or that violate a constraint.' : '.'), parent);
   const many = make('div', section, undefined, 'many');
   const width = 270, height = 200, left = 46, right = width - 8, top = 22, bottom = height - 26;
   for (const i of order) {
     const svg = canvas(make('div', many), width, height);
     draw('text', svg, {x: 0, y: 11, class: 'name'}, clipped(parameters[i].name, 40));
     const x = parameterScale(i, left + 6, right), y = valueScale(bottom, top, known.map(valueOf), minimize);
-    upAxis(svg, y, left, right);
+    yAxis(svg, y, left, right);
     const letters = parameters[i].choices ? Math.floor(32 / parameters[i].choices.length) : 8;
-    flatAxis(svg, x, bottom, left, right, tick => shown(i, tick), letters);
+    xAxis(svg, x, bottom, left, right, tick => valueText(i, tick), letters);
     const jitter = parameters[i].choices
         ? t => ((t.id * 0.618) % 1 - 0.5) * 0.5 * (right - left) / parameters[i].choices.length : () => 0;
-    for (const t of known) if (t.at[i] !== null) mark(svg, t, x(t.at[i]) + jitter(t), y(valueOf(t)), 2.4);
+    for (const t of known) if (t.point[i] !== null) mark(svg, t, x(t.point[i]) + jitter(t), y(valueOf(t)), 2.4);
   }
 }
 
@@ -304,53 +305,57 @@ function curves() {
   const drawn = trials.filter(t => t.curve.length > 1);
   if (!drawn.length) return;
   const section = card('Learning curves',
-      `${objectives[0].metric} as every trial reported it; the best ${objectives.length > 1 ? 'are' : 'is'} marked.`);
+      `${objectives[0].metric} as every trial reported it; the best ${objectives.length > 1 ? 'are' : 'is'} highlighted.`);
   const width = 1180, height = 300, left = 58, right = width - 12, top = 8, bottom = height - 28;
   const svg = canvas(section, width, height);
   const steps = drawn.flatMap(t => t.curve.map(c => c[0]));
-  // Not Math.min(...steps): a large study has more of them than a call may have arguments.
-  const [least, most] = steps.reduce(([a, b], s) => [Math.min(a, s), Math.max(b, s)], [Infinity, -Infinity]);
-  const x = scaleOf(least, most, false, left + 6, right);
-  if (steps.every(step => step === Math.round(step))) wholeTicks(x);
+  // A large study has more steps than a call may have arguments, so Math.min(...steps) would throw.
+  const [first, last] = steps.reduce(([a, b], s) => [Math.min(a, s), Math.max(b, s)], [Infinity, -Infinity]);
+  const x = scaleOf(first, last, false, left + 6, right);
+  if (steps.every(step => step === Math.round(step))) keepWholeTicks(x);
   const y = valueScale(bottom, top, drawn.flatMap(t => t.curve.map(c => c[1])), objectives[0].minimize);
-  upAxis(svg, y, left, right);
-  flatAxis(svg, x, bottom, left, right);
+  yAxis(svg, y, left, right);
+  xAxis(svg, x, bottom, left, right);
   for (const t of [...drawn.filter(t => !isBest(t)), ...drawn.filter(isBest)]) {
     const points = t.curve.filter(c => c[1] !== null).map(c => `${x(c[0])},${y(c[1])}`).join(' ');
     const line = draw('polyline', svg, {points, class: `path ${isBest(t) ? 'best' : ''}`,
         'stroke-opacity': t.values[0] === null ? 0.3 : fade(t)});
-    says(line, told(t));
+    showOnHover(line, describe(t));
   }
 }
 
 function table() {
-  const section = card('Trials', 'A click on a heading sorts.');
+  const section = card('Trials', 'Click a heading to sort.');
   const made = make('table', make('div', section, undefined, 'scroll'));
   const state = t => t.state + (t.violates ? ', violates a constraint' : '');
   const columns = [['trial', t => t.id], ['state', state], ...objectives.map((o, k) => [o.metric, t => t.values[k]]),
-    ...parameters.map((p, i) => [p.name, t => t.at[i], v => shown(i, v)]), ['by', t => t.by], ['why', t => t.why]];
+    ...parameters.map((p, i) => [p.name, t => t.point[i], v => valueText(i, v)]), ['by', t => t.by], ['why', t => t.why]];
   const header = make('tr', make('thead', made)), body = make('tbody', made);
-  let by = 2, down = !objectives[0].minimize;
+  let sortedBy = 2, descending = !objectives[0].minimize;
   const fill = () => {
     body.replaceChildren();
-    const of = columns[by][1];
+    const get = columns[sortedBy][1];
     const rows = [...trials].sort((a, b) => {
-      const x = of(a), y = of(b);
+      const x = get(a), y = get(b);
       if (x === null || y === null) return (x === null) - (y === null);
-      return (x < y ? -1 : x > y ? 1 : 0) * (down ? -1 : 1);
+      return (x < y ? -1 : x > y ? 1 : 0) * (descending ? -1 : 1);
     });
     for (const t of rows) {
       const row = make('tr', body, undefined, isBest(t) ? 'best' : t.state === 'failed' ? 'failed' : '');
-      for (const [, get, word] of columns) {
-        const value = get(t);
-        make('td', row, word ? word(value) : short(value), typeof value === 'string' ? 'word' : '');
+      for (const [, cell, textOf] of columns) {
+        const value = cell(t);
+        make('td', row, textOf ? textOf(value) : short(value), typeof value === 'string' ? 'text' : '');
       }
     }
-    [...header.children].forEach((cell, k) => cell.classList.toggle('sorted', k === by));
+    [...header.children].forEach((cell, k) => cell.classList.toggle('sorted', k === sortedBy));
   };
   columns.forEach(([name], k) => {
-    const word = ['state', 'by', 'why'].includes(name) ? 'word' : '';
-    make('th', header, name, word).addEventListener('click', () => { down = by === k && !down; by = k; fill(); });
+    const kind = ['state', 'by', 'why'].includes(name) ? 'text' : '';
+    make('th', header, name, kind).addEventListener('click', () => {
+      descending = sortedBy === k && !descending;
+      sortedBy = k;
+      fill();
+    });
   });
   fill();
 }
@@ -374,7 +379,4 @@ if (objectives.length > 1) {
 show(0);
 curves();
 table();
-make('pre', card('In words'), study.summary);
-)js";
-
-}  // namespace sinew::study
+make('pre', card('Summary'), study.summary);

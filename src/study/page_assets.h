@@ -1,0 +1,12 @@
+// The files of src/study/page/. CMake embeds them into the program (cmake/embed.cmake).
+#pragma once
+
+#include <string_view>
+
+namespace sinew::study {
+
+extern const std::string_view kPageHtml;    // {{style}}, {{study}} and {{script}} stand for what study_page() inserts
+extern const std::string_view kPageStyle;   // CSS
+extern const std::string_view kPageScript;  // reads the study from the element with the id "study"
+
+}  // namespace sinew::study
