@@ -31,7 +31,7 @@ class Watch:
                 now = 0
             if now > size:
                 self.grown.append(time.monotonic())
-            size = now  # smaller: a new lead cut off a torn line
+            size = now  # smaller: a new leader cut off a torn line
             time.sleep(0.001)
 
     def close(self):

@@ -46,11 +46,11 @@ cluster::View view_of(const std::vector<std::string>& addresses) {
   view.generation = Generation(1);
   view.fresh = true;
   for (size_t i = 0; i < addresses.size(); ++i) {
-    view.seats.push_back({.id = MemberId(static_cast<int64_t>(i) + 1),
-                          .address = addresses[i],
-                          .share = 1,
-                          .joining = false,
-                          .donor = {}});
+    view.members.push_back({.id = MemberId(static_cast<int64_t>(i) + 1),
+                            .address = addresses[i],
+                            .share = 1,
+                            .joining = false,
+                            .donor = {}});
   }
   return view;
 }
@@ -60,19 +60,19 @@ struct Rows {
 };
 
 // Runs one collective. Returns true if it was the last: the leader says so in its control message.
-bool one_round(group::Group& group, Rows& rows, bool last) {
+bool one_collective(group::Group& group, Rows& rows, bool last) {
   group.begin(2, {static_cast<int64_t>(rows.mine.size())}, last ? "last" : "");
   while (const auto shard = group.next_shard()) group.deliver(*shard, group::Leaf{{rows.mine.data()}, "", nullptr});
-  return group.finish({rows.sum.data()}).note == "last";
+  return group.finish({rows.sum.data()}).control_message == "last";
 }
 
-std::vector<double> rounds(group::Group& group, Rows& rows, double seconds) {
+std::vector<double> collectives(group::Group& group, Rows& rows, double seconds) {
   std::vector<double> took;
   const auto begun = Clock::now();
   for (bool over = false; !over;) {
-    const auto round = Clock::now();
-    over = one_round(group, rows, seconds_since(begun) > seconds);
-    took.push_back(1e3 * seconds_since(round));
+    const auto collective = Clock::now();
+    over = one_collective(group, rows, seconds_since(begun) > seconds);
+    took.push_back(1e3 * seconds_since(collective));
   }
   return took;
 }
@@ -84,7 +84,7 @@ void run(int rank, const std::filesystem::path& folder, int64_t floats, double s
   group::Group* group = nullptr;
   link::Events events;
   events.on_frame = [&](MemberId from, link::Frame frame) { group->on_frame(from, std::move(frame)); };
-  events.on_lost = [&](MemberId, const std::string& why) { group->put_out(why); };
+  events.on_lost = [&](MemberId, const std::string& why) { group->fence(why); };
   group::GroupOptions group_options;
   group_options.merge = [](std::string_view, std::string_view) { return std::string(); };
   std::unique_ptr<group::Group> engine;
@@ -97,7 +97,7 @@ void run(int rank, const std::filesystem::path& folder, int64_t floats, double s
   group->adopt(view_of({wait_for_address(folder / "0"), wait_for_address(folder / "1")}));
   group->start_at(0, {});
   Rows rows{std::vector<float>(static_cast<size_t>(floats), 1.0F), std::vector<float>(static_cast<size_t>(floats))};
-  auto took = rounds(*group, rows, seconds);
+  auto took = collectives(*group, rows, seconds);
   if (rows.sum.front() != 2.0F || rows.sum.back() != 2.0F) throw Error("the sum is wrong", "");
   took.erase(took.begin(), took.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(took.size() / 2, 5)));
   std::sort(took.begin(), took.end());

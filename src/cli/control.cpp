@@ -87,7 +87,7 @@ int run_scale(const Arguments& arguments) {
   const int64_t wanted = whole_number("the number of workers", words.positional[1], 1, kMostWorkers);
   std::string directory;
   const GroupFile file = running_group(words.root, words.positional[0], &directory);
-  ask_running(file, directory, "POST", "/v1/scale", scale_text(wanted));
+  ask_running(file, directory, "POST", "/v2/scale", scale_text(wanted));
   std::printf("%s: %lld workers wanted\n", directory.c_str(), static_cast<long long>(wanted));
   return kDone;
 }
@@ -98,7 +98,7 @@ int run_control(const Arguments& arguments) {
   const Wish wish = wish_of(words.positional[1]);
   std::string directory;
   const GroupFile file = running_group(words.root, words.positional[0], &directory);
-  ask_running(file, directory, "POST", "/v1/control", control_text(wish.kind, wish.value, words.reason));
+  ask_running(file, directory, "POST", "/v2/control", control_text(wish.kind, wish.value, words.reason));
   std::printf("%s: asked for %s at its next step\n", directory.c_str(), words.positional[1].c_str());
   return kDone;
 }

@@ -67,7 +67,7 @@ GroupStatus parse_status(const std::string& text) {
     const Json json = Json::parse(text);
     GroupStatus status;
     status.wanted = json.at("wanted").get<int64_t>();
-    status.lead = value_of<int64_t>(json, "lead", 0);
+    status.leaderer = value_of<int64_t>(json, "leader", 0);
     status.why = printable(value_of<std::string>(json, "why", ""));
     if (json.contains("finished")) status.finished = json["finished"].get<int64_t>();
     for (const Json& member : json.at("members")) {
@@ -111,7 +111,7 @@ std::string status_text(const std::string& run_directory, const GroupStatus& sta
                 "shards/s", "step");
   text += line;
   for (const GroupMember& member : status.members) {
-    const std::string phase = member.phase + (member.id == status.lead ? "*" : "");
+    const std::string phase = member.phase + (member.id == status.leaderer ? "*" : "");
     std::snprintf(line, sizeof line, "%8lld  %8lld  %-16.64s %-10s %5.0f%%  %9.1f  %8lld\n",
                   static_cast<long long>(member.id), static_cast<long long>(member.pid), member.host.c_str(),
                   phase.c_str(), 100 * member.part, member.speed, static_cast<long long>(member.step));
@@ -140,7 +140,7 @@ GroupLine::GroupLine(std::string url, std::string secret, double timeout_seconds
 
 std::optional<GroupStatus> GroupLine::status() const {
   try {
-    return parse_status(cluster::call(url_, secret_, "GET", "/v1/status", "", timeout_seconds_));
+    return parse_status(cluster::call(url_, secret_, "GET", "/v2/status", "", timeout_seconds_));
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -156,15 +156,15 @@ bool GroupLine::post(const std::string& path, const std::string& body) const {
 }
 
 bool GroupLine::lost(int64_t pid, const std::string& why) const {
-  return post("/v1/lost", dump({{"pid", pid}, {"host", host_name()}, {"why", why}}));
+  return post("/v2/lost", dump({{"pid", pid}, {"host", host_name()}, {"why", why}}));
 }
 
 bool GroupLine::control(const std::string& kind, double value, const std::string& reason) const {
-  return post("/v1/control", control_text(kind, value, reason));
+  return post("/v2/control", control_text(kind, value, reason));
 }
 
 bool GroupLine::scale(int64_t wanted) const {
-  return post("/v1/scale", scale_text(wanted));
+  return post("/v2/scale", scale_text(wanted));
 }
 
 std::string ask_running(const GroupFile& file, const std::string& run_directory, const std::string& method,

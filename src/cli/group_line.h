@@ -24,12 +24,12 @@ struct GroupMember {
 
 struct GroupStatus {
   int64_t wanted = 0, step = 0, durable_step = -1;
-  int64_t generation = 0, lead = 0;  // 0: there is no view yet
-  std::string why;                   // the newest decision's reason
+  int64_t generation = 0, leader = 0;  // 0: there is no view yet
+  std::string why;                     // the newest decision's reason
   std::optional<int64_t> finished;
   std::vector<GroupMember> members;
   std::string recovery;                // the last one in words; empty: there was none
-  std::string facts;                   // of the lead, in words
+  std::string facts;                   // of the leader, in words
   std::vector<std::string> decisions;  // oldest first
 };
 // Throws Error when the text is no status.

@@ -15,10 +15,10 @@ namespace sinew::cli {
 namespace {
 
 const char* const kStatus =
-    R"({"job":"digits","wanted":3,"minimum":1,"why":"member 2 is gone: killed by SIGKILL","lead":1,"finished":75,
-"members":[{"id":1,"host":"here","pid":41,"phase":"computing","seated":true,"step":120,"durable_step":100,"speed":12.5,"part":0.75},
-{"id":3,"host":"bad\u001b[31m","pid":43,"phase":"joining","seated":true,"step":118,"durable_step":-1,"speed":0,"part":0}],
-"view":{"generation":7,"fresh":false,"why":"x","seats":[]},
+    R"({"job":"digits","wanted":3,"minimum":1,"why":"member 2 is gone: killed by SIGKILL","leader":1,"finished":75,
+"members":[{"id":1,"host":"here","pid":41,"phase":"computing","in_view":true,"step":120,"durable_step":100,"speed":12.5,"part":0.75},
+{"id":3,"host":"bad\u001b[31m","pid":43,"phase":"joining","in_view":true,"step":118,"durable_step":-1,"speed":0,"part":0}],
+"view":{"generation":7,"fresh":false,"why":"x","members":[]},
 "last_recovery":{"generation":7,"why":"member 2 is gone","seconds_ago":12.3,"seconds":0.0125},
 "facts":{"loss":0.25,"epoch":2,"deep":{"a":1},"note":"fine"},
 "decisions":[{"at":"2026-11-21T03:15:02.123Z","text":"view 7: member 2 is gone"}]})";

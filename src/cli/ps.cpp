@@ -50,7 +50,7 @@ int run_ps(const Arguments& arguments) {
     return kDone;
   }
   const GroupFile file = running_group(root, directory);
-  const std::string answer = ask_running(file, directory, "GET", "/v1/status");
+  const std::string answer = ask_running(file, directory, "GET", "/v2/status");
   const std::string text = json ? answer + "\n" : status_text(directory, parse_status(answer));
   std::fwrite(text.data(), 1, text.size(), stdout);
   return kDone;

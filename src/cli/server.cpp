@@ -211,12 +211,12 @@ void steer(const std::string& directory, const web::Wish& wish) {
                 "a run that trains with --workers N can be steered; one that is over can not");
   }
   if (wish.kind == "scale") {
-    ask_running(*file, directory, "POST", "/v1/scale", scale_text(static_cast<int64_t>(wish.value)));
+    ask_running(*file, directory, "POST", "/v2/scale", scale_text(static_cast<int64_t>(wish.value)));
     return;
   }
   const bool stops = wish.kind == "stop" || wish.kind == "pause";
   ask_running(
-      *file, directory, "POST", "/v1/control",
+      *file, directory, "POST", "/v2/control",
       control_text(stops ? "stop" : wish.kind, stops ? static_cast<double>(kResumable) : wish.value, wish.reason));
 }
 

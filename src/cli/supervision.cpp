@@ -158,7 +158,7 @@ void worker_hangs(Supervision& state, pid_t pid, const std::string& why) {
 }
 
 void coordinator_started(double now, Supervision& state, pid_t pid) {
-  CoordinatorState begun;
+  CoordinatorProcess begun;
   begun.pid = pid;
   begun.started = now;
   begun.mute_lives = state.coordinator.mute_lives;
@@ -196,7 +196,7 @@ std::string coordinator_not_started(double now, Supervision& state, const std::s
 
 std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& end, std::optional<int64_t> finished,
                               const SupervisionOptions& options) {
-  CoordinatorState& coordinator = state.coordinator;
+  CoordinatorProcess& coordinator = state.coordinator;
   const pid_t pid = coordinator.pid;
   coordinator.pid = 0;
   coordinator.mute_lives = coordinator.heard ? 0 : coordinator.mute_lives + 1;
@@ -281,7 +281,7 @@ std::vector<Action> kill_all(Supervision& state) {
 }
 
 void keep_coordinator(double now, Supervision& state, const SupervisionOptions& options, std::vector<Action>& actions) {
-  CoordinatorState& coordinator = state.coordinator;
+  CoordinatorProcess& coordinator = state.coordinator;
   if (coordinator.pid == 0) {
     if (now >= state.next_coordinator) actions.push_back({Kind::start_coordinator, 0, 0, 0, ""});
   } else if (now - coordinator.heard.value_or(coordinator.started) >= options.deaf_seconds &&

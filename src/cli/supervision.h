@@ -47,7 +47,7 @@ struct WorkerState {
 
 std::string name_of(const WorkerState& worker);  // "worker 2 (pid 4711)"
 
-struct CoordinatorState {
+struct CoordinatorProcess {
   pid_t pid = 0;  // 0: none runs
   double started = 0;
   std::optional<double> heard;          // its last answer
@@ -72,7 +72,7 @@ struct RunOver {
 struct Supervision {
   int64_t wanted = 1;
   std::vector<WorkerState> workers;  // that live; oldest first
-  CoordinatorState coordinator;
+  CoordinatorProcess coordinator;
   bool begun = false;                 // a coordinator answered once
   double answered = 0;                // when one last did
   double next_coordinator = 0;        // none is started before

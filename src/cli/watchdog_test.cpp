@@ -59,7 +59,7 @@ TEST(Watchdog, WhoIsAtAShardForTooLongIsNamedThenEnded) {
   EXPECT_EQ(run.said.size(), 1u) << "once a standstill";
 }
 
-// A disk that does not answer holds the lead between two steps.
+// A disk that does not answer holds the leader between two steps.
 TEST(Watchdog, WhoIsStuckWithAStepsRecordsIsEnded) {
   Watched run(3);
   run.make_steps(9, 1);

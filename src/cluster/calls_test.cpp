@@ -30,9 +30,9 @@ TEST(Coordinator, AWorkerThatWouldComputeOtherNumbersIsRefusedByName) {
 
 TEST(Coordinator, WithoutTheTokenNothingIsTold) {
   Running coordinator(options_for(1));
-  EXPECT_THAT(error_of([&] { call(coordinator.url(), "guess", "GET", "/v1/status", "", kBound); }),
+  EXPECT_THAT(error_of([&] { call(coordinator.url(), "guess", "GET", "/v2/status", "", kBound); }),
               HasSubstr("does not carry this run's token"));
-  EXPECT_THAT(error_of([&] { call(coordinator.url(), "", "POST", "/v1/scale", R"({"workers":9})", kBound); }),
+  EXPECT_THAT(error_of([&] { call(coordinator.url(), "", "POST", "/v2/scale", R"({"workers":9})", kBound); }),
               HasSubstr("token"));
   EXPECT_EQ(coordinator.status()["wanted"], 1);
   EXPECT_EQ(call(coordinator.url(), "", "GET", "/healthz", "", kBound), R"({"ok":true})");
@@ -47,34 +47,34 @@ TEST(Coordinator, CallsThatAreWrongSaySo) {
   const struct {
     const char *method, *path, *body, *error;
   } cases[] = {
-      {"POST", "/v1/nonsense", "{}", "there is no /v1/nonsense"},
-      {"GET", "/v1/join", "", "/v1/join takes POST"},
-      {"POST", "/v1/status", "{}", "/v1/status takes GET"},
-      {"POST", "/v1/scale", "", "the body is not JSON"},
-      {"POST", "/v1/scale", "{\"workers\":", "the body is not JSON"},
-      {"POST", "/v1/scale", "[]", "a JSON object is expected"},
-      {"POST", "/v1/scale", "{}", "\"workers\" is missing: a whole number, from 1 to 4096"},
-      {"POST", "/v1/scale", R"({"workers":0})", "\"workers\" must be a whole number, from 1 to 4096"},
-      {"POST", "/v1/scale", R"({"workers":1e99})", "\"workers\" must be"},
-      {"POST", "/v1/scale", R"({"workers":"3"})", "\"workers\" must be"},
-      {"POST", "/v1/control", R"({"kind":"dance"})", "\"kind\" is none of stop, checkpoint, evaluate"},
-      {"POST", "/v1/control", R"({"kind":"learning_rate"})", "must be a factor above 0"},
-      {"POST", "/v1/control", R"({"kind":"learning_rate","value":-1})", "must be a factor above 0"},
-      {"POST", "/v1/control", R"({"kind":"learning_rate","value":1e999})", "the body is not JSON"},
-      {"POST", "/v1/control", R"({"kind":"batch_size","value":0})", "must be a whole number, 1 or more"},
-      {"POST", "/v1/control", R"({"kind":"batch_size","value":2.5})", "must be a whole number, 1 or more"},
-      {"POST", "/v1/lost", R"({"why":"x"})", "\"id\" or \"pid\" must say who is lost"},
-      {"POST", "/v1/lost", R"({"id":7,"why":"x"})", "no member here has id 7"},
-      {"POST", "/v1/join", R"({"address":"a","host":"h","pid":1,"life":"x"})", "\"identity\" is missing"},
-      {"POST", "/v1/word", R"({"id":-1})", "\"id\" must be a whole number, 1 or more"},
-      {"GET", "/v1/news?id=0&have=0", "", "\"id\" and \"have\" must be whole numbers"},
+      {"POST", "/v2/nonsense", "{}", "there is no /v2/nonsense"},
+      {"GET", "/v2/join", "", "/v2/join takes POST"},
+      {"POST", "/v2/status", "{}", "/v2/status takes GET"},
+      {"POST", "/v2/scale", "", "the body is not JSON"},
+      {"POST", "/v2/scale", "{\"workers\":", "the body is not JSON"},
+      {"POST", "/v2/scale", "[]", "a JSON object is expected"},
+      {"POST", "/v2/scale", "{}", "\"workers\" is missing: a whole number, from 1 to 4096"},
+      {"POST", "/v2/scale", R"({"workers":0})", "\"workers\" must be a whole number, from 1 to 4096"},
+      {"POST", "/v2/scale", R"({"workers":1e99})", "\"workers\" must be"},
+      {"POST", "/v2/scale", R"({"workers":"3"})", "\"workers\" must be"},
+      {"POST", "/v2/control", R"({"kind":"dance"})", "\"kind\" is none of stop, checkpoint, evaluate"},
+      {"POST", "/v2/control", R"({"kind":"learning_rate"})", "must be a factor above 0"},
+      {"POST", "/v2/control", R"({"kind":"learning_rate","value":-1})", "must be a factor above 0"},
+      {"POST", "/v2/control", R"({"kind":"learning_rate","value":1e999})", "the body is not JSON"},
+      {"POST", "/v2/control", R"({"kind":"batch_size","value":0})", "must be a whole number, 1 or more"},
+      {"POST", "/v2/control", R"({"kind":"batch_size","value":2.5})", "must be a whole number, 1 or more"},
+      {"POST", "/v2/lost", R"({"why":"x"})", "\"id\" or \"pid\" must say who is lost"},
+      {"POST", "/v2/lost", R"({"id":7,"why":"x"})", "no member here has id 7"},
+      {"POST", "/v2/join", R"({"address":"a","host":"h","pid":1,"incarnation":"x"})", "\"identity\" is missing"},
+      {"POST", "/v2/heartbeat", R"({"id":-1})", "\"id\" must be a whole number, 1 or more"},
+      {"GET", "/v2/updates?id=0&known_view=0", "", "\"id\" and \"known_view\" must be whole numbers"},
   };
   for (const auto& one : cases) {
     EXPECT_THAT(error_of([&] { call(coordinator.url(), "sesame", one.method, one.path, one.body, kBound); }),
                 HasSubstr(one.error))
         << one.path << " " << one.body;
   }
-  EXPECT_THAT(error_of([&] { coordinator.post("/v1/scale", std::string(5 << 20, ' ')); }),
+  EXPECT_THAT(error_of([&] { coordinator.post("/v2/scale", std::string(5 << 20, ' ')); }),
               HasSubstr("the body is larger than"));
 }
 
@@ -84,19 +84,19 @@ TEST(Coordinator, RequestsReachEveryoneUntilTheLeadTookThem) {
   place.set(coordinator.url());
   const Workers workers = start(place, 2);
   ASSERT_TRUE(settle(workers));
-  coordinator.post("/v1/control", R"({"kind":"learning_rate","value":0.5,"reason":"too fast"})");
-  coordinator.post("/v1/control", R"({"kind":"checkpoint"})");
+  coordinator.post("/v2/control", R"({"kind":"learning_rate","value":0.5,"reason":"too fast"})");
+  coordinator.post("/v2/control", R"({"kind":"checkpoint"})");
   for (const auto& worker : workers) {
     ASSERT_TRUE(wait_for([&] { return worker->requests().size() == 2; }));
     EXPECT_EQ(worker->requests()[0], (ControlRequest{1, "learning_rate", 0.5, "too fast"}));
     EXPECT_EQ(worker->requests()[1], (ControlRequest{2, "checkpoint", 0, ""}));
   }
-  workers[0]->client->tell([](Told& told) { told.taken_requests = 1; });
+  workers[0]->client->report([](MemberReport& report) { report.taken_requests = 1; });
   for (const auto& worker : workers) {
     ASSERT_TRUE(wait_for([&] { return worker->requests().size() == 1; }));
     EXPECT_EQ(worker->requests()[0].number, 2);
   }
-  EXPECT_EQ(json::parse(coordinator.post("/v1/scale", R"({"workers":5})")), json({{"workers", 5}, {"was", 2}}));
+  EXPECT_EQ(json::parse(coordinator.post("/v2/scale", R"({"workers":5})")), json({{"workers", 5}, {"was", 2}}));
   EXPECT_EQ(coordinator.status()["wanted"], 5);
   EXPECT_EQ(coordinator.status()["requests"].size(), 1u);
 }

@@ -1,5 +1,5 @@
-// A member's line to the coordinator: one thread speaks (a word at every change and pulse), one listens (a poll that is
-// answered when there is news). Both answers say the same things; whichever comes first is acted upon, once.
+// A member's line to the coordinator: one thread speaks (a heartbeat at every change and pulse), one listens (a poll
+// that is answered when there is news). Both answers say the same things; whichever comes first is acted upon, once.
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -7,19 +7,19 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "cluster/conversation.h"
 #include "cluster/line.h"
+#include "cluster/membership_client.h"
 
 namespace sinew::cluster {
 namespace {
 
-constexpr double kWordSeconds = 2;    // for the answer to a word
-constexpr double kNewsSeconds = 10;   // for news; the coordinator answers within five
-constexpr double kFirstPause = 0.02;  // after a failure; doubles up to
+constexpr double kHeartbeatSeconds = 2;  // for the answer to a heartbeat
+constexpr double kUpdatesSeconds = 10;   // for news; the coordinator answers within five
+constexpr double kFirstPause = 0.02;     // after a failure; doubles up to
 constexpr double kLongestPause = 0.25;
 
 // A name for this life that no other has.
-std::string new_life(const ClientOptions& options, const void* self, Clock& clock) {
+std::string new_incarnation(const ClientOptions& options, const void* self, Clock& clock) {
   const auto bits = [](double number) { return static_cast<uint64_t>(number * 1e9); };
   RandomKey key = random_key({static_cast<uint64_t>(options.pid), bits(clock.monotonic_seconds()),
                               bits(clock.wall_seconds()), reinterpret_cast<uintptr_t>(self)});
@@ -36,37 +36,37 @@ std::string trouble_in(const std::expected<http::Response, http::Failure>& respo
 
 }  // namespace
 
-struct Client::State {
+struct Client::Impl {
   ClientOptions options;
   ClientEvents events;
   Clock& clock;
-  Line word_line, news_line;
+  Line heartbeat_line, updates_line;
 
   std::mutex delivering;  // held while an answer is acted upon: events come one at a time, and in order
   mutable std::mutex mutex;
   std::condition_variable changed;
-  Conversation talk;
+  MembershipClient membership;
   bool dirty = true;  // something to say before the next pulse
   bool stopping = false;
   std::thread speaker, listener;
 
-  State(const ClientOptions& options_given, ClientEvents events_given, Clock& clock_given)
+  Impl(const ClientOptions& options_given, ClientEvents events_given, Clock& clock_given)
       : options(options_given),
         events(std::move(events_given)),
         clock(clock_given),
-        word_line(options),
-        news_line(options),
-        talk(options, new_life(options, this, clock)) {}
+        heartbeat_line(options),
+        updates_line(options),
+        membership(options, new_incarnation(options, this, clock)) {}
 
   // ---- joining -----------------------------------------------------------------------------------------------------
 
   void join() {
-    const std::string body = talk.join_call();
+    const std::string body = membership.join_request();
     const double began = clock.monotonic_seconds();
     double pause = kFirstPause;
     for (;;) {
-      const auto response = word_line.send("POST", "/v1/join", body, kWordSeconds);
-      if (response && talk.joined(*response, clock.monotonic_seconds())) return;
+      const auto response = heartbeat_line.send("POST", "/v2/join", body, kHeartbeatSeconds);
+      if (response && membership.joined(*response, clock.monotonic_seconds())) return;
       const double waited = clock.monotonic_seconds() - began;
       if (waited + pause > options.patience_seconds) {
         throw Error("no coordinator to join: " + trouble_in(response),
@@ -80,21 +80,22 @@ struct Client::State {
   // ---- speaking ----------------------------------------------------------------------------------------------------
 
   void wait(std::unique_lock<std::mutex>& lock, double seconds, const bool& unless) {
-    changed.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return stopping || talk.over() || unless; });
+    changed.wait_for(lock, std::chrono::duration<double>(seconds),
+                     [&] { return stopping || membership.over() || unless; });
   }
 
   void speak() {
     double pause = kFirstPause;
     std::unique_lock lock(mutex);
-    while (!talk.over()) {
+    while (!membership.over()) {
       wait(lock, options.pulse_seconds, dirty);
-      if (talk.over() || (stopping && !dirty)) return;
+      if (membership.over() || (stopping && !dirty)) return;
       const bool last = stopping;
-      const std::string word = talk.word();
+      const std::string heartbeat = membership.heartbeat();
       dirty = false;
       const double sent = clock.monotonic_seconds();
       lock.unlock();
-      const auto response = word_line.send("POST", "/v1/word", word, kWordSeconds);
+      const auto response = heartbeat_line.send("POST", "/v2/heartbeat", heartbeat, kHeartbeatSeconds);
       const bool answered = response && take(*response, sent);
       lock.lock();
       if (answered) pause = kFirstPause;
@@ -112,15 +113,15 @@ struct Client::State {
   void listen() {
     double pause = kFirstPause;
     std::unique_lock lock(mutex);
-    while (!talk.over() && !stopping) {
-      const std::string target = talk.news_target();
+    while (!membership.over() && !stopping) {
+      const std::string target = membership.updates_target();
       const double sent = clock.monotonic_seconds();
       lock.unlock();
-      const auto response = news_line.send("GET", target, "", kNewsSeconds);
+      const auto response = updates_line.send("GET", target, "", kUpdatesSeconds);
       const bool answered = response && take(*response, sent);
       lock.lock();
       const bool never = false;
-      if (answered && !talk.introducing()) {
+      if (answered && !membership.introducing()) {
         pause = kFirstPause;
         continue;
       }
@@ -136,14 +137,14 @@ struct Client::State {
     Heard heard;
     {
       const std::lock_guard lock(mutex);
-      heard = talk.hear(response, sent, clock.monotonic_seconds());
+      heard = membership.hear(response, sent, clock.monotonic_seconds());
       dirty = dirty || heard.speak;
       changed.notify_all();
     }
     if (heard.view && events.on_view) events.on_view(*heard.view);
     if (heard.requests && events.on_requests) events.on_requests(*heard.requests);
     if (heard.finished && events.on_finished) events.on_finished(*heard.finished);
-    if (heard.out && events.on_out) events.on_out(*heard.out);
+    if (heard.fenced && events.on_fenced) events.on_fenced(*heard.fenced);
     return heard.understood;
   }
 
@@ -153,9 +154,9 @@ struct Client::State {
     {
       const std::lock_guard one_at_a_time(delivering);
       std::unique_lock again(mutex);
-      const auto out = talk.failed(what, clock.monotonic_seconds());
+      const auto out = membership.failed(what, clock.monotonic_seconds());
       again.unlock();
-      if (out && events.on_out) events.on_out(*out);
+      if (out && events.on_fenced) events.on_fenced(*out);
       changed.notify_all();
     }
     lock.lock();
@@ -163,40 +164,40 @@ struct Client::State {
 };
 
 Client::Client(const ClientOptions& options, ClientEvents events, Clock& clock)
-    : state_(std::make_unique<State>(options, std::move(events), clock)) {
-  State* state = state_.get();
+    : impl_(std::make_unique<Impl>(options, std::move(events), clock)) {
+  Impl* state = impl_.get();
   state->join();
   state->speaker = std::thread([state] { state->speak(); });
   state->listener = std::thread([state] { state->listen(); });
 }
 
 Client::~Client() {
-  State& state = *state_;
+  Impl& state = *impl_;
   {
     const std::lock_guard lock(state.mutex);
     state.stopping = true;
   }
   state.changed.notify_all();
-  state.news_line.cancel();
+  state.updates_line.cancel();
   state.listener.join();
-  state.speaker.join();  // says what is left to say, within kWordSeconds
+  state.speaker.join();  // says what is left to say, within kHeartbeatSeconds
 }
 
 MemberId Client::id() const {
-  return state_->talk.id();
+  return impl_->membership.id();
 }
 
-void Client::tell(const std::function<void(Told&)>& change) {
-  State& state = *state_;
+void Client::report(const std::function<void(MemberReport&)>& change) {
+  Impl& state = *impl_;
   const std::lock_guard lock(state.mutex);
-  if (!state.talk.tell(change)) return;
+  if (!state.membership.report(change)) return;
   state.dirty = true;
   state.changed.notify_all();
 }
 
 bool Client::leased(double seconds) const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->talk.leased(state_->clock.monotonic_seconds(), seconds);
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->membership.leased(impl_->clock.monotonic_seconds(), seconds);
 }
 
 }  // namespace sinew::cluster

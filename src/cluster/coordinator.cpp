@@ -1,9 +1,9 @@
-// The coordinator over HTTP: routes, the secret, and members that wait for news. What it decides is Desk's.
+// The coordinator over HTTP: routes, the secret, and members that wait for news. What it decides is CoordinatorState's.
 #include <condition_variable>
 #include <list>
 #include <thread>
 
-#include "cluster/desk.h"
+#include "cluster/coordinator_state.h"
 #include "cluster/line.h"
 
 namespace sinew::cluster {
@@ -30,8 +30,8 @@ bool same_secret(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-struct Coordinator::State {
-  using Call = Reply (Desk::*)(const std::string&, Moment);
+struct Coordinator::Impl {
+  using Call = Reply (CoordinatorState::*)(const std::string&, Moment);
   struct Route {
     const char* method;
     const char* path;
@@ -47,23 +47,27 @@ struct Coordinator::State {
   CoordinatorOptions options;
   Clock& clock;
   std::mutex mutex;
-  Desk desk;
+  CoordinatorState coordinator;
   std::list<Waiting> waiting;
   bool stopping = false;
   std::condition_variable due_changed;
   std::thread waker;                     // for what is due before the next tick
   std::unique_ptr<http::Server> server;  // last: its threads use all of the above
 
-  State(const CoordinatorOptions& options_given, Clock& clock_given)
-      : options(options_given), clock(clock_given), desk(options, moment()) {}
+  Impl(const CoordinatorOptions& options_given, Clock& clock_given)
+      : options(options_given), clock(clock_given), coordinator(options, moment()) {}
 
   Moment moment() const { return {clock.monotonic_seconds(), clock.wall_seconds()}; }
 
   static const std::vector<Route>& routes() {
     static const std::vector<Route> all = {
-        {"POST", "/v1/join", &Desk::join},   {"POST", "/v1/word", &Desk::word},       {"POST", "/v1/lost", &Desk::lost},
-        {"POST", "/v1/scale", &Desk::scale}, {"POST", "/v1/control", &Desk::control}, {"GET", "/v1/status", nullptr},
-        {"GET", "/v1/news", nullptr},
+        {"POST", "/v2/join", &CoordinatorState::join},
+        {"POST", "/v2/heartbeat", &CoordinatorState::heartbeat},
+        {"POST", "/v2/lost", &CoordinatorState::lost},
+        {"POST", "/v2/scale", &CoordinatorState::scale},
+        {"POST", "/v2/control", &CoordinatorState::control},
+        {"GET", "/v2/status", nullptr},
+        {"GET", "/v2/updates", nullptr},
     };
     return all;
   }
@@ -76,8 +80,8 @@ struct Coordinator::State {
   // Everyone who waits and for whom there is something now.
   void settle(Moment at, Outbox& outbox) {
     for (auto one = waiting.begin(); one != waiting.end();) {
-      auto reply = desk.news(one->poll, at);
-      if (!reply && at.now >= one->until) reply = desk.nothing_new(one->poll, at);
+      auto reply = coordinator.updates(one->poll, at);
+      if (!reply && at.now >= one->until) reply = coordinator.no_updates(one->poll, at);
       if (!reply) {
         ++one;
         continue;
@@ -85,7 +89,7 @@ struct Coordinator::State {
       outbox.emplace_back(std::move(one->answer), std::move(*reply));
       one = waiting.erase(one);
     }
-    if (desk.due()) due_changed.notify_all();
+    if (coordinator.due()) due_changed.notify_all();
   }
 
   bool allowed(const http::Request& request) const {
@@ -124,10 +128,10 @@ struct Coordinator::State {
       if (stopping) {
         outbox.emplace_back(std::move(answer), refuse(503, "the coordinator stops", "its successor answers soon"));
       } else if (route.call != nullptr) {
-        outbox.emplace_back(std::move(answer), (desk.*route.call)(request.body, at));
+        outbox.emplace_back(std::move(answer), (coordinator.*route.call)(request.body, at));
         settle(at, outbox);
-      } else if (request.path == "/v1/status") {
-        outbox.emplace_back(std::move(answer), desk.status(at));
+      } else if (request.path == "/v2/status") {
+        outbox.emplace_back(std::move(answer), coordinator.status(at));
       } else {
         const auto poll = poll_of(request.query);
         if (!poll) {
@@ -146,7 +150,7 @@ struct Coordinator::State {
     {
       const std::lock_guard lock(mutex);
       const Moment at = moment();
-      desk.tick(at);
+      coordinator.tick(at);
       settle(at, outbox);
     }
     send(outbox);
@@ -155,7 +159,7 @@ struct Coordinator::State {
   void wake_when_due() {
     std::unique_lock lock(mutex);
     while (!stopping) {
-      const auto due = desk.due();
+      const auto due = coordinator.due();
       if (!due) {
         due_changed.wait(lock);
         continue;
@@ -173,8 +177,8 @@ struct Coordinator::State {
 };
 
 Coordinator::Coordinator(const CoordinatorOptions& options, Clock& clock)
-    : state_(std::make_unique<State>(options, clock)) {
-  State& state = *state_;
+    : impl_(std::make_unique<Impl>(options, clock)) {
+  Impl& state = *impl_;
   http::ServerOptions server;
   server.address = options.listen;
   server.port = options.port;
@@ -187,8 +191,8 @@ Coordinator::Coordinator(const CoordinatorOptions& options, Clock& clock)
 }
 
 Coordinator::~Coordinator() {
-  State& state = *state_;
-  State::Outbox outbox;
+  Impl& state = *impl_;
+  Impl::Outbox outbox;
   {
     const std::lock_guard lock(state.mutex);
     state.stopping = true;
@@ -196,23 +200,23 @@ Coordinator::~Coordinator() {
       outbox.emplace_back(std::move(one.answer), refuse(503, "the coordinator stops", ""));
     state.waiting.clear();
   }
-  State::send(outbox);  // so that the server has nobody to wait for
+  Impl::send(outbox);  // so that the server has nobody to wait for
   state.server.reset();
   state.due_changed.notify_all();
   state.waker.join();
 }
 
 std::string Coordinator::url() const {
-  return state_->server->url();
+  return impl_->server->url();
 }
 
 void Coordinator::tick() {
-  state_->tick();
+  impl_->tick();
 }
 
 std::optional<int64_t> Coordinator::over() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->desk.over(state_->clock.monotonic_seconds());
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->coordinator.over(impl_->clock.monotonic_seconds());
 }
 
 }  // namespace sinew::cluster

@@ -14,12 +14,12 @@ TEST(Coordinator, MembersFormAGroupTheyAllSeeAlike) {
   ASSERT_TRUE(settle(workers));
   const View view = *workers[0]->view();
   EXPECT_TRUE(view.fresh);
-  EXPECT_EQ(view.lead(), workers[0]->id());
+  EXPECT_EQ(view.leader(), workers[0]->id());
   EXPECT_EQ(view.find(workers[1]->id())->address, "127.0.0.1:" + std::to_string(workers[1]->pid));
   EXPECT_TRUE(wait_for([&] { return workers[2]->client->leased(kBound); }));
   const json status = coordinator.status();
   EXPECT_EQ(status["members"].size(), 3u);
-  EXPECT_EQ(status["lead"], workers[0]->id().value);
+  EXPECT_EQ(status["leader"], workers[0]->id().value);
   EXPECT_EQ(status["view"]["generation"], view.generation.value);
   EXPECT_EQ(status["members"][1]["pid"], workers[1]->pid);
   EXPECT_EQ(status["job"], "test");
@@ -51,15 +51,15 @@ TEST(Coordinator, TheSupervisorTellsOfADeathAndTheOthersGoOn) {
   const auto victim = std::move(workers[0]);  // the lead
   workers.erase(workers.begin());
   const json answer =
-      json::parse(coordinator.post("/v1/lost", R"({"pid":)" + std::to_string(victim->pid) + R"(,"why":"killed"})"));
+      json::parse(coordinator.post("/v2/lost", R"({"pid":)" + std::to_string(victim->pid) + R"(,"why":"killed"})"));
   EXPECT_EQ(answer["lost"], json::array({victim->id().value}));
   ASSERT_TRUE(settle(workers));
   EXPECT_THAT(workers[0]->view()->why, HasSubstr("member 1 lost: killed; its work moves to 2 and 3"));
-  ASSERT_TRUE(wait_for([&] { return victim->out().has_value(); }));
-  EXPECT_EQ(*victim->out(), "killed");
+  ASSERT_TRUE(wait_for([&] { return victim->fenced().has_value(); }));
+  EXPECT_EQ(*victim->fenced(), "killed");
   EXPECT_FALSE(victim->client->leased(kBound));
   ASSERT_TRUE(wait_for([&] { return coordinator.status()["last_recovery"].contains("seconds"); }));
-  EXPECT_THAT(error_of([&] { coordinator.post("/v1/lost", R"({"pid":4999999,"why":"x"})"); }),
+  EXPECT_THAT(error_of([&] { coordinator.post("/v2/lost", R"({"pid":4999999,"why":"x"})"); }),
               HasSubstr("no member here has process 4999999"));
 }
 
@@ -73,13 +73,13 @@ TEST(Coordinator, APeerThatMostReportIsOut) {
   ASSERT_TRUE(settle(workers));
   const MemberId lost = workers[1]->id();
   for (const size_t i : {size_t{0}, size_t{2}}) {
-    workers[i]->client->tell([&](Told& told) { told.lost.emplace_back(lost, "connection reset"); });
+    workers[i]->client->report([&](MemberReport& report) { report.lost.emplace_back(lost, "connection reset"); });
   }
   const auto victim = std::move(workers[1]);
   workers.erase(workers.begin() + 1);
   ASSERT_TRUE(settle(workers));
-  ASSERT_TRUE(wait_for([&] { return victim->out().has_value(); }));
-  EXPECT_THAT(*victim->out(), HasSubstr("connection reset (told by 1 and 3)"));
+  ASSERT_TRUE(wait_for([&] { return victim->fenced().has_value(); }));
+  EXPECT_THAT(*victim->fenced(), HasSubstr("connection reset (reported by 1 and 3)"));
 }
 
 TEST(Coordinator, OfTwoThatReportEachOtherOneStays) {
@@ -88,12 +88,12 @@ TEST(Coordinator, OfTwoThatReportEachOtherOneStays) {
   place.set(coordinator.url());
   Workers workers = start(place, 2);
   ASSERT_TRUE(settle(workers));
-  workers[0]->client->tell([&](Told& told) { told.lost.emplace_back(workers[1]->id(), "cable cut"); });
-  workers[1]->client->tell([&](Told& told) { told.lost.emplace_back(workers[0]->id(), "cable cut"); });
-  ASSERT_TRUE(wait_for([&] { return workers[0]->out() || workers[1]->out(); }));
-  workers.erase(workers.begin() + (workers[0]->out() ? 0 : 1));
+  workers[0]->client->report([&](MemberReport& report) { report.lost.emplace_back(workers[1]->id(), "cable cut"); });
+  workers[1]->client->report([&](MemberReport& report) { report.lost.emplace_back(workers[0]->id(), "cable cut"); });
+  ASSERT_TRUE(wait_for([&] { return workers[0]->fenced() || workers[1]->fenced(); }));
+  workers.erase(workers.begin() + (workers[0]->fenced() ? 0 : 1));
   ASSERT_TRUE(settle(workers));
-  EXPECT_FALSE(workers[0]->out());
+  EXPECT_FALSE(workers[0]->fenced());
 }
 
 TEST(Coordinator, WhoLeavesHandsItsWorkOverFirst) {
@@ -104,15 +104,15 @@ TEST(Coordinator, WhoLeavesHandsItsWorkOverFirst) {
   ASSERT_TRUE(settle(workers));
   const auto leaver = std::move(workers[0]);
   workers.erase(workers.begin());
-  leaver->client->tell([](Told& told) { told.phase = Phase::leaving; });
+  leaver->client->report([](MemberReport& report) { report.phase = Phase::leaving; });
   ASSERT_TRUE(wait_for([&] {
     const auto view = leaver->view();
     return view->find(leaver->id()) != nullptr && view->find(leaver->id())->share == 0;
   }));
-  EXPECT_FALSE(leaver->out());
+  EXPECT_FALSE(leaver->fenced());
   leaver->act();
-  ASSERT_TRUE(wait_for([&] { return leaver->out().has_value(); }));
-  EXPECT_THAT(*leaver->out(), HasSubstr("others have its work"));
+  ASSERT_TRUE(wait_for([&] { return leaver->fenced().has_value(); }));
+  EXPECT_THAT(*leaver->fenced(), HasSubstr("others have its work"));
   ASSERT_TRUE(settle(workers));
 }
 
@@ -123,7 +123,7 @@ TEST(Coordinator, TheEndIsToldToEveryone) {
   const Workers workers = start(place, 3);
   ASSERT_TRUE(settle(workers));
   EXPECT_EQ(coordinator.over(), std::nullopt);
-  workers[0]->client->tell([](Told& told) { told.finished = 3; });
+  workers[0]->client->report([](MemberReport& report) { report.finished = 3; });
   for (const auto& worker : workers) ASSERT_TRUE(wait_for([&] { return worker->finished() == 3; }));
   ASSERT_TRUE(wait_for([&] { return coordinator.over() == 3; }));
   EXPECT_THAT(error_of([&] { Worker late(place); }), HasSubstr("the run is over"));
@@ -135,7 +135,7 @@ TEST(Coordinator, TheLastWordIsSaidBeforeAClientEnds) {
   place.set(coordinator.url());
   const Workers workers = start(place, 1);
   ASSERT_TRUE(settle(workers));
-  workers[0]->client->tell([](Told& told) { told.finished = 0; });
+  workers[0]->client->report([](MemberReport& report) { report.finished = 0; });
   workers[0]->client.reset();
   EXPECT_EQ(coordinator.status()["finished"], 0);
 }

@@ -36,7 +36,7 @@ TEST(CoordinatorTls, MembersFormAGroupAndGoOnWithASuccessor) {
 
 TEST(CoordinatorTls, AnotherSecretIsRefusedBeforeAnythingIsSaid) {
   Running coordinator(with_tls(1));
-  EXPECT_THAT(error_of([&] { call(coordinator.url(), "guess", "GET", "/v1/status", "", kBound); }),
+  EXPECT_THAT(error_of([&] { call(coordinator.url(), "guess", "GET", "/v2/status", "", kBound); }),
               AllOf(HasSubstr("is not trusted"), HasSubstr("not made from the secret")));
   Place place;
   place.set(coordinator.url());
@@ -53,9 +53,9 @@ TEST(CoordinatorTls, AnotherSecretIsRefusedBeforeAnythingIsSaid) {
 TEST(CoordinatorTls, OneSideWithoutItIsToldSo) {
   Running with(with_tls(1)), without(options_for(1));
   const std::string in_clear = "http://" + with.url().substr(8), wants_tls = "https://" + without.url().substr(7);
-  EXPECT_THAT(error_of([&] { call(in_clear, "sesame", "GET", "/v1/status", "", kBound); }),
+  EXPECT_THAT(error_of([&] { call(in_clear, "sesame", "GET", "/v2/status", "", kBound); }),
               HasSubstr("this server speaks TLS (its address begins with https://)"));
-  EXPECT_THAT(error_of([&] { call(wants_tls, "sesame", "GET", "/v1/status", "", kBound); }),
+  EXPECT_THAT(error_of([&] { call(wants_tls, "sesame", "GET", "/v2/status", "", kBound); }),
               HasSubstr("does not speak TLS"));
   EXPECT_EQ(with.status()["wanted"], 1);
 }

@@ -17,11 +17,11 @@ using Phase = Member::Phase;
 // One worker: what it does, which the coordinator only learns when it speaks.
 struct Worker {
   MemberId id;
-  bool dead = false, out = false;
+  bool dead = false, fenced = false;
   double stopped_until = 0, speaks_at = 0, catches_up_at = 0;
   bool leaving = false;
   double speed = 1;
-  bool ever_seated = false;
+  bool ever_in_view = false;
   bool blamed = false;  // a link to or from it broke
   std::optional<View> view;
 };
@@ -52,18 +52,18 @@ class History {
     ASSERT_TRUE(state_.view);
     std::set<MemberId> alive, computing;
     for (const Worker& worker : workers_) {
-      if (!worker.dead && !worker.out) alive.insert(worker.id);
+      if (!worker.dead && !worker.fenced) alive.insert(worker.id);
     }
     for (const MemberId id : state_.view->computing()) computing.insert(id);
     EXPECT_EQ(alive, computing);
-    EXPECT_EQ(state_.view->seats.size(), computing.size());
+    EXPECT_EQ(state_.view->members.size(), computing.size());
   }
 
   // Someone to go on with: all may have died or left.
   void calm() {
     for (Worker& worker : workers_) {
       worker.stopped_until = 0;
-      if (worker.leaving && !worker.out) worker.dead = true;  // it ended by itself
+      if (worker.leaving && !worker.fenced) worker.dead = true;  // it ended by itself
     }
     while (living() < std::max(options_.minimum, options_.wanted)) join();
   }
@@ -85,13 +85,13 @@ class History {
   }
 
   int64_t living() const {
-    return std::count_if(workers_.begin(), workers_.end(), [](const Worker& w) { return !w.dead && !w.out; });
+    return std::count_if(workers_.begin(), workers_.end(), [](const Worker& w) { return !w.dead && !w.fenced; });
   }
 
   Worker* anyone() {
     std::vector<Worker*> there;
     for (Worker& worker : workers_) {
-      if (!worker.dead && !worker.out) there.push_back(&worker);
+      if (!worker.dead && !worker.fenced) there.push_back(&worker);
     }
     return there.empty() ? nullptr : there[random_.below(there.size())];
   }
@@ -129,7 +129,8 @@ class History {
     if (chance(0.5)) member->second.lost = "killed by signal 9";
     if (chance(0.7)) {
       for (const Worker& other : workers_) {
-        if (!other.dead && !other.out && chance(0.9)) member->second.reports[other.id] = {now_, "connection reset"};
+        if (!other.dead && !other.fenced && chance(0.9))
+          member->second.loss_reports[other.id] = {now_, "connection reset"};
       }
     }
   }
@@ -140,50 +141,50 @@ class History {
     if (a == nullptr || a == b || !state_.members.contains(a->id) || !state_.members.contains(b->id)) return;
     if (!state_.view || state_.view->find(a->id) == nullptr || state_.view->find(b->id) == nullptr) return;
     a->blamed = b->blamed = true;
-    state_.members[a->id].reports[b->id] = {now_, "connection reset"};
-    if (chance(0.7)) state_.members[b->id].reports[a->id] = {now_, "connection reset"};
+    state_.members[a->id].loss_reports[b->id] = {now_, "connection reset"};
+    if (chance(0.7)) state_.members[b->id].loss_reports[a->id] = {now_, "connection reset"};
   }
 
   // A worker's own course: it hears the newest view, acts by it, and says so.
   void act(size_t at) {
     Worker& worker = workers_[at];
-    if (worker.dead || worker.out || now_ < worker.stopped_until) return;
+    if (worker.dead || worker.fenced || now_ < worker.stopped_until) return;
     const auto found = state_.members.find(worker.id);
     if (found == state_.members.end()) {  // put out: it begins another life
-      worker.out = true;
+      worker.fenced = true;
       if (!worker.leaving && living() < 9) join();
       return;
     }
-    const Seat* seat = state_.view ? state_.view->find(worker.id) : nullptr;
-    const bool news = seat != nullptr && (!worker.view || worker.view->generation < state_.view->generation);
-    if (!news && now_ < worker.speaks_at) return;
+    const ViewMember* view_member = state_.view ? state_.view->find(worker.id) : nullptr;
+    const bool reply = view_member != nullptr && (!worker.view || worker.view->generation < state_.view->generation);
+    if (!reply && now_ < worker.speaks_at) return;
     worker.speaks_at = now_ + 0.25;
     Member& member = found->second;
     member.heard = now_;
-    member.speed = seat != nullptr && !seat->joining ? worker.speed : 0;
-    if (news) worker.view = state_.view;
+    member.speed = view_member != nullptr && !view_member->joining ? worker.speed : 0;
+    if (reply) worker.view = state_.view;
     if (worker.view) {
       member.view = worker.view->generation;
       member.step += 1;
     }
     if (worker.leaving) {
       member.phase = Phase::leaving;
-    } else if (seat != nullptr && seat->joining) {
+    } else if (view_member != nullptr && view_member->joining) {
       if (member.phase == Phase::waiting) worker.catches_up_at = now_ + random_.uniform(0, 2);
       member.phase = now_ >= worker.catches_up_at ? Phase::caught_up : Phase::joining;
-    } else if (seat != nullptr) {
+    } else if (view_member != nullptr) {
       member.phase = Phase::computing;
     }
   }
 
   void decide() {
     last_ = next_view(now_, state_, options_);
-    const ClusterState before = last_.view || !last_.out.empty() ? state_ : ClusterState();
+    const ClusterState before = last_.view || !last_.fenced.empty() ? state_ : ClusterState();
     EXPECT_FALSE(last_.why.empty());
     if (chance(0.05)) {
       const Decision again = next_view(now_, state_, options_);
       EXPECT_EQ(last_.view, again.view);
-      EXPECT_EQ(last_.out, again.out);
+      EXPECT_EQ(last_.fenced, again.fenced);
     }
     apply(last_, now_, state_);
     check_out(before);
@@ -192,17 +193,17 @@ class History {
 
   void check_out(const ClusterState& before) {
     std::set<MemberId> out;
-    for (const auto& [id, why] : last_.out) {
+    for (const auto& [id, why] : last_.fenced) {
       EXPECT_FALSE(why.empty());
       EXPECT_TRUE(out.insert(id).second) << "put out twice: " << id;
     }
-    for (const auto& [id, why] : last_.out) {
+    for (const auto& [id, why] : last_.fenced) {
       const auto worker = std::find_if(workers_.begin(), workers_.end(), [&, me = id](auto& w) { return w.id == me; });
       ASSERT_NE(worker, workers_.end());
       if (worker->dead || worker->leaving || worker->blamed || worker->stopped_until > now_ - 1) continue;
-      const Seat* seat = before.view ? before.view->find(id) : nullptr;
-      ASSERT_TRUE(seat != nullptr && seat->joining) << id << " was put out without fault: " << why;
-      EXPECT_TRUE(out.contains(seat->donor)) << why;
+      const ViewMember* view_member = before.view ? before.view->find(id) : nullptr;
+      ASSERT_TRUE(view_member != nullptr && view_member->joining) << id << " was put out without fault: " << why;
+      EXPECT_TRUE(out.contains(view_member->donor)) << why;
     }
   }
 
@@ -212,27 +213,28 @@ class History {
     fresh_ += view.fresh ? 1 : 0;
     EXPECT_GT(view.generation, highest_);
     highest_ = view.generation;
-    ASSERT_TRUE(view.lead());
-    EXPECT_FALSE(view.find(*view.lead())->joining);
+    ASSERT_TRUE(view.leader());
+    EXPECT_FALSE(view.find(*view.leader())->joining);
     EXPECT_EQ(view_of_json(to_json(view)), view) << "a view everybody can read";
     std::set<MemberId> out;
-    for (const auto& [id, why] : last_.out) out.insert(id);
-    for (size_t i = 0; i < view.seats.size(); ++i) {
-      const Seat& seat = view.seats[i];
-      EXPECT_TRUE(i == 0 || view.seats[i - 1].id < seat.id);
-      EXPECT_TRUE(state_.members.contains(seat.id));
-      EXPECT_FALSE(out.contains(seat.id));
-      const Member& member = before.members.at(seat.id);
-      const Seat* old = before.view ? before.view->find(seat.id) : nullptr;
+    for (const auto& [id, why] : last_.fenced) out.insert(id);
+    for (size_t i = 0; i < view.members.size(); ++i) {
+      const ViewMember& view_member = view.members[i];
+      EXPECT_TRUE(i == 0 || view.members[i - 1].id < view_member.id);
+      EXPECT_TRUE(state_.members.contains(view_member.id));
+      EXPECT_FALSE(out.contains(view_member.id));
+      const Member& member = before.members.at(view_member.id);
+      const ViewMember* old = before.view ? before.view->find(view_member.id) : nullptr;
       const bool has_state = old != nullptr && (!old->joining || member.phase == Phase::caught_up);
-      EXPECT_EQ(seat.joining || view.fresh, !has_state) << "seat " << seat.id << ": " << view.why;
+      EXPECT_EQ(view_member.joining || view.fresh, !has_state) << "member " << view_member.id << ": " << view.why;
     }
     if (view.fresh && before.view) {
       for (const MemberId id : before.view->computing()) EXPECT_TRUE(out.contains(id)) << "its state is thrown away";
     }
     if (before.view) {
-      for (const Seat& seat : before.view->seats) {
-        EXPECT_TRUE(view.find(seat.id) != nullptr || out.contains(seat.id)) << "gone without a reason: " << seat.id;
+      for (const ViewMember& view_member : before.view->members) {
+        EXPECT_TRUE(view.find(view_member.id) != nullptr || out.contains(view_member.id))
+            << "gone without a reason: " << view_member.id;
       }
     }
     check_plan(view);
@@ -242,10 +244,10 @@ class History {
     double total = 0;
     for (const MemberId id : view.computing()) total += view.find(id)->share;
     for (const MemberId owner : plan_shards(view, 11)) {
-      const Seat* seat = view.find(owner);
-      ASSERT_NE(seat, nullptr);
-      EXPECT_FALSE(seat->joining);
-      EXPECT_TRUE(seat->share > 0 || total == 0);
+      const ViewMember* view_member = view.find(owner);
+      ASSERT_NE(view_member, nullptr);
+      EXPECT_FALSE(view_member->joining);
+      EXPECT_TRUE(view_member->share > 0 || total == 0);
     }
   }
 

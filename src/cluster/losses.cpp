@@ -29,8 +29,8 @@ void add_silent(double now, const ClusterState& state, const ClusterOptions& opt
   const bool state_is_safe = state_lives_without(now, state, gone, options.silence_seconds);
   Gone silent;
   for (const auto& [id, member] : state.members) {
-    const Seat* seat = state.view ? state.view->find(id) : nullptr;
-    const bool has_state = seat != nullptr && !seat->joining;
+    const ViewMember* view_member = state.view ? state.view->find(id) : nullptr;
+    const bool has_state = view_member != nullptr && !view_member->joining;
     const double patience = options.silence_seconds * (has_state && !state_is_safe ? kPatienceWithTheLast : 1);
     const double silence = silence_of(now, member, state);
     if (silence > patience && !gone.contains(id)) silent[id] = "silent for " + seconds_text(silence);
@@ -54,18 +54,19 @@ std::vector<Break> breaks_of(const ClusterState& state, const ClusterOptions& op
   if (!state.view) return breaks;
   for (const auto& [id, member] : state.members) {
     if (gone.contains(id) || state.view->find(id) == nullptr) continue;
-    for (const auto& [reporter, report] : member.reports) {
-      const Seat* seat = state.view->find(reporter);
-      if (seat == nullptr || reporter == id || gone.contains(reporter) || !state.members.contains(reporter)) continue;
-      const bool lives = member.heard > report.at + options.report_seconds / 4;  // not a word that was under way
-      breaks.push_back({reporter, id, seat->joining, lives, report.at, report.why});
+    for (const auto& [reporter, report] : member.loss_reports) {
+      const ViewMember* view_member = state.view->find(reporter);
+      if (view_member == nullptr || reporter == id || gone.contains(reporter) || !state.members.contains(reporter))
+        continue;
+      const bool lives = member.heard > report.at + options.report_seconds / 4;  // not a heartbeat that was under way
+      breaks.push_back({reporter, id, view_member->joining, lives, report.at, report.why});
     }
   }
   return breaks;
 }
 
 // What the breaks say of each member that is an end of one, kept up to date as members go: there may be hundreds, each
-// with a word about half of the others, and all of this is asked for under the coordinator's lock.
+// with a heartbeat about half of the others, and all of this is asked for under the coordinator's lock.
 class Ends {
  public:
   Ends(double now, const std::vector<Break>& breaks, const ClusterState& state, const ClusterOptions& options,
@@ -96,7 +97,7 @@ class Ends {
   int64_t computing_ = 0;      // that are not gone
 };
 
-// Whether a report waited long enough for others' to come in. The word of one who joins is not worth a member that
+// Whether a report waited long enough for others' to come in. The heartbeat of one who joins is not worth a member that
 // has the state: it counts once that member spoke again and so lives; if it never does, its silence tells.
 bool ripe(const Break& one, double now, const ClusterOptions& options) {
   return now - one.at >= options.report_seconds && (one.both_live || !one.by_joining);
@@ -157,7 +158,7 @@ std::optional<MemberId> Ends::take_worst() {
   return ends_[*worst].id;
 }
 
-// Of a broken link both ends have a word: one closed it for a reason, the other saw it closed.
+// Of a broken link both ends have a heartbeat: one closed it for a reason, the other saw it closed.
 std::string reason_for(MemberId id, const std::vector<Break>& breaks) {
   std::vector<MemberId> reporters;
   std::string why;
@@ -170,7 +171,8 @@ std::string reason_for(MemberId id, const std::vector<Break>& breaks) {
     return one.reporter == id && (reporters.empty() || one.reported == reporters.front());
   });
   if (reporters.empty()) return "has no link to " + list_of({own->reported}) + ": " + own->why;
-  return why + " (told by " + list_of(reporters) + (own == breaks.end() ? "" : "; its own word: " + own->why) + ")";
+  return why + " (reported by " + list_of(reporters) + (own == breaks.end() ? "" : "; its own reason: " + own->why) +
+         ")";
 }
 
 }  // namespace
@@ -192,8 +194,8 @@ Gone gone_members(double now, const ClusterState& state, const ClusterOptions& o
     if (!member.lost.empty()) gone[id] = member.lost;
   }
   if (state.view) {
-    for (const Seat& seat : state.view->seats) {
-      if (!state.members.contains(seat.id)) gone[seat.id] = "has not spoken to the new coordinator";
+    for (const ViewMember& view_member : state.view->members) {
+      if (!state.members.contains(view_member.id)) gone[view_member.id] = "has not spoken to the new coordinator";
     }
   }
   add_silent(now, state, options, gone);

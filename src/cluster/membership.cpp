@@ -35,37 +35,38 @@ struct Draft {
   const ClusterState& state;
   const ClusterOptions& options;
   std::map<MemberId, std::string> gone;
-  std::vector<Seat> seats;
+  std::vector<ViewMember> members;
   std::vector<std::string> sentences;
-  std::vector<std::pair<MemberId, std::string>> out;
+  std::vector<std::pair<MemberId, std::string>> fenced;
 
   const Member* member(MemberId id) const {
     const auto found = state.members.find(id);
     return found == state.members.end() ? nullptr : &found->second;
   }
-  bool stays(const Seat& seat) const {  // computes, and means to go on
-    const Member* known = member(seat.id);
-    return !seat.joining && known != nullptr && known->phase != Phase::leaving && known->phase != Phase::finished;
+  bool stays(const ViewMember& view_member) const {  // computes, and means to go on
+    const Member* known = member(view_member.id);
+    return !view_member.joining && known != nullptr && known->phase != Phase::leaving &&
+           known->phase != Phase::finished;
   }
-  std::vector<MemberId> computing() const { return View{.generation = {}, .seats = seats, .why = {}}.computing(); }
+  std::vector<MemberId> computing() const { return View{.generation = {}, .members = members, .why = {}}.computing(); }
   // Who goes on when `one` is gone: all that stay; where none does, the lead, which leaves last.
   std::vector<MemberId> takers_of(MemberId one) const {
     std::vector<MemberId> ids;
-    for (const Seat& seat : seats) {
-      if (seat.id != one && stays(seat)) ids.push_back(seat.id);
+    for (const ViewMember& view_member : members) {
+      if (view_member.id != one && stays(view_member)) ids.push_back(view_member.id);
     }
     const auto all = computing();
     if (ids.empty() && !all.empty() && all.front() != one) ids.push_back(all.front());
     return ids;
   }
-  void put_out(MemberId id, const std::string& why) { out.emplace_back(id, why); }
+  void fence(MemberId id, const std::string& why) { fenced.emplace_back(id, why); }
 };
 
 std::string named(MemberId id) {
   return "member " + std::to_string(id.value);
 }
 
-std::string work_moves(const Draft& draft, const Seat& from) {
+std::string work_moves(const Draft& draft, const ViewMember& from) {
   if (from.joining || from.share <= 0) return "";
   const auto takers = draft.takers_of(from.id);
   return takers.empty() ? "" : "; its work moves to " + list_of(takers);
@@ -73,25 +74,25 @@ std::string work_moves(const Draft& draft, const Seat& from) {
 
 // ---- who goes ------------------------------------------------------------------------------------------------------
 
-std::string loss_sentence(const Draft& draft, const Seat& seat, const std::string& why) {
-  const Member* member = draft.member(seat.id);
-  std::string text = named(seat.id);
+std::string loss_sentence(const Draft& draft, const ViewMember& view_member, const std::string& why) {
+  const Member* member = draft.member(view_member.id);
+  std::string text = named(view_member.id);
   if (member != nullptr && member->phase == Phase::finished) return text + " finished and is gone: " + why;
   text += " lost";
-  if (seat.joining)
+  if (view_member.joining)
     text += " while it joined";
   else if (member != nullptr && member->step > 0)
     text += " at step " + std::to_string(member->step);
-  return text + ": " + why + work_moves(draft, seat);
+  return text + ": " + why + work_moves(draft, view_member);
 }
 
 void take_out_the_gone(Draft& draft) {
-  for (const auto& [id, why] : draft.gone) draft.put_out(id, why);
-  const auto before = draft.seats;
-  std::erase_if(draft.seats, [&](const Seat& seat) { return draft.gone.contains(seat.id); });
-  for (const Seat& seat : before) {
-    const auto found = draft.gone.find(seat.id);
-    if (found != draft.gone.end()) draft.sentences.push_back(loss_sentence(draft, seat, found->second));
+  for (const auto& [id, why] : draft.gone) draft.fence(id, why);
+  const auto before = draft.members;
+  std::erase_if(draft.members, [&](const ViewMember& view_member) { return draft.gone.contains(view_member.id); });
+  for (const ViewMember& view_member : before) {
+    const auto found = draft.gone.find(view_member.id);
+    if (found != draft.gone.end()) draft.sentences.push_back(loss_sentence(draft, view_member, found->second));
   }
 }
 
@@ -111,32 +112,34 @@ bool are_at_work(const Draft& draft, const std::vector<MemberId>& ids) {
 // goes. Where all leave, the lead stays: it ends the run by itself, or another comes.
 void let_leavers_go(Draft& draft) {
   std::vector<MemberId> left;
-  for (Seat& seat : draft.seats) {
-    const Member* member = draft.member(seat.id);
+  for (ViewMember& view_member : draft.members) {
+    const Member* member = draft.member(view_member.id);
     if (member == nullptr || member->phase != Phase::leaving) continue;
-    const auto takers = draft.takers_of(seat.id);
-    if (!seat.joining && takers.empty()) continue;
-    if (!seat.joining && seat.share > 0) {
-      draft.sentences.push_back(named(seat.id) + " leaves" + work_moves(draft, seat));
-      seat.share = 0;
-    } else if (seat.joining || (member->view >= draft.state.view->generation && are_at_work(draft, takers))) {
-      left.push_back(seat.id);
-      draft.sentences.push_back(named(seat.id) + (seat.joining ? " leaves before it computed" : " has left"));
-      draft.put_out(seat.id, seat.joining ? "it left before it computed" : "it left: others have its work");
+    const auto takers = draft.takers_of(view_member.id);
+    if (!view_member.joining && takers.empty()) continue;
+    if (!view_member.joining && view_member.share > 0) {
+      draft.sentences.push_back(named(view_member.id) + " leaves" + work_moves(draft, view_member));
+      view_member.share = 0;
+    } else if (view_member.joining || (member->view >= draft.state.view->generation && are_at_work(draft, takers))) {
+      left.push_back(view_member.id);
+      draft.sentences.push_back(named(view_member.id) +
+                                (view_member.joining ? " leaves before it computed" : " has left"));
+      draft.fence(view_member.id, view_member.joining ? "it left before it computed" : "it left: others have its work");
     }
   }
-  std::erase_if(draft.seats,
-                [&](const Seat& seat) { return std::find(left.begin(), left.end(), seat.id) != left.end(); });
+  std::erase_if(draft.members, [&](const ViewMember& view_member) {
+    return std::find(left.begin(), left.end(), view_member.id) != left.end();
+  });
 }
 
 // Joiners whose state would have come from one that is gone begin another life.
 void take_out_orphans(Draft& draft) {
   const auto computing = draft.computing();
-  std::erase_if(draft.seats, [&](const Seat& seat) {
-    if (!seat.joining || std::binary_search(computing.begin(), computing.end(), seat.donor)) return false;
-    const std::string why = "its state was to come from " + std::to_string(seat.donor.value) + ", which is gone";
-    draft.sentences.push_back(named(seat.id) + " begins again: " + why);
-    draft.put_out(seat.id, why);
+  std::erase_if(draft.members, [&](const ViewMember& view_member) {
+    if (!view_member.joining || std::binary_search(computing.begin(), computing.end(), view_member.donor)) return false;
+    const std::string why = "its state was to come from " + std::to_string(view_member.donor.value) + ", which is gone";
+    draft.sentences.push_back(named(view_member.id) + " begins again: " + why);
+    draft.fence(view_member.id, why);
     return true;
   });
 }
@@ -146,9 +149,9 @@ void turn_away_strangers(Draft& draft) {
   for (const auto& [id, member] : draft.state.members) {
     if (draft.gone.contains(id) || (draft.state.view && draft.state.view->find(id) != nullptr)) continue;
     if (member.phase == Phase::leaving) {
-      draft.put_out(id, "it left before it computed");
+      draft.fence(id, "it left before it computed");
     } else if (member.phase != Phase::waiting || member.view.value > 0) {
-      draft.put_out(id, "it is not in the newest view: the group went on without it");
+      draft.fence(id, "it is not in the newest view: the group went on without it");
     }
   }
 }
@@ -158,18 +161,18 @@ void turn_away_strangers(Draft& draft) {
 void let_compute(Draft& draft) {
   double sum = 0;
   int64_t sharing = 0;
-  for (const Seat& seat : draft.seats) {
-    if (seat.joining || seat.share <= 0) continue;
-    sum += seat.share;
+  for (const ViewMember& view_member : draft.members) {
+    if (view_member.joining || view_member.share <= 0) continue;
+    sum += view_member.share;
     ++sharing;
   }
-  for (Seat& seat : draft.seats) {
-    const Member* member = draft.member(seat.id);
-    if (!seat.joining || member == nullptr || member->phase != Phase::caught_up) continue;
-    seat.joining = false;
-    seat.donor = MemberId();
-    seat.share = sharing > 0 ? sum / static_cast<double>(sharing) : 1;
-    draft.sentences.push_back(named(seat.id) + " computes from here on");
+  for (ViewMember& view_member : draft.members) {
+    const Member* member = draft.member(view_member.id);
+    if (!view_member.joining || member == nullptr || member->phase != Phase::caught_up) continue;
+    view_member.joining = false;
+    view_member.donor = MemberId();
+    view_member.share = sharing > 0 ? sum / static_cast<double>(sharing) : 1;
+    draft.sentences.push_back(named(view_member.id) + " computes from here on");
   }
 }
 
@@ -177,13 +180,13 @@ void let_compute(Draft& draft) {
 MemberId donor_in(const Draft& draft) {
   const auto computing = draft.computing();
   const auto burden = [&](MemberId id) {
-    const Seat* seat = nullptr;
+    const ViewMember* view_member = nullptr;
     int64_t joiners = 0;
-    for (const Seat& one : draft.seats) {
-      if (one.id == id) seat = &one;
+    for (const ViewMember& one : draft.members) {
+      if (one.id == id) view_member = &one;
       if (one.joining && one.donor == id) ++joiners;
     }
-    return std::tuple(!draft.stays(*seat), id == computing.front(), joiners, id);
+    return std::tuple(!draft.stays(*view_member), id == computing.front(), joiners, id);
   };
   return *std::min_element(computing.begin(), computing.end(),
                            [&](MemberId a, MemberId b) { return burden(a) < burden(b); });
@@ -194,23 +197,24 @@ bool waits(const Draft& draft, const Member& member) {
          (!draft.state.view || draft.state.view->find(member.id) == nullptr);
 }
 
-void seat_those_who_wait(Draft& draft) {
+void add_waiting_members(Draft& draft) {
   for (const auto& [id, member] : draft.state.members) {
-    if (!waits(draft, member) || draft.seats.size() >= kMostMembers) continue;
+    if (!waits(draft, member) || draft.members.size() >= kMostMembers) continue;
     const MemberId donor = donor_in(draft);
-    const auto place =
-        std::find_if(draft.seats.begin(), draft.seats.end(), [&, me = id](const Seat& seat) { return me < seat.id; });
-    draft.seats.insert(place, Seat{id, member.address, 1, true, donor});
+    const auto place = std::find_if(draft.members.begin(), draft.members.end(),
+                                    [&, me = id](const ViewMember& view_member) { return me < view_member.id; });
+    draft.members.insert(place, ViewMember{id, member.address, 1, true, donor});
     draft.sentences.push_back(named(id) + " joins; its state comes from " + std::to_string(donor.value));
   }
 }
 
 void let_shares_follow(Draft& draft) {
   if (draft.now - draft.state.shares_changed < draft.options.share_seconds) return;
-  const Shares shares = shares_by_speed(draft.seats, draft.state, draft.options);
+  const Shares shares = shares_by_speed(draft.members, draft.state, draft.options);
   if (shares.why.empty()) return;
-  for (Seat& seat : draft.seats) {
-    if (const auto found = shares.by_id.find(seat.id); found != shares.by_id.end()) seat.share = found->second;
+  for (ViewMember& view_member : draft.members) {
+    if (const auto found = shares.by_id.find(view_member.id); found != shares.by_id.end())
+      view_member.share = found->second;
   }
   draft.sentences.push_back(shares.why);
 }
@@ -234,19 +238,20 @@ Generation next_generation(const ClusterState& state) {
 
 Decision with_view(Draft& draft, bool fresh) {
   const std::string why = joined(draft.sentences);
-  View view{next_generation(draft.state), std::move(draft.seats), fresh, why};
-  return {.view = std::move(view), .out = std::move(draft.out), .why = why};
+  View view{next_generation(draft.state), std::move(draft.members), fresh, why};
+  return {.view = std::move(view), .fenced = std::move(draft.fenced), .why = why};
 }
 
 // Nobody who has the state is left. Those who wait begin together.
 Decision begin_afresh(Draft& draft) {
-  for (const Seat& seat : draft.seats) draft.put_out(seat.id, "nobody is left who could give it the state");
-  draft.seats.clear();
+  for (const ViewMember& view_member : draft.members)
+    draft.fence(view_member.id, "nobody is left who could give it the state");
+  draft.members.clear();
   double waited = 0;
   std::vector<MemberId> ids;
   for (const auto& [id, member] : draft.state.members) {
-    if (!waits(draft, member) || draft.seats.size() >= kMostMembers) continue;
-    draft.seats.push_back({id, member.address, 1, false, MemberId()});
+    if (!waits(draft, member) || draft.members.size() >= kMostMembers) continue;
+    draft.members.push_back({id, member.address, 1, false, MemberId()});
     ids.push_back(id);
     waited = std::max(waited, draft.now - member.since);
   }
@@ -262,7 +267,7 @@ Decision begin_afresh(Draft& draft) {
       why += "; at least " + std::to_string(options.minimum) + " are needed to begin";
     }
     draft.sentences.push_back(why);
-    return {.view = std::nullopt, .out = std::move(draft.out), .why = joined(draft.sentences)};
+    return {.view = std::nullopt, .fenced = std::move(draft.fenced), .why = joined(draft.sentences)};
   }
   draft.sentences.push_back((here == 1 ? "member " : "members ") + list_of(ids) + (here == 1 ? " begins" : " begin") +
                             (here < wanted ? ": the others did not come in " + seconds_text(waited) : ""));
@@ -272,31 +277,32 @@ Decision begin_afresh(Draft& draft) {
 }  // namespace
 
 Decision next_view(double now, const ClusterState& state, const ClusterOptions& options) {
-  if (state.finished) return {.view = std::nullopt, .out = {}, .why = "the run is over"};
+  if (state.finished) return {.view = std::nullopt, .fenced = {}, .why = "the run is over"};
   if (now < state.listens_until) {
     const std::string why = "a new coordinator listens for " + seconds_text(state.listens_until - now) + " more";
-    return {.view = std::nullopt, .out = {}, .why = why};
+    return {.view = std::nullopt, .fenced = {}, .why = why};
   }
   Draft draft{now, state, options, gone_members(now, state, options), {}, {}, {}};
-  if (state.view) draft.seats = state.view->seats;
+  if (state.view) draft.members = state.view->members;
   take_out_the_gone(draft);
   turn_away_strangers(draft);
   let_compute(draft);  // before the others are counted: who caught up has the state, whatever became of its donor
   if (draft.computing().empty()) return begin_afresh(draft);
   let_leavers_go(draft);
   take_out_orphans(draft);
-  seat_those_who_wait(draft);
+  add_waiting_members(draft);
   let_shares_follow(draft);
-  if (draft.sentences.empty()) return {.view = std::nullopt, .out = std::move(draft.out), .why = "nothing changed"};
+  if (draft.sentences.empty())
+    return {.view = std::nullopt, .fenced = std::move(draft.fenced), .why = "nothing changed"};
   return with_view(draft, false);
 }
 
 void apply(const Decision& decision, double now, ClusterState& state) {
-  for (const auto& [id, why] : decision.out) state.members.erase(id);
+  for (const auto& [id, why] : decision.fenced) state.members.erase(id);
   if (decision.view) {
-    for (const Seat& seat : decision.view->seats) {
-      const Seat* before = state.view ? state.view->find(seat.id) : nullptr;
-      if (before != nullptr && !before->joining && before->share != seat.share) state.shares_changed = now;
+    for (const ViewMember& view_member : decision.view->members) {
+      const ViewMember* before = state.view ? state.view->find(view_member.id) : nullptr;
+      if (before != nullptr && !before->joining && before->share != view_member.share) state.shares_changed = now;
     }
     state.view = decision.view;
     state.view_made = now;

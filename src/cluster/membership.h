@@ -28,7 +28,8 @@ struct Shares {
   std::map<MemberId, double> by_id;
   std::string why;
 };
-Shares shares_by_speed(const std::vector<Seat>& seats, const ClusterState& state, const ClusterOptions& options);
+Shares shares_by_speed(const std::vector<ViewMember>& members, const ClusterState& state,
+                       const ClusterOptions& options);
 
 // The state after a decision: who is out is forgotten; a view nobody who computes is left of is buried.
 void apply(const Decision& decision, double now, ClusterState& state);

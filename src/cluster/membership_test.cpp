@@ -20,10 +20,10 @@ struct Group {
   ClusterOptions options;
 
   explicit Group(const std::vector<int64_t>& ids) {
-    View view{.generation = Generation(10), .seats = {}, .why = "before"};
+    View view{.generation = Generation(10), .members = {}, .why = "before"};
     for (const int64_t id : ids) {
       add(id, Phase::computing).view = Generation(10);
-      view.seats.push_back({MemberId(id), "a", 1, false, MemberId()});
+      view.members.push_back({MemberId(id), "a", 1, false, MemberId()});
     }
     if (!ids.empty()) state.view = view;
     options.wanted = static_cast<int64_t>(ids.size());
@@ -41,15 +41,15 @@ struct Group {
   Member& operator[](int64_t id) { return state.members.at(MemberId(id)); }
   void seat_joining(int64_t id, int64_t donor) {
     add(id, Phase::joining).view = Generation(10);
-    state.view->seats.push_back({MemberId(id), "a", 1, true, MemberId(donor)});
+    state.view->members.push_back({MemberId(id), "a", 1, true, MemberId(donor)});
   }
   void report(int64_t reporter, int64_t reported, double at) {
-    (*this)[reported].reports[MemberId(reporter)] = {at, "connection reset"};
+    (*this)[reported].loss_reports[MemberId(reporter)] = {at, "connection reset"};
   }
   Decision decide(double now = kNow) const { return next_view(now, state, options); }
-  std::vector<int64_t> out(double now = kNow) const {
+  std::vector<int64_t> fenced(double now = kNow) const {
     std::vector<int64_t> ids;
-    for (const auto& [id, why] : decide(now).out) ids.push_back(id.value);
+    for (const auto& [id, why] : decide(now).fenced) ids.push_back(id.value);
     return ids;
   }
 };
@@ -69,7 +69,7 @@ TEST(NextView, ALossSaysWhereTheWorkGoes) {
   ASSERT_TRUE(decision.view);
   EXPECT_EQ(decision.why, "member 3 lost at step 412: connection reset by 127.0.0.1:4711; its work moves to 1 and 4");
   EXPECT_EQ(decision.view->generation, Generation(11));
-  EXPECT_EQ(group.out(), Ids{3});
+  EXPECT_EQ(group.fenced(), Ids{3});
 }
 
 TEST(NextView, WhatIsKnownAtOneInstantGoesIntoOneView) {
@@ -82,7 +82,7 @@ TEST(NextView, WhatIsKnownAtOneInstantGoesIntoOneView) {
             "member 2 lost at step 412: killed; its work moves to 1 and 4; "
             "member 3 lost at step 412: killed; its work moves to 1 and 4; "
             "member 7 joins; its state comes from 4; member 8 joins; its state comes from 4");
-  EXPECT_EQ(decision.view->seats.size(), 4u);
+  EXPECT_EQ(decision.view->members.size(), 4u);
 }
 
 TEST(NextView, DonorsShareTheBurdenAndSpareTheLead) {
@@ -107,7 +107,7 @@ TEST(NextView, AJoinerWithoutItsDonorBeginsAgain) {
   Group group({1, 2});
   group.seat_joining(5, 2);
   group[2].lost = "killed";
-  EXPECT_EQ(group.out(), (Ids{2, 5}));
+  EXPECT_EQ(group.fenced(), (Ids{2, 5}));
   EXPECT_THAT(group.decide().why, HasSubstr("member 5 begins again: its state was to come from 2, which is gone"));
 }
 
@@ -116,12 +116,12 @@ TEST(NextView, WhoCaughtUpSavesTheStateWhenAllOthersDie) {
   group.seat_joining(5, 2);
   group[1].lost = group[2].lost = "killed";
   EXPECT_FALSE(group.decide().view);
-  EXPECT_EQ(group.out(), (Ids{1, 2, 5}));
+  EXPECT_EQ(group.fenced(), (Ids{1, 2, 5}));
   group[5].phase = Phase::caught_up;
   ASSERT_TRUE(group.decide().view);
-  EXPECT_EQ(group.decide().view->lead(), MemberId(5));
+  EXPECT_EQ(group.decide().view->leader(), MemberId(5));
   EXPECT_FALSE(group.decide().view->fresh);
-  EXPECT_EQ(group.out(), (Ids{1, 2}));
+  EXPECT_EQ(group.fenced(), (Ids{1, 2}));
 }
 
 TEST(NextView, WithNobodyLeftThoseWhoWaitBeginAfresh) {
@@ -153,27 +153,27 @@ TEST(NextView, TheFirstViewWaitsForTheWantedAndThenBeginsWithTheMinimum) {
   EXPECT_EQ(group.decide(kNow + 3).why, "members 1 and 2 begin: the others did not come in 3.0 s");
   group[2].heard = kNow;  // silent by now: not counted
   EXPECT_FALSE(group.decide(kNow + 3).view);
-  EXPECT_EQ(group.out(kNow + 3), Ids{2});
+  EXPECT_EQ(group.fenced(kNow + 3), Ids{2});
 }
 
 TEST(NextView, SilenceCountsFromWhenTheCoordinatorRan) {
   Group group({1, 2, 3});
   group[1].heard = group[3].heard = kNow + 1.2;
-  EXPECT_EQ(group.out(kNow + 1.2), Ids{2});
+  EXPECT_EQ(group.fenced(kNow + 1.2), Ids{2});
   EXPECT_THAT(group.decide(kNow + 1.2).why, HasSubstr("member 2 lost at step 412: silent for 1.2 s"));
   group.state.awake = kNow + 0.5;
-  EXPECT_EQ(group.out(kNow + 1.2), Ids{});
-  EXPECT_EQ(group.out(kNow + 1.6), Ids{2});
+  EXPECT_EQ(group.fenced(kNow + 1.2), Ids{});
+  EXPECT_EQ(group.fenced(kNow + 1.6), Ids{2});
 }
 
 TEST(NextView, TheLastWithTheStateAreWaitedForLonger) {
   Group group({1, 2});
   group.add(5).heard = kNow + 30;
   group[1].phase = group[2].phase = Phase::computing;
-  EXPECT_EQ(group.out(kNow + 5), Ids{}) << "both are silent, and nobody else has the state";
-  EXPECT_EQ(group.out(kNow + 11), (Ids{1, 2}));
+  EXPECT_EQ(group.fenced(kNow + 5), Ids{}) << "both are silent, and nobody else has the state";
+  EXPECT_EQ(group.fenced(kNow + 11), (Ids{1, 2}));
   group[2].heard = kNow + 4.5;
-  EXPECT_EQ(group.out(kNow + 5), Ids{1});
+  EXPECT_EQ(group.fenced(kNow + 5), Ids{1});
 }
 
 TEST(NextView, ALeaverHandsItsWorkOverThenGoes) {
@@ -191,7 +191,7 @@ TEST(NextView, ALeaverHandsItsWorkOverThenGoes) {
   EXPECT_EQ(group.decide(kNow + 2).why, "member 2 has left") << "a step of theirs may take long";
   group[3].speed = 10;
   EXPECT_EQ(group.decide().why, "member 2 has left");
-  EXPECT_EQ(group.out(), Ids{2});
+  EXPECT_EQ(group.fenced(), Ids{2});
 }
 
 TEST(NextView, ALeaverStaysWhileNobodyElseComputes) {
@@ -213,7 +213,7 @@ TEST(NextView, WhereAllLeaveTheLeadIsTheLast) {
   group[1].speed = 10;
   decision = group.decide();
   EXPECT_EQ(decision.why, "member 2 has left; member 3 has left");
-  EXPECT_EQ(decision.view->seats.size(), 1U);
+  EXPECT_EQ(decision.view->members.size(), 1U);
 }
 
 TEST(NextView, SharesFollowSpeedNotTooOftenAndNotForTrifles) {
@@ -237,43 +237,43 @@ TEST(NextView, SharesFollowSpeedNotTooOftenAndNotForTrifles) {
 TEST(BrokenLinks, MostOfTheOthersAreBelievedAtOnce) {
   Group group({1, 2, 3, 4});
   group.report(1, 3, kNow);
-  EXPECT_EQ(group.out(), Ids{}) << "one of three: the others may say more";
+  EXPECT_EQ(group.fenced(), Ids{}) << "one of three: the others may say more";
   group.report(4, 3, kNow);
-  EXPECT_EQ(group.out(), Ids{3});
-  EXPECT_THAT(group.decide().why, HasSubstr("member 3 lost at step 412: connection reset (told by 1 and 4)"));
+  EXPECT_EQ(group.fenced(), Ids{3});
+  EXPECT_THAT(group.decide().why, HasSubstr("member 3 lost at step 412: connection reset (reported by 1 and 4)"));
 }
 
 TEST(BrokenLinks, ALoneReportWaitsALittle) {
   Group group({1, 2, 3, 4});
   group.report(1, 3, kNow);
-  EXPECT_EQ(group.out(kNow + 0.39), Ids{});
-  EXPECT_EQ(group.out(kNow + 0.41), Ids{3});
+  EXPECT_EQ(group.fenced(kNow + 0.39), Ids{});
+  EXPECT_EQ(group.fenced(kNow + 0.41), Ids{3});
 }
 
 TEST(BrokenLinks, WhoIsCutOffFromOthersThatLiveGoesThoughItWasFirstToSaySo) {
   Group group({1, 2, 3});
   for (const int64_t other : {1, 3}) group.report(2, other, kNow);
   for (const int64_t other : {1, 3}) group[other].heard = kNow + 0.3;  // and have not noticed anything yet
-  EXPECT_EQ(group.out(kNow + 0.5), Ids{2});
+  EXPECT_EQ(group.fenced(kNow + 0.5), Ids{2});
   EXPECT_THAT(group.decide(kNow + 0.5).why, HasSubstr("has no link to 1: connection reset"));
 }
 
 TEST(BrokenLinks, SeveralThatDieTogetherGoAndNotWhoSaysSo) {
   Group group({1, 2, 3});
   for (const int64_t other : {1, 3}) group.report(2, other, kNow);
-  EXPECT_EQ(group.out(kNow + 0.5), (Ids{1, 3}));
+  EXPECT_EQ(group.fenced(kNow + 0.5), (Ids{1, 3}));
 }
 
 TEST(BrokenLinks, WhoLostAllItsLinksGoesAndNotTheOthers) {
   Group group({1, 2, 3, 4});
   for (const int64_t other : {1, 3, 4}) group.report(2, other, kNow);  // its own reports come first
-  EXPECT_EQ(group.out(kNow), Ids{});
+  EXPECT_EQ(group.fenced(kNow), Ids{});
   for (const int64_t other : {1, 3, 4}) group.report(other, 2, kNow + 0.005);
-  EXPECT_EQ(group.out(kNow + 0.006), Ids{2});
-  EXPECT_EQ(group.out(kNow + 0.5), Ids{2});
+  EXPECT_EQ(group.fenced(kNow + 0.006), Ids{2});
+  EXPECT_EQ(group.fenced(kNow + 0.5), Ids{2});
 }
 
-// A switch between two halves fails: each member has a word about half of the others.
+// A switch between two halves fails: each member has a heartbeat about half of the others.
 TEST(BrokenLinks, AHalvedGroupOfManyIsJudgedSoonEnough) {
   constexpr int64_t kMany = 512;
   Ids ids(kMany);
@@ -285,7 +285,7 @@ TEST(BrokenLinks, AHalvedGroupOfManyIsJudgedSoonEnough) {
       group.report(left, right, kNow - 1);
     }
   }
-  const Ids out = group.out();
+  const Ids out = group.fenced();
   ASSERT_EQ(out.size(), kMany / 2U) << "one half";
   for (const int64_t id : out) EXPECT_EQ(id % 2, out[0] % 2);
 }
@@ -294,31 +294,32 @@ TEST(BrokenLinks, OfTwoThatReportEachOtherTheHigherIdGoes) {
   Group group({1, 2, 3, 4});
   group.report(2, 3, kNow);
   group.report(3, 2, kNow);
-  EXPECT_EQ(group.out(kNow + 0.5), Ids{3});
+  EXPECT_EQ(group.fenced(kNow + 0.5), Ids{3});
 }
 
 TEST(BrokenLinks, BothEndsAreQuoted) {
   Group group({1, 2});
   group.report(1, 2, kNow);
   group.report(2, 1, kNow);
-  group[1].reports[MemberId(2)].why = "wrong checksum";
-  EXPECT_THAT(group.decide(kNow + 0.5).why, HasSubstr("connection reset (told by 1; its own word: wrong checksum)"));
+  group[1].loss_reports[MemberId(2)].why = "wrong checksum";
+  EXPECT_THAT(group.decide(kNow + 0.5).why,
+              HasSubstr("connection reset (reported by 1; its own reason: wrong checksum)"));
 }
 
 TEST(BrokenLinks, TheWordOfTheDeadDoesNotCount) {
   Group group({1, 2, 3});
   group.report(2, 1, kNow);
   group[2].lost = "killed by signal 9";
-  EXPECT_EQ(group.out(kNow + 0.1), Ids{2});
+  EXPECT_EQ(group.fenced(kNow + 0.1), Ids{2});
 }
 
 TEST(BrokenLinks, AJoinersWordIsNotWorthTheLastState) {
   Group group({1});
   group.seat_joining(5, 1);
   group.report(5, 1, kNow);
-  EXPECT_EQ(group.out(kNow + 0.5), Ids{}) << "member 1 may be dead: its silence will tell";
+  EXPECT_EQ(group.fenced(kNow + 0.5), Ids{}) << "member 1 may be dead: its silence will tell";
   group[1].heard = kNow + 0.4;
-  EXPECT_EQ(group.out(kNow + 0.5), Ids{5});
+  EXPECT_EQ(group.fenced(kNow + 0.5), Ids{5});
 }
 
 }  // namespace

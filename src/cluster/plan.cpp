@@ -20,8 +20,8 @@ struct Taker {
 // Those who get work, ascending by id: who computes and has a share; all who compute alike if none has any.
 std::vector<Taker> takers_of(const View& view) {
   std::vector<Taker> takers;
-  for (const Seat& seat : view.seats) {
-    if (!seat.joining && seat.share > 0) takers.push_back({seat.id, seat.share});
+  for (const ViewMember& view_member : view.members) {
+    if (!view_member.joining && view_member.share > 0) takers.push_back({view_member.id, view_member.share});
   }
   if (!takers.empty()) return takers;
   for (const MemberId id : view.computing()) takers.push_back({id, 1});
@@ -108,7 +108,7 @@ std::vector<MemberId> plan_shards(const View& view, int64_t shards, const std::v
   std::vector<int64_t> open;  // nobody has their result
   for (int64_t shard = 0; shard < shards; ++shard) {
     const auto at = static_cast<size_t>(shard);
-    const Seat* holder = at < held.size() && held[at] ? view.find(*held[at]) : nullptr;
+    const ViewMember* holder = at < held.size() && held[at] ? view.find(*held[at]) : nullptr;
     if (holder != nullptr && !holder->joining) {
       owners[at] = holder->id;
     } else {

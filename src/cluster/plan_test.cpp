@@ -13,9 +13,9 @@ namespace sinew::cluster {
 namespace {
 
 View view_with(const std::vector<double>& shares) {
-  View view{.generation = Generation(1), .seats = {}, .why = "test"};
+  View view{.generation = Generation(1), .members = {}, .why = "test"};
   for (size_t i = 0; i < shares.size(); ++i) {
-    view.seats.push_back({MemberId(static_cast<int64_t>(2 * i + 1)), "a", shares[i], false, MemberId()});
+    view.members.push_back({MemberId(static_cast<int64_t>(2 * i + 1)), "a", shares[i], false, MemberId()});
   }
   return view;
 }
@@ -28,11 +28,11 @@ View random_view(RandomStream& random) {
     shares.push_back(kind == 0 ? 0 : kind < 3 ? 1 : random.uniform(0.001, 8));
   }
   View view = view_with(shares);
-  for (Seat& seat : view.seats) {
+  for (ViewMember& view_member : view.members) {
     if (random.below(5) > 0 || view.computing().size() == 1) continue;
-    seat.joining = true;
-    for (const Seat& other : view.seats) {
-      if (!other.joining) seat.donor = other.id;
+    view_member.joining = true;
+    for (const ViewMember& other : view.members) {
+      if (!other.joining) view_member.donor = other.id;
     }
   }
   return view;
@@ -73,7 +73,7 @@ TEST(PlanShards, NoShardCouldMoveToMakeTheRoundShorter) {
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     RandomStream random(random_key({2, seed}));
     View view = random_view(random);
-    for (Seat& seat : view.seats) seat.share = std::max(seat.share, 0.5);
+    for (ViewMember& view_member : view.members) view_member.share = std::max(view_member.share, 0.5);
     const auto shards = static_cast<int64_t>(1 + random.below(40));
     const auto owners = plan_shards(view, shards);
     std::map<MemberId, double> count;
@@ -126,7 +126,7 @@ TEST(PlanShards, WhatIsHeldStays) {
     std::map<MemberId, double> counts;
     std::vector<MemberId> run;
     for (size_t i = 0; i < held.size(); ++i) {
-      const Seat* holder = held[i] ? view.find(*held[i]) : nullptr;
+      const ViewMember* holder = held[i] ? view.find(*held[i]) : nullptr;
       if (holder != nullptr && !holder->joining) {
         EXPECT_EQ(owners[i], *held[i]);
         continue;

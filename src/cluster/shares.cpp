@@ -16,21 +16,21 @@ std::string percent(double part) {
   return text;
 }
 
-bool follows_speed(const Seat& seat, const ClusterState& state) {
-  const auto member = state.members.find(seat.id);
-  if (seat.joining || member == state.members.end()) return false;
+bool follows_speed(const ViewMember& view_member, const ClusterState& state) {
+  const auto member = state.members.find(view_member.id);
+  if (view_member.joining || member == state.members.end()) return false;
   return member->second.phase != Member::Phase::leaving && member->second.phase != Member::Phase::finished;
 }
 
 // Each one's speed, who was not measured at the mean of the others; empty: nobody was.
-std::map<MemberId, double> speeds_of(const std::vector<Seat>& seats, const ClusterState& state) {
+std::map<MemberId, double> speeds_of(const std::vector<ViewMember>& members, const ClusterState& state) {
   std::map<MemberId, double> speeds;
   double sum = 0;
   int64_t measured = 0;
-  for (const Seat& seat : seats) {
-    if (!follows_speed(seat, state)) continue;
-    const double speed = state.members.at(seat.id).speed;
-    speeds[seat.id] = speed;
+  for (const ViewMember& view_member : members) {
+    if (!follows_speed(view_member, state)) continue;
+    const double speed = state.members.at(view_member.id).speed;
+    speeds[view_member.id] = speed;
     sum += speed;
     measured += speed > 0 ? 1 : 0;
   }
@@ -67,12 +67,13 @@ std::string sentence(std::vector<Move> moves) {
 
 }  // namespace
 
-Shares shares_by_speed(const std::vector<Seat>& seats, const ClusterState& state, const ClusterOptions& options) {
-  const auto speeds = speeds_of(seats, state);
+Shares shares_by_speed(const std::vector<ViewMember>& members, const ClusterState& state,
+                       const ClusterOptions& options) {
+  const auto speeds = speeds_of(members, state);
   if (speeds.size() < 2) return {};
   std::map<MemberId, double> old;
-  for (const Seat& seat : seats) {
-    if (speeds.contains(seat.id)) old[seat.id] = seat.share;
+  for (const ViewMember& view_member : members) {
+    if (speeds.contains(view_member.id)) old[view_member.id] = view_member.share;
   }
   Shares shares;
   const double mean = sum_of(speeds) / static_cast<double>(speeds.size());

@@ -12,7 +12,7 @@ TEST(Coordinator, ASuccessorKnowsWhatTheMembersTell) {
   place.set(first->url());
   Workers workers = start(place, 3);
   ASSERT_TRUE(settle(workers));
-  first->post("/v1/control", R"({"kind":"evaluate","reason":"curious"})");
+  first->post("/v2/control", R"({"kind":"evaluate","reason":"curious"})");
   for (const auto& worker : workers) ASSERT_TRUE(wait_for([&] { return worker->requests().size() == 1; }));
   const View before = *workers[0]->view();
   first.reset();
@@ -27,8 +27,8 @@ TEST(Coordinator, ASuccessorKnowsWhatTheMembersTell) {
     EXPECT_EQ(worker->view(), before);
     EXPECT_TRUE(wait_for([&] { return worker->client->leased(kBound); }));
   }
-  second.post("/v1/lost", R"({"id":2,"why":"killed"})");
-  ASSERT_TRUE(wait_for([&] { return workers[1]->out().has_value(); }));
+  second.post("/v2/lost", R"({"id":2,"why":"killed"})");
+  ASSERT_TRUE(wait_for([&] { return workers[1]->fenced().has_value(); }));
   workers.erase(workers.begin() + 1);
   ASSERT_TRUE(settle(workers));
   EXPECT_GE(workers[0]->view()->generation.value, before.generation.value + 1000);
@@ -52,8 +52,8 @@ TEST(Coordinator, WhoCanNotFindOutWhereItIsTriesUntilPatienceEnds) {
   });
   known = false;
   first.reset();
-  ASSERT_TRUE(wait_for([&] { return worker.out().has_value(); }));
-  EXPECT_THAT(*worker.out(), HasSubstr("too many open files"));
+  ASSERT_TRUE(wait_for([&] { return worker.fenced().has_value(); }));
+  EXPECT_THAT(*worker.fenced(), HasSubstr("too many open files"));
 }
 
 TEST(Coordinator, ASuccessorPutsOutWhoDoesNotSpeak) {
@@ -75,8 +75,8 @@ TEST(Coordinator, ASuccessorPutsOutWhoDoesNotSpeak) {
   ASSERT_TRUE(settle(workers));
   EXPECT_THAT(workers[0]->view()->why, HasSubstr("member 2 lost: has not spoken to the new coordinator"));
   nowhere.set(second.url());  // the zombie finds the way back, and hears that the group went on
-  ASSERT_TRUE(wait_for([&] { return deaf->out().has_value(); }));
-  EXPECT_THAT(*deaf->out(), HasSubstr("the group went on without it"));
+  ASSERT_TRUE(wait_for([&] { return deaf->fenced().has_value(); }));
+  EXPECT_THAT(*deaf->fenced(), HasSubstr("the group went on without it"));
 }
 
 TEST(Coordinator, WhoIsSilentIsPutOut) {
@@ -87,14 +87,15 @@ TEST(Coordinator, WhoIsSilentIsPutOut) {
   place.set(coordinator.url());
   Workers workers = start(place, 1);
   const json mute = json::parse(coordinator.post(
-      "/v1/join", R"({"address":"a","host":"h","pid":1,"life":"mute",)"
+      "/v2/join", R"({"address":"a","host":"h","pid":1,"incarnation":"mute",)"
                   R"("identity":{"job":"job-digest","machine":"a CPU with libraries","probe":"probe-digest"}})"));
   ASSERT_TRUE(wait_for([&] { return workers[0]->view().has_value(); }));
   ASSERT_TRUE(settle(workers));
   EXPECT_THAT(workers[0]->view()->why, HasSubstr("silent for"));
-  const json word = {{"id", mute["id"]}, {"life", "mute"},     {"have", 0},          {"key", ""}, {"acts", 0},
-                     {"step", 0},        {"phase", "waiting"}, {"durable_step", -1}, {"speed", 0}};
-  EXPECT_THAT(json::parse(coordinator.post("/v1/word", word.dump()))["out"].get<std::string>(),
+  const json heartbeat = {{"id", mute["id"]},   {"incarnation", "mute"}, {"known_view", 0},
+                          {"requests_key", ""}, {"acting_view", 0},      {"step", 0},
+                          {"phase", "waiting"}, {"durable_step", -1},    {"speed", 0}};
+  EXPECT_THAT(json::parse(coordinator.post("/v2/heartbeat", heartbeat.dump()))["fenced"].get<std::string>(),
               HasSubstr("silent for"));
 }
 
@@ -105,8 +106,8 @@ TEST(Client, WhoseCoordinatorStaysAwayGivesUp) {
   Worker worker(place, [](ClientOptions& options) { options.patience_seconds = 5; });
   ASSERT_TRUE(wait_for([&] { return worker.view().has_value(); }));
   coordinator.reset();
-  ASSERT_TRUE(wait_for([&] { return worker.out().has_value(); }));
-  EXPECT_THAT(*worker.out(), HasSubstr("no coordinator for so long"));
+  ASSERT_TRUE(wait_for([&] { return worker.fenced().has_value(); }));
+  EXPECT_THAT(*worker.fenced(), HasSubstr("no coordinator for so long"));
   EXPECT_FALSE(worker.client->leased(kBound));
 }
 

@@ -8,14 +8,14 @@ namespace {
 using ::testing::HasSubstr;
 
 http::Request scale_call() {
-  return request_with("sesame", "POST", "/v1/scale", R"({"workers":3})");
+  return request_with("sesame", "POST", "/v2/scale", R"({"workers":3})");
 }
 
 TEST(Sums, WhateverCountsInACallIsInItsSum) {
   const http::Request sent = scale_call();
   EXPECT_TRUE(is_as_sent(sent));
   for (const auto& change : std::vector<std::function<void(http::Request&)>>{
-           [](http::Request& call) { call.method = "PUT"; }, [](http::Request& call) { call.target = "/v1/scald"; },
+           [](http::Request& call) { call.method = "PUT"; }, [](http::Request& call) { call.target = "/v2/scald"; },
            [](http::Request& call) { call.headers["authorization"] = "Bearer sesamE"; },
            [](http::Request& call) { call.body[11] = '9'; }}) {
     http::Request changed = sent;

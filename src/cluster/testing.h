@@ -60,7 +60,7 @@ class Running {
   }
   std::string url() const { return coordinator_.url(); }
   std::optional<int64_t> over() const { return coordinator_.over(); }
-  json status() const { return json::parse(call(url(), "sesame", "GET", "/v1/status", "", kBound)); }
+  json status() const { return json::parse(call(url(), "sesame", "GET", "/v2/status", "", kBound)); }
   std::string post(const std::string& path, const std::string& body) const {
     return call(url(), "sesame", "POST", path, body, kBound);
   }
@@ -105,13 +105,13 @@ class Worker {
     events.on_view = [this](const View& view) {
       const std::lock_guard lock(mutex_);
       EXPECT_TRUE(views_.empty() || view.generation > views_.back().generation);
-      EXPECT_FALSE(out_) << "a view after the end";
+      EXPECT_FALSE(fenced_) << "a view after the end";
       views_.push_back(view);
     };
-    events.on_out = [this](const std::string& why) {
+    events.on_fenced = [this](const std::string& why) {
       const std::lock_guard lock(mutex_);
-      EXPECT_FALSE(out_) << "put out twice";
-      out_ = why;
+      EXPECT_FALSE(fenced_) << "put out twice";
+      fenced_ = why;
     };
     events.on_requests = [this](const std::vector<ControlRequest>& requests) {
       const std::lock_guard lock(mutex_);
@@ -129,7 +129,7 @@ class Worker {
     const std::lock_guard lock(mutex_);
     return views_.empty() ? std::nullopt : std::optional(views_.back());
   }
-  std::optional<std::string> out() const { return locked(out_); }
+  std::optional<std::string> fenced() const { return locked(fenced_); }
   std::vector<ControlRequest> requests() const { return locked(requests_); }
   std::optional<int64_t> finished() const { return locked(finished_); }
   MemberId id() const { return client->id(); }
@@ -137,12 +137,12 @@ class Worker {
   // Acts by the newest view as a member does; a joiner needs no time to catch up.
   void act() const {
     const auto newest = view();
-    const Seat* seat = newest ? newest->find(id()) : nullptr;
-    if (seat == nullptr) return;
-    client->tell([&](Told& told) {
-      if (told.view != newest) told.view = newest;
-      if (told.phase != Phase::leaving) told.phase = seat->joining ? Phase::caught_up : Phase::computing;
-      told.speed = seat->joining ? 0 : 1;
+    const ViewMember* view_member = newest ? newest->find(id()) : nullptr;
+    if (view_member == nullptr) return;
+    client->report([&](MemberReport& report) {
+      if (report.view != newest) report.view = newest;
+      if (report.phase != Phase::leaving) report.phase = view_member->joining ? Phase::caught_up : Phase::computing;
+      report.speed = view_member->joining ? 0 : 1;
     });
   }
 
@@ -158,7 +158,7 @@ class Worker {
 
   mutable std::mutex mutex_;
   std::vector<View> views_;
-  std::optional<std::string> out_;
+  std::optional<std::string> fenced_;
   std::vector<ControlRequest> requests_;
   std::optional<int64_t> finished_;
 };
@@ -176,7 +176,7 @@ inline bool settle(const Workers& workers) {
   return wait_for([&] {
     for (const auto& worker : workers) worker->act();
     const auto first = workers.front()->view();
-    if (!first || first->computing() != ids_of(workers) || first->seats.size() != workers.size()) return false;
+    if (!first || first->computing() != ids_of(workers) || first->members.size() != workers.size()) return false;
     return std::all_of(workers.begin(), workers.end(), [&](const auto& worker) { return worker->view() == first; });
   });
 }

@@ -7,50 +7,55 @@
 
 namespace sinew::cluster {
 
-const Seat* View::find(MemberId id) const {
-  const auto at = std::lower_bound(seats.begin(), seats.end(), id,
-                                   [](const Seat& seat, MemberId wanted) { return seat.id < wanted; });
-  return at != seats.end() && at->id == id ? &*at : nullptr;
+const ViewMember* View::find(MemberId id) const {
+  const auto at =
+      std::lower_bound(members.begin(), members.end(), id,
+                       [](const ViewMember& view_member, MemberId wanted) { return view_member.id < wanted; });
+  return at != members.end() && at->id == id ? &*at : nullptr;
 }
 
 std::vector<MemberId> View::computing() const {
   std::vector<MemberId> ids;
-  for (const Seat& seat : seats) {
-    if (!seat.joining) ids.push_back(seat.id);
+  for (const ViewMember& view_member : members) {
+    if (!view_member.joining) ids.push_back(view_member.id);
   }
   return ids;
 }
 
-std::optional<MemberId> View::lead() const {
+std::optional<MemberId> View::leader() const {
   const auto ids = computing();
   if (ids.empty()) return std::nullopt;
   return ids.front();
 }
 
 Json json_of(const View& view) {
-  Json seats = Json::array();
-  for (const Seat& seat : view.seats) {
-    Json one = {{"id", seat.id.value}, {"address", seat.address}, {"share", seat.share}, {"joining", seat.joining}};
-    if (seat.joining) one["donor"] = seat.donor.value;
-    seats.push_back(std::move(one));
+  Json members = Json::array();
+  for (const ViewMember& view_member : view.members) {
+    Json one = {{"id", view_member.id.value},
+                {"address", view_member.address},
+                {"share", view_member.share},
+                {"joining", view_member.joining}};
+    if (view_member.joining) one["donor"] = view_member.donor.value;
+    members.push_back(std::move(one));
   }
-  return {{"generation", view.generation.value}, {"fresh", view.fresh}, {"why", view.why}, {"seats", std::move(seats)}};
+  return {
+      {"generation", view.generation.value}, {"fresh", view.fresh}, {"why", view.why}, {"members", std::move(members)}};
 }
 
 namespace {
 
-std::optional<Seat> seat_of(const Json& json) {
+std::optional<ViewMember> view_member_of(const Json& json) {
   const auto id = whole_of(json, "id", 1);
   const auto address = text_of(json, "address", kLongestAddress);
   const auto share = number_of(json, "share", 0, kMostShare);
   const auto joining = truth_of(json, "joining");
   const auto donor = whole_of(json, "donor", 1);
   if (!id || !address || !share || !joining || *joining != donor.has_value()) return std::nullopt;
-  return Seat{.id = MemberId(*id),
-              .address = *address,
-              .share = *share,
-              .joining = *joining,
-              .donor = MemberId(donor.value_or(0))};
+  return ViewMember{.id = MemberId(*id),
+                    .address = *address,
+                    .share = *share,
+                    .joining = *joining,
+                    .donor = MemberId(donor.value_or(0))};
 }
 
 }  // namespace
@@ -59,21 +64,21 @@ std::optional<View> view_of(const Json& json) {
   const auto generation = whole_of(json, "generation", 1);
   const auto fresh = truth_of(json, "fresh");
   const auto why = text_of(json, "why", kLongestWhy);
-  const Json* seats = member_of(json, "seats");
-  if (!generation || !fresh || !why || seats == nullptr || !seats->is_array() || seats->size() > kMostMembers) {
+  const Json* members = member_of(json, "members");
+  if (!generation || !fresh || !why || members == nullptr || !members->is_array() || members->size() > kMostMembers) {
     return std::nullopt;
   }
-  View view{.generation = Generation(*generation), .seats = {}, .fresh = *fresh, .why = *why};
-  for (const Json& one : *seats) {
-    const auto seat = seat_of(one);
-    if (!seat || (!view.seats.empty() && !(view.seats.back().id < seat->id))) return std::nullopt;
-    view.seats.push_back(*seat);
+  View view{.generation = Generation(*generation), .members = {}, .fresh = *fresh, .why = *why};
+  for (const Json& one : *members) {
+    const auto view_member = view_member_of(one);
+    if (!view_member || (!view.members.empty() && !(view.members.back().id < view_member->id))) return std::nullopt;
+    view.members.push_back(*view_member);
   }
-  for (const Seat& seat : view.seats) {  // a state comes from somebody who has it
-    const Seat* donor = seat.joining ? view.find(seat.donor) : nullptr;
-    if (seat.joining && (donor == nullptr || donor->joining)) return std::nullopt;
+  for (const ViewMember& view_member : view.members) {  // a state comes from somebody who has it
+    const ViewMember* donor = view_member.joining ? view.find(view_member.donor) : nullptr;
+    if (view_member.joining && (donor == nullptr || donor->joining)) return std::nullopt;
   }
-  if (!view.lead()) return std::nullopt;
+  if (!view.leader()) return std::nullopt;
   return view;
 }
 

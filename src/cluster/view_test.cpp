@@ -8,20 +8,20 @@ namespace sinew::cluster {
 namespace {
 
 View some_view() {
-  View view{.generation = Generation(7), .seats = {}, .fresh = true, .why = "member 5 joins; \"quoted\" \n\xc3\xa9"};
-  view.seats.push_back({MemberId(2), "127.0.0.1:4711", 0.1, false, MemberId()});
-  view.seats.push_back({MemberId(5), "[::1]:80", 1.0 / 3, true, MemberId(2)});
-  view.seats.push_back({MemberId(9), "host:1", 0, false, MemberId()});
+  View view{.generation = Generation(7), .members = {}, .fresh = true, .why = "member 5 joins; \"quoted\" \n\xc3\xa9"};
+  view.members.push_back({MemberId(2), "127.0.0.1:4711", 0.1, false, MemberId()});
+  view.members.push_back({MemberId(5), "[::1]:80", 1.0 / 3, true, MemberId(2)});
+  view.members.push_back({MemberId(9), "host:1", 0, false, MemberId()});
   return view;
 }
 
 TEST(View, SaysWhoComputesAndLeads) {
   View view = some_view();
   EXPECT_EQ(view.computing(), (std::vector<MemberId>{MemberId(2), MemberId(9)}));
-  EXPECT_EQ(view.lead(), MemberId(2));
+  EXPECT_EQ(view.leader(), MemberId(2));
   EXPECT_EQ(view.find(MemberId(5))->donor, MemberId(2));
   for (const int64_t absent : {1, 3, 6, 10}) EXPECT_EQ(view.find(MemberId(absent)), nullptr);
-  EXPECT_EQ(View().lead(), std::nullopt);
+  EXPECT_EQ(View().leader(), std::nullopt);
 }
 
 TEST(View, TextReadsBackTheSame) {
@@ -58,7 +58,7 @@ TEST(View, WhatIsNoViewIsNotRead) {
            with("\"donor\":2", "\"donor\":5"),
            with(",\"donor\":2", ""),
            with("\"joining\":true", "\"joining\":false"),
-           with("\"seats\"", "\"sets\""),
+           with("\"members\"", "\"sets\""),
            with("127.0.0.1:4711", std::string(1000, 'a')),
        }) {
     EXPECT_FALSE(view_of_json(text)) << text.substr(0, 200);
@@ -73,7 +73,7 @@ TEST(View, DamagedTextNeverCrashes) {
     for (uint64_t i = 0; i <= random.below(4); ++i)
       text[random.below(text.size())] = static_cast<char>(random.below(256));
     if (const auto view = view_of_json(text)) {
-      EXPECT_TRUE(view->lead());
+      EXPECT_TRUE(view->leader());
       EXPECT_EQ(plan_shards(*view, 8).size(), 8u);
     }
   }

@@ -14,13 +14,13 @@ thread_local double shard_began = 0;  // of the lane's shard
 GroupReducer::GroupReducer(group::Group& group, double pace, Clock& clock)
     : group_(group), pace_(pace), clock_(clock) {}
 
-void GroupReducer::begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string note) {
+void GroupReducer::begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message) {
   gradients_ = gradients;
   training_ = !gradients.empty();
-  if (training_) meter_.begin_round(clock_.monotonic_seconds());
+  if (training_) meter_.begin_collective(clock_.monotonic_seconds());
   std::vector<int64_t> lengths;
   for (const torch::Tensor& gradient : gradients) lengths.push_back(gradient.numel());
-  group_.begin(shards, std::move(lengths), std::move(note));
+  group_.begin(shards, std::move(lengths), std::move(control_message));
 }
 
 std::optional<ShardIndex> GroupReducer::next_shard() {
@@ -54,23 +54,23 @@ group::Leaf GroupReducer::leaf_of(train::Contribution contribution) const {
   return leaf;
 }
 
-train::Reducer::Root GroupReducer::root() {
+train::Reducer::Reduced GroupReducer::reduced() {
   std::vector<torch::Tensor> staged;  // where the gradients are not in this memory
   std::vector<float*> out;
   for (const torch::Tensor& gradient : gradients_) {
     staged.push_back(gradient.is_cpu() ? gradient : torch::empty_like(gradient, torch::kCPU));
     out.push_back(staged.back().mutable_data_ptr<float>());
   }
-  const group::Root found = group_.finish(out);
-  Root root;
-  root.present = found.present;
-  root.present.resize(gradients_.size(), false);
+  const group::Reduced found = group_.finish(out);
+  Reduced reduced;
+  reduced.present = found.present;
+  reduced.present.resize(gradients_.size(), false);
   for (size_t p = 0; p < gradients_.size(); ++p) {
-    if (root.present[p] && !gradients_[p].is_cpu()) gradients_[p].copy_(staged[p]);
+    if (reduced.present[p] && !gradients_[p].is_cpu()) gradients_[p].copy_(staged[p]);
   }
-  if (found.any) root.sums = decoded(found.small);
-  root.note = found.note;
-  return root;
+  if (found.any) reduced.sums = decoded(found.small);
+  reduced.control_message = found.control_message;
+  return reduced;
 }
 
 double GroupReducer::speed() const {

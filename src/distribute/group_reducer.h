@@ -14,12 +14,12 @@ class GroupReducer final : public train::Reducer {
   // `pace`: see JoinOptions. The group outlives it.
   GroupReducer(group::Group& group, double pace, Clock& clock);
 
-  void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string note) override;
+  void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message) override;
   std::optional<ShardIndex> next_shard() override;
   void deliver(ShardIndex shard, std::optional<train::Contribution> leaf) override;
   void reduce() override {}  // next_shard says no only when the root is here
-  Root root() override;
-  void give_up() override { group_.put_out("a shard failed on this worker"); }
+  Reduced reduced() override;
+  void give_up() override { group_.fence("a shard failed on this worker"); }
   bool expects(ShardIndex shard, int64_t shards) const override { return group_.expects(shard.value, shards); }
 
   // Shards a second of computing, all lanes side by side, as SpeedMeter says. 0: not known yet.

@@ -14,9 +14,9 @@ namespace {
 
 constexpr int64_t kShards = 7;
 
-std::optional<train::Contribution> leaf_of(int64_t round, int64_t shard) {
-  if (shard == 3 && round % 2 == 1) return std::nullopt;
-  RandomStream random(random_key({static_cast<uint64_t>(round), static_cast<uint64_t>(shard)}));
+std::optional<train::Contribution> leaf_of(int64_t collective, int64_t shard) {
+  if (shard == 3 && collective % 2 == 1) return std::nullopt;
+  RandomStream random(random_key({static_cast<uint64_t>(collective), static_cast<uint64_t>(shard)}));
   train::Contribution leaf;
   for (const int64_t length : {5000, 1, 300}) {
     torch::Tensor gradient = torch::empty({length});
@@ -37,11 +37,12 @@ std::vector<torch::Tensor> gradients() {
   return {torch::zeros({5000}), torch::zeros({1}), torch::zeros({300})};
 }
 
-train::Reducer::Root one_round(train::Reducer& reducer, int64_t round, const std::vector<torch::Tensor>& into) {
-  reducer.begin(kShards, into, "note " + std::to_string(round));
-  while (const auto shard = reducer.next_shard()) reducer.deliver(*shard, leaf_of(round, shard->value));
+train::Reducer::Reduced one_collective(train::Reducer& reducer, int64_t collective,
+                                       const std::vector<torch::Tensor>& into) {
+  reducer.begin(kShards, into, "control_message " + std::to_string(collective));
+  while (const auto shard = reducer.next_shard()) reducer.deliver(*shard, leaf_of(collective, shard->value));
   reducer.reduce();
-  return reducer.root();
+  return reducer.reduced();
 }
 
 cluster::View view_of(int64_t members, const std::vector<std::string>& addresses) {
@@ -49,17 +50,17 @@ cluster::View view_of(int64_t members, const std::vector<std::string>& addresses
   view.generation = Generation(1);
   view.fresh = true;
   for (int64_t i = 0; i < members; ++i) {
-    cluster::Seat seat;
-    seat.id = MemberId(i + 1);
-    seat.address = addresses[static_cast<size_t>(i)];
-    view.seats.push_back(seat);
+    cluster::ViewMember view_member;
+    view_member.id = MemberId(i + 1);
+    view_member.address = addresses[static_cast<size_t>(i)];
+    view.members.push_back(view_member);
   }
   return view;
 }
 
 // A group of threads, each one member.
-struct Seats {
-  explicit Seats(int64_t members) : groups(static_cast<size_t>(members)) {
+struct Town {
+  explicit Town(int64_t members) : groups(static_cast<size_t>(members)) {
     for (int64_t i = 0; i < members; ++i) {
       const auto place = static_cast<size_t>(i);
       link::Events events;
@@ -76,7 +77,7 @@ struct Seats {
     }
     for (auto& group : groups) group->adopt(view_of(members, addresses));
   }
-  ~Seats() {
+  ~Town() {
     for (auto& link : links) link.reset();  // no event comes after this
   }
 
@@ -86,9 +87,9 @@ struct Seats {
   std::vector<std::unique_ptr<group::Group>> groups;
 };
 
-void expect_same(const train::Reducer::Root& a, const train::Reducer::Root& b) {
+void expect_same(const train::Reducer::Reduced& a, const train::Reducer::Reduced& b) {
   EXPECT_EQ(a.present, b.present);
-  EXPECT_EQ(a.note, b.note);
+  EXPECT_EQ(a.control_message, b.control_message);
   EXPECT_EQ(a.sums.loss, b.sums.loss);
   EXPECT_EQ(a.sums.weight, b.sums.weight);
   EXPECT_EQ(a.sums.samples, b.sums.samples);
@@ -101,19 +102,20 @@ void expect_same(const train::Reducer::Root& a, const train::Reducer::Root& b) {
 
 TEST(GroupReducer, GivesTheBitsOfOneProcess) {
   for (const int64_t members : {1, 2, 3, 5, 9}) {
-    Seats seats(members);
+    Town town(members);
     std::vector<std::thread> threads;
     for (int64_t m = 0; m < members; ++m) {
       threads.emplace_back([&, m] {
         const auto local = train::make_local_reducer();
-        group::Group& group = *seats.groups[static_cast<size_t>(m)];
+        group::Group& group = *town.groups[static_cast<size_t>(m)];
         group.start_at(0, {0, 42});
         GroupReducer reducer(group, 1, system_clock());
-        for (int64_t round = 0; round < 6; ++round) {
+        for (int64_t collective = 0; collective < 6; ++collective) {
           const auto ours = gradients(), expected = gradients();
-          const auto root = one_round(reducer, round, ours);
-          expect_same(root, one_round(*local, round, expected));
-          for (size_t p = 0; p < ours.size(); ++p) EXPECT_TRUE(torch::equal(ours[p], expected[p])) << round << " " << p;
+          const auto reduced = one_collective(reducer, collective, ours);
+          expect_same(reduced, one_collective(*local, collective, expected));
+          for (size_t p = 0; p < ours.size(); ++p)
+            EXPECT_TRUE(torch::equal(ours[p], expected[p])) << collective << " " << p;
         }
         EXPECT_GE(reducer.speed(), 0);
       });

@@ -63,31 +63,31 @@ class GroupMembers final : public train::Members {
   }
 
   train::Reducer& reducer() override { return reducer_; }
-  bool lead() const override { return member_.lead(); }
+  bool is_leader() const override { return member_.is_leader(); }
   bool others() const override { return group_.view().computing().size() > 1; }
-  bool alone() const override { return group_.view().seats.size() < 2; }
+  bool alone() const override { return group_.view().members.size() < 2; }
   bool may_write() const override { return member_.leased(); }
 
   std::optional<checkpoint::Loaded> take_state() override {
     if (!member_.joining()) return std::nullopt;
     group::Member::Received received = member_.receive_state();
-    round_ = received.round;
+    collective_ = received.collective;
     history_ = received.history;
     return std::move(received.state);
   }
 
-  void begin(Step step, Digest origin) override { group_.start_at(round_, {step.value, origin.high}, history_); }
+  void begin(Step step, Digest origin) override { group_.start_at(collective_, {step.value, origin.high}, history_); }
 
   void boundary(const train::TrainingState& state, const std::function<checkpoint::OwnedSnapshot()>& take) override {
     member_.boundary(take);
     member_.maybe_caught_up();
     mark_taken(state.control.newest_request());
     const double now = clock_.monotonic_seconds();
-    if (now - told_ < kTellSeconds) return;
-    told_ = now;
-    member_.client().tell([&](cluster::Told& told) {
-      told.step = state.step.value;
-      told.speed = reducer_.speed();
+    if (now - reported_at_ < kTellSeconds) return;
+    reported_at_ = now;
+    member_.client().report([&](cluster::MemberReport& report) {
+      report.step = state.step.value;
+      report.speed = reducer_.speed();
     });
   }
 
@@ -106,24 +106,24 @@ class GroupMembers final : public train::Members {
     return entries;
   }
 
-  void tell(std::optional<Step> durable, const std::string& facts_json) override {
-    member_.client().tell([&](cluster::Told& told) {
-      if (durable) told.durable_step = durable->value;
-      told.facts = facts_json;
+  void report(std::optional<Step> durable, const std::string& facts_json) override {
+    member_.client().report([&](cluster::MemberReport& report) {
+      if (durable) report.durable_step = durable->value;
+      report.facts = facts_json;
     });
   }
 
   void leave() override {
     leaving_ = true;
-    member_.client().tell([](cluster::Told& told) { told.phase = Phase::leaving; });
+    member_.client().report([](cluster::MemberReport& report) { report.phase = Phase::leaving; });
   }
 
   void check() const override { member_.check(); }
 
   void finished(int exit_code) override {
-    member_.client().tell([&](cluster::Told& told) {
-      told.finished = exit_code;
-      told.phase = Phase::finished;
+    member_.client().report([&](cluster::MemberReport& report) {
+      report.finished = exit_code;
+      report.phase = Phase::finished;
     });
     // The others are waiting for this word; give it time to arrive before the line closes.
     const double end = clock_.monotonic_seconds() + 10;
@@ -134,7 +134,7 @@ class GroupMembers final : public train::Members {
     while (true) {
       if (const auto code = member_.finished()) return static_cast<int>(*code);
       member_.check();
-      if (member_.lead()) return std::nullopt;
+      if (member_.is_leader()) return std::nullopt;
       clock_.sleep_seconds(kLookSeconds);
     }
   }
@@ -149,10 +149,10 @@ class GroupMembers final : public train::Members {
   group::Member member_;
   group::Group& group_;  // the member's
   GroupReducer reducer_;
-  int64_t round_ = 0;
+  int64_t collective_ = 0;
   int64_t given_ = 0, taken_ = 0;  // requests of people: the newest of each
   std::optional<uint64_t> history_;
-  double told_ = 0;
+  double reported_at_ = 0;
   bool leaving_ = false;
 };
 
@@ -161,7 +161,7 @@ class GroupMembers final : public train::Members {
 std::unique_ptr<train::Members> join(const JoinOptions& options, const train::Identity& identity, Clock& clock) {
   try {
     return std::make_unique<GroupMembers>(options, identity, clock);
-  } catch (const group::PutOut& out) {
+  } catch (const group::Fenced& out) {
     if (options.ending != nullptr && out.finished) options.ending->exit_code = static_cast<int>(*out.finished);
     throw;
   }

@@ -5,18 +5,18 @@
 
 namespace sinew::distribute {
 
-void SpeedMeter::begin_round(double now) {
+void SpeedMeter::begin_collective(double now) {
   const std::lock_guard lock(mutex_);
-  if (without_since_) *without_since_ += std::max(0.0, now - round_began_ - doubling_);
+  if (without_since_) *without_since_ += std::max(0.0, now - collective_began_ - doubling_);
   if (given_) {
-    if (!given_since_) given_since_ = round_began_;
+    if (!given_since_) given_since_ = collective_began_;
     if (now - *given_since_ >= kSteadySeconds) doubling_ = kDoublingSeconds;
   } else {
     given_since_.reset();
-    if (!without_since_) without_since_ = std::max(round_began_, now - doubling_);
+    if (!without_since_) without_since_ = std::max(collective_began_, now - doubling_);
   }
   given_ = false;
-  round_began_ = now;
+  collective_began_ = now;
 }
 
 void SpeedMeter::took(double seconds) {
@@ -35,7 +35,7 @@ double SpeedMeter::shards_a_second(double now) const {
   if (seconds_ <= 0) return 0;
   const double measured = shards_ / seconds_;
   if (!without_since_) return measured;
-  const double without = std::min(now, round_began_ + doubling_) - *without_since_;
+  const double without = std::min(now, collective_began_ + doubling_) - *without_since_;
   // By whole doublings: each is a change of shares, and these are told.
   return measured * std::exp2(std::floor(without / doubling_));
 }

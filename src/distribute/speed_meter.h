@@ -11,7 +11,7 @@ namespace sinew::distribute {
 class SpeedMeter {
  public:
   // A round of training begins: what it gives this worker shows by the next.
-  void begin_round(double now);
+  void begin_collective(double now);
   // One lane computed one shard.
   void took(double seconds);
 
@@ -31,7 +31,7 @@ class SpeedMeter {
   mutable std::mutex mutex_;
   double shards_ = 0, seconds_ = 0;  // of late: older ones count ever less
   bool given_ = true;                // a shard in this round
-  double round_began_ = 0;
+  double collective_began_ = 0;
   std::optional<double> without_since_;  // the first round of those that gave it nothing
   std::optional<double> given_since_;    // the first round of those that gave it shards
   double doubling_ = kDoublingSeconds;

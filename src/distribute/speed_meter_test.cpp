@@ -11,9 +11,9 @@ namespace sinew::distribute {
 namespace {
 
 // Rounds a second apart, each with `count` shards of that many seconds.
-void rounds(SpeedMeter& meter, double& now, int rounds, int count, double seconds) {
-  for (int i = 0; i < rounds; ++i, now += 1) {
-    meter.begin_round(now);
+void run_collectives(SpeedMeter& meter, double& now, int collectives, int count, double seconds) {
+  for (int i = 0; i < collectives; ++i, now += 1) {
+    meter.begin_collective(now);
     for (int n = 0; n < count; ++n) meter.took(seconds);
   }
 }
@@ -22,7 +22,7 @@ TEST(SpeedMeter, NothingIsKnownBeforeTheFirstShard) {
   SpeedMeter meter;
   double now = 100;
   EXPECT_EQ(meter.shards_a_second(now), 0);
-  rounds(meter, now, 30, 0, 0);
+  run_collectives(meter, now, 30, 0, 0);
   EXPECT_EQ(meter.shards_a_second(now), 0);
   meter.took(0.5);
   EXPECT_DOUBLE_EQ(meter.shards_a_second(now), 2);
@@ -31,11 +31,11 @@ TEST(SpeedMeter, NothingIsKnownBeforeTheFirstShard) {
 TEST(SpeedMeter, OneShardThatWasPreemptedMovesLittleAndALastingChangeIsFollowed) {
   SpeedMeter meter;
   double now = 0;
-  rounds(meter, now, 10, 100, 0.01);
+  run_collectives(meter, now, 10, 100, 0.01);
   EXPECT_NEAR(meter.shards_a_second(now), 100, 1e-6);
   meter.took(0.1);
   EXPECT_GT(meter.shards_a_second(now), 90);
-  rounds(meter, now, 10, 100, 0.02);
+  run_collectives(meter, now, 10, 100, 0.02);
   EXPECT_NEAR(meter.shards_a_second(now), 50, 1);
 }
 
@@ -46,7 +46,7 @@ TEST(SpeedMeter, IsTheMeanOfScatteredTimes) {
     SpeedMeter meter;
     double now = 0;
     for (int i = 0; i < 5000; ++i) {
-      meter.begin_round(now);
+      meter.begin_collective(now);
       meter.took(random.uniform(0.001, 0.009));
     }
     EXPECT_NEAR(meter.shards_a_second(now), 200, 20) << seed;
@@ -56,13 +56,13 @@ TEST(SpeedMeter, IsTheMeanOfScatteredTimes) {
 TEST(SpeedMeter, WhoIsGivenNothingSaysMoreAndMore) {
   SpeedMeter meter;
   double now = 0;
-  rounds(meter, now, 5, 1, 0.5);
+  run_collectives(meter, now, 5, 1, 0.5);
   EXPECT_DOUBLE_EQ(meter.shards_a_second(now), 2);
-  rounds(meter, now, 1, 0, 0);  // the round may still give it one
+  run_collectives(meter, now, 1, 0, 0);  // the round may still give it one
   const double since = now - 1;
   double before = 2;
   while (now < since + 4 * SpeedMeter::kDoublingSeconds) {
-    rounds(meter, now, 1, 0, 0);
+    run_collectives(meter, now, 1, 0, 0);
     const double told = meter.shards_a_second(now);
     EXPECT_GE(told, before);
     EXPECT_DOUBLE_EQ(told, 2 * std::exp2(std::floor((now - since) / SpeedMeter::kDoublingSeconds)));
@@ -77,20 +77,20 @@ TEST(SpeedMeter, WhoIsGivenNothingSaysMoreAndMore) {
 TEST(SpeedMeter, WhoIsTriedInVainIsTriedMoreRarely) {
   SpeedMeter meter;
   double now = 0;
-  rounds(meter, now, 5, 1, 0.5);
+  run_collectives(meter, now, 5, 1, 0.5);
   std::vector<double> waits;
   for (int trial = 0; trial < 6; ++trial) {
-    rounds(meter, now, 1, 0, 0);
+    run_collectives(meter, now, 1, 0, 0);
     const double since = now - 1;
-    while (meter.shards_a_second(now) < 4 && now < since + 1000) rounds(meter, now, 1, 0, 0);
+    while (meter.shards_a_second(now) < 4 && now < since + 1000) run_collectives(meter, now, 1, 0, 0);
     waits.push_back(now - since);
-    rounds(meter, now, 3, 1, 0.5);  // until shares move back
+    run_collectives(meter, now, 3, 1, 0.5);  // until shares move back
   }
   for (size_t i = 1; i < waits.size(); ++i) EXPECT_GE(waits[i], waits[i - 1]);
   EXPECT_NEAR(waits.front(), SpeedMeter::kDoublingSeconds, 1);
   EXPECT_NEAR(waits.back(), SpeedMeter::kLongestDoubling, 1);
-  rounds(meter, now, 12, 1, 0.5);  // it keeps its shards
-  rounds(meter, now, 6, 0, 0);
+  run_collectives(meter, now, 12, 1, 0.5);  // it keeps its shards
+  run_collectives(meter, now, 6, 0, 0);
   EXPECT_DOUBLE_EQ(meter.shards_a_second(now), 4) << "as if it had never been slow";
 }
 
@@ -98,7 +98,7 @@ TEST(SpeedMeter, WhoIsTriedInVainIsTriedMoreRarely) {
 TEST(SpeedMeter, WaitingInARoundIsNotBeingWithoutShards) {
   SpeedMeter meter;
   for (double now = 0; now < 600; now += 60) {
-    meter.begin_round(now);
+    meter.begin_collective(now);
     meter.took(1);
     EXPECT_DOUBLE_EQ(meter.shards_a_second(now + 59), 1) << now;
   }
@@ -109,12 +109,12 @@ TEST(SpeedMeter, AnEvaluationIsNotBeingWithoutShards) {
   for (const int without : {0, 1, 4}) {
     SpeedMeter meter;
     double now = 0;
-    rounds(meter, now, 3, 1, 0.5);
-    rounds(meter, now, without, 0, 0);
-    meter.begin_round(now);
+    run_collectives(meter, now, 3, 1, 0.5);
+    run_collectives(meter, now, without, 0, 0);
+    meter.begin_collective(now);
     now += 60;
     EXPECT_LE(meter.shards_a_second(now), 4) << without;
-    rounds(meter, now, 1, 0, 0);
+    run_collectives(meter, now, 1, 0, 0);
     EXPECT_LE(meter.shards_a_second(now), 8) << without;
   }
 }

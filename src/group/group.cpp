@@ -13,10 +13,10 @@ namespace sinew::group {
 
 void Group::State::check_alive() const {
   if (failure) std::rethrow_exception(failure);
-  if (out) throw PutOut(*out);
+  if (out) throw Fenced(*out);
 }
 
-void Group::State::end_life(const std::string& why) {
+void Group::State::fence(const std::string& why) {
   if (!ended()) out = why;
   changed.notify_all();
 }
@@ -28,15 +28,15 @@ void Group::State::fail(const std::string& what, const std::string& hint) {
 
 // ---- frames --------------------------------------------------------------------------------------------------------
 
-link::Frame Group::State::frame(Kind kind, int64_t of_round, int64_t part, Payload payload) const {
-  return {static_cast<uint16_t>(kind), view->generation, of_round, part, std::move(payload)};
+link::Frame Group::State::frame(Kind kind, int64_t of_collective, int64_t part, Payload payload) const {
+  return {static_cast<uint16_t>(kind), view->generation, of_collective, part, std::move(payload)};
 }
 
-void Group::State::send_to_others(Kind kind, int64_t of_round, int64_t part, Payload payload, bool joiners,
+void Group::State::send_to_others(Kind kind, int64_t of_collective, int64_t part, Payload payload, bool joiners,
                                   Outbox& outbox) {
-  for (const cluster::Seat& seat : view->seats) {
-    if (seat.id == me || (seat.joining && !(joiners && takes(seat.id, outbox)))) continue;
-    outbox.add(seat.id, frame(kind, of_round, part, payload));
+  for (const cluster::ViewMember& view_member : view->members) {
+    if (view_member.id == me || (view_member.joining && !(joiners && takes(view_member.id, outbox)))) continue;
+    outbox.add(view_member.id, frame(kind, of_collective, part, payload));
   }
 }
 
@@ -57,9 +57,9 @@ Group::Group(MemberId me, link::Links& links, GroupOptions options, Clock& clock
 
 Group::~Group() = default;
 
-void Group::put_out(const std::string& why) {
+void Group::fence(const std::string& why) {
   const std::lock_guard lock(state_->mutex);
-  state_->end_life(why);
+  state_->fence(why);
 }
 
 void Group::on_frame(MemberId from, link::Frame frame) {
@@ -69,7 +69,7 @@ void Group::on_frame(MemberId from, link::Frame frame) {
     const std::lock_guard lock(state.mutex);
     if (state.ended()) return;
     state.moves();
-    state.learn_root_size(frame);
+    state.learn_result_size(frame);
     if (!state.view || frame.generation > state.view->generation) {
       state.keep_early(from, std::move(frame));
     } else if (frame.generation == state.view->generation) {
@@ -82,18 +82,18 @@ void Group::on_frame(MemberId from, link::Frame frame) {
 
 // ---- rounds --------------------------------------------------------------------------------------------------------
 
-void Group::start_at(int64_t round, Origin origin, std::optional<uint64_t> history) {
+void Group::start_at(int64_t collective, Origin origin, std::optional<uint64_t> history) {
   State& state = *state_;
   Outbox outbox;
   {
     const std::lock_guard lock(state.mutex);
     state.check_alive();
-    SINEW_CHECK(!state.started && round >= 0, round);
+    SINEW_CHECK(!state.started && collective >= 0, collective);
     state.started = true;
     state.origin = origin;
     if (state.born) history = 0;
-    state.begin_at(round, history);
-    if (state.view && state.computing) state.tell_where_i_am(outbox);
+    state.begin_at(collective, history);
+    if (state.view && state.computing) state.send_view_change_report(outbox);
     state.settle(outbox);
   }
   state.send(outbox);
@@ -101,20 +101,20 @@ void Group::start_at(int64_t round, Origin origin, std::optional<uint64_t> histo
   state.check_alive();
 }
 
-void Group::begin(int64_t shards, std::vector<int64_t> lengths, std::string note) {
+void Group::begin(int64_t shards, std::vector<int64_t> lengths, std::string control_message) {
   State& state = *state_;
   auto shape = std::make_shared<const Shape>(shards, std::move(lengths));
   const std::lock_guard lock(state.mutex);
   state.check_alive();
-  SINEW_CHECK(state.started && !state.open, state.started, state.round);
+  SINEW_CHECK(state.started && !state.open, state.started, state.collective);
   state.open.emplace();
-  state.open->round = state.round++;
+  state.open->collective = state.collective++;
   state.open->shape = std::move(shape);
-  state.open->note = std::move(note);
+  state.open->control_message = std::move(control_message);
   state.open->leaves.resize(static_cast<size_t>(shards));
   state.moves();
   state.open->began = state.looked;
-  state.root_bytes = std::max(state.root_bytes, static_cast<size_t>(state.open->shape->floats()) * sizeof(float));
+  state.result_bytes = std::max(state.result_bytes, static_cast<size_t>(state.open->shape->floats()) * sizeof(float));
   state.make_plan();
 }
 
@@ -135,8 +135,8 @@ Group::Turn Group::turn() {
 
 Group::Turn Group::State::take_turn(std::unique_lock<std::mutex>& lock) {
   check_alive();
-  SINEW_CHECK(open, round);
-  if (records.contains(open->round)) return {Turn::Kind::over, {}};
+  SINEW_CHECK(open, collective);
+  if (records.contains(open->collective)) return {Turn::Kind::over, {}};
   if (open->plan && !open->plan->todo.empty()) {
     const int64_t shard = open->plan->todo.front();
     open->plan->todo.pop_front();
@@ -205,22 +205,22 @@ void Group::deliver(ShardIndex shard, std::optional<Leaf> leaf) {
     slot.leaf = std::move(leaf);
     ++state.counts.computed;
     state.moves();
-    state.tell_progress(outbox);
+    state.send_progress(outbox);
     if (open.plan && open.plan->owners[static_cast<size_t>(shard.value)] == state.me) --open.plan->missing;
     state.changed.notify_all();
   }
   state.send(outbox);
 }
 
-Root Group::finish(const std::vector<float*>& out) {
+Reduced Group::finish(const std::vector<float*>& out) {
   State& state = *state_;
   std::shared_ptr<const Record> record;
   std::shared_ptr<const Shape> shape;
   {
     const std::lock_guard lock(state.mutex);
     state.check_alive();
-    SINEW_CHECK(state.open && state.records.contains(state.open->round), state.round);
-    record = state.records.at(state.open->round);
+    SINEW_CHECK(state.open && state.records.contains(state.open->collective), state.collective);
+    record = state.records.at(state.open->collective);
     shape = state.open->shape;
   }
   SINEW_CHECK(out.size() == shape->lengths.size(), out.size(), shape->lengths.size());
@@ -228,15 +228,15 @@ Root Group::finish(const std::vector<float*>& out) {
   std::optional<Open> over;  // its leaves are let go after the lock: their owner may do what it likes
   const std::lock_guard lock(state.mutex);
   if (!written)
-    state.fail("round " + std::to_string(state.open->round) + ": " + written.error(),
+    state.fail("collective " + std::to_string(state.open->collective) + ": " + written.error(),
                "all members must run the same job, data and program");
   state.check_alive();
   over.swap(state.open);
-  if (over->plan) state.learn_usual_round(state.clock.monotonic_seconds() - over->began);
-  state.round_history = record->after();
-  ++state.counts.rounds;
+  if (over->plan) state.learn_usual_collective(state.clock.monotonic_seconds() - over->began);
+  state.collective_history = record->after();
+  ++state.counts.collectives;
   state.forget();
-  return record->small.root;
+  return record->small.reduced;
 }
 
 // ---- what one may ask ----------------------------------------------------------------------------------------------
@@ -253,18 +253,18 @@ bool Group::expects(int64_t shard, int64_t shards) const {
 
 bool Group::ahead() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->records.contains(state_->round);
+  return state_->records.contains(state_->collective);
 }
 
-int64_t Group::round() const {
+int64_t Group::collective() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->round;
+  return state_->collective;
 }
 
 uint64_t Group::history() const {
   const std::lock_guard lock(state_->mutex);
-  SINEW_CHECK(state_->started && !state_->open, state_->round);
-  return state_->round_history.value_or(0);
+  SINEW_CHECK(state_->started && !state_->open, state_->collective);
+  return state_->collective_history.value_or(0);
 }
 
 cluster::View Group::view() const {

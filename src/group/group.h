@@ -32,7 +32,7 @@
 namespace sinew::group {
 
 // This life of the member is over (put out of the view, too far behind, ahead of everybody): begin another.
-struct PutOut : std::runtime_error {
+struct Fenced : std::runtime_error {
   using std::runtime_error::runtime_error;
   std::optional<int64_t> finished = std::nullopt;  // from Member's constructor: the run's exit code, if it is over
 };
@@ -51,11 +51,11 @@ struct Leaf {
   std::shared_ptr<const void> keep;
 };
 
-struct Root {
+struct Reduced {
   std::vector<bool> present;  // by row: some shard had it
   bool any = false;           // some shard was not absent; else `small` is empty
   std::string small;
-  std::string note;  // what the lead said with this round; the same on every member
+  std::string control_message;  // what the lead said with this round; the same on every member
 };
 
 struct GroupOptions {
@@ -77,7 +77,7 @@ struct GroupOptions {
 
 struct Counts {               // of this member, since it began
   int64_t computed = 0;       // shards delivered
-  int64_t rounds = 0;         // roots it has
+  int64_t collectives = 0;    // roots it has
   int64_t healed = 0;         // shards it computed because another was lost
   double waited_seconds = 0;  // all lanes together, in next_shard, with nothing to do
 };
@@ -90,7 +90,7 @@ class Group {
 
   // -- from outside, any thread
   void adopt(const cluster::View& view);  // newer than the last; the first one seats this member
-  void put_out(const std::string& why);   // every call under way and to come throws PutOut
+  void fence(const std::string& why);     // every call under way and to come throws PutOut
   void on_frame(MemberId from, link::Frame frame);
 
   // -- from the step thread and its lanes
@@ -99,9 +99,9 @@ class Group {
   // them, are put out; different states of one step are an Error. `history`, of a joiner: the donor's, of the
   // boundary its snapshot was taken at: a joiner whose donor had followed a round that the group made anew with another
   // note finds out by it and is put out.
-  void start_at(int64_t round, Origin origin, std::optional<uint64_t> history = std::nullopt);
+  void start_at(int64_t collective, Origin origin, std::optional<uint64_t> history = std::nullopt);
   // Opens the next round. `lengths`: floats of each row, may be empty. `note`: used if this member is the lead.
-  void begin(int64_t shards, std::vector<int64_t> lengths, std::string note);
+  void begin(int64_t shards, std::vector<int64_t> lengths, std::string control_message);
   // A shard to compute; nullopt: the round's root is here. In between it works on sums and waits. Every lane calls it
   // until it says nullopt. Throws PutOut, also when patience ended in vain.
   std::optional<ShardIndex> next_shard();
@@ -114,12 +114,12 @@ class Group {
   Turn turn();
   void deliver(ShardIndex shard, std::optional<Leaf> leaf);  // nullopt: an absent leaf
   // After nullopt: writes the root's rows to `out` (absent rows are left alone) and ends the round.
-  Root finish(const std::vector<float*>& out);
+  Reduced finish(const std::vector<float*>& out);
 
   // Would this shard of the next round be computed here, as things stand? A hint for loading ahead.
   bool expects(int64_t shard, int64_t shards) const;
-  bool ahead() const;     // the root of the next round is already here: a joiner that replays
-  int64_t round() const;  // the next to begin
+  bool ahead() const;          // the root of the next round is already here: a joiner that replays
+  int64_t collective() const;  // the next to begin
   // A digest of the notes of all rounds before round(): what a snapshot taken now must be sent with.
   uint64_t history() const;
   cluster::View view() const;
@@ -147,9 +147,9 @@ class Member {
 
   Group& group();
   cluster::Client& client();
-  bool lead() const;     // of the newest view
-  bool joining() const;  // a joining seat: take the state from receive_state()
-  bool leased() const;   // see cluster::Client::leased
+  bool is_leader() const;  // of the newest view
+  bool joining() const;    // a joining seat: take the state from receive_state()
+  bool leased() const;     // see cluster::Client::leased
 
   void check() const;  // throws PutOut when this life is over
 
@@ -157,7 +157,7 @@ class Member {
   // lost or the view forgets this member.
   struct Received {
     checkpoint::Loaded state;
-    int64_t round = 0;
+    int64_t collective = 0;
     uint64_t history = 0;  // both for Group::start_at
   };
   Received receive_state(double wait_seconds = 300);

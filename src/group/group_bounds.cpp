@@ -7,39 +7,39 @@
 namespace sinew::group {
 namespace {
 
-constexpr size_t kRootsForJoiner = 8;  // the kept ones, and those that come while its state does
-constexpr size_t kRootsQueued = 4;
-constexpr size_t kRootsEarly = 16;  // a round's sums, several nodes of each member, and its root
+constexpr size_t kResultsForJoiner = 8;  // the kept ones, and those that come while its state does
+constexpr size_t kResultsQueued = 4;
+constexpr size_t kResultsEarly = 16;  // a round's sums, several nodes of each member, and its root
 
 }  // namespace
 
 // From a whole piece on a root's size is known well enough; the last of a slice may be smaller.
-void Group::State::learn_root_size(const link::Frame& one) {
+void Group::State::learn_result_size(const link::Frame& one) {
   const auto kind = static_cast<Kind>(one.kind);
-  if (!one.payload || (kind != Kind::root_piece && kind != Kind::sums)) return;
+  if (!one.payload || (kind != Kind::reduced_piece && kind != Kind::sums)) return;
   const auto head = decode_head(*one.payload);
   if (!head) return;
   constexpr size_t kMostPieces = size_t{1} << 28;
   const auto piece = static_cast<size_t>(std::min(head->end - head->begin, options.piece_floats)) * sizeof(float);
-  root_bytes = std::max(root_bytes, piece * std::min(static_cast<size_t>(head->pieces), kMostPieces));
+  result_bytes = std::max(result_bytes, piece * std::min(static_cast<size_t>(head->pieces), kMostPieces));
 }
 
 size_t Group::State::most_for_joiner() const {
-  return std::max(options.joiner_bytes, kRootsForJoiner * root_bytes);
+  return std::max(options.joiner_bytes, kResultsForJoiner * result_bytes);
 }
 
 size_t Group::State::most_early() const {
-  return std::max(options.early_bytes, kRootsEarly * root_bytes);
+  return std::max(options.early_bytes, kResultsEarly * result_bytes);
 }
 
 // A joiner whose network is slower than the group's rounds would fill this member's memory.
 bool Group::State::takes(MemberId joiner, Outbox& outbox) {
   if (given_up.contains(joiner)) return false;
   const size_t queued = links.queued_bytes(joiner);
-  if (queued <= options.handover_bytes + std::max(options.queue_bytes, kRootsQueued * root_bytes)) return true;
+  if (queued <= options.handover_bytes + std::max(options.queue_bytes, kResultsQueued * result_bytes)) return true;
   given_up.insert(joiner);
   outbox.lost.emplace_back(
-      joiner, "it takes the roots of rounds too slowly: " + std::to_string(queued >> 20) + " MiB of them wait for it");
+      joiner, "it takes reduced results too slowly: " + std::to_string(queued >> 20) + " MiB of them wait for it");
   return false;
 }
 

@@ -65,37 +65,37 @@ std::vector<RowPart> row_parts(const Shape& shape, int64_t begin, int64_t end) {
 
 // ---- here
 
-link::Bytes encode(const Here& here) {
+link::Bytes encode(const ViewChangeReport& report) {
   ByteWriter writer;
-  writer.number(here.round);
-  write(writer, here.history);
-  writer.byte(here.joining ? 1 : 0);
-  writer.byte(here.computed_before ? 1 : 0);
-  writer.byte(here.origin ? 1 : 0);
-  if (here.origin) {
-    writer.number(here.origin->step);
-    writer.number(here.origin->digest);
+  writer.number(report.collective);
+  write(writer, report.history);
+  writer.byte(report.joining ? 1 : 0);
+  writer.byte(report.computed_before ? 1 : 0);
+  writer.byte(report.origin ? 1 : 0);
+  if (report.origin) {
+    writer.number(report.origin->step);
+    writer.number(report.origin->digest);
   }
-  writer.number(static_cast<uint64_t>(here.held.size()));
-  writer.bits(here.held);
+  writer.number(static_cast<uint64_t>(report.held.size()));
+  writer.bits(report.held);
   return writer.take();
 }
 
-Decoded<Here> decode_here(const link::Bytes& bytes) {
+Decoded<ViewChangeReport> decode_view_change_report(const link::Bytes& bytes) {
   ByteReader reader(bytes);
-  Here here;
-  here.round = reader.whole(-1, INT64_MAX - 1);
-  here.history = read_optional(reader);
-  here.joining = reader.truth();
-  here.computed_before = reader.truth();
+  ViewChangeReport report;
+  report.collective = reader.whole(-1, INT64_MAX - 1);
+  report.history = read_optional(reader);
+  report.joining = reader.truth();
+  report.computed_before = reader.truth();
   if (reader.truth()) {
     const int64_t step = reader.whole(0, INT64_MAX - 1);
-    here.origin = Origin{step, reader.number()};
+    report.origin = Origin{step, reader.number()};
   }
-  here.held = reader.bits(static_cast<size_t>(reader.whole(0, kMostShards)));
+  report.held = reader.bits(static_cast<size_t>(reader.whole(0, kMostShards)));
   if (!reader.ended()) return bad("a report of where it stands that does not read");
-  if (here.round < 0 && !here.joining) return bad("that it computes without a state");
-  return here;
+  if (report.collective < 0 && !report.joining) return bad("that it computes without a state");
+  return report;
 }
 
 // ---- blocks
@@ -205,37 +205,37 @@ Decoded<SmallSums> decode_small_sums(const link::Bytes& bytes) {
   return sums;
 }
 
-link::Bytes encode(const SmallRoot& small) {
+link::Bytes encode(const ReducedHead& small) {
   ByteWriter writer;
   writer.number(small.shape);
   writer.number(small.pieces);
   writer.number(small.before);
-  writer.number(static_cast<uint64_t>(small.root.present.size()));
-  writer.bits(small.root.present);
-  writer.byte(small.root.any ? 1 : 0);
-  writer.text(small.root.small);
-  writer.text(small.root.note);
+  writer.number(static_cast<uint64_t>(small.reduced.present.size()));
+  writer.bits(small.reduced.present);
+  writer.byte(small.reduced.any ? 1 : 0);
+  writer.text(small.reduced.small);
+  writer.text(small.reduced.control_message);
   return writer.take();
 }
 
-Decoded<SmallRoot> decode_small_root(const link::Bytes& bytes) {
+Decoded<ReducedHead> decode_reduced_head(const link::Bytes& bytes) {
   ByteReader reader(bytes);
-  SmallRoot small;
+  ReducedHead small;
   small.shape = reader.number();
   small.pieces = reader.whole(0, kMostFloats);
   small.before = reader.number();
-  small.root.present = reader.bits(static_cast<size_t>(reader.whole(0, kMostRows)));
-  small.root.any = reader.truth();
-  small.root.small = reader.text();
-  small.root.note = reader.text();
-  if (!reader.ended()) return bad("the end of a round that does not read");
+  small.reduced.present = reader.bits(static_cast<size_t>(reader.whole(0, kMostRows)));
+  small.reduced.any = reader.truth();
+  small.reduced.small = reader.text();
+  small.reduced.control_message = reader.text();
+  if (!reader.ended()) return bad("the end of a collective that does not read");
   return small;
 }
 
-uint64_t history_after(uint64_t before, const std::string& note) {
+uint64_t history_after(uint64_t before, const std::string& control_message) {
   ByteWriter writer;
   writer.number(before);
-  writer.text(note);
+  writer.text(control_message);
   return digest_of(writer.take()).low;
 }
 

@@ -20,11 +20,11 @@ namespace sinew::group {
 
 // Kinds 1 to 31 of link::Frame belong to the group.
 enum class Kind : uint16_t {
-  here = 1,        // where a member stands as a view begins; to all
-  sums = 2,        // sums of the sender's nodes for one piece; to its owner
-  small = 3,       // small bytes of the sender's nodes; to the lead
-  root_piece = 4,  // to all: made now, or handed over
-  root_small = 5,
+  view_change_report = 1,  // where a member stands as a view begins; to all
+  sums = 2,                // sums of the sender's nodes for one piece; to its owner
+  small = 3,               // small bytes of the sender's nodes; to the lead
+  reduced_piece = 4,       // to all: made now, or handed over
+  reduced_head = 5,
   gone = 6,      // the roots you need are kept nowhere any more
   progress = 7,  // the sender computes shards of this round; to all, now and then
 };
@@ -51,17 +51,17 @@ std::vector<RowPart> row_parts(const Shape& shape, int64_t begin, int64_t end);
 
 // ---- where a member stands -----------------------------------------------------------------------------------------
 
-struct Here {
-  int64_t round = -1;               // the first whose root it does not have; -1: it has no state yet
+struct ViewChangeReport {
+  int64_t collective = -1;          // the first whose root it does not have; -1: it has no state yet
   std::optional<uint64_t> history;  // of the notes of all rounds before
   bool joining = false;
   bool computed_before = false;  // it computed in the view it had before
   std::optional<Origin> origin;  // of one that began with a fresh view: the state it began with
   std::vector<bool> held;        // of that round, by shard: results it has or is computing; empty: not in it yet
-  bool operator==(const Here&) const = default;
+  bool operator==(const ViewChangeReport&) const = default;
 };
-link::Bytes encode(const Here& here);
-Decoded<Here> decode_here(const link::Bytes& bytes);
+link::Bytes encode(const ViewChangeReport& report);
+Decoded<ViewChangeReport> decode_view_change_report(const link::Bytes& bytes);
 
 // ---- rows of floats: sums of nodes, or a piece of the root (one node) ----------------------------------------------
 
@@ -95,16 +95,16 @@ struct SmallSums {
 link::Bytes encode(const SmallSums& sums);
 Decoded<SmallSums> decode_small_sums(const link::Bytes& bytes);
 
-struct SmallRoot {
+struct ReducedHead {
   uint64_t shape = 0;
   int64_t pieces = 0;   // how many belong to this root
   uint64_t before = 0;  // history of the notes of all rounds before
-  Root root;
+  Reduced reduced;
 };
-link::Bytes encode(const SmallRoot& root);
-Decoded<SmallRoot> decode_small_root(const link::Bytes& bytes);
+link::Bytes encode(const ReducedHead& reduced);
+Decoded<ReducedHead> decode_reduced_head(const link::Bytes& bytes);
 
 // The history behind a round with this note.
-uint64_t history_after(uint64_t before, const std::string& note);
+uint64_t history_after(uint64_t before, const std::string& control_message);
 
 }  // namespace sinew::group

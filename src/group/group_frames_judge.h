@@ -11,17 +11,17 @@ namespace sinew::group {
 // Decodes the bytes as everything: no crash; what is accepted comes back the same; what is not has a reason. `rows` and
 // `nodes`: of the round a block is read for.
 inline void judge(const link::Bytes& bytes, int64_t rows, int64_t nodes) {
-  if (const auto here = decode_here(bytes)) {
-    SINEW_CHECK(encode(*here) == bytes);
+  if (const auto report = decode_view_change_report(bytes)) {
+    SINEW_CHECK(encode(*report) == bytes);
   } else {
-    SINEW_CHECK(!here.error().empty());
+    SINEW_CHECK(!report.error().empty());
   }
   if (const auto sums = decode_small_sums(bytes)) {
     SINEW_CHECK(encode(*sums) == bytes);
   } else {
     SINEW_CHECK(!sums.error().empty());
   }
-  if (const auto small = decode_small_root(bytes)) {
+  if (const auto small = decode_reduced_head(bytes)) {
     SINEW_CHECK(encode(*small) == bytes);
   } else {
     SINEW_CHECK(!small.error().empty());

@@ -22,15 +22,15 @@ std::string random_text(RandomStream& random) {
   return text;
 }
 
-Here random_here(RandomStream& random) {
-  Here here;
-  here.joining = random.below(2) == 0;
-  here.round = static_cast<int64_t>(random.below(100)) - (here.joining ? 1 : 0);
-  if (random.below(2) == 0) here.history = random.bits64();
-  here.computed_before = random.below(2) == 0;
-  if (random.below(2) == 0) here.origin = Origin{static_cast<int64_t>(random.below(1000)), random.bits64()};
-  here.held = random_bits(random, 40);
-  return here;
+ViewChangeReport random_view_change_report(RandomStream& random) {
+  ViewChangeReport report;
+  report.joining = random.below(2) == 0;
+  report.collective = static_cast<int64_t>(random.below(100)) - (report.joining ? 1 : 0);
+  if (random.below(2) == 0) report.history = random.bits64();
+  report.computed_before = random.below(2) == 0;
+  if (random.below(2) == 0) report.origin = Origin{static_cast<int64_t>(random.below(1000)), random.bits64()};
+  report.held = random_bits(random, 40);
+  return report;
 }
 
 SmallSums random_sums(RandomStream& random) {
@@ -41,12 +41,12 @@ SmallSums random_sums(RandomStream& random) {
   return sums;
 }
 
-SmallRoot random_root(RandomStream& random) {
-  SmallRoot small;
+ReducedHead random_result(RandomStream& random) {
+  ReducedHead small;
   small.shape = random.bits64();
   small.pieces = static_cast<int64_t>(random.below(50));
   small.before = random.bits64();
-  small.root = {random_bits(random, 30), random.below(2) == 0, random_text(random), random_text(random)};
+  small.reduced = {random_bits(random, 30), random.below(2) == 0, random_text(random), random_text(random)};
   return small;
 }
 
@@ -81,15 +81,15 @@ Block random_block(RandomStream& random) {
 TEST(GroupFrames, WhatIsWrittenIsRead) {
   RandomStream random(random_key({1}));
   for (int trial = 0; trial < 2000; ++trial) {
-    const Here here = random_here(random);
-    EXPECT_EQ(decode_here(encode(here)), here);
+    const ViewChangeReport report = random_view_change_report(random);
+    EXPECT_EQ(decode_view_change_report(encode(report)), report);
     const SmallSums sums = random_sums(random);
     EXPECT_EQ(decode_small_sums(encode(sums)), sums);
-    const SmallRoot root = random_root(random);
-    const auto read = decode_small_root(encode(root));
+    const ReducedHead reduced = random_result(random);
+    const auto read = decode_reduced_head(encode(reduced));
     ASSERT_TRUE(read);
-    EXPECT_EQ(encode(*read), encode(root));
-    EXPECT_EQ(read->root.note, root.root.note);
+    EXPECT_EQ(encode(*read), encode(reduced));
+    EXPECT_EQ(read->reduced.control_message, reduced.reduced.control_message);
   }
 }
 
@@ -149,9 +149,9 @@ TEST(GroupFrames, AnyBytesGiveAValueOrAReason) {
   for (int trial = 0; trial < 60000; ++trial) {
     link::Bytes bytes;
     switch (random.below(5)) {
-      case 0: bytes = encode(random_here(random)); break;
+      case 0: bytes = encode(random_view_change_report(random)); break;
       case 1: bytes = encode(random_sums(random)); break;
-      case 2: bytes = encode(random_root(random)); break;
+      case 2: bytes = encode(random_result(random)); break;
       case 3: bytes = *random_block(random).draft.bytes; break;
       default: bytes.resize(random.below(80));
     }

@@ -15,8 +15,8 @@ namespace sinew::group {
 namespace {
 
 constexpr double kFirstPatience = 10;          // times the patience, in the first round
-constexpr double kRoundsOfPatience = 40;       // times the usual round
-constexpr double kNewestRound = 0.2;           // weight of the newest round in the usual one
+constexpr double kCollectivesOfPatience = 40;  // times the usual round
+constexpr double kNewestCollective = 0.2;      // weight of the newest round in the usual one
 constexpr double kProgressSeconds = 1;         // between two words that this member computes; less for the impatient
 constexpr double kLongestLook = 1;             // a longer time between two looks: this process did not run either
 constexpr double kHearsay = 1.5, kInVain = 2;  // times the patience
@@ -29,20 +29,20 @@ void Group::State::moves() {
   blamed.clear();
 }
 
-void Group::State::tell_progress(Outbox& outbox) {
-  if (!view || looked - told_progress < std::min(kProgressSeconds, options.patience_seconds / 4)) return;
-  told_progress = looked;
-  send_to_others(Kind::progress, open->round, 0, nullptr, true, outbox);
+void Group::State::send_progress(Outbox& outbox) {
+  if (!view || looked - progress_sent_at < std::min(kProgressSeconds, options.patience_seconds / 4)) return;
+  progress_sent_at = looked;
+  send_to_others(Kind::progress, open->collective, 0, nullptr, true, outbox);
 }
 
 // A shard may take long without anything being wrong, the first of all above all.
 double Group::State::patience() const {
-  return usual_round == 0 ? kFirstPatience * options.patience_seconds
-                          : std::max(options.patience_seconds, kRoundsOfPatience * usual_round);
+  return usual_collective == 0 ? kFirstPatience * options.patience_seconds
+                               : std::max(options.patience_seconds, kCollectivesOfPatience * usual_collective);
 }
 
-void Group::State::learn_usual_round(double took) {
-  usual_round = usual_round == 0 ? took : usual_round + kNewestRound * (took - usual_round);
+void Group::State::learn_usual_collective(double took) {
+  usual_collective = usual_collective == 0 ? took : usual_collective + kNewestCollective * (took - usual_collective);
 }
 
 void Group::State::be_patient(Outbox& outbox) {
@@ -52,10 +52,10 @@ void Group::State::be_patient(Outbox& outbox) {
   // What is computed here the others wait for, not this member: how long that may take is theirs to say.
   if (open->plan && open->plan->missing > 0) still = 0;
   if (still <= patience()) return;
-  const std::string stands =
-      "round " + std::to_string(open->round) + " has not moved for " + std::to_string(std::llround(still)) + " s";
+  const std::string stands = "collective " + std::to_string(open->collective) + " has not moved for " +
+                             std::to_string(std::llround(still)) + " s";
   if (still > kInVain * patience()) {
-    end_life(stands + "; " + waiting_for());
+    fence(stands + "; " + waiting_for());
     check_alive();
   }
   if (!computing) return;
@@ -70,12 +70,12 @@ std::set<MemberId> Group::State::silent_ones(bool by_hearsay) const {
   const std::vector<MemberId> everybody = view ? view->computing() : std::vector<MemberId>();
   if (!settled) {
     for (const MemberId id : everybody) {
-      if (!heres.contains(id)) silent.insert(id);
+      if (!reports.contains(id)) silent.insert(id);
     }
   } else if (!open->plan) {
     if (by_hearsay) silent.insert(settled->giver);
   } else {
-    const auto found = inboxes.find(open->round);
+    const auto found = inboxes.find(open->collective);
     const Inbox none;
     const Inbox& inbox = found == inboxes.end() ? none : found->second;
     for (size_t p = 0; p < open->plan->pieces.size(); ++p) {
@@ -95,13 +95,13 @@ std::set<MemberId> Group::State::silent_ones(bool by_hearsay) const {
 
 // Those who have not sent their part of the root.
 void Group::State::add_debtors(std::set<MemberId>& silent) const {
-  const auto found = gatherings.find(open->round);
+  const auto found = gatherings.find(open->collective);
   const Gathering none;
-  const Gathering& root = found == gatherings.end() ? none : found->second;
+  const Gathering& reduced = found == gatherings.end() ? none : found->second;
   for (size_t p = 0; p < open->plan->pieces.size(); ++p) {
-    if (!root.pieces.contains(static_cast<int64_t>(p))) silent.insert(open->plan->pieces[p].owner);
+    if (!reduced.pieces.contains(static_cast<int64_t>(p))) silent.insert(open->plan->pieces[p].owner);
   }
-  if (!root.small) silent.insert(*view->lead());
+  if (!reduced.small) silent.insert(*view->leader());
 }
 
 }  // namespace sinew::group

@@ -33,11 +33,11 @@ TEST(GroupPatience, PatienceNamesWhoHasNotSentItsPart) {
   Group one(kOne, links, short_patience, system_clock());
   one.adopt(view_of(1, {kOne, kTwo, kThree}));
   one.start_at(0, {0, 6});
-  for (const MemberId other : {kTwo, kThree}) one.on_frame(other, here(1, 0, false, Origin{0, 6}));
+  for (const MemberId other : {kTwo, kThree}) one.on_frame(other, report_frame(1, 0, false, Origin{0, 6}));
   one.begin(3, {}, "");
   one.deliver(*one.next_shard(), std::nullopt);
   one.on_frame(kTwo, frame(Kind::small, 1, 0, encode(SmallSums{Shape(3, {}).digest, {}, {"x"}})));
-  EXPECT_THROW(one.next_shard(), PutOut);
+  EXPECT_THROW(one.next_shard(), Fenced);
   EXPECT_EQ(lost, std::vector{kThree});
 }
 
@@ -55,7 +55,7 @@ TEST(GroupPatience, ALongRoundIsWaitedForWhileAnotherGetsOn) {
     Side& side = sides[i];
     side.links = network.join({[&side](MemberId from, link::Frame one) { side.group->on_frame(from, std::move(one)); },
                                [](MemberId, const std::string&) {}});
-    view.seats[static_cast<size_t>(i)].address = side.links->address();
+    view.members[static_cast<size_t>(i)].address = side.links->address();
     auto given = options();
     given.patience_seconds = kPatience;
     side.group = std::make_unique<Group>(MemberId(i + 1), *side.links, given, system_clock());
@@ -90,18 +90,18 @@ TEST(GroupPatience, WhoComputesTellsAllNowAndThen) {
 
 // A member that waits for another's long shard is not to give up on it.
 TEST(GroupPatience, PatienceGrowsWithTheUsualRound) {
-  constexpr double kRound = 0.02;
+  constexpr double kCollective = 0.02;
   auto short_patience = options();
-  short_patience.patience_seconds = kRound;  // ten times that in the first round
+  short_patience.patience_seconds = kCollective;  // ten times that in the first round
   Beside two({}, short_patience);
-  system_clock().sleep_seconds(kRound);
-  two.group.on_frame(kOne, root(1, 0, "", 0));
+  system_clock().sleep_seconds(kCollective);
+  two.group.on_frame(kOne, reduced_frame(1, 0, "", 0));
   EXPECT_EQ(two.group.next_shard(), std::nullopt);
   two.group.finish({});
   two.begin("");
   const double began = system_clock().monotonic_seconds();
-  EXPECT_THROW(while (const auto shard = two.group.next_shard()) two.group.deliver(*shard, std::nullopt), PutOut);
-  EXPECT_GE(system_clock().monotonic_seconds() - began, 40 * kRound);
+  EXPECT_THROW(while (const auto shard = two.group.next_shard()) two.group.deliver(*shard, std::nullopt), Fenced);
+  EXPECT_GE(system_clock().monotonic_seconds() - began, 40 * kCollective);
 }
 
 }  // namespace

@@ -11,30 +11,30 @@ namespace {
 TEST(GroupProtocol, ARootOfAViewThatIsOverIsNotTaken) {
   Beside two;
   two.group.adopt(view_of(2, {kOne, kTwo}));
-  two.group.on_frame(kOne, root(1, 0, "old", 0));
-  two.group.on_frame(kOne, here(2, 0));
-  two.group.on_frame(kOne, root(2, 0, "new", 0));
+  two.group.on_frame(kOne, reduced_frame(1, 0, "old", 0));
+  two.group.on_frame(kOne, report_frame(2, 0));
+  two.group.on_frame(kOne, reduced_frame(2, 0, "new", 0));
   EXPECT_EQ(two.group.next_shard(), std::nullopt);
-  EXPECT_EQ(two.group.finish({}).note, "new");
+  EXPECT_EQ(two.group.finish({}).control_message, "new");
   EXPECT_EQ(two.group.history(), history_after(0, "new"));
 }
 
 TEST(GroupProtocol, FramesOfAViewNotHeardOfYetAreKeptForIt) {
   Beside two;
-  two.group.on_frame(kOne, here(3, 1));
-  two.group.on_frame(kOne, root(3, 0, "handed over", 0));
-  two.group.on_frame(kOne, root(2, 0, "skipped", 0));
+  two.group.on_frame(kOne, report_frame(3, 1));
+  two.group.on_frame(kOne, reduced_frame(3, 0, "handed over", 0));
+  two.group.on_frame(kOne, reduced_frame(2, 0, "skipped", 0));
   two.group.adopt(view_of(3, {kOne, kTwo}));
   EXPECT_EQ(two.group.next_shard(), std::nullopt);
-  EXPECT_EQ(two.group.finish({}).note, "handed over");
+  EXPECT_EQ(two.group.finish({}).control_message, "handed over");
 }
 
 TEST(GroupProtocol, WhoHasARootHandsItToWhoLacksItWhileItIsKept) {
   Beside two({kThree});
   uint64_t history = 0;
-  for (int64_t round = 0; round < 30; ++round) {
-    if (round > 0) two.begin("two");
-    two.group.on_frame(kOne, root(1, round, "n", history));
+  for (int64_t collective = 0; collective < 30; ++collective) {
+    if (collective > 0) two.begin("two");
+    two.group.on_frame(kOne, reduced_frame(1, collective, "n", history));
     history = history_after(history, "n");
     while (const auto shard = two.group.next_shard()) two.group.deliver(*shard, std::nullopt);
     two.group.finish({});
@@ -42,18 +42,18 @@ TEST(GroupProtocol, WhoHasARootHandsItToWhoLacksItWhileItIsKept) {
   two.group.adopt(view_of(2, {kOne, kTwo}, {kThree}));
   two.links.to(kOne);
   two.links.to(kThree);
-  two.group.on_frame(kOne, here(2, 29));
+  two.group.on_frame(kOne, report_frame(2, 29));
   const auto to_one = two.links.to(kOne);
   ASSERT_EQ(to_one.size(), 1U);
-  EXPECT_EQ(to_one[0].kind, static_cast<uint16_t>(Kind::root_small));
-  EXPECT_EQ(to_one[0].round, 29);
+  EXPECT_EQ(to_one[0].kind, static_cast<uint16_t>(Kind::reduced_head));
+  EXPECT_EQ(to_one[0].collective, 29);
   EXPECT_EQ(to_one[0].generation, Generation(2));
-  two.group.on_frame(kThree, here(2, 20, true));  // older ones are kept while somebody joins
+  two.group.on_frame(kThree, report_frame(2, 20, true));  // older ones are kept while somebody joins
   EXPECT_EQ(two.links.to(kThree).size(), 10U);
   two.group.adopt(view_of(3, {kOne, kTwo}, {kThree}));
-  two.group.on_frame(kOne, here(3, 30));
+  two.group.on_frame(kOne, report_frame(3, 30));
   two.links.to(kThree);
-  two.group.on_frame(kThree, here(3, 3, true));
+  two.group.on_frame(kThree, report_frame(3, 3, true));
   const auto to_three = two.links.to(kThree);
   ASSERT_EQ(to_three.size(), 1U);
   EXPECT_EQ(to_three[0].kind, static_cast<uint16_t>(Kind::gone));
@@ -62,7 +62,7 @@ TEST(GroupProtocol, WhoHasARootHandsItToWhoLacksItWhileItIsKept) {
 TEST(GroupProtocol, WhoIsTooFarBehindLeaves) {
   Beside two;
   two.group.on_frame(kOne, {static_cast<uint16_t>(Kind::gone), Generation(1), 0, 0, nullptr});
-  EXPECT_EQ(why_out(two.group), "member 2 is too far behind: nobody has the root of round 0 any more");
+  EXPECT_EQ(why_out(two.group), "member 2 is too far behind: nobody has the reduced result of collective 0 any more");
 }
 
 TEST(GroupProtocol, AJoinerWhoseDonorFollowedAnotherNoteLeaves) {
@@ -70,16 +70,16 @@ TEST(GroupProtocol, AJoinerWhoseDonorFollowedAnotherNoteLeaves) {
     PaperLinks links;
     Group three(kThree, links, options(), system_clock());
     three.adopt(view_of(4, {kOne, kTwo}, {kThree}));
-    three.on_frame(kOne, here(4, 5));
-    three.on_frame(kTwo, here(4, 5));
-    three.on_frame(kOne, root(4, 5, "n", 99));
+    three.on_frame(kOne, report_frame(4, 5));
+    three.on_frame(kTwo, report_frame(4, 5));
+    three.on_frame(kOne, reduced_frame(4, 5, "n", 99));
     three.start_at(6, {6, 0}, right ? history_after(99, "n") : 98);
     three.begin(2, {}, "");
-    three.on_frame(kOne, root(4, 6, "n", history_after(99, "n")));
+    three.on_frame(kOne, reduced_frame(4, 6, "n", history_after(99, "n")));
     if (right) {
       EXPECT_EQ(three.next_shard(), std::nullopt);
     } else {
-      EXPECT_EQ(why_out(three), "member 3 followed a round that the group made anew");
+      EXPECT_EQ(why_out(three), "member 3 followed a collective that the group made anew");
     }
   }
 }
@@ -88,14 +88,14 @@ TEST(GroupProtocol, AJoinerWithAStateThatIsTooOldLeaves) {
   PaperLinks links;
   Group three(kThree, links, options(), system_clock());
   three.adopt(view_of(4, {kOne, kTwo}, {kThree}));
-  three.on_frame(kOne, here(4, 5));
-  three.on_frame(kTwo, here(4, 4));
-  EXPECT_THROW(three.start_at(4, {4, 0}, 1), PutOut);
+  three.on_frame(kOne, report_frame(4, 5));
+  three.on_frame(kTwo, report_frame(4, 4));
+  EXPECT_THROW(three.start_at(4, {4, 0}, 1), Fenced);
 }
 
 TEST(GroupProtocol, ABadFrameEndsThisLifeWithAReason) {
   const link::Bytes garbage(37, std::byte{0x5A});
-  for (const Kind kind : {Kind::here, Kind::root_piece, Kind::root_small}) {
+  for (const Kind kind : {Kind::view_change_report, Kind::reduced_piece, Kind::reduced_head}) {
     Beside two;
     two.group.adopt(view_of(2, {kOne, kTwo}));
     two.group.on_frame(kOne, frame(kind, 2, 0, garbage));
@@ -111,18 +111,18 @@ TEST(GroupProtocol, ABadFrameEndsThisLifeWithAReason) {
 
 TEST(GroupProtocol, StrangersAndUnknownKindsAreIgnored) {
   Beside two;
-  two.group.on_frame(kThree, root(1, 0, "a stranger's", 0));
+  two.group.on_frame(kThree, reduced_frame(1, 0, "a stranger's", 0));
   two.group.on_frame(kOne, {30, Generation(1), 0, 0, nullptr});
-  two.group.on_frame(kOne, root(1, 0, "right", 0));
+  two.group.on_frame(kOne, reduced_frame(1, 0, "right", 0));
   EXPECT_EQ(two.group.next_shard(), std::nullopt);
-  EXPECT_EQ(two.group.finish({}).note, "right");
+  EXPECT_EQ(two.group.finish({}).control_message, "right");
 }
 
 TEST(GroupProtocol, DifferentOriginsAreAnErrorThatNamesTheMembers) {
   PaperLinks links;
   Group two(kTwo, links, options(), system_clock());
   two.adopt(view_of(1, {kOne, kTwo}));
-  two.on_frame(kOne, here(1, 0, false, Origin{0, 5}));
+  two.on_frame(kOne, report_frame(1, 0, false, Origin{0, 5}));
   try {
     two.start_at(0, {0, 6});
     FAIL();
@@ -136,11 +136,11 @@ TEST(GroupProtocol, PutOutWakesWhoWaits) {
   Beside two;
   std::string why;
   std::thread lane([&] { why = why_out(two.group); });
-  two.group.put_out("enough");
+  two.group.fence("enough");
   lane.join();
   EXPECT_EQ(why, "enough");
-  EXPECT_THROW(two.begin(""), PutOut);
-  EXPECT_THROW(two.group.finish({}), PutOut);
+  EXPECT_THROW(two.begin(""), Fenced);
+  EXPECT_THROW(two.group.finish({}), Fenced);
 }
 
 TEST(GroupProtocol, AViewWithoutThisMemberEndsItsLife) {
@@ -169,7 +169,7 @@ TEST(GroupProtocol, MembersWithOtherRowsAreNamed) {
   Group one(kOne, links, options(), system_clock());
   one.adopt(view_of(1, {kOne, kTwo}));
   one.start_at(0, {0, 6});
-  one.on_frame(kTwo, here(1, 0, false, Origin{0, 6}));
+  one.on_frame(kTwo, report_frame(1, 0, false, Origin{0, 6}));
   one.begin(2, {}, "");
   one.deliver(*one.next_shard(), std::nullopt);
   SmallSums sums{Shape(2, {3}).digest, {true}, {"x"}};
@@ -178,7 +178,7 @@ TEST(GroupProtocol, MembersWithOtherRowsAreNamed) {
     one.next_shard();
     FAIL();
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("member 2 takes round 0"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("member 2 takes collective 0"), std::string::npos) << error.what();
   }
 }
 

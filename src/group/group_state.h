@@ -37,16 +37,16 @@ using Work = std::function<Commit()>;         // without
 
 // The root of a round, as it came.
 struct Record {
-  SmallRoot small;
+  ReducedHead small;
   Payload small_bytes;
   std::vector<Payload> pieces;
   size_t bytes = 0;
-  uint64_t after() const { return history_after(small.before, small.root.note); }
+  uint64_t after() const { return history_after(small.before, small.reduced.control_message); }
 };
 
 // A root that is coming in, all of it in one generation.
 struct Gathering {
-  std::optional<SmallRoot> small;
+  std::optional<ReducedHead> small;
   Payload small_bytes;
   std::optional<BlockHead> head;  // of one of its pieces
   std::map<int64_t, Payload> pieces;
@@ -75,15 +75,15 @@ struct Plan {
   std::deque<size_t> to_send;    // pieces of others that nobody claimed
   std::deque<size_t> to_finish;  // of this member, that nobody claimed and everything is here for
   std::vector<int64_t> awaited;  // by piece of this member: how many have not sent their sums
-  bool small_claimed = false, root_claimed = false;
+  bool small_claimed = false, reduce_claimed = false;
   std::shared_ptr<const Summing> summing;  // once all shards of this member are delivered
 };
 
 // The round this member is in.
 struct Open {
-  int64_t round = 0;
+  int64_t collective = 0;
   std::shared_ptr<const Shape> shape;
-  std::string note;
+  std::string control_message;
   double began = 0;
   std::vector<LeafSlot> leaves;
   std::optional<Plan> plan;                     // none: the view is not settled, or the root is here already
@@ -104,10 +104,10 @@ struct Group::State {
   std::condition_variable changed;
 
   // -- patience
-  double still = 0, looked = 0;  // seconds in which nothing came in or was made here, as of the last look
-  double usual_round = 0;        // seconds a round this member computed in, smoothed; 0: none is over
-  double told_progress = -1e9;   // when the others were last told
-  std::set<MemberId> blamed;     // in this standstill
+  double still = 0, looked = 0;    // seconds in which nothing came in or was made here, as of the last look
+  double usual_collective = 0;     // seconds a round this member computed in, smoothed; 0: none is over
+  double progress_sent_at = -1e9;  // when the others were last told
+  std::set<MemberId> blamed;       // in this standstill
 
   // -- the end of this life
   std::optional<std::string> out;
@@ -116,7 +116,7 @@ struct Group::State {
   // -- the view
   std::optional<cluster::View> view;
   bool computing = false, computed_before = false;
-  std::map<MemberId, Here> heres;
+  std::map<MemberId, ViewChangeReport> reports;
   std::optional<Settled> settled;
   std::vector<std::pair<MemberId, link::Frame>> early;  // frames of views to come
   size_t early_bytes = 0;
@@ -125,13 +125,13 @@ struct Group::State {
   // -- rounds
   bool started = false, born = false;  // born: its first state is that of a fresh view
   Origin origin;
-  int64_t round = 0;                      // next to begin
-  std::optional<uint64_t> round_history;  // of all rounds before `round`, outside of a round
-  std::optional<int64_t> have;            // the first round whose root is not here; none: a joiner that waits
-  std::optional<uint64_t> history;        // of all rounds before `have`
+  int64_t collective = 0;                      // next to begin
+  std::optional<uint64_t> collective_history;  // of all rounds before `round`, outside of a round
+  std::optional<int64_t> have;                 // the first round whose root is not here; none: a joiner that waits
+  std::optional<uint64_t> history;             // of all rounds before `have`
   std::map<int64_t, std::shared_ptr<const Record>> records;  // roots that are here; the last is that of have - 1
   std::map<int64_t, Gathering> gatherings;
-  size_t root_bytes = 0;  // of the largest root heard of
+  size_t result_bytes = 0;  // of the largest root heard of
   std::map<int64_t, Inbox> inboxes;
   std::optional<Open> open;
   Counts counts;
@@ -142,36 +142,36 @@ struct Group::State {
 
   // -- group.cpp
   void check_alive() const;                                     // throws what ended this life
-  void end_life(const std::string& why);                        // PutOut
+  void fence(const std::string& why);                           // PutOut
   void fail(const std::string& what, const std::string& hint);  // Error
   bool ended() const { return out || failure; }
   void send(Outbox& outbox);  // without the lock
-  void send_to_others(Kind kind, int64_t of_round, int64_t part, Payload payload, bool joiners, Outbox& outbox);
-  link::Frame frame(Kind kind, int64_t of_round, int64_t part, Payload payload) const;
+  void send_to_others(Kind kind, int64_t of_collective, int64_t part, Payload payload, bool joiners, Outbox& outbox);
+  link::Frame frame(Kind kind, int64_t of_collective, int64_t part, Payload payload) const;
   Turn take_turn(std::unique_lock<std::mutex>& lock);
   void do_work(const Work& work, std::unique_lock<std::mutex>& lock);
   void wait(std::unique_lock<std::mutex>& lock);
 
   // -- group_patience.cpp
   void moves();  // something came in, or was made
-  void tell_progress(Outbox& outbox);
+  void send_progress(Outbox& outbox);
   double patience() const;
-  void learn_usual_round(double took);
+  void learn_usual_collective(double took);
   void be_patient(Outbox& outbox);                        // a look of one who waits
   std::set<MemberId> silent_ones(bool by_hearsay) const;  // whom this member waits for
   void add_debtors(std::set<MemberId>& silent) const;
 
   // -- group_bounds.cpp
-  void learn_root_size(const link::Frame& one);
+  void learn_result_size(const link::Frame& one);
   size_t most_for_joiner() const;  // roots that wait here
   size_t most_early() const;
   bool takes(MemberId joiner, Outbox& outbox);  // false: it is given up
 
   // -- group_views.cpp
   void enter(const cluster::View& next, Outbox& outbox);
-  void tell_where_i_am(Outbox& outbox);
+  void send_view_change_report(Outbox& outbox);
   void settle(Outbox& outbox);  // if all computing members said where they are
-  void hand_over(MemberId to, const Here& here, Outbox& outbox);
+  void hand_over(MemberId to, const ViewChangeReport& report, Outbox& outbox);
   void take(MemberId from, const link::Frame& frame, Outbox& outbox);  // a frame of this generation
   void keep_early(MemberId from, link::Frame frame);
   std::string waiting_for() const;  // a sentence
@@ -184,14 +184,14 @@ struct Group::State {
   Work small_work();
   Work send_work(size_t piece);
   Work finish_work(size_t piece);
-  Work root_work();
+  Work reduce_work();
   void take_sums(MemberId from, const link::Frame& frame);
 
   // -- group_roots.cpp
   void begin_at(int64_t first, std::optional<uint64_t> history_there);
-  void take_root(MemberId from, const link::Frame& frame);
-  void gather_piece(MemberId from, int64_t of_round, int64_t part, Payload payload);
-  void gather_small(MemberId from, int64_t of_round, Payload payload);
+  void take_result(MemberId from, const link::Frame& frame);
+  void gather_piece(MemberId from, int64_t of_collective, int64_t part, Payload payload);
+  void gather_small(MemberId from, int64_t of_collective, Payload payload);
   void complete();  // turns gatherings into records, in order of rounds
   void forget();    // records nobody will ask for
 };

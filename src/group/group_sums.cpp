@@ -15,12 +15,12 @@ namespace sinew::group {
 
 void Group::State::make_plan() {
   if (!open || !settled || !computing || ended() || open->plan) return;
-  if (open->round < settled->round || records.contains(open->round)) return;
+  if (open->collective < settled->collective || records.contains(open->collective)) return;
   const Shape& shape = *open->shape;
-  const bool healing = open->round == settled->round && !settled->held.empty();
+  const bool healing = open->collective == settled->collective && !settled->held.empty();
   if (healing && static_cast<int64_t>(settled->held.size()) != shape.shards) {
-    return fail("members take round " + std::to_string(open->round) + " to have " + std::to_string(shape.shards) +
-                    " and " + std::to_string(settled->held.size()) + " shards",
+    return fail("members take collective " + std::to_string(open->collective) + " to have " +
+                    std::to_string(shape.shards) + " and " + std::to_string(settled->held.size()) + " shards",
                 "all members must run the same job, data and program");
   }
   Plan plan;
@@ -55,7 +55,7 @@ void Group::State::make_plan() {
       std::find_if(plan.to_send.begin(), plan.to_send.end(), [&](size_t p) { return plan.pieces[p].owner > me; });
   std::rotate(plan.to_send.begin(), behind, plan.to_send.end());
   open->plan = std::move(plan);
-  for (const auto& [place, payload] : inboxes[open->round].sums) count_in(place.first, place.second);
+  for (const auto& [place, payload] : inboxes[open->collective].sums) count_in(place.first, place.second);
 }
 
 // Sums of a member have come for a piece; from the last one on it can be finished.
@@ -68,7 +68,7 @@ void Group::State::count_in(int64_t p, MemberId from) {
 
 std::shared_ptr<const Summing> Group::State::summing() const {
   auto parts = std::make_shared<Summing>();
-  parts->round = open->round;
+  parts->collective = open->collective;
   parts->shape = open->shape;
   parts->pieces = static_cast<int64_t>(open->plan->pieces.size());
   for (size_t s = 0; s < open->leaves.size(); ++s) {
@@ -100,20 +100,20 @@ std::optional<Work> Group::State::claim() {
     return finish_work(p);
   }
   const auto everybody = view->computing();
-  if (everybody.front() != me || plan.root_claimed || inboxes[open->round].small.size() < everybody.size())
+  if (everybody.front() != me || plan.reduce_claimed || inboxes[open->collective].small.size() < everybody.size())
     return std::nullopt;
-  plan.root_claimed = true;
-  return root_work();
+  plan.reduce_claimed = true;
+  return reduce_work();
 }
 
 Work Group::State::small_work() {
-  return [this, summing = open->plan->summing, lead = *view->lead()]() -> Commit {
+  return [this, summing = open->plan->summing, leader = *view->leader()]() -> Commit {
     auto bytes = std::make_shared<const link::Bytes>(encode(small_sums(*summing, options.merge)));
-    return [this, summing, lead, bytes](Outbox& outbox) {
-      if (lead == me) {
-        inboxes[summing->round].small[me] = bytes;
+    return [this, summing, leader, bytes](Outbox& outbox) {
+      if (leader == me) {
+        inboxes[summing->collective].small[me] = bytes;
       } else {
-        outbox.add(lead, frame(Kind::small, summing->round, 0, bytes));
+        outbox.add(leader, frame(Kind::small, summing->collective, 0, bytes));
       }
     };
   };
@@ -123,14 +123,14 @@ Work Group::State::send_work(size_t p) {
   return [this, summing = open->plan->summing, piece = open->plan->pieces[p], p]() -> Commit {
     const Payload bytes = sum_piece(*summing, piece);
     return [this, summing, piece, p, bytes](Outbox& outbox) {
-      outbox.add(piece.owner, frame(Kind::sums, summing->round, static_cast<int64_t>(p), bytes));
+      outbox.add(piece.owner, frame(Kind::sums, summing->collective, static_cast<int64_t>(p), bytes));
     };
   };
 }
 
 Work Group::State::finish_work(size_t p) {
   std::vector<Sent> sent;
-  Inbox& inbox = inboxes[open->round];
+  Inbox& inbox = inboxes[open->collective];
   for (const auto& [from, nodes] : open->plan->nodes) {
     if (from == me) continue;
     Payload& payload = inbox.sums.at({static_cast<int64_t>(p), from});
@@ -138,44 +138,44 @@ Work Group::State::finish_work(size_t p) {
   }
   return [this, summing = open->plan->summing, piece = open->plan->pieces[p], p, sent = std::move(sent)]() -> Commit {
     const Payload bytes = finish_piece(*summing, piece, sent);
-    return [this, round = summing->round, p, bytes](Outbox& outbox) {
-      send_to_others(Kind::root_piece, round, static_cast<int64_t>(p), bytes, true, outbox);
-      gather_piece(me, round, static_cast<int64_t>(p), bytes);
+    return [this, collective = summing->collective, p, bytes](Outbox& outbox) {
+      send_to_others(Kind::reduced_piece, collective, static_cast<int64_t>(p), bytes, true, outbox);
+      gather_piece(me, collective, static_cast<int64_t>(p), bytes);
       complete();
     };
   };
 }
 
 // The lead's: it ends the round, and says so with its note.
-Work Group::State::root_work() {
+Work Group::State::reduce_work() {
   std::vector<Sent> sent;
-  for (const auto& [from, bytes] : inboxes[open->round].small) {
+  for (const auto& [from, bytes] : inboxes[open->collective].small) {
     const auto nodes = open->plan->nodes.find(from);
     sent.push_back({from, nodes == open->plan->nodes.end() ? std::vector<TreeNode>() : nodes->second, bytes});
   }
-  return [this, summing = open->plan->summing, sent = std::move(sent), note = open->note,
+  return [this, summing = open->plan->summing, sent = std::move(sent), control_message = open->control_message,
           before = history.value_or(0)]() -> Commit {
-    SmallRoot small = small_root(*summing, sent, options.merge);
+    ReducedHead small = reduced_head(*summing, sent, options.merge);
     small.before = before;
-    small.root.note = note;
+    small.reduced.control_message = control_message;
     auto bytes = std::make_shared<const link::Bytes>(encode(small));
-    return [this, round = summing->round, bytes](Outbox& outbox) {
-      send_to_others(Kind::root_small, round, 0, bytes, true, outbox);
-      gather_small(me, round, bytes);
+    return [this, collective = summing->collective, bytes](Outbox& outbox) {
+      send_to_others(Kind::reduced_head, collective, 0, bytes, true, outbox);
+      gather_small(me, collective, bytes);
       complete();
     };
   };
 }
 
 void Group::State::take_sums(MemberId from, const link::Frame& one) {
-  if (!one.payload) return end_life("member " + std::to_string(from.value) + " sent empty sums");
-  if (!computing || view->find(from)->joining || !have || one.round < *have) return;
-  Inbox& inbox = inboxes[one.round];
+  if (!one.payload) return fence("member " + std::to_string(from.value) + " sent empty sums");
+  if (!computing || view->find(from)->joining || !have || one.collective < *have) return;
+  Inbox& inbox = inboxes[one.collective];
   if (static_cast<Kind>(one.kind) == Kind::small) {
     inbox.small.emplace(from, one.payload);
   } else {
     const bool added = inbox.sums.emplace(std::pair(one.part, from), one.payload).second;
-    if (added && open && open->plan && open->round == one.round) count_in(one.part, from);
+    if (added && open && open->plan && open->collective == one.collective) count_in(one.part, from);
   }
 }
 

@@ -15,17 +15,17 @@ using simulation::Town;
 using simulation::World;
 
 // One script over members in memory.
-Town::Told play(const Script& script) {
+Town::Tally play(const Script& script) {
   link::MemoryNetwork network;
   World world;
   world.join = [&](link::Events events) { return network.join(std::move(events)); };
   world.kill = [&](MemberId id) { network.kill(id); };
   Town town(script, world);
   town.run();
-  return town.told();
+  return town.tally();
 }
 
-Town::Told play_over_tcp(const Script& script) {
+Town::Tally play_over_tcp(const Script& script) {
   link::TcpOptions options;
   options.job = "simulation";
   options.secret = "of the test";
@@ -34,7 +34,7 @@ Town::Told play_over_tcp(const Script& script) {
   world.join = [&](link::Events events) { return link::tcp_links(options, std::move(events)); };
   Town town(script, world);
   town.run();
-  return town.told();
+  return town.tally();
 }
 
 Script random_script(uint64_t seed) {
@@ -42,7 +42,7 @@ Script random_script(uint64_t seed) {
   Script script;
   script.seed = seed;
   script.members = static_cast<int64_t>(1 + random.below(5));
-  script.rounds = static_cast<int64_t>(3 + random.below(8));
+  script.collectives = static_cast<int64_t>(3 + random.below(8));
   script.kills = static_cast<int>(random.below(4));
   script.joins = static_cast<int>(random.below(3));
   script.shares = static_cast<int>(random.below(3));
@@ -53,34 +53,34 @@ Script random_script(uint64_t seed) {
 TEST(Group, AnyNumberOfMembersGetTheRootsOfOneProcess) {
   for (int64_t members = 1; members <= 6; ++members) {
     for (uint64_t seed = 0; seed < 5; ++seed) {
-      play({.seed = 100 + seed, .members = members, .rounds = 8, .slow_views = false});
+      play({.seed = 100 + seed, .members = members, .collectives = 8, .slow_views = false});
     }
     if (HasFailure()) return;
   }
 }
 
 TEST(Group, MoreMembersThanShards) {
-  for (uint64_t seed = 0; seed < 3; ++seed) play({.seed = 200 + seed, .members = 20, .rounds = 4});
+  for (uint64_t seed = 0; seed < 3; ++seed) play({.seed = 200 + seed, .members = 20, .collectives = 4});
 }
 
 // Plays random scripts and tells what happened in them.
-Town::Told play_random(uint64_t first, uint64_t count, Town::Told (*play_one)(const Script&) = play) {
-  Town::Told told;
+Town::Tally play_random(uint64_t first, uint64_t count, Town::Tally (*play_one)(const Script&) = play) {
+  Town::Tally tally;
   for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
-    told += play_one(random_script(seed));
+    tally += play_one(random_script(seed));
     EXPECT_FALSE(testing::Test::HasFailure()) << "seed " << seed;
   }
-  std::cout << "killed " << told.killed << ", joined " << told.joined << " (" << told.seated << " seated, "
-            << told.gave_up << " gave up), views " << told.views << ", shards healed " << told.healed
-            << ", computed twice " << told.recomputed << '\n';
-  return told;
+  std::cout << "killed " << tally.killed << ", joined " << tally.joined << " (" << tally.admitted << " admitted, "
+            << tally.gave_up << " gave up), views " << tally.views << ", shards healed " << tally.healed
+            << ", computed twice " << tally.recomputed << '\n';
+  return tally;
 }
 
 // Enough must have happened for a test to say something.
-void expect_enough(const Town::Told& told, int64_t more_than) {
-  EXPECT_GT(told.killed, more_than);
-  EXPECT_GT(told.joined, more_than);
-  EXPECT_GT(told.healed, more_than);
+void expect_enough(const Town::Tally& tally, int64_t more_than) {
+  EXPECT_GT(tally.killed, more_than);
+  EXPECT_GT(tally.joined, more_than);
+  EXPECT_GT(tally.healed, more_than);
 }
 
 TEST(Group, ARandomlyTroubledGroupGetsTheRootsOfOneProcess) {

@@ -17,7 +17,7 @@ std::string name(MemberId id) {
 // Why this member can not take part in that view; empty: it can.
 std::string why_not(const cluster::View& view, MemberId me, bool has_state) {
   if (view.find(me) == nullptr) return name(me) + " is not in the group any more: " + view.why;
-  if (!view.lead()) return "nobody computes in the group any more";
+  if (!view.leader()) return "nobody computes in the group any more";
   if (view.fresh && has_state) return "the group began anew without this member's state";
   return "";
 }
@@ -31,11 +31,11 @@ void Group::adopt(const cluster::View& view) {
     const std::lock_guard lock(state.mutex);
     if (state.ended() || (state.view && view.generation <= state.view->generation)) return;
     if (const auto why = why_not(view, state.me, state.started && state.have.value_or(0) > 0); !why.empty())
-      return state.end_life(why);
+      return state.fence(why);
   }
   std::vector<link::Peer> peers;
-  for (const cluster::Seat& seat : view.seats) {
-    if (seat.id != state.me) peers.push_back({seat.id, seat.address});
+  for (const cluster::ViewMember& view_member : view.members) {
+    if (view_member.id != state.me) peers.push_back({view_member.id, view_member.address});
   }
   state.links.connect(peers);  // before any frame of this view can be sent
   Outbox outbox;
@@ -55,13 +55,13 @@ void Group::State::enter(const cluster::View& next, Outbox& outbox) {
   view = next;
   moves();
   given_up.clear();
-  heres.clear();
+  reports.clear();
   settled.reset();
   inboxes.clear();
   gatherings.clear();
   if (first || (view->fresh && !started)) {
     born = computing;
-    if (born && started) history = round_history = 0;
+    if (born && started) history = collective_history = 0;
     if (!started) have.reset();
     if (!started) records.clear();
   }
@@ -72,7 +72,7 @@ void Group::State::enter(const cluster::View& next, Outbox& outbox) {
     }
     open->plan.reset();
   }
-  if (!computing || started) tell_where_i_am(outbox);
+  if (!computing || started) send_view_change_report(outbox);
   const auto waiting = std::exchange(early, {});
   early_bytes = 0;
   for (const auto& [from, one] : waiting) {
@@ -86,49 +86,52 @@ void Group::State::enter(const cluster::View& next, Outbox& outbox) {
 }
 
 // What is said here stands for the whole view: shards in a lane's hands count as held.
-void Group::State::tell_where_i_am(Outbox& outbox) {
-  Here here;
-  here.round = have.value_or(-1);
-  here.history = history;
-  here.joining = !computing;
-  here.computed_before = computed_before;
-  if (born) here.origin = origin;
-  if (open && have && open->round == *have && computing) {
-    for (const LeafSlot& slot : open->leaves) here.held.push_back(slot.state != LeafSlot::State::untouched);
+void Group::State::send_view_change_report(Outbox& outbox) {
+  ViewChangeReport report;
+  report.collective = have.value_or(-1);
+  report.history = history;
+  report.joining = !computing;
+  report.computed_before = computed_before;
+  if (born) report.origin = origin;
+  if (open && have && open->collective == *have && computing) {
+    for (const LeafSlot& slot : open->leaves) report.held.push_back(slot.state != LeafSlot::State::untouched);
   }
-  send_to_others(Kind::here, here.round, 0, std::make_shared<const link::Bytes>(encode(here)), true, outbox);
-  heres[me] = std::move(here);
+  send_to_others(Kind::view_change_report, report.collective, 0, std::make_shared<const link::Bytes>(encode(report)),
+                 true, outbox);
+  reports[me] = std::move(report);
 }
 
 void Group::State::settle(Outbox& outbox) {
   if (!view || settled || ended()) return;
   for (const MemberId id : view->computing()) {
-    if (!heres.contains(id)) return;
+    if (!reports.contains(id)) return;
   }
-  Settled result = group::settle(*view, heres);
+  Settled result = group::settle(*view, reports);
   if (!result.conflict.empty()) return fail(result.conflict, result.hint);
-  if (const auto mine = result.out.find(me); mine != result.out.end())
-    return end_life(name(me) + " is out: " + mine->second);
+  if (const auto mine = result.fenced.find(me); mine != result.fenced.end())
+    return fence(name(me) + " is out: " + mine->second);
   settled = std::move(result);
-  if (!computing && !have) have = settled->round;  // the first that is made with this seat in the view
-  if (!computing && heres.at(me).round < 0 && *have < settled->round) {
-    return end_life("the state " + name(me) + " was sent is older than the roots it can have");
+  if (!computing && !have) have = settled->collective;  // the first that is made with this seat in the view
+  if (!computing && reports.at(me).collective < 0 && *have < settled->collective) {
+    return fence("the state " + name(me) + " was sent is older than the reduced results it can have");
   }
-  for (const auto& [id, here] : heres) hand_over(id, here, outbox);
+  for (const auto& [id, report] : reports) hand_over(id, report, outbox);
   complete();
   make_plan();
 }
 
 // One who has the roots another lacks sends them: the giver, so that they come once.
-void Group::State::hand_over(MemberId to, const Here& here, Outbox& outbox) {
-  if (!settled || settled->giver != me || to == me || here.round < 0 || here.round >= settled->round) return;
-  if (!records.contains(here.round)) return outbox.add(to, frame(Kind::gone, here.round, 0, nullptr)), void();
-  for (int64_t of = here.round; of < settled->round; ++of) {
+void Group::State::hand_over(MemberId to, const ViewChangeReport& report, Outbox& outbox) {
+  if (!settled || settled->giver != me || to == me || report.collective < 0 || report.collective >= settled->collective)
+    return;
+  if (!records.contains(report.collective))
+    return outbox.add(to, frame(Kind::gone, report.collective, 0, nullptr)), void();
+  for (int64_t of = report.collective; of < settled->collective; ++of) {
     const Record& record = *records.at(of);
     for (size_t i = 0; i < record.pieces.size(); ++i) {
-      outbox.add(to, frame(Kind::root_piece, of, static_cast<int64_t>(i), record.pieces[i]));
+      outbox.add(to, frame(Kind::reduced_piece, of, static_cast<int64_t>(i), record.pieces[i]));
     }
-    outbox.add(to, frame(Kind::root_small, of, 0, record.small_bytes));
+    outbox.add(to, frame(Kind::reduced_head, of, 0, record.small_bytes));
   }
 }
 
@@ -136,31 +139,32 @@ void Group::State::keep_early(MemberId from, link::Frame one) {
   early_bytes += sizeof one + (one.payload ? one.payload->size() : 0);
   early.emplace_back(from, std::move(one));
   if (early_bytes > most_early()) {
-    end_life(name(me) + " has not heard of the group's view for too long: what it was sent does not fit any more");
+    fence(name(me) + " has not heard of the group's view for too long: what it was sent does not fit any more");
   }
 }
 
 void Group::State::take(MemberId from, const link::Frame& one, Outbox& outbox) {
-  const cluster::Seat* seat = view->find(from);
-  if (seat == nullptr || from == me) return;
+  const cluster::ViewMember* view_member = view->find(from);
+  if (view_member == nullptr || from == me) return;
   switch (static_cast<Kind>(one.kind)) {
-    case Kind::here: {
-      if (heres.contains(from)) return;
-      const auto here = one.payload ? decode_here(*one.payload) : std::unexpected(std::string("nothing"));
-      if (!here) return end_life(name(from) + " sent " + here.error());
-      if (here->joining != seat->joining) return end_life(name(from) + " takes itself for another seat than the view");
-      heres[from] = *here;
-      if (settled) return hand_over(from, *here, outbox);
+    case Kind::view_change_report: {
+      if (reports.contains(from)) return;
+      const auto report =
+          one.payload ? decode_view_change_report(*one.payload) : std::unexpected(std::string("nothing"));
+      if (!report) return fence(name(from) + " sent " + report.error());
+      if (report->joining != view_member->joining) return fence(name(from) + " reports another phase than its view");
+      reports[from] = *report;
+      if (settled) return hand_over(from, *report, outbox);
       return settle(outbox);
     }
     case Kind::sums:
     case Kind::small: return take_sums(from, one);
-    case Kind::root_piece:
-    case Kind::root_small: return take_root(from, one);
+    case Kind::reduced_piece:
+    case Kind::reduced_head: return take_result(from, one);
     case Kind::progress: return;  // that it came is all it says
     case Kind::gone:
-      return end_life(name(me) + " is too far behind: nobody has the root of round " + std::to_string(one.round) +
-                      " any more");
+      return fence(name(me) + " is too far behind: nobody has the reduced result of collective " +
+                   std::to_string(one.collective) + " any more");
   }
 }
 
@@ -169,14 +173,14 @@ std::string Group::State::waiting_for() const {
   std::string silent;
   if (!settled) {
     for (const MemberId id : view->computing()) {
-      if (!heres.contains(id)) silent += (silent.empty() ? "" : ", ") + std::to_string(id.value);
+      if (!reports.contains(id)) silent += (silent.empty() ? "" : ", ") + std::to_string(id.value);
     }
     return "view " + std::to_string(view->generation.value) + " waits to hear where these members are: " + silent;
   }
   if (open && open->plan && open->plan->missing > 0) {
     return std::to_string(open->plan->missing) + " shards are being computed here";
   }
-  return "sums or roots of other members have not come";
+  return "sums or reduced results of other members have not come";
 }
 
 }  // namespace sinew::group

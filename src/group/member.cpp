@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "group/group.h"
-#include "group/place.h"
+#include "group/role.h"
 #include "group/state_transfer.h"
 
 namespace sinew::group {
@@ -26,7 +26,7 @@ struct Member::State {
 
   struct Parcel {
     std::shared_ptr<const checkpoint::OwnedSnapshot> snapshot;
-    int64_t round = 0;
+    int64_t collective = 0;
     uint64_t history = 0;
     std::vector<MemberId> joiners;
   };
@@ -41,7 +41,7 @@ struct Member::State {
   void join();
   void on_view(const cluster::View& view);
   void act_on(const cluster::View& view);
-  void on_out(const std::string& why);
+  void on_fenced(const std::string& why);
   void on_frame(MemberId from, link::Frame frame);
   void on_lost(MemberId peer, const std::string& why);
   void send_parcels();
@@ -56,21 +56,21 @@ struct Member::State {
   cluster::Client* line = nullptr;  // the client, also while it is being destroyed
   MemberId me;
 
-  std::mutex adopting;  // views are acted on one at a time
-  std::mutex telling;   // of losses; held by the links' threads while they use the line
-  bool may_tell = false;
+  std::mutex adopting;   // views are acted on one at a time
+  std::mutex reporting;  // of losses; held by the links' threads while they use the line
+  bool may_report = false;
   std::mutex mutex;
   std::condition_variable changed;
   bool ready = false;                   // group and client stand
   std::optional<cluster::View> newest;  // maybe not acted on yet
-  std::optional<Place> place;           // once this member has an id
+  std::optional<Role> role;             // once this member has an id
   std::string out;
   std::optional<int64_t> finished;
   std::vector<cluster::ControlRequest> requests;
   StateReceiver received;
   std::deque<Parcel> parcels;
   bool closing = false;
-  std::atomic<bool> lead{false}, joining{false}, state_wanted{false};
+  std::atomic<bool> leader{false}, joining{false}, state_wanted{false};
   std::thread sender;
 };
 
@@ -81,7 +81,7 @@ void Member::State::join() {
   wanted.address = links->address();
   cluster::ClientEvents events;
   events.on_view = [this](const cluster::View& newer) { on_view(newer); };
-  events.on_out = [this](const std::string& why) { on_out(why); };
+  events.on_fenced = [this](const std::string& why) { on_fenced(why); };
   events.on_requests = [this](const std::vector<cluster::ControlRequest>& list) {
     const std::lock_guard lock(mutex);
     requests = list;
@@ -91,7 +91,7 @@ void Member::State::join() {
       const std::lock_guard lock(mutex);
       finished = code;
     }
-    on_out("the run is over");
+    on_fenced("the run is over");
   };
   auto made = std::make_unique<cluster::Client>(wanted, std::move(events), clock);
   me = made->id();
@@ -103,20 +103,20 @@ void Member::State::join() {
   client = std::move(made);
   line = client.get();
   {
-    const std::lock_guard lock(telling);
-    may_tell = true;
+    const std::lock_guard lock(reporting);
+    may_report = true;
   }
   std::optional<cluster::View> first;
   std::string already_out;
   {
     const std::lock_guard lock(mutex);
     ready = true;
-    place.emplace(me);
+    role.emplace(me);
     first = newest;
     already_out = out;
   }
   if (first) act_on(*first);
-  if (!already_out.empty()) group->put_out(already_out);
+  if (!already_out.empty()) group->fence(already_out);
   sender = std::thread([this] { send_parcels(); });
 }
 
@@ -136,23 +136,23 @@ void Member::State::act_on(const cluster::View& newer) {
   group->adopt(newer);
   {
     const std::lock_guard lock(mutex);
-    place->take(newer);
-    lead = place->lead();
-    joining = place->joining();
-    state_wanted = place->owes_state();
+    role->take(newer);
+    leader = role->is_leader();
+    joining = role->joining();
+    state_wanted = role->owes_state();
   }
   changed.notify_all();
-  line->tell([&](cluster::Told& told) { place->tell_view(told); });
+  line->report([&](cluster::MemberReport& report) { role->report_view(report); });
 }
 
-void Member::State::on_out(const std::string& why) {
+void Member::State::on_fenced(const std::string& why) {
   bool tell_group = false;
   {
     const std::lock_guard lock(mutex);
     if (out.empty()) out = why;
     tell_group = ready;
   }
-  if (tell_group) group->put_out(why);
+  if (tell_group) group->fence(why);
   changed.notify_all();
 }
 
@@ -163,18 +163,18 @@ void Member::State::on_frame(MemberId from, link::Frame frame) {
     const std::lock_guard lock(mutex);
     trouble = received.take(frame);
   }
-  if (!trouble.empty()) on_out("member " + std::to_string(from.value) + " sent " + trouble);
+  if (!trouble.empty()) on_fenced("member " + std::to_string(from.value) + " sent " + trouble);
   changed.notify_all();
 }
 
 void Member::State::on_lost(MemberId peer, const std::string& why) {
-  const std::lock_guard lock(telling);
-  if (may_tell) line->tell([&](cluster::Told& told) { told.lost.emplace_back(peer, why); });
+  const std::lock_guard lock(reporting);
+  if (may_report) line->report([&](cluster::MemberReport& report) { report.lost.emplace_back(peer, why); });
 }
 
 bool Member::State::still_joins(MemberId joiner) {
   const std::lock_guard lock(mutex);
-  return !closing && place->joins(joiner);
+  return !closing && role->joins(joiner);
 }
 
 Member::State::Handed Member::State::hand_to(Delivery& delivery) {
@@ -197,7 +197,8 @@ void Member::State::send_parcels() {
     lock.unlock();
     for (const Parcel& parcel : begun) {
       for (const MemberId joiner : parcel.joiners)
-        under_way.push_back({parcel.snapshot, StateSender(*parcel.snapshot, parcel.round, parcel.history), joiner});
+        under_way.push_back(
+            {parcel.snapshot, StateSender(*parcel.snapshot, parcel.collective, parcel.history), joiner});
     }
     bool handed = false;
     std::erase_if(under_way, [&](Delivery& delivery) {
@@ -218,8 +219,8 @@ Member::State::~State() {
   changed.notify_all();
   if (sender.joinable()) sender.join();
   {
-    const std::lock_guard lock(telling);
-    may_tell = false;
+    const std::lock_guard lock(reporting);
+    may_report = false;
   }
   // Whoever calls into others ends before them: the client's views reach the group and, through it, the links.
   client.reset();
@@ -230,12 +231,12 @@ Member::Member(MemberOptions options, Clock& clock, double wait_seconds)
     : state_(std::make_unique<State>(std::move(options), clock)) {
   state_->join();
   std::unique_lock lock(state_->mutex);
-  const bool seated = state_->changed.wait_for(lock, std::chrono::duration<double>(wait_seconds),
-                                               [&] { return !state_->out.empty() || state_->place->seated(); });
-  PutOut out("no place in the group within " + std::to_string(static_cast<int>(wait_seconds)) + " s");
-  if (!state_->out.empty()) out = PutOut(state_->out);
+  const bool in_view = state_->changed.wait_for(lock, std::chrono::duration<double>(wait_seconds),
+                                                [&] { return !state_->out.empty() || state_->role->in_view(); });
+  Fenced out("no place in the group within " + std::to_string(static_cast<int>(wait_seconds)) + " s");
+  if (!state_->out.empty()) out = Fenced(state_->out);
   out.finished = state_->finished;
-  if (!state_->out.empty() || !seated) throw out;
+  if (!state_->out.empty() || !in_view) throw out;
 }
 
 Member::~Member() = default;
@@ -246,37 +247,37 @@ Group& Member::group() {
 cluster::Client& Member::client() {
   return *state_->client;
 }
-bool Member::lead() const {
-  return state_->lead;
+bool Member::is_leader() const {
+  return state_->leader;
 }
 bool Member::joining() const {
   return state_->joining;
 }
 bool Member::leased() const {
-  return state_->lead && state_->client->leased();
+  return state_->leader && state_->client->leased();
 }
 
 void Member::check() const {
   const std::lock_guard lock(state_->mutex);
-  if (!state_->out.empty()) throw PutOut(state_->out);
+  if (!state_->out.empty()) throw Fenced(state_->out);
 }
 
 Member::Received Member::receive_state(double wait_seconds) {
   std::unique_lock lock(state_->mutex);
   const bool there = state_->changed.wait_for(lock, std::chrono::duration<double>(wait_seconds),
                                               [&] { return !state_->out.empty() || state_->received.complete(); });
-  if (!state_->out.empty()) throw PutOut(state_->out);
-  if (!there) throw PutOut("no state came within " + std::to_string(static_cast<int>(wait_seconds)) + " s");
-  return {state_->received.result(), state_->received.round(), state_->received.history()};
+  if (!state_->out.empty()) throw Fenced(state_->out);
+  if (!there) throw Fenced("no state came within " + std::to_string(static_cast<int>(wait_seconds)) + " s");
+  return {state_->received.result(), state_->received.collective(), state_->received.history()};
 }
 
 void Member::boundary(const std::function<checkpoint::OwnedSnapshot()>& take) {
   if (!state_->state_wanted) return;
   State::Parcel parcel{
-      std::make_shared<checkpoint::OwnedSnapshot>(take()), state_->group->round(), state_->group->history(), {}};
+      std::make_shared<checkpoint::OwnedSnapshot>(take()), state_->group->collective(), state_->group->history(), {}};
   {
     const std::lock_guard lock(state_->mutex);
-    parcel.joiners = state_->place->serve();
+    parcel.joiners = state_->role->serve();
     state_->state_wanted = false;
     state_->parcels.push_back(std::move(parcel));
   }
@@ -288,9 +289,9 @@ void Member::maybe_caught_up() {
   const bool ahead = state_->group->ahead();
   {
     const std::lock_guard lock(state_->mutex);
-    if (!state_->place->wants_to_compute(ahead)) return;
+    if (!state_->role->wants_to_compute(ahead)) return;
   }
-  state_->client->tell([](cluster::Told& told) { told.phase = cluster::Member::Phase::caught_up; });
+  state_->client->report([](cluster::MemberReport& report) { report.phase = cluster::Member::Phase::caught_up; });
 }
 
 std::vector<cluster::ControlRequest> Member::requests() {
@@ -303,7 +304,8 @@ void Member::taken(int64_t number) {
     const std::lock_guard lock(state_->mutex);
     std::erase_if(state_->requests, [&](const auto& request) { return request.number <= number; });
   }
-  state_->client->tell([&](cluster::Told& told) { told.taken_requests = std::max(told.taken_requests, number); });
+  state_->client->report(
+      [&](cluster::MemberReport& report) { report.taken_requests = std::max(report.taken_requests, number); });
 }
 
 std::optional<int64_t> Member::finished() const {

@@ -19,7 +19,7 @@ TEST(Member, WhoFindsNoPlaceInTimeEndsThisLife) {
   try {
     const Member lonely(options, system_clock(), 0.2);
     FAIL();
-  } catch (const PutOut& out) {
+  } catch (const Fenced& out) {
     EXPECT_NE(std::string(out.what()).find("no place in the group"), std::string::npos) << out.what();
     EXPECT_FALSE(out.finished);
   }

@@ -72,42 +72,45 @@ inline cluster::View view_of(int64_t generation, const std::vector<MemberId>& co
   view.generation = Generation(generation);
   view.fresh = generation == 1;
   for (const MemberId id : computing)
-    view.seats.push_back({.id = id, .address = "paper", .share = 1, .joining = false, .donor = {}});
+    view.members.push_back({.id = id, .address = "paper", .share = 1, .joining = false, .donor = {}});
   for (const MemberId id : joining) {
-    view.seats.push_back({.id = id, .address = "paper", .share = 1, .joining = true, .donor = computing[0]});
+    view.members.push_back({.id = id, .address = "paper", .share = 1, .joining = true, .donor = computing[0]});
   }
   return view;
 }
 
-inline link::Frame frame(Kind kind, int64_t generation, int64_t round, const link::Bytes& bytes, int64_t part = 0) {
-  return {static_cast<uint16_t>(kind), Generation(generation), round, part, std::make_shared<const link::Bytes>(bytes)};
+inline link::Frame frame(Kind kind, int64_t generation, int64_t collective, const link::Bytes& bytes,
+                         int64_t part = 0) {
+  return {static_cast<uint16_t>(kind), Generation(generation), collective, part,
+          std::make_shared<const link::Bytes>(bytes)};
 }
 
-inline link::Frame here(int64_t generation, int64_t round, bool joining = false,
-                        std::optional<Origin> origin = std::nullopt) {
-  Here here;
-  here.round = round;
-  here.joining = joining;
-  here.origin = origin;
-  return frame(Kind::here, generation, round, encode(here));
+inline link::Frame report_frame(int64_t generation, int64_t collective, bool joining = false,
+                                std::optional<Origin> origin = std::nullopt) {
+  ViewChangeReport report;
+  report.collective = collective;
+  report.joining = joining;
+  report.origin = origin;
+  return frame(Kind::view_change_report, generation, collective, encode(report));
 }
 
 // The end of a round without rows.
-inline link::Frame root(int64_t generation, int64_t round, const std::string& note, uint64_t before, size_t small = 1) {
-  SmallRoot root;
-  root.shape = Shape(2, {}).digest;
-  root.before = before;
-  root.root.any = true;
-  root.root.small = std::string(small, 's');
-  root.root.note = note;
-  return frame(Kind::root_small, generation, round, encode(root));
+inline link::Frame reduced_frame(int64_t generation, int64_t collective, const std::string& control_message,
+                                 uint64_t before, size_t small = 1) {
+  ReducedHead reduced;
+  reduced.shape = Shape(2, {}).digest;
+  reduced.before = before;
+  reduced.reduced.any = true;
+  reduced.reduced.small = std::string(small, 's');
+  reduced.reduced.control_message = control_message;
+  return frame(Kind::reduced_head, generation, collective, encode(reduced));
 }
 
 inline std::string why_out(Group& group) {
   try {
     group.next_shard();
     return "not out";
-  } catch (const PutOut& ended) {
+  } catch (const Fenced& ended) {
     return ended.what();
   }
 }
@@ -120,11 +123,11 @@ struct Beside {
       : group(kTwo, links, std::move(given), system_clock()) {
     group.adopt(view_of(1, {kOne, kTwo}, std::move(joining)));
     group.start_at(0, {0, 77});
-    group.on_frame(kOne, here(1, 0, false, Origin{0, 77}));
+    group.on_frame(kOne, report_frame(1, 0, false, Origin{0, 77}));
     begin("two");
     if (group.expects(0, 2) || group.expects(1, 2)) group.deliver(*group.next_shard(), Leaf{{}, "x", nullptr});
   }
-  void begin(const std::string& note) { group.begin(2, {}, note); }
+  void begin(const std::string& control_message) { group.begin(2, {}, control_message); }
 };
 
 }  // namespace sinew::group::protocol

@@ -12,33 +12,34 @@ cluster::View view_of(std::vector<int64_t> computing, std::vector<int64_t> joini
   cluster::View view;
   view.generation = Generation(7);
   for (const int64_t id : computing)
-    view.seats.push_back({.id = MemberId(id), .address = "a", .share = 1, .joining = false, .donor = {}});
+    view.members.push_back({.id = MemberId(id), .address = "a", .share = 1, .joining = false, .donor = {}});
   for (const int64_t id : joining) {
-    view.seats.push_back({.id = MemberId(id), .address = "a", .share = 1, .joining = true, .donor = view.seats[0].id});
+    view.members.push_back(
+        {.id = MemberId(id), .address = "a", .share = 1, .joining = true, .donor = view.members[0].id});
   }
   return view;
 }
 
-Here at(int64_t round, std::vector<bool> held = {}, uint64_t history = 5, bool before = true) {
-  Here here;
-  here.round = round;
-  here.history = history;
-  here.computed_before = before;
-  here.held = std::move(held);
-  return here;
+ViewChangeReport at(int64_t collective, std::vector<bool> held = {}, uint64_t history = 5, bool before = true) {
+  ViewChangeReport report;
+  report.collective = collective;
+  report.history = history;
+  report.computed_before = before;
+  report.held = std::move(held);
+  return report;
 }
 
 TEST(Settle, GoesOnAtTheFirstRoundNobodyHasAndKeepsWhatIsHeld) {
   const auto settled = settle(view_of({1, 2, 4}), {{MemberId(1), at(8, {true, true, true})},
                                                    {MemberId(2), at(9, {false, true, false, false})},
                                                    {MemberId(4), at(9, {true, true, false, false})}});
-  EXPECT_EQ(settled.round, 9);
+  EXPECT_EQ(settled.collective, 9);
   EXPECT_EQ(settled.giver, MemberId(2));
   ASSERT_EQ(settled.held.size(), 4U);
   EXPECT_EQ(settled.held[0], MemberId(4));
   EXPECT_EQ(settled.held[1], MemberId(2));  // the lowest of those who have it
   EXPECT_FALSE(settled.held[2] || settled.held[3]);
-  EXPECT_TRUE(settled.out.empty() && settled.conflict.empty());
+  EXPECT_TRUE(settled.fenced.empty() && settled.conflict.empty());
 }
 
 TEST(Settle, AJoiningSeatHasNoSay) {
@@ -46,26 +47,26 @@ TEST(Settle, AJoiningSeatHasNoSay) {
   joiner.joining = true;
   const auto settled =
       settle(view_of({1, 2}, {3}), {{MemberId(1), at(8)}, {MemberId(2), at(8)}, {MemberId(3), joiner}});
-  EXPECT_EQ(settled.round, 8);
+  EXPECT_EQ(settled.collective, 8);
   EXPECT_EQ(settled.giver, MemberId(1));
 }
 
 TEST(Settle, WhoFollowedAnotherNoteGoesAndWhatItHoldsDoesNotCount) {
   const auto settled = settle(view_of({1, 2}), {{MemberId(1), at(8, {true}, 6, false)}, {MemberId(2), at(8, {false})}});
   EXPECT_EQ(settled.giver, MemberId(2));  // it computed before: what it knows is what the group did
-  ASSERT_EQ(settled.out.size(), 1U);
-  EXPECT_TRUE(settled.out.contains(MemberId(1)));
+  ASSERT_EQ(settled.fenced.size(), 1U);
+  EXPECT_TRUE(settled.fenced.contains(MemberId(1)));
   EXPECT_FALSE(settled.held[0]);
 }
 
 TEST(Settle, WhoWasSentItsStateDoesNotGoOnAlone) {
-  const Here joined = at(6, {}, 5, false);
+  const ViewChangeReport joined = at(6, {}, 5, false);
   const auto alone = settle(view_of({3, 4}), {{MemberId(3), joined}, {MemberId(4), joined}});
-  EXPECT_EQ(alone.out.size(), 2U);
-  EXPECT_TRUE(settle(view_of({1, 3}), {{MemberId(1), at(6)}, {MemberId(3), joined}}).out.empty());
-  Here born = at(0, {}, 0, false);
+  EXPECT_EQ(alone.fenced.size(), 2U);
+  EXPECT_TRUE(settle(view_of({1, 3}), {{MemberId(1), at(6)}, {MemberId(3), joined}}).fenced.empty());
+  ViewChangeReport born = at(0, {}, 0, false);
   born.origin = Origin{0, 9};
-  EXPECT_TRUE(settle(view_of({1, 2}), {{MemberId(1), born}, {MemberId(2), born}}).out.empty());
+  EXPECT_TRUE(settle(view_of({1, 2}), {{MemberId(1), born}, {MemberId(2), born}}).fenced.empty());
 }
 
 // One that slept through the beginning took a checkpoint that the others made later, or one has an older copy of them.
@@ -75,8 +76,8 @@ TEST(Settle, WhoBeginsBehindTheFurthestIsOut) {
   late.origin = Origin{12, 2};
   const auto settled = settle(view_of({1, 2, 3}), {{MemberId(1), early}, {MemberId(2), late}, {MemberId(3), early}});
   EXPECT_TRUE(settled.conflict.empty());
-  EXPECT_THAT(settled.out, ElementsAre(Pair(MemberId(1), "it began at step 8, member 2 at step 12"),
-                                       Pair(MemberId(3), "it began at step 8, member 2 at step 12")));
+  EXPECT_THAT(settled.fenced, ElementsAre(Pair(MemberId(1), "it began at step 8, member 2 at step 12"),
+                                          Pair(MemberId(3), "it began at step 8, member 2 at step 12")));
   EXPECT_TRUE(settled.held.empty()) << "what they hold is of another step";
   EXPECT_EQ(settled.giver, MemberId(2));
 }
@@ -87,11 +88,11 @@ TEST(Settle, WhoBeginsElsewhereThanTheGroupThatWentOnIsOut) {
   group.origin = Origin{8, 1};
   late.origin = Origin{9, 2};
   const auto settled = settle(view_of({1, 2, 3}), {{MemberId(1), late}, {MemberId(2), group}, {MemberId(3), group}});
-  EXPECT_THAT(settled.out, ElementsAre(Pair(MemberId(1), "it began at step 9, member 2 at step 8")));
-  EXPECT_EQ(settled.round, 3);
+  EXPECT_THAT(settled.fenced, ElementsAre(Pair(MemberId(1), "it began at step 9, member 2 at step 8")));
+  EXPECT_EQ(settled.collective, 3);
   group.origin.reset();  // they were sent the state
   const auto sent = settle(view_of({1, 2}), {{MemberId(1), late}, {MemberId(2), group}});
-  EXPECT_THAT(sent.out, ElementsAre(Pair(MemberId(1), "the group went on without it")));
+  EXPECT_THAT(sent.fenced, ElementsAre(Pair(MemberId(1), "the group went on without it")));
 }
 
 TEST(Settle, MembersOfDifferentStatesOrRoundsAreNamed) {
@@ -102,7 +103,7 @@ TEST(Settle, MembersOfDifferentStatesOrRoundsAreNamed) {
   EXPECT_EQ(origins.conflict, "member 3 and member 9 begin with different states");
   EXPECT_FALSE(origins.hint.empty());
   const auto shards = settle(view_of({3, 9}), {{MemberId(3), at(4, {true})}, {MemberId(9), at(4, {true, false})}});
-  EXPECT_EQ(shards.conflict, "member 9 takes round 4 to have 2 shards, others 1");
+  EXPECT_EQ(shards.conflict, "member 9 takes collective 4 to have 2 shards, others 1");
 }
 
 }  // namespace

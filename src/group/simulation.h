@@ -25,36 +25,36 @@ namespace sinew::group::simulation {
 
 // ---- the job -------------------------------------------------------------------------------------------------------
 
-struct RoundShape {
+struct CollectiveShape {
   int64_t shards = 1;
   std::vector<int64_t> lengths;
 };
 
 struct Expected {  // of one round
   std::vector<std::vector<float>> rows;
-  Root root;
+  Reduced reduced;
 };
 
 // What is computed: pure functions of the seed, the round, and the state behind all rounds before.
 class Job {
  public:
-  Job(uint64_t seed, std::vector<RoundShape> shapes) : seed_(seed), shapes_(std::move(shapes)) {}
-  int64_t rounds() const { return static_cast<int64_t>(shapes_.size()); }
-  const RoundShape& shape(int64_t round) const { return shapes_[static_cast<size_t>(round)]; }
-  std::optional<Leaf> leaf(int64_t round, int64_t shard, uint64_t state) const;
+  Job(uint64_t seed, std::vector<CollectiveShape> shapes) : seed_(seed), shapes_(std::move(shapes)) {}
+  int64_t collectives() const { return static_cast<int64_t>(shapes_.size()); }
+  const CollectiveShape& shape(int64_t collective) const { return shapes_[static_cast<size_t>(collective)]; }
+  std::optional<Leaf> leaf(int64_t collective, int64_t shard, uint64_t state) const;
   // What a single process gets.
-  Expected expected(int64_t round, uint64_t state) const;
+  Expected expected(int64_t collective, uint64_t state) const;
   // The state behind a round. Also what start_at is told.
-  static uint64_t next_state(uint64_t state, const std::vector<std::vector<float>>& rows, const Root& root);
+  static uint64_t next_state(uint64_t state, const std::vector<std::vector<float>>& rows, const Reduced& reduced);
 
  private:
   uint64_t seed_;
-  std::vector<RoundShape> shapes_;
+  std::vector<CollectiveShape> shapes_;
 };
 
-std::vector<RoundShape> random_shapes(uint64_t seed, int64_t rounds);
+std::vector<CollectiveShape> random_shapes(uint64_t seed, int64_t collectives);
 // What is wrong with this root; empty: nothing.
-std::string difference(const Expected& right, const std::vector<std::vector<float>>& rows, const Root& root);
+std::string difference(const Expected& right, const std::vector<std::vector<float>>& rows, const Reduced& reduced);
 // The tree's arithmetic on small bytes: they tell the shape of the tree.
 std::string joined(std::string_view left, std::string_view right);
 std::string merge(std::string_view left, std::string_view right);  // the same, slow now and then
@@ -69,7 +69,7 @@ struct World {
 };
 
 struct Snapshot {
-  int64_t round = 0;
+  int64_t collective = 0;
   uint64_t state = 0, history = 0;
 };
 
@@ -93,16 +93,16 @@ class Person {
   Counts counts() const { return group_->counts(); }
   uint64_t history() const { return group_->history(); }
   Generation generation() const { return group_->view().generation; }
-  int64_t delivered(int64_t from_round) const;
-  std::map<int64_t, std::string> notes() const;
-  std::optional<int64_t> last_round() const;  // it was in
+  int64_t delivered(int64_t from_collective) const;
+  std::map<int64_t, std::string> control_messages() const;
+  std::optional<int64_t> last_collective() const;  // it was in
 
  private:
   void follow_views();
   void live();
-  void rounds();
+  void collectives();
   bool start();
-  void lane(int64_t round, uint64_t state, RandomStream random, bool steps);  // steps: on the step thread
+  void lane(int64_t collective, uint64_t state, RandomStream random, bool steps);  // steps: on the step thread
   void serve_joiners();
 
   Town& town_;
@@ -116,7 +116,7 @@ class Person {
   mutable std::mutex mutex_;
   std::string why_;
   std::map<int64_t, int64_t> delivered_;  // by round
-  std::map<int64_t, std::string> notes_;
+  std::map<int64_t, std::string> control_messages_;
   uint64_t state_ = 0;
 };
 
@@ -124,7 +124,7 @@ class Person {
 
 struct Script {
   uint64_t seed = 0;
-  int64_t members = 3, rounds = 8;
+  int64_t members = 3, collectives = 8;
   int kills = 0, joins = 0, shares = 0, leaves = 0;  // how many of each, at random moments
   bool slow_views = true;                            // each member hears of a view when it likes to
 };
@@ -133,12 +133,12 @@ class Town {
  public:
   Town(const Script& script, World world);
   ~Town();
-  void run();    // to the end of the job, then checks what must hold; failures are gtest's
-  struct Told {  // what happened, so that a test can ask for enough of it
-    int64_t killed = 0, joined = 0, seated = 0, gave_up = 0, healed = 0, recomputed = 0, views = 0;
-    void operator+=(const Told& other);
+  void run();     // to the end of the job, then checks what must hold; failures are gtest's
+  struct Tally {  // what happened, so that a test can ask for enough of it
+    int64_t killed = 0, joined = 0, admitted = 0, gave_up = 0, healed = 0, recomputed = 0, views = 0;
+    void operator+=(const Tally& other);
   };
-  const Told& told() const { return told_; }
+  const Tally& tally() const { return tally_; }
 
  private:
   friend class Person;
@@ -172,7 +172,7 @@ class Town {
   std::vector<int64_t> moments_;  // in shards delivered by all
   std::set<MemberId> leaving_;
   int64_t next_id_ = 1;
-  Told told_;
+  Tally tally_;
 };
 
 }  // namespace sinew::group::simulation

@@ -23,8 +23,8 @@ std::vector<float> numbers(RandomKey key, int64_t n) {
   return values;
 }
 
-RoundShape random_shape(RandomStream& random) {
-  RoundShape shape;
+CollectiveShape random_shape(RandomStream& random) {
+  CollectiveShape shape;
   shape.shards = static_cast<int64_t>(1 + random.below(17));
   const uint64_t rows = random.below(5);  // 0: as an evaluation
   for (uint64_t row = 0; row < rows; ++row) {
@@ -57,22 +57,22 @@ std::vector<std::vector<float>> blank(const std::vector<int64_t>& lengths) {
   return rows;
 }
 
-std::vector<RoundShape> random_shapes(uint64_t seed, int64_t rounds) {
+std::vector<CollectiveShape> random_shapes(uint64_t seed, int64_t collectives) {
   RandomStream random(random_key({seed, 1}));
-  std::vector<RoundShape> shapes;
-  for (int64_t round = 0; round < rounds; ++round) shapes.push_back(random_shape(random));
+  std::vector<CollectiveShape> shapes;
+  for (int64_t collective = 0; collective < collectives; ++collective) shapes.push_back(random_shape(random));
   return shapes;
 }
 
-std::optional<Leaf> Job::leaf(int64_t round, int64_t shard, uint64_t state) const {
-  RandomStream random(random_key({seed_, state, static_cast<uint64_t>(round), static_cast<uint64_t>(shard)}));
-  const double absent = RandomStream(random_key({seed_, static_cast<uint64_t>(round), 2})).uniform();
+std::optional<Leaf> Job::leaf(int64_t collective, int64_t shard, uint64_t state) const {
+  RandomStream random(random_key({seed_, state, static_cast<uint64_t>(collective), static_cast<uint64_t>(shard)}));
+  const double absent = RandomStream(random_key({seed_, static_cast<uint64_t>(collective), 2})).uniform();
   if (random.uniform() < absent * 0.4 || absent > 0.97) return std::nullopt;
   Leaf leaf;
   leaf.small = std::to_string(random.below(1000)) + ",";
   if (random.below(10) == 0) return leaf;
   auto rows = std::make_shared<std::vector<std::vector<float>>>();
-  for (const int64_t length : shape(round).lengths) {
+  for (const int64_t length : shape(collective).lengths) {
     const bool here = random.uniform() >= absent * 0.5;
     rows->push_back(numbers(RandomKey{random.bits64()}, length));
     if (rows->back().empty()) rows->back().reserve(1);  // a row of no numbers that is there
@@ -82,19 +82,19 @@ std::optional<Leaf> Job::leaf(int64_t round, int64_t shard, uint64_t state) cons
   return leaf;
 }
 
-uint64_t Job::next_state(uint64_t state, const std::vector<std::vector<float>>& rows, const Root& root) {
+uint64_t Job::next_state(uint64_t state, const std::vector<std::vector<float>>& rows, const Reduced& reduced) {
   for (const auto& row : rows) state = mixed(state, std::as_bytes(std::span(row)));
-  for (const bool present : root.present) state = random_key({state, present ? 1U : 0U}).value;
-  return mixed(random_key({state, root.any ? 1U : 0U}).value, std::as_bytes(std::span(root.small)));
+  for (const bool present : reduced.present) state = random_key({state, present ? 1U : 0U}).value;
+  return mixed(random_key({state, reduced.any ? 1U : 0U}).value, std::as_bytes(std::span(reduced.small)));
 }
 
-Expected Job::expected(int64_t round, uint64_t state) const {
-  const RoundShape& of = shape(round);
+Expected Job::expected(int64_t collective, uint64_t state) const {
+  const CollectiveShape& of = shape(collective);
   std::vector<std::optional<Leaf>> leaves;
   std::vector<TreeNode> places;
   std::vector<std::optional<std::string>> smalls;
   for (int64_t s = 0; s < of.shards; ++s) {
-    leaves.push_back(leaf(round, s, state));
+    leaves.push_back(leaf(collective, s, state));
     places.push_back({0, s});
     smalls.push_back(leaves.back() ? std::optional(leaves.back()->small) : std::nullopt);
   }
@@ -102,18 +102,18 @@ Expected Job::expected(int64_t round, uint64_t state) const {
   for (size_t row = 0; row < of.lengths.size(); ++row) {
     std::vector<const float*> values;
     for (const auto& one : leaves) values.push_back(one && !one->rows.empty() ? one->rows[row] : nullptr);
-    result.root.present.push_back(tree_sum(values, of.lengths[row], result.rows[row].data()));
+    result.reduced.present.push_back(tree_sum(values, of.lengths[row], result.rows[row].data()));
   }
   const auto small = tree_merge(places, smalls, joined);
-  result.root.any = small.has_value();
-  result.root.small = small.value_or("");
+  result.reduced.any = small.has_value();
+  result.reduced.small = small.value_or("");
   return result;
 }
 
-std::string difference(const Expected& right, const std::vector<std::vector<float>>& rows, const Root& root) {
-  if (root.present != right.root.present) return "other rows are present";
-  if (root.any != right.root.any || root.small != right.root.small)
-    return "small bytes are '" + root.small + "', not '" + right.root.small + "'";
+std::string difference(const Expected& right, const std::vector<std::vector<float>>& rows, const Reduced& reduced) {
+  if (reduced.present != right.reduced.present) return "other rows are present";
+  if (reduced.any != right.reduced.any || reduced.small != right.reduced.small)
+    return "small bytes are '" + reduced.small + "', not '" + right.reduced.small + "'";
   for (size_t row = 0; row < rows.size(); ++row) {
     if (std::memcmp(rows[row].data(), right.rows[row].data(), rows[row].size() * sizeof(float)) != 0)
       return "row " + std::to_string(row) + " has other bits";

@@ -47,7 +47,7 @@ void Person::adopt_from_now_on() {
 
 void Person::end(const std::string& why) {
   asked_to_end = ended_ = true;
-  group_->put_out(why);
+  group_->fence(why);
   town_.changed_.notify_all();
 }
 
@@ -56,19 +56,19 @@ std::string Person::why() const {
   return why_;
 }
 
-int64_t Person::delivered(int64_t from_round) const {
+int64_t Person::delivered(int64_t from_collective) const {
   const std::lock_guard lock(mutex_);
   int64_t sum = 0;
-  for (const auto& [round, count] : delivered_) sum += round >= from_round ? count : 0;
+  for (const auto& [collective, count] : delivered_) sum += collective >= from_collective ? count : 0;
   return sum;
 }
 
-std::map<int64_t, std::string> Person::notes() const {
+std::map<int64_t, std::string> Person::control_messages() const {
   const std::lock_guard lock(mutex_);
-  return notes_;
+  return control_messages_;
 }
 
-std::optional<int64_t> Person::last_round() const {
+std::optional<int64_t> Person::last_collective() const {
   const std::lock_guard lock(mutex_);
   if (delivered_.empty()) return std::nullopt;
   return delivered_.rbegin()->first;
@@ -99,13 +99,13 @@ void Person::follow_views() {
 void Person::live() {
   try {
     if (!start()) return;
-    rounds();
+    collectives();
     while (!town_.stopping_ && !ended_) {  // the others may need what it has
       serve_joiners();
       std::this_thread::sleep_for(std::chrono::microseconds(300));
     }
     return;
-  } catch (const PutOut& ended) {
+  } catch (const Fenced& ended) {
     const std::lock_guard lock(mutex_);
     why_ = ended.what();
   } catch (const Error& error) {
@@ -119,19 +119,19 @@ void Person::live() {
 bool Person::start() {
   while (!town_.stopping_) {
     const cluster::View view = group_->view();
-    const cluster::Seat* seat = view.find(id);
-    if (asked_to_end) throw PutOut("asked to end");
-    if (seat != nullptr && !seat->joining) {
+    const cluster::ViewMember* view_member = view.find(id);
+    if (asked_to_end) throw Fenced("asked to end");
+    if (view_member != nullptr && !view_member->joining) {
       state_ = town_.states_.front();
       group_->start_at(0, {0, state_});
       return true;
     }
-    if (seat != nullptr) {
+    if (view_member != nullptr) {
       const std::lock_guard lock(town_.mutex_);
       if (const auto& snapshot = town_.asked_.at(id)) {
         state_ = snapshot->state;
-        reached = snapshot->round;
-        group_->start_at(snapshot->round, {snapshot->round, state_}, snapshot->history);
+        reached = snapshot->collective;
+        group_->start_at(snapshot->collective, {snapshot->collective, state_}, snapshot->history);
         return true;
       }
     }
@@ -144,58 +144,60 @@ void Person::serve_joiners() {
   const cluster::View view = group_->view();
   const std::lock_guard lock(town_.mutex_);
   for (auto& [joiner, snapshot] : town_.asked_) {
-    const cluster::Seat* seat = view.find(joiner);
-    if (snapshot || seat == nullptr || !seat->joining || seat->donor != id) continue;
-    snapshot = Snapshot{group_->round(), state_, group_->history()};
+    const cluster::ViewMember* view_member = view.find(joiner);
+    if (snapshot || view_member == nullptr || !view_member->joining || view_member->donor != id) continue;
+    snapshot = Snapshot{group_->collective(), state_, group_->history()};
   }
 }
 
 // A joiner asks to compute once it has replayed what is there, sooner or later.
-void Person::rounds() {
+void Person::collectives() {
   uint64_t replays = random_.below(5);
   if (random_.below(3) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(random_.below(20)));
-  while (reached < town_.job_.rounds() && !town_.stopping_) {
+  while (reached < town_.job_.collectives() && !town_.stopping_) {
     serve_joiners();
-    const int64_t round = group_->round();
-    const RoundShape& shape = town_.job_.shape(round);
+    const int64_t collective = group_->collective();
+    const CollectiveShape& shape = town_.job_.shape(collective);
     const cluster::View view = group_->view();
-    const cluster::Seat* seat = view.find(id);
-    const bool computes = seat != nullptr && !seat->joining;
+    const cluster::ViewMember* view_member = view.find(id);
+    const bool computes = view_member != nullptr && !view_member->joining;
     if (!computes && !group_->ahead() && replays-- == 0) caught_up = true;
-    group_->begin(shape.shards, shape.lengths, "round " + std::to_string(round) + " by " + std::to_string(id.value));
+    group_->begin(shape.shards, shape.lengths,
+                  "collective " + std::to_string(collective) + " by " + std::to_string(id.value));
     std::vector<std::jthread> lanes;  // joined whatever is thrown
     for (int lane_index = 1; lane_index < lanes_; ++lane_index) {
-      lanes.emplace_back(
-          [this, round, random = RandomStream(RandomKey{random_.bits64()})] { lane(round, state_, random, false); });
+      lanes.emplace_back([this, collective, random = RandomStream(RandomKey{random_.bits64()})] {
+        lane(collective, state_, random, false);
+      });
     }
-    lane(round, state_, RandomStream(RandomKey{random_.bits64()}), true);
+    lane(collective, state_, RandomStream(RandomKey{random_.bits64()}), true);
     lanes.clear();
     auto rows = blank(shape.lengths);
     std::vector<float*> out;
     for (auto& row : rows) out.push_back(row.data());
-    const Root root = group_->finish(out);
-    const auto wrong = difference(town_.expected_[static_cast<size_t>(round)], rows, root);
-    EXPECT_EQ(wrong, "") << "seed " << town_.script_.seed << ", round " << round << ", member " << id;
-    state_ = Job::next_state(state_, rows, root);
+    const Reduced reduced = group_->finish(out);
+    const auto wrong = difference(town_.expected_[static_cast<size_t>(collective)], rows, reduced);
+    EXPECT_EQ(wrong, "") << "seed " << town_.script_.seed << ", collective " << collective << ", member " << id;
+    state_ = Job::next_state(state_, rows, reduced);
     {
       const std::lock_guard lock(mutex_);
-      notes_[round] = root.note;
+      control_messages_[collective] = reduced.control_message;
     }
     if (computes) established = true;
-    reached = round + 1;
+    reached = collective + 1;
     pause(random_);
   }
 }
 
 // An exception of one lane reaches all: the step thread's own call throws it again.
-void Person::lane(int64_t round, uint64_t state, RandomStream random, bool steps) {
+void Person::lane(int64_t collective, uint64_t state, RandomStream random, bool steps) {
   try {
     while (const auto shard = group_->next_shard()) {
-      auto leaf = town_.job_.leaf(round, shard->value, state);
+      auto leaf = town_.job_.leaf(collective, shard->value, state);
       pause(random);
       {
         const std::lock_guard lock(mutex_);
-        ++delivered_[round];  // before: others may have it though its sender dies within deliver
+        ++delivered_[collective];  // before: others may have it though its sender dies within deliver
       }
       group_->deliver(*shard, std::move(leaf));
       ++town_.delivered_;

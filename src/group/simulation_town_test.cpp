@@ -10,13 +10,13 @@ namespace sinew::group::simulation {
 
 Town::Town(const Script& script, World world)
     : script_(script),
-      job_(script.seed, random_shapes(script.seed, script.rounds)),
+      job_(script.seed, random_shapes(script.seed, script.collectives)),
       world_(std::move(world)),
       random_(random_key({script.seed, 5})) {
   states_.push_back(script.seed);
-  for (int64_t round = 0; round < job_.rounds(); ++round) {
-    expected_.push_back(job_.expected(round, states_.back()));
-    states_.push_back(Job::next_state(states_.back(), expected_.back().rows, expected_.back().root));
+  for (int64_t collective = 0; collective < job_.collectives(); ++collective) {
+    expected_.push_back(job_.expected(collective, states_.back()));
+    states_.push_back(Job::next_state(states_.back(), expected_.back().rows, expected_.back().reduced));
   }
   const auto add = [&](int count, void (Town::*action)()) {
     for (int i = 0; i < count; ++i) actions_.emplace_back([this, action] { (this->*action)(); });
@@ -27,7 +27,7 @@ Town::Town(const Script& script, World world)
   add(script.leaves, &Town::let_one_go);
   for (size_t i = actions_.size(); i > 1; --i) std::swap(actions_[i - 1], actions_[random_.below(i)]);
   int64_t shards = 0;
-  for (int64_t round = 0; round < job_.rounds(); ++round) shards += job_.shape(round).shards;
+  for (int64_t collective = 0; collective < job_.collectives(); ++collective) shards += job_.shape(collective).shards;
   while (moments_.size() < actions_.size()) {
     moments_.push_back(static_cast<int64_t>(random_.below(static_cast<uint64_t>(shards))));
     if (moments_.size() < actions_.size() && random_.below(2) == 0)  // close upon another
@@ -37,10 +37,10 @@ Town::Town(const Script& script, World world)
   std::reverse(moments_.begin(), moments_.end());
 }
 
-void Town::Told::operator+=(const Told& other) {
+void Town::Tally::operator+=(const Tally& other) {
   killed += other.killed;
   joined += other.joined;
-  seated += other.seated;
+  admitted += other.admitted;
   gave_up += other.gave_up;
   healed += other.healed;
   recomputed += other.recomputed;
@@ -63,7 +63,7 @@ void Town::run() {
   for (int64_t i = 0; i < script_.members; ++i) {
     const int lanes = static_cast<int>(1 + random_.below(3));
     people_.push_back(std::make_unique<Person>(*this, MemberId(next_id_++), script_.seed, lanes));
-    view_.seats.push_back(
+    view_.members.push_back(
         {.id = people_.back()->id, .address = people_.back()->address(), .share = 1, .joining = false, .donor = {}});
   }
   view_.fresh = true;
@@ -74,7 +74,7 @@ void Town::run() {
     if (system_clock().monotonic_seconds() - began > 60) {
       ADD_FAILURE() << "seed " << script_.seed << " does not end";
       for (const auto& person : people_) {
-        ADD_FAILURE() << "member " << person->id << " reached " << person->reached << " of " << job_.rounds()
+        ADD_FAILURE() << "member " << person->id << " reached " << person->reached << " of " << job_.collectives()
                       << " in view " << person->generation() << ' ' << person->why();
       }
       return;
@@ -98,9 +98,9 @@ void Town::act() {
 std::vector<Person*> Town::established_computing() {
   std::vector<Person*> found;
   for (const auto& person : people_) {
-    const cluster::Seat* seat = view_.find(person->id);
+    const cluster::ViewMember* view_member = view_.find(person->id);
     if (!person->over() && !person->asked_to_end && person->established && !leaving_.contains(person->id) &&
-        seat != nullptr && !seat->joining) {
+        view_member != nullptr && !view_member->joining) {
       found.push_back(person.get());
     }
   }
@@ -122,7 +122,7 @@ void Town::kill_some() {
     if (world_.kill) world_.kill(victim->id);
     victim->end("killed");
     if (!world_.kill) victim->close();
-    ++told_.killed;
+    ++tally_.killed;
   }
 }
 
@@ -134,24 +134,24 @@ void Town::add_joiner() {
   {
     const std::lock_guard lock(mutex_);
     asked_[joiner->id];
-    view_.seats.push_back({.id = joiner->id,
-                           .address = joiner->address(),
-                           .share = 1,
-                           .joining = true,
-                           .donor = donors[random_.below(donors.size())]->id});
+    view_.members.push_back({.id = joiner->id,
+                             .address = joiner->address(),
+                             .share = 1,
+                             .joining = true,
+                             .donor = donors[random_.below(donors.size())]->id});
     view_.fresh = false;
     publish("one joins");
   }
   joiner->adopt_from_now_on();
-  ++told_.joined;
+  ++tally_.joined;
   people_.push_back(std::move(joiner));
 }
 
 void Town::change_shares() {
   const std::lock_guard lock(mutex_);
   const double shares[] = {0, 0.3, 1, 1, 2.5};
-  for (cluster::Seat& seat : view_.seats) {
-    if (!leaving_.contains(seat.id)) seat.share = shares[random_.below(5)];
+  for (cluster::ViewMember& view_member : view_.members) {
+    if (!leaving_.contains(view_member.id)) view_member.share = shares[random_.below(5)];
   }
   view_.fresh = false;
   publish("other shares");
@@ -163,8 +163,8 @@ void Town::let_one_go() {
   const MemberId who = there[random_.below(there.size())]->id;
   const std::lock_guard lock(mutex_);
   leaving_.insert(who);
-  for (cluster::Seat& seat : view_.seats) {
-    if (seat.id == who) seat.share = 0;
+  for (cluster::ViewMember& view_member : view_.members) {
+    if (view_member.id == who) view_member.share = 0;
   }
   view_.fresh = false;
   publish("one will leave");
@@ -175,15 +175,16 @@ void Town::remove_the_dead() {
   std::set<MemberId> gone;
   const auto stay = established_computing();
   for (const auto& person : people_) {
-    const cluster::Seat* seat = view_.find(person->id);
-    if (seat == nullptr) continue;
+    const cluster::ViewMember* view_member = view_.find(person->id);
+    if (view_member == nullptr) continue;
     if (person->over() || person->asked_to_end) gone.insert(person->id);
     if (leaving_.contains(person->id) && random_.below(8) == 0 && !stay.empty()) gone.insert(person->id);
   }
   std::vector<Person*> orphans;
   for (const auto& person : people_) {
-    const cluster::Seat* seat = view_.find(person->id);
-    if (seat == nullptr || !seat->joining || (view_.find(seat->donor) != nullptr && !gone.contains(seat->donor)))
+    const cluster::ViewMember* view_member = view_.find(person->id);
+    if (view_member == nullptr || !view_member->joining ||
+        (view_.find(view_member->donor) != nullptr && !gone.contains(view_member->donor)))
       continue;
     const std::lock_guard lock(mutex_);
     if (!asked_.at(person->id)) orphans.push_back(person.get());
@@ -192,7 +193,7 @@ void Town::remove_the_dead() {
   if (gone.empty()) return;
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(view_.seats, [&](const cluster::Seat& seat) { return gone.contains(seat.id); });
+    std::erase_if(view_.members, [&](const cluster::ViewMember& view_member) { return gone.contains(view_member.id); });
     view_.fresh = false;
     publish("some are gone");
   }
@@ -206,12 +207,12 @@ void Town::seat_those_who_caught_up() {
   const std::lock_guard lock(mutex_);
   bool changed = false;
   for (const auto& person : people_) {
-    for (cluster::Seat& seat : view_.seats) {
-      if (seat.id != person->id || !seat.joining || !person->caught_up || person->over()) continue;
-      seat.joining = false;
-      seat.donor = {};
+    for (cluster::ViewMember& view_member : view_.members) {
+      if (view_member.id != person->id || !view_member.joining || !person->caught_up || person->over()) continue;
+      view_member.joining = false;
+      view_member.donor = {};
       changed = true;
-      ++told_.seated;
+      ++tally_.admitted;
     }
   }
   if (!changed) return;
@@ -221,39 +222,40 @@ void Town::seat_those_who_caught_up() {
 
 bool Town::all_done() const {
   for (const auto& person : people_) {
-    if (!person->over() && !person->asked_to_end && person->reached < job_.rounds()) return false;
+    if (!person->over() && !person->asked_to_end && person->reached < job_.collectives()) return false;
   }
   return true;
 }
 
 void Town::check() {
   int64_t shards = 0, computed = 0, lost = 0, alive = 0;
-  for (int64_t round = 0; round < job_.rounds(); ++round) shards += job_.shape(round).shards;
-  std::map<int64_t, std::string> notes;
+  for (int64_t collective = 0; collective < job_.collectives(); ++collective) shards += job_.shape(collective).shards;
+  std::map<int64_t, std::string> control_messages;
   std::optional<uint64_t> history;
   for (const auto& person : people_) {
     computed += person->delivered(0);
-    told_.healed += person->counts().healed;
+    tally_.healed += person->counts().healed;
     if (person->over() || person->asked_to_end) {
       const auto why = person->why();
       EXPECT_FALSE(why.starts_with("Error")) << "seed " << script_.seed << ", member " << person->id << ": " << why;
       if (!person->asked_to_end) {  // it gave up by itself: only one who never computed may
         EXPECT_FALSE(person->established) << "seed " << script_.seed << ", member " << person->id << ": " << why;
-        ++told_.gave_up;
+        ++tally_.gave_up;
       }
-      lost += person->delivered(person->last_round().value_or(0) - 1);
+      lost += person->delivered(person->last_collective().value_or(0) - 1);
       continue;
     }
     ++alive;
-    for (const auto& [round, note] : person->notes()) {
-      const auto& agreed = notes.emplace(round, note).first->second;
-      EXPECT_EQ(note, agreed) << "seed " << script_.seed << ", round " << round << ", member " << person->id;
+    for (const auto& [collective, control_message] : person->control_messages()) {
+      const auto& agreed = control_messages.emplace(collective, control_message).first->second;
+      EXPECT_EQ(control_message, agreed) << "seed " << script_.seed << ", collective " << collective << ", member "
+                                         << person->id;
     }
     if (!history) history = person->history();
     EXPECT_EQ(person->history(), *history) << "seed " << script_.seed << ", member " << person->id;
   }
-  told_.recomputed = computed - shards;
-  told_.views = view_.generation.value;
+  tally_.recomputed = computed - shards;
+  tally_.views = view_.generation.value;
   EXPECT_GT(alive, 0) << "seed " << script_.seed;
   EXPECT_GE(computed, shards);
   EXPECT_LE(computed - shards, lost) << "seed " << script_.seed

@@ -19,10 +19,10 @@ std::optional<DType> type_named(const std::string& name) {
   return std::nullopt;
 }
 
-link::Frame frame_of(uint16_t kind, int64_t round, int64_t part, link::Bytes bytes) {
+link::Frame frame_of(uint16_t kind, int64_t collective, int64_t part, link::Bytes bytes) {
   link::Frame frame;
   frame.kind = kind;
-  frame.round = round;
+  frame.collective = collective;
   frame.part = part;
   frame.payload = std::make_shared<const link::Bytes>(std::move(bytes));
   return frame;
@@ -30,8 +30,8 @@ link::Frame frame_of(uint16_t kind, int64_t round, int64_t part, link::Bytes byt
 
 }  // namespace
 
-StateSender::StateSender(const checkpoint::OwnedSnapshot& snapshot, int64_t round, uint64_t history)
-    : snapshot_(snapshot), round_(round), history_(history) {
+StateSender::StateSender(const checkpoint::OwnedSnapshot& snapshot, int64_t collective, uint64_t history)
+    : snapshot_(snapshot), collective_(collective), history_(history) {
   for (const auto& [name, tensors] : snapshot.parts) {
     for (const auto& tensor : tensors) tensors_.push_back(&tensor);
   }
@@ -55,7 +55,7 @@ std::optional<link::Frame> StateSender::next() {
                                    {"parts", parts}})
                                  .dump(-1, ' ', false, json::error_handler_t::replace);
     const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
-    return frame_of(kStateBegin, round_, 0, link::Bytes(bytes, bytes + text.size()));
+    return frame_of(kStateBegin, collective_, 0, link::Bytes(bytes, bytes + text.size()));
   }
   link::Bytes bytes;
   bytes.reserve(kStateChunkBytes);
@@ -71,7 +71,7 @@ std::optional<link::Frame> StateSender::next() {
     offset_ = 0;
   }
   if (bytes.empty()) return std::nullopt;
-  return frame_of(kStateChunk, round_, chunk_++, std::move(bytes));
+  return frame_of(kStateChunk, collective_, chunk_++, std::move(bytes));
 }
 
 std::string StateReceiver::take(const link::Frame& frame) {
@@ -102,14 +102,14 @@ std::string StateReceiver::begin(const link::Frame& frame) {
   } catch (const std::exception& error) {
     return std::string("a state whose description can not be read: ") + error.what();
   }
-  round_ = frame.round;
+  collective_ = frame.collective;
   begun_ = true;
   skip_filled();
   return "";
 }
 
 std::string StateReceiver::chunk(const link::Frame& frame) {
-  if (!begun_ || frame.round != round_ || frame.part != chunk_ || !frame.payload)
+  if (!begun_ || frame.collective != collective_ || frame.part != chunk_ || !frame.payload)
     return "a piece of a state out of order";
   ++chunk_;
   std::span<const std::byte> bytes(*frame.payload);

@@ -20,12 +20,12 @@ constexpr size_t kStateChunkBytes = size_t{1} << 20;
 // The frames of a snapshot, made one by one so that only those under way take memory.
 class StateSender {
  public:
-  StateSender(const checkpoint::OwnedSnapshot& snapshot, int64_t round, uint64_t history);
+  StateSender(const checkpoint::OwnedSnapshot& snapshot, int64_t collective, uint64_t history);
   std::optional<link::Frame> next();  // nullopt: that was all
 
  private:
   const checkpoint::OwnedSnapshot& snapshot_;
-  int64_t round_;
+  int64_t collective_;
   uint64_t history_;
   bool begun_ = false;
   std::vector<const std::pair<checkpoint::TensorEntry, Buffer>*> tensors_;
@@ -39,7 +39,7 @@ class StateReceiver {
   // Why the frame makes no sense, or empty.
   std::string take(const link::Frame& frame);
   bool complete() const { return begun_ && tensor_ == tensors_.size(); }
-  int64_t round() const { return round_; }
+  int64_t collective() const { return collective_; }
   uint64_t history() const { return history_; }
   checkpoint::Loaded result();  // once, when complete
 
@@ -49,7 +49,7 @@ class StateReceiver {
   void skip_filled();
 
   bool begun_ = false;
-  int64_t round_ = 0, chunk_ = 0;
+  int64_t collective_ = 0, chunk_ = 0;
   uint64_t history_ = 0;
   checkpoint::Loaded loaded_;
   std::vector<Array*> tensors_;  // of loaded_, in the order of the bytes

@@ -59,13 +59,13 @@ struct Input {
 
 // A member that takes the round for another can not be in one group with this one, whoever is right.
 Error disagreement(const Summing& summing, MemberId other) {
-  return Error(
-      name(other) + " takes round " + std::to_string(summing.round) + " to have other rows or shards than this member",
-      "all members must run the same job, data and program");
+  return Error(name(other) + " takes collective " + std::to_string(summing.collective) +
+                   " to have other rows or shards than this member",
+               "all members must run the same job, data and program");
 }
 
-PutOut bad(const Summing& summing, MemberId from, const std::string& what) {
-  return PutOut(name(from) + " sent, for round " + std::to_string(summing.round) + ", " + what);
+Fenced bad(const Summing& summing, MemberId from, const std::string& what) {
+  return Fenced(name(from) + " sent, for collective " + std::to_string(summing.collective) + ", " + what);
 }
 
 // Throws PutOut for a peer's block that is not what its nodes make.
@@ -150,20 +150,20 @@ SmallSums small_sums(const Summing& summing, const Merge& merge) {
   return sums;
 }
 
-SmallRoot small_root(const Summing& summing, const std::vector<Sent>& sent, const Merge& merge) {
+ReducedHead reduced_head(const Summing& summing, const std::vector<Sent>& sent, const Merge& merge) {
   std::vector<std::pair<TreeNode, std::optional<std::string>>> all;
-  SmallRoot small;
+  ReducedHead small;
   small.shape = summing.shape->digest;
   small.pieces = summing.pieces;
-  small.root.present.resize(summing.shape->lengths.size());
+  small.reduced.present.resize(summing.shape->lengths.size());
   for (const Sent& one : sent) {
     auto sums = decode_small_sums(*one.payload);
     if (!sums) throw bad(summing, one.from, sums.error());
     if (sums->shape != small.shape) throw disagreement(summing, one.from);
-    if (sums->nodes.size() != one.nodes.size() || sums->rows.size() != small.root.present.size())
+    if (sums->nodes.size() != one.nodes.size() || sums->rows.size() != small.reduced.present.size())
       throw bad(summing, one.from, "sums of other shards or rows than the plan gave it");
     for (size_t row = 0; row < sums->rows.size(); ++row) {
-      if (sums->rows[row]) small.root.present[row] = true;
+      if (sums->rows[row]) small.reduced.present[row] = true;
     }
     for (size_t n = 0; n < one.nodes.size(); ++n) all.emplace_back(one.nodes[n], std::move(sums->nodes[n]));
   }
@@ -175,8 +175,8 @@ SmallRoot small_root(const Summing& summing, const std::vector<Sent>& sent, cons
     values.push_back(std::move(value));
   }
   auto merged = merge_small(nodes, std::move(values), merge);
-  small.root.any = merged.has_value();
-  small.root.small = std::move(merged).value_or("");
+  small.reduced.any = merged.has_value();
+  small.reduced.small = std::move(merged).value_or("");
   return small;
 }
 

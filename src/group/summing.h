@@ -23,7 +23,7 @@ using Merge = std::function<std::string(std::string_view left, std::string_view 
 // The open round as this member has it. Leaves stay where they are until the round is finished, which is after all
 // lanes have left it.
 struct Summing {
-  int64_t round = 0;
+  int64_t collective = 0;
   std::shared_ptr<const Shape> shape;
   std::vector<const Leaf*> leaves;  // of this member, by shard; null: absent or another's
   std::vector<bool> mine;
@@ -50,6 +50,6 @@ Payload finish_piece(const Summing& summing, const Piece& piece, const std::vect
 
 SmallSums small_sums(const Summing& summing, const Merge& merge);
 // Without note and history. `sent`: of all members, this one too. Throws as finish_piece does.
-SmallRoot small_root(const Summing& summing, const std::vector<Sent>& sent, const Merge& merge);
+ReducedHead reduced_head(const Summing& summing, const std::vector<Sent>& sent, const Merge& merge);
 
 }  // namespace sinew::group

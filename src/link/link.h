@@ -38,7 +38,7 @@ using Bytes = std::vector<std::byte, Uncleared<std::byte>>;  // resize() leaves 
 struct Frame {
   uint16_t kind = 0;
   Generation generation;
-  int64_t round = 0;
+  int64_t collective = 0;
   int64_t part = 0;                      // a slice, a chunk
   std::shared_ptr<const Bytes> payload;  // null: none; shared, so that one root goes to many without copies
 };

@@ -226,7 +226,7 @@ TEST_P(LinksTest, AnotherMemberAtThePeersAddressIsNotTakenForIt) {
 
 TEST_P(LinksTest, EventsMaySend) {
   const Member::Answer answer = [](Links& links, MemberId from, const Frame& frame) {
-    if (frame.round < 200) links.send(from, frame_of(frame.round + 1, 0, 100));
+    if (frame.collective < 200) links.send(from, frame_of(frame.collective + 1, 0, 100));
   };
   const auto a = member(1, answer), b = member(2, answer);
   join_all({a.get(), b.get()});

@@ -42,7 +42,7 @@ TEST_F(MemoryNetworkTest, NothingComesFromTheDeadAfterItsLoss) {
     EXPECT_EQ(a->losses(b->id()).size(), 1U);
     EXPECT_TRUE(b->losses(a->id()).empty());  // the dead are told nothing
     const auto frames = a->frames(b->id());
-    for (size_t i = 0; i < frames.size(); ++i) EXPECT_EQ(frames[i].round, static_cast<int64_t>(i));  // no hole
+    for (size_t i = 0; i < frames.size(); ++i) EXPECT_EQ(frames[i].collective, static_cast<int64_t>(i));  // no hole
   }
 }
 

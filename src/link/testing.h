@@ -29,12 +29,12 @@ inline TcpOptions patient() {
   return options;
 }
 
-inline Frame frame_of(int64_t round, int64_t part = 0, size_t bytes = 0) {
-  Frame frame{7, Generation(3), round, part, nullptr};
+inline Frame frame_of(int64_t collective, int64_t part = 0, size_t bytes = 0) {
+  Frame frame{7, Generation(3), collective, part, nullptr};
   if (bytes == 0) return frame;
   auto payload = std::make_shared<Bytes>(bytes);
   for (size_t i = 0; i < bytes; ++i) {
-    (*payload)[i] = static_cast<std::byte>((i * 2654435761U + static_cast<size_t>(round)) >> 13);
+    (*payload)[i] = static_cast<std::byte>((i * 2654435761U + static_cast<size_t>(collective)) >> 13);
   }
   frame.payload = std::move(payload);
   return frame;
@@ -42,7 +42,7 @@ inline Frame frame_of(int64_t round, int64_t part = 0, size_t bytes = 0) {
 
 inline bool same(const Frame& a, const Frame& b) {
   const Bytes none;
-  return a.kind == b.kind && a.generation == b.generation && a.round == b.round && a.part == b.part &&
+  return a.kind == b.kind && a.generation == b.generation && a.collective == b.collective && a.part == b.part &&
          (a.payload ? *a.payload : none) == (b.payload ? *b.payload : none);
 }
 

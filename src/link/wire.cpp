@@ -12,7 +12,7 @@ namespace sinew::link {
 namespace {
 
 constexpr std::array<char, 4> kMagic = {'S', 'N', 'W', 'F'};
-constexpr uint8_t kVersion = 1, kData = 0, kPulse = 1;
+constexpr uint8_t kVersion = 2, kData = 0, kPulse = 1;
 constexpr size_t kSummed = 44;  // bytes of the header that its own checksum covers
 constexpr size_t kStageBytes = size_t{64} << 10;
 constexpr size_t kPieceBytes = size_t{512} << 10;  // read at once: what the cache still holds when it is summed
@@ -39,7 +39,7 @@ Header make_header(uint8_t type, const Frame& frame, uint32_t payload_sum) {
   put(header, 6, frame.kind);
   put(header, 8, static_cast<uint64_t>(frame.payload ? frame.payload->size() : 0));
   put(header, 16, frame.generation.value);
-  put(header, 24, frame.round);
+  put(header, 24, frame.collective);
   put(header, 32, frame.part);
   put(header, 40, payload_sum);
   return header;

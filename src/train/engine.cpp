@@ -323,40 +323,40 @@ Digest Engine::probe() {
   return digest_of(found);
 }
 
-StepResult Engine::step(double lr, bool want_norm, std::string note) {
+StepResult Engine::step(double lr, bool want_norm, std::string control_message) {
   if (bound_to_average_) bind_replicas(false);
   const data::StepRange range = next_range();
   const int64_t size = batch_size(state_.step);
   const auto parts = data::split_into_shards(range.count, size, shards());
   expect_next(range);
   skipped_ = {};
-  options_.reducer->begin(shards(), gradients_, std::move(note));
+  options_.reducer->begin(shards(), gradients_, std::move(control_message));
   compute(range, parts);
   tell(0, {Work::Kind::updating, state_.step.value});
-  Reducer::Root root = options_.reducer->root();
+  Reducer::Reduced reduced = options_.reducer->reduced();
 
   StepResult result;
-  result.note = std::move(root.note);
+  result.control_message = std::move(reduced.control_message);
   result.skipped = std::exchange(skipped_, {});
-  result.loss_sum = root.sums.loss;
-  result.weight = root.sums.weight;
-  result.samples = root.sums.samples;
-  if (root.sums.counts.size() >= 2) {
-    result.seen = root.sums.counts[0];
-    result.correct = root.sums.counts[1];
+  result.loss_sum = reduced.sums.loss;
+  result.weight = reduced.sums.weight;
+  result.samples = reduced.sums.samples;
+  if (reduced.sums.counts.size() >= 2) {
+    result.seen = reduced.sums.counts[0];
+    result.correct = reduced.sums.counts[1];
   }
   const torch::NoGradGuard no_grad;
-  if (root.sums.weight > 0) {
-    result.loss = root.sums.loss / root.sums.weight;
+  if (reduced.sums.weight > 0) {
+    result.loss = reduced.sums.loss / reduced.sums.weight;
     if (!std::isfinite(result.loss)) diverged(range, result.loss);
     // Checked in every step, even without want_norm: one bad gradient would spoil all later states.
-    const double norm = divide_and_norm(root.sums.weight, root.present);
+    const double norm = divide_and_norm(reduced.sums.weight, reduced.present);
     if (!std::isfinite(norm)) diverged(range, result.loss);
     const double clip = options_.job.trainer.grad_clip_norm;
     if (want_norm || clip > 0) result.grad_norm = norm;
     const double scale = clip > 0 && norm > clip ? clip / (norm + 1e-6) : 1.0;
-    apply(lr, scale, root.present);
-    commit_buffers(root.sums);
+    apply(lr, scale, reduced.present);
+    commit_buffers(reduced.sums);
   }
   state_.cursor = data::after(range, info_.train_size, size, options_.job.trainer.drop_last);
   state_.samples += range.count;

@@ -40,9 +40,9 @@ struct StepResult {
   double loss = 0;  // mean
   double loss_sum = 0, weight = 0;
   int64_t samples = 0, seen = 0, correct = 0;
-  double grad_norm = -1;   // before clipping; -1 if neither clipping nor want_norm needed it
-  SkippedSamples skipped;  // corrupt samples that this worker skipped
-  std::string note;        // the leader's control message for this step
+  double grad_norm = -1;        // before clipping; -1 if neither clipping nor want_norm needed it
+  SkippedSamples skipped;       // corrupt samples that this worker skipped
+  std::string control_message;  // the leader's control message for this step
 };
 
 struct EvaluationResult {
@@ -74,9 +74,9 @@ class Engine {
   // The samples of the next step; count is never 0.
   data::StepRange next_range() const;
   int64_t batch_size(Step step) const;  // from the job and the control log
-  // Commits one step with this learning rate. `want_norm`: return the gradient's norm even without clipping. `note`:
-  // the control message, see Reducer::begin.
-  StepResult step(double lr, bool want_norm, std::string note = "");
+  // Commits one step with this learning rate. `want_norm`: return the gradient's norm even without clipping.
+  // `control_message`: the control message, see Reducer::begin.
+  StepResult step(double lr, bool want_norm, std::string control_message = "");
   // The digest of the gradients and the loss of the next step's first shard. Changes nothing.
   Digest probe();
   // Replaces the reducer. Call it only between steps.

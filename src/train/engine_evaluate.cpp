@@ -70,9 +70,9 @@ EvaluationResult Engine::evaluate(data::Split part) {
     tell(lane, {});
   };
   lanes_.run(work_on_lane, [this] { options_.reducer->give_up(); });
-  const Reducer::Root root = options_.reducer->root();
+  const Reducer::Reduced reduced = options_.reducer->reduced();
   if (!options_.dataset->in_memory()) options_.prefetcher->clear();  // drops pieces that another worker computed
-  return {evaluation_metrics_.finish(root.sums), evaluation_metrics_.confusion(root.sums), root.sums.samples,
+  return {evaluation_metrics_.finish(reduced.sums), evaluation_metrics_.confusion(reduced.sums), reduced.sums.samples,
           std::exchange(skipped_, {})};
 }
 

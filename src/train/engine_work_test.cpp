@@ -64,7 +64,7 @@ class Waiting final : public Reducer {
   }
   void deliver(ShardIndex, std::optional<Contribution>) override {}
   void reduce() override {}
-  Root root() override { return {}; }
+  Reduced reduced() override { return {}; }
   void give_up() override {
     const std::lock_guard lock(mutex_);
     given_up_ = true;

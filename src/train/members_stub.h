@@ -11,7 +11,7 @@ namespace sinew::train {
 class MembersStub : public Members {
  public:
   Reducer& reducer() override { std::abort(); }
-  bool lead() const override { return false; }
+  bool is_leader() const override { return false; }
   bool others() const override { return true; }
   bool alone() const override { return false; }
   bool may_write() const override { return false; }
@@ -19,7 +19,7 @@ class MembersStub : public Members {
   void begin(Step, Digest) override {}
   void boundary(const TrainingState&, const std::function<checkpoint::OwnedSnapshot()>&) override {}
   std::vector<ControlEntry> requests() override { return {}; }
-  void tell(std::optional<Step>, const std::string&) override {}
+  void report(std::optional<Step>, const std::string&) override {}
   void leave() override {}
   void check() const override {}
   void finished(int) override {}

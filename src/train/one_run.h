@@ -88,7 +88,7 @@ class Run {
   bool due(const std::optional<int64_t>& every) const {
     return every && *every > 0 && state().step.value % *every == 0;
   }
-  bool decides() const { return !members_ || members_->lead(); }
+  bool decides() const { return !members_ || members_->is_leader(); }
   TrainingState& state() const { return engine_->state(); }
   double now() const { return clock_.monotonic_seconds() - began_; }  // seconds of this attempt
   double elapsed() const { return before_ + now(); }                  // seconds of the run, over all its attempts

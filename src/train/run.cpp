@@ -118,8 +118,8 @@ void Run::one_step() {
   const StepResult result = engine_->step(lr, log_next, asked_.empty() ? "" : entries_json(asked_));
   asked_.clear();
   tell_work(Work::Kind::recording);
-  if (!result.note.empty()) {
-    for (ControlEntry& entry : entries_of_json(result.note)) state().control.append(std::move(entry));
+  if (!result.control_message.empty()) {
+    for (ControlEntry& entry : entries_of_json(result.control_message)) state().control.append(std::move(entry));
     measure();
   }
   window_.add(result, lr);

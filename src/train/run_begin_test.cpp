@@ -32,7 +32,7 @@ class Alone final : public MembersStub {
  public:
   explicit Alone(ControlEntry asked) : asked_{std::move(asked)}, reducer_(make_local_reducer()) {}
   Reducer& reducer() override { return *reducer_; }
-  bool lead() const override { return true; }
+  bool is_leader() const override { return true; }
   bool others() const override { return false; }
   bool alone() const override { return true; }
   bool may_write() const override { return true; }

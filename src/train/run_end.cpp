@@ -15,7 +15,7 @@ constexpr double kFailedSaveSeconds = 60;
 // All members leave the loop at the same step with the same state. The leader ends the run; the others wait until it
 // has, ready to replace it.
 bool Run::lead_at_end() {
-  while (members_ && !members_->lead()) {
+  while (members_ && !members_->is_leader()) {
     if (const auto said = members_->wait_for_end()) {
       exit_code_ = *said;
       return false;

@@ -69,8 +69,8 @@ void Run::show() {
     if (name == "val/accuracy" || name == "val/loss" || name == "val/rmse") progress.shown[name] = value;
   }
   voice_->progress(progress);
-  if (members_ && members_->lead())
-    members_->tell(writer_ ? writer_->status().durable : std::nullopt, facts_json(progress));
+  if (members_ && members_->is_leader())
+    members_->report(writer_ ? writer_->status().durable : std::nullopt, facts_json(progress));
 }
 
 std::string Run::facts_json(const report::Progress& progress) const {

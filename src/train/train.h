@@ -16,12 +16,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/activity_board.h"
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/exit_code.h"
 #include "base/hash.h"
 #include "base/ids.h"
-#include "base/activity_board.h"
 #include "base/tree.h"
 #include "checkpoint/checkpoint.h"
 #include "data/data.h"
@@ -54,24 +54,24 @@ struct Contribution {
 void add(Contribution& left, Contribution&& right);
 
 // Reduces the contributions of one step to one, wherever they were computed. A run has one reducer. A step calls begin,
-// then next_shard and deliver on every lane until next_shard returns nullopt, then reduce, then root.
+// then next_shard and deliver on every lane until next_shard returns nullopt, then reduce, then reduced.
 class Reducer {
  public:
   virtual ~Reducer() = default;
-  // `gradients`: the memory for the summed gradients, the same for every step. `note`: the leader's control message for
+  // `gradients`: the memory for the summed gradients, the same for every step. `control_message`: the leader's for
   // this step (control entries); every member receives it with the result.
-  virtual void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string note) = 0;
+  virtual void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message) = 0;
   virtual std::optional<ShardIndex> next_shard() = 0;  // any thread
   // any thread; nullopt: the shard has no samples
   virtual void deliver(ShardIndex shard, std::optional<Contribution> leaf) = 0;
   virtual void reduce() = 0;  // one lane, or all lanes in parallel
   // Everything except the gradients. `present[p]`: at least one shard had a gradient for parameter p.
-  struct Root {
+  struct Reduced {
     Contribution sums;
     std::vector<bool> present;
-    std::string note;
+    std::string control_message;
   };
-  virtual Root root() = 0;
+  virtual Reduced reduced() = 0;
   // A lane failed and will not deliver its shard. From now on next_shard makes no lane of this worker wait for it. Any
   // thread.
   virtual void give_up() {}
@@ -186,7 +186,7 @@ class Members {
   virtual Reducer& reducer() = 0;
   // Whether this member is the leader, which writes the run's files and decides what enters the control log. The leader
   // changes only when it dies.
-  virtual bool lead() const = 0;
+  virtual bool is_leader() const = 0;
   virtual bool others() const = 0;     // another member computes too
   virtual bool alone() const = 0;      // no other member computes or is about to
   virtual bool may_write() const = 0;  // any thread: this member is certainly still the leader
@@ -200,7 +200,8 @@ class Members {
   // The requests of users, with their numbers, except those that were in the state's control log at the last boundary.
   // Only the leader calls it.
   virtual std::vector<ControlEntry> requests() = 0;
-  virtual void tell(std::optional<Step> durable, const std::string& facts_json) = 0;  // the leader's status, for users
+  virtual void report(std::optional<Step> durable,
+                      const std::string& facts_json) = 0;  // the leader's status, for users
   // This worker wants to leave. Its work moves to the other members, or to joiners once they compute.
   virtual void leave() = 0;
   virtual void check() const = 0;  // throws if the others have continued without this worker

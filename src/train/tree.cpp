@@ -33,8 +33,8 @@ namespace {
 
 class LocalReducer final : public Reducer {
  public:
-  void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string note) override {
-    note_ = std::move(note);
+  void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message) override {
+    control_message_ = std::move(control_message);
     leaves_.clear();
     leaves_.resize(static_cast<size_t>(shards));
     if (gradients.size() != gradients_.size()) blocks_ = make_blocks(gradients);
@@ -65,17 +65,17 @@ class LocalReducer final : public Reducer {
     }
   }
 
-  Root root() override {
-    Root root;
-    root.present.assign(gradients_.size(), false);
+  Reduced reduced() override {
+    Reduced reduced;
+    reduced.present.assign(gradients_.size(), false);
     for (const auto& leaf : leaves_) {
       if (!leaf) continue;
       for (size_t p = 0; p < leaf->gradients.size(); ++p)
-        root.present[p] = root.present[p] || leaf->gradients[p].defined();
+        reduced.present[p] = reduced.present[p] || leaf->gradients[p].defined();
     }
-    if (auto sums = sum_of(0, width())) root.sums = std::move(*sums);
-    root.note = std::move(note_);
-    return root;
+    if (auto sums = sum_of(0, width())) reduced.sums = std::move(*sums);
+    reduced.control_message = std::move(control_message_);
+    return reduced;
   }
 
  private:
@@ -106,7 +106,7 @@ class LocalReducer final : public Reducer {
   std::vector<std::optional<Contribution>> leaves_;
   std::vector<torch::Tensor> gradients_;
   Blocks blocks_;
-  std::string note_;
+  std::string control_message_;
   std::atomic<int64_t> next_{0};
   std::atomic<size_t> next_group_{0};
 };

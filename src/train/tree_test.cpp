@@ -42,12 +42,12 @@ TEST(LocalReducer, SumsSmallThingsByTheSameTreeAndGathersInShardOrder) {
       reducer->deliver(*shard, std::move(leaf));
     }
     reducer->reduce();
-    const Reducer::Root root = reducer->root();
+    const Reducer::Reduced reduced = reducer->reduced();
     EXPECT_EQ(out[0].item<float>(), static_cast<float>(total));
-    EXPECT_EQ(root.sums.loss, tree_merge(nodes, losses, std::plus<>()));  // no other order gives all of these bits
-    EXPECT_EQ(root.sums.samples, 2 * (shards - (shards > 1 ? 1 : 0)));
-    EXPECT_TRUE(std::is_sorted(root.sums.scores.begin(), root.sums.scores.end()));
-    EXPECT_TRUE(root.present[0]);
+    EXPECT_EQ(reduced.sums.loss, tree_merge(nodes, losses, std::plus<>()));  // no other order gives all of these bits
+    EXPECT_EQ(reduced.sums.samples, 2 * (shards - (shards > 1 ? 1 : 0)));
+    EXPECT_TRUE(std::is_sorted(reduced.sums.scores.begin(), reduced.sums.scores.end()));
+    EXPECT_TRUE(reduced.present[0]);
   }
 }
 

@@ -17,7 +17,7 @@ Voice::Voice(report::ReporterOptions options, const std::map<std::string, std::s
     : options_(std::move(options)), hparams_(hparams), members_(members), clock_(clock) {
   if (members_ != nullptr) {
     options_.may_write = [this] { return members_->may_write(); };
-    options_.takes_over = !members_->lead();
+    options_.takes_over = !members_->is_leader();
   }
   heard();
 }
@@ -25,7 +25,7 @@ Voice::Voice(report::ReporterOptions options, const std::map<std::string, std::s
 bool Voice::heard() {
   if (reporter_) return true;
   // Waits until this process may write: from then on the files hold everything that the previous leader wrote.
-  if (members_ != nullptr && !(members_->lead() && members_->may_write())) return false;
+  if (members_ != nullptr && !(members_->is_leader() && members_->may_write())) return false;
   reporter_ = std::make_unique<report::Reporter>(options_, clock_);
   reporter_->hparams(hparams_);
   for (const Remembered& one : std::exchange(remembered_, {})) one.record(*reporter_);
@@ -55,7 +55,7 @@ void Voice::ledger(Step step, Digest digest) {
 
 void Voice::say(report::Level level, const std::string& event, const std::string& text) {
   if (heard()) return reporter_->say(level, event, text);
-  if (!members_->lead()) return;
+  if (!members_->is_leader()) return;
   const Step step = remembered_.empty() ? Step(0) : remembered_.back().step;
   keep(step, [=](report::Reporter& reporter) { reporter.say(level, event, text); });
 }

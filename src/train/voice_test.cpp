@@ -15,7 +15,7 @@ namespace {
 // A member whose test decides whether it leads and may write.
 class Seat final : public MembersStub {
  public:
-  bool lead() const override { return leads; }
+  bool is_leader() const override { return leads; }
   bool may_write() const override { return writes; }
   bool leads = false, writes = false;
 };
@@ -73,34 +73,34 @@ void expect_every_step(const std::string& folder, int64_t last) {
 
 TEST(Voice, SaysThatRecordsWaitUntilTheyAreInTheFiles) {
   const std::string folder = new_folder("waits");
-  Teller lead(folder, true);
-  lead.step(1, 0.1);
-  EXPECT_FALSE(lead.voice.waits());
-  lead.seat.writes = false;
-  lead.step(2, 0.1);
-  EXPECT_TRUE(lead.voice.waits());
-  lead.seat.writes = true;
-  EXPECT_TRUE(lead.voice.waits()) << "they still do";
-  lead.voice.flush();
-  EXPECT_FALSE(lead.voice.waits());
+  Teller leader(folder, true);
+  leader.step(1, 0.1);
+  EXPECT_FALSE(leader.voice.waits());
+  leader.seat.writes = false;
+  leader.step(2, 0.1);
+  EXPECT_TRUE(leader.voice.waits());
+  leader.seat.writes = true;
+  EXPECT_TRUE(leader.voice.waits()) << "they still do";
+  leader.voice.flush();
+  EXPECT_FALSE(leader.voice.waits());
   EXPECT_EQ(steps_in(folder + "/ledger.jsonl").size(), 2U);
 }
 
 // The coordinator is dead, so the leader may not write. Then the leader dies too, and another member takes over.
 TEST(Voice, WhateverWasNotWrittenByTheLeadBeforeIsAdded) {
   const std::string folder = new_folder("takes_over");
-  Teller lead(folder, true), heir(folder);
+  Teller leader(folder, true), heir(folder);
   int64_t step = 0;
   const auto both = [&](int64_t until) {
     while (step < until) {
       ++step;
-      lead.step(step, 0.02);
+      leader.step(step, 0.02);
       heir.step(step, 0.02);
     }
   };
   both(200);
   EXPECT_EQ(steps_in(folder + "/ledger.jsonl").size(), 200U);
-  lead.seat.writes = false;
+  leader.seat.writes = false;
   both(3000);  // 56 s
   EXPECT_EQ(steps_in(folder + "/ledger.jsonl").size(), 200U);
   heir.seat.leads = true;

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "base/error.h"
 #include "base/activity_board.h"
+#include "base/error.h"
 #include "distribute/distribute.h"
 #include "worker/tasks.h"
 
@@ -111,7 +111,7 @@ int run_train(const Words& words) {
   options.join = [&](const train::Identity& identity) { return distribute::join(joining, identity, system_clock()); };
   try {
     return train::run(options, system_disk(), system_clock()).exit_code;
-  } catch (const group::PutOut& out) {
+  } catch (const group::Fenced& out) {
     if (ending.exit_code == kRejoin) std::fprintf(stderr, "sinew-worker: %s; joining anew\n", out.what());
     return ending.exit_code;
   }

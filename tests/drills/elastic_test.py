@@ -135,11 +135,11 @@ class Elastic(unittest.TestCase):
     def test_a_stopped_worker_is_put_out_and_comes_back(self):
         process, directory = self.start("stopped", 3, pace=6)
         self.grows(process, directory, 3)
-        victim = self.workers_of(directory)[0]  # the lead
+        victim = self.workers_of(directory)[0]  # the leader
         os.kill(victim, signal.SIGSTOP)
         at = sp.step_of(directory)
         self.reach(process, directory, at + 15)
-        self.assertIsNone(process.poll(), "it ended while the lead was stopped")
+        self.assertIsNone(process.poll(), "it ended while the leader was stopped")
         self.assertNotIn(victim, sp.computing(directory))
         os.kill(victim, signal.SIGCONT)
         self.grows(process, directory, 3)

@@ -20,7 +20,7 @@ uint64_t Control::with(uint64_t state) const {
   return random_key({state, std::bit_cast<uint64_t>(learning_rate), std::bit_cast<uint64_t>(batch_size)}).value;
 }
 
-void Judge::Told::operator+=(const Told& other) {
+void Judge::Tally::operator+=(const Tally& other) {
   stories += other.stories;
   attempts += other.attempts;
   steps += other.steps;
@@ -29,18 +29,18 @@ void Judge::Told::operator+=(const Told& other) {
   effects += other.effects;
 }
 
-Judge::Told Judge::told() const {
-  Told told{.stories = 1,
-            .attempts = static_cast<int64_t>(attempts_.size()),
-            .steps = 0,
-            .views = static_cast<int64_t>(views_.size()),
-            .recomputed = 0,
-            .effects = effects_};
+Judge::Tally Judge::tally() const {
+  Tally tally{.stories = 1,
+              .attempts = static_cast<int64_t>(attempts_.size()),
+              .steps = 0,
+              .views = static_cast<int64_t>(views_.size()),
+              .recomputed = 0,
+              .effects = effects_};
   for (const Attempt& attempt : attempts_) {
-    told.steps += static_cast<int64_t>(attempt.after.size());
-    for (const auto& [shard, by] : attempt.computed) told.recomputed += static_cast<int64_t>(by.size()) - 1;
+    tally.steps += static_cast<int64_t>(attempt.after.size());
+    for (const auto& [shard, by] : attempt.computed) tally.recomputed += static_cast<int64_t>(by.size()) - 1;
   }
-  return told;
+  return tally;
 }
 
 void Judge::complain(const std::string& what) {
@@ -113,13 +113,13 @@ void Judge::commits(const Commit& commit) {
   if (!added) return;
   const uint64_t numbers = commit.control.with(commit.before);
   const auto expected = job_.expected(commit.step, numbers);
-  const auto wrong = difference(expected, commit.rows, commit.root);
+  const auto wrong = difference(expected, commit.rows, commit.reduced);
   if (!wrong.empty()) complain(step + " is not what one undisturbed member gets: " + wrong);
-  if (Job::next_state(numbers, expected.rows, expected.root) != commit.after)
+  if (Job::next_state(numbers, expected.rows, expected.reduced) != commit.after)
     complain(step + " has another digest than one undisturbed member's");
 }
 
-bool Judge::root_is_gone(int64_t attempt, int64_t step) const {
+bool Judge::result_is_gone(int64_t attempt, int64_t step) const {
   const auto& committed = attempts_[static_cast<size_t>(attempt)].committed;
   const auto by = committed.find(step);
   return by != committed.end() && std::ranges::all_of(by->second, [&](int64_t pid) { return is_disturbed(pid); });
@@ -144,10 +144,10 @@ void Judge::ends(int code) {
   if (stops_ && (code == kResumable || code == kTrainingError)) return;
   if (code != 0) return complain("the run ends with exit code " + number(code));
   const bool all_made = std::any_of(attempts_.begin(), attempts_.end(), [&](const Attempt& one) {
-    return one.begins_at == job_.rounds() || one.after.contains(job_.rounds() - 1);
+    return one.begins_at == job_.collectives() || one.after.contains(job_.collectives() - 1);
   });
   if (!all_made) return complain("the run ends and its last step was not made");
-  if (durable_ != job_.rounds()) complain("the run ends and its last state is not durable");
+  if (durable_ != job_.collectives()) complain("the run ends and its last state is not durable");
   for (const Attempt& attempt : attempts_) {
     for (const auto& [step, after] : attempt.after) {
       for (int64_t shard = 0; shard < job_.shape(step).shards; ++shard) {

@@ -31,7 +31,7 @@ struct Commit {
   uint64_t before = 0, after = 0;
   Control control;
   const std::vector<std::vector<float>>& rows;
-  const group::Root& root;
+  const group::Reduced& reduced;
 };
 
 class Judge {
@@ -52,17 +52,17 @@ class Judge {
   void disturbed(int64_t pid) { disturbed_.insert(pid); }
   bool is_disturbed(int64_t pid) const { return disturbed_.contains(pid); }
   // Whoever could have handed over this step's root was disturbed since: who had not heard it yet can only join anew.
-  bool root_is_gone(int64_t attempt, int64_t step) const;
+  bool result_is_gone(int64_t attempt, int64_t step) const;
   void stops() { stops_ = true; }  // the only worker was told to leave
   void ends(int code);
   void complain(const std::string& what);
 
   const std::optional<std::string>& complaint() const { return complaint_; }
-  struct Told {  // so that a test can ask for enough of everything
+  struct Tally {  // so that a test can ask for enough of everything
     int64_t stories = 0, attempts = 0, steps = 0, views = 0, recomputed = 0, effects = 0;
-    void operator+=(const Told& other);
+    void operator+=(const Tally& other);
   };
-  Told told() const;
+  Tally tally() const;
 
  private:
   struct Attempt {

@@ -28,27 +28,27 @@ std::map<std::string, std::string> query_of(const std::string& target) {
 }  // namespace
 
 Office::Office(World& world, int64_t pid_given, const cluster::CoordinatorOptions& options)
-    : pid(pid_given), process(world), world_(world), desk_(options, moment()) {
+    : pid(pid_given), process(world), world_(world), coordinator_(options, moment()) {
   tick();
 }
 
 void Office::tick() {
-  desk_.tick(moment());
+  coordinator_.tick(moment());
   settle();
   process.after(kTickSeconds, [this] { tick(); });
 }
 
 cluster::Reply Office::reply(const std::string& method, const std::string& path, const std::string& body) {
-  if (method == "GET") return desk_.status(moment());
-  if (path == "/v1/join") return desk_.join(body, moment());
-  if (path == "/v1/word") return desk_.word(body, moment());
-  if (path == "/v1/lost") return desk_.lost(body, moment());
-  if (path == "/v1/scale") return desk_.scale(body, moment());
-  return desk_.control(body, moment());
+  if (method == "GET") return coordinator_.status(moment());
+  if (path == "/v2/join") return coordinator_.join(body, moment());
+  if (path == "/v2/heartbeat") return coordinator_.heartbeat(body, moment());
+  if (path == "/v2/lost") return coordinator_.lost(body, moment());
+  if (path == "/v2/scale") return coordinator_.scale(body, moment());
+  return coordinator_.control(body, moment());
 }
 
 void Office::handle(const std::string& method, const std::string& target, const std::string& body, Answer answer) {
-  if (target.starts_with("/v1/news?")) {
+  if (target.starts_with("/v2/updates?")) {
     const auto poll = cluster::poll_of(query_of(target));
     if (!poll) return answer(response_of(poll.error()));
     waiting_.push_back({*poll, std::move(answer), world_.now() + kHoldSeconds});
@@ -61,8 +61,8 @@ void Office::handle(const std::string& method, const std::string& target, const 
 // Everyone who waits and for whom there is something now.
 void Office::settle() {
   for (auto one = waiting_.begin(); one != waiting_.end();) {
-    auto reply = desk_.news(one->poll, moment());
-    if (!reply && world_.now() >= one->until) reply = desk_.nothing_new(one->poll, moment());
+    auto reply = coordinator_.updates(one->poll, moment());
+    if (!reply && world_.now() >= one->until) reply = coordinator_.no_updates(one->poll, moment());
     if (!reply) {
       ++one;
       continue;
@@ -70,10 +70,10 @@ void Office::settle() {
     one->answer(response_of(std::move(*reply)));
     one = waiting_.erase(one);
   }
-  const auto due = desk_.due();
+  const auto due = coordinator_.due();
   if (!due) return;
   process.after(std::max(0.0, *due - world_.now()), [this] {
-    desk_.tick(moment());
+    coordinator_.tick(moment());
     settle();
   });
 }

@@ -1,4 +1,5 @@
-// The coordinator as a simulated process: the real Desk behind simulated calls, as Coordinator has it behind HTTP.
+// The coordinator as a simulated process: the real CoordinatorState behind simulated calls, as Coordinator has it
+// behind HTTP.
 #pragma once
 
 #include <functional>
@@ -8,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "cluster/desk.h"
+#include "cluster/coordinator_state.h"
 #include "http/http.h"
 #include "world.h"
 
@@ -23,7 +24,7 @@ class Office {
   const int64_t pid;
   const Process process;
   void handle(const std::string& method, const std::string& target, const std::string& body, Answer answer);
-  std::optional<int64_t> over() const { return desk_.over(world_.now()); }
+  std::optional<int64_t> over() const { return coordinator_.over(world_.now()); }
   void die();  // whoever waits for an answer gets none
 
  private:
@@ -38,7 +39,7 @@ class Office {
   void settle();
 
   World& world_;
-  cluster::Desk desk_;
+  cluster::CoordinatorState coordinator_;
   std::list<Waiting> waiting_;
 };
 

@@ -13,12 +13,12 @@ constexpr int64_t kChaosEvents = 12, kTroubles = 8;
 constexpr double kEverySeconds = 1.5;     // between two events of the plan
 constexpr double kPatienceSeconds = 300;  // beside what the slowest worker takes for the whole run, alone
 
-std::vector<group::simulation::RoundShape> random_shapes(uint64_t seed) {
+std::vector<group::simulation::CollectiveShape> random_shapes(uint64_t seed) {
   RandomStream random(derive(random_key({seed}), "shapes"));
   const auto shards = static_cast<int64_t>(1 + random.below(12));
   const int64_t large[] = {300, 2500, 6000};
   const std::vector<int64_t> lengths = {large[random.below(3)], static_cast<int64_t>(random.below(700)), 1};
-  std::vector<group::simulation::RoundShape> shapes(30 + random.below(40), {.shards = shards, .lengths = lengths});
+  std::vector<group::simulation::CollectiveShape> shapes(30 + random.below(40), {.shards = shards, .lengths = lengths});
   for (size_t step = 9; step < shapes.size(); step += 10) shapes[step].lengths.clear();  // as an evaluation
   return shapes;
 }
@@ -60,8 +60,8 @@ void Story::play() {
     world.after(trouble.at, [this, trouble] { happens(trouble); });
   }
   double alone = 0;
-  for (int64_t round = 0; round < scene_.job.rounds(); ++round)
-    alone += static_cast<double>(scene_.job.shape(round).shards) * scene_.shard_seconds * kMostPace * kMostOfUsual;
+  for (int64_t collective = 0; collective < scene_.job.collectives(); ++collective)
+    alone += static_cast<double>(scene_.job.shape(collective).shards) * scene_.shard_seconds * kMostPace * kMostOfUsual;
   world.run(end + alone + kPatienceSeconds);
   if (!world.stopped()) scene_.judge.complain("the run does not end");
   for (const auto& worker : workers_) worker->process.die();
@@ -96,7 +96,7 @@ void Story::happens(const ChaosEvent& event) {
       if (scene_.post.office) scene_.post.office->die();
       return;
     case ChaosEvent::Kind::scale:
-      return post("/v1/scale", nlohmann::json({{"workers", event.workers}}).dump(), [](const auto&) {});
+      return post("/v2/scale", nlohmann::json({{"workers", event.workers}}).dump(), [](const auto&) {});
   }
 }
 
@@ -174,7 +174,7 @@ void Story::request() {
   const nlohmann::json body = {{"kind", rate ? "learning_rate" : "batch_size"},
                                {"value", rate ? random.uniform(0.1, 2) : static_cast<double>(1 + random.below(100))}};
   scene_.world.say("-- a person asks for " + body.dump());
-  post("/v1/control", body.dump(), [](const auto&) {});
+  post("/v2/control", body.dump(), [](const auto&) {});
 }
 
 }  // namespace sinew::sim

@@ -26,7 +26,7 @@ class Story {
   // Why the story is wrong, if it is.
   const std::optional<std::string>& complaint() const { return scene_.judge.complaint(); }
   const std::vector<std::string>& log() const { return scene_.world.log(); }
-  Judge::Told told() const { return scene_.judge.told(); }
+  Judge::Tally tally() const { return scene_.judge.tally(); }
 
  private:
   struct Lost {

@@ -38,38 +38,39 @@ void print_log(const Story& story, size_t most) {
   for (size_t i = log.size() > most ? log.size() - most : 0; i < log.size(); ++i) std::cout << log[i] << '\n';
 }
 
-Judge::Told play(uint64_t first, uint64_t count) {
-  Judge::Told told;
+Judge::Tally play(uint64_t first, uint64_t count) {
+  Judge::Tally tally;
   for (const int signal : {SIGABRT, SIGSEGV}) std::signal(signal, on_crash);
   for (uint64_t seed = first; seed < first + count; ++seed) {
     playing = seed;
     Story story(seed);
     story.play();
-    told += story.told();
+    tally += story.tally();
     if (!story.complaint()) continue;
     print_log(story, kLines);
     ADD_FAILURE() << "seed " << seed << ": " << *story.complaint() << "\nonce more: SINEW_SIM_SEED=" << seed
                   << " build/plain/bin/sim_test --gtest_filter=Story.*";
     break;
   }
-  std::cout << told.stories << " stories: " << told.attempts << " attempts, " << told.steps << " steps, " << told.views
-            << " views, " << told.recomputed << " shards computed twice, " << told.effects << " changes of the disk\n";
-  return told;
+  std::cout << tally.stories << " stories: " << tally.attempts << " attempts, " << tally.steps << " steps, "
+            << tally.views << " views, " << tally.recomputed << " shards computed twice, " << tally.effects
+            << " changes of the disk\n";
+  return tally;
 }
 
 // Enough must have happened for a test to say something.
-void expect_enough(const Judge::Told& told) {
-  EXPECT_GT(told.attempts, told.stories * 5 / 4);
-  EXPECT_GT(told.views, told.stories * 10);
-  EXPECT_GT(told.recomputed, told.stories);
-  EXPECT_GT(told.effects, told.stories * 10);
+void expect_enough(const Judge::Tally& tally) {
+  EXPECT_GT(tally.attempts, tally.stories * 5 / 4);
+  EXPECT_GT(tally.views, tally.stories * 10);
+  EXPECT_GT(tally.recomputed, tally.stories);
+  EXPECT_GT(tally.effects, tally.stories * 10);
 }
 
 TEST(Story, WhateverHappensTheRunIsThatOfOneUndisturbedMember) {
   const auto first = number_in_environment("SINEW_SIM_SEED", 0);
   const bool one = std::getenv("SINEW_SIM_SEED") != nullptr;
-  const auto told = play(first, number_in_environment("SINEW_SIM_SEEDS", one ? 1 : kShort));
-  if (told.stories >= static_cast<int64_t>(kShort)) expect_enough(told);
+  const auto tally = play(first, number_in_environment("SINEW_SIM_SEEDS", one ? 1 : kShort));
+  if (tally.stories >= static_cast<int64_t>(kShort)) expect_enough(tally);
 }
 
 TEST(Story, OneSeedIsOneStory) {
@@ -83,9 +84,9 @@ TEST(Story, OneSeedIsOneStory) {
 
 TEST(LongStory, WhateverHappensTheRunIsThatOfOneUndisturbedMember) {
   if (std::getenv("SINEW_LONG") == nullptr) GTEST_SKIP();
-  const auto told = play(100'000, 10'000);
-  EXPECT_EQ(told.stories, 10'000);
-  expect_enough(told);
+  const auto tally = play(100'000, 10'000);
+  EXPECT_EQ(tally.stories, 10'000);
+  expect_enough(tally);
 }
 
 }  // namespace

@@ -64,11 +64,11 @@ void Story::talk() {
   polled_ = now;
   for (const Lost& lost : std::exchange(lost_, {})) {
     const nlohmann::json body = {{"pid", lost.pid}, {"host", "here"}, {"why", lost.why}};
-    post("/v1/lost", body.dump(), [this, lost](const auto& response) {
+    post("/v2/lost", body.dump(), [this, lost](const auto& response) {
       if (!response) lost_.push_back(lost);
     });
   }
-  post("/v1/status", "", [this](const auto& response) {
+  post("/v2/status", "", [this](const auto& response) {
     polling_ = false;
     if (!response || response->status != 200) return;
     const auto status = cli::parse_status(response->body);

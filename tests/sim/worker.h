@@ -12,9 +12,9 @@
 #include "base/exit_code.h"
 #include "base/faulty_disk.h"
 #include "base/process.h"
-#include "cluster/conversation.h"
+#include "cluster/membership_client.h"
 #include "group/group.h"
-#include "group/place.h"
+#include "group/role.h"
 #include "group/state_transfer.h"
 #include "judge.h"
 #include "network.h"
@@ -30,7 +30,7 @@ constexpr double kLeastPace = 0.5, kMostPace = 2.5, kLeastOfUsual = 0.5, kMostOf
 
 // Where the workers of a story live.
 struct Scene {
-  Scene(uint64_t seed, std::vector<group::simulation::RoundShape> shapes)
+  Scene(uint64_t seed, std::vector<group::simulation::CollectiveShape> shapes)
       : world(seed), network(world), post(world), job(seed, std::move(shapes)), judge(world, job) {}
   World world;
   Network network;
@@ -48,9 +48,9 @@ struct Training {
   int64_t step = 0;
   uint64_t state = 0;
   Control control;
-  std::string note;     // said with the step before; takes effect at this one
-  int64_t request = 0;  // the newest of people's that was obeyed, in this attempt
-  int64_t attempt = 0;  // for the judge
+  std::string control_message;  // said with the step before; takes effect at this one
+  int64_t request = 0;          // the newest of people's that was obeyed, in this attempt
+  int64_t attempt = 0;          // for the judge
 };
 
 class Worker {
@@ -66,14 +66,14 @@ class Worker {
 
   const std::optional<ProcessEnd>& end() const { return end_; }
   const std::string& address() const { return address_; }
-  bool seated() const { return group_ && place_->seated(); }
+  bool in_view() const { return group_ && role_->in_view(); }
   bool is_told() const { return group_ != nullptr; }  // the coordinator knows of it
   void waits_for_the_disk();
-  bool leads() const { return place_ && place_->lead(); }
+  bool leads() const { return role_ && role_->is_leader(); }
   double confirmed() const { return confirmed_; }
 
  private:
-  enum class Stage { joining, waits_for_seat, waits_for_state, trains, ends, over };
+  enum class Stage { joining, waits_for_view, waits_for_state, trains, ends, over };
   struct Lane {
     bool busy = false, done = false;
   };
@@ -82,30 +82,30 @@ class Worker {
   void later(double seconds, Event event);
   void guarded(const Event& event);
   void join();
-  void seat_at(MemberId id);
+  void become_member(MemberId id);
   void speak();
   void listen();
   bool take(const http::Response& response, double sent);
   void act_on(const cluster::View& view);
-  void tell(const std::function<void(cluster::Told&)>& change);
+  void report(const std::function<void(cluster::MemberReport&)>& change);
   void on_frame(MemberId from, link::Frame frame);
-  void send_state(std::shared_ptr<const checkpoint::OwnedSnapshot> snapshot, int64_t round, uint64_t history,
+  void send_state(std::shared_ptr<const checkpoint::OwnedSnapshot> snapshot, int64_t collective, uint64_t history,
                   MemberId joiner);
   void wake();
-  void end_life(ProcessEnd end, const std::string& why);
+  void end_process(ProcessEnd end, const std::string& why);
 
   // -- worker_steps.cpp: the run
   void proceed();
   void start_from_disk();
   void forget_requests();
   void start_from_donor();
-  void start(int64_t round, std::optional<uint64_t> history);
+  void start(int64_t collective, std::optional<uint64_t> history);
   void boundary();
   void one_turn();
   std::string poll();
   void work(size_t lane);
   void finish_step();
-  void obey(const std::string& note);
+  void obey(const std::string& control_message);
   void save();
   void write();
   void wind_up();
@@ -116,16 +116,16 @@ class Worker {
   const double pace_;
   std::string address_;
   cluster::ClientOptions client_;
-  std::unique_ptr<cluster::Conversation> talk_;
+  std::unique_ptr<cluster::MembershipClient> membership_;
   std::unique_ptr<link::Links> links_;
   std::unique_ptr<group::Group> group_;
-  std::optional<group::Place> place_;
+  std::optional<group::Role> role_;
   group::StateReceiver received_;
   std::unique_ptr<checkpoint::Writer> writer_;
 
   bool dirty_ = true, speaking_ = false, awake_ = false, writing_ = false;
   int64_t pulse_ = 0;
-  double word_pause_ = 0.02, news_pause_ = 0.02, confirmed_ = -1e9, told_at_ = 0;
+  double heartbeat_pause_ = 0.02, updates_pause_ = 0.02, confirmed_ = -1e9, reported_at_ = 0;
   std::vector<cluster::ControlRequest> requests_;
   std::optional<int64_t> finished_;
   std::string out_;

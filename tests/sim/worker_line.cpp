@@ -1,4 +1,4 @@
-// A worker's talk with the coordinator and with other members: what Client and Member do on threads of their own.
+// A worker's exchange with the coordinator and with other members: what Client and Member do on threads of their own.
 #include <algorithm>
 #include <csignal>
 
@@ -7,7 +7,8 @@
 namespace sinew::sim {
 namespace {
 
-constexpr double kWordSeconds = 2, kNewsSeconds = 10, kFirstPause = 0.02, kLongestPause = 0.25;  // as the Client's
+constexpr double kHeartbeatSeconds = 2, kUpdatesSeconds = 10, kFirstPause = 0.02,
+                 kLongestPause = 0.25;  // as the Client's
 
 }  // namespace
 
@@ -19,14 +20,14 @@ Worker::Worker(Scene& scene, int64_t pid_given)
   events.on_lost = [this](MemberId peer, const std::string& why) {
     scene_.world.say("process " + std::to_string(pid) + " lost its link to member " + std::to_string(peer.value) +
                      ": " + why);
-    tell([&](cluster::Told& told) { told.lost.emplace_back(peer, why); });
+    report([&](cluster::MemberReport& report) { report.lost.emplace_back(peer, why); });
   };
   links_ = scene.network.join(process, std::move(events));
   address_ = client_.address = links_->address();
   client_.host = "here";
   client_.pid = pid;
   client_.identity = {"job", "machine", "probe"};
-  talk_ = std::make_unique<cluster::Conversation>(client_, "life-" + std::to_string(pid));
+  membership_ = std::make_unique<cluster::MembershipClient>(client_, "life-" + std::to_string(pid));
   later(scene.world.random.uniform(0.2, 0.8), [this] { join(); });
 }
 
@@ -37,16 +38,16 @@ void Worker::later(double seconds, Event event) {
 void Worker::guarded(const Event& event) {
   try {
     event();
-  } catch (const group::PutOut& ended) {
-    end_life({finished_ ? static_cast<int>(*finished_) : leaving_ ? kResumable : kRejoin, 0}, ended.what());
+  } catch (const group::Fenced& ended) {
+    end_process({finished_ ? static_cast<int>(*finished_) : leaving_ ? kResumable : kRejoin, 0}, ended.what());
   } catch (const Error& error) {
     if (stage_ != Stage::joining)  // who comes when the run is over is told so
       scene_.judge.complain("process " + std::to_string(pid) + ": " + error.what());
-    end_life({kTrainingError, 0}, error.what());
+    end_process({kTrainingError, 0}, error.what());
   }
 }
 
-void Worker::end_life(ProcessEnd end, const std::string& why) {
+void Worker::end_process(ProcessEnd end, const std::string& why) {
   if (end_) return;
   end_ = end;
   stage_ = Stage::over;
@@ -54,13 +55,13 @@ void Worker::end_life(ProcessEnd end, const std::string& why) {
   process.die();
   scene_.network.died(address_);
   if (computed_ && end.code == kRejoin && !scene_.judge.is_disturbed(pid) &&
-      !scene_.judge.root_is_gone(training_.attempt, training_.step))
+      !scene_.judge.result_is_gone(training_.attempt, training_.step))
     scene_.judge.complain("process " + std::to_string(pid) + " computed, was not disturbed, and was put out: " + why);
   scene_.judge.disturbed(pid);
 }
 
 void Worker::kill() {
-  end_life({0, SIGKILL}, "killed");
+  end_process({0, SIGKILL}, "killed");
 }
 
 void Worker::stop() {
@@ -81,16 +82,18 @@ void Worker::go_on() {
 // ---- the coordinator -----------------------------------------------------------------------------------------------
 
 void Worker::join() {
-  scene_.post.call(pid, process, "POST", "/v1/join", talk_->join_call(), kWordSeconds, [this](const auto& response) {
-    guarded([&] {
-      if (response && talk_->joined(*response, scene_.world.now())) return seat_at(talk_->id());
-      later(word_pause_, [this] { join(); });
-      word_pause_ = std::min(2 * word_pause_, kLongestPause);
-    });
-  });
+  scene_.post.call(pid, process, "POST", "/v2/join", membership_->join_request(), kHeartbeatSeconds,
+                   [this](const auto& response) {
+                     guarded([&] {
+                       if (response && membership_->joined(*response, scene_.world.now()))
+                         return become_member(membership_->id());
+                       later(heartbeat_pause_, [this] { join(); });
+                       heartbeat_pause_ = std::min(2 * heartbeat_pause_, kLongestPause);
+                     });
+                   });
 }
 
-void Worker::seat_at(MemberId id) {
+void Worker::become_member(MemberId id) {
   scene_.judge.given(id);
   scene_.world.say("process " + std::to_string(pid) + " is member " + std::to_string(id.value));
   links_->set_identity(id);
@@ -103,14 +106,14 @@ void Worker::seat_at(MemberId id) {
     return group::simulation::joined(left, right);
   };
   options.on_lost = [this](MemberId peer, const std::string& why) {
-    tell([&](cluster::Told& told) { told.lost.emplace_back(peer, why); });
+    report([&](cluster::MemberReport& report) { report.lost.emplace_back(peer, why); });
   };
   group_ = std::make_unique<group::Group>(id, *links_, options, scene_.world);
-  place_.emplace(id);
-  stage_ = Stage::waits_for_seat;
+  role_.emplace(id);
+  stage_ = Stage::waits_for_view;
   checkpoint::WriterOptions writer;
   writer.root = "/run/checkpoints";
-  writer.may_write = [this] { return place_->lead() && talk_->leased(scene_.world.now(), 1.0); };
+  writer.may_write = [this] { return role_->is_leader() && membership_->leased(scene_.world.now(), 1.0); };
   writer.thread = false;
   writer_ = std::make_unique<checkpoint::Writer>(scene_.disk, writer, scene_.world);
   speak();
@@ -118,49 +121,52 @@ void Worker::seat_at(MemberId id) {
 }
 
 void Worker::speak() {
-  if (speaking_ || talk_->over()) return;
+  if (speaking_ || membership_->over()) return;
   speaking_ = true;
   dirty_ = false;
   const double sent = scene_.world.now();
-  scene_.post.call(pid, process, "POST", "/v1/word", talk_->word(), kWordSeconds, [this, sent](const auto& response) {
-    if (response && take(*response, sent)) {
-      word_pause_ = kFirstPause;
-      speaking_ = false;
-      if (dirty_) return speak();
-      later(client_.pulse_seconds, [this, pulse = ++pulse_] {
-        if (pulse == pulse_) speak();
-      });
-      return;
-    }
-    if (const auto out = talk_->failed("no answer", scene_.world.now())) out_ = *out, group_->put_out(*out), wake();
-    later(word_pause_, [this] { speaking_ = false, speak(); });
-    word_pause_ = std::min(2 * word_pause_, kLongestPause);
-  });
+  scene_.post.call(pid, process, "POST", "/v2/heartbeat", membership_->heartbeat(), kHeartbeatSeconds,
+                   [this, sent](const auto& response) {
+                     if (response && take(*response, sent)) {
+                       heartbeat_pause_ = kFirstPause;
+                       speaking_ = false;
+                       if (dirty_) return speak();
+                       later(client_.pulse_seconds, [this, pulse = ++pulse_] {
+                         if (pulse == pulse_) speak();
+                       });
+                       return;
+                     }
+                     if (const auto out = membership_->failed("no answer", scene_.world.now()))
+                       out_ = *out, group_->fence(*out), wake();
+                     later(heartbeat_pause_, [this] { speaking_ = false, speak(); });
+                     heartbeat_pause_ = std::min(2 * heartbeat_pause_, kLongestPause);
+                   });
 }
 
 void Worker::listen() {
-  if (talk_->over()) return;
+  if (membership_->over()) return;
   const double sent = scene_.world.now();
-  scene_.post.call(pid, process, "GET", talk_->news_target(), "", kNewsSeconds, [this, sent](const auto& response) {
-    const bool answered = response && take(*response, sent);
-    if (answered && !talk_->introducing()) {
-      news_pause_ = kFirstPause;
-      return listen();
-    }
-    later(news_pause_, [this] { listen(); });
-    news_pause_ = std::min(2 * news_pause_, kLongestPause);
-  });
+  scene_.post.call(pid, process, "GET", membership_->updates_target(), "", kUpdatesSeconds,
+                   [this, sent](const auto& response) {
+                     const bool answered = response && take(*response, sent);
+                     if (answered && !membership_->introducing()) {
+                       updates_pause_ = kFirstPause;
+                       return listen();
+                     }
+                     later(updates_pause_, [this] { listen(); });
+                     updates_pause_ = std::min(2 * updates_pause_, kLongestPause);
+                   });
 }
 
 bool Worker::take(const http::Response& response, double sent) {
-  if (response.body.find("\"seated\":true") != std::string::npos) confirmed_ = std::max(confirmed_, sent);
-  const cluster::Heard heard = talk_->hear(response, sent, scene_.world.now());
+  if (response.body.find("\"lease\":true") != std::string::npos) confirmed_ = std::max(confirmed_, sent);
+  const cluster::Heard heard = membership_->hear(response, sent, scene_.world.now());
   dirty_ = dirty_ || heard.speak;
   if (heard.view) act_on(*heard.view);
   if (heard.requests) requests_ = *heard.requests;
   if (heard.finished) finished_ = heard.finished;
-  const std::string over = heard.out.value_or(heard.finished ? "the run is over" : "");
-  if (!over.empty() && out_.empty()) out_ = over, group_->put_out(over);
+  const std::string over = heard.fenced.value_or(heard.finished ? "the run is over" : "");
+  if (!over.empty() && out_.empty()) out_ = over, group_->fence(over);
   wake();
   return heard.understood;
 }
@@ -168,12 +174,12 @@ bool Worker::take(const http::Response& response, double sent) {
 void Worker::act_on(const cluster::View& view) {
   scene_.judge.view(view);
   group_->adopt(view);
-  place_->take(view);
-  tell([&](cluster::Told& told) { place_->tell_view(told); });
+  role_->take(view);
+  report([&](cluster::MemberReport& report) { role_->report_view(report); });
 }
 
-void Worker::tell(const std::function<void(cluster::Told&)>& change) {
-  if (!talk_->tell(change)) return;
+void Worker::report(const std::function<void(cluster::MemberReport&)>& change) {
+  if (!membership_->report(change)) return;
   dirty_ = true;
   speak();
 }
@@ -189,11 +195,11 @@ void Worker::on_frame(MemberId from, link::Frame frame) {
   wake();
 }
 
-void Worker::send_state(std::shared_ptr<const checkpoint::OwnedSnapshot> snapshot, int64_t round, uint64_t history,
+void Worker::send_state(std::shared_ptr<const checkpoint::OwnedSnapshot> snapshot, int64_t collective, uint64_t history,
                         MemberId joiner) {
-  group::StateSender frames(*snapshot, round, history);
+  group::StateSender frames(*snapshot, collective, history);
   while (auto frame = frames.next()) {
-    if (place_->joins(joiner)) links_->send(joiner, std::move(*frame));
+    if (role_->joins(joiner)) links_->send(joiner, std::move(*frame));
   }
 }
 

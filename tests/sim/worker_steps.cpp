@@ -19,11 +19,11 @@ constexpr double kOthersComeSeconds = 10;  // as train/run.cpp
 
 // Wherever the step thread waits, it looks whether what it waits for has come.
 void Worker::proceed() {
-  if (stage_ != Stage::joining && !out_.empty() && stage_ != Stage::ends) throw group::PutOut(out_);
+  if (stage_ != Stage::joining && !out_.empty() && stage_ != Stage::ends) throw group::Fenced(out_);
   switch (stage_) {
-    case Stage::waits_for_seat:
-      if (!place_->seated()) return;
-      if (!place_->joining()) return start_from_disk();
+    case Stage::waits_for_view:
+      if (!role_->in_view()) return;
+      if (!role_->joining()) return start_from_disk();
       stage_ = Stage::waits_for_state;
       return proceed();
     case Stage::waits_for_state:
@@ -45,28 +45,28 @@ void Worker::start_from_disk() {
   if (!newest.loaded && !newest.damaged.empty()) return scene_.judge.complain("every checkpoint is damaged");
   if (newest.loaded) restore(*newest.loaded);
   forget_requests();
-  training_.attempt = scene_.judge.begins(talk_->id(), *place_->view(), training_.step, training_.state);
+  training_.attempt = scene_.judge.begins(membership_->id(), *role_->view(), training_.step, training_.state);
   start(0, std::nullopt);
 }
 
 // In another attempt they are counted anew.
 void Worker::forget_requests() {
   training_.request = 0;
-  if (training_.note.empty()) return;
-  json entries = json::parse(training_.note);
+  if (training_.control_message.empty()) return;
+  json entries = json::parse(training_.control_message);
   for (json& entry : entries) entry.erase("request");
-  training_.note = entries.dump();
+  training_.control_message = entries.dump();
 }
 
 void Worker::start_from_donor() {
-  const int64_t round = received_.round();
+  const int64_t collective = received_.collective();
   const uint64_t history = received_.history();
   restore(received_.result());
-  start(round, history);
+  start(collective, history);
 }
 
-void Worker::start(int64_t round, std::optional<uint64_t> history) {
-  group_->start_at(round, {training_.step, training_.state}, history);
+void Worker::start(int64_t collective, std::optional<uint64_t> history) {
+  group_->start_at(collective, {training_.step, training_.state}, history);
   stage_ = Stage::trains;
   later(scene_.world.random.uniform(0, 0.05), [this] { one_turn(); });
 }
@@ -74,35 +74,38 @@ void Worker::start(int64_t round, std::optional<uint64_t> history) {
 // ---- a step --------------------------------------------------------------------------------------------------------
 
 void Worker::boundary() {
-  if (place_->owes_state()) {
+  if (role_->owes_state()) {
     const auto taken = std::make_shared<const checkpoint::OwnedSnapshot>(snapshot());
-    for (const MemberId joiner : place_->serve()) {
+    for (const MemberId joiner : role_->serve()) {
       scene_.world.say("process " + std::to_string(pid) + " sends its state of step " + std::to_string(training_.step) +
                        " to member " + std::to_string(joiner.value));
-      later(scene_.world.random.uniform(0, 0.3), [this, taken, round = group_->round(), history = group_->history(),
-                                                  joiner] { send_state(taken, round, history, joiner); });
+      later(scene_.world.random.uniform(0, 0.3),
+            [this, taken, collective = group_->collective(), history = group_->history(), joiner] {
+              send_state(taken, collective, history, joiner);
+            });
     }
   }
-  if (place_->wants_to_compute(group_->ahead())) tell([](cluster::Told& told) { told.phase = Phase::caught_up; });
-  if (scene_.world.now() - told_at_ < kTellSeconds) return;
-  told_at_ = scene_.world.now();
+  if (role_->wants_to_compute(group_->ahead()))
+    report([](cluster::MemberReport& report) { report.phase = Phase::caught_up; });
+  if (scene_.world.now() - reported_at_ < kTellSeconds) return;
+  reported_at_ = scene_.world.now();
   const double speed = static_cast<double>(lanes_.size()) / (pace_ * scene_.shard_seconds);
-  tell([&](cluster::Told& told) {
-    told.step = training_.step;
-    told.speed = computed_ ? speed * scene_.world.random.uniform(0.9, 1.1) : 0;
+  report([&](cluster::MemberReport& report) {
+    report.step = training_.step;
+    report.speed = computed_ ? speed * scene_.world.random.uniform(0.9, 1.1) : 0;
   });
 }
 
 void Worker::one_turn() {
   boundary();
-  obey(std::exchange(training_.note, ""));
-  if (stop_code_ || training_.step >= scene_.job.rounds()) {
+  obey(std::exchange(training_.control_message, ""));
+  if (stop_code_ || training_.step >= scene_.job.collectives()) {
     stage_ = Stage::ends;
     return wind_up();
   }
-  const std::string note = poll();
+  const std::string control_message = poll();
   const auto& shape = scene_.job.shape(training_.step);
-  group_->begin(shape.shards, shape.lengths, note);
+  group_->begin(shape.shards, shape.lengths, control_message);
   computes_with_ = training_.control;
   lanes_.assign(lanes_.size(), Lane());
   proceed();
@@ -113,13 +116,13 @@ std::string Worker::poll() {
   json entries = json::array();
   if (training_.request > taken_) {
     taken_ = training_.request;
-    tell([&](cluster::Told& told) { told.taken_requests = taken_; });
+    report([&](cluster::MemberReport& report) { report.taken_requests = taken_; });
   }
   if (asked_to_leave_ && !leaving_) {
     leaving_ = true;
-    tell([](cluster::Told& told) { told.phase = Phase::leaving; });
+    report([](cluster::MemberReport& report) { report.phase = Phase::leaving; });
   }
-  if (!leaving_ || group_->view().seats.size() > 1) {
+  if (!leaving_ || group_->view().members.size() > 1) {
     alone_since_.reset();
   } else if (!alone_since_) {
     alone_since_ = scene_.world.now();
@@ -127,7 +130,7 @@ std::string Worker::poll() {
     scene_.judge.stops();
     entries.push_back({{"kind", "stop"}, {"value", 75.0}});
   }
-  if (place_->lead()) {
+  if (role_->is_leader()) {
     for (const cluster::ControlRequest& request : requests_) {
       if (request.number <= taken_) continue;
       entries.push_back({{"kind", request.kind}, {"value", request.value}, {"request", request.number}});
@@ -136,9 +139,9 @@ std::string Worker::poll() {
   return entries.empty() ? "" : entries.dump();
 }
 
-void Worker::obey(const std::string& note) {
-  if (note.empty()) return;
-  for (const json& entry : json::parse(note)) {
+void Worker::obey(const std::string& control_message) {
+  if (control_message.empty()) return;
+  for (const json& entry : json::parse(control_message)) {
     const std::string kind = entry.at("kind");
     if (const int64_t request = entry.value("request", int64_t{0}); request > 0) {
       if (request <= training_.request)
@@ -183,13 +186,14 @@ void Worker::finish_step() {
   auto rows = group::simulation::blank(shape.lengths);
   std::vector<float*> out;
   for (auto& row : rows) out.push_back(row.data());
-  const group::Root root = group_->finish(out);
+  const group::Reduced reduced = group_->finish(out);
   const uint64_t numbers = computes_with_->with(training_.state);
-  const uint64_t after = group::simulation::Job::next_state(numbers, rows, root);
-  scene_.judge.commits({pid, training_.attempt, training_.step, training_.state, after, *computes_with_, rows, root});
+  const uint64_t after = group::simulation::Job::next_state(numbers, rows, reduced);
+  scene_.judge.commits(
+      {pid, training_.attempt, training_.step, training_.state, after, *computes_with_, rows, reduced});
   computes_with_.reset();
   training_.state = after;
-  training_.note = root.note;
+  training_.control_message = reduced.control_message;
   ++training_.step;
   if (training_.step % scene_.save_every == 0) save();
   later(scene_.world.random.uniform(0, 0.005), [this] { one_turn(); });
@@ -198,7 +202,7 @@ void Worker::finish_step() {
 // ---- checkpoints ---------------------------------------------------------------------------------------------------
 
 void Worker::save() {
-  if (!place_->lead() || !writer_->submit(snapshot())) return;
+  if (!role_->is_leader() || !writer_->submit(snapshot())) return;
   later(scene_.world.random.uniform(0, 0.05), [this] { write(); });
 }
 
@@ -213,7 +217,7 @@ void Worker::write() {
   const auto durable = writer_->status().durable;
   if (!durable || !process.alive()) return;
   scene_.judge.durable(durable->value);
-  tell([&](cluster::Told& told) { told.durable_step = durable->value; });
+  report([&](cluster::MemberReport& report) { report.durable_step = durable->value; });
 }
 
 void Worker::waits_for_the_disk() {
@@ -229,7 +233,7 @@ checkpoint::OwnedSnapshot Worker::snapshot() const {
   owned.state_json = json({{"state", training_.state},
                            {"learning_rate", training_.control.learning_rate},
                            {"batch_size", training_.control.batch_size},
-                           {"note", training_.note},
+                           {"control_message", training_.control_message},
                            {"request", training_.request},
                            {"attempt", training_.attempt}})
                          .dump();
@@ -245,7 +249,7 @@ void Worker::restore(const checkpoint::Loaded& loaded) {
   training_.step = loaded.step.value;
   training_.state = state.at("state");
   training_.control = {state.at("learning_rate"), state.at("batch_size")};
-  training_.note = state.at("note");
+  training_.control_message = state.at("control_message");
   training_.request = state.at("request");
   training_.attempt = state.at("attempt");
   if (loaded.digest != Digest{training_.state, 0}) scene_.judge.complain("a state without its digest");
@@ -255,18 +259,18 @@ void Worker::restore(const checkpoint::Loaded& loaded) {
 
 // The lead saves the last state and says that the run is over; the others stay until it has, ready to take its place.
 void Worker::wind_up() {
-  if (finished_) return end_life({static_cast<int>(*finished_), 0}, "the run is over");
-  if (!out_.empty()) throw group::PutOut(out_);
+  if (finished_) return end_process({static_cast<int>(*finished_), 0}, "the run is over");
+  if (!out_.empty()) throw group::Fenced(out_);
   const double now = scene_.world.now();
   if (told_finished_at_) {
     if (now - *told_finished_at_ > kFinishedSeconds)
-      end_life({static_cast<int>(stop_code_.value_or(0)), 0}, "it said that the run is over");
-  } else if (place_->lead()) {
+      end_process({static_cast<int>(stop_code_.value_or(0)), 0}, "it said that the run is over");
+  } else if (role_->is_leader()) {
     if (writer_->status().durable == Step(training_.step)) {
       told_finished_at_ = now;
-      tell([&](cluster::Told& told) {
-        told.finished = stop_code_.value_or(0);
-        told.phase = Phase::finished;
+      report([&](cluster::MemberReport& report) {
+        report.finished = stop_code_.value_or(0);
+        report.phase = Phase::finished;
       });
     } else if (writer_->ready() && now >= next_try_) {
       if (++tries_ > kTries) return scene_.judge.complain("the last checkpoint could not be saved");

@@ -47,8 +47,8 @@ def note_work(step, shard):
 class Worker:
     def __init__(self, job, directory):
         self.directory = pathlib.Path(directory)
-        self.life = uuid.uuid4().hex
-        self.view, self.requests, self.key, self.knows_end = None, [], "", False
+        self.incarnation = uuid.uuid4().hex
+        self.view, self.requests, self.requests_key, self.knows_end = None, [], "", False
         self.finished, self.taken, self.introduce = None, 0, False
         self.phase = "waiting"
         resolved = self.directory / "resolved.yaml"
@@ -94,16 +94,17 @@ class Worker:
             time.sleep(0.02)
         sys.exit(76)
 
-    def seat(self):
-        return next((seat for seat in (self.view or {}).get("seats", []) if seat["id"] == self.id), None)
+    def own_entry(self):
+        return next((member for member in (self.view or {}).get("members", []) if member["id"] == self.id), None)
 
-    def lead(self):
-        computing = [seat["id"] for seat in (self.view or {}).get("seats", []) if not seat.get("joining")]
+    def is_leader(self):
+        computing = [member["id"] for member in (self.view or {}).get("members", []) if not member.get("joining")]
         return bool(computing) and computing[0] == self.id
 
-    def word(self):
+    def heartbeat(self):
         generation = (self.view or {}).get("generation", 0)
-        said = {"id": self.id, "life": self.life, "have": generation, "acts": generation, "key": self.key,
+        said = {"id": self.id, "incarnation": self.incarnation, "known_view": generation, "acting_view": generation,
+                "requests_key": self.requests_key,
                 "phase": self.phase, "step": self.step(), "durable_step": 0, "speed": 10.0, "knows_end": self.knows_end,
                 "taken_requests": self.taken}
         if self.finished is not None:
@@ -115,29 +116,29 @@ class Worker:
             self.introduce = False
         return said
 
-    def hear(self, news):
-        if news.get("who"):
+    def hear(self, reply):
+        if reply.get("introduce"):
             self.introduce = True
             return
-        self.view = news.get("view", self.view)
-        if "requests" in news:
-            self.requests = news["requests"]
-        self.key = news.get("key", self.key)
-        if "out" in news:
+        self.view = reply.get("view", self.view)
+        if "requests" in reply:
+            self.requests = reply["requests"]
+        self.requests_key = reply.get("requests_key", self.requests_key)
+        if "fenced" in reply:
             sys.exit(75 if leaving else 76)
-        if "finished" in news and not self.knows_end:
+        if "finished" in reply and not self.knows_end:
             self.knows_end, self.finished = True, self.finished if self.finished is not None else None
-            self.code = news["finished"]
+            self.code = reply["finished"]
 
     def decide(self):
-        seat = self.seat()
-        if seat and seat.get("joining"):
+        entry = self.own_entry()
+        if entry and entry.get("joining"):
             self.phase = "caught_up"
-        elif seat:
+        elif entry:
             self.phase = "leaving" if leaving else "computing"
         elif leaving:
             sys.exit(75)
-        if not self.lead():
+        if not self.is_leader():
             return
         for request in self.requests:
             self.taken = max(self.taken, request["number"])
@@ -151,11 +152,11 @@ class Worker:
             self.finished = 0
 
     def run(self):
-        self.id = self.call("/v1/join", {**self.introduction(), "life": self.life})["id"]
+        self.id = self.call("/v2/join", {**self.introduction(), "incarnation": self.incarnation})["id"]
         while True:
-            self.hear(self.call("/v1/word", self.word()))
+            self.hear(self.call("/v2/heartbeat", self.heartbeat()))
             if self.knows_end:
-                self.call("/v1/word", self.word())
+                self.call("/v2/heartbeat", self.heartbeat())
                 sys.exit(self.code)
             self.decide()
             order = self.directory / f"exit-{os.getpid()}"

@@ -84,7 +84,7 @@ class Run:
 
     def pids(self):
         """Of the members that compute."""
-        return {member["pid"] for member in self.status()["members"] if member["phase"] == "computing" and member["seated"]}
+        return {member["pid"] for member in self.status()["members"] if member["phase"] == "computing" and member["in_view"]}
 
     def wait_computing(self, count, without=()):
         def there():

@@ -32,7 +32,7 @@ class Tls(unittest.TestCase):
             run.wait_computing(1)
             place = self.place(run)
             connection = http.client.HTTPConnection(place.hostname, place.port, timeout=LONG)
-            connection.request("POST", "/v1/scale", '{"workers":9}', {"Authorization": "Bearer " + run.file()["secret"]})
+            connection.request("POST", "/v2/scale", '{"workers":9}', {"Authorization": "Bearer " + run.file()["secret"]})
             answer = connection.getresponse()
             self.assertEqual(answer.status, 400)
             self.assertIn(b"this server speaks TLS", answer.read())

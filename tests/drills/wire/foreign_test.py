@@ -46,7 +46,7 @@ def hello_of(seen, sender):
 
 
 def proof(secret, dialler, listener):
-    said = (b"sinew-link-1\x01" + dialler[8:16] + listener[8:16] + dialler[56:88] + listener[56:88] + dialler[24:56])
+    said = (b"sinew-link-2\x01" + dialler[8:16] + listener[8:16] + dialler[56:88] + listener[56:88] + dialler[24:56])
     return hmac.new(secret, said, hashlib.sha256).digest()
 
 
@@ -90,7 +90,7 @@ class Strangers:
             one.close()
 
     def giant_length(self):
-        self.say(b"SNWF" + struct.pack("<BBHQ", 1, 0, 1, 1 << 62) + bytes(32))
+        self.say(b"SNWF" + struct.pack("<BBHQ", 2, 0, 1, 1 << 62) + bytes(32))
 
     def hold(self):
         return [call(self.address) for _ in range(HELD)]
@@ -208,7 +208,7 @@ class Foreign(unittest.TestCase):
         mine = hello_of(seen, 1 << 40)
         one, theirs = self.shake(address, mine)
         one.sendall(proof(secret, mine, theirs))
-        one.sendall(b"SNWF" + struct.pack("<BBHQ", 1, 0, 1, 1 << 62) + bytes(32))
+        one.sendall(b"SNWF" + struct.pack("<BBHQ", 2, 0, 1, 1 << 62) + bytes(32))
         answer = read_all(one)
         self.assertEqual(answer[:1], b"\0")  # welcome; pulses may follow
 
@@ -224,16 +224,16 @@ class Foreign(unittest.TestCase):
         self.fail("a hello of nine seconds was listened to")
 
     def wrong_calls(self, group):
-        self.assertEqual(group.call("GET", "/v1/status", token="wrong")[0], 401)
-        self.assertEqual(group.call("POST", "/v1/scale", {"workers": 1}, token="x" * 1000)[0], 401)
-        self.assertEqual(group.call("POST", "/v1/lost", {"pid": 1, "why": "x"}, token="wrong")[0], 401)
-        stranger = {"life": "f" * 32, "address": "127.0.0.1:1", "host": "x", "pid": 1,
+        self.assertEqual(group.call("GET", "/v2/status", token="wrong")[0], 401)
+        self.assertEqual(group.call("POST", "/v2/scale", {"workers": 1}, token="x" * 1000)[0], 401)
+        self.assertEqual(group.call("POST", "/v2/lost", {"pid": 1, "why": "x"}, token="wrong")[0], 401)
+        stranger = {"incarnation": "f" * 32, "address": "127.0.0.1:1", "host": "x", "pid": 1,
                     "identity": {"job": "another", "machine": "another", "probe": "another"}}
-        self.assertEqual(group.call("POST", "/v1/join", stranger)[0], 403)
-        self.assertEqual(group.call("POST", "/v1/word", {"id": 1})[0], 400)
+        self.assertEqual(group.call("POST", "/v2/join", stranger)[0], 403)
+        self.assertEqual(group.call("POST", "/v2/heartbeat", {"id": 1})[0], 400)
         plain = Strangers(group.where, b"")
         token = f"Authorization: Bearer {group.line['secret']}\r\n".encode()
-        large = b"POST /v1/join HTTP/1.1\r\nHost: x\r\n" + token + b"Content-Length: 9000000\r\n\r\n" + bytes(1 << 16)
+        large = b"POST /v2/join HTTP/1.1\r\nHost: x\r\n" + token + b"Content-Length: 9000000\r\n\r\n" + bytes(1 << 16)
         self.assertIn(b" 413 ", plain.say(large)[:20])
         self.assertIn(b" 431 ", plain.say(b"GET /healthz HTTP/1.1\r\nX: " + b"y" * (1 << 20))[:20])
         self.assertIn(b" 400 ", plain.say(b"NONSENSE\r\n\r\n")[:20])

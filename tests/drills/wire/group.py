@@ -170,7 +170,7 @@ class Group:
 
     def status(self):
         try:
-            return self.call("GET", "/v1/status")[1]
+            return self.call("GET", "/v2/status")[1]
         except (OSError, ValueError):
             return {}
 

@@ -1,4 +1,4 @@
-"""The lead cut off from the coordinator, from the others, from both, for longer than its lease: no step has two digests,
+"""The leader cut off from the coordinator, from the others, from both, for longer than its lease: no step has two digests,
 and no checkpoint appears or goes by the hand of a member whose time is over."""
 import collections
 import ctypes
@@ -127,14 +127,14 @@ class Partition(unittest.TestCase):
         self.assertEqual(group.lives_that_failed(), [])
         gr.assert_same_story(self, group.directory, self.calm)
 
-    def lead(self, group):
+    def leader(self, group):
         ids = group.until_complete()
         return min(ids, key=ids.get)
 
     def test_the_lead_is_cut_off(self):
-        group, hands = self.begin("lead")
+        group, hands = self.begin("leader")
         for name, coordinator, peers in (("from the coordinator", True, False), ("from the others", False, True)):
-            self.cut(group, hands, "the lead, " + name, self.lead(group), coordinator, peers)
+            self.cut(group, hands, "the leader, " + name, self.leader(group), coordinator, peers)
         self.end(group, hands)
 
 
@@ -148,7 +148,7 @@ class LongPartition(Partition):
                 rng = random.Random(seed)
                 group, hands = self.begin(f"any-{seed}", members=rng.choice([2, 3, 4]))
                 for _ in range(3):
-                    victim = self.lead(group) if rng.random() < 0.5 else rng.randrange(len(group.members))
+                    victim = self.leader(group) if rng.random() < 0.5 else rng.randrange(len(group.members))
                     coordinator, peers = rng.choice([(True, False), (False, True), (True, True)])
                     if coordinator and not peers or len(group.members) > 2:
                         self.cut(group, hands, f"{seed}: {victim} {coordinator} {peers}", victim, coordinator, peers)

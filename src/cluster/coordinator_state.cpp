@@ -1,5 +1,5 @@
 // Calls of people and of the supervisor, and what happens at every call.
-#include "cluster/desk.h"
+#include "cluster/coordinator_state.h"
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ Reply done(const Json& json) {
 
 }  // namespace
 
-Desk::Desk(const CoordinatorOptions& options, Moment at) : options_(options) {
+CoordinatorState::CoordinatorState(const CoordinatorOptions& options, Moment at) : options_(options) {
   state_.began = state_.awake = last_call_ = at.now;
   state_.at_least = options.at_least;
   next_id_ = options.first_id.value + 1;
@@ -33,12 +33,12 @@ Desk::Desk(const CoordinatorOptions& options, Moment at) : options_(options) {
   if (options.last_view) learn_view(*options.last_view, at);
 }
 
-void Desk::tick(Moment at) {
+void CoordinatorState::tick(Moment at) {
   notice(at);
   decide(at);
 }
 
-void Desk::notice(Moment at) {
+void CoordinatorState::notice(Moment at) {
   if (at.now - last_call_ > options_.cluster.silence_seconds / 2) {
     state_.awake = at.now;
     say(at, "the coordinator itself did not run for " + seconds_text(at.now - last_call_) +
@@ -48,36 +48,36 @@ void Desk::notice(Moment at) {
   if (due_ && at.now >= *due_) due_.reset();
 }
 
-void Desk::say(Moment at, const std::string& text) {
+void CoordinatorState::say(Moment at, const std::string& text) {
   constexpr size_t kMostLines = 50;
   lines_.push_back({at.wall, text});
   if (lines_.size() > kMostLines) lines_.pop_front();
   if (options_.log) options_.log(text);
 }
 
-void Desk::put_out(const std::string& life, const std::string& why) {
+void CoordinatorState::fence(const std::string& incarnation, const std::string& why) {
   constexpr size_t kMostRemembered = 4096;
-  if (!out_.emplace(life, why).second) return;
-  out_order_.push_back(life);
-  if (out_order_.size() <= kMostRemembered) return;
-  out_.erase(out_order_.front());
-  out_order_.pop_front();
+  if (!fenced_.emplace(incarnation, why).second) return;
+  fenced_order_.push_back(incarnation);
+  if (fenced_order_.size() <= kMostRemembered) return;
+  fenced_.erase(fenced_order_.front());
+  fenced_order_.pop_front();
 }
 
-void Desk::decide(Moment at) {
+void CoordinatorState::decide(Moment at) {
   const Decision decision = next_view(at.now, state_, options_.cluster);
   why_ = decision.why;
   bool lost = false;
-  for (const auto& [id, why] : decision.out) {
-    const Seat* seat = state_.view ? state_.view->find(id) : nullptr;
+  for (const auto& [id, why] : decision.fenced) {
+    const ViewMember* view_member = state_.view ? state_.view->find(id) : nullptr;
     const auto member = state_.members.find(id);
     const bool leaves = member != state_.members.end() && member->second.phase == Member::Phase::leaving;
-    lost = lost || (seat != nullptr && !seat->joining && !leaves);
-    if (seat == nullptr || !decision.view) say(at, "member " + std::to_string(id.value) + " is put out: " + why);
-    const auto life = lives_.find(id);
-    if (life == lives_.end()) continue;
-    put_out(life->second.life, why);
-    lives_.erase(life);
+    lost = lost || (view_member != nullptr && !view_member->joining && !leaves);
+    if (view_member == nullptr || !decision.view) say(at, "member " + std::to_string(id.value) + " is put out: " + why);
+    const auto incarnation = incarnations_.find(id);
+    if (incarnation == incarnations_.end()) continue;
+    fence(incarnation->second.incarnation, why);
+    incarnations_.erase(incarnation);
   }
   if (decision.view) {
     given_ = decision.view->generation;
@@ -93,7 +93,7 @@ void Desk::decide(Moment at) {
   }
 }
 
-void Desk::look_at_recovery(Moment at) {
+void CoordinatorState::look_at_recovery(Moment at) {
   if (!recovery_ || recovery_->seconds || !state_.view) return;
   for (const MemberId id : state_.view->computing()) {
     const auto member = state_.members.find(id);
@@ -102,7 +102,7 @@ void Desk::look_at_recovery(Moment at) {
   recovery_->seconds = at.now - recovery_->began;
 }
 
-Reply Desk::lost(const std::string& body, Moment at) {
+Reply CoordinatorState::lost(const std::string& body, Moment at) {
   notice(at);
   const auto json = parse_json(body);
   if (!json) return bad_body("the body is not JSON");
@@ -117,18 +117,18 @@ Reply Desk::lost(const std::string& body, Moment at) {
   for (auto& [key, member] : state_.members) {
     const bool meant = id != 0 ? key.value == id : member.pid == pid && (host.empty() || member.host == host);
     if (!meant) continue;
-    if (member.lost.empty()) member.lost = why.empty() ? "told without a reason" : why;
+    if (member.lost.empty()) member.lost = why.empty() ? "reported without a reason" : why;
     found.push_back(key.value);
   }
   if (found.empty()) {
-    const std::string who = id != 0 ? "id " + std::to_string(id) : "process " + std::to_string(pid);
-    return refuse(404, "no member here has " + who, "it may be out already; `sinew ps` lists the members");
+    const std::string named = id != 0 ? "id " + std::to_string(id) : "process " + std::to_string(pid);
+    return refuse(404, "no member here has " + named, "it may be out already; `sinew ps` lists the members");
   }
   decide(at);
   return done({{"lost", found}});
 }
 
-Reply Desk::scale(const std::string& body, Moment at) {
+Reply CoordinatorState::scale(const std::string& body, Moment at) {
   notice(at);
   const auto json = parse_json(body);
   if (!json) return bad_body("the body is not JSON");
@@ -141,7 +141,7 @@ Reply Desk::scale(const std::string& body, Moment at) {
   return done({{"workers", workers}, {"was", was}});
 }
 
-Reply Desk::control(const std::string& body, Moment at) {
+Reply CoordinatorState::control(const std::string& body, Moment at) {
   notice(at);
   const auto json = parse_json(body);
   if (!json) return bad_body("the body is not JSON");
@@ -166,17 +166,17 @@ Reply Desk::control(const std::string& body, Moment at) {
   return done({{"number", request.number}});
 }
 
-std::optional<int64_t> Desk::over(double now) const {
+std::optional<int64_t> CoordinatorState::over(double now) const {
   if (!state_.finished) return std::nullopt;
   if (!state_.view) return state_.finished;
   const auto gone = gone_members(now, state_, options_.cluster);
-  for (const Seat& seat : state_.view->seats) {
-    const auto life = lives_.find(seat.id);
-    const auto member = state_.members.find(seat.id);
-    if (life == lives_.end() || member == state_.members.end() || life->second.knows_end) continue;
+  for (const ViewMember& view_member : state_.view->members) {
+    const auto incarnation = incarnations_.find(view_member.id);
+    const auto member = state_.members.find(view_member.id);
+    if (incarnation == incarnations_.end() || member == state_.members.end() || incarnation->second.knows_end) continue;
     // Who is silent now is not waited for, whatever it had: the state is not needed any more.
     const double silence = now - std::max(member->second.heard, state_.awake);
-    if (!gone.contains(seat.id) && silence <= options_.cluster.silence_seconds) return std::nullopt;
+    if (!gone.contains(view_member.id) && silence <= options_.cluster.silence_seconds) return std::nullopt;
   }
   return state_.finished;
 }

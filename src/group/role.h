@@ -10,15 +10,15 @@
 
 namespace sinew::group {
 
-class Place {
+class Role {
  public:
-  explicit Place(MemberId me) : me_(me) {}
+  explicit Role(MemberId me) : me_(me) {}
 
   void take(const cluster::View& newer);
   const std::optional<cluster::View>& view() const { return view_; }
-  bool lead() const { return view_ && view_->lead() == me_; }
-  bool seated() const { return seat() != nullptr; }
-  bool joining() const { return seat() != nullptr && seat()->joining; }
+  bool is_leader() const { return view_ && view_->leader() == me_; }
+  bool in_view() const { return view_member() != nullptr; }
+  bool joining() const { return view_member() != nullptr && view_member()->joining; }
   bool joins(MemberId other) const;
 
   // Joiners whose donor this member is. Each is served once: a snapshot is on its way from then on.
@@ -27,16 +27,16 @@ class Place {
 
   // What the coordinator is told of acting by the newest view; true once: a joiner that has nothing left to replay
   // (`ahead`: it has) asks to compute.
-  void tell_view(cluster::Told& told) const;
+  void report_view(cluster::MemberReport& report) const;
   bool wants_to_compute(bool ahead);
 
  private:
-  const cluster::Seat* seat() const { return view_ ? view_->find(me_) : nullptr; }
+  const cluster::ViewMember* view_member() const { return view_ ? view_->find(me_) : nullptr; }
 
   const MemberId me_;
   std::optional<cluster::View> view_;
   std::set<MemberId> owed_, served_;
-  bool told_caught_up_ = false;
+  bool asked_to_compute_ = false;
 };
 
 }  // namespace sinew::group

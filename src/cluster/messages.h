@@ -16,49 +16,49 @@ constexpr size_t kMostRequests = 256;
 constexpr size_t kLongestText = 1024;  // a reason, a name
 constexpr size_t kLongestFacts = 1 << 16;
 
-// Who a member is; with its first word to a coordinator that does not know it.
+// Who a member is; with its first heartbeat to a coordinator that does not know it.
 struct Introduction {
   std::string address, host;
   int64_t pid = 0;
   Identity identity;
 };
 
-// POST /v1/word
-struct Word {
+// POST /v2/heartbeat
+struct Heartbeat {
   MemberId id;
-  std::string life;  // chosen by the member when it joined: no other has it
-  Generation have;   // newest view it was given
-  std::string key;   // of the requests it was given
+  std::string incarnation;   // chosen by the member when it joined: no other has it
+  Generation known_view;     // newest view it was given
+  std::string requests_key;  // of the requests it was given
   bool knows_end = false;
-  Told told;        // its view only with the introduction
-  Generation acts;  // by this view
+  MemberReport report;     // its view only with the introduction
+  Generation acting_view;  // by this view
   std::optional<Introduction> introduction;
   std::vector<ControlRequest> requests;  // those it knows; with the introduction
 };
 
-// The answer to a word and to GET /v1/news.
-struct News {
-  bool who = false;  // the coordinator does not know this member: introduce yourself
-  std::optional<std::string> out;
+// The answer to a heartbeat and to GET /v2/updates.
+struct HeartbeatReply {
+  bool introduce = false;  // the coordinator does not know this member: introduce yourself
+  std::optional<std::string> fenced;
   Generation newest;         // 0: no view yet
-  bool seated = false;       // in the newest view, and the coordinator vouches that it is the newest
+  bool lease = false;        // in the newest view, and the coordinator vouches that it is the newest
   std::optional<View> view;  // when newer than what the member has
-  std::string key;           // of the requests
+  std::string requests_key;  // of the requests
   std::optional<std::vector<ControlRequest>> requests;  // when others than the member has
   std::optional<int64_t> finished;
 };
 
-struct JoinCall {
+struct JoinRequest {
   Introduction introduction;
-  std::string life;
+  std::string incarnation;
 };
 
-std::string to_json(const JoinCall& call);
-std::string to_json(const Word& word);
-std::string to_json(const News& news);
-std::expected<JoinCall, std::string> join_call_of(const std::string& text);
-std::expected<Word, std::string> word_of(const std::string& text);
-std::expected<News, std::string> news_of(const std::string& text);
+std::string to_json(const JoinRequest& call);
+std::string to_json(const Heartbeat& heartbeat);
+std::string to_json(const HeartbeatReply& reply);
+std::expected<JoinRequest, std::string> join_request_of(const std::string& text);
+std::expected<Heartbeat, std::string> heartbeat_of(const std::string& text);
+std::expected<HeartbeatReply, std::string> heartbeat_reply_of(const std::string& text);
 
 Json json_of(const ControlRequest& request);
 // What is wrong with it, or empty. `number` is not looked at.

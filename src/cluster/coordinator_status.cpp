@@ -1,33 +1,35 @@
-// GET /v1/status: all that `sinew ps` shows.
+// GET /v2/status: all that `sinew ps` shows.
 #include <algorithm>
 
-#include "cluster/desk.h"
+#include "cluster/coordinator_state.h"
 #include "cluster/view_json.h"
 
 namespace sinew::cluster {
 
-Json Desk::member_json(const Member& member, double now) const {
-  const Seat* seat = state_.view ? state_.view->find(member.id) : nullptr;
+Json CoordinatorState::member_json(const Member& member, double now) const {
+  const ViewMember* view_member = state_.view ? state_.view->find(member.id) : nullptr;
   double total = 0;
-  for (const Seat& one : state_.view ? state_.view->seats : std::vector<Seat>{}) total += one.joining ? 0 : one.share;
+  for (const ViewMember& one : state_.view ? state_.view->members : std::vector<ViewMember>{})
+    total += one.joining ? 0 : one.share;
   Json json = {{"id", member.id.value},
                {"host", member.host},
                {"pid", member.pid},
                {"address", member.address},
                {"phase", name_of(member.phase)},
-               {"seated", seat != nullptr},
+               {"in_view", view_member != nullptr},
                {"view", member.view.value},
                {"step", member.step},
                {"durable_step", member.durable_step},
                {"speed", member.speed},
                {"here_seconds", std::max(0.0, now - member.since)},
                {"silent_seconds", std::max(0.0, now - member.heard)}};
-  json["part"] = seat != nullptr && !seat->joining && total > 0 ? seat->share / total : 0.0;  // of the work
-  if (seat != nullptr && seat->joining) json["donor"] = seat->donor.value;
+  json["part"] =
+      view_member != nullptr && !view_member->joining && total > 0 ? view_member->share / total : 0.0;  // of the work
+  if (view_member != nullptr && view_member->joining) json["donor"] = view_member->donor.value;
   return json;
 }
 
-Reply Desk::status(Moment at) const {
+Reply CoordinatorState::status(Moment at) const {
   Json members = Json::array();
   for (const auto& [id, member] : state_.members) members.push_back(member_json(member, at.now));
   Json requests = Json::array();
@@ -46,9 +48,9 @@ Reply Desk::status(Moment at) const {
                {"decisions", std::move(lines)}};
   if (state_.view) {
     json["view"] = json_of(*state_.view);
-    const auto lead = state_.view->lead();
-    json["lead"] = lead->value;
-    const auto member = state_.members.find(*lead);
+    const auto leader = state_.view->leader();
+    json["leader"] = leader->value;
+    const auto member = state_.members.find(*leader);
     const auto facts = member == state_.members.end() ? std::nullopt : parse_json(member->second.facts);
     if (facts && facts->is_object()) json["facts"] = *facts;
   }

@@ -21,56 +21,56 @@ std::string name(MemberId id) {
 }  // namespace
 
 void Group::State::begin_at(int64_t first, std::optional<uint64_t> history_there) {
-  round = first;
-  round_history = history_there;
-  const bool roots_here = have && first < *have;
-  if (roots_here && !records.contains(first)) {
-    return end_life("the state " + name(me) + " was sent is older than the roots it has");
+  collective = first;
+  collective_history = history_there;
+  const bool results_here = have && first < *have;
+  if (results_here && !records.contains(first)) {
+    return fence("the state " + name(me) + " was sent is older than the reduced results it has");
   }
   records.erase(records.begin(), records.lower_bound(first));
   gatherings.erase(gatherings.begin(), gatherings.lower_bound(first));
-  if (!roots_here) {
+  if (!results_here) {
     have = first;
     history = history_there;
   } else if (history_there && records.at(first)->small.before != *history_there) {
-    end_life("the state " + name(me) + " was sent followed a round that the group made anew");
+    fence("the state " + name(me) + " was sent followed a collective that the group made anew");
   }
-  if (settled && *have < settled->round && heres.at(me).round < 0) {
-    end_life("the state " + name(me) + " was sent is older than the roots it can have");
+  if (settled && *have < settled->collective && reports.at(me).collective < 0) {
+    fence("the state " + name(me) + " was sent is older than the reduced results it can have");
   }
   complete();
 }
 
 // ---- coming in -----------------------------------------------------------------------------------------------------
 
-void Group::State::take_root(MemberId from, const link::Frame& one) {
-  if (!one.payload) return end_life(name(from) + " sent an empty root");
-  if (have && one.round < *have) return;  // it is here
-  if (static_cast<Kind>(one.kind) == Kind::root_piece) {
-    gather_piece(from, one.round, one.part, one.payload);
+void Group::State::take_result(MemberId from, const link::Frame& one) {
+  if (!one.payload) return fence(name(from) + " sent an empty reduced result");
+  if (have && one.collective < *have) return;  // it is here
+  if (static_cast<Kind>(one.kind) == Kind::reduced_piece) {
+    gather_piece(from, one.collective, one.part, one.payload);
   } else {
-    gather_small(from, one.round, one.payload);
+    gather_small(from, one.collective, one.payload);
   }
   complete();
 }
 
 void Group::State::gather_piece(MemberId from, int64_t of, int64_t part, Payload payload) {
   const auto head = decode_head(*payload);
-  if (!head) return end_life(name(from) + " sent " + head.error());
+  if (!head) return fence(name(from) + " sent " + head.error());
   Gathering& gathering = gatherings[of];
   const bool fits =
       head->nodes == 1 && part >= 0 && part < head->pieces &&
       (!gathering.head || (gathering.head->shape == head->shape && gathering.head->pieces == head->pieces));
   if (!fits)
-    return end_life(name(from) + " sent a piece of round " + std::to_string(of) + " that does not fit the others");
+    return fence(name(from) + " sent a piece of collective " + std::to_string(of) + " that does not fit the others");
   gathering.head = *head;
   const size_t size = payload->size();
   if (gathering.pieces.emplace(part, std::move(payload)).second) gathering.bytes += size;
 }
 
 void Group::State::gather_small(MemberId from, int64_t of, Payload payload) {
-  auto small = decode_small_root(*payload);
-  if (!small) return end_life(name(from) + " sent " + small.error());
+  auto small = decode_reduced_head(*payload);
+  if (!small) return fence(name(from) + " sent " + small.error());
   Gathering& gathering = gatherings[of];
   if (gathering.small) return;
   gathering.bytes += payload->size();
@@ -86,17 +86,17 @@ void Group::State::complete() {
     if (!gathering.small || gathering.small->pieces != static_cast<int64_t>(gathering.pieces.size())) break;
     if (gathering.head &&
         (gathering.head->shape != gathering.small->shape || gathering.head->pieces != gathering.small->pieces)) {
-      return end_life("the parts of the root of round " + std::to_string(*have) + " do not fit");
+      return fence("the parts of the reduced result of collective " + std::to_string(*have) + " do not fit");
     }
     if (history && gathering.small->before != *history) {
-      return end_life(name(me) + " followed a round that the group made anew");
+      return fence(name(me) + " followed a collective that the group made anew");
     }
     auto record = std::make_shared<Record>();
     record->small = std::move(*gathering.small);
     record->small_bytes = std::move(gathering.small_bytes);
     for (auto& [part, payload] : gathering.pieces) record->pieces.push_back(std::move(payload));
     record->bytes = gathering.bytes;
-    root_bytes = std::max(root_bytes, gathering.bytes);
+    result_bytes = std::max(result_bytes, gathering.bytes);
     history = record->after();
     inboxes.erase(*have);
     records[*have] = std::move(record);
@@ -109,17 +109,18 @@ void Group::State::complete() {
   size_t bytes = 0;
   for (const auto& [of, record] : records) bytes += record->bytes;
   for (const auto& [of, gathering] : gatherings) bytes += gathering.bytes;
-  if (bytes > most_for_joiner()) end_life(name(me) + " is too slow: the roots it waits to replay do not fit any more");
+  if (bytes > most_for_joiner())
+    fence(name(me) + " is too slow: the reduced results it waits to replay do not fit any more");
 }
 
 // ---- going ---------------------------------------------------------------------------------------------------------
 
 void Group::State::forget() {
   if (!have || !started) return;
-  const bool joiners =
-      view && std::any_of(view->seats.begin(), view->seats.end(), [](const auto& seat) { return seat.joining; });
-  const bool others = view && view->seats.size() > 1;
-  const int64_t in_use = open ? open->round : round;
+  const bool joiners = view && std::any_of(view->members.begin(), view->members.end(),
+                                           [](const auto& view_member) { return view_member.joining; });
+  const bool others = view && view->members.size() > 1;
+  const int64_t in_use = open ? open->collective : collective;
   size_t bytes = 0;
   while (!records.empty()) {
     const int64_t oldest = records.begin()->first;
@@ -136,8 +137,8 @@ void Group::State::forget() {
 }
 
 std::expected<void, std::string> write_rows(const Record& record, const Shape& shape, const std::vector<float*>& out) {
-  const std::string other = "the root is not of the round this member computes";
-  if (record.small.shape != shape.digest || record.small.root.present.size() != shape.lengths.size())
+  const std::string other = "the reduced result is not of the collective this member computes";
+  if (record.small.shape != shape.digest || record.small.reduced.present.size() != shape.lengths.size())
     return std::unexpected(other);
   int64_t covered = 0;
   for (const Payload& piece : record.pieces) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cluster/cluster.h"
-#include "cluster/words.h"
+#include "cluster/messages.h"
 
 namespace sinew::cluster {
 
@@ -23,9 +23,9 @@ Reply refuse(int status, const std::string& error, const std::string& hint);
 // A member that waits for news.
 struct Poll {
   MemberId id;
-  std::string life;
-  Generation have;
-  std::string key;
+  std::string incarnation;
+  Generation known_view;
+  std::string requests_key;
   bool knows_end = false;
 };
 std::expected<Poll, Reply> poll_of(const std::map<std::string, std::string>& query);
@@ -35,27 +35,27 @@ struct Moment {
   double wall = 0;  // for what people read
 };
 
-class Desk {
+class CoordinatorState {
  public:
-  Desk(const CoordinatorOptions& options, Moment at);
+  CoordinatorState(const CoordinatorOptions& options, Moment at);
 
   void tick(Moment at);
   Reply join(const std::string& body, Moment at);
-  Reply word(const std::string& body, Moment at);
+  Reply heartbeat(const std::string& body, Moment at);
   Reply lost(const std::string& body, Moment at);
   Reply scale(const std::string& body, Moment at);
   Reply control(const std::string& body, Moment at);
   Reply status(Moment at) const;
   // The answer, if there is something this member does not have.
-  std::optional<Reply> news(const Poll& poll, Moment at) const;
-  Reply nothing_new(const Poll& poll, Moment at) const;
+  std::optional<Reply> updates(const Poll& poll, Moment at) const;
+  Reply no_updates(const Poll& poll, Moment at) const;
   std::optional<int64_t> over(double now) const;
   // When time alone may change the decision, sooner than ticks come; nothing: ticks are enough.
   std::optional<double> due() const { return due_; }
 
  private:
-  struct Life {
-    std::string life;
+  struct Incarnation {
+    std::string incarnation;
     bool knows_end = false;
   };
   struct Line {
@@ -72,24 +72,24 @@ class Desk {
   void notice(Moment at);  // at every call: was this coordinator itself not running?
   void decide(Moment at);
   void say(Moment at, const std::string& text);
-  std::optional<Reply> admit(const Word& word, Moment at);  // an answer: it is not (yet) a member
-  std::optional<Reply> introduce(const Word& word, Moment at);
+  std::optional<Reply> admit(const Heartbeat& heartbeat, Moment at);  // an answer: it is not (yet) a member
+  std::optional<Reply> introduce(const Heartbeat& heartbeat, Moment at);
   void learn_view(const View& view, Moment at);
   void learn_requests(const std::vector<ControlRequest>& requests);
-  void take_in(const Word& word, Moment at);
+  void take_in(const Heartbeat& heartbeat, Moment at);
   void look_at_recovery(Moment at);
-  void put_out(const std::string& life, const std::string& why);
+  void fence(const std::string& incarnation, const std::string& why);
   bool listening(double now) const { return now < state_.listens_until; }
-  News news_for(MemberId id, Generation have, const std::string& key, bool knows_end, double now) const;
+  HeartbeatReply reply_for(MemberId id, Generation have, const std::string& key, bool knows_end, double now) const;
   std::string requests_key() const;
   Json member_json(const Member& member, double now) const;
 
   CoordinatorOptions options_;
   ClusterState state_;
-  std::map<MemberId, Life> lives_;          // of the members of state_
-  std::map<std::string, std::string> out_;  // life -> why; they hear it when they speak again
-  std::deque<std::string> out_order_;       // oldest first: how many are remembered has a bound
-  std::vector<ControlRequest> requests_;    // not taken yet, by number
+  std::map<MemberId, Incarnation> incarnations_;  // of the members of state_
+  std::map<std::string, std::string> fenced_;     // life -> why; they hear it when they speak again
+  std::deque<std::string> fenced_order_;          // oldest first: how many are remembered has a bound
+  std::vector<ControlRequest> requests_;          // not taken yet, by number
   int64_t last_request_ = 0, taken_ = 0;
   int64_t next_id_ = 1;
   std::deque<Line> lines_;

@@ -1,4 +1,4 @@
-#include "cluster/words.h"
+#include "cluster/messages.h"
 
 #include <algorithm>
 #include <array>
@@ -88,23 +88,23 @@ std::optional<View> view_in(Fields& fields) {
   return view;
 }
 
-Told told_of(Fields& fields) {
-  Told told;
-  told.phase = phase_of(fields);
-  told.step = fields.whole("step", 0);
-  told.durable_step = fields.whole("durable_step", -1);
-  told.speed = fields.number("speed", 0, kMostSpeed);
-  told.facts = fields.text("facts", kLongestFacts, "");
-  told.taken_requests = fields.whole("taken_requests", 0, 0);
-  if (fields.has("finished")) told.finished = fields.whole("finished", 0, std::nullopt, 255);
+MemberReport report_of(Fields& fields) {
+  MemberReport report;
+  report.phase = phase_of(fields);
+  report.step = fields.whole("step", 0);
+  report.durable_step = fields.whole("durable_step", -1);
+  report.speed = fields.number("speed", 0, kMostSpeed);
+  report.facts = fields.text("facts", kLongestFacts, "");
+  report.taken_requests = fields.whole("taken_requests", 0, 0);
+  if (fields.has("finished")) report.finished = fields.whole("finished", 0, std::nullopt, 255);
   const Json* lost = fields.list("lost", kMostMembers);
-  if (lost == nullptr) return told;
+  if (lost == nullptr) return report;
   for (const Json& one : *lost) {
     Fields inner(one);
-    told.lost.emplace_back(MemberId(inner.whole("id", 1)), one_line(inner.text("why", kLongestText)));
+    report.lost.emplace_back(MemberId(inner.whole("id", 1)), one_line(inner.text("why", kLongestText)));
     if (!inner.problem().empty()) fields.blame("lost: " + inner.problem());
   }
-  return told;
+  return report;
 }
 
 }  // namespace
@@ -113,96 +113,96 @@ Json json_of(const ControlRequest& request) {
   return {{"number", request.number}, {"kind", request.kind}, {"value", request.value}, {"reason", request.reason}};
 }
 
-std::string to_json(const JoinCall& call) {
+std::string to_json(const JoinRequest& call) {
   Json json = json_of(call.introduction);
-  json["life"] = call.life;
+  json["incarnation"] = call.incarnation;
   return dump(json);
 }
 
-std::string to_json(const Word& word) {
-  const Told& told = word.told;
-  Json json = {{"id", word.id.value},
-               {"life", word.life},
-               {"have", word.have.value},
-               {"key", word.key},
-               {"acts", word.acts.value},
-               {"phase", name_of(told.phase)},
-               {"step", told.step},
-               {"durable_step", told.durable_step},
-               {"speed", std::isfinite(told.speed) ? std::clamp(told.speed, 0.0, kMostSpeed) : 0.0}};
-  if (!told.facts.empty() && told.facts.size() <= kLongestFacts) json["facts"] = told.facts;
-  if (told.taken_requests > 0) json["taken_requests"] = told.taken_requests;
-  if (told.finished) json["finished"] = *told.finished;
-  if (word.knows_end) json["knows_end"] = true;
-  if (!told.lost.empty()) {
+std::string to_json(const Heartbeat& heartbeat) {
+  const MemberReport& report = heartbeat.report;
+  Json json = {{"id", heartbeat.id.value},
+               {"incarnation", heartbeat.incarnation},
+               {"known_view", heartbeat.known_view.value},
+               {"requests_key", heartbeat.requests_key},
+               {"acting_view", heartbeat.acting_view.value},
+               {"phase", name_of(report.phase)},
+               {"step", report.step},
+               {"durable_step", report.durable_step},
+               {"speed", std::isfinite(report.speed) ? std::clamp(report.speed, 0.0, kMostSpeed) : 0.0}};
+  if (!report.facts.empty() && report.facts.size() <= kLongestFacts) json["facts"] = report.facts;
+  if (report.taken_requests > 0) json["taken_requests"] = report.taken_requests;
+  if (report.finished) json["finished"] = *report.finished;
+  if (heartbeat.knows_end) json["knows_end"] = true;
+  if (!report.lost.empty()) {
     json["lost"] = Json::array();
-    for (const auto& [id, why] : told.lost) json["lost"].push_back({{"id", id.value}, {"why", one_line(why)}});
+    for (const auto& [id, why] : report.lost) json["lost"].push_back({{"id", id.value}, {"why", one_line(why)}});
   }
-  if (word.introduction) {
-    json["introduction"] = json_of(*word.introduction);
-    if (told.view) json["view"] = json_of(*told.view);
-    if (!word.requests.empty()) json["requests"] = json_of(word.requests);
+  if (heartbeat.introduction) {
+    json["introduction"] = json_of(*heartbeat.introduction);
+    if (report.view) json["view"] = json_of(*report.view);
+    if (!heartbeat.requests.empty()) json["requests"] = json_of(heartbeat.requests);
   }
   return dump(json);
 }
 
-std::string to_json(const News& news) {
-  if (news.who) return R"({"who":true})";
-  Json json = {{"newest", news.newest.value}, {"seated", news.seated}, {"key", news.key}};
-  if (news.out) json["out"] = *news.out;
-  if (news.view) json["view"] = json_of(*news.view);
-  if (news.requests) json["requests"] = json_of(*news.requests);
-  if (news.finished) json["finished"] = *news.finished;
+std::string to_json(const HeartbeatReply& reply) {
+  if (reply.introduce) return R"({"introduce":true})";
+  Json json = {{"newest_view", reply.newest.value}, {"lease", reply.lease}, {"requests_key", reply.requests_key}};
+  if (reply.fenced) json["fenced"] = *reply.fenced;
+  if (reply.view) json["view"] = json_of(*reply.view);
+  if (reply.requests) json["requests"] = json_of(*reply.requests);
+  if (reply.finished) json["finished"] = *reply.finished;
   return dump(json);
 }
 
-std::expected<JoinCall, std::string> join_call_of(const std::string& text) {
+std::expected<JoinRequest, std::string> join_request_of(const std::string& text) {
   const auto json = parse_json(text);
   if (!json) return std::unexpected("the body is not JSON");
   Fields fields(*json);
-  JoinCall call;
+  JoinRequest call;
   call.introduction = introduction_of(fields);
-  call.life = fields.text("life", kLongestText);
+  call.incarnation = fields.text("incarnation", kLongestText);
   return result_of(fields, std::move(call));
 }
 
-std::expected<Word, std::string> word_of(const std::string& text) {
+std::expected<Heartbeat, std::string> heartbeat_of(const std::string& text) {
   const auto json = parse_json(text);
   if (!json) return std::unexpected("the body is not JSON");
   Fields fields(*json);
-  Word word;
-  word.id = MemberId(fields.whole("id", 1));
-  word.life = fields.text("life", kLongestText);
-  word.have = Generation(fields.whole("have", 0));
-  word.key = fields.text("key", kLongestText);
-  word.acts = Generation(fields.whole("acts", 0));
-  word.knows_end = fields.truth("knows_end", false);
-  word.told = told_of(fields);
-  word.told.view = view_in(fields);
-  word.requests = requests_of(fields);
+  Heartbeat heartbeat;
+  heartbeat.id = MemberId(fields.whole("id", 1));
+  heartbeat.incarnation = fields.text("incarnation", kLongestText);
+  heartbeat.known_view = Generation(fields.whole("known_view", 0));
+  heartbeat.requests_key = fields.text("requests_key", kLongestText);
+  heartbeat.acting_view = Generation(fields.whole("acting_view", 0));
+  heartbeat.knows_end = fields.truth("knows_end", false);
+  heartbeat.report = report_of(fields);
+  heartbeat.report.view = view_in(fields);
+  heartbeat.requests = requests_of(fields);
   if (const Json* introduction = fields.object("introduction")) {
     Fields inner(*introduction);
-    word.introduction = introduction_of(inner);
+    heartbeat.introduction = introduction_of(inner);
     if (!inner.problem().empty()) fields.blame("introduction: " + inner.problem());
   }
-  return result_of(fields, std::move(word));
+  return result_of(fields, std::move(heartbeat));
 }
 
-std::expected<News, std::string> news_of(const std::string& text) {
+std::expected<HeartbeatReply, std::string> heartbeat_reply_of(const std::string& text) {
   const auto json = parse_json(text);
   if (!json) return std::unexpected("the answer is not JSON");
   Fields fields(*json);
-  News news;
-  news.who = fields.truth("who", false);
-  if (news.who) return result_of(fields, std::move(news));
-  news.newest = Generation(fields.whole("newest", 0));
-  news.seated = fields.truth("seated", false);
-  news.key = fields.text("key", kLongestText);
-  if (fields.has("out")) news.out = one_line(fields.text("out", kLongestWhy), kLongestWhy);
-  news.view = view_in(fields);
-  if (fields.has("requests")) news.requests = requests_of(fields);
-  if (fields.has("finished")) news.finished = fields.whole("finished", 0, std::nullopt, 255);
-  return result_of(fields, std::move(news));
+  HeartbeatReply reply;
+  reply.introduce = fields.truth("introduce", false);
+  if (reply.introduce) return result_of(fields, std::move(reply));
+  reply.newest = Generation(fields.whole("newest_view", 0));
+  reply.lease = fields.truth("lease", false);
+  reply.requests_key = fields.text("requests_key", kLongestText);
+  if (fields.has("fenced")) reply.fenced = one_line(fields.text("fenced", kLongestWhy), kLongestWhy);
+  reply.view = view_in(fields);
+  if (fields.has("requests")) reply.requests = requests_of(fields);
+  if (fields.has("finished")) reply.finished = fields.whole("finished", 0, std::nullopt, 255);
+  return result_of(fields, std::move(reply));
 }
 
 std::string problem_of(const ControlRequest& request) {

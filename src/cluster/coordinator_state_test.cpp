@@ -1,0 +1,315 @@
+// The coordinator's mind with a made-up clock: successors, zombies, late heartbeats, two with one id, its own pauses.
+#include "cluster/coordinator_state.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+
+namespace sinew::cluster {
+namespace {
+
+using Phase = Member::Phase;
+using ::testing::HasSubstr;
+
+// A member as the coordinator sees it: heartbeats in, news out.
+struct Speaker {
+  Heartbeat heartbeat;
+  Introduction introduction{"127.0.0.1:1", "here", 7, {"job", "machine", "probe"}};
+  HeartbeatReply reply;
+
+  explicit Speaker(const std::string& incarnation) { heartbeat.incarnation = incarnation; }
+
+  void join(CoordinatorState& coordinator, double now) {
+    const Reply answer = coordinator.join(to_json(JoinRequest{introduction, heartbeat.incarnation}), {now, now});
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    heartbeat.id = MemberId(*whole_of(*parse_json(answer.body), "id"));
+  }
+
+  // Says a heartbeat, introduces itself if asked, and acts by what it hears.
+  void speak(CoordinatorState& coordinator, double now) {
+    for (int tries = 0; tries < 2; ++tries) {
+      const Reply answer = coordinator.heartbeat(to_json(heartbeat), {now, now});
+      ASSERT_EQ(answer.status, 200) << answer.body;
+      const auto heard = heartbeat_reply_of(answer.body);
+      ASSERT_TRUE(heard) << heard.error();
+      reply = *heard;
+      heartbeat.introduction.reset();
+      if (!reply.introduce) break;
+      heartbeat.introduction = introduction;
+    }
+    if (!reply.view) return;
+    heartbeat.report.view = reply.view;
+    heartbeat.known_view = heartbeat.acting_view = reply.view->generation;
+    const ViewMember* view_member = reply.view->find(heartbeat.id);
+    heartbeat.report.phase = view_member->joining ? Phase::caught_up : Phase::computing;
+  }
+};
+
+CoordinatorOptions options_for(int64_t wanted, int64_t successor = 0) {
+  CoordinatorOptions options;
+  options.cluster.wanted = wanted;
+  options.at_least = Generation(successor);
+  return options;
+}
+
+// `count` members that compute by one view, heard at `now`.
+std::vector<Speaker> group(CoordinatorState& coordinator, int64_t count, double now) {
+  std::vector<Speaker> speakers;
+  for (int64_t i = 0; i < count; ++i) {
+    speakers.emplace_back("incarnation-" + std::to_string(i));
+    speakers.back().join(coordinator, now);
+  }
+  for (int round = 0; round < 2; ++round) {
+    for (Speaker& speaker : speakers) speaker.speak(coordinator, now);
+  }
+  for (const Speaker& speaker : speakers) EXPECT_EQ(speaker.heartbeat.report.phase, Phase::computing);
+  return speakers;
+}
+
+Json status_of(const CoordinatorState& coordinator, double now) {
+  return *parse_json(coordinator.status({now, now}).body);
+}
+
+TEST(CoordinatorState, AJoinThatIsRepeatedGivesTheSameId) {
+  CoordinatorState coordinator(options_for(3), {0, 0});
+  Speaker one("a"), again("a"), other("b");
+  one.join(coordinator, 0);
+  again.join(coordinator, 0.1);
+  other.join(coordinator, 0.2);
+  EXPECT_EQ(one.heartbeat.id, again.heartbeat.id);
+  EXPECT_NE(one.heartbeat.id, other.heartbeat.id);
+}
+
+TEST(CoordinatorState, ItsOwnPauseIsNobodysSilence) {
+  CoordinatorState coordinator(options_for(2), {0, 0});
+  auto speakers = group(coordinator, 2, 0);
+  coordinator.tick({30, 30});  // it was stopped
+  EXPECT_EQ(status_of(coordinator, 30)["members"].size(), 2u);
+  speakers[0].speak(coordinator, 30.4);
+  coordinator.tick({30.8, 30.8});
+  EXPECT_EQ(status_of(coordinator, 30.8)["members"].size(), 2u);
+  speakers[0].speak(coordinator, 31.1);
+  EXPECT_EQ(status_of(coordinator, 31.1)["members"].size(), 1u) << "the other had its second";
+  speakers[1].speak(coordinator, 31.2);
+  ASSERT_TRUE(speakers[1].reply.fenced);
+  EXPECT_THAT(*speakers[1].reply.fenced, HasSubstr("silent for 1.1 s"));
+}
+
+TEST(CoordinatorState, ASuccessorVouchesForNothingBeforeItListened) {
+  CoordinatorState first(options_for(2), {0, 0});
+  auto speakers = group(first, 2, 0);
+  EXPECT_TRUE(speakers[0].reply.lease);
+  CoordinatorState second(options_for(2, 100), {10, 10});
+  speakers[0].speak(second, 10.1);
+  EXPECT_FALSE(speakers[0].reply.lease);
+  EXPECT_EQ(second.control(R"({"kind":"stop"})", {10.2, 10.2}).status, 503);
+  speakers[1].speak(second, 10.9);
+  speakers[0].speak(second, 11.0);
+  speakers[0].speak(second, 11.4);
+  EXPECT_TRUE(speakers[0].reply.lease);
+  EXPECT_EQ(status_of(second, 11.4)["view"]["generation"], speakers[0].heartbeat.acting_view.value);
+}
+
+TEST(CoordinatorState, ASuccessorTakesTheNewestViewThatAnyoneTells) {
+  CoordinatorState first(options_for(3), {0, 0});
+  auto speakers = group(first, 3, 0);
+  const Speaker zombie = speakers[2];
+  first.lost(R"({"id":3,"why":"cable"})", {0.5, 0.5});
+  speakers[0].speak(first, 0.6);  // only this one heard of the second view
+  ASSERT_EQ(speakers[0].reply.view->members.size(), 2u);
+  CoordinatorState second(options_for(3, 100), {10, 10});
+  Speaker late = zombie;
+  late.speak(second, 10.1);
+  speakers[1].speak(second, 10.2);
+  speakers[0].speak(second, 10.3);
+  speakers[1].speak(second, 10.4);
+  EXPECT_EQ(speakers[1].reply.view, speakers[0].heartbeat.report.view) << "the other hears of it now";
+  for (const double now : {11.0, 11.3, 11.6}) {
+    for (Speaker& speaker : speakers) speaker.speak(second, now);
+    late.speak(second, now);
+  }
+  ASSERT_TRUE(late.reply.fenced);
+  EXPECT_THAT(*late.reply.fenced, HasSubstr("the group went on without it"));
+  EXPECT_FALSE(speakers[0].reply.fenced);
+  EXPECT_FALSE(speakers[1].reply.fenced);
+}
+
+// Who has the state died with the coordinator; the only one to speak was put out and never heard of it. Without the
+// last view nobody could know, and the run would go back.
+TEST(CoordinatorState, ASuccessorThatKnowsTheLastViewDoesNotGoBackWithAZombie) {
+  for (const bool knows : {true, false}) {
+    std::optional<View> last;
+    CoordinatorOptions options = options_for(2);
+    options.on_view = [&](const View& view) { last = view; };
+    CoordinatorState first(options, {0, 0});
+    Speaker zombie = group(first, 2, 0)[1];
+    first.lost(R"({"id":2,"why":"cable"})", {0.5, 0.5});
+    ASSERT_TRUE(last);
+    ASSERT_EQ(last->find(zombie.heartbeat.id), nullptr) << "each view is reported before a member asks for it";
+    CoordinatorOptions next = options_for(2, 100);
+    if (knows) next.last_view = last;
+    CoordinatorState second(next, {10, 10});
+    for (const double now : {10.1, 10.6, 11.1, 11.6}) {
+      if (!zombie.reply.fenced) zombie.speak(second, now);
+    }
+    EXPECT_EQ(zombie.reply.fenced.has_value(), knows);
+    if (knows) {
+      EXPECT_THAT(*zombie.reply.fenced, HasSubstr("the group went on without it"));
+    }
+  }
+}
+
+// The first to speak again may be one that only joins.
+TEST(CoordinatorState, ASuccessorThatHeardNobodyWhoComputesYetWaitsForThem) {
+  CoordinatorState first(options_for(2), {0, 0});
+  auto speakers = group(first, 2, 0);
+  Speaker joiner("joiner");
+  joiner.join(first, 1);
+  const Reply reply = first.heartbeat(to_json(joiner.heartbeat), {1.1, 1.1});
+  joiner.heartbeat.report.view = heartbeat_reply_of(reply.body)->view;
+  ASSERT_TRUE(joiner.heartbeat.report.view);
+  joiner.heartbeat.known_view = joiner.heartbeat.acting_view = joiner.heartbeat.report.view->generation;
+  joiner.heartbeat.report.phase = Phase::joining;
+  CoordinatorState second(options_for(2, 100), {10, 10});
+  for (const double now : {10.1, 10.6, 11.1, 11.6}) {
+    joiner.speak(second, now);
+    for (Speaker& speaker : speakers) speaker.speak(second, now + 0.05);
+  }
+  for (const Speaker& speaker : speakers) {
+    EXPECT_FALSE(speaker.reply.fenced);
+    EXPECT_TRUE(speaker.reply.lease);
+  }
+}
+
+TEST(CoordinatorState, ASuccessorsNumbersStayAwayFromItsPredecessors) {
+  CoordinatorState first(options_for(2), {0, 0});
+  auto speakers = group(first, 2, 0);
+  const Generation before = speakers[0].heartbeat.acting_view;
+  CoordinatorState second(options_for(2, 100), {10, 10});
+  for (const double now : {10.1, 10.9}) {
+    for (Speaker& speaker : speakers) speaker.speak(second, now);
+  }
+  Speaker fresh("fresh");
+  fresh.join(second, 11.3);
+  EXPECT_GE(fresh.heartbeat.id.value, 1000);
+  speakers[0].speak(second, 11.4);
+  ASSERT_TRUE(speakers[0].reply.view);
+  EXPECT_GE(speakers[0].reply.view->generation.value, before.value + 1000);
+}
+
+TEST(CoordinatorState, AMemberThatComesBackAfterTheListeningStillBringsTheState) {
+  CoordinatorState first(options_for(1), {0, 0});
+  auto speakers = group(first, 1, 0);
+  CoordinatorState second(options_for(1, 100), {10, 10});
+  second.tick({10.4, 10.4});
+  second.tick({10.8, 10.8});
+  second.tick({11.2, 11.2});
+  second.tick({11.6, 11.6});
+  speakers[0].speak(second, 12);
+  for (const double now : {12.4, 12.8, 13.2, 13.6}) speakers[0].speak(second, now);
+  EXPECT_FALSE(speakers[0].reply.fenced);
+  EXPECT_TRUE(speakers[0].reply.lease);
+}
+
+TEST(CoordinatorState, OfTwoWithOneIdTheSeatedOneKeepsIt) {
+  CoordinatorState first(options_for(1), {0, 0});
+  auto speakers = group(first, 1, 0);
+  CoordinatorState second(options_for(2), {10, 10});  // nobody told it that it is a successor
+  Speaker newcomer("newcomer");
+  newcomer.join(second, 10);
+  ASSERT_EQ(newcomer.heartbeat.id, speakers[0].heartbeat.id);
+  speakers[0].speak(second, 10.1);
+  EXPECT_FALSE(speakers[0].reply.fenced);
+  newcomer.speak(second, 10.2);
+  ASSERT_TRUE(newcomer.reply.fenced);
+  EXPECT_EQ(*newcomer.reply.fenced, "another has id 1");
+}
+
+TEST(CoordinatorState, ThePlaceOfADeadGroupIsNotTakenByItsZombies) {
+  CoordinatorState coordinator(options_for(1), {0, 0});
+  auto speakers = group(coordinator, 1, 0);
+  coordinator.lost(R"({"id":1,"why":"killed"})", {0.1, 0.1});
+  Speaker next("next");
+  next.join(coordinator, 0.2);
+  next.speak(coordinator, 0.3);
+  ASSERT_TRUE(next.reply.view);
+  EXPECT_TRUE(next.reply.view->fresh);
+  EXPECT_GT(next.reply.view->generation, speakers[0].heartbeat.acting_view);
+  speakers[0].speak(coordinator, 0.4);
+  EXPECT_EQ(speakers[0].reply.fenced, "killed");
+}
+
+TEST(CoordinatorState, RequestsOutliveACoordinator) {
+  CoordinatorState first(options_for(1), {0, 0});
+  auto speakers = group(first, 1, 0);
+  first.control(R"({"kind":"evaluate"})", {0.1, 0.1});
+  first.control(R"({"kind":"stop","reason":"enough"})", {0.2, 0.2});
+  speakers[0].speak(first, 0.3);
+  ASSERT_TRUE(speakers[0].reply.requests);
+  Speaker& leader = speakers[0];
+  leader.heartbeat.requests = *leader.reply.requests;
+  leader.heartbeat.requests_key = leader.reply.requests_key;
+  leader.heartbeat.report.taken_requests = 1;
+  CoordinatorState second(options_for(1, 100), {10, 10});
+  leader.speak(second, 10.1);
+  EXPECT_EQ(status_of(second, 10.1)["requests"].size(), 1u);
+  EXPECT_EQ(status_of(second, 10.1)["requests"][0]["kind"], "stop");
+  for (const double now : {10.5, 10.9, 11.3, 11.6}) leader.speak(second, now);
+  EXPECT_EQ(second.control(R"({"kind":"stop"})", {11.7, 11.7}).body, R"({"number":3})");
+}
+
+TEST(CoordinatorState, DamagedWordsAreAnsweredAndChangeNothing) {
+  CoordinatorState coordinator(options_for(2), {0, 0});
+  auto speakers = group(coordinator, 2, 0);
+  Heartbeat heartbeat = speakers[0].heartbeat;
+  heartbeat.introduction = speakers[0].introduction;
+  heartbeat.requests = {{1, "stop", 0, "x"}};
+  heartbeat.report.lost = {{MemberId(99), "gone"}};
+  heartbeat.report.facts = R"({"loss":0.5})";
+  const std::string good = to_json(heartbeat);
+  ASSERT_TRUE(heartbeat_of(good)) << heartbeat_of(good).error();
+  for (uint64_t seed = 0; seed < 5000; ++seed) {
+    RandomStream random(random_key({9, seed}));
+    std::string text = good;
+    for (uint64_t i = 0; i <= random.below(5); ++i) {
+      text[random.below(text.size())] = static_cast<char>(random.below(256));
+    }
+    CoordinatorState fresh(options_for(2, 100), {10, 10});
+    const Reply reply = fresh.heartbeat(text, {10.1, 10.1});
+    EXPECT_TRUE(reply.status == 200 || reply.status == 400) << reply.status;
+    EXPECT_TRUE(parse_json(reply.body)) << reply.body;
+    fresh.tick({12, 12});
+    EXPECT_TRUE(parse_json(fresh.status({12, 12}).body));
+  }
+}
+
+TEST(CoordinatorState, TheEndWaitsForThoseWhoStillListen) {
+  CoordinatorState coordinator(options_for(2), {0, 0});
+  auto speakers = group(coordinator, 2, 0);
+  speakers[0].heartbeat.report.finished = 75;
+  speakers[0].speak(coordinator, 0.1);
+  EXPECT_EQ(speakers[0].reply.finished, 75);
+  speakers[0].heartbeat.knows_end = true;
+  speakers[0].speak(coordinator, 0.2);
+  EXPECT_EQ(coordinator.over(0.2), std::nullopt);
+  speakers[1].speak(coordinator, 0.4);
+  EXPECT_EQ(speakers[1].reply.finished, 75);
+  EXPECT_EQ(coordinator.over(0.5), std::nullopt) << "reported, but the member did not confirm that it heard";
+  speakers[1].heartbeat.knows_end = true;
+  speakers[1].speak(coordinator, 0.6);
+  EXPECT_EQ(coordinator.over(0.6), 75);
+}
+
+TEST(CoordinatorState, TheEndDoesNotWaitForTheSilent) {
+  CoordinatorState coordinator(options_for(2), {0, 0});
+  auto speakers = group(coordinator, 2, 0);
+  speakers[0].heartbeat.report.finished = 0;
+  speakers[0].heartbeat.knows_end = true;
+  speakers[0].speak(coordinator, 0.3);
+  EXPECT_EQ(coordinator.over(0.9), std::nullopt);
+  EXPECT_EQ(coordinator.over(1.2), 0);
+}
+
+}  // namespace
+}  // namespace sinew::cluster

@@ -1,0 +1,117 @@
+#include "cluster/membership_client.h"
+
+#include "base/error.h"
+#include "cluster/line.h"
+#include "cluster/messages.h"
+
+namespace sinew::cluster {
+namespace {
+
+// What others wait for goes out at once; the rest travels with the next pulse.
+bool matters(const MemberReport& before, const MemberReport& after) {
+  const auto generation = [](const MemberReport& report) {
+    return report.view ? report.view->generation : Generation();
+  };
+  return before.phase != after.phase || generation(before) != generation(after) || before.lost != after.lost ||
+         before.finished != after.finished || before.taken_requests != after.taken_requests;
+}
+
+Introduction introduction_of(const ClientOptions& options) {
+  return {options.address, options.host, options.pid, options.identity};
+}
+
+}  // namespace
+
+std::string MembershipClient::join_request() const {
+  return to_json(JoinRequest{introduction_of(options_), incarnation_});
+}
+
+bool MembershipClient::joined(const http::Response& response, double now) {
+  if (response.status >= 500) return false;
+  if (response.status != 200) {
+    const Trouble refused = trouble_of(response);
+    throw Error(refused.error, refused.hint);
+  }
+  const auto json = parse_json(response.body);
+  const auto given = json ? whole_of(*json, "id", 1) : std::nullopt;
+  if (!given) return false;
+  id_ = MemberId(*given);
+  reached_ = now;
+  return true;
+}
+
+std::string MembershipClient::heartbeat() const {
+  Heartbeat heartbeat;
+  heartbeat.id = id_;
+  heartbeat.incarnation = incarnation_;
+  heartbeat.known_view = known_view_;
+  heartbeat.requests_key = requests_key_;
+  heartbeat.knows_end = knows_end_;
+  heartbeat.report = report_;
+  heartbeat.acting_view = report_.view ? report_.view->generation : Generation();
+  if (introducing_) {
+    heartbeat.introduction = introduction_of(options_);
+    heartbeat.requests = requests_;
+  }
+  return to_json(heartbeat);
+}
+
+std::string MembershipClient::updates_target() const {
+  return "/v2/updates?id=" + std::to_string(id_.value) + "&incarnation=" + incarnation_ +
+         "&known_view=" + std::to_string(known_view_.value) + "&requests_key=" + requests_key_ +
+         "&knows_end=" + (knows_end_ ? "1" : "0");
+}
+
+bool MembershipClient::report(const std::function<void(MemberReport&)>& change) {
+  const MemberReport before = report_;
+  change(report_);
+  return matters(before, report_);
+}
+
+Heard MembershipClient::hear(const http::Response& response, double sent, double now) {
+  if (over_) return {.understood = true};
+  const auto reply =
+      response.status == 200 ? heartbeat_reply_of(response.body) : std::unexpected(std::string("no reply"));
+  if (!reply) return {};
+  Heard heard{.understood = true};
+  reached_ = now;
+  introducing_ = reply->introduce;
+  if (reply->introduce) {
+    heard.speak = true;
+    return heard;
+  }
+  if (reply->fenced) {
+    end();
+    heard.fenced = reply->fenced;
+    return heard;
+  }
+  if (reply->lease) confirmed_ = std::max(confirmed_, sent);
+  if (reply->view && reply->view->generation > known_view_) {
+    known_view_ = reply->view->generation;
+    std::erase_if(report_.lost, [&](const auto& peer) { return reply->view->find(peer.first) == nullptr; });
+    heard.view = reply->view;
+  }
+  if (reply->requests && reply->requests_key != requests_key_) {
+    requests_key_ = reply->requests_key;
+    requests_ = *reply->requests;
+    heard.requests = requests_;
+  }
+  if (reply->finished && !knows_end_) {
+    knows_end_ = heard.speak = true;
+    heard.finished = reply->finished;
+  }
+  return heard;
+}
+
+std::optional<std::string> MembershipClient::failed(const std::string& why, double now) {
+  if (over_ || now - reached_ <= options_.patience_seconds) return std::nullopt;
+  end();
+  return "no coordinator for so long that this member gives up: " + why;
+}
+
+void MembershipClient::end() {
+  over_ = true;
+  confirmed_ = -std::numeric_limits<double>::infinity();
+}
+
+}  // namespace sinew::cluster
