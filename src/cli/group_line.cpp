@@ -67,7 +67,7 @@ GroupStatus parse_status(const std::string& text) {
     const Json json = Json::parse(text);
     GroupStatus status;
     status.wanted = json.at("wanted").get<int64_t>();
-    status.leaderer = value_of<int64_t>(json, "leader", 0);
+    status.leader = value_of<int64_t>(json, "leader", 0);
     status.why = printable(value_of<std::string>(json, "why", ""));
     if (json.contains("finished")) status.finished = json["finished"].get<int64_t>();
     for (const Json& member : json.at("members")) {
@@ -111,7 +111,7 @@ std::string status_text(const std::string& run_directory, const GroupStatus& sta
                 "shards/s", "step");
   text += line;
   for (const GroupMember& member : status.members) {
-    const std::string phase = member.phase + (member.id == status.leaderer ? "*" : "");
+    const std::string phase = member.phase + (member.id == status.leader ? "*" : "");
     std::snprintf(line, sizeof line, "%8lld  %8lld  %-16.64s %-10s %5.0f%%  %9.1f  %8lld\n",
                   static_cast<long long>(member.id), static_cast<long long>(member.pid), member.host.c_str(),
                   phase.c_str(), 100 * member.part, member.speed, static_cast<long long>(member.step));
