@@ -8,16 +8,17 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/number_text.h"
 #include "base/process.h"
-#include "cli/chaos_plan.h"
 #include "cli/commands.h"
-#include "cli/group_file.h"
-#include "cli/group_line.h"
-#include "cli/numbers.h"
-#include "cli/worker_process.h"
+#include "cli/programs.h"
+#include "cluster/cluster.h"
 
 namespace sinew::cli {
 namespace {
+
+using supervise::ChaosEvent;
+using supervise::LedgerVerdict;
 
 constexpr const char* kHelp =
     "usage: sinew chaos JOB --seed N [key=value ...] [options]\n\n"
@@ -63,7 +64,7 @@ Wishes parse(const Arguments& arguments) {
     } else if (word == "--events") {
       wishes.events = whole_number(word, value(), 1, 100000);
     } else if (word == "--kill-every") {
-      wishes.every = seconds(word, value());
+      wishes.every = duration_seconds(word, value());
     } else if (word == "--run-dir") {
       wishes.run_directory = value();
     } else if (word == "--against") {
@@ -112,14 +113,14 @@ class Disturbed {
       : directory_(directory), process_(training(wishes, directory, wishes.workers)) {}
 
   std::optional<ProcessEnd> ended() { return process_.wait(); }
-  std::optional<GroupStatus> status() const {
-    const auto file = read_group_file(directory_);
+  std::optional<cluster::GroupStatus> status() const {
+    const auto file = cluster::read_coordinator_info(directory_);
     if (!file || file->url.empty()) return std::nullopt;
-    return GroupLine(file->url, file->secret, kAnswerSeconds).status();
+    return cluster::CoordinatorClient(file->url, file->secret, kAnswerSeconds).status();
   }
 
   // False: it could not be done now.
-  bool apply(const ChaosEvent& event, const GroupStatus& status) {
+  bool apply(const ChaosEvent& event, const cluster::GroupStatus& status) {
     const std::vector<pid_t> pids = workers_of(status);
     const auto picked = [&](size_t offset) { return pids[(event.pick + offset) % pids.size()]; };
     if (pids.empty() && event.kind != ChaosEvent::Kind::kill_coordinator) return false;
@@ -131,12 +132,12 @@ class Disturbed {
       }
       case ChaosEvent::Kind::pause_worker: paused_.insert(picked(0)); return ::kill(picked(0), SIGSTOP) == 0;
       case ChaosEvent::Kind::kill_coordinator: {
-        const auto file = read_group_file(directory_);
+        const auto file = cluster::read_coordinator_info(directory_);
         return file && file->pid > 1 && ::kill(static_cast<pid_t>(file->pid), SIGKILL) == 0;
       }
       case ChaosEvent::Kind::scale: {
-        const auto file = read_group_file(directory_);
-        return file && GroupLine(file->url, file->secret, kAnswerSeconds).scale(event.workers);
+        const auto file = cluster::read_coordinator_info(directory_);
+        return file && cluster::CoordinatorClient(file->url, file->secret, kAnswerSeconds).scale(event.workers);
       }
     }
     return false;
@@ -148,9 +149,9 @@ class Disturbed {
 
  private:
   // Only processes that belong to this run and live on this machine: children of its supervisor.
-  std::vector<pid_t> workers_of(const GroupStatus& status) const {
+  std::vector<pid_t> workers_of(const cluster::GroupStatus& status) const {
     std::vector<pid_t> pids;
-    for (const GroupMember& member : status.members) {
+    for (const cluster::GroupMember& member : status.members) {
       const auto pid = static_cast<pid_t>(member.pid);
       const auto facts = pid > 1 ? process_facts(pid) : std::nullopt;
       if (facts && facts->parent == process_.pid()) pids.push_back(pid);
@@ -185,7 +186,7 @@ int64_t disturb(const Wishes& wishes, const std::vector<ChaosEvent>& plan, int64
     const auto status = run.status();
     if (!status || status->step == 0) continue;
     if (began < 0) began = now;
-    if (!is_due(plan, next, now - began, status->step, steps) || !run.apply(plan[next], *status)) continue;
+    if (!supervise::is_due(plan, next, now - began, status->step, steps) || !run.apply(plan[next], *status)) continue;
     std::printf("step %4lld: %s\n", static_cast<long long>(status->step), to_string(plan[next]).c_str());
     std::fflush(stdout);
     if (plan[next].kind == ChaosEvent::Kind::pause_worker) goes_on = now + plan[next].seconds;
@@ -227,7 +228,8 @@ int run_chaos(const Arguments& arguments) {
   Wishes wishes = parse(arguments);
   const auto job = load_training(wishes.job, wishes.overrides, "sinew chaos");
   if (!job) return kUsage;
-  const auto plan = chaos_plan(static_cast<uint64_t>(*wishes.seed), wishes.workers, wishes.events, wishes.every);
+  const auto plan =
+      supervise::chaos_plan(static_cast<uint64_t>(*wishes.seed), wishes.workers, wishes.events, wishes.every);
   if (wishes.dry_run) {
     for (const ChaosEvent& event : plan) std::printf("%8.2f s  %s\n", event.at, to_string(event).c_str());
     return kDone;
@@ -246,10 +248,11 @@ int run_chaos(const Arguments& arguments) {
   std::printf("%s: %lld workers, seed %lld\n", wild.c_str(), static_cast<long long>(wishes.workers),
               static_cast<long long>(*wishes.seed));
   std::fflush(stdout);
-  const int64_t done = disturb(wishes, plan, last_step(text_of(calm + "/ledger.jsonl")), wild);
+  const int64_t done = disturb(wishes, plan, supervise::last_step(text_of(calm + "/ledger.jsonl")), wild);
   if (job_of(calm) != job_of(wild))
     throw Error(calm + " is a run of another job", "compare its resolved.yaml with that in " + wild);
-  const LedgerVerdict verdict = compare_ledgers(text_of(calm + "/ledger.jsonl"), text_of(wild + "/ledger.jsonl"));
+  const LedgerVerdict verdict =
+      supervise::compare_ledgers(text_of(calm + "/ledger.jsonl"), text_of(wild + "/ledger.jsonl"));
   std::printf("%lld of %zu events took place before the run ended\n%s\n", static_cast<long long>(done), plan.size(),
               to_string(verdict).c_str());
   if (done == 0) std::printf("nothing was shown: train longer\n");

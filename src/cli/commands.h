@@ -1,6 +1,7 @@
 // The commands of `sinew`, one file each; main.cpp holds the one visible list.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "spec/spec.h"
 
 namespace sinew::cli {
+
+inline constexpr int64_t kMostWorkers = 4096;
 
 // What stands after the command's name. A run function returns the exit code; it may throw Error, which main prints.
 using Arguments = std::vector<std::string>;

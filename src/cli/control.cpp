@@ -2,10 +2,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/number_text.h"
 #include "cli/commands.h"
-#include "cli/group_file.h"
-#include "cli/group_line.h"
-#include "cli/numbers.h"
+#include "cluster/cluster.h"
 
 namespace sinew::cli {
 namespace {
@@ -86,8 +85,8 @@ int run_scale(const Arguments& arguments) {
   const Words words = parse(arguments, "scale");
   const int64_t wanted = whole_number("the number of workers", words.positional[1], 1, kMostWorkers);
   std::string directory;
-  const GroupFile file = running_group(words.root, words.positional[0], &directory);
-  ask_running(file, directory, "POST", "/v2/scale", scale_text(wanted));
+  const cluster::CoordinatorInfo file = cluster::running_coordinator(words.root, words.positional[0], &directory);
+  cluster::ask_coordinator(file, directory, "POST", "/v2/scale", cluster::scale_body(wanted));
   std::printf("%s: %lld workers wanted\n", directory.c_str(), static_cast<long long>(wanted));
   return kDone;
 }
@@ -97,8 +96,9 @@ int run_control(const Arguments& arguments) {
   const Words words = parse(arguments, "control");
   const Wish wish = wish_of(words.positional[1]);
   std::string directory;
-  const GroupFile file = running_group(words.root, words.positional[0], &directory);
-  ask_running(file, directory, "POST", "/v2/control", control_text(wish.kind, wish.value, words.reason));
+  const cluster::CoordinatorInfo file = cluster::running_coordinator(words.root, words.positional[0], &directory);
+  cluster::ask_coordinator(file, directory, "POST", "/v2/control",
+                           cluster::control_body(wish.kind, wish.value, words.reason));
   std::printf("%s: asked for %s at its next step\n", directory.c_str(), words.positional[1].c_str());
   return kDone;
 }

@@ -7,13 +7,13 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/number_text.h"
 #include "base/process.h"
 #include "base/signals.h"
 #include "cli/commands.h"
-#include "cli/group_file.h"
-#include "cli/group_log.h"
-#include "cli/numbers.h"
 #include "cluster/cluster.h"
+#include "rundir/rundir.h"
+#include "supervise/supervise.h"
 
 namespace sinew::cli {
 namespace {
@@ -79,16 +79,16 @@ Wishes parse(const Arguments& arguments) {
 
 // This life's numbers are taken on disk before any is given. Where it listens, and that it is this process, stands
 // there only once it does; until then members knock at the predecessor's door and come again.
-GroupFile begin_life(const std::string& run_directory) {
-  GroupFile file;
-  if (const auto before = read_group_file(run_directory)) {
+cluster::CoordinatorInfo begin_life(const std::string& run_directory) {
+  cluster::CoordinatorInfo file;
+  if (const auto before = cluster::read_coordinator_info(run_directory)) {
     file = *before;
     file.life = before->life + 1;
     file.over.reset();
   } else {
-    file.secret = new_secret();
+    file.secret = cluster::new_secret();
   }
-  write_group_file(run_directory, file);
+  cluster::write_coordinator_info(run_directory, file);
   return file;
 }
 
@@ -110,7 +110,8 @@ std::optional<cluster::View> read_view(const std::string& path) {
   return cluster::view_of_json(read_text(system_disk(), path));
 }
 
-cluster::CoordinatorOptions options_of(const Wishes& wishes, const GroupFile& file, GroupLog& log) {
+cluster::CoordinatorOptions options_of(const Wishes& wishes, const cluster::CoordinatorInfo& file,
+                                       supervise::RunLog& log) {
   cluster::CoordinatorOptions options;
   options.cluster.minimum = wishes.minimum;
   options.cluster.wanted = wishes.workers;
@@ -122,7 +123,7 @@ cluster::CoordinatorOptions options_of(const Wishes& wishes, const GroupFile& fi
   options.port = static_cast<uint16_t>(wishes.port);
   options.at_least = Generation(file.life * kNumbersOfALife);
   options.first_id = MemberId(file.life * kNumbersOfALife);
-  const std::string path = view_file_path(wishes.run_directory);
+  const std::string path = rundir::file_in(wishes.run_directory, rundir::kViewFile);
   options.last_view = read_view(path);
   options.on_view = [path](const cluster::View& view) { write_view(path, view); };
   options.log = [&log](const std::string& line) { log.write(line); };
@@ -138,18 +139,18 @@ int run_coordinator(const Arguments& arguments) {
   Clock& clock = system_clock();
   if (!system_disk().exists(wishes.run_directory))
     throw UsageError("there is no " + wishes.run_directory, "make it, or check the path");
-  GroupLog log(wishes.run_directory, "coordinator", clock);
-  GroupFile file = begin_life(wishes.run_directory);
+  supervise::RunLog log(wishes.run_directory, "coordinator", clock);
+  cluster::CoordinatorInfo file = begin_life(wishes.run_directory);
   cluster::Coordinator coordinator(options_of(wishes, file, log), clock);
   file.url = coordinator.url();
   file.pid = getpid();
-  write_group_file(wishes.run_directory, file);
+  cluster::write_coordinator_info(wishes.run_directory, file);
   log.write("listens at " + file.url + ", pid " + std::to_string(file.pid));
   while (true) {
     coordinator.tick();
     if (const auto code = coordinator.over()) {
       try {
-        note_end(wishes.run_directory, file.pid, *code);
+        cluster::record_end(wishes.run_directory, file.pid, *code);
       } catch (const Error& trouble) {  // whoever keeps it alive has heard it, and tries again
         log.write(trouble.what());
       }

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/worker_process.h"
+#include "cli/programs.h"
 
 namespace sinew::cli {
 namespace {
@@ -24,8 +24,8 @@ constexpr const char* kHelp =
 
 int run_eval(const Arguments& arguments) {
   if (print_help_if_asked(arguments, kHelp)) return kDone;
-  std::string what, part = "test", root = "runs";
-  std::vector<std::string> passed_on;
+  std::string what, root = "runs";
+  task::Evaluate task;
   bool in_data = false;  // words after --data, while they are key=value
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
@@ -36,20 +36,20 @@ int run_eval(const Arguments& arguments) {
     const bool was_in_data = in_data;
     in_data = false;
     if (word == "--part") {
-      part = value();
-      if (part != "test" && part != "val" && part != "train")
-        throw UsageError("--part is test, val or train, not '" + part + "'");
+      task.split = value();
+      if (task.split != "test" && task.split != "val" && task.split != "train")
+        throw UsageError("--part is test, val or train, not '" + task.split + "'");
     } else if (word == "--data") {
-      passed_on.push_back(data_override(value()));
+      task.overrides.push_back(data_override(value()));
       in_data = true;
     } else if (word == "--root") {
       root = value();
     } else if (word == "--json") {
-      passed_on.push_back(word);
+      task.json = true;
     } else if (word.starts_with("-")) {
       throw UsageError("no option '" + word + "'", "sinew eval --help");
     } else if ((was_in_data || !what.empty()) && word.find('=') != std::string::npos) {
-      passed_on.push_back(data_override(word));
+      task.overrides.push_back(data_override(word));
       in_data = true;
     } else if (what.empty()) {
       what = word;
@@ -59,9 +59,8 @@ int run_eval(const Arguments& arguments) {
   }
   if (what.empty())
     throw UsageError("eval needs a run, a model directory or a checkpoint", "sinew eval last; sinew runs lists them");
-  std::vector<std::string> words = {"eval", path_of_model(root, what), part};
-  words.insert(words.end(), passed_on.begin(), passed_on.end());
-  return become_worker(words);
+  task.model = path_of_model(root, what);
+  return become_worker(task, task.model);
 }
 
 }  // namespace sinew::cli

@@ -8,7 +8,7 @@
 #include "base/printable.h"
 #include "checkpoint/checkpoint.h"
 #include "cli/commands.h"
-#include "cli/worker_process.h"
+#include "cli/programs.h"
 #include "program/program.h"
 
 namespace sinew::cli {
@@ -71,9 +71,7 @@ int run_inspect(const Arguments& arguments) {
   if (!system_disk().exists(path)) throw UsageError("there is no " + path, "check the path");
   if (job) {
     if (!load_training(path, {arguments.begin() + 1, arguments.end()}, "sinew inspect")) return kUsage;
-    Arguments words = {"inspect"};
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    return become_worker(words);
+    return become_worker(task::Inspect{path, {arguments.begin() + 1, arguments.end()}}, path);
   }
   if (path.ends_with(".safetensors")) {
     show_safetensors(path);
@@ -92,7 +90,7 @@ int run_inspect(const Arguments& arguments) {
                      "a .pt2, .pt, .so, .safetensors, a job file, a checkpoint or a run");
   }
   std::fflush(stdout);
-  return become_worker({"inspect", path});
+  return become_worker(task::Inspect{path, {}}, path);
 }
 
 }  // namespace sinew::cli

@@ -1,13 +1,16 @@
 // `sinew join`: one more worker for a run, from this machine; kept alive until the run is over.
+#include <csignal>
+#include <cstdio>
 #include <span>
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/number_text.h"
+#include "base/signals.h"
 #include "cli/commands.h"
-#include "cli/group_file.h"
-#include "cli/group_worker.h"
-#include "cli/launch.h"
-#include "cli/numbers.h"
+#include "cli/programs.h"
+#include "cluster/cluster.h"
+#include "rundir/rundir.h"
 
 namespace sinew::cli {
 namespace {
@@ -31,7 +34,7 @@ constexpr const char* kHelp =
 struct Wishes {
   std::string where, secret_file, root = "runs";
   std::vector<std::string> more;  // JOB, RUN_DIR and overrides
-  double hang_seconds = GroupWork().hang_seconds;
+  double hang_seconds = supervise::WorkerLaunch().hang_seconds;
   bool by_url() const { return where.starts_with("http://") || where.starts_with("https://"); }
 };
 
@@ -48,7 +51,7 @@ Wishes parse(const Arguments& arguments) {
     } else if (word == "--root") {
       wishes.root = value();
     } else if (word == "--hang-after") {
-      wishes.hang_seconds = seconds(word, value());
+      wishes.hang_seconds = duration_seconds(word, value());
     } else if (word.starts_with("-")) {
       throw UsageError("no option '" + word + "'", "sinew join --help");
     } else if (wishes.where.empty()) {
@@ -73,25 +76,26 @@ std::string read_secret(const std::string& path) {
   return text;
 }
 
-// What the worker is told to train. With a URL, this machine's own directory says where the coordinator is.
-GroupWork work_of(const Wishes& wishes) {
-  GroupWork work;
-  work.hang_seconds = wishes.hang_seconds;
+// With a URL, coordinator.json in this machine's own directory says where the coordinator is.
+supervise::WorkerLaunch launch_of(const Wishes& wishes) {
+  supervise::WorkerLaunch launch;
+  launch.programs = programs();
+  launch.hang_seconds = wishes.hang_seconds;
   if (wishes.by_url()) {
-    work.job = wishes.more[0];
-    work.run_directory = wishes.more[1];
-    work.overrides = {wishes.more.begin() + 2, wishes.more.end()};
-    system_disk().make_directories(work.run_directory);
-    GroupFile file;
-    file.url = wishes.where;
-    file.secret = read_secret(wishes.secret_file);
-    write_group_file(work.run_directory, file);
+    launch.job = wishes.more[0];
+    launch.run_directory = wishes.more[1];
+    launch.overrides = {wishes.more.begin() + 2, wishes.more.end()};
+    system_disk().make_directories(launch.run_directory);
+    cluster::CoordinatorInfo info;
+    info.url = wishes.where;
+    info.secret = read_secret(wishes.secret_file);
+    cluster::write_coordinator_info(launch.run_directory, info);
   } else {
-    running_group(wishes.root, wishes.where, &work.run_directory);
-    work.job = work.run_directory + "/resolved.yaml";
-    work.resume = true;
+    cluster::running_coordinator(wishes.root, wishes.where, &launch.run_directory);
+    launch.job = rundir::file_in(launch.run_directory, rundir::kResolvedFile);
+    launch.resume = true;
   }
-  return work;
+  return launch;
 }
 
 }  // namespace
@@ -101,14 +105,17 @@ int run_join(const Arguments& arguments) {
   const Wishes wishes = parse(arguments);
   if (wishes.by_url() && !load_training(wishes.more[0], {wishes.more.begin() + 2, wishes.more.end()}, "sinew join"))
     return kUsage;
-  const auto launch = launch_of(process_environment());
-  const GroupWork work = work_of(wishes);
+  const auto launched = supervise::launch_of(supervise::process_environment());
+  const supervise::WorkerLaunch launch = launch_of(wishes);
+  const int64_t sharers = supervise::sharers_here(launched);
   const auto make = [&](bool) {
-    const auto file = group_file_now(work.run_directory);
-    return group_worker(work, file ? file->url : "", false,
-                        launch ? std::optional(sharers_here(*launch)) : std::nullopt);
+    const auto info = cluster::coordinator_info_now(launch.run_directory);
+    return supervise::worker_start(launch, info ? info->url : "", false, sharers);
   };
-  return keep_worker("sinew join", work.run_directory, make, system_clock());
+  Signals signals({SIGINT, SIGTERM, SIGHUP});
+  return supervise::restart_loop(launch.run_directory, make, signals, system_clock(), [](const std::string& sentence) {
+    std::fprintf(stderr, "sinew join: %s\n", sentence.c_str());
+  });
 }
 
 }  // namespace sinew::cli

@@ -4,7 +4,7 @@
 
 #include "base/disk.h"
 #include "cli/commands.h"
-#include "cli/worker_process.h"
+#include "cli/programs.h"
 
 namespace sinew::cli {
 namespace {
@@ -51,7 +51,8 @@ int run_predict(const Arguments& arguments) {
     throw UsageError("predict needs a model and its data", "sinew predict last new.csv -o predictions.csv");
   if (format.empty()) format = out.ends_with(".jsonl") ? "jsonl" : "csv";
   if (!system_disk().exists(positional[1])) throw UsageError("there is no " + positional[1], "check the path");
-  return become_worker({"predict", path_of_model(root, positional[0]), positional[1], out, format});
+  const std::string model = path_of_model(root, positional[0]);
+  return become_worker(task::Predict{model, positional[1], out, format}, model);
 }
 
 }  // namespace sinew::cli

@@ -4,9 +4,9 @@
 #include "base/disk.h"
 #include "cli/command_job.h"
 #include "cli/commands.h"
-#include "cli/group_file.h"
-#include "cli/group_line.h"
+#include "cluster/cluster.h"
 #include "report/report.h"
+#include "rundir/rundir.h"
 
 namespace sinew::cli {
 namespace {
@@ -43,15 +43,16 @@ int run_ps(const Arguments& arguments) {
   }
   // A group that still waits for its workers is no run yet: only its coordinator's file is there.
   const std::string meant = run.empty() ? "last" : run;
-  const std::string directory =
-      system_disk().exists(group_file_path(meant)) ? meant : report::pick_run(root, meant).directory;
+  const std::string directory = system_disk().exists(rundir::file_in(meant, rundir::kCoordinatorFile))
+                                    ? meant
+                                    : report::pick_run(root, meant).directory;
   if (const std::string status = command_status(directory, json); !status.empty()) {
     std::fwrite(status.data(), 1, status.size(), stdout);
     return kDone;
   }
-  const GroupFile file = running_group(root, directory);
-  const std::string answer = ask_running(file, directory, "GET", "/v2/status");
-  const std::string text = json ? answer + "\n" : status_text(directory, parse_status(answer));
+  const cluster::CoordinatorInfo file = cluster::running_coordinator(root, directory);
+  const std::string answer = cluster::ask_coordinator(file, directory, "GET", "/v2/status");
+  const std::string text = json ? answer + "\n" : cluster::status_text(directory, cluster::parse_status(answer));
   std::fwrite(text.data(), 1, text.size(), stdout);
   return kDone;
 }

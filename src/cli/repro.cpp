@@ -9,7 +9,7 @@
 #include "base/process.h"
 #include "cli/commands.h"
 #include "cli/data_manifest.h"
-#include "cli/worker_process.h"
+#include "cli/programs.h"
 #include "report/report.h"
 #include "rundir/rundir.h"
 
@@ -56,12 +56,16 @@ Wishes parse(const Arguments& arguments) {
   return wishes;
 }
 
-// Its output goes to stderr, so that stdout has the verdict alone. It ends when this process does.
+// The new run's output goes to stderr, so that stdout has the verdict alone. The worker ends when this process does.
 ProcessEnd train_again(const std::string& job, const std::string& run_directory, bool ledger) {
-  setenv("MKL_CBWR", "AUTO", 0);  // as become_worker
+  task::Train train;
+  train.job = job;
+  train.run_directory = run_directory;
+  train.ledger = ledger;
+  const task::TaskFile file(train);
   ProcessOptions options;
-  options.command = {worker_program(), "train", job, run_directory};
-  if (ledger) options.command.push_back("--ledger");
+  options.command = {programs().worker, file.path(), run_directory};
+  if (std::getenv("MKL_CBWR") == nullptr) options.environment["MKL_CBWR"] = "AUTO";  // as become_worker
   options.output = "/dev/stderr";
   options.death_signal = SIGTERM;
   Process worker(options);

@@ -12,13 +12,12 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/number_text.h"
 #include "base/signals.h"
 #include "cli/commands.h"
-#include "cli/group_file.h"
-#include "cli/group_line.h"
-#include "cli/numbers.h"
 #include "cli/registry_place.h"
 #include "cli/server_lease.h"
+#include "cluster/cluster.h"
 #include "http/http.h"
 #include "registry/registry.h"
 #include "store/store.h"
@@ -205,19 +204,20 @@ class Indexing {
 
 // As `sinew control` and `sinew scale` reach a run.
 void steer(const std::string& directory, const web::Wish& wish) {
-  const auto file = read_group_file(directory);
+  const auto file = cluster::read_coordinator_info(directory);
   if (!file || file->over) {
     throw Error(directory + " has no coordinator to ask",
                 "a run that trains with --workers N can be steered; one that is over can not");
   }
   if (wish.kind == "scale") {
-    ask_running(*file, directory, "POST", "/v2/scale", scale_text(static_cast<int64_t>(wish.value)));
+    cluster::ask_coordinator(*file, directory, "POST", "/v2/scale",
+                             cluster::scale_body(static_cast<int64_t>(wish.value)));
     return;
   }
   const bool stops = wish.kind == "stop" || wish.kind == "pause";
-  ask_running(
-      *file, directory, "POST", "/v2/control",
-      control_text(stops ? "stop" : wish.kind, stops ? static_cast<double>(kResumable) : wish.value, wish.reason));
+  cluster::ask_coordinator(*file, directory, "POST", "/v2/control",
+                           cluster::control_body(stops ? "stop" : wish.kind,
+                                                 stops ? static_cast<double>(kResumable) : wish.value, wish.reason));
 }
 
 int serve(const Wishes& wishes) {

@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/number_text.h"
 #include "base/process.h"
 #include "cli/commands.h"
-#include "cli/numbers.h"
 #include "jobs/jobs.h"
 #include "report/report.h"
 #include "rundir/rundir.h"

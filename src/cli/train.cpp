@@ -1,18 +1,19 @@
 // `sinew train` and `sinew resume`: check the job file, make the run directory, become the worker.
 
 #include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <optional>
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/number_text.h"
+#include "base/signals.h"
 #include "cli/command_job.h"
 #include "cli/commands.h"
 #include "cli/data_manifest.h"
-#include "cli/launch.h"
-#include "cli/launched.h"
-#include "cli/numbers.h"
-#include "cli/supervisor.h"
-#include "cli/worker_process.h"
+#include "cli/programs.h"
 #include "http/http.h"
 #include "report/report.h"
 #include "rundir/rundir.h"
@@ -57,15 +58,14 @@ struct Words {
   std::string server;                                // for a command
   int64_t workers = 0;                               // 0: as the job file says
   int64_t wait_seconds = 300;
-  double hang_seconds = SupervisorOptions().hang_seconds;
-  bool resume = false, tls = false;
-  std::optional<Launch> launch;
-  std::vector<std::string> passed_on;  // for the worker as they are
+  double hang_seconds = supervise::WorkerLaunch().hang_seconds;
+  bool resume = false, tls = false, ledger = false, json_log = false;
+  std::optional<supervise::Launch> launch;
 };
 
-Launch launch_from(const std::string& launcher) {
+supervise::Launch launch_from(const std::string& launcher) {
   if (launcher != "env") throw UsageError("--launcher is env, not '" + launcher + "'", "--launcher env");
-  const auto launch = launch_of(process_environment());
+  const auto launch = supervise::launch_of(supervise::process_environment());
   if (!launch) {
     throw UsageError("no launcher started this: there is no RANK, OMPI_COMM_WORLD_RANK or SLURM_STEP_ID",
                      "start it with srun, torchrun --no-python or mpirun; or leave --launcher out and say --workers N");
@@ -100,14 +100,14 @@ Words parse(const Arguments& arguments, const std::string& command) {
     } else if (word == "--wait" && command == "train") {
       words.wait_seconds = whole_number(word, value(), 1, 86'400);
     } else if (word == "--hang-after") {
-      words.hang_seconds = seconds(word, value());
+      words.hang_seconds = duration_seconds(word, value());
     } else if (word == "--ledger") {
-      words.passed_on.push_back(word);
+      words.ledger = true;
     } else if (word == "--log-format") {
       const std::string format = value();
       if (format != "human" && format != "json")
         throw UsageError("--log-format is human or json, not '" + format + "'");
-      if (format == "json") words.passed_on.push_back("--json");
+      words.json_log = format == "json";
     } else if (word.starts_with("-")) {
       throw UsageError("no option '" + word + "'", "sinew " + command + " --help");
     } else {
@@ -132,38 +132,63 @@ std::string listening(const Words& words) {
   return outwards.empty() ? "127.0.0.1" : outwards;
 }
 
-// Several processes under a supervisor. One that a launcher started supervises a single worker: the others have theirs.
-int start_group(const spec::Job& about, const GroupWork& work, const Words& words) {
-  SupervisorOptions options;
-  options.work = work;
+void print_event(const std::string& sentence) {
+  std::fprintf(stderr, "sinew: %s\n", sentence.c_str());
+}
+
+// Several processes under a supervisor. A process that a launcher started supervises a single worker: the other workers
+// of the run have supervisors of their own.
+int start_group(const spec::Job& about, const supervise::WorkerLaunch& launch, const Words& words) {
+  supervise::SupervisorOptions options;
+  options.launch = launch;
   options.job_name = about.name;
   options.workers = words.workers > 0 ? words.workers : about.workers.max;
   options.minimum = std::min(about.workers.min, options.workers);
-  options.sharers = options.workers;
+  options.workers_per_machine = options.workers;
   if (words.launch) {
     options.workers = 1;
     options.elsewhere = words.launch->size - 1;
     options.minimum = std::min(about.workers.min, words.launch->size);
-    options.sharers = sharers_here(*words.launch);
+    options.workers_per_machine = supervise::sharers_here(*words.launch);
   }
   options.listen = listening(words);
   options.tls = words.tls;
-  options.hang_seconds = words.hang_seconds;
-  return supervise(options, system_clock());
+  options.say = print_event;
+  Signals signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1});  // before any thread starts
+  return supervise::supervise(options, signals, system_clock());
 }
 
 bool in_group(const spec::Job& about, const Words& words) {
   return words.launch || words.workers > 0 || about.workers.max > 1;
 }
 
-// A group if one was asked for, else this process becomes the worker.
-int start(const spec::Job& about, const GroupWork& work, const Words& words) {
-  if (in_group(about, words)) return start_group(about, work, words);
-  std::vector<std::string> all = {"train", work.job, work.run_directory};
-  if (work.resume) all.push_back("--resume");
-  all.insert(all.end(), work.flags.begin(), work.flags.end());
-  all.insert(all.end(), work.overrides.begin(), work.overrides.end());
-  return become_worker(all);
+// Supervises a group if the user asked for one; else this process becomes the worker.
+int start(const spec::Job& about, const supervise::WorkerLaunch& launch, const Words& words) {
+  if (in_group(about, words)) return start_group(about, launch, words);
+  task::Train train;
+  train.job = launch.job;
+  train.overrides = launch.overrides;
+  train.run_directory = launch.run_directory;
+  train.resume = launch.resume;
+  train.ledger = launch.ledger;
+  train.json_log = launch.json_log;
+  return become_worker(train, launch.run_directory);
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+supervise::WorkerLaunch launch_options(const Words& words) {
+  supervise::WorkerLaunch launch;
+  launch.programs = programs();
+  launch.ledger = words.ledger;
+  launch.json_log = words.json_log;
+  launch.hang_seconds = words.hang_seconds;
+  launch.link_listen = variable("SINEW_LINK_LISTEN");
+  launch.link_advertise = variable("SINEW_LINK_ADVERTISE");
+  return launch;
 }
 
 void check_words(const Words& words) {
@@ -186,10 +211,9 @@ void check_group_words(const spec::Job& about, const Words& words) {
 // A command instead of a training: `directory` holds its job.yaml.
 int start_command(const spec::Job& job, const std::string& directory, const Words& words, bool resume) {
   const bool of_workers = words.launch || words.workers > 0 || !words.listen.empty() || words.tls;
-  const auto json = std::ranges::find(words.passed_on, "--json");
-  if (of_workers || words.passed_on.size() > (json == words.passed_on.end() ? 0U : 1U))
+  if (of_workers || words.ledger)
     throw UsageError("a command has no workers and no ledger", "resources.nproc starts several processes of it");
-  return run_command_job(job, {directory, words.server, resume, json != words.passed_on.end()});
+  return run_command_job(job, {directory, words.server, resume, words.json_log});
 }
 
 }  // namespace
@@ -199,28 +223,28 @@ int run_train(const Arguments& arguments) {
   const Words words = parse(arguments, "train");
   check_words(words);
   const std::string& path = words.positional[0];
-  GroupWork work;
-  work.job = path;
-  work.overrides = {words.positional.begin() + 1, words.positional.end()};
-  work.flags = words.passed_on;
-  work.resume = words.resume;
-  work.hang_seconds = words.hang_seconds;
-  const auto job = load_job(path, work.overrides);
+  supervise::WorkerLaunch launch = launch_options(words);
+  launch.job = path;
+  launch.overrides = {words.positional.begin() + 1, words.positional.end()};
+  launch.resume = words.resume;
+  const auto job = load_job(path, launch.overrides);
   if (!job) return kUsage;
   check_group_words(*job, words);
-  work.run_directory =
+  launch.run_directory =
       words.run_directory.empty() ? rundir::new_run_directory("runs", job->name, system_clock()) : words.run_directory;
   const bool first = !words.launch || words.launch->rank == 0;
-  if (first) rundir::keep_job_file(work.run_directory, as_given(path, work.overrides), words.resume);
-  if (job->command.given()) return start_command(*job, work.run_directory, words, words.resume);
-  if (first) record_data(*job, work.run_directory, words.run_directory.empty() ? "runs" : "");
+  if (first) rundir::keep_job_file(launch.run_directory, as_given(path, launch.overrides), words.resume);
+  if (job->command.given()) return start_command(*job, launch.run_directory, words, words.resume);
+  if (first) record_data(*job, launch.run_directory, words.run_directory.empty() ? "runs" : "");
   // The job as it was resolved when the run began, where it came that far.
-  if (words.resume && system_disk().exists(work.run_directory + "/resolved.yaml")) {
-    work.job = work.run_directory + "/resolved.yaml";
-    work.overrides.clear();
+  if (words.resume && system_disk().exists(launch.run_directory + "/resolved.yaml")) {
+    launch.job = launch.run_directory + "/resolved.yaml";
+    launch.overrides.clear();
   }
-  if (first) return start(*job, work, words);
-  return take_part(work, sharers_here(*words.launch), static_cast<double>(words.wait_seconds), system_clock());
+  if (first) return start(*job, launch, words);
+  Signals signals({SIGINT, SIGTERM, SIGHUP});
+  return supervise::join_launched(launch, supervise::sharers_here(*words.launch),
+                                  static_cast<double>(words.wait_seconds), signals, system_clock(), print_event);
 }
 
 int run_resume(const Arguments& arguments) {
@@ -233,9 +257,11 @@ int run_resume(const Arguments& arguments) {
   if (!job) return kUsage;
   if (job->command.given()) return start_command(*job, run.directory, words, true);
   check_group_words(*job, words);
-  const GroupWork work = {run.directory,     run.directory + "/resolved.yaml", {}, words.passed_on, true,
-                          words.hang_seconds};
-  return start(*job, work, words);
+  supervise::WorkerLaunch launch = launch_options(words);
+  launch.run_directory = run.directory;
+  launch.job = rundir::file_in(run.directory, rundir::kResolvedFile);
+  launch.resume = true;
+  return start(*job, launch, words);
 }
 
 }  // namespace sinew::cli

@@ -9,12 +9,11 @@
 #include <functional>
 #include <iostream>
 
+#include "base/number_text.h"
 #include "base/signals.h"
 #include "cli/commands.h"
 #include "cli/data_manifest.h"
-#include "cli/launch.h"
-#include "cli/numbers.h"
-#include "cli/worker_process.h"
+#include "cli/programs.h"
 #include "rundir/rundir.h"
 #include "study/study.h"
 
@@ -76,7 +75,7 @@ void write_out(std::string_view text) {
 study::Options study_options(study::StudyScreen& screen) {
   study::Options options;
   options.program = this_program();
-  options.environment = process_environment();
+  options.environment = supervise::process_environment();
   options.output = [&screen](const std::string& line) { screen.say(line); };
   options.screen = &screen;
   options.record_data = record_data;
@@ -111,7 +110,8 @@ int begin(const Arguments& arguments, const study::Options& options) {
   if (!job) return kUsage;
   study.job = *std::move(job);
   study.job_text = read_text(options.disk, study.job_path);
-  if (study.directory.empty()) study.directory = rundir::new_run_directory("runs", study.job.name, options.clock) + "-study";
+  if (study.directory.empty())
+    study.directory = rundir::new_run_directory("runs", study.job.name, options.clock) + "-study";
   return lead(options, [&](const study::Options& all) { return study::begin(all, study); });
 }
 

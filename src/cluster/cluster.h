@@ -18,6 +18,8 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "cluster/coordinator_client.h"
+#include "cluster/coordinator_info.h"
 #include "http/http.h"
 
 namespace sinew::cluster {

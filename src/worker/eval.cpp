@@ -25,7 +25,7 @@ std::string class_name(const train::Evaluation& result, int64_t index) {
 }
 
 // `given`: the overrides with which the command replaced the job's data.
-json document_of(const train::Trained& trained, const std::string& part, const Words& given,
+json document_of(const train::Trained& trained, const std::string& part, const std::vector<std::string>& given,
                  const train::Evaluation& result) {
   json document = {{"part", part},
                    {"weights", trained.weights},
@@ -72,33 +72,24 @@ void print_for_people(const train::Trained& trained, const std::string& part, co
 
 }  // namespace
 
-int run_eval(const Words& words) {
-  const std::string part = words.at(1);
-  bool as_json = false;
-  Words overrides;
-  for (size_t i = 2; i < words.size(); ++i) {
-    if (words[i] == "--json") {
-      as_json = true;
-    } else {
-      overrides.push_back(words[i]);
-    }
-  }
-  const Words given = overrides;
+int run_eval(const task::Evaluate& task) {
+  const std::string& part = task.split;
+  std::vector<std::string> overrides = task.overrides;
   for (const std::string name : {"val", "test"}) {  // files given for a part replace its share of the training data
     const bool named = std::any_of(overrides.begin(), overrides.end(),
                                    [&](const std::string& word) { return word.starts_with("data." + name); });
     if (named) overrides.push_back("data.split." + name + "=0");
   }
-  const train::Trained trained = train::find_trained(words.at(0), system_disk());
+  const train::Trained trained = train::find_trained(task.model, system_disk());
   const spec::Job job = read_job_text(trained.job_yaml, trained.weights + ": job", overrides);
   const train::Evaluation result = train::evaluate(trained, job, part_named(part), system_disk());
   const std::string text =
-      document_of(trained, part, given, result).dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+      document_of(trained, part, task.overrides, result).dump(1, ' ', false, json::error_handler_t::replace) + "\n";
   if (trained.run_given) {
     const std::string path = trained.run_directory + "/eval-" + part + ".json";
     write_durably(system_disk(), path, std::as_bytes(std::span(text.data(), text.size())));
   }
-  if (as_json) {
+  if (task.json) {
     std::fputs(text.c_str(), stdout);
   } else {
     print_for_people(trained, part, result);

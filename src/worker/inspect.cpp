@@ -23,11 +23,10 @@ void print(const std::string& line) {
 
 }  // namespace
 
-int run_inspect(const Words& words) {
-  const std::string& path = words.at(0);
-  const model::FileReport report = is_job(path)
-                                       ? train::inspect_job(read_job_file(path, {words.begin() + 1, words.end()}))
-                                       : model::inspect_file(path);
+int run_inspect(const task::Inspect& task) {
+  const std::string& path = task.file;
+  const model::FileReport report =
+      is_job(path) ? train::inspect_job(read_job_file(path, task.overrides)) : model::inspect_file(path);
   for (const std::string& line : report.lines) print(line);
   for (const std::string& problem : report.problems) std::printf("problem     %s\n", printable(problem, true).c_str());
   std::printf("%s\n", report.problems.empty() ? "it can be trained here" : "it can not be trained here");

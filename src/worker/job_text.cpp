@@ -29,14 +29,14 @@ spec::Environment environment() {
 
 }  // namespace
 
-spec::Job read_job_text(const std::string& yaml, const std::string& name, const Words& overrides) {
+spec::Job read_job_text(const std::string& yaml, const std::string& name, const std::vector<std::string>& overrides) {
   const spec::Reading reading = spec::read_job(yaml, name, overrides, environment());
   for (const spec::Problem& problem : reading.problems) std::fprintf(stderr, "%s\n", to_string(problem).c_str());
   if (!reading.problems.empty()) std::exit(kUsage);
   return reading.job;
 }
 
-spec::Job read_job_file(const std::string& path, const Words& overrides) {
+spec::Job read_job_file(const std::string& path, const std::vector<std::string>& overrides) {
   return read_job_text(read_text(path), path, overrides);
 }
 

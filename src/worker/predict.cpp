@@ -88,12 +88,12 @@ struct Rows {
 
 }  // namespace
 
-int run_predict(const Words& words) {
-  const std::string &data = words.at(1), &out = words.at(2);
-  const train::Trained trained = train::find_trained(words.at(0), system_disk());
-  const spec::Job job = read_job_text(trained.job_yaml, trained.weights + ": job", {words.begin() + 4, words.end()});
+int run_predict(const task::Predict& task) {
+  const std::string &data = task.data, &out = task.output;
+  const train::Trained trained = train::find_trained(task.model, system_disk());
+  const spec::Job job = read_job_text(trained.job_yaml, trained.weights + ": job", {});
   const train::Predictions predictions = train::predict(trained, job, data, system_disk());
-  const Rows rows{predictions, words.at(3) == "csv"};
+  const Rows rows{predictions, task.format == "csv"};
   if (out == "-") {
     rows.write([](const std::string& text) {
       if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {

@@ -62,52 +62,39 @@ class Poison {
   std::string how_;  // empty: no poison
 };
 
-distribute::JoinOptions join_options(const std::string& run_directory, distribute::Ending& ending) {
+distribute::JoinOptions join_options(const task::Group& group, distribute::Ending& ending) {
   distribute::JoinOptions options;
-  options.coordinator_file = text_from("SINEW_COORDINATOR_FILE", run_directory + "/coordinator.json");
-  options.listen = text_from("SINEW_LINK_LISTEN", options.listen);
-  options.advertise = text_from("SINEW_LINK_ADVERTISE", "");
+  options.coordinator_file = group.coordinator_file;
+  if (!group.link_listen.empty()) options.listen = group.link_listen;
+  options.advertise = group.link_advertise;
   options.pace = number_from("SINEW_PACE", 1, 1);
-  options.patience_seconds = kPatience * number_from("SINEW_HANG_AFTER", 0.001, options.patience_seconds / kPatience);
+  options.patience_seconds = kPatience * group.hang_seconds;
   options.ending = &ending;
   return options;
 }
 
 }  // namespace
 
-// JOB RUN_DIR [--resume] [--ledger] [--json] [--group] [key=value ...]
-int run_train(const Words& words) {
+int run_train(const task::Train& task) {
   train::RunOptions options;
-  Words overrides;
-  bool group = false;
-  for (size_t i = 2; i < words.size(); ++i) {
-    if (words[i] == "--resume") {
-      options.resume = true;
-    } else if (words[i] == "--ledger") {
-      options.ledger = true;
-    } else if (words[i] == "--json") {
-      options.log_format = report::LogFormat::json;
-    } else if (words[i] == "--group") {
-      group = true;
-    } else {
-      overrides.push_back(words[i]);
-    }
-  }
-  options.job = read_job_file(words.at(0), overrides);
-  options.run_directory = words.at(1);
+  options.resume = task.resume;
+  options.ledger = task.ledger;
+  options.log_format = task.json_log ? report::LogFormat::json : report::LogFormat::human;
+  options.job = read_job_file(task.job, task.overrides);
+  options.run_directory = task.run_directory;
   options.stop_signals = &stop_signals;
   options.checkpoint_signals = &checkpoint_signals;
-  ActivityBoard board(text_from("SINEW_ACTIVITY_BOARD", ""));
+  ActivityBoard board(task.activity_board);
   const Poison poison;
   options.on_work = [&](int lane, const Work& work) {
     board.post(lane, work);
     poison.strike(work);
   };
-  if (!group) return train::run(options, system_disk(), system_clock()).exit_code;
+  if (!task.group) return train::run(options, system_disk(), system_clock()).exit_code;
 
   distribute::Ending ending;
-  const distribute::JoinOptions joining = join_options(options.run_directory, ending);
-  options.workers_here = static_cast<int64_t>(number_from("SINEW_LOCAL_WORKERS", 1, 1));
+  const distribute::JoinOptions joining = join_options(*task.group, ending);
+  options.workers_here = task.group->local_workers;
   options.join = [&](const train::Identity& identity) { return distribute::join(joining, identity, system_clock()); };
   try {
     return train::run(options, system_disk(), system_clock()).exit_code;

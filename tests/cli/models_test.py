@@ -18,10 +18,12 @@ import unittest
 SINEW = os.environ.get("SINEW")
 
 WORKER = """#!/bin/sh
-# Plays sinew-worker: train JOB RUN_DIR
-test "$1" = train || exit 9
-cp "$2" "$3/resolved.yaml"
-cp -r "$FAKE_RUN"/. "$3"/
+# Plays sinew-worker.
+field() { sed -n "s/.*\\"$1\\":\\"\\([^\\"]*\\)\\".*/\\1/p" "$TASK"; }
+TASK=$1
+test "$(field task)" = train || exit 9
+cp "$(field job)" "$(field run_directory)/resolved.yaml"
+cp -r "$FAKE_RUN"/. "$(field run_directory)"/
 """
 
 

@@ -28,7 +28,7 @@ class Begin(Plain):
     def setUp(self):
         super().setUp()
         worker = self.path / "worker"
-        worker.write_text("#!/bin/sh\necho worker \"$@\"\nexit 1\n")
+        worker.write_text("#!/bin/sh\ncat \"$1\"\nexit 1\n")
         worker.chmod(0o755)
         for name in ("a", "b"):
             (self.path / f"{name}.csv").write_text("x,y\n1,a\n2,b\n" if name == "a" else "x,y\n5,a\n7,b\n8,b\n")
@@ -48,7 +48,7 @@ class Begin(Plain):
         for words in ((), ("--resume",)):
             done = self.train("b", *words)
             self.assertEqual(done.returncode, 1, done.stderr)
-            self.assertIn(b"worker train b.yaml run", done.stdout)
+            self.assertIn(b'"task":"train","job":"b.yaml"', done.stdout)
             self.assertIn("b.csv", (self.run_directory / "job.yaml").read_text())
             self.assertNotEqual(json.loads((self.run_directory / "data.json").read_text())["digest"], data["digest"])
             self.assertEqual(self.train("a", *words).returncode, 1)
@@ -62,7 +62,7 @@ class Begin(Plain):
             self.assertEqual(done.returncode, 2)
             self.assertIn(said, done.stderr)
             self.assertIn("a.csv", (self.run_directory / "job.yaml").read_text())
-        self.assertIn(b"worker train run/resolved.yaml run --resume", self.train("a", "--resume").stdout)
+        self.assertIn(b'"job":"run/resolved.yaml"', self.train("a", "--resume").stdout)
 
     def test_one_that_is_about_to_begin_is_left_alone(self):
         self.train("a")

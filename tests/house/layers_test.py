@@ -11,12 +11,14 @@ MAY_INCLUDE = {
     "spec": ["base"],
     "store": ["base"],
     "rundir": ["base"],
+    "task": ["base"],
+    "supervise": ["base", "http", "rundir", "task", "cluster"],
     "checkpoint": ["base", "spec"],
     "report": ["base", "spec", "rundir"],
     "http": ["base"],
     "link": ["base"],
     "registry": ["base", "spec", "store", "rundir", "checkpoint", "report"],
-    "cluster": ["base", "spec", "http"],
+    "cluster": ["base", "spec", "http", "rundir"],
     "group": ["base", "checkpoint", "link", "cluster"],
     "web": ["base", "http", "store", "registry"],
     "program": ["base"],
@@ -27,10 +29,10 @@ MAY_INCLUDE = {
     "distribute": ["base", "spec", "checkpoint", "link", "cluster", "group", "data", "model", "train"],
     "jobs": ["base", "spec", "rundir", "checkpoint", "report"],
     "study": ["base", "spec", "rundir", "checkpoint", "report", "registry", "tune", "jobs"],
-    "cli": ["base", "spec", "store", "http", "rundir", "checkpoint", "report", "registry", "program", "cluster", "data", "tune", "jobs", "study", "web"],
-    "worker": ["base", "spec", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "distribute"],
+    "cli": ["base", "spec", "store", "http", "rundir", "checkpoint", "report", "registry", "program", "task", "cluster", "supervise", "data", "tune", "jobs", "study", "web"],
+    "worker": ["base", "spec", "task", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "distribute"],
 }
-PLAIN = {"base", "spec", "store", "http", "link", "rundir", "checkpoint", "report", "registry", "program", "cluster", "group", "data", "tune", "jobs", "study", "web", "cli"}
+PLAIN = {"base", "spec", "store", "http", "link", "rundir", "task", "checkpoint", "report", "registry", "program", "cluster", "supervise", "group", "data", "tune", "jobs", "study", "web", "cli"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 

@@ -6,7 +6,7 @@
 namespace sinew::sim {
 namespace {
 
-constexpr double kTickSeconds = 0.05, kHoldSeconds = 5;  // as cli/coordinator.cpp and cluster/coordinator.cpp
+constexpr double kTickSeconds = 0.05, kHoldSeconds = 5;  // as supervise/coordinator.cpp and cluster/coordinator.cpp
 
 http::Response response_of(cluster::Reply reply) {
   http::Response response;

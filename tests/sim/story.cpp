@@ -7,7 +7,7 @@
 namespace sinew::sim {
 namespace {
 
-using cli::ChaosEvent;
+using supervise::ChaosEvent;
 
 constexpr int64_t kChaosEvents = 12, kTroubles = 8;
 constexpr double kEverySeconds = 1.5;     // between two events of the plan
@@ -46,7 +46,7 @@ void Story::play() {
   scene_.disk.sync_directory("/run");
   begin_supervision(begins_with_);
   double end = 0;
-  for (const ChaosEvent& event : cli::chaos_plan(seed_, begins_with_, kChaosEvents, kEverySeconds)) {
+  for (const ChaosEvent& event : supervise::chaos_plan(seed_, begins_with_, kChaosEvents, kEverySeconds)) {
     world.after(1 + event.at, [this, event] { happens(event); });
     end = 1 + event.at;
   }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/chaos_plan.h"
-#include "cli/supervision.h"
+#include "supervise/chaos_plan.h"
+#include "supervise/supervision.h"
 #include "worker.h"
 
 namespace sinew::sim {
@@ -35,7 +35,7 @@ class Story {
   };
 
   // -- story.cpp: what happens
-  void happens(const cli::ChaosEvent& event);
+  void happens(const supervise::ChaosEvent& event);
   void happens(const Trouble& trouble);
   void cut_links();
   void reset_link();
@@ -50,7 +50,7 @@ class Story {
   void reap();
   void talk();
   void post(const std::string& path, const std::string& body, Answer answer);
-  void act(const cli::Action& action);
+  void act(const supervise::Action& action);
   void start_coordinator();
   void end_coordinator(ProcessEnd end, std::optional<int64_t> finished);
   void send(int64_t pid, int signal);
@@ -60,7 +60,7 @@ class Story {
   int64_t begins_with_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Process>> supervisors_;  // the last one lives
-  cli::Supervision state_;
+  supervise::Supervision state_;
   std::vector<Lost> lost_;
   double polled_ = 0;
   bool polling_ = false;

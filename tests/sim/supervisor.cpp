@@ -1,9 +1,8 @@
-// The supervisor of a story: cli/supervision decides, as in cli/supervisor.cpp; processes are simulated ones.
+// The supervisor of a story: supervise/supervision decides, as in supervise/supervisor.cpp; processes are simulated ones.
 #include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
 
-#include "cli/group_line.h"
 #include "story.h"
 
 namespace sinew::sim {
@@ -16,7 +15,7 @@ constexpr int64_t kNumbersOfALife = 1'000'000;
 
 void Story::begin_supervision(int64_t wanted) {
   supervisors_.push_back(std::make_unique<Process>(scene_.world));
-  state_ = cli::Supervision();
+  state_ = supervise::Supervision();
   state_.wanted = wanted_ = wanted;
   lost_.clear();
   polling_ = false;
@@ -26,13 +25,13 @@ void Story::begin_supervision(int64_t wanted) {
 void Story::supervise() {
   reap();
   talk();
-  for (const cli::Action& action : next_actions(scene_.world.now(), state_)) act(action);
+  for (const supervise::Action& action : next_actions(scene_.world.now(), state_)) act(action);
   supervisors_.back()->after(kLoopSeconds, [this] { supervise(); });
 }
 
 void Story::reap() {
   const double now = scene_.world.now();
-  for (const cli::WorkerState& child : std::vector(state_.workers)) {
+  for (const supervise::WorkerState& child : std::vector(state_.workers)) {
     const auto worker =
         std::find_if(workers_.begin(), workers_.end(), [&](const auto& one) { return one->pid == child.pid; });
     if (!(*worker)->end()) continue;
@@ -71,15 +70,15 @@ void Story::talk() {
   post("/v2/status", "", [this](const auto& response) {
     polling_ = false;
     if (!response || response->status != 200) return;
-    const auto status = cli::parse_status(response->body);
-    const auto computing = std::ranges::count(status.members, "computing", &cli::GroupMember::phase);
-    coordinator_told(scene_.world.now(), state_, status.wanted, status.step, status.finished, computing,
-                     cli::processes_on("here", status));
+    const auto status = cluster::parse_status(response->body);
+    const auto computing = std::ranges::count(status.members, "computing", &cluster::GroupMember::phase);
+    coordinator_answered(scene_.world.now(), state_, status.wanted, status.step, status.finished, computing,
+                     cluster::processes_on("here", status));
   });
 }
 
-void Story::act(const cli::Action& action) {
-  using Kind = cli::Action::Kind;
+void Story::act(const supervise::Action& action) {
+  using Kind = supervise::Action::Kind;
   const double now = scene_.world.now();
   switch (action.kind) {
     case Kind::start_coordinator: return start_coordinator();
@@ -87,7 +86,7 @@ void Story::act(const cli::Action& action) {
       workers_.push_back(std::make_unique<Worker>(scene_, ++pids_));
       return worker_started(now, state_, ++started_, static_cast<pid_t>(pids_));
     case Kind::send: return send(action.pid, action.signal);
-    case Kind::tell_stop: return scene_.judge.complain("the supervisor wants to stop the run");
+    case Kind::request_stop: return scene_.judge.complain("the supervisor wants to stop the run");
     case Kind::finish:
       scene_.judge.ends(action.code);
       scene_.world.say("the run is over with exit code " + std::to_string(action.code) + " " + action.why);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A worker that joins the group, says it makes steps, and trains nothing: `sinew-worker train ... --group` for tests of
-what stands around it. Ten "steps" a second. FAKE_* variables and files in the run directory tell it how to misbehave."""
+"""A worker that joins the group, says it makes steps, and trains nothing: `sinew-worker TASK` for tests of the programs
+around it. Ten "steps" a second. FAKE_* variables and files in the run directory tell it how to misbehave."""
 import http.client
 import json
 import os
@@ -18,6 +18,7 @@ import uuid
 PULSE_SECONDS = 0.1
 PATIENCE_SECONDS = 60
 leaving = False
+TASK = json.loads(pathlib.Path(sys.argv[1]).read_text())
 
 
 def on_term(number, frame):
@@ -40,7 +41,7 @@ def connection_to(address):
 
 def note_work(step, shard):
     """Post on the activity board (src/base/activity_board.h): the only lane computes that shard of 32 samples."""
-    with open(os.environ["SINEW_ACTIVITY_BOARD"], "r+b", buffering=0) as board:
+    with open(TASK["activity_board"], "r+b", buffering=0) as board:
         board.write(struct.pack("7q", 1, 1, step, shard, 2, 32 * shard, 32))
 
 
@@ -77,7 +78,7 @@ class Worker:
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
             try:
-                where = json.loads(pathlib.Path(os.environ["SINEW_COORDINATOR_FILE"]).read_text())
+                where = json.loads(pathlib.Path(TASK["group"]["coordinator_file"]).read_text())
                 connection = connection_to(urllib.parse.urlsplit(where["url"]))
                 try:
                     connection.request("POST", path, json.dumps(body), {"Authorization": "Bearer " + where["secret"]})
@@ -167,11 +168,10 @@ class Worker:
 
 def main():
     signal.signal(signal.SIGTERM, on_term)
-    task, job, directory = sys.argv[1:4]
-    assert task == "train" and "--group" in sys.argv, sys.argv
+    job, directory = TASK["job"], TASK["run_directory"]
+    assert TASK["version"] == 1 and TASK["task"] == "train" and "group" in TASK, TASK
     with open(pathlib.Path(directory) / "started", "a") as file:
-        told = {name: os.environ.get(name) for name in ("SINEW_LOCAL_WORKERS", "SINEW_LINK_LISTEN")}
-        file.write(json.dumps({"pid": os.getpid(), "words": sys.argv[1:], **told}) + "\n")
+        file.write(json.dumps({"pid": os.getpid(), **TASK}) + "\n")
     if "FAKE_WORK" in os.environ:
         note_work(*map(int, os.environ["FAKE_WORK"].split()))
     fate = os.environ.get("FAKE_FATE", "")

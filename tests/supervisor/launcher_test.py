@@ -52,8 +52,8 @@ class Launcher(unittest.TestCase):
             started = run.started()
             self.assertEqual(len(started), 3)
             for worker in started:
-                self.assertEqual((worker["SINEW_LOCAL_WORKERS"], worker["SINEW_LINK_LISTEN"]), ("3", "127.0.0.1"))
-                self.assertEqual(worker["words"][1], str(run.path / "job.yaml"))
+                self.assertEqual((worker["group"]["local_workers"], worker["group"]["link_listen"]), (3, "127.0.0.1"))
+                self.assertEqual(worker["job"], str(run.path / "job.yaml"))
             (run.directory / "finish").touch()
             run.all_end(0)
             self.assertEqual(len(run.started()), 3, "nobody is started anew at the end")
@@ -66,7 +66,7 @@ class Launcher(unittest.TestCase):
                 pids = run.wait_computing(3, without=[victim])
                 self.assertTrue(before - {victim} <= pids, run.said())
                 before = pids
-                self.assertIn("--resume", run.started()[-1]["words"])
+                self.assertTrue(run.started()[-1]["resume"])
             run.process.send_signal(signal.SIGINT)
             run.all_end(75)
 
@@ -92,7 +92,7 @@ class Launcher(unittest.TestCase):
         with Launched(self, 2, lambda rank: slurm(rank, 2, 2), "--listen", "127.0.0.2") as run:
             run.wait_computing(2)
             self.assertTrue(run.file()["url"].startswith("http://127.0.0.2:"))
-            self.assertEqual({worker["SINEW_LOCAL_WORKERS"] for worker in run.started()}, {"1"})
+            self.assertEqual({worker["group"]["local_workers"] for worker in run.started()}, {1})
             (run.directory / "finish").touch()
             run.all_end(0)
 
@@ -118,7 +118,7 @@ class Launcher(unittest.TestCase):
                           for rank in (2, 3)]
             try:
                 run.wait_computing(3)
-                self.assertEqual([worker["SINEW_LOCAL_WORKERS"] for worker in run.started()], ["1", "2", "2"])
+                self.assertEqual([worker["group"]["local_workers"] for worker in run.started()], [1, 2, 2])
                 (run.directory / "finish").touch()
                 run.ends(0)
                 self.assertEqual([process.wait(LONG) for process in joined], [0, 0])

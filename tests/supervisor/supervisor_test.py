@@ -131,8 +131,8 @@ class Supervisor(unittest.TestCase):
             after = run.wait_computing(3, without=[victim])
             self.assertEqual(len(after & before), 2, run.said())
             self.assertIn(f"(pid {victim}) was killed by SIGKILL at step", run.errors.read_text())
-            self.assertIn("--resume", run.started()[3]["words"])
-            self.assertNotIn("--resume", run.started()[0]["words"])
+            self.assertTrue(run.started()[3]["resume"])
+            self.assertFalse(run.started()[0]["resume"])
 
     def test_another_life_is_begun(self):
         with Run(self, 2) as run:

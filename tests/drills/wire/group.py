@@ -116,12 +116,17 @@ class Group:
 
     def start(self, member, host=None):
         member.starts += 1
-        environment = {**os.environ, "SINEW_COORDINATOR_FILE": str(member.file), "SINEW_LINK_LISTEN": "127.0.0.1",
-                       "SINEW_LINK_ADVERTISE": host or member.gate.host, "MKL_CBWR": "AUTO",
-                       "SINEW_LOCAL_WORKERS": "3", "SINEW_PACE": str(self.pace)}
+        environment = {**os.environ, "MKL_CBWR": "AUTO", "SINEW_PACE": str(self.pace)}
+        task = self.directory / f"task-{member.number}.json"
+        task.write_text(json.dumps({
+            "version": 1, "task": "train", "job": str(self.job), "overrides": [SHARDS],
+            "run_directory": str(self.directory), "resume": True, "ledger": True, "json_log": False,
+            "activity_board": "", "group": {
+                "coordinator_file": str(member.file), "link_listen": "127.0.0.1",
+                "link_advertise": host or member.gate.host, "hang_seconds": 60, "local_workers": 3}}))
         with open(member.log, "ab") as log:
             member.process = subprocess.Popen(
-                [str(WORKER), "train", str(self.job), str(self.directory), "--group", "--resume", "--ledger", SHARDS],
+                [str(WORKER), str(task), str(self.directory)],
                 stdout=log, stderr=log, env=environment, preexec_fn=die_with_parent)
 
     def tend(self):

@@ -1,0 +1,20 @@
+// Numbers and durations as a user writes them: on the command line, in environment variables.
+//
+// Each function throws UsageError that names `what` (an option, a variable) if the text is not what it takes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sinew {
+
+// A whole number from `least` to `most`.
+int64_t whole_number(const std::string& what, const std::string& text, int64_t least, int64_t most);
+
+// A finite number above 0.
+double number_above_0(const std::string& what, const std::string& text);
+
+// A duration above 0 and of at most 400 days, in seconds: "5s", "300ms", "10m", "2h", "1d", or a number of seconds.
+double duration_seconds(const std::string& what, const std::string& text);
+
+}  // namespace sinew

@@ -1,0 +1,61 @@
+#include "cli/programs.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "base/disk.h"
+#include "base/error.h"
+#include "rundir/rundir.h"
+#include "spec/spec.h"
+
+namespace sinew::cli {
+
+std::string this_program() {
+  constexpr const char* kSelf = "/proc/self/exe";
+  std::error_code ignored;
+  const std::filesystem::path path = std::filesystem::read_symlink(kSelf, ignored);
+  return std::filesystem::equivalent(path, kSelf, ignored) ? path.string() : kSelf;
+}
+
+supervise::Programs programs() {
+  const char* other = std::getenv("SINEW_WORKER");
+  const bool given = other != nullptr && *other != '\0';
+  const std::filesystem::path beside = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "sinew-worker";
+  return {this_program(), given ? other : beside.string()};
+}
+
+int become_worker(const task::Task& task, const std::string& label) {
+  const task::TaskFile file(task);
+  std::string worker = programs().worker, path = file.path_after_exec(), shown = label;
+  char* const argv[] = {worker.data(), path.data(), shown.data(), nullptr};
+  setenv("MKL_CBWR", "AUTO", 0);  // the same kernels for the same shapes; MKL reads it when the worker's libraries load
+  execv(worker.c_str(), argv);
+  throw Error("WORKER_NOT_STARTED", "cannot start " + worker + ": " + std::strerror(errno), "build it: ./dev build");
+}
+
+std::string path_of_model(const std::string& root, const std::string& name) {
+  return system_disk().exists(name) ? name : rundir::find_run(root, name);
+}
+
+std::string data_override(const std::string& word) {
+  const size_t equals = word.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw UsageError("OPTION_INVALID", "'" + word + "' is not key=value", "for example --data test.path=new.csv");
+  }
+  if (word.starts_with("data.")) return word;
+  const std::string section = word.substr(0, word.find_first_of(".="));
+  std::vector<std::string> sections;
+  for (const spec::OptionInfo& option : spec::options()) sections.push_back(option.key.substr(0, option.key.find('.')));
+  const bool other = std::find(sections.begin(), sections.end(), section) != sections.end();
+  if (other)
+    throw UsageError("OPTION_INVALID", "'" + word + "' is not about the data",
+                     "a trained model keeps its other options: only data.* can change");
+  return "data." + word;
+}
+
+}  // namespace sinew::cli

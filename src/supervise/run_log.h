@@ -1,0 +1,25 @@
+// RUN/coordinator.log: what happened to a run's group and why, one sentence with its time a line.
+#pragma once
+
+#include <string>
+
+#include "base/clock.h"
+
+namespace sinew::supervise {
+
+// The coordinator and the supervisor append to the same file. A full disk loses lines and never stops the run.
+class RunLog {
+ public:
+  RunLog(const std::string& run_directory, std::string writer, Clock& clock);
+  ~RunLog();
+  RunLog(const RunLog&) = delete;
+  RunLog& operator=(const RunLog&) = delete;
+  void write(const std::string& sentence);  // any thread
+
+ private:
+  int descriptor_;
+  std::string writer_;
+  Clock& clock_;
+};
+
+}  // namespace sinew::supervise

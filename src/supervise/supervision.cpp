@@ -1,0 +1,383 @@
+#include "supervise/supervision.h"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+
+#include "base/signals.h"
+
+namespace sinew::supervise {
+namespace {
+
+using Kind = Action::Kind;
+
+void end_run(double now, Supervision& state, int code, bool orderly, std::string why) {
+  if (!state.over) state.over = RunOver{code, now, orderly, std::move(why)};
+}
+
+// Signals that a program causes itself. Any other signal came from another process.
+bool is_crash(int signal) {
+  return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
+         signal == SIGTRAP || signal == SIGSYS;
+}
+
+std::string at_step(const Supervision& state) {
+  return "step " + std::to_string(state.step);
+}
+
+// The worker caused its own death. Failures count until a step is made.
+void count_failure(double now, Supervision& state, const ProcessEnd& end, bool young,
+                   const SupervisionOptions& options) {
+  if (++state.failures < options.most_failures) return;
+  const std::string last =
+      std::to_string(state.failures) + " workers in a row died at " + at_step(state) + ", the last " + to_string(end);
+  end_run(now, state, kTrainingError, false,
+          young ? last + ", within " + std::to_string(static_cast<int>(options.young_seconds)) +
+                      " s of its start: the run is stopped"
+                : last + ": that step ends every worker that computes it; the run is stopped");
+}
+
+void count_kill(double now, Supervision& state, const SupervisionOptions& options) {
+  if (++state.kills < options.most_kills) return;
+  end_run(
+      now, state, kTrainingError, false,
+      std::to_string(state.kills) + " workers were killed by SIGKILL or hung at " + at_step(state) +
+          " and no step was made: the machine may be out of memory, or its disk may not answer; the run is stopped");
+}
+
+// The worker ended with an error message. A single error may be a problem of its machine; a second one at the same
+// step, or an error of the only worker, is a problem of the job. If the error happened in a shard, the others may try
+// that shard as often as it may crash workers.
+std::string count_error(double now, Supervision& state, const std::string& who, bool in_shard,
+                        const SupervisionOptions& options) {
+  ++state.errors;
+  if (state.errors >= (in_shard ? options.most_failures : 2) || state.workers.empty()) {
+    end_run(now, state, kTrainingError, false, "");
+    return who + " ended with an error";
+  }
+  return who + " ended with an error; the others go on, and the run ends if another one fails at " + at_step(state);
+}
+
+std::string ended_by_code(double now, Supervision& state, const WorkerState& worker, int code, bool young,
+                          bool in_shard, const SupervisionOptions& options) {
+  const std::string who = name_of(worker);
+  switch (code) {
+    case kDone:
+    case kBudget: end_run(now, state, code, true, ""); return "";
+    case kUsage: end_run(now, state, code, false, ""); return who + " could not read its job";
+    case kResumable:
+      if (state.stop_since) end_run(now, state, code, true, "");
+      state.hold = now;  // it left, or the run was stopped: the coordinator knows which
+      return state.stop_since ? "" : who + " left";
+    case kRejoin: return who + " was fenced and joins again";
+    case kTrainingError: return count_error(now, state, who, in_shard, options);
+    default: count_failure(now, state, {code, 0}, young, options); return who + " " + to_string(ProcessEnd{code, 0});
+  }
+}
+
+// How a worker died, if what it computed may be the cause; else empty.
+std::string way_of_dying(const WorkerState& worker, const ProcessEnd& end) {
+  if (!worker.hangs.empty()) return "no end";
+  if (end.signal == SIGKILL) return "SIGKILL: perhaps out of memory";
+  if (end.signal != 0) return is_crash(end.signal) ? signal_name(end.signal) : "";
+  switch (end.code) {
+    case kDone:
+    case kBudget:
+    case kUsage:
+    case kResumable:
+    case kRejoin: return "";
+    case kTrainingError: return "an error";
+    default: return "exit code " + std::to_string(end.code);
+  }
+}
+
+// Returns true if the run is over because the same shard killed other workers before.
+bool died_of_a_shard(double now, Supervision& state, const WorkerState& worker, const ProcessEnd& end,
+                     const std::vector<Work>& doing, const SupervisionOptions& options) {
+  const std::string how = way_of_dying(worker, end);
+  if (how.empty() || doing.empty()) return false;
+  state.deaths.push_back({how, doing});
+  const auto why = deadly_shard_in(state.deaths, options.most_deaths_at_a_shard);
+  if (why) end_run(now, state, kTrainingError, false, *why);
+  return why.has_value();
+}
+
+double pause_before_retry(int64_t failures, const SupervisionOptions& options) {
+  const double doublings = static_cast<double>(std::clamp<int64_t>(failures - 1, 0, 20));
+  return std::min(options.retry_seconds, options.first_delay * std::exp2(doublings));
+}
+
+void delay_start(double now, Supervision& state, bool quick, const SupervisionOptions& options) {
+  state.quick_deaths = quick ? state.quick_deaths + 1 : 0;
+  if (state.quick_deaths < 2) return;
+  const double doublings = static_cast<double>(std::min<int64_t>(state.quick_deaths - 2, 20));
+  state.next_start = now + std::min(options.longest_delay, options.first_delay * std::exp2(doublings));
+}
+
+}  // namespace
+
+std::string name_of(const WorkerState& worker) {
+  return "worker " + std::to_string(worker.number) + " (pid " + std::to_string(worker.pid) + ")";
+}
+
+void worker_started(double now, Supervision& state, int64_t number, pid_t pid) {
+  state.no_worker = {};
+  state.workers.push_back({number, pid, now, {}, {}, {}, {}});
+}
+
+std::string worker_ended(double now, Supervision& state, pid_t pid, const ProcessEnd& end,
+                         const std::vector<Work>& doing, const SupervisionOptions& options) {
+  const auto found =
+      std::find_if(state.workers.begin(), state.workers.end(), [&](const auto& worker) { return worker.pid == pid; });
+  if (found == state.workers.end()) return "";
+  const WorkerState worker = *found;
+  state.workers.erase(found);
+  if (state.over) return "";
+  const bool poison = !worker.asked && died_of_a_shard(now, state, worker, end, doing, options);
+  if (worker.aborted) {
+    count_kill(now, state, options);
+    return name_of(worker) + " was ended because it hung";
+  }
+  if (worker.asked || worker.killed) {
+    if (state.stop_since && end == ProcessEnd{kResumable, 0}) end_run(now, state, kResumable, true, "");
+    if (end == ProcessEnd{kDone, 0}) end_run(now, state, kDone, true, "");  // before it came to leaving
+    return name_of(worker) + " left";
+  }
+  const bool young = now - worker.started < options.young_seconds;
+  const bool by_others = end.signal != 0 && !is_crash(end.signal);
+  delay_start(now, state, young && !by_others, options);
+  if (poison) return name_of(worker) + (end.signal != 0 ? " was " : " ") + to_string(end) + " at " + at_step(state);
+  if (end.signal == 0) return ended_by_code(now, state, worker, end.code, young, !doing.empty(), options);
+  if (end.signal == SIGKILL) count_kill(now, state, options);
+  if (!by_others) count_failure(now, state, end, young, options);
+  return name_of(worker) + " was " + to_string(end) + " at " + at_step(state);
+}
+
+void worker_hangs(Supervision& state, pid_t pid, const std::string& why) {
+  for (WorkerState& worker : state.workers) {
+    if (worker.pid == pid && worker.hangs.empty()) worker.hangs = why;
+  }
+}
+
+void coordinator_started(double now, Supervision& state, pid_t pid) {
+  CoordinatorProcess begun;
+  begun.pid = pid;
+  begun.started = now;
+  begun.mute_lives = state.coordinator.mute_lives;
+  state.coordinator = begun;
+  state.no_coordinator = {};
+}
+
+namespace {
+
+// Returns true if starts have failed for too long. Else sets the time of the next try.
+bool too_many(double now, FailedStarts& starts, double& next, const SupervisionOptions& options) {
+  if (starts.count == 0) starts.since = now;
+  next = std::max(next, now + pause_before_retry(++starts.count, options));
+  return now - starts.since >= options.no_help_seconds;
+}
+
+}  // namespace
+
+// The other workers go on without it, if there are any.
+std::string worker_not_started(double now, Supervision& state, const std::string& why,
+                               const SupervisionOptions& options) {
+  const bool first = state.no_worker.count == 0;
+  if (too_many(now, state.no_worker, state.next_start, options) && state.workers.empty())
+    end_run(now, state, kTrainingError, false, "no worker can be started: " + why);
+  return first && !state.over ? why + "; sinew tries again" : "";
+}
+
+std::string coordinator_not_started(double now, Supervision& state, const std::string& why,
+                                    const SupervisionOptions& options) {
+  const bool first = state.no_coordinator.count == 0;
+  if (too_many(now, state.no_coordinator, state.next_coordinator, options))
+    end_run(now, state, kTrainingError, false, "no coordinator can be started: " + why);
+  return first && !state.over ? why + "; sinew tries again" : "";
+}
+
+std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& end, std::optional<int64_t> finished,
+                              const SupervisionOptions& options) {
+  CoordinatorProcess& coordinator = state.coordinator;
+  const pid_t pid = coordinator.pid;
+  coordinator.pid = 0;
+  coordinator.mute_lives = coordinator.heard ? 0 : coordinator.mute_lives + 1;
+  coordinator.done = finished.has_value();
+  if (finished) end_run(now, state, static_cast<int>(*finished), true, "");
+  if (state.over) return "";
+  // Members of a run that has begun train without a coordinator for a while, so a passing cause (a full disk) does no
+  // harm.
+  const bool in_vain =
+      state.begun ? now - state.answered >= options.no_help_seconds : coordinator.mute_lives >= options.most_failures;
+  if (coordinator.mute_lives > 0 && in_vain) {
+    end_run(now, state, kTrainingError, false,
+            "the coordinator does not start; coordinator.log in the run directory may say why");
+  }
+  if (coordinator.mute_lives > 0 && state.begun)
+    state.next_coordinator = now + pause_before_retry(coordinator.mute_lives, options);
+  return "the coordinator (pid " + std::to_string(pid) + ") " + (end.signal != 0 ? "was " : "") + to_string(end);
+}
+
+std::string coordinator_answered(double now, Supervision& state, int64_t wanted, int64_t step,
+                                 std::optional<int64_t> finished, int64_t computing,
+                                 const cluster::LocalProcesses& here) {
+  state.begun = true;
+  state.answered = now;
+  state.next_coordinator = 0;
+  state.computing = computing;
+  state.computing_here = here.computing;
+  for (WorkerState& worker : state.workers) {  // a worker that the user told to leave is replaced, and not asked again
+    if (std::ranges::find(here.leaving, worker.pid) != here.leaving.end() && !worker.asked) worker.asked = now;
+  }
+  state.coordinator.heard = now;
+  state.coordinator.mute_lives = 0;
+  if (state.hold && now > *state.hold) state.hold.reset();
+  if (step > state.step) {
+    state.step = step;
+    state.failures = state.errors = state.kills = 0;
+    forget_before(step, state.deaths);
+  }
+  if (finished) end_run(now, state, static_cast<int>(*finished), true, "");
+  if (wanted == state.wanted || state.over) return "";
+  const std::string why =
+      std::to_string(wanted) + " workers wanted instead of " + std::to_string(state.wanted) + " at " + at_step(state);
+  state.wanted = wanted;
+  return why;
+}
+
+void stop_requested(double now, Supervision& state, int signal) {
+  if (!can_insist(signal) && state.stop_since) return;
+  if (can_insist(signal)) ++state.stop_signals;
+  if (!state.stop_since) state.stop_since = now;
+  state.stop_signal = signal;
+}
+
+namespace {
+
+// Sends SIGTERM once, SIGKILL `seconds` later, and SIGKILL again while the process lives.
+template <typename State>
+void ask_to_leave(double now, State& child, double seconds, const SupervisionOptions& options,
+                  std::vector<Action>& actions, const std::string& why = "") {
+  if (!child.asked) {
+    child.asked = now;
+    actions.push_back({Kind::send, child.pid, SIGTERM, 0, why});
+  } else if (now - *child.asked >= seconds && (!child.killed || now - *child.killed >= options.kill_seconds)) {
+    child.killed = now;
+    actions.push_back({Kind::send, child.pid, SIGKILL, 0, ""});
+  }
+}
+
+// Sends SIGABRT first, because the system may be set up to keep a core file of it, and then SIGKILL.
+void end_hanging(double now, WorkerState& worker, const SupervisionOptions& options, std::vector<Action>& actions) {
+  const std::optional<double> sent = worker.killed ? worker.killed : worker.aborted;
+  if (sent && now - *sent < options.kill_seconds) return;
+  (sent ? worker.killed : worker.aborted) = now;
+  actions.push_back({Kind::send, worker.pid, sent ? SIGKILL : SIGABRT, 0,
+                     sent ? "" : name_of(worker) + " is stopped: " + worker.hangs});
+}
+
+std::vector<Action> kill_all(Supervision& state) {
+  std::vector<Action> actions;
+  for (const WorkerState& worker : state.workers) actions.push_back({Kind::send, worker.pid, SIGKILL, 0, ""});
+  if (state.coordinator.pid > 0) actions.push_back({Kind::send, state.coordinator.pid, SIGKILL, 0, ""});
+  actions.push_back({Kind::finish, 0, 0, 128 + state.stop_signal, "stopped without waiting"});
+  return actions;
+}
+
+void keep_coordinator(double now, Supervision& state, const SupervisionOptions& options, std::vector<Action>& actions) {
+  CoordinatorProcess& coordinator = state.coordinator;
+  if (coordinator.pid == 0) {
+    if (now >= state.next_coordinator) actions.push_back({Kind::start_coordinator, 0, 0, 0, ""});
+  } else if (now - coordinator.heard.value_or(coordinator.started) >= options.deaf_seconds &&
+             (!coordinator.killed || now - *coordinator.killed >= options.kill_seconds)) {
+    coordinator.killed = now;
+    actions.push_back({Kind::send, coordinator.pid, SIGKILL, 0, "the coordinator does not answer: sinew replaces it"});
+  }
+}
+
+std::vector<Action> wind_up(double now, Supervision& state, const SupervisionOptions& options) {
+  std::vector<Action> actions;
+  const RunOver& over = *state.over;
+  // After the coordinator has told every member and ended, a worker that was cut off learns nothing more.
+  const bool unheard = state.coordinator.done && state.coordinator.pid == 0 &&
+                       now - over.since >= std::min(options.linger_seconds, options.end_seconds);
+  for (WorkerState& worker : state.workers) {
+    if (!over.orderly || unheard || now - over.since >= options.end_seconds)
+      ask_to_leave(now, worker, options.kill_seconds, options, actions);
+  }
+  if (!state.workers.empty()) {
+    if (over.orderly && !state.coordinator.done)
+      keep_coordinator(now, state, options, actions);  // it still has to tell the workers
+    return actions;
+  }
+  if (state.coordinator.pid == 0) {
+    actions.push_back({Kind::finish, 0, 0, over.code, over.why});
+  } else if (!over.orderly || now - over.since >= options.linger_seconds) {
+    ask_to_leave(now, state.coordinator, options.kill_seconds, options, actions);
+  }
+  return actions;
+}
+
+void stop_orderly(double now, Supervision& state, const SupervisionOptions& options, std::vector<Action>& actions) {
+  // Members on other machines can save the checkpoint, too; the coordinator knows whether they live.
+  const bool too_late = now - *state.stop_since >= options.stop_seconds;
+  if (!state.begun || (state.workers.empty() && (state.computing == 0 || too_late))) {
+    end_run(now, state, 128 + state.stop_signal, false,
+            "there was no worker to save a checkpoint; the newest checkpoint stands");
+  } else if (too_late) {
+    for (WorkerState& worker : state.workers)
+      ask_to_leave(now, worker, options.leave_seconds, options, actions, "the stop takes too long");
+  } else if (!state.stop_delivered) {
+    actions.push_back({Kind::request_stop, 0, 0, 0, ""});
+  }
+}
+
+// Workers that compute stay before others, because they may be the only ones with the state; then the oldest stay.
+void let_surplus_go(double now, Supervision& state, const SupervisionOptions& options, std::vector<Action>& actions) {
+  const auto computes = [&](const WorkerState& worker) {
+    return std::ranges::find(state.computing_here, worker.pid) != state.computing_here.end();
+  };
+  int64_t staying = 0;
+  for (const bool computing : {true, false}) {
+    for (WorkerState& worker : state.workers) {  // oldest first
+      if (computes(worker) != computing) continue;
+      if (!worker.hangs.empty()) {
+        ++staying;
+      } else if (!worker.asked && ++staying > state.wanted) {
+        ask_to_leave(now, worker, options.leave_seconds, options, actions, "asked " + name_of(worker) + " to leave");
+      }
+    }
+  }
+}
+
+void keep_workers(double now, Supervision& state, const SupervisionOptions& options, std::vector<Action>& actions) {
+  for (WorkerState& worker : state.workers) {
+    if (!worker.hangs.empty()) {
+      end_hanging(now, worker, options, actions);
+    } else if (worker.asked) {
+      ask_to_leave(now, worker, options.leave_seconds, options, actions);
+    }
+  }
+  let_surplus_go(now, state, options, actions);
+  const auto asked = [](const WorkerState& worker) { return worker.hangs.empty() && worker.asked; };
+  auto staying = static_cast<int64_t>(state.workers.size()) - std::ranges::count_if(state.workers, asked);
+  if (!state.begun || state.hold || now < state.next_start) return;
+  for (; staying < state.wanted; ++staying) actions.push_back({Kind::start_worker, 0, 0, 0, ""});
+}
+
+}  // namespace
+
+std::vector<Action> next_actions(double now, Supervision& state, const SupervisionOptions& options) {
+  if (state.stop_signals >= 2) return kill_all(state);
+  if (state.over) return wind_up(now, state, options);
+  std::vector<Action> actions;
+  keep_coordinator(now, state, options, actions);
+  if (state.stop_since) {
+    stop_orderly(now, state, options, actions);
+  } else {
+    keep_workers(now, state, options, actions);
+  }
+  return actions;
+}
+
+}  // namespace sinew::supervise

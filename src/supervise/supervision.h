@@ -1,0 +1,135 @@
+// The decisions of a run's supervisor: which processes to start, to ask to leave, to kill, and when the run is over.
+//
+// Pure functions of (time, state, options); supervisor.cpp acts on them. Each decision carries the sentence that the
+// user sees. Every state except "the training goes on" ends by itself after a bounded time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/exit_code.h"
+#include "base/process.h"
+#include "cluster/cluster.h"
+#include "supervise/deadly_shard.h"
+
+namespace sinew::supervise {
+
+struct SupervisionOptions {
+  double young_seconds = 5;            // a worker that dies sooner after its start "died young"
+  int64_t most_failures = 3;           // deaths in a row that the workers caused, without a step between them
+  int64_t most_deaths_at_a_shard = 3;  // deaths of any kind with the same shard in flight
+  int64_t most_kills = 30;    // deaths by SIGKILL (usually the kernel, short of memory) or for hanging, without a step
+  double deaf_seconds = 15;   // a coordinator that gives no answer for so long is replaced
+  double leave_seconds = 60;  // a worker that was asked to leave is killed after so long
+  double stop_seconds =
+      300;  // an orderly stop (finish the step, save) may take so long; then each worker is asked to leave
+  double end_seconds = 60;    // workers end by themselves within so long after the end of the run
+  double linger_seconds = 3;  // the coordinator stays so long to tell the other members
+  double kill_seconds = 5;    // from SIGTERM to SIGKILL
+  double longest_delay = 10;  // between two starts of workers that keep dying young
+  double first_delay = 0.25;
+  // Once the run has begun, the supervisor gives up if for so long no coordinator answered, or no process could be
+  // started. Members train without a coordinator for as long. At most retry_seconds pass between two tries.
+  double no_help_seconds = 60;
+  double retry_seconds = 2;
+};
+
+struct WorkerState {
+  int64_t number = 0;  // 1, 2, 3 ... in the order of their starts
+  pid_t pid = 0;
+  double started = 0;
+  std::optional<double> asked, killed;  // when SIGTERM and SIGKILL were sent
+  std::string hangs;                    // what it has been doing for too long; empty: it does not hang
+  std::optional<double> aborted;        // when SIGABRT was sent because it hangs
+};
+
+std::string name_of(const WorkerState& worker);  // "worker 2 (pid 4711)"
+
+struct CoordinatorProcess {
+  pid_t pid = 0;  // 0: none runs
+  double started = 0;
+  std::optional<double> heard;          // its last answer
+  std::optional<double> asked, killed;  // when SIGTERM and SIGKILL were sent
+  bool done = false;                    // the last one ended after it had told every member that the run is over
+  int64_t mute_lives = 0;               // coordinators in a row that ended without an answer
+};
+
+// Starts in a row that failed.
+struct FailedStarts {
+  int64_t count = 0;
+  double since = 0;
+};
+
+struct RunOver {
+  int code = 0;
+  double since = 0;
+  bool orderly = true;  // the workers know and end by themselves; false: the supervisor stops them
+  std::string why;      // empty: the worker has printed the reason
+};
+
+struct Supervision {
+  int64_t wanted = 1;
+  std::vector<WorkerState> workers;  // alive; oldest first
+  CoordinatorProcess coordinator;
+  bool begun = false;                 // a coordinator has answered at least once
+  double answered = 0;                // the time of its last answer
+  double next_coordinator = 0;        // no coordinator is started before this time
+  int64_t computing = 0;              // members on any machine that compute, by the last answer
+  std::vector<pid_t> computing_here;  // those of this machine
+  FailedStarts no_worker, no_coordinator;
+  int64_t step = 0;  // the newest step that a member has reported
+  // Since that step: deaths that the workers caused, those among them with exit code 1, and deaths by SIGKILL or for
+  // hanging.
+  int64_t failures = 0, errors = 0, kills = 0;
+  std::vector<Death> deaths;         // with shards that no committed step includes yet
+  int64_t quick_deaths = 0;          // young deaths in a row without a signal from outside
+  double next_start = 0;             // no worker is started before this time
+  std::optional<double> hold;        // no worker is started until the coordinator answers after this time
+  std::optional<double> stop_since;  // when the user asked the run to stop
+  int stop_signal = 0;
+  int stop_signals = 0;         // a second one ends everything at once; SIGHUP does not count
+  bool stop_delivered = false;  // the coordinator has the request
+  std::optional<RunOver> over;
+};
+
+// ---- events; each returns a sentence for the user, or nothing -------------------------------------------------------
+
+void worker_started(double now, Supervision& state, int64_t number, pid_t pid);
+// `doing`: the shards it had in flight, by its activity board.
+std::string worker_ended(double now, Supervision& state, pid_t pid, const ProcessEnd& end,
+                         const std::vector<Work>& doing = {}, const SupervisionOptions& options = {});
+// The worker holds up the run and must be ended; `why` says what it does.
+void worker_hangs(Supervision& state, pid_t pid, const std::string& why);
+void coordinator_started(double now, Supervision& state, pid_t pid);
+std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& end, std::optional<int64_t> finished,
+                              const SupervisionOptions& options = {});
+// The coordinator answered: the wanted number of workers, the newest step, the run's exit code once it has ended, how
+// many members compute, and which processes of this machine compute (stopped ones excluded) or leave.
+std::string coordinator_answered(double now, Supervision& state, int64_t wanted, int64_t step,
+                                 std::optional<int64_t> finished, int64_t computing = 0,
+                                 const cluster::LocalProcesses& here = {});
+// A process could not be started for the reason `why`. The supervisor tries again.
+std::string worker_not_started(double now, Supervision& state, const std::string& why,
+                               const SupervisionOptions& options = {});
+std::string coordinator_not_started(double now, Supervision& state, const std::string& why,
+                                    const SupervisionOptions& options = {});
+void stop_requested(double now, Supervision& state, int signal);
+
+// ---- actions --------------------------------------------------------------------------------------------------------
+
+struct Action {
+  enum class Kind { start_coordinator, start_worker, send, request_stop, finish };
+  Kind kind = Kind::finish;
+  pid_t pid = 0;    // send: the receiver
+  int signal = 0;   // send
+  int code = 0;     // finish: the exit code
+  std::string why;  // for the user; empty: nothing to say
+  bool operator==(const Action&) const = default;
+};
+
+// Returns what to do now. The state remembers what it has asked for, so it asks once.
+std::vector<Action> next_actions(double now, Supervision& state, const SupervisionOptions& options = {});
+
+}  // namespace sinew::supervise

@@ -1,0 +1,130 @@
+#include "task/task.h"
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json_text.h"
+
+namespace sinew::task {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// One list of fields for each kind of task, used for writing and for reading.
+template <typename Visitor, typename Value>
+void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_const_t<Value>, Group> {
+  visit("coordinator_file", task.coordinator_file);
+  visit("link_listen", task.link_listen);
+  visit("link_advertise", task.link_advertise);
+  visit("hang_seconds", task.hang_seconds);
+  visit("local_workers", task.local_workers);
+}
+
+template <typename Visitor, typename Value>
+void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_const_t<Value>, Train> {
+  visit("job", task.job);
+  visit("overrides", task.overrides);
+  visit("run_directory", task.run_directory);
+  visit("resume", task.resume);
+  visit("ledger", task.ledger);
+  visit("json_log", task.json_log);
+  visit("activity_board", task.activity_board);
+}
+
+template <typename Visitor, typename Value>
+void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_const_t<Value>, Evaluate> {
+  visit("model", task.model);
+  visit("split", task.split);
+  visit("overrides", task.overrides);
+  visit("json", task.json);
+}
+
+template <typename Visitor, typename Value>
+void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_const_t<Value>, Predict> {
+  visit("model", task.model);
+  visit("data", task.data);
+  visit("output", task.output);
+  visit("format", task.format);
+}
+
+template <typename Visitor, typename Value>
+void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_const_t<Value>, Inspect> {
+  visit("file", task.file);
+  visit("overrides", task.overrides);
+}
+
+template <typename Visitor, typename Value>
+void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_const_t<Value>, Check> {
+  visit("job", task.job);
+  visit("overrides", task.overrides);
+  visit("json", task.json);
+  visit("seconds", task.seconds);
+}
+
+constexpr const char* kKinds[] = {"train", "evaluate", "predict", "inspect", "check"};  // in the order of Task
+static_assert(std::size(kKinds) == std::variant_size_v<Task>);
+
+template <typename Value>
+Json written(const Value& task) {
+  Json json;
+  fields([&](const char* name, const auto& value) { json[name] = value; }, task);
+  return json;
+}
+
+template <typename Value>
+Value read_fields(const Json& json) {
+  Value task;
+  fields([&](const char* name, auto& value) { json.at(name).get_to(value); }, task);
+  return task;
+}
+
+template <size_t Index = 0>
+Task read_kind(const std::string& kind, const Json& json) {
+  if constexpr (Index == std::variant_size_v<Task>) {
+    throw Error("TASK_UNKNOWN", "the task '" + kind + "' is unknown to this sinew-worker",
+                "install sinew and sinew-worker from the same version");
+  } else {
+    if (kind == kKinds[Index]) return read_fields<std::variant_alternative_t<Index, Task>>(json);
+    return read_kind<Index + 1>(kind, json);
+  }
+}
+
+}  // namespace
+
+std::string to_json(const Task& task) {
+  Json json = {{"version", kVersion}, {"task", kKinds[task.index()]}};
+  json.update(std::visit([](const auto& one) { return written(one); }, task));
+  if (const Train* train = std::get_if<Train>(&task); train != nullptr && train->group)
+    json["group"] = written(*train->group);
+  return dump_json(json) + "\n";
+}
+
+Task parse(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, false);
+  const bool versioned = json.is_object() && json.contains("version") && json["version"].is_number_integer();
+  if (!versioned)
+    throw Error("TASK_UNREADABLE", "sinew-worker was started without a task", "use the program sinew: sinew train JOB");
+  if (json["version"] != kVersion)
+    throw Error("TASK_VERSION",
+                "sinew wrote version " + json["version"].dump() + " of a task, and this sinew-worker reads version " +
+                    std::to_string(kVersion),
+                "install sinew and sinew-worker from the same version");
+  try {
+    Task task = read_kind(json.at("task").get<std::string>(), json);
+    if (Train* train = std::get_if<Train>(&task); train != nullptr && json.contains("group"))
+      train->group = read_fields<Group>(json["group"]);
+    return task;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error("TASK_UNREADABLE", std::string("the task cannot be read: ") + error.what(),
+                "install sinew and sinew-worker from the same version");
+  }
+}
+
+Task read(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return parse({std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()});
+}
+
+}  // namespace sinew::task

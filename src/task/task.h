@@ -1,0 +1,93 @@
+// What `sinew` asks `sinew-worker` to do: one versioned document, written and read in this room only.
+//
+// The two programs may come from different builds for a moment (an upgrade while a run goes on), so the document names
+// its version, and the worker refuses another one with a sentence. The worker gets the path of the document as its only
+// argument. The document lives in memory (TaskFile), not in the run directory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace sinew::task {
+
+inline constexpr int kVersion = 1;
+
+// Membership in a group of workers that train one run.
+struct Group {
+  std::string coordinator_file;  // coordinator.json of the run
+  std::string link_listen;       // address that the worker's links listen on
+  std::string link_advertise;    // address that other members use to reach them; empty: link_listen
+  double hang_seconds = 60;      // the supervisor ends a worker that hangs for longer; members have twice the patience
+  int64_t local_workers = 1;     // workers of this group that share the cores this worker may use
+  bool operator==(const Group&) const = default;
+};
+
+struct Train {
+  std::string job;  // path of the job file
+  std::vector<std::string> overrides;
+  std::string run_directory;
+  bool resume = false, ledger = false, json_log = false;
+  std::string activity_board;  // path of the board that the worker posts on (base/activity_board.h); empty: none
+  std::optional<Group> group;  // nullopt: this worker trains alone
+  bool operator==(const Train&) const = default;
+};
+
+struct Evaluate {
+  std::string model;           // a run directory, a model directory or a checkpoint
+  std::string split = "test";  // train | val | test
+  std::vector<std::string> overrides;
+  bool json = false;
+  bool operator==(const Evaluate&) const = default;
+};
+
+struct Predict {
+  std::string model, data;
+  std::string output = "-";    // a file; "-": standard output
+  std::string format = "csv";  // csv | jsonl
+  bool operator==(const Predict&) const = default;
+};
+
+struct Inspect {
+  std::string file;  // a model file or a job file
+  std::vector<std::string> overrides;
+  bool operator==(const Inspect&) const = default;
+};
+
+struct Check {
+  std::string job;
+  std::vector<std::string> overrides;
+  bool json = false;
+  double seconds = 25;
+  bool operator==(const Check&) const = default;
+};
+
+using Task = std::variant<Train, Evaluate, Predict, Inspect, Check>;
+
+std::string to_json(const Task& task);
+// Throws Error if the text is no task or is of another version.
+Task parse(const std::string& json);
+// Reads the document at `path`. Throws Error.
+Task read(const std::string& path);
+
+// A task in memory that a child process can open.
+class TaskFile {
+ public:
+  // Throws Error if the kernel gives no memory for it.
+  explicit TaskFile(const Task& task);
+  ~TaskFile();
+  TaskFile(TaskFile&& other) noexcept;
+  TaskFile& operator=(TaskFile&&) = delete;
+
+  // For a child process. Valid while this object lives.
+  std::string path() const;
+  // For a program that replaces this process (execv). The kernel keeps the file open across that call.
+  std::string path_after_exec() const;
+
+ private:
+  int file_ = -1;
+};
+
+}  // namespace sinew::task

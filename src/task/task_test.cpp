@@ -1,0 +1,85 @@
+#include "task/task.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+namespace sinew::task {
+namespace {
+
+const std::vector<Task> kExamples = {
+    Train{"job.yaml", {"a=1", "b= \"x\"\n"}, "runs/x/1", true, true, false, "/proc/1/fd/3", std::nullopt},
+    Train{"job.yaml",
+          {},
+          "runs/x/1",
+          false,
+          false,
+          true,
+          "",
+          Group{"runs/x/1/coordinator.json", "10.0.0.1", "host-a", 12.5, 3}},
+    Evaluate{"runs/x/1", "val", {"data.test.path=new.csv"}, true},
+    Predict{"model", "new.csv", "out.jsonl", "jsonl"},
+    Inspect{"net.pt2", {}},
+    Check{"job.yaml", {"optimizer.lr=3e-4"}, true, 7.25},
+};
+
+ErrorCode code_of(const std::string& text) {
+  try {
+    parse(text);
+    return "NO_ERROR";
+  } catch (const Error& error) {
+    return error.code;
+  }
+}
+
+TEST(Task, ReadsBackAsWritten) {
+  for (const Task& task : kExamples) EXPECT_TRUE(parse(to_json(task)) == task) << to_json(task);
+}
+
+TEST(Task, AnotherVersionIsRefused) {
+  std::string text = to_json(kExamples[0]);
+  const std::string now = "\"version\":" + std::to_string(kVersion);
+  text.replace(text.find(now), now.size(), "\"version\":99");
+  EXPECT_EQ(code_of(text), ErrorCode("TASK_VERSION"));
+}
+
+TEST(Task, DamageIsRefused) {
+  for (const Task& task : kExamples) {
+    const std::string text = to_json(task);
+    for (size_t length = 0; length + 2 < text.size(); ++length)
+      EXPECT_EQ(code_of(text.substr(0, length)), ErrorCode("TASK_UNREADABLE")) << length;
+  }
+  EXPECT_EQ(code_of(R"({"version":1,"task":"paint"})"), ErrorCode("TASK_UNKNOWN"));
+  EXPECT_EQ(code_of(R"({"version":1,"task":"check"})"), ErrorCode("TASK_UNREADABLE"));
+  EXPECT_EQ(code_of(R"({"version":1,"task":"check","job":1,"overrides":[],"json":true,"seconds":1})"),
+            ErrorCode("TASK_UNREADABLE"));
+}
+
+TEST(TaskFile, AChildReadsIt) {
+  for (const Task& task : kExamples) {
+    const TaskFile file(task);
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(read(file.path()) == task ? 0 : 1);
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+}
+
+TEST(TaskFile, AProgramThatReplacesThisOneReadsIt) {
+  const TaskFile file(kExamples[0]);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string path = file.path_after_exec();
+    ::execl("/bin/grep", "grep", "-q", "\"task\":\"train\"", path.c_str(), nullptr);
+    ::_exit(9);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace sinew::task
