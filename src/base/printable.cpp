@@ -1,18 +1,17 @@
 #include "base/printable.h"
 
+#include <algorithm>
+
 #include "base/utf8.h"
 
 namespace sinew {
 namespace {
 
-// Bytes of the character at `at`; 0: none is there, or one that no terminal should get.
-size_t good_character(std::string_view text, size_t at) {
-  const CodePoint letter = decode_utf8(text, at);
-  const uint32_t value = letter.value;
-  const bool control = value < 0x20 || (value >= 0x7F && value < 0xA0);
-  // Separators of lines, and marks that turn the direction of what follows.
-  const bool turns = (value >= 0x2028 && value <= 0x202E) || (value >= 0x2066 && value <= 0x2069);
-  return control || turns ? 0 : static_cast<size_t>(letter.size);
+bool drives_a_terminal(uint32_t character) {
+  const bool control = character < 0x20 || (character >= 0x7F && character < 0xA0);
+  // Line separators, and marks that change the direction of the following text.
+  const bool format = (character >= 0x2028 && character <= 0x202E) || (character >= 0x2066 && character <= 0x2069);
+  return control || format;
 }
 
 }  // namespace
@@ -20,9 +19,11 @@ size_t good_character(std::string_view text, size_t at) {
 std::string printable(std::string_view text, bool lines) {
   std::string clean;
   for (size_t at = 0; at < text.size();) {
-    const size_t length = lines && text[at] == '\n' ? 1 : good_character(text, at);
-    clean += length == 0 ? "?" : text.substr(at, length);
-    at += length == 0 ? 1 : length;
+    const CodePoint point = decode_utf8(text, at);
+    const size_t length = std::max<size_t>(static_cast<size_t>(point.size), 1);
+    const bool kept = lines && (text[at] == '\n' || text[at] == '\t');
+    clean += !kept && (point.size == 0 || drives_a_terminal(point.value)) ? "?" : text.substr(at, length);
+    at += length;
   }
   return clean;
 }

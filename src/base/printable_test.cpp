@@ -7,14 +7,14 @@ namespace {
 
 TEST(Printable, ReplacesWhatDrivesATerminal) {
   EXPECT_EQ(printable("a\x1b[2Jb\r\nc\td\x7f"), "a?[2Jb??c?d?");
-  EXPECT_EQ(printable("a\nb\x1b", true), "a\nb?");
+  EXPECT_EQ(printable("a\nb\tc\r\x1b", true), "a\nb\tc??");
   EXPECT_EQ(printable("µé日本𝄞"), "µé日本𝄞");
   EXPECT_EQ(printable("\xc2\x9b"
                       "31m"),
-            "??31m");
+            "?31m");
   EXPECT_EQ(printable("\xe2\x80\xae"
                       "x"),
-            "???x");
+            "?x");
   EXPECT_EQ(printable(std::string_view("\0\xff\xe2\x80", 4)), "????");
 }
 

@@ -21,7 +21,7 @@ void AppendFile::append(std::string_view record) {
   if (waiting_.size() + record.size() > kMostWaiting) flush();
   if (waiting_.size() + record.size() > kMostWaiting) {
     ++dropped_;
-    why_dropped_ = refused_ ? "not this process's turn to write" : std::strerror(code_);
+    why_dropped_ = refused_ ? "another process writes the files of this run now" : std::strerror(code_);
     return;
   }
   waiting_.append(record);

@@ -88,7 +88,8 @@ TEST(AppendFile, out_of_turn_records_wait_and_nothing_is_touched) {
   const std::string record(1 << 20, 'x');
   for (int i = 0; i < 20; ++i) file.append(record);
   EXPECT_EQ(read_file(directory / "x"), "one\n");
-  EXPECT_EQ(file.trouble(), "12 records are missing from " + (directory / "x") + ": not this process's turn to write");
+  EXPECT_EQ(file.trouble(),
+            "12 records are missing from " + (directory / "x") + ": another process writes the files of this run now");
   turn = true;
   file.flush();
   EXPECT_EQ(read_file(directory / "x").size(), 4U + (8 << 20));

@@ -8,18 +8,18 @@ namespace sinew::report {
 namespace {
 
 // Words in a metric's name which mean that a lower value is better.
-constexpr std::array<std::string_view, 36> kLowerWords = {
+constexpr std::array<std::string_view, 36> kLowerIsBetterWords = {
     "loss",   "losses",   "error",   "errors", "err",        "mse",      "rmse", "mae",        "mape",
     "smape",  "rmsle",    "msle",    "mad",    "perplexity", "ppl",      "nll",  "entropy",    "bce",
     "hinge",  "deviance", "brier",   "ece",    "wer",        "cer",      "fid",  "divergence", "kl",
     "regret", "latency",  "seconds", "ms",     "time",       "distance", "bpc",  "bpb",        "mispredictions"};
 
 // The same for endings of words: "logloss", "valLoss" and the like.
-constexpr std::array<std::string_view, 4> kLowerEndings = {"loss", "error", "rmse", "perplexity"};
+constexpr std::array<std::string_view, 4> kLowerIsBetterEndings = {"loss", "error", "rmse", "perplexity"};
 
 bool means_lower(const std::string& word) {
-  if (std::find(kLowerWords.begin(), kLowerWords.end(), word) != kLowerWords.end()) return true;
-  return std::any_of(kLowerEndings.begin(), kLowerEndings.end(),
+  if (std::find(kLowerIsBetterWords.begin(), kLowerIsBetterWords.end(), word) != kLowerIsBetterWords.end()) return true;
+  return std::any_of(kLowerIsBetterEndings.begin(), kLowerIsBetterEndings.end(),
                      [&](std::string_view end) { return word.ends_with(end); });
 }
 

@@ -28,16 +28,16 @@ struct Descriptor {
 };
 
 // Splits chunks into lines; a line may span several chunks. Keeps at most a megabyte of each line.
-class LineGatherer {
+class LineSplitter {
  public:
-  explicit LineGatherer(const std::function<void(const Line&)>& visit) : visit_(visit) {}
+  explicit LineSplitter(const std::function<void(const Line&)>& visit) : visit_(visit) {}
 
   void take(std::string_view chunk) {
     while (!chunk.empty()) {
       const size_t newline = chunk.find('\n');
       const std::string_view part = chunk.substr(0, newline);
       if (newline != std::string_view::npos && held_.empty() && part.size() <= kLongestLine) {
-        tell(part, part.size() + 1, true);  // usually the line is within one chunk and needs no copy
+        emit(part, part.size() + 1, true);  // usually the line is within one chunk and needs no copy
       } else {
         length_ += part.size();
         if (held_.size() < kLongestLine) held_.append(part.substr(0, kLongestLine - held_.size()));
@@ -47,13 +47,13 @@ class LineGatherer {
     }
   }
   void finish(bool whole) {
-    if (length_ > 0 || whole) tell(held_, length_ + (whole ? 1 : 0), whole);
+    if (length_ > 0 || whole) emit(held_, length_ + (whole ? 1 : 0), whole);
     held_.clear();
     length_ = 0;
   }
 
  private:
-  void tell(std::string_view text, uint64_t length, bool whole) {
+  void emit(std::string_view text, uint64_t length, bool whole) {
     offset_ += length;
     Line line{text, ++number_, offset_, whole, length > kLongestLine + 1};
     if (text.ends_with('\r')) line.text.remove_suffix(1);
@@ -96,7 +96,7 @@ void rewrite(const std::string& path, const std::vector<Range>& kept) {
 }
 
 void truncate(const std::string& path, uint64_t size) {
-  if (::truncate(path.c_str(), static_cast<off_t>(size)) < 0) fail("cut", path, errno);
+  if (::truncate(path.c_str(), static_cast<off_t>(size)) < 0) fail("truncate", path, errno);
 }
 
 void end_with_newline(const std::string& path) {
@@ -115,18 +115,18 @@ void for_each_line(const std::string& path, const std::function<void(const Line&
     fail("read", path, errno);
   }
   struct stat facts {};
-  if (::fstat(file.value, &facts) < 0) fail("look at", path, errno);
-  if (!S_ISREG(facts.st_mode)) throw DiskError("cannot read " + path + ": it is not a file", "", EINVAL);
-  LineGatherer gatherer(visit);
+  if (::fstat(file.value, &facts) < 0) fail("examine", path, errno);
+  if (!S_ISREG(facts.st_mode)) throw DiskError("cannot read " + path + ": it is not a regular file", "", EINVAL);
+  LineSplitter splitter(visit);
   std::vector<char> chunk(kChunk);
   while (true) {
     const ssize_t got = ::read(file.value, chunk.data(), chunk.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail("read", path, errno);
     if (got == 0) break;
-    gatherer.take({chunk.data(), static_cast<size_t>(got)});
+    splitter.take({chunk.data(), static_cast<size_t>(got)});
   }
-  gatherer.finish(false);
+  splitter.finish(false);
 }
 
 void cut_after(const std::string& path, Step step,

@@ -125,7 +125,7 @@ TEST(ReadMetrics, a_torn_end_is_no_error_and_broken_lines_are_named) {
   EXPECT_EQ(records[1].values.at("a"), 2);
   EXPECT_EQ(records[2].step, 3);
   EXPECT_EQ(broken, (std::vector<std::string>{"metrics.jsonl:2: not a JSON object",
-                                              "metrics.jsonl:5: longer than a megabyte"}));
+                                              "metrics.jsonl:5: the line is longer than a megabyte"}));
   EXPECT_EQ(read_metrics(path).size(), 3U);
   EXPECT_TRUE(read_metrics(directory / "none.jsonl").empty());
 }

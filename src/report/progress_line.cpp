@@ -7,18 +7,19 @@
 #include <vector>
 
 #include "base/json_text.h"
-#include "report/words.h"
+#include "base/printable.h"
+#include "report/text_format.h"
 
 namespace sinew::report {
 namespace {
 
 constexpr int kBarCells = 10;
 
-// One part of the line. If the line is too long, the part with the greatest `spare` is left out first. A part with 0
-// always stays.
+// One part of the line. If the line is too long, the part with the greatest `drop_rank` is left out first. A part with
+// 0 always stays.
 struct Part {
   std::string label, value, unit;
-  int spare = 0;
+  int drop_rank = 0;
   bool joined = false;  // one blank before this part instead of two
   bool alarming = false;
 };
@@ -111,8 +112,8 @@ std::string progress_line(const Progress& progress, int columns, bool bar, bool 
   std::vector<Part> parts = parts_of(progress, bar);
   if (columns <= 0) return render(parts, color);
   while (parts.size() > 1 && width_of(parts) > columns) {
-    parts.erase(
-        std::max_element(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.spare < b.spare; }));
+    parts.erase(std::max_element(parts.begin(), parts.end(),
+                                 [](const Part& a, const Part& b) { return a.drop_rank < b.drop_rank; }));
   }
   if (width_of(parts) > columns) return fit(render(parts, false), columns);
   return render(parts, color);

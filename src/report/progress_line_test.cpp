@@ -5,10 +5,11 @@
 #include <bit>
 #include <cmath>
 
+#include "base/printable.h"
 #include "base/random.h"
 #include "report/report.h"
 #include "report/testing.h"
-#include "report/words.h"
+#include "report/text_format.h"
 
 namespace sinew::report {
 namespace {
@@ -99,7 +100,7 @@ TEST(ProgressLine, colour_changes_no_letter) {
   EXPECT_NE(progress_line(progress, 0, true, true).find("\x1b[31mnan"), std::string::npos);
 }
 
-TEST(Words, numbers) {
+TEST(TextFormat, numbers) {
   const std::vector<std::pair<double, std::string>> cases = {
       {0, "0"},         {0.312, "0.3120"},    {-0.5, "-0.5000"},    {0.99996, "1.000"},
       {1, "1.000"},     {12.345, "12.35"},    {99.996, "100.0"},    {999.96, "1000"},
@@ -119,14 +120,7 @@ TEST(Words, numbers) {
   EXPECT_EQ(short_seconds(1e300), "long");
 }
 
-TEST(Words, text_on_a_terminal) {
-  EXPECT_EQ(printable("a\x1b[2Jb\r\nc\td\x7f"), "a?[2Jb??c?d?");
-  EXPECT_EQ(printable("a\nb\tc\r", true), "a\nb\tc?");
-  EXPECT_EQ(printable("µé日本"), "µé日本");
-  EXPECT_EQ(printable("\xff\xc0\x80\xed\xa0\x80\xe2\x80"), "????????");
-  EXPECT_EQ(printable("\xc2\x9b"
-                      "31m \xe2\x80\xae"),
-            "?31m ?");
+TEST(TextFormat, width_on_a_terminal) {
   EXPECT_EQ(display_width("µé日本"), 6);
   EXPECT_EQ(fit("日本語", 4), "日…");
   EXPECT_EQ(fit("日本語", 6), "日本語");
@@ -142,7 +136,7 @@ TEST(ProgressLine, the_last_is_not_older_than_the_metrics) {
     options.directory = directory.path;
     options.output = [&](std::string_view text) { out += text; };
     Reporter reporter(options, clock);
-    for (const int step : {10, waiting}) reporter.progress({.step = Step(step), .total_steps = 60});
+    for (const int step : {10, waiting}) reporter.progress({.step = Step(step), .total_steps = 60, .shown = {}});
     reporter.metrics(Step(60), 600, {{"val/loss", 0.5}});
     reporter.finish(true);
     EXPECT_EQ(out.find("step " + std::to_string(waiting) + "/60") != std::string::npos, waiting == 60) << out;

@@ -6,9 +6,10 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "report/metric_lines.h"
 #include "report/report.h"
-#include "report/words.h"
+#include "report/text_format.h"
 #include "rundir/rundir.h"
 
 namespace {

@@ -15,7 +15,6 @@
 #include "report/report.h"
 #include "report/screen.h"
 #include "report/tensorboard.h"
-#include "report/words.h"
 
 namespace sinew::report {
 namespace {
@@ -23,7 +22,7 @@ namespace {
 constexpr double kFlushSeconds = 1.0;
 constexpr double kLiveSeconds = 0.1;  // minimum time between two drawings of the live line
 
-const char* word_for(Level level) {
+const char* name_of(Level level) {
   switch (level) {
     case Level::info: return "info";
     case Level::warning: return "warning";
@@ -43,17 +42,17 @@ struct Reporter::State {
       : options(std::move(given)),
         clock(the_clock),
         screen(options),
-        metrics(in(options.directory, "metrics.jsonl"), [this] { return own_turn(); }),
-        log(in(options.directory, "log.jsonl"), [this] { return own_turn(); }),
-        ledger(in(options.directory, "ledger.jsonl"), [this] { return own_turn(); }) {}
+        metrics(in(options.directory, "metrics.jsonl"), [this] { return may_write_now(); }),
+        log(in(options.directory, "log.jsonl"), [this] { return may_write_now(); }),
+        ledger(in(options.directory, "ledger.jsonl"), [this] { return may_write_now(); }) {}
 
-  bool own_turn();
+  bool may_write_now();
   void cut_back();
-  bool stands_there(Step at, const Metrics& values) const;
+  bool already_written(Step at, const Metrics& values) const;
   void open_events();
   void flush_files();
   void flush_when_due();
-  void tell_troubles();
+  void warn_about_failed_files();
   void show(const Progress& progress, bool last);
   void say(Level level, const std::string& event, const std::string& text, const Fields& fields);
 
@@ -70,13 +69,13 @@ struct Reporter::State {
   bool has_hparams = false, finished = false, cut = false;
   double flushed_at = 0;
   std::optional<double> shown_at;
-  std::optional<Progress> unshown;  // the newest progress, until the line is due again
-  std::vector<std::string> told;    // paths of files for which a warning was printed
-  std::string line;                 // reused buffer
+  std::optional<Progress> unshown;        // the newest progress, until the line is due again
+  std::vector<std::string> warned_about;  // paths of files for which a warning was printed
+  std::string line;                       // reused buffer
 };
 
 // Returns whether files may be written now. On the first write, drops the records that this attempt will repeat.
-bool Reporter::State::own_turn() {
+bool Reporter::State::may_write_now() {
   if (options.may_write && !options.may_write()) return false;
   if (!std::exchange(cut, true)) cut_back();
   return true;
@@ -114,7 +113,7 @@ void Reporter::State::cut_back() {
 // enough: the final test of a model writes its own line at a step that may lie far back and already has an evaluation
 // line. So all names must be present. Throughput differs between processes, so a missing throughput makes no new
 // record.
-bool Reporter::State::stands_there(Step at, const Metrics& values) const {
+bool Reporter::State::already_written(Step at, const Metrics& values) const {
   if (at.value > newest_metrics) return false;
   std::set<std::string> names;
   try {
@@ -134,35 +133,36 @@ bool Reporter::State::stands_there(Step at, const Metrics& values) const {
 void Reporter::State::open_events() {
   if (!options.tensorboard) return;
   const double now = clock.wall_seconds();
-  events.emplace(new_event_path(options.directory, now), [this] { return own_turn(); });
+  events.emplace(new_event_path(options.directory, now), [this] { return may_write_now(); });
   events->append(version_record(now));
-  own_turn();  // sets newest_metrics if this process may write
+  may_write_now();  // sets newest_metrics if this process may write
   const int64_t kept = options.resumed_at ? options.resumed_at->value : options.takes_over ? newest_metrics : -1;
   events->append(session_start_record(now, kept + 1));
 }
 
 void Reporter::State::flush_files() {
-  own_turn();  // drops old records even if there is nothing to write
+  may_write_now();  // drops old records even if there is nothing to write
   for (AppendFile* file : files()) file->flush();
   flushed_at = clock.monotonic_seconds();
-  tell_troubles();
+  warn_about_failed_files();
 }
 
 void Reporter::State::flush_when_due() {
   if (clock.monotonic_seconds() - flushed_at >= kFlushSeconds) flush_files();
 }
 
-void Reporter::State::tell_troubles() {
+void Reporter::State::warn_about_failed_files() {
   for (AppendFile* file : files()) {
     const std::string trouble = file->trouble();
-    if (trouble.empty() || std::find(told.begin(), told.end(), file->path()) != told.end()) continue;
-    told.push_back(file->path());
-    say(Level::warning, "disk", trouble + "; training goes on, writing is tried again every second", {});
+    if (trouble.empty() || std::find(warned_about.begin(), warned_about.end(), file->path()) != warned_about.end())
+      continue;
+    warned_about.push_back(file->path());
+    say(Level::warning, "disk", trouble + "; training continues, and Sinew tries to write again every second", {});
   }
 }
 
 void Reporter::State::say(Level level, const std::string& event, const std::string& text, const Fields& fields) {
-  nlohmann::ordered_json json = {{"ts", utc_iso(clock.wall_seconds())}, {"level", word_for(level)}, {"event", event}};
+  nlohmann::ordered_json json = {{"ts", utc_iso(clock.wall_seconds())}, {"level", name_of(level)}, {"event", event}};
   if (step) json["step"] = step->value;
   json["text"] = text;
   if (!fields.empty()) json["fields"] = fields;
@@ -211,7 +211,7 @@ void Reporter::hparams(const std::map<std::string, std::string>& values) {
 void Reporter::metrics(Step step, int64_t samples, const Metrics& values) {
   State& state = *state_;
   state.step = step;
-  if (values.empty() || state.stands_there(step, values)) return;
+  if (values.empty() || state.already_written(step, values)) return;
   const double now = state.clock.wall_seconds();
   state.line.clear();
   append_metrics_line(state.line, step.value, samples, now, values);
@@ -236,7 +236,7 @@ void Reporter::progress(const Progress& progress) {
 void Reporter::say(Level level, const std::string& event, const std::string& text, const Fields& fields) {
   state_->say(level, event, text, fields);
   state_->flush_when_due();
-  state_->tell_troubles();
+  state_->warn_about_failed_files();
 }
 
 void Reporter::pass_on(std::string_view line, bool errors) {

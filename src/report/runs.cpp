@@ -28,13 +28,16 @@ std::string read_text(const std::string& directory, const char* name, std::vecto
   const std::string path = rundir::file_in(directory, name);
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return "";
+  const auto fail = [&](const std::string& why) {
+    problems.push_back(std::string(name) + ": " + why);
+    return std::string();
+  };
   try {
-    if (!fs::is_regular_file(path)) throw Error("not a file");
-    if (system_disk().size(path) > kMost) throw Error("too large");
+    if (!fs::is_regular_file(path)) return fail("not a file");
+    if (system_disk().size(path) > kMost) return fail("too large");
     return sinew::read_text(system_disk(), path);
   } catch (const std::exception& error) {
-    problems.push_back(std::string(name) + ": " + error.what());
-    return "";
+    return fail(error.what());
   }
 }
 
@@ -66,7 +69,7 @@ void for_each_record(const std::string& path, std::vector<std::string>* broken, 
   size_t unnamed = 0;
   const std::string name = fs::path(path).filename().string();
   for_each_line(path, [&](const Line& line) {
-    std::string why = "longer than a megabyte";
+    std::string why = "the line is longer than a megabyte";
     const auto record = line.too_long ? std::nullopt : parse_metrics_line(line.text, &why);
     if (record) return visit(*record);
     if (!line.whole || broken == nullptr) return;

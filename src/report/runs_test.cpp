@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "report/report.h"
 #include "report/testing.h"
-#include "report/words.h"
+#include "report/text_format.h"
 #include "rundir/rundir.h"
 
 namespace sinew::report {

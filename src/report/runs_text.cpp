@@ -6,9 +6,10 @@
 
 #include "base/clock.h"
 #include "base/json_text.h"
+#include "base/printable.h"
 #include "report/report.h"
 #include "report/table.h"
-#include "report/words.h"
+#include "report/text_format.h"
 
 namespace sinew::report {
 namespace {
@@ -133,9 +134,9 @@ std::string runs_table(const std::vector<RunSummary>& runs, int columns) {
     goal.cells.push_back(goal_word(run));
   }
   table = {id, job, status, started, took, steps};
-  int spare = 5;
+  int rank = 5;
   for (const std::string& name : common_metrics(runs)) {
-    Column metric{"BEST " + name, {}, true, spare++, 8};
+    Column metric{"BEST " + name, {}, true, rank++, 8};
     for (const RunSummary& run : runs) metric.cells.push_back(value_in(run.best, name));
     table.push_back(metric);
   }

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "report/words.h"
+#include "base/printable.h"
 
 namespace sinew::report {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "report/non_blocking_output.h"
 #include "report/report.h"
-#include "report/watched.h"
 
 namespace sinew::report {
 
@@ -27,7 +27,7 @@ class Screen {
   void err(std::string_view text);
 
   std::function<void(std::string_view)> output_, errors_;
-  Watched own_output_, own_errors_;  // used if output_ or errors_ is empty
+  NonBlockingOutput own_output_, own_errors_;  // used if output_ or errors_ is empty
   bool terminal_, color_;
   int columns_;
   std::string live_;

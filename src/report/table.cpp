@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "report/words.h"
+#include "base/printable.h"
+#include "report/text_format.h"
 
 namespace sinew::report {
 namespace {
@@ -43,16 +44,16 @@ std::string table_text(std::vector<Column> table, int columns) {
     widths.push_back(width_of(column));
   }
   while (columns > 0 && sum(widths) > columns) {
-    const auto least_needed = std::max_element(table.begin(), table.end(),
-                                               [](const Column& a, const Column& b) { return a.spare < b.spare; });
-    if (least_needed->spare == 0) break;
-    widths.erase(widths.begin() + (least_needed - table.begin()));
-    table.erase(least_needed);
+    const auto first_to_drop = std::max_element(
+        table.begin(), table.end(), [](const Column& a, const Column& b) { return a.drop_rank < b.drop_rank; });
+    if (first_to_drop->drop_rank == 0) break;
+    widths.erase(widths.begin() + (first_to_drop - table.begin()));
+    table.erase(first_to_drop);
   }
   while (columns > 0 && sum(widths) > columns) {  // then narrow the widest of the remaining columns
     size_t widest = table.size();
     for (size_t i = 0; i < table.size(); ++i) {
-      if (widths[i] > table[i].least && (widest == table.size() || widths[i] > widths[widest])) widest = i;
+      if (widths[i] > table[i].min_width && (widest == table.size() || widths[i] > widths[widest])) widest = i;
     }
     if (widest == table.size()) break;
     --widths[widest];

@@ -164,7 +164,7 @@ void cut_session_end(const std::string& directory) {
   const bool cut = ::ftruncate(descriptor, end_without_session_end(descriptor)) == 0;
   const int code = errno;
   ::close(descriptor);
-  if (!cut) throw DiskError("cannot cut " + path + ": " + std::strerror(code), "", code);
+  if (!cut) throw DiskError("cannot truncate " + path + ": " + std::strerror(code), "", code);
 }
 
 }  // namespace sinew::report

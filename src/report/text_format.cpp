@@ -1,8 +1,10 @@
-#include "report/words.h"
+#include "report/text_format.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+
+#include "base/utf8.h"
 
 namespace sinew::report {
 namespace {
@@ -15,34 +17,14 @@ std::string format(const char* pattern, Values... values) {
 }
 
 struct Character {
-  char32_t code = 0;
+  uint32_t code = 0;
   size_t length = 1;
-  bool good = false;
 };
 
+// Returns the first character of the text. A byte that is not UTF-8 counts as a character of its own.
 Character first_character(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  if (lead < 0x80) return {lead, 1, true};
-  const size_t length = lead >= 0xF0 && lead < 0xF5   ? 4
-                        : lead >= 0xE0 && lead < 0xF0 ? 3
-                        : lead >= 0xC2 && lead < 0xE0 ? 2
-                                                      : 0;
-  if (length == 0 || text.size() < length) return {};
-  char32_t code = lead & (0xFFU >> (length + 1));
-  for (size_t i = 1; i < length; ++i) {
-    const auto next = static_cast<unsigned char>(text[i]);
-    if ((next & 0xC0) != 0x80) return {};
-    code = code << 6 | (next & 0x3FU);
-  }
-  constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (code < kSmallest[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return {};
-  return {code, length, true};
-}
-
-bool is_control(char32_t code) {
-  return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029 ||
-         (code >= 0x202A && code <= 0x202E) ||
-         (code >= 0x2066 && code <= 0x2069);  // the last two ranges change the direction of the following text
+  const CodePoint point = decode_utf8(text, 0);
+  return point.size == 0 ? Character() : Character{point.value, static_cast<size_t>(point.size)};
 }
 
 int width_of(const Character& character) {
@@ -108,21 +90,6 @@ std::string fit(std::string_view text, int columns) {
     text.remove_prefix(character.length);
   }
   return columns > 0 ? cut + "…" : cut;
-}
-
-std::string printable(std::string_view text, bool lines) {
-  std::string clean;
-  while (!text.empty()) {
-    const Character character = first_character(text);
-    const bool stays = lines && (text[0] == '\n' || text[0] == '\t');
-    if (!stays && (!character.good || is_control(character.code))) {
-      clean.push_back('?');
-    } else {
-      clean.append(text.substr(0, character.length));
-    }
-    text.remove_prefix(character.length);
-  }
-  return clean;
 }
 
 }  // namespace sinew::report

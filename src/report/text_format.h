@@ -16,8 +16,5 @@ std::string short_seconds(double seconds);  // 12s, 3m05s, 2h14m, 5d03h
 int display_width(std::string_view text);
 // Cuts the text to at most `columns` columns. If it cuts, the last column is "…".
 std::string fit(std::string_view text, int columns);
-// Makes text safe for a terminal: replaces control characters and invalid UTF-8 by '?'. If `lines`, keeps newlines and
-// tabs.
-std::string printable(std::string_view text, bool lines = false);
 
 }  // namespace sinew::report

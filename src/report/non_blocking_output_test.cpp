@@ -1,4 +1,4 @@
-#include "report/watched.h"
+#include "report/non_blocking_output.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ void make_terminal(Ends& ends) {
 
 // Writes lines without a reader, then reads. The reader gets whole lines, except for at most one, and the newest line.
 void expect_never_held_up(const Ends& ends) {
-  Watched stream(ends.writer, kPatienceSeconds);
+  NonBlockingOutput stream(ends.writer, kPatienceSeconds);
   const std::string line = std::string(999, 'x') + "\n";
   for (int i = 0; i < 3000; ++i) stream.write(line);
   EXPECT_EQ(::fcntl(ends.writer, F_GETFL) & O_NONBLOCK, 0) << "the stream is others', too";
@@ -76,43 +76,43 @@ void expect_never_held_up(const Ends& ends) {
   EXPECT_EQ(ends.taken(), line);
 }
 
-TEST(Watched, APipeThatNobodyReadsHoldsNothingUp) {
+TEST(NonBlockingOutput, APipeThatNobodyReadsHoldsNothingUp) {
   Ends ends;
   ASSERT_NO_FATAL_FAILURE(make_pipe(ends));
   expect_never_held_up(ends);
 }
 
-TEST(Watched, ASocketThatNobodyReadsHoldsNothingUp) {
+TEST(NonBlockingOutput, ASocketThatNobodyReadsHoldsNothingUp) {
   Ends ends;
   ASSERT_NO_FATAL_FAILURE(make_sockets(ends));
   expect_never_held_up(ends);
 }
 
-TEST(Watched, ATerminalThatNobodyReadsHoldsNothingUp) {
+TEST(NonBlockingOutput, ATerminalThatNobodyReadsHoldsNothingUp) {
   Ends ends;
   make_terminal(ends);
   ASSERT_GE(ends.writer, 0);
   expect_never_held_up(ends);
 }
 
-TEST(Watched, AFileKeepsItsPlace) {
-  char path[] = "/tmp/sinew-watched-XXXXXX";
+TEST(NonBlockingOutput, AFileKeepsItsPlace) {
+  char path[] = "/tmp/sinew-output-XXXXXX";
   const int file = ::mkstemp(path);
   ASSERT_GE(file, 0);
   ::unlink(path);
   ASSERT_EQ(::write(file, "before\n", 7), 7);
-  Watched(file).write("after\n");
+  NonBlockingOutput(file).write("after\n");
   char text[32] = {};
   EXPECT_EQ(::pread(file, text, sizeof text, 0), 13);
   EXPECT_EQ(std::string(text), "before\nafter\n");
   ::close(file);
 }
 
-TEST(Watched, WhatIsGoneLosesAndGoesOn) {
+TEST(NonBlockingOutput, WhatIsGoneLosesAndGoesOn) {
   Ends ends;
   ASSERT_NO_FATAL_FAILURE(make_pipe(ends));
   auto* const usual = std::signal(SIGPIPE, SIG_IGN);
-  Watched stream(ends.writer, kPatienceSeconds);
+  NonBlockingOutput stream(ends.writer, kPatienceSeconds);
   ::close(std::exchange(ends.reader, -1));
   for (int i = 0; i < 1000; ++i) stream.write("nobody\n");
   std::signal(SIGPIPE, usual);

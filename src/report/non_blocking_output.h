@@ -9,12 +9,12 @@
 
 namespace sinew::report {
 
-class Watched {
+class NonBlockingOutput {
  public:
-  explicit Watched(int descriptor, double patience_seconds = 5);
-  ~Watched();
-  Watched(const Watched&) = delete;
-  Watched& operator=(const Watched&) = delete;
+  explicit NonBlockingOutput(int descriptor, double patience_seconds = 5);
+  ~NonBlockingOutput();
+  NonBlockingOutput(const NonBlockingOutput&) = delete;
+  NonBlockingOutput& operator=(const NonBlockingOutput&) = delete;
 
   // Writes the text for at most `patience_seconds` and then drops the rest, for example if a pager waits or a terminal
   // is stopped or gone. After a drop, later calls do not wait at all until one text was written completely.

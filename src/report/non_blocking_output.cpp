@@ -1,4 +1,4 @@
-#include "report/watched.h"
+#include "report/non_blocking_output.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -29,7 +29,7 @@ bool has_room(int descriptor, double seconds) {
 // We open the stream once more instead of setting O_NONBLOCK on the given descriptor, because other processes, such as
 // the shell that started us, share that open file and would be affected. Calling poll() first is not enough: a terminal
 // reports room and then blocks on the rest of a larger write.
-Watched::Watched(int descriptor, double patience_seconds)
+NonBlockingOutput::NonBlockingOutput(int descriptor, double patience_seconds)
     : descriptor_(descriptor), patience_seconds_(patience_seconds) {
   struct stat facts {};
   if (::fstat(descriptor, &facts) != 0) return;
@@ -40,17 +40,17 @@ Watched::Watched(int descriptor, double patience_seconds)
   }
 }
 
-Watched::~Watched() {
+NonBlockingOutput::~NonBlockingOutput() {
   if (own_ >= 0) ::close(own_);
 }
 
-ssize_t Watched::put(std::string_view piece) const {
+ssize_t NonBlockingOutput::put(std::string_view piece) const {
   if (socket_) return ::send(descriptor_, piece.data(), piece.size(), MSG_DONTWAIT);
   return ::write(own_ >= 0 ? own_ : descriptor_, piece.data(), piece.size());
 }
 
 // Writes the text and returns the number of bytes that the stream accepted.
-size_t Watched::written(std::string_view text) {
+size_t NonBlockingOutput::written(std::string_view text) {
   const double end = system_clock().monotonic_seconds() + (stalled_ ? 0 : patience_seconds_);
   size_t done = 0;
   while (done < text.size()) {
@@ -71,7 +71,7 @@ size_t Watched::written(std::string_view text) {
   return done;
 }
 
-void Watched::write(std::string_view text) {
+void NonBlockingOutput::write(std::string_view text) {
   if (text.empty()) return;
   if (torn_) {
     if (written("\n") == 0) return;
