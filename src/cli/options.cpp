@@ -1,0 +1,285 @@
+#include "cli/options.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+
+#include "base/number_text.h"
+#include "spec/spec.h"
+
+namespace sinew::cli {
+namespace {
+
+constexpr size_t kColumns = 118;      // of the help
+constexpr size_t kWidestOption = 28;  // a longer name has its description on the next line
+
+std::vector<std::string> split_names(const std::string& names) {
+  std::vector<std::string> found;
+  std::istringstream words(names);
+  for (std::string word; words >> word;) {
+    if (word.ends_with(',')) word.pop_back();
+    found.push_back(word);
+  }
+  return found;
+}
+
+std::string joined(const std::vector<std::string>& parts, const char* between) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : between) + part;
+  return text;
+}
+
+// Breaks a paragraph into lines that begin in column `indent`.
+std::string wrapped(const std::string& text, size_t indent) {
+  std::string out;
+  size_t column = indent;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (column > indent && column + 1 + word.size() > kColumns) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += " ";
+      ++column;
+    }
+    out += word;
+    column += word.size();
+  }
+  return out;
+}
+
+// Keeps the line breaks of a text and wraps its longer lines.
+std::string paragraphs(const std::string& text) {
+  std::string out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) out += (line.starts_with(' ') ? line : wrapped(line, 0)) + "\n";
+  return out;
+}
+
+std::string row(const std::string& name, const std::string& help) {
+  std::string text = "  " + name;
+  if (name.size() > kWidestOption - 4) {
+    text += "\n" + std::string(kWidestOption, ' ');
+  } else {
+    text += std::string(kWidestOption - text.size(), ' ');
+  }
+  return text + wrapped(help, kWidestOption) + "\n";
+}
+
+// "|" would end a cell of a table.
+std::string cell(std::string text) {
+  for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, 1, '\\');
+  return text;
+}
+
+std::string shortest(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
+}
+
+std::string duration_text(double seconds) {
+  return seconds > 0 ? shortest(seconds) + "s" : "";
+}
+
+}  // namespace
+
+Options& Options::add(const char* names, std::string placeholder, std::string help, std::string preset,
+                      std::function<void(const std::string&, const std::string&)> take) {
+  options_.push_back({split_names(names), std::move(placeholder), std::move(help), std::move(preset), std::move(take)});
+  return *this;
+}
+
+Options& Options::argument(const char* name, std::string& value, const char* help) {
+  positionals_.push_back({name, help, Positional::Kind::required, [&value](const std::string& word) { value = word; }});
+  return *this;
+}
+
+Options& Options::optional_argument(const char* name, std::string& value, const char* help) {
+  positionals_.push_back({name, help, Positional::Kind::optional, [&value](const std::string& word) { value = word; }});
+  return *this;
+}
+
+Options& Options::rest(const char* name, std::vector<std::string>& values, const char* help) {
+  positionals_.push_back(
+      {name, help, Positional::Kind::rest, [&values](const std::string& word) { values.push_back(word); }});
+  return *this;
+}
+
+Options& Options::flag(const char* names, bool& value, const char* help) {
+  return add(names, "", help, "", [&value](const std::string&, const std::string&) { value = true; });
+}
+
+Options& Options::text(const char* names, const char* placeholder, std::string& value, const char* help) {
+  return add(names, placeholder, help, value, [&value](const std::string&, const std::string& word) { value = word; });
+}
+
+Options& Options::list(const char* names, const char* placeholder, std::vector<std::string>& values, const char* help) {
+  return add(names, placeholder, std::string(help) + "; may be repeated", "",
+             [&values](const std::string&, const std::string& word) { values.push_back(word); });
+}
+
+Options& Options::choice(const char* names, std::string& value, std::vector<std::string> choices, const char* help) {
+  const std::string placeholder = joined(choices, "|");
+  return add(names, placeholder, help, value,
+             [&value, choices = std::move(choices)](const std::string& name, const std::string& word) {
+               if (std::ranges::find(choices, word) == choices.end())
+                 throw UsageError("OPTION_INVALID", name + " is " + joined(choices, " or ") + ", not '" + word + "'",
+                                  name + " " + choices[0]);
+               value = word;
+             });
+}
+
+Options& Options::integer(const char* names, const char* placeholder, int64_t& value, int64_t least, int64_t most,
+                          const char* help) {
+  return add(names, placeholder, help, value == 0 && least > 0 ? "" : std::to_string(value),
+             [&value, least, most](const std::string& name, const std::string& word) {
+               value = whole_number(name, word, least, most);
+             });
+}
+
+Options& Options::integer(const char* names, const char* placeholder, std::optional<int64_t>& value, int64_t least,
+                          int64_t most, const char* help) {
+  return add(names, placeholder, help, value ? std::to_string(*value) : "",
+             [&value, least, most](const std::string& name, const std::string& word) {
+               value = whole_number(name, word, least, most);
+             });
+}
+
+Options& Options::number(const char* names, const char* placeholder, double& value, const char* help) {
+  return add(names, placeholder, help, value > 0 ? shortest(value) : "",
+             [&value](const std::string& name, const std::string& word) { value = number_above_0(name, word); });
+}
+
+Options& Options::duration(const char* names, double& seconds, const char* help) {
+  return add(names, "DURATION", help, duration_text(seconds),
+             [&seconds](const std::string& name, const std::string& word) { seconds = duration_seconds(name, word); });
+}
+
+Options& Options::about(const char* text) {
+  about_ = text;
+  return *this;
+}
+
+Options& Options::notes(const char* text) {
+  notes_ = text;
+  return *this;
+}
+
+Options& Options::example(const char* command_line) {
+  examples_.emplace_back(command_line);
+  return *this;
+}
+
+void Options::refuse(const std::string& what, const std::string& hint) const {
+  throw UsageError("OPTION_INVALID", what, hint.empty() ? "sinew " + command_ + " --help" : hint);
+}
+
+bool Options::given(const std::string& name) const {
+  return std::ranges::find(given_, name) != given_.end();
+}
+
+const Options::Option& Options::find(const std::string& name) const {
+  std::vector<std::string> known;
+  for (const Option& option : options_) {
+    if (std::ranges::find(option.names, name) != option.names.end()) return option;
+    known.push_back(option.long_name());
+  }
+  const std::string near = spec::did_you_mean(name, known);
+  throw UsageError("OPTION_UNKNOWN", command_ + " has no option '" + name + "'",
+                   near.empty() ? "sinew " + command_ + " --help" : near);
+}
+
+void Options::take_positionals(const std::vector<std::string>& words) {
+  size_t at = 0;
+  for (const Positional& positional : positionals_) {
+    if (positional.kind == Positional::Kind::required && at == words.size()) {
+      throw UsageError("ARGUMENT_MISSING", command_ + " needs " + positional.name + ": " + positional.help,
+                       examples_.empty() ? "sinew " + command_ + " --help" : examples_[0]);
+    }
+    const bool rest = positional.kind == Positional::Kind::rest;
+    for (bool first = true; at < words.size() && (first || rest); first = false) {
+      given_.push_back(positional.name);
+      positional.take(words[at++]);
+    }
+  }
+  if (at < words.size())
+    throw UsageError("ARGUMENT_UNEXPECTED", command_ + " does not expect '" + words[at] + "'",
+                     "sinew " + command_ + " --help");
+}
+
+bool Options::parse(const Arguments& arguments) {
+  std::vector<std::string> words;
+  bool only_words = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (only_words || !word.starts_with('-') || word == "-") {
+      words.push_back(word);
+    } else if (word == "--") {
+      only_words = true;
+    } else if (word == "--help" || word == "-h") {
+      std::fputs(help().c_str(), stdout);
+      return false;
+    } else if (word == "--help=markdown") {
+      std::fputs(markdown().c_str(), stdout);
+      return false;
+    } else {
+      const size_t equals = word.starts_with("--") ? word.find('=') : std::string::npos;
+      const std::string name = word.substr(0, equals);
+      const Option& option = find(name);
+      const bool has_value = equals != std::string::npos;
+      if (option.placeholder.empty() && has_value)
+        throw UsageError("OPTION_INVALID", name + " takes no value", "leave out '" + word.substr(equals) + "'");
+      if (!option.placeholder.empty() && !has_value && i + 1 == arguments.size())
+        throw UsageError("OPTION_INVALID", name + " needs a value", name + " " + option.placeholder);
+      given_.push_back(option.long_name());
+      option.take(name, option.placeholder.empty() ? "" : has_value ? word.substr(equals + 1) : arguments[++i]);
+    }
+  }
+  take_positionals(words);
+  return true;
+}
+
+std::string Options::usage() const {
+  std::string text = "sinew " + command_;
+  for (const Positional& positional : positionals_) {
+    const bool required = positional.kind == Positional::Kind::required;
+    const std::string name = positional.name + (positional.kind == Positional::Kind::rest ? " ..." : "");
+    text += required ? " " + name : " [" + name + "]";
+  }
+  return text + (options_.empty() ? "" : " [options]");
+}
+
+std::string Options::help() const {
+  std::string text = "usage: " + usage() + "\n\n" + paragraphs(summary_ + ".");
+  if (!about_.empty()) text += "\n" + paragraphs(about_);
+  if (!positionals_.empty()) text += "\narguments:\n";
+  for (const Positional& positional : positionals_) text += row(positional.name, positional.help);
+  if (!options_.empty()) text += "\noptions:\n";
+  for (const Option& option : options_) {
+    const std::string name = joined(option.names, ", ") + (option.placeholder.empty() ? "" : " " + option.placeholder);
+    text += row(name, option.help + (option.preset.empty() ? "" : " (default: " + option.preset + ")"));
+  }
+  if (!notes_.empty()) text += "\n" + paragraphs(notes_);
+  if (!examples_.empty()) text += "\nexamples:\n";
+  for (const std::string& example : examples_) text += "  " + example + "\n";
+  return text;
+}
+
+std::string Options::markdown() const {
+  std::string text = "## sinew " + command_ + "\n\n```\n" + usage() + "\n```\n\n" + summary_ + ".\n";
+  if (!about_.empty()) text += "\n" + about_ + "\n";
+  if (!positionals_.empty() || !options_.empty()) text += "\n| | | default |\n|---|---|---|\n";
+  for (const Positional& positional : positionals_)
+    text += "| `" + positional.name + "` | " + cell(positional.help) + " | |\n";
+  for (const Option& option : options_) {
+    const std::string name = joined(option.names, ", ") + (option.placeholder.empty() ? "" : " " + option.placeholder);
+    text += "| `" + cell(name) + "` | " + cell(option.help) + " | " +
+            (option.preset.empty() ? "" : "`" + option.preset + "` ") + "|\n";
+  }
+  if (!notes_.empty()) text += "\n" + notes_ + "\n";
+  if (!examples_.empty()) text += "\n```sh\n" + joined(examples_, "\n") + "\n```\n";
+  return text + "\n";
+}
+
+}  // namespace sinew::cli

@@ -1,0 +1,88 @@
+// The options of a command: one table that parses its arguments and makes its --help and its section of
+// docs/reference/commands.md.
+//
+//   struct { std::string run, split = "test"; bool json = false; } given;
+//   Options options("eval", "metrics of a trained model on one split of the data");
+//   options.argument("RUN", given.run, "a run directory, the end of a run's id, or last")
+//       .choice("--split", given.split, {"test", "val", "train"}, "the split to evaluate")
+//       .flag("--json", given.json, "print one JSON object");
+//   if (!options.parse(arguments)) return kDone;  // it printed the help
+//
+// Every command understands `--name value` and `--name=value`, the short names it declares, `--` before words that
+// begin with a dash, and a single `-` as a word. A value that is set before parse() is the default that the help shows.
+// parse() throws UsageError, with the nearest name it knows if a name is unknown.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+
+namespace sinew::cli {
+
+class Options {
+ public:
+  Options(std::string command, std::string summary) : command_(std::move(command)), summary_(std::move(summary)) {}
+
+  // ---- words without a name, in the order of these calls
+  Options& argument(const char* name, std::string& value, const char* help);  // required
+  Options& optional_argument(const char* name, std::string& value, const char* help);
+  Options& rest(const char* name, std::vector<std::string>& values, const char* help);  // all that follow
+
+  // ---- options; `names` may hold a short name, too: "-o, --output"
+  Options& flag(const char* names, bool& value, const char* help);
+  Options& text(const char* names, const char* placeholder, std::string& value, const char* help);
+  Options& list(const char* names, const char* placeholder, std::vector<std::string>& values, const char* help);
+  Options& choice(const char* names, std::string& value, std::vector<std::string> choices, const char* help);
+  Options& integer(const char* names, const char* placeholder, int64_t& value, int64_t least, int64_t most,
+                   const char* help);
+  Options& integer(const char* names, const char* placeholder, std::optional<int64_t>& value, int64_t least,
+                   int64_t most, const char* help);
+  Options& number(const char* names, const char* placeholder, double& value, const char* help);  // above 0
+  Options& duration(const char* names, double& seconds, const char* help);                       // "30s", "10m", "2h"
+
+  // Paragraphs of the help: before the options, and after them.
+  Options& about(const char* text);
+  Options& notes(const char* text);
+  Options& example(const char* command_line);
+
+  // Returns false after it has printed the help. Throws UsageError.
+  bool parse(const Arguments& arguments);
+  // Whether an option (by its long name) or an argument was given.
+  bool given(const std::string& name) const;
+  // A mistake in the arguments that only the command can see.
+  [[noreturn]] void refuse(const std::string& what, const std::string& hint = "") const;
+
+  std::string help() const;
+  std::string markdown() const;  // the section of docs/reference/commands.md
+
+ private:
+  struct Option {
+    std::vector<std::string> names;  // "-o", "--output"
+    std::string placeholder;         // empty: a flag
+    std::string help, preset;        // preset: the default as text; empty: none to show
+    std::function<void(const std::string& name, const std::string& value)> take;
+    const std::string& long_name() const { return names.back(); }
+  };
+  struct Positional {
+    std::string name, help;
+    enum class Kind { required, optional, rest } kind = Kind::required;
+    std::function<void(const std::string&)> take;
+  };
+
+  Options& add(const char* names, std::string placeholder, std::string help, std::string preset,
+               std::function<void(const std::string&, const std::string&)> take);
+  const Option& find(const std::string& name) const;
+  void take_positionals(const std::vector<std::string>& words);
+  std::string usage() const;
+
+  std::string command_, summary_, about_, notes_;
+  std::vector<std::string> examples_, given_;
+  std::vector<Option> options_;
+  std::vector<Positional> positionals_;
+};
+
+}  // namespace sinew::cli

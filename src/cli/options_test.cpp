@@ -1,0 +1,104 @@
+#include "cli/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sinew::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct Given {
+  std::string run, split = "test", output = "-";
+  std::vector<std::string> overrides, tags;
+  bool json = false;
+  int64_t workers = 0;
+  std::optional<int64_t> seed;
+  double wait = 300, price = 0;
+};
+
+struct Fixture {
+  Given given;
+  Options options{"eval", "metrics of a trained model"};
+  Fixture() {
+    options.argument("RUN", given.run, "a run")
+        .rest("key=value", given.overrides, "overrides")
+        .choice("--split", given.split, {"test", "val"}, "the split")
+        .text("-o, --output", "FILE", given.output, "where the result goes")
+        .list("--tag", "TAG", given.tags, "a tag")
+        .flag("--json", given.json, "print JSON")
+        .integer("--workers", "N", given.workers, 1, 8, "processes")
+        .integer("--seed", "N", given.seed, 0, 100, "the seed")
+        .duration("--wait", given.wait, "how long to wait")
+        .number("--price", "P", given.price, "an hour");
+  }
+  std::string refused(const Arguments& arguments, ErrorCode code) {
+    try {
+      options.parse(arguments);
+    } catch (const UsageError& error) {
+      EXPECT_EQ(error.code.text(), code.text());
+      return std::string(error.what()) + " / " + error.hint;
+    }
+    ADD_FAILURE() << "not refused";
+    return "";
+  }
+};
+
+TEST(Options, TakesBothWaysToWriteAValueInAnyOrder) {
+  for (const Arguments& arguments :
+       {Arguments{"r", "--split", "val", "-o", "x", "--workers", "2", "--wait", "1m", "--json", "a=1", "--seed", "0"},
+        Arguments{"--split=val", "--output=x", "r", "--workers=2", "--wait=60", "--json", "--seed=0", "a=1"}}) {
+    Fixture fixture;
+    EXPECT_TRUE(fixture.options.parse(arguments));
+    const Given& given = fixture.given;
+    EXPECT_EQ(given.run, "r");
+    EXPECT_EQ(given.split, "val");
+    EXPECT_EQ(given.output, "x");
+    EXPECT_EQ(given.workers, 2);
+    EXPECT_EQ(given.seed, 0);
+    EXPECT_EQ(given.wait, 60);
+    EXPECT_TRUE(given.json);
+    EXPECT_THAT(given.overrides, ElementsAre("a=1"));
+    EXPECT_TRUE(fixture.options.given("--output"));
+    EXPECT_FALSE(fixture.options.given("--price"));
+  }
+}
+
+TEST(Options, ADashAloneAndWordsAfterTwoDashesAreWords) {
+  Fixture fixture;
+  EXPECT_TRUE(fixture.options.parse({"-", "--", "--json", "-x"}));
+  EXPECT_EQ(fixture.given.run, "-");
+  EXPECT_THAT(fixture.given.overrides, ElementsAre("--json", "-x"));
+  EXPECT_FALSE(fixture.given.json);
+}
+
+TEST(Options, AListGrows) {
+  Fixture fixture;
+  EXPECT_TRUE(fixture.options.parse({"r", "--tag", "a", "--tag=b"}));
+  EXPECT_THAT(fixture.given.tags, ElementsAre("a", "b"));
+}
+
+TEST(Options, MistakesAreNamed) {
+  EXPECT_THAT(Fixture().refused({"r", "--splt", "val"}, "OPTION_UNKNOWN"), HasSubstr("--split"));
+  EXPECT_THAT(Fixture().refused({"r", "--split", "all"}, "OPTION_INVALID"), HasSubstr("test or val"));
+  EXPECT_THAT(Fixture().refused({"r", "--split"}, "OPTION_INVALID"), HasSubstr("--split test|val"));
+  EXPECT_THAT(Fixture().refused({"r", "--json=yes"}, "OPTION_INVALID"), HasSubstr("--json"));
+  EXPECT_THAT(Fixture().refused({"r", "--workers=9"}, "OPTION_INVALID"), HasSubstr("1 to 8"));
+  EXPECT_THAT(Fixture().refused({"r", "--wait", "soon"}, "OPTION_INVALID"), HasSubstr("10m"));
+  EXPECT_THAT(Fixture().refused({}, "ARGUMENT_MISSING"), HasSubstr("RUN"));
+  Options nothing("schema", "prints the schema");
+  EXPECT_THROW(nothing.parse({"more"}), UsageError);
+}
+
+TEST(Options, HelpAndReferenceNameEverything) {
+  const Fixture fixture;
+  for (const std::string& text : {fixture.options.help(), fixture.options.markdown()}) {
+    for (const char* word : {"sinew eval RUN [key=value ...] [options]", "--split", "-o, --output FILE", "--wait",
+                             "300s", "metrics of a trained model"})
+      EXPECT_THAT(text, HasSubstr(word));
+  }
+}
+
+}  // namespace
+}  // namespace sinew::cli
