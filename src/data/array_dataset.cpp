@@ -11,13 +11,13 @@ namespace {
 
 class ArrayDataset final : public Dataset {
  public:
-  explicit ArrayDataset(ArrayContents contents) : is_(std::move(contents)) {}
-  const DataInfo& info() const override { return is_.info; }
-  int64_t size(Split split) const override { return is_.splits[index_of(split)].size(); }
-  bool in_memory() const override { return !is_.augment.any(); }
+  explicit ArrayDataset(ArrayContents contents) : contents_(std::move(contents)) {}
+  const DataInfo& info() const override { return contents_.info; }
+  int64_t size(Split split) const override { return contents_.splits[index_of(split)].size(); }
+  bool in_memory() const override { return !contents_.augment.any(); }
 
   std::string describe(Split split, int64_t sample) const override {
-    const ArraySamples& loaded = is_.splits[index_of(split)];
+    const ArraySamples& loaded = contents_.splits[index_of(split)];
     SINEW_CHECK(sample >= 0 && sample < loaded.size(), sample, loaded.size());
     const int64_t row = loaded.row(sample);
     const auto& files = loaded.arrays->files;
@@ -27,20 +27,20 @@ class ArrayDataset final : public Dataset {
   }
 
   Batch load(Split split, std::span<const int64_t> samples, const SampleContext& context) const override {
-    const ArraySamples& loaded = is_.splits[index_of(split)];
+    const ArraySamples& loaded = contents_.splits[index_of(split)];
     Batch batch;
     batch.samples.assign(samples.begin(), samples.end());
     Shape shape{batch.count()}, target_shape{batch.count()};
-    shape.insert(shape.end(), is_.info.input_shape.begin(), is_.info.input_shape.end());
-    target_shape.insert(target_shape.end(), is_.info.target_shape.begin(), is_.info.target_shape.end());
+    shape.insert(shape.end(), contents_.info.input_shape.begin(), contents_.info.input_shape.end());
+    target_shape.insert(target_shape.end(), contents_.info.target_shape.begin(), contents_.info.target_shape.end());
     batch.input = Array(DType::f32, shape);
-    batch.target = Array(is_.info.task == Task::regression ? DType::f32 : DType::i64, target_shape);
-    const int64_t width = element_count(is_.info.input_shape);
+    batch.target = Array(contents_.info.task == Task::regression ? DType::f32 : DType::i64, target_shape);
+    const int64_t width = element_count(contents_.info.input_shape);
     for (size_t i = 0; i < samples.size(); ++i) {
       SINEW_CHECK(samples[i] >= 0 && samples[i] < loaded.size(), samples[i], loaded.size());
       float* out = batch.input.as<float>() + static_cast<int64_t>(i) * width;
       const std::byte* row = loaded.arrays->inputs.row(loaded.row(samples[i]));
-      if (context.augment && split == Split::train && is_.augment.any()) {
+      if (context.augment && split == Split::train && contents_.augment.any()) {
         augmented(loaded.arrays->inputs.dtype, row, augment_key(context.seed, context.epoch, samples[i]), out);
       } else {
         normalized(loaded.arrays->inputs.dtype, row, out);
@@ -52,34 +52,34 @@ class ArrayDataset final : public Dataset {
 
  private:
   void normalized(DType dtype, const std::byte* row, float* out) const {
-    if (is_.per_element) {
-      convert_columns(dtype, row, is_.mean, is_.factor, out);
+    if (contents_.per_element) {
+      convert_columns(dtype, row, contents_.mean, contents_.factor, out);
       return;
     }
-    for (size_t c = 0; c < is_.mean.size();
-         ++c, row += static_cast<size_t>(is_.area) * size_of(dtype), out += is_.area) {
-      convert_row(dtype, row, is_.area, is_.mean[c], is_.factor[c], out);
+    for (size_t c = 0; c < contents_.mean.size();
+         ++c, row += static_cast<size_t>(contents_.area) * size_of(dtype), out += contents_.area) {
+      convert_row(dtype, row, contents_.area, contents_.mean[c], contents_.factor[c], out);
     }
   }
 
-  // Augmentation sees pixels in [0, 1]; normalisation comes after it, so that padding is black and not the mean.
+  // Augmentation works on pixels in [0, 1]. Normalisation follows it, so padding is black instead of the mean.
   void augmented(DType dtype, const std::byte* row, RandomKey key, float* out) const {
-    const auto channels = static_cast<int64_t>(is_.mean.size());
-    convert_row(dtype, row, channels * is_.area, 0.0, 1.0 / is_.unit, out);
-    augment_image(is_.augment, key, {out, static_cast<size_t>(channels * is_.area)}, channels, is_.info.input_shape[1],
-                  is_.info.input_shape[2]);
-    for (size_t c = 0; c < is_.mean.size(); ++c, out += is_.area) {
-      const auto mean = static_cast<float>(is_.mean[c] / is_.unit),
-                 factor = static_cast<float>(is_.factor[c] * is_.unit);
-      for (int64_t i = 0; i < is_.area; ++i) out[i] = (out[i] - mean) * factor;
+    const auto channels = static_cast<int64_t>(contents_.mean.size());
+    convert_row(dtype, row, channels * contents_.area, 0.0, 1.0 / contents_.unit, out);
+    augment_image(contents_.augment, key, {out, static_cast<size_t>(channels * contents_.area)}, channels,
+                  contents_.info.input_shape[1], contents_.info.input_shape[2]);
+    for (size_t c = 0; c < contents_.mean.size(); ++c, out += contents_.area) {
+      const auto mean = static_cast<float>(contents_.mean[c] / contents_.unit),
+                 factor = static_cast<float>(contents_.factor[c] * contents_.unit);
+      for (int64_t i = 0; i < contents_.area; ++i) out[i] = (out[i] - mean) * factor;
     }
   }
 
   void copy_targets(const ArraySamples& loaded, Batch& batch) const {
-    const auto width = static_cast<size_t>(element_count(is_.info.target_shape));
+    const auto width = static_cast<size_t>(element_count(contents_.info.target_shape));
     for (size_t i = 0; i < batch.samples.size(); ++i) {
       const auto row = static_cast<size_t>(loaded.row(batch.samples[i]));
-      if (is_.info.task == Task::regression) {
+      if (contents_.info.task == Task::regression) {
         std::memcpy(batch.target.as<float>() + i * width, loaded.labels.numbers.data() + row * width,
                     width * sizeof(float));
       } else {
@@ -88,12 +88,12 @@ class ArrayDataset final : public Dataset {
     }
   }
 
-  const ArrayContents is_;
+  const ArrayContents contents_;
 };
 
 }  // namespace
 
-std::unique_ptr<Dataset> serve_arrays(ArrayContents contents) {
+std::unique_ptr<Dataset> make_dataset(ArrayContents contents) {
   return std::make_unique<ArrayDataset>(std::move(contents));
 }
 

@@ -1,4 +1,5 @@
-// Inside data/: a data set of arrays, ready to load: what its maker decides and its loader reads. Private to the room.
+// Inside data/: a dataset of arrays that is complete and ready to load. The builder fills it, the loader only reads.
+// Private to the room.
 #pragma once
 
 #include <memory>
@@ -14,10 +15,10 @@ inline size_t index_of(Split split) {
 }
 
 struct ArraySamples {
-  std::shared_ptr<const ArraySplit> arrays;  // shared by the splits split from one file
+  std::shared_ptr<const ArraySplit> arrays;  // splits that are cut from one file share its arrays
   std::vector<int64_t> samples;              // rows of the file; empty with `whole`
-  bool whole = false;                        // every row, in order
-  Labels labels;                             // of the file's rows
+  bool whole = false;                        // every row of the file, in order
+  Labels labels;                             // one for each row of the file
   int64_t size() const { return whole ? arrays->inputs.rows() : static_cast<int64_t>(samples.size()); }
   int64_t row(int64_t sample) const { return whole ? sample : samples[static_cast<size_t>(sample)]; }
 };
@@ -26,12 +27,12 @@ struct ArrayContents {
   DataInfo info;
   spec::AugmentOptions augment;
   ArraySamples splits[3];
-  bool per_element = false;          // rows of columns: one mean a column, not a channel
+  bool per_element = false;          // rows of columns: one mean for each column instead of each channel
   int64_t area = 1;                  // elements of one channel
-  double unit = 1;                   // 255 for bytes: what 1.0 is called in the file
+  double unit = 1;                   // the file's value for 1.0: 255 where pixels are bytes
   std::vector<double> mean, factor;  // in the file's units
 };
 
-std::unique_ptr<Dataset> serve_arrays(ArrayContents contents);
+std::unique_ptr<Dataset> make_dataset(ArrayContents contents);
 
 }  // namespace sinew::data

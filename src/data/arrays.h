@@ -1,5 +1,5 @@
-// Inside data/: samples that are rows of one array (IDX, CIFAR, NumPy), kept in memory in the file's own type and
-// converted when a shard is loaded. Private to the room.
+// Inside data/: samples that are rows of one array (IDX, CIFAR, NumPy). The array stays in memory in the file's own
+// type; its rows are converted when a shard is loaded. Private to the room.
 #pragma once
 
 #include <memory>
@@ -14,15 +14,15 @@
 
 namespace sinew::data {
 
-// What a file's header says of its array, checked against the file's length.
+// The array as the file's header declares it; the parsers check it against the length of the file.
 struct ArrayHeader {
-  char kind = 'u';  // as NumPy: u unsigned, i signed, f floating, b boolean
+  char kind = 'u';  // NumPy's letters: u unsigned, i signed, f floating-point, b boolean
   int width = 1;    // bytes of one element
   Shape shape;
   size_t offset = 0;  // of the first element in the file
   bool big_endian = false, fortran = false;
 };
-// Throws Error unless exactly the shape's elements, and at least one, follow the header.
+// Throws Error unless exactly the elements of the shape follow the header, and at least one.
 void check_size(const ArrayHeader& header, uint64_t file_size, const std::string& name);
 ArrayHeader parse_idx(std::span<const std::byte> file, const std::string& name);
 ArrayHeader parse_npy(std::span<const std::byte> file, const std::string& name);
@@ -37,7 +37,7 @@ struct ZipMember {
 std::vector<ZipMember> parse_zip(std::span<const std::byte> file, const std::string& name);
 std::vector<std::byte> unpack(std::span<const std::byte> file, const ZipMember& member, const std::string& name);
 
-// Native byte order, C order, axis 0 counts samples; bytes of sample i begin at offset + i * stride.
+// Native byte order, C order; axis 0 counts the samples. Sample i begins at byte offset + i * stride.
 struct FileArray {
   std::string name;
   DType dtype = DType::u8;
@@ -49,36 +49,36 @@ struct FileArray {
   Shape row_shape() const { return {shape.begin() + 1, shape.end()}; }
   const std::byte* row(int64_t i) const { return bytes.data() + offset + static_cast<size_t>(i) * stride; }
 };
-// Puts what the header describes into native C order; copies only where it must.
+// Converts the file's bytes to native byte order and C order. It copies only where it has to.
 FileArray make_array(std::vector<std::byte> file, const ArrayHeader& header, const std::string& name);
 
-// [n, height, width, channels] becomes [n, channels, height, width]: told by a last axis of 1, 3 or 4 where the second
-// is none of these.
+// Turns [n, height, width, channels] into [n, channels, height, width]. An array has its channels last when its last
+// axis is 1, 3 or 4 and its second axis is none of these.
 void put_channels_first(FileArray& array);
 
-// One split's arrays as a reader found them.
+// The arrays of one split, as a reader found them.
 struct ArraySplit {
   FileArray inputs, targets;
-  std::vector<std::pair<int64_t, std::string>> files;  // first sample of each input file, in order
+  std::vector<std::pair<int64_t, std::string>> files;  // index of the first sample of each input file, in order
   std::vector<Digest> digests;
   std::vector<std::string> class_names;  // where the format has them
 };
 
-// What the readers agree on: one split from the files a source names.
+// One reader for each format: from the files that a source names to one split.
 ArraySplit read_idx(const spec::DataSource& source, Split split);
 ArraySplit read_cifar(const spec::DataSource& source, Split split, bool hundred);
 ArraySplit read_npy(const spec::DataSource& source, Split split);
 ArraySplit read_npz(const spec::DataSource& source, Split split);
 
-// out[i] = (row[i] - mean) * factor, in the type's own units. Vectorised.
+// out[i] = (row[i] - mean) * factor, in the units of the file. Vectorised.
 void convert_row(DType dtype, const std::byte* row, int64_t count, double mean, double factor, float* out);
-// The same with a mean and a factor of its own for each element.
+// The same with one mean and one factor for each element.
 void convert_columns(DType dtype, const std::byte* row, std::span<const double> mean, std::span<const double> factor,
                      float* out);
 double value_at(DType dtype, const std::byte* row, int64_t index);
 
-// How inputs become numbers a model likes: (x - mean) / std per channel (images) or column, x in the type's own units.
-// Constant channels have std 1. Throws Error naming the first sample that holds a NaN or an infinity.
+// Mean and standard deviation of each channel (images) or column, in the units of the file. A constant channel has
+// std 1. Throws Error naming the first sample that holds a NaN or an infinity.
 struct Moments {
   std::vector<double> mean, std;
 };

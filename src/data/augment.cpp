@@ -10,7 +10,7 @@
 namespace sinew::data {
 namespace {
 
-// Shows `row` starting at `shift`; what comes from beyond the ends is zero.
+// Copies `from` to `to` shifted by `shift`; pixels from beyond the ends are zero.
 void shift_row(const float* from, float* to, int64_t width, int64_t shift) {
   const int64_t kept = std::max<int64_t>(0, width - std::abs(shift));
   const int64_t begin = kept == 0 ? 0 : std::max<int64_t>(0, -shift);
@@ -19,10 +19,10 @@ void shift_row(const float* from, float* to, int64_t width, int64_t shift) {
   std::fill(to + begin + kept, to + width, 0.0f);
 }
 
-// In place: the new pixel (x, y) is the old (x + shift_x, y + shift_y), zero outside.
+// In place: the new pixel (x, y) is the old pixel (x + shift_x, y + shift_y), or zero outside of the plane.
 void shift_plane(float* plane, int64_t height, int64_t width, int64_t shift_x, int64_t shift_y) {
   for (int64_t i = 0; i < height; ++i) {
-    const int64_t y = shift_y >= 0 ? i : height - 1 - i;  // never overwrite a row still to be read
+    const int64_t y = shift_y >= 0 ? i : height - 1 - i;  // an order that reads each row before it is overwritten
     float* to = plane + y * width;
     const int64_t source = y + shift_y;
     if (source < 0 || source >= height) {
@@ -43,9 +43,9 @@ AugmentDraw draw_augment(const spec::AugmentOptions& options, RandomKey key, int
   AugmentDraw draw;
   if (options.crop_padding > 0) {
     RandomStream stream(derive(key, "crop"));
-    const auto places = static_cast<uint64_t>(2 * options.crop_padding + 1);
-    draw.crop_x = static_cast<int64_t>(stream.below(places)) - options.crop_padding;
-    draw.crop_y = static_cast<int64_t>(stream.below(places)) - options.crop_padding;
+    const auto offsets = static_cast<uint64_t>(2 * options.crop_padding + 1);
+    draw.crop_x = static_cast<int64_t>(stream.below(offsets)) - options.crop_padding;
+    draw.crop_y = static_cast<int64_t>(stream.below(offsets)) - options.crop_padding;
   }
   if (options.flip > 0) draw.flip = RandomStream(derive(key, "flip")).uniform() < options.flip;
   if (options.rotate > 0) draw.angle = RandomStream(derive(key, "rotate")).uniform(-options.rotate, options.rotate);
@@ -80,7 +80,7 @@ void apply_augment(const AugmentDraw& draw, std::span<float> pixels, int64_t cha
   }
   if (draw.angle != 0 || draw.scale != 1) {
     warp_affine(draw, pixels, channels, height, width);
-  } else if (draw.warps()) {  // whole pixels: no interpolation needed, and exact
+  } else if (draw.warps()) {  // a shift by whole pixels needs no interpolation and is exact
     for (int64_t c = 0; c < channels; ++c) {
       shift_plane(pixels.data() + c * height * width, height, width, -draw.translate_x, -draw.translate_y);
     }

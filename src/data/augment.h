@@ -1,7 +1,8 @@
-// Inside augmentation: what was drawn for one image, and the steps that apply it. Private to the room.
+// Inside augmentation: the random draws for one image, and the transforms that apply them. Private to the room.
 //
-// Every option draws from a stream of its own below the sample's key, so switching one on never changes what another
-// draws. All steps work on floats in [0, 1], laid out [channels, height, width], before normalisation.
+// Every option draws from its own random stream, derived from the sample's key. So enabling one option never changes
+// the draws of another. All transforms work on floats in [0, 1], laid out [channels, height, width], before
+// normalisation.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +13,14 @@
 
 namespace sinew::data {
 
-// What happens to one image, in the order of the members. The defaults change nothing.
+// The transforms of one image, in the order of the members. The defaults change nothing.
 struct AugmentDraw {
   int64_t crop_x = 0, crop_y = 0;            // the crop's corner relative to the unpadded image, [-padding, padding]
   bool flip = false;                         // left-right
-  double angle = 0;                          // degrees; positive turns clockwise as seen (y points down)
+  double angle = 0;                          // degrees; positive angles turn clockwise on screen (y points down)
   int64_t translate_x = 0, translate_y = 0;  // whole pixels, right and down
-  double scale = 1;                          // over 1 enlarges what is seen
-  double noise = 0;                          // deviation
+  double scale = 1;                          // above 1 enlarges
+  double noise = 0;                          // standard deviation
   RandomKey noise_key = {};
   bool warps() const { return angle != 0 || translate_x != 0 || translate_y != 0 || scale != 1; }
 };
@@ -28,15 +29,15 @@ AugmentDraw draw_augment(const spec::AugmentOptions& options, RandomKey key, int
 
 void apply_augment(const AugmentDraw& draw, std::span<float> pixels, int64_t channels, int64_t height, int64_t width);
 
-// One bilinear warp for rotation, scale and translation together, about the image's middle; outside is zero. The
+// Rotates, scales and translates in one bilinear warp about the centre of the image; pixels from outside are zero. The
 // conventions are those of torchvision.transforms.v2.functional.affine on tensors with InterpolationMode.BILINEAR.
 void warp_affine(const AugmentDraw& draw, std::span<float> pixels, int64_t channels, int64_t height, int64_t width);
 
 // pixels + deviation * normal, clipped to [0, 1] as torchvision's GaussianNoise does by default.
 void add_noise(RandomKey key, double deviation, std::span<float> pixels);
 
-// Standard normal numbers: Box-Muller in single precision from basic arithmetic alone, so every machine gets the same
-// bits. Value i depends on (key, i) only. The largest magnitude is about 5.8.
+// Standard normal numbers by Box-Muller in single precision. It uses only basic arithmetic, so every machine gets the
+// same bits. Value i depends on (key, i) only. The largest magnitude is about 5.8.
 void fill_normal(RandomKey key, std::span<float> out);
 
 }  // namespace sinew::data

@@ -1,5 +1,5 @@
-// The bilinear warp. A row of the result walks along a straight line through the source; the stretch of it whose four
-// neighbours all exist is done without bounds checks.
+// The bilinear warp. Each row of the result reads the source along a straight line. The columns whose four neighbours
+// all lie inside the source need no bounds checks.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -19,80 +19,83 @@ struct Line {
   float y(int64_t column) const { return y0 + dy * static_cast<float>(column); }
 };
 
-// Columns [first, last) of a row; both bounds of a linear function of the column, so it is one stretch.
-struct Stretch {
+// Columns [first, last) of a row. The source position is a linear function of the column, so the columns that lie
+// inside the source are contiguous.
+struct ColumnRange {
   int64_t first, last;
 };
 
-void narrow(Stretch& stretch, double start, double slope, double low, double high) {
+// Keeps the columns where low <= start + slope * column < high, up to rounding.
+void narrow(ColumnRange& columns, double start, double slope, double low, double high) {
   if (slope == 0) {
-    if (start < low || start >= high) stretch.last = stretch.first;
+    if (start < low || start >= high) columns.last = columns.first;
     return;
   }
   double a = (low - start) / slope, b = (high - start) / slope;
   if (a > b) std::swap(a, b);
-  const auto size = static_cast<double>(stretch.last);
-  stretch.first = std::max(stretch.first, static_cast<int64_t>(std::ceil(std::clamp(a, 0.0, size))));
-  stretch.last = std::min(stretch.last, static_cast<int64_t>(std::floor(std::clamp(b, -1.0, size))) + 1);
+  const auto size = static_cast<double>(columns.last);
+  columns.first = std::max(columns.first, static_cast<int64_t>(std::ceil(std::clamp(a, 0.0, size))));
+  columns.last = std::min(columns.last, static_cast<int64_t>(std::floor(std::clamp(b, -1.0, size))) + 1);
 }
 
-// Columns whose four neighbours lie inside, judged by the very floats the pixels are read with.
-Stretch inner_stretch(const Line& line, int64_t height, int64_t width) {
-  Stretch stretch{0, width};
-  narrow(stretch, line.x0, line.dx, 0, static_cast<double>(width - 1));
-  narrow(stretch, line.y0, line.dy, 0, static_cast<double>(height - 1));
+// The columns whose four neighbours lie inside. The exact check uses the same floats as the code that reads the pixels.
+ColumnRange inner_columns(const Line& line, int64_t height, int64_t width) {
+  ColumnRange columns{0, width};
+  narrow(columns, line.x0, line.dx, 0, static_cast<double>(width - 1));
+  narrow(columns, line.y0, line.dy, 0, static_cast<double>(height - 1));
   const auto inside = [&](int64_t column) {
     const float x = line.x(column), y = line.y(column);
     return x >= 0 && x < static_cast<float>(width - 1) && y >= 0 && y < static_cast<float>(height - 1);
   };
-  while (stretch.first < stretch.last && !inside(stretch.first)) ++stretch.first;
-  while (stretch.first < stretch.last && !inside(stretch.last - 1)) --stretch.last;
-  if (stretch.last < stretch.first) stretch.last = stretch.first;
-  return stretch;
+  while (columns.first < columns.last && !inside(columns.first)) ++columns.first;
+  while (columns.first < columns.last && !inside(columns.last - 1)) --columns.last;
+  if (columns.last < columns.first) columns.last = columns.first;
+  return columns;
 }
 
-// One pixel near or beyond the border: a missing neighbour counts as zero.
+// One pixel near or beyond the border. A missing neighbour counts as zero.
 float border_pixel(const float* plane, int64_t height, int64_t width, float x, float y) {
   const float limit_x = static_cast<float>(width), limit_y = static_cast<float>(height);
   if (!(x > -1 && x < limit_x && y > -1 && y < limit_y)) return 0;
   const float floor_x = std::floor(x), floor_y = std::floor(y);
   const auto left = static_cast<int64_t>(floor_x), top = static_cast<int64_t>(floor_y);
-  const float right_part = x - floor_x, bottom_part = y - floor_y;
+  const float right_share = x - floor_x, bottom_share = y - floor_y;
   const auto at = [&](int64_t row, int64_t column) {
     return row >= 0 && row < height && column >= 0 && column < width ? plane[row * width + column] : 0.0f;
   };
-  const float upper = at(top, left) * (1 - right_part) + at(top, left + 1) * right_part;
-  const float lower = at(top + 1, left) * (1 - right_part) + at(top + 1, left + 1) * right_part;
-  return upper * (1 - bottom_part) + lower * bottom_part;
+  const float upper = at(top, left) * (1 - right_share) + at(top, left + 1) * right_share;
+  const float lower = at(top + 1, left) * (1 - right_share) + at(top + 1, left + 1) * right_share;
+  return upper * (1 - bottom_share) + lower * bottom_share;
 }
 
-// Where each pixel of the inner stretch reads, worked out once for all channels.
-struct Row {
+// Where each inner column reads the source. All channels share it.
+struct RowPlan {
   std::vector<int32_t> offset;
   std::vector<float> right, bottom;
 };
 
-void plan_row(const Line& line, const Stretch& inner, int64_t width, Row& row) {
+void plan_row(const Line& line, const ColumnRange& inner, int64_t width, RowPlan& plan) {
   for (int64_t column = inner.first; column < inner.last; ++column) {
     const float x = line.x(column), y = line.y(column);
-    const auto left = static_cast<int32_t>(x), top = static_cast<int32_t>(y);  // not negative: this is the floor
+    const auto left = static_cast<int32_t>(x),
+               top = static_cast<int32_t>(y);  // truncation is the floor, because both are >= 0
     const auto i = static_cast<size_t>(column);
-    row.offset[i] = top * static_cast<int32_t>(width) + left;
-    row.right[i] = x - static_cast<float>(left);
-    row.bottom[i] = y - static_cast<float>(top);
+    plan.offset[i] = top * static_cast<int32_t>(width) + left;
+    plan.right[i] = x - static_cast<float>(left);
+    plan.bottom[i] = y - static_cast<float>(top);
   }
 }
 
-void warp_row(const float* plane, float* out, int64_t height, int64_t width, const Line& line, const Stretch& inner,
-              const Row& row) {
+void warp_row(const float* plane, float* out, int64_t height, int64_t width, const Line& line, const ColumnRange& inner,
+              const RowPlan& plan) {
   for (int64_t column = 0; column < inner.first; ++column) {
     out[column] = border_pixel(plane, height, width, line.x(column), line.y(column));
   }
   for (int64_t column = inner.first; column < inner.last; ++column) {
     const auto i = static_cast<size_t>(column);
-    const float* upper = plane + row.offset[i];
+    const float* upper = plane + plan.offset[i];
     const float* lower = upper + width;
-    const float right = row.right[i], bottom = row.bottom[i];
+    const float right = plan.right[i], bottom = plan.bottom[i];
     const float above = upper[0] + (upper[1] - upper[0]) * right;
     const float below = lower[0] + (lower[1] - lower[0]) * right;
     out[column] = above + (below - above) * bottom;
@@ -107,25 +110,25 @@ void warp_row(const float* plane, float* out, int64_t height, int64_t width, con
 void warp_affine(const AugmentDraw& draw, std::span<float> pixels, int64_t channels, int64_t height, int64_t width) {
   SINEW_CHECK(height * width < INT32_MAX, height, width);
   thread_local std::vector<float> source;
-  thread_local Row row;
+  thread_local RowPlan plan;
   source.assign(pixels.begin(), pixels.end());
-  row.offset.resize(static_cast<size_t>(width));
-  row.right.resize(static_cast<size_t>(width));
-  row.bottom.resize(static_cast<size_t>(width));
+  plan.offset.resize(static_cast<size_t>(width));
+  plan.right.resize(static_cast<size_t>(width));
+  plan.bottom.resize(static_cast<size_t>(width));
 
   const double radians = draw.angle * std::numbers::pi / 180;
   const double cosine = std::cos(radians) / draw.scale, sine = std::sin(radians) / draw.scale;
-  const double middle_x = 0.5 * static_cast<double>(width - 1), middle_y = 0.5 * static_cast<double>(height - 1);
+  const double center_x = 0.5 * static_cast<double>(width - 1), center_y = 0.5 * static_cast<double>(height - 1);
   for (int64_t y = 0; y < height; ++y) {
-    const double from_x = -middle_x - static_cast<double>(draw.translate_x);
-    const double from_y = static_cast<double>(y) - middle_y - static_cast<double>(draw.translate_y);
-    const Line line{static_cast<float>(cosine * from_x + sine * from_y + middle_x), static_cast<float>(cosine),
-                    static_cast<float>(-sine * from_x + cosine * from_y + middle_y), static_cast<float>(-sine)};
-    const Stretch inner = inner_stretch(line, height, width);
-    plan_row(line, inner, width, row);
+    const double from_x = -center_x - static_cast<double>(draw.translate_x);
+    const double from_y = static_cast<double>(y) - center_y - static_cast<double>(draw.translate_y);
+    const Line line{static_cast<float>(cosine * from_x + sine * from_y + center_x), static_cast<float>(cosine),
+                    static_cast<float>(-sine * from_x + cosine * from_y + center_y), static_cast<float>(-sine)};
+    const ColumnRange inner = inner_columns(line, height, width);
+    plan_row(line, inner, width, plan);
     for (int64_t c = 0; c < channels; ++c) {
       warp_row(source.data() + c * height * width, pixels.data() + (c * height + y) * width, height, width, line, inner,
-               row);
+               plan);
     }
   }
 }

@@ -1,5 +1,5 @@
-// Gaussian noise fast enough to sit in the input path: vectorisable logarithm, sine and cosine, no library calls, so
-// the bits are the same with every C library.
+// Gaussian noise that is fast enough for the input pipeline. Logarithm, sine and cosine are written so that the
+// compiler can vectorise them. They call no library, so the bits are the same with every C library.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -10,10 +10,10 @@
 namespace sinew::data {
 namespace {
 
-constexpr size_t kPairs = 512;  // pairs of normals made at a time; part of the definition of fill_normal
+constexpr size_t kPairs = 512;  // pairs of normals in one block; changing it changes the values of fill_normal
 
-// sqrt(-2 ln u) for u in (0, 1): with u = 2^e * m and s = (m - 1) / (m + 1), ln m = 2 atanh(s). m stays within
-// [sqrt(1/2), sqrt(2)), where six terms of the series leave an error below 1e-8.
+// sqrt(-2 ln u) for u in (0, 1). With u = 2^e * m and s = (m - 1) / (m + 1), ln m = 2 atanh(s). m lies in
+// [sqrt(1/2), sqrt(2)); there, six terms of the series have an error below 1e-8.
 inline float radius_of(float u) {
   constexpr uint32_t kSqrtHalf = 0x3F3504F3;
   const uint32_t bits = std::bit_cast<uint32_t>(u) - kSqrtHalf;
@@ -41,13 +41,13 @@ inline float small_cosine(float a) {
   return 1.0f + q * (-0.5f + q * (1.0f / 24 + q * (-1.0f / 720 + q * (1.0f / 40320))));
 }
 
-// words: kPairs radii then kPairs angles. out: kPairs of one kind, then kPairs of the other.
+// `words`: random bits for kPairs radii, then for kPairs angles. `out`: the first normal of each pair, then the second.
 void box_muller(const uint32_t* __restrict words, float* __restrict out) {
   for (size_t i = 0; i < kPairs; ++i) {
     const float u = (static_cast<float>(static_cast<int32_t>(words[i] >> 8)) + 0.5f) * 0x1.0p-24f;
     const float radius = radius_of(u);
     const uint32_t turn = words[kPairs + i];
-    // The top two bits choose a quarter turn, the rest an angle within [-pi/4, pi/4).
+    // The top two bits choose a quarter turn; the next 24 bits choose an angle in [-pi/4, pi/4).
     const auto within = static_cast<float>(static_cast<int32_t>((turn >> 6) & 0x00FFFFFF) - 0x00800000);
     const float angle = within * (0x1.0p-24f * 1.57079632679f);
     const float sine = small_sine(angle) * radius, cosine = small_cosine(angle) * radius;
@@ -58,7 +58,7 @@ void box_muller(const uint32_t* __restrict words, float* __restrict out) {
   }
 }
 
-// Calls `use` with each block of normals: first index, values.
+// Calls use(first index, count, values) with each block of normals.
 template <typename Use>
 void for_each_block(RandomKey key, size_t count, Use use) {
   uint32_t words[2 * kPairs];

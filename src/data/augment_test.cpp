@@ -39,7 +39,7 @@ spec::AugmentOptions everything() {
   return {.crop_padding = 3, .flip = 0.5, .rotate = 30, .translate = 0.2, .scale = {0.7, 1.4}, .noise = 0.1};
 }
 
-// The warp from its definition: rotate, scale and move the middle-centred plane, then read back through the inverse.
+// The warp by its definition: rotate, scale and move the plane about its centre, then read through the inverse.
 Image warp_by_definition(const AugmentDraw& draw, const Image& from) {
   Image to = from;
   const double radians = draw.angle * std::numbers::pi / 180;
@@ -96,7 +96,7 @@ TEST(Augment, NoOptionsChangeNothing) {
   EXPECT_EQ(copy.pixels, image.pixels);
 }
 
-// Leaving out any one option leaves the draws of all others alone.
+// Disabling one option does not change the draws of the others.
 TEST(Augment, OptionsDrawIndependently) {
   for (int64_t sample = 0; sample < 50; ++sample) {
     const RandomKey key = augment_key(3, 0, sample);
@@ -124,7 +124,7 @@ TEST(Augment, OptionsDrawIndependently) {
   }
 }
 
-// Every place a crop may take, and both ends of every range, come up; nothing lies outside.
+// The draws reach every crop offset and both ends of every range, and never leave a range.
 TEST(Augment, DrawsFillTheirRanges) {
   std::vector<int> crops(49, 0);
   int flips = 0;
@@ -203,7 +203,7 @@ TEST(Augment, WarpFollowsItsDefinition) {
 
 TEST(Augment, QuarterTurnsAndWholePixelsMovePixels) {
   const Image image = random_image(5, 1, 8, 8);
-  const Image turned = applied({.angle = 90}, image);  // clockwise as seen
+  const Image turned = applied({.angle = 90}, image);  // clockwise on screen
   for (int64_t y = 0; y < 8; ++y) {
     for (int64_t x = 0; x < 8; ++x) EXPECT_NEAR(turned.at(0, x, 7 - y), image.at(0, y, x), 1e-5);
   }
@@ -213,7 +213,7 @@ TEST(Augment, QuarterTurnsAndWholePixelsMovePixels) {
   }
 }
 
-// Extremes stay finite and inside the image's own range.
+// The results of extreme warps stay finite and within the range of the image.
 TEST(Augment, ExtremeWarpsStayInRange) {
   const Image image = random_image(6, 1, 33, 19);
   for (const double scale : {1e-9, 1e-3, 1e3, 1e9}) {
@@ -239,8 +239,8 @@ TEST(Augment, NoiseIsClippedAndCentred) {
   EXPECT_EQ(*high, 1.0f);
 }
 
-// What torchvision 0.29's functional.affine (bilinear, zero fill) makes of a 4 x 5 ramp of pixel (y, x) =
-// (5 y + x) / 20: one warp with all three parts, frozen from tests/augment/torchvision_check.py --freeze.
+// The result of functional.affine (bilinear, zero fill) of torchvision 0.29 on a 4 x 5 ramp with pixel (y, x) =
+// (5 y + x) / 20. The warp rotates, translates and scales. tests/augment/torchvision_check.py --freeze prints it.
 TEST(Augment, WarpEqualsFrozenTorchvision) {
   Image image{1, 4, 5, std::vector<float>(20)};
   for (size_t i = 0; i < 20; ++i) image.pixels[i] = static_cast<float>(i) / 20;
@@ -294,13 +294,14 @@ TEST(Normal, ValueDependsOnKeyAndPlaceOnly) {
   fill_normal({7}, longer);
   fill_normal({7}, shorter);
   EXPECT_TRUE(std::equal(shorter.begin(), shorter.end(), longer.begin()));
-  // Frozen: the same bits on every machine.
+  // Frozen, because every machine must give the same bits.
   EXPECT_EQ(to_hex(digest_of(std::as_bytes(std::span(longer)))), "9e3992de66e82a5c14ece8aabc6e5419");
 }
 
-// ---- material for tests/augment/torchvision_check.py ---------------------------------------------------------------
+// ---- cases for tests/augment/torchvision_check.py ------------------------------------------------------------------
 
-// Writes images, draws and results where the script asks for them: one line of parameters and raw floats a case.
+// Writes images, draws and results into the folder that the script names: for each case one line of parameters, and raw
+// floats.
 TEST(AugmentDump, WritesCasesForTheScript) {
   const char* folder = std::getenv("SINEW_AUGMENT_DUMP");
   if (folder == nullptr) GTEST_SKIP() << "SINEW_AUGMENT_DUMP is not set";

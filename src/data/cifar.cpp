@@ -1,5 +1,5 @@
-// CIFAR-10 and CIFAR-100, binary version: records of one (10) or two (100: coarse, fine) label bytes and 3,072 pixels,
-// red, green and blue planes of 32 x 32.
+// CIFAR-10 and CIFAR-100, binary version. A record has one label byte (CIFAR-10) or two (CIFAR-100: coarse, fine),
+// followed by 3,072 pixels: a red, a green and a blue plane of 32 x 32.
 #include <algorithm>
 #include <filesystem>
 
@@ -29,7 +29,8 @@ std::vector<std::string> files_of(const std::string& path, Split split, bool hun
   if (files.empty()) {
     const std::string wanted = split == Split::train ? (hundred ? "train.bin" : "data_batch_*.bin")
                                                      : (hundred ? "test.bin" : "test_batch.bin");
-    throw Error(folder + ": no " + wanted, "name the folder that holds the binary version, or the .bin file itself");
+    throw Error("DATA_MISSING_FILES", folder + ": no file " + wanted,
+                "name the folder that holds the binary version, or the .bin file itself");
   }
   return files;
 }
@@ -49,24 +50,28 @@ std::vector<std::string> class_names_beside(const std::string& file, bool hundre
     }
   }
   if (!name.empty()) names.push_back(name);
-  if (names.size() != classes) names.clear();  // some other list: numbers name the classes well enough
+  if (names.size() != classes) names.clear();  // not a list of these classes
   return names;
 }
 
 }  // namespace
 
 ArraySplit read_cifar(const spec::DataSource& source, Split split, bool hundred) {
-  if (source.path.empty())
-    throw Error("data." + to_string(split) + ": CIFAR needs path:", "name the folder or a .bin file");
+  if (source.path.empty()) {
+    throw Error("DATA_BAD_SOURCE",
+                "data." + to_string(split) + ": CIFAR needs a path:", "name the folder or a .bin file");
+  }
   const size_t label_bytes = hundred ? 2 : 1, record = label_bytes + kPixels, classes = hundred ? 100 : 10;
   auto files = read_files(files_of(source.path, split, hundred));
   ArraySplit result;
   size_t total = 0;
   for (const FileBytes& file : files) {
     if (file.bytes.size() % record != 0 || file.bytes.empty()) {
-      throw Error(file.path + ": " + with_commas(static_cast<int64_t>(file.bytes.size())) +
-                      " bytes are no whole number of records of " + with_commas(static_cast<int64_t>(record)),
-                  "the file is cut off, or not CIFAR-" + std::to_string(classes) + "'s binary version");
+      throw Error("DATA_DAMAGED_FILE",
+                  file.path + ": has " + with_commas(static_cast<int64_t>(file.bytes.size())) +
+                      " bytes, which is not a multiple of the record size " + with_commas(static_cast<int64_t>(record)),
+                  "the file is cut off, or it is not the binary version of CIFAR-" + std::to_string(classes) +
+                      "; download it again");
     }
     result.files.emplace_back(static_cast<int64_t>(total / record), file.path);
     result.digests.push_back(file.digest);
@@ -85,9 +90,11 @@ ArraySplit read_cifar(const spec::DataSource& source, Split split, bool hundred)
     if (static_cast<size_t>(labels[i]) < classes) continue;
     auto file = std::find_if(result.files.rbegin(), result.files.rend(),
                              [&](const auto& f) { return f.first <= static_cast<int64_t>(i); });
-    throw Error(file->second + '[' + std::to_string(static_cast<int64_t>(i) - file->first) + "]: label " +
-                    std::to_string(static_cast<int>(labels[i])) + " is no class of CIFAR-" + std::to_string(classes),
-                "the file is damaged, or not CIFAR-" + std::to_string(classes) + "'s binary version");
+    throw Error("DATA_DAMAGED_FILE",
+                file->second + '[' + std::to_string(static_cast<int64_t>(i) - file->first) + "]: label " +
+                    std::to_string(static_cast<int>(labels[i])) + " is not a class of CIFAR-" + std::to_string(classes),
+                "the file is damaged, or it is not the binary version of CIFAR-" + std::to_string(classes) +
+                    "; download it again");
   }
   const auto rows = static_cast<int64_t>(count);
   result.inputs = {result.files[0].second, DType::u8, {rows, 3, 32, 32}, std::move(all), label_bytes, record};

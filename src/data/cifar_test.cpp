@@ -76,10 +76,10 @@ TEST(Cifar, DamageIsNamed) {
   };
   std::string good = records(1, 3, 1, 10);
   EXPECT_EQ(error(good), "");
-  EXPECT_HAS(error(good.substr(1)), "9,218 bytes are no whole number of records of 3,073");
-  EXPECT_HAS(error(""), "0 bytes");
+  EXPECT_ERROR(error(good.substr(1)), "DATA_DAMAGED_FILE", "9,218 bytes");
+  EXPECT_ERROR(error(""), "DATA_DAMAGED_FILE", "0 bytes");
   good[3073] = 77;
-  EXPECT_HAS(error(good), "data_batch_1.bin[1]: label 77 is no class");
+  EXPECT_ERROR(error(good), "DATA_DAMAGED_FILE", "data_batch_1.bin[1]: label 77");
 }
 
 }  // namespace

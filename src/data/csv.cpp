@@ -24,7 +24,8 @@ class CsvReader final : public RowReader {
   CsvReader(std::string_view text, const std::string& name, char delimiter)
       : name_(name), begin_(text.data()), at_(begin_), end_(at_ + text.size()), delimiter_(delimiter) {
     if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
-      throw Error(name_ + ": is UTF-16, not UTF-8", "convert it, for example: iconv -f UTF-16 -t UTF-8");
+      throw Error("DATA_NOT_UTF8", name_ + ": is UTF-16, not UTF-8",
+                  "convert it, for example with: iconv -f UTF-16 -t UTF-8");
     }
     if (text.starts_with("\xEF\xBB\xBF")) at_ += 3;
     read_header();
@@ -37,8 +38,8 @@ class CsvReader final : public RowReader {
   bool next(Row& row) override {
     if (!read_row(row)) return false;
     if (row.problem.empty() && row.fields.size() != columns_.size()) {
-      row.problem = std::to_string(row.fields.size()) + (row.fields.size() == 1 ? " field" : " fields") +
-                    ", the header has " + std::to_string(columns_.size());
+      row.problem = "has " + std::to_string(row.fields.size()) + (row.fields.size() == 1 ? " field" : " fields") +
+                    ", but the header has " + std::to_string(columns_.size());
     }
     return true;
   }
@@ -46,28 +47,33 @@ class CsvReader final : public RowReader {
  private:
   void read_header() {
     Row row;
-    if (!read_row(row)) throw Error(name_ + ": is empty", "a table needs a header line with the names of its columns");
+    if (!read_row(row)) {
+      throw Error("DATA_EMPTY", name_ + ": is empty", "a table needs a header line with the names of its columns");
+    }
     const std::string place = name_ + ':' + std::to_string(row.line) + ": ";
-    if (!row.problem.empty()) throw Error(place + row.problem, "check the header's quotes");
+    if (!row.problem.empty()) throw Error("DATA_BAD_HEADER", place + row.problem, "check the quotes of the header");
     size_t numbers = 0;
     std::unordered_set<std::string_view> seen;
     for (const Field& field : row.fields) {
       const std::string column = "column " + std::to_string(columns_.size() + 1);
       if (field.text.empty()) {
-        throw Error(place + column + " has no name",
-                    "name it in the header (a table saved with its row numbers has one such column)");
+        throw Error("DATA_BAD_HEADER", place + column + " has no name",
+                    "name it in the header (a table that was saved with its row numbers has such a column)");
       }
       if (first_invalid_utf8(field.text) != std::string_view::npos) {
-        throw Error(place + "the name of " + column + " is not UTF-8", "convert the file, for example with iconv");
+        throw Error("DATA_NOT_UTF8", place + "the name of " + column + " is not UTF-8",
+                    "convert the file, for example with iconv");
       }
       if (!seen.insert(field.text).second) {
-        throw Error(place + "two columns are called '" + std::string(field.text) + "'", "give each its own name");
+        throw Error("DATA_BAD_HEADER", place + "two columns have the name '" + std::string(field.text) + "'",
+                    "give each column its own name");
       }
       numbers += parse_number(field.text) ? 1 : 0;
       columns_.emplace_back(field.text);
     }
     if (numbers == columns_.size()) {
-      throw Error(place + "the first line holds numbers, not names of columns", "put a header line before the data");
+      throw Error("DATA_BAD_HEADER", place + "the first line holds numbers instead of the names of columns",
+                  "put a header line before the data");
     }
   }
 
@@ -85,7 +91,7 @@ class CsvReader final : public RowReader {
       const bool quoted = start != end_ && *start == '"';
       if (quoted) at_ = start;
       const std::string_view text = quoted ? read_quoted(row) : read_plain();
-      row.fields.emplace_back().text = text;  // written in place: a copied Field would wait for its own stores
+      row.fields.emplace_back().text = text;  // in place: copying a Field would stall on its own stores
       if (at_ == end_) return true;
       if (*at_ != delimiter_) {
         end_line();
@@ -103,8 +109,8 @@ class CsvReader final : public RowReader {
 
   bool ends_field(char c) const { return c == delimiter_ || c == '\n' || c == '\r'; }
 
-  // The next delimiter or line end. Sixty-four bytes are looked at in one go and remembered as bits: fields are short,
-  // so most answers come from the bits of the last look.
+  // Finds the next delimiter or line end. The reader scans 64 bytes at once and keeps the result as bits. Fields are
+  // short, so the bits of the last scan answer most calls.
   const char* find_field_end(const char* from) {
 #ifdef __SSE2__
     while (true) {
@@ -114,7 +120,7 @@ class CsvReader final : public RowReader {
         from = block_ + 64;
       }
       if (end_ - from < 64) break;
-      look_at(from);
+      scan_block(from);
     }
 #endif
     while (from != end_ && !ends_field(*from)) ++from;
@@ -122,7 +128,7 @@ class CsvReader final : public RowReader {
   }
 
 #ifdef __SSE2__
-  void look_at(const char* from) {
+  void scan_block(const char* from) {
     const __m128i delimiter = _mm_set1_epi8(delimiter_), newline = _mm_set1_epi8('\n'), carriage = _mm_set1_epi8('\r');
     block_ = from;
     ends_ = 0;
@@ -133,7 +139,7 @@ class CsvReader final : public RowReader {
       ends_ |= static_cast<uint64_t>(static_cast<uint32_t>(_mm_movemask_epi8(hits))) << (16 * i);
     }
   }
-  const char* block_ = nullptr;  // where `ends_` was looked up
+  const char* block_ = nullptr;  // the 64 bytes that `ends_` describes
   uint64_t ends_ = 0;            // bit i: block_[i] ends a field
 #endif
 
@@ -148,15 +154,15 @@ class CsvReader final : public RowReader {
   std::string_view read_quoted(Row& row) {
     const char* first = ++at_;
     const int64_t opened = line_;
-    std::string* copy = nullptr;  // made at the first doubled quote
+    std::string* copy = nullptr;  // the unescaped text; created at the first doubled quote
     while (true) {
       while (at_ != end_ && *at_ != '"') {
         if (*at_ == '\n' || (*at_ == '\r' && (at_ + 1 == end_ || at_[1] != '\n'))) ++line_;
         ++at_;
       }
       if (at_ == end_) {
-        throw Error(name_ + ':' + std::to_string(opened) + ": a quote opens and never closes",
-                    "close it, or double it where it is part of the text");
+        throw Error("DATA_BAD_ROW", name_ + ':' + std::to_string(opened) + ": a quote opens and never closes",
+                    "close it, or write it twice where it belongs to the text");
       }
       if (at_ + 1 != end_ && at_[1] == '"') {
         if (copy == nullptr) copy = &unescaped_.emplace_back();
@@ -172,7 +178,7 @@ class CsvReader final : public RowReader {
     ++at_;
     while (at_ != end_ && *at_ == ' ') ++at_;
     if (at_ != end_ && !ends_field(*at_)) {
-      row.problem = "text after the closing quote of field " + std::to_string(row.fields.size() + 1);
+      row.problem = "has text after the closing quote of field " + std::to_string(row.fields.size() + 1);
       at_ = find_field_end(at_);
     }
     return text;

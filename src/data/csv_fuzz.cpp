@@ -1,4 +1,5 @@
-// Any bytes as a table: first byte picks the format. An Error, or a table whose columns agree in length.
+// Fuzzes the table readers. The first byte chooses the format. A reader must throw Error or give a table whose columns
+// have equal lengths.
 #include "base/check.h"
 #include "base/error.h"
 #include "base/utf8.h"
@@ -12,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const char* format = data[0] % 3 == 0 ? "csv" : data[0] % 3 == 1 ? "tsv" : "jsonl";
   try {
     const Table table = read_table(text, "fuzz", format, (data[0] & 0x80) != 0, [&](const std::string& name) {
-      return name.size() % 4 == 3 ? Use::categories : Use::guess;
+      return name.size() % 4 == 3 ? ColumnType::categorical : ColumnType::inferred;
     });
     for (const Column& column : table.columns) {
       SINEW_CHECK(column.categorical ? column.codes.size() == table.lines.size()

@@ -53,22 +53,22 @@ TEST(Csv, BrokenRowsAreNamedAndTheNextOneReads) {
   const ReadBack back = read_all("a,b\n1,2\n3\n4,5,6\n\"x\"y,7\n8,9\n");
   EXPECT_EQ(back.rows, (Rows{{"1", "2"}, {"8", "9"}}));
   ASSERT_EQ(back.problems.size(), 3U);
-  EXPECT_EQ(back.problems[0], "3: 1 field, the header has 2");
-  EXPECT_EQ(back.problems[1], "4: 3 fields, the header has 2");
-  EXPECT_EQ(back.problems[2], "5: text after the closing quote of field 1");
+  EXPECT_EQ(back.problems[0], "3: has 1 field, but the header has 2");
+  EXPECT_EQ(back.problems[1], "4: has 3 fields, but the header has 2");
+  EXPECT_EQ(back.problems[2], "5: has text after the closing quote of field 1");
 }
 
 TEST(Csv, WhatCanNotGoOnThrowsWithItsLine) {
-  EXPECT_HAS(error_of([] { read_all("a,b\n1,2\n3,\"open\n5,6\n"); }), "t.csv:3: a quote opens");
-  EXPECT_HAS(error_of([] { read_all(""); }), "t.csv: is empty");
-  EXPECT_HAS(error_of([] { read_all("1,2\n3,4\n"); }), "numbers, not names");
-  EXPECT_HAS(error_of([] { read_all("a,a\n"); }), "two columns are called 'a'");
-  EXPECT_HAS(error_of([] { read_all(",a\n"); }), "column 1 has no name");
-  EXPECT_HAS(error_of([] { read_all("a,b\xFF\n"); }), "not UTF-8");
-  EXPECT_HAS(error_of([] { read_all("\xFF\xFE"); }), "UTF-16");
+  EXPECT_ERROR(error_of([] { read_all("a,b\n1,2\n3,\"open\n5,6\n"); }), "DATA_BAD_ROW", "t.csv:3:");
+  EXPECT_ERROR(error_of([] { read_all(""); }), "DATA_EMPTY", "t.csv:");
+  EXPECT_ERROR(error_of([] { read_all("1,2\n3,4\n"); }), "DATA_BAD_HEADER", "numbers");
+  EXPECT_ERROR(error_of([] { read_all("a,a\n"); }), "DATA_BAD_HEADER", "'a'");
+  EXPECT_ERROR(error_of([] { read_all(",a\n"); }), "DATA_BAD_HEADER", "column 1 ");
+  EXPECT_ERROR(error_of([] { read_all("a,b\xFF\n"); }), "DATA_NOT_UTF8", "column 2");
+  EXPECT_ERROR(error_of([] { read_all("\xFF\xFE"); }), "DATA_NOT_UTF8", "UTF-16");
 }
 
-// Rows of awkward fields, written as RFC 4180 asks, come back as they were.
+// Rows of awkward fields that are written by RFC 4180 read back unchanged.
 TEST(Csv, WhatIsWrittenIsReadBack) {
   RandomStream draws(random_key({1}));
   const std::string alphabet = "ab,\"\n\r\t;0\xC3\xA9";
@@ -99,7 +99,7 @@ TEST(Csv, WhatIsWrittenIsReadBack) {
   }
 }
 
-// The same text read by Python's csv module (SINEW_PYTHON names an interpreter).
+// Python's csv module reads the same text (SINEW_PYTHON names an interpreter).
 TEST(Csv, AgreesWithPython) {
   const char* python = std::getenv("SINEW_PYTHON");
   if (python == nullptr) GTEST_SKIP() << "SINEW_PYTHON is not set";
@@ -175,7 +175,7 @@ TEST(ParseNumber, IsWhatStrtodSays) {
     const bool whole = !text.empty() && *end == '\0';
     const auto value = parse_number(text);
     ASSERT_EQ(value.has_value(), whole) << text;
-    // Beyond the smallest number the answer may be 0 or the nearest subnormal: both are 0 for a table.
+    // Below the smallest normal number the result may be 0 or the nearest subnormal. A table treats both as 0.
     if (whole && (std::abs(expected) > 1e-300 || expected == 0)) {
       ASSERT_EQ(*value, expected) << text;
     }
@@ -216,14 +216,14 @@ TEST(Jsonl, FlatObjectsNullsAndNewKeys) {
                        std::string(field.text));
     }
   }
-  EXPECT_EQ(reader->columns(), (std::vector<std::string>{"a", "b", "c"}));  // "z" came in a broken row only
+  EXPECT_EQ(reader->columns(), (std::vector<std::string>{"a", "b", "c"}));  // "z" occurs only in a broken row
   EXPECT_EQ(rows, (Rows{{"p1", "tx é"}, {"p-2.5e3", "?", "ttrue"}, {"?", "?", "?"}, {"?", "?", "?"}}));
   ASSERT_EQ(problems.size(), 7U);
   EXPECT_EQ(problems[0], "5: 'a' holds a list; values must be flat");
   EXPECT_EQ(problems[1], "6: 'a' holds an object; values must be flat");
   EXPECT_EQ(problems[2], "7: has the key 'a' twice");
-  EXPECT_EQ(problems[3], "8: is no object");
-  EXPECT_EQ(problems[4], "9: is no object");
+  EXPECT_EQ(problems[3], "8: is not an object");
+  EXPECT_EQ(problems[4], "9: is not an object");
   EXPECT_HAS(problems[5], "10: column 8: not JSON");
   EXPECT_HAS(problems[6], "11: column 7: not JSON");
 }

@@ -1,4 +1,4 @@
-// Files come from SINEW_DATA (a folder with fashion-mnist/ and tabular/); what is missing is skipped.
+// SINEW_DATA names a folder with fashion-mnist/ and tabular/. Benchmarks whose files are missing are skipped.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -47,7 +47,7 @@ void BM_LoadFashionMnist(benchmark::State& state) {
 }
 BENCHMARK(BM_LoadFashionMnist)->Arg(16)->Arg(256);
 
-// A table of measurements as they are: numbers with a few digits, two columns of words.
+// A table that resembles real measurements: numbers with a few digits, and two columns of words.
 std::string measurements(size_t bytes) {
   RandomStream draws(random_key({1}));
   std::string text = "a,b,c,d,e,f,g,h,kind,place,y\n";
@@ -68,7 +68,7 @@ void BM_ReadTable(benchmark::State& state) {
   const std::string text = measurements(32 << 20);
   for (auto _ : state) {
     benchmark::DoNotOptimize(
-        read_table(text, "bench.csv", "csv", false, [](const std::string&) { return Use::guess; }));
+        read_table(text, "bench.csv", "csv", false, [](const std::string&) { return ColumnType::inferred; }));
   }
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(text.size()));
 }

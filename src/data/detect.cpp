@@ -1,8 +1,6 @@
-// data.format: auto. Names first, content where names say nothing: what a file is called is a promise, what it looks
-// like a guess.
+// data.format: auto. The name of a file decides where it can, because a user chose it. The content is only a guess.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -10,53 +8,38 @@
 #include "base/error.h"
 #include "data/files.h"
 #include "data/formats.h"
+#include "data/image_files.h"
 
 namespace sinew::data {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kHead = 1 << 16;
-
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
-// ".csv" of "a/B.CSV.gz"
-std::string extension_of(const std::string& path) {
-  fs::path name(lower(path));
-  if (name.extension() == ".gz") name = name.stem();
-  return name.extension().string();
-}
-
-bool is_image_name(std::string_view name) {
-  const std::string extension = extension_of(std::string(name));
-  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
-}
+constexpr size_t kHeadBytes = 1 << 16;
 
 bool is_idx(std::span<const std::byte> head) {
   const auto at = [&](size_t i) { return static_cast<uint8_t>(head[i]); };
   return head.size() >= 4 && at(0) == 0 && at(1) == 0 && at(2) >= 8 && at(2) <= 14 && at(3) >= 1 && at(3) <= 8;
 }
 
-// A table whose first column names image files is a list of images.
+// A table whose first column holds names of image files is an image list.
 bool lists_images(std::string_view head) {
   const size_t line = head.find('\n');
   if (line == std::string_view::npos) return false;
   std::string_view second = head.substr(line + 1);
   second = second.substr(0, second.find_first_of(",\t\r\n"));
   if (second.size() > 2 && second.front() == '"') second = second.substr(1, second.size() - 2);
-  return is_image_name(second);
+  return is_image_name(std::string(second));
 }
 
 std::optional<DetectedFormat> by_folder(const std::string& path) {
   bool folders = false, images = false;
   std::string first_image_folder;
   for (const auto& entry : fs::directory_iterator(path)) {
-    const std::string name = lower(entry.path().filename().string());
-    if (name.starts_with("data_batch_") && name.ends_with(".bin"))
+    const std::string name = lower_case(entry.path().filename().string());
+    if (name.starts_with("data_batch_") && name.ends_with(".bin")) {
       return DetectedFormat{"cifar10", "the folder holds " + name};
+    }
     if (name == "train.bin" &&
         (fs::exists(entry.path().parent_path() / "fine_label_names.txt") || fs::file_size(entry.path()) % 3074 == 0)) {
       return DetectedFormat{"cifar100", "the folder holds " + name + " with records of 3,074 bytes"};
@@ -73,10 +56,12 @@ std::optional<DetectedFormat> by_folder(const std::string& path) {
       }
     }
   }
-  if (folders)
+  if (folders) {
     return DetectedFormat{"image_folder", "the folder holds sub-folders of images (" + first_image_folder + ")"};
+  }
   if (images) {
-    throw Error(path + ": images without labels", "put each class in a sub-folder of its own, or give an image_list");
+    throw Error("DATA_UNKNOWN_FORMAT", path + ": holds images without labels",
+                "put each class into its own sub-folder, or write an image_list");
   }
   return std::nullopt;
 }
@@ -86,28 +71,28 @@ std::optional<DetectedFormat> by_name(const std::string& path, std::string_view 
   struct Named {
     std::string_view extension, format;
   };
-  constexpr auto kNamed = std::to_array<Named>({{".csv", "csv"},
-                                                {".tsv", "tsv"},
-                                                {".tab", "tsv"},
-                                                {".jsonl", "jsonl"},
-                                                {".ndjson", "jsonl"},
-                                                {".npz", "npz"},
-                                                {".npy", "npy"},
-                                                {".txt", "text"},
-                                                {".text", "text"},
-                                                {".md", "text"},
-                                                {".lst", "image_list"}});
-  const std::string extension = extension_of(path);
+  constexpr auto kNamed = std::to_array<Named>({{"csv", "csv"},
+                                                {"tsv", "tsv"},
+                                                {"tab", "tsv"},
+                                                {"jsonl", "jsonl"},
+                                                {"ndjson", "jsonl"},
+                                                {"npz", "npz"},
+                                                {"npy", "npy"},
+                                                {"txt", "text"},
+                                                {"text", "text"},
+                                                {"md", "text"},
+                                                {"lst", "image_list"}});
+  const std::string extension = file_extension(path);
   for (const Named& named : kNamed) {
     if (named.extension != extension) continue;
     const bool table = named.format == "csv" || named.format == "tsv" || named.format == "text";
     if (table && options.columns.target.empty() && lists_images(head)) {
       return DetectedFormat{"image_list", "the lines of " + file_name(path) + " begin with names of images"};
     }
-    if (named.format == "text" && !options.columns.target.empty()) break;  // a table in a .txt: look inside
-    return DetectedFormat{std::string(named.format), "the name ends in " + extension};
+    if (named.format == "text" && !options.columns.target.empty()) break;  // a table in a .txt: the content decides
+    return DetectedFormat{std::string(named.format), "the name ends in ." + extension};
   }
-  if (extension == ".bin") {
+  if (extension == "bin") {
     const auto size = fs::file_size(path);
     if (size > 0 && size % 3073 == 0) return DetectedFormat{"cifar10", "a .bin of records of 3,073 bytes"};
     if (size > 0 && size % 3074 == 0) return DetectedFormat{"cifar100", "a .bin of records of 3,074 bytes"};
@@ -116,8 +101,8 @@ std::optional<DetectedFormat> by_name(const std::string& path, std::string_view 
 }
 
 std::optional<DetectedFormat> by_content(std::string_view head, const spec::DataOptions& options) {
-  if (head.starts_with("\x93NUMPY")) return DetectedFormat{"npy", "it begins as NumPy arrays do"};
-  if (head.starts_with("PK\x03\x04")) return DetectedFormat{"npz", "it begins as a ZIP archive does"};
+  if (head.starts_with("\x93NUMPY")) return DetectedFormat{"npy", "it begins like a NumPy array"};
+  if (head.starts_with("PK\x03\x04")) return DetectedFormat{"npz", "it begins like a ZIP archive"};
   const size_t start = head.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   if (start != std::string_view::npos && head[start] == '{')
     return DetectedFormat{"jsonl", "its first line begins with {"};
@@ -138,13 +123,14 @@ DetectedFormat detect_format(const spec::DataSource& train, const spec::DataOpti
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
     if (auto found = by_folder(path)) return *found;
-    throw Error(path + ": can't tell what data the folder holds", "set data.format and name the files");
+    throw Error("DATA_UNKNOWN_FORMAT", path + ": Sinew does not recognise the data in this folder",
+                "set data.format and name the files");
   }
-  const std::vector<std::byte> head = read_head(path, kHead);
-  if (is_idx(head)) return {"idx", file_name(path) + " begins as IDX files do"};
+  const std::vector<std::byte> head = read_head(path, kHeadBytes);
+  if (is_idx(head)) return {"idx", file_name(path) + " begins like an IDX file"};
   if (auto found = by_name(path, text_of(head), options)) return *found;
   if (auto found = by_content(text_of(head), options)) return *found;
-  throw Error(path + ": can't tell its format from its name or content", "set data.format");
+  throw Error("DATA_UNKNOWN_FORMAT", path + ": neither its name nor its content tells the format", "set data.format");
 }
 
 }  // namespace sinew::data

@@ -32,11 +32,11 @@ void swap_elements(std::byte* bytes, size_t count, int width) {
   }
 }
 
-// First axis fastest -> last axis fastest.
+// From Fortran order (the first axis varies fastest) to C order (the last axis varies fastest).
 std::vector<std::byte> to_c_order(const std::byte* from, const Shape& shape, int width) {
   const auto count = static_cast<size_t>(element_count(shape));
   std::vector<std::byte> out(count * static_cast<size_t>(width));
-  std::vector<size_t> place(shape.size(), 0), step(shape.size(), 1);
+  std::vector<size_t> index(shape.size(), 0), step(shape.size(), 1);
   for (size_t d = 1; d < shape.size(); ++d) step[d] = step[d - 1] * static_cast<size_t>(shape[d - 1]);
   size_t source = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -44,15 +44,15 @@ std::vector<std::byte> to_c_order(const std::byte* from, const Shape& shape, int
                 static_cast<size_t>(width));
     for (size_t d = shape.size(); d-- > 0;) {
       source += step[d];
-      if (++place[d] < static_cast<size_t>(shape[d])) break;
-      source -= place[d] * step[d];
-      place[d] = 0;
+      if (++index[d] < static_cast<size_t>(shape[d])) break;
+      source -= index[d] * step[d];
+      index[d] = 0;
     }
   }
   return out;
 }
 
-// Types no DType has become the next wider one that holds every value.
+// Converts a type that DType does not have to the next wider type that holds all its values.
 template <typename From, typename To, typename Convert>
 void widen(FileArray& array, DType to, Convert convert) {
   const auto count = static_cast<size_t>(element_count(array.shape));
@@ -79,7 +79,10 @@ void set_type(FileArray& array, char kind, int width) {
       if (width == 4) widen<uint32_t, int64_t>(array, DType::i64, same);
       if (width == 8) {
         widen<uint64_t, int64_t>(array, DType::i64, [&](uint64_t value) {
-          if (value >> 63 != 0) throw Error(array.name + ": a value of 2^63 or more", "save it as int64 or float64");
+          if (value >> 63 != 0) {
+            throw Error("DATA_BAD_VALUE", array.name + ": holds a value of 2^63 or more",
+                        "save it as int64 or float64");
+          }
           return static_cast<int64_t>(value);
         });
       }
@@ -91,8 +94,8 @@ void set_type(FileArray& array, char kind, int width) {
   }
 }
 
-// Blocks of a fixed size, which the compiler turns into vector instructions; then the rest one by one. Real is wide
-// enough to take the mean off without losing the value's digits.
+// Works in blocks of a fixed size, which the compiler vectorises, and converts the rest one by one. `Real` is wide
+// enough to subtract the mean without losing digits of the value.
 template <typename T, typename Real>
 void convert(const std::byte* row, int64_t count, double mean, double factor, float* out) {
   constexpr int64_t kBlock = 32;
@@ -119,17 +122,21 @@ void check_size(const ArrayHeader& header, uint64_t file_size, const std::string
   auto bytes = static_cast<unsigned __int128>(header.width);
   for (const int64_t size : header.shape) {
     product += std::to_string(size) + " x ";
-    if (size == 0) throw Error(name + ": holds no values: one of its sizes is 0", "write it again with data in it");
-    // Once over the file's size it stays over; capped, 128 bits are always enough.
+    if (size == 0) {
+      throw Error("DATA_EMPTY", name + ": holds no values: one of its sizes is 0",
+                  "write the file again with values in it");
+    }
+    // A product of 2^63 is larger than any file. The cap keeps the next product within 128 bits.
     bytes = std::min(bytes * static_cast<uint64_t>(size), static_cast<unsigned __int128>(1) << 63);
   }
   if (bytes == found) return;
   const bool huge = bytes >> 63 != 0;
-  throw Error(name + ": its header says " + product + std::to_string(header.width) +
+  throw Error("DATA_DAMAGED_FILE",
+              name + ": its header declares " + product + std::to_string(header.width) +
                   (header.width == 1 ? " byte" : " bytes") +
-                  (huge ? "" : " = " + with_commas(static_cast<int64_t>(bytes))) + " of data, found " +
+                  (huge ? "" : " = " + with_commas(static_cast<int64_t>(bytes))) + " of data, but the file has " +
                   with_commas(static_cast<int64_t>(found)),
-              "the file is damaged or cut off; download or write it again");
+              "the file is damaged or cut off; download it or write it again");
 }
 
 FileArray make_array(std::vector<std::byte> file, const ArrayHeader& header, const std::string& name) {

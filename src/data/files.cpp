@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -14,12 +15,11 @@
 #include <thread>
 
 #include "base/error.h"
-#include "data/formats.h"
 
 namespace sinew::data {
 namespace {
 
-constexpr char kDamaged[] = "the file is damaged or cut off; download or write it again";
+constexpr char kDamaged[] = "the file is damaged or cut off; download it or write it again";
 
 class OpenFile {
  public:
@@ -29,11 +29,11 @@ class OpenFile {
     if (fstat(descriptor_, &status) != 0) {
       const int code = errno;
       close(descriptor_);
-      fail("cannot look at", code);
+      fail("cannot read the status of", code);
     }
     if (S_ISDIR(status.st_mode)) {
       close(descriptor_);
-      throw Error(path + " is a folder, not a file", "name a file in it");
+      throw Error("DATA_UNREADABLE_FILE", path + " is a folder, not a file", "name a file in it");
     }
     size_ = S_ISREG(status.st_mode) ? static_cast<uint64_t>(status.st_size) : 0;
   }
@@ -41,7 +41,7 @@ class OpenFile {
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
 
-  uint64_t size() const { return size_; }  // 0 where it is not known (a pipe)
+  uint64_t size() const { return size_; }  // 0 where the size is unknown (a pipe)
 
   size_t read_some(std::byte* out, size_t size) {
     while (true) {
@@ -53,8 +53,9 @@ class OpenFile {
 
  private:
   [[noreturn]] void fail(const char* what, int code) {
-    throw Error(std::string(what) + ' ' + path_ + ": " + std::strerror(code),
-                code == ENOENT ? "check the path: it is relative to the directory the command runs in" : "");
+    throw Error("DATA_UNREADABLE_FILE", std::string(what) + ' ' + path_ + ": " + std::strerror(code),
+                code == ENOENT ? "check the path: it is relative to the directory in which the command runs"
+                               : "check the permissions of the file and the disk it is on");
   }
   std::string path_;
   int descriptor_ = -1;
@@ -63,14 +64,15 @@ class OpenFile {
 
 void check_limit(uint64_t size, uint64_t limit, const std::string& name) {
   if (size > limit) {
-    throw Error(name + ": holds more than " + with_commas(static_cast<int64_t>(limit)) + " bytes", "split the file");
+    throw Error("DATA_FILE_TOO_LARGE",
+                name + ": holds more than " + with_commas(static_cast<int64_t>(limit)) + " bytes", "split the file");
   }
 }
 
 std::vector<std::byte> read_raw(const std::string& path, uint64_t limit) {
   OpenFile file(path);
   check_limit(file.size(), limit, path);
-  std::vector<std::byte> bytes(static_cast<size_t>(file.size()) + 1);  // one more: notices a file that grew
+  std::vector<std::byte> bytes(static_cast<size_t>(file.size()) + 1);  // one byte more, to notice a file that has grown
   size_t done = 0;
   while (true) {
     if (done == bytes.size()) bytes.resize(bytes.size() * 2 + 65536);
@@ -91,7 +93,8 @@ struct Inflater {
   ~Inflater() { inflateEnd(&stream); }
 };
 
-// The length the last member claims, trusted only as a first guess and only within what deflate usually reaches.
+// The unpacked length that the last gzip member claims. It is only a first guess, so it is capped at the ratio that
+// deflate usually reaches.
 size_t guess_size(std::span<const std::byte> file, uint64_t limit) {
   uint32_t claimed = 0;
   if (file.size() >= 4) std::memcpy(&claimed, file.data() + file.size() - 4, 4);
@@ -105,7 +108,7 @@ bool is_gzip(std::span<const std::byte> file) {
 }
 
 std::vector<std::byte> gunzip(std::span<const std::byte> file, const std::string& name, uint64_t limit) {
-  constexpr size_t kMost = std::numeric_limits<uInt>::max();
+  constexpr size_t kMaxChunk = std::numeric_limits<uInt>::max();
   Inflater inflater;
   z_stream& stream = inflater.stream;
   std::vector<std::byte> out(guess_size(file, limit));
@@ -115,7 +118,8 @@ std::vector<std::byte> gunzip(std::span<const std::byte> file, const std::string
       check_limit(written, limit, name);
       out.resize(std::min<uint64_t>(out.size() * 2 + 4096, limit + 1));
     }
-    const size_t in_chunk = std::min(kMost, file.size() - read), out_chunk = std::min(kMost, out.size() - written);
+    const size_t in_chunk = std::min(kMaxChunk, file.size() - read),
+                 out_chunk = std::min(kMaxChunk, out.size() - written);
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(file.data() + read));
     stream.avail_in = static_cast<uInt>(in_chunk);
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + written);
@@ -126,13 +130,17 @@ std::vector<std::byte> gunzip(std::span<const std::byte> file, const std::string
     if (result == Z_STREAM_END) {
       const auto rest = file.subspan(read);
       if (std::all_of(rest.begin(), rest.end(), [](std::byte b) { return b == std::byte{0}; })) break;  // padding
-      if (!is_gzip(rest)) throw Error(name + ": bytes that are no gzip after byte " + std::to_string(read), kDamaged);
+      if (!is_gzip(rest)) {
+        throw Error("DATA_DAMAGED_FILE", name + ": has bytes after byte " + std::to_string(read) + " that are not gzip",
+                    kDamaged);
+      }
       inflateReset(&stream);
       continue;
     }
     if (result == Z_OK) continue;
-    if (result == Z_BUF_ERROR && read < file.size()) continue;  // only room was missing
-    throw Error(name + ": broken gzip at byte " + std::to_string(read) + ": " +
+    if (result == Z_BUF_ERROR && read < file.size()) continue;  // the output buffer was too small
+    throw Error("DATA_DAMAGED_FILE",
+                name + ": broken gzip at byte " + std::to_string(read) + ": " +
                     (read == file.size()     ? "it ends too early"
                      : stream.msg != nullptr ? stream.msg
                                              : "bad data"),
@@ -171,10 +179,6 @@ std::vector<FileBytes> read_files(const std::vector<std::string>& paths) {
   return files;
 }
 
-std::vector<std::byte> read_whole(const std::string& path, uint64_t limit) {
-  return read_file(path, limit).bytes;
-}
-
 std::vector<std::byte> read_head(const std::string& path, size_t limit) {
   OpenFile file(path);
   std::vector<std::byte> bytes(limit);
@@ -200,6 +204,18 @@ std::vector<std::byte> read_head(const std::string& path, size_t limit) {
 std::string file_name(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
   return name.empty() ? path : name;
+}
+
+std::string file_extension(const std::string& path) {
+  std::filesystem::path name(lower_case(std::filesystem::path(path).filename().string()));
+  if (name.extension() == ".gz") name = name.stem();
+  const std::string extension = name.extension().string();
+  return extension.empty() ? "" : extension.substr(1);
+}
+
+std::string lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
 }
 
 std::string with_commas(int64_t number) {

@@ -1,10 +1,11 @@
-// Inside data/: bytes of files, gunzipped, with the digest of what the disk gave. Private to the room.
+// Inside data/: reads files whole, gunzips them, and computes the digest of the bytes on disk. Private to the room.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/hash.h"
@@ -14,25 +15,29 @@ namespace sinew::data {
 struct FileBytes {
   std::string path;
   std::vector<std::byte> bytes;  // gunzipped
-  Digest digest;                 // of the bytes as read: compressed ones where the file is
+  Digest digest;                 // of the bytes on disk, so of the compressed bytes where the file is gzipped
 };
 
-// Throws Error naming the file: unreadable, damaged gzip, or more than `limit` bytes.
+// `limit` bounds the memory that a hostile file can make us allocate. Throws Error naming the file when it is
+// unreadable, when its gzip data is damaged, or when it holds more than `limit` bytes.
 FileBytes read_file(const std::string& path, uint64_t limit = 1ULL << 36);
-// All of them, each in a thread of its own; of several errors the first file's is thrown.
+// Reads all files, each in its own thread. When several fail, it throws the error of the first one in the list.
 std::vector<FileBytes> read_files(const std::vector<std::string>& paths);
 
-// Every member of a gzip file. `name` for messages.
+// Unpacks every member of a gzip file. `name` is for messages.
 std::vector<std::byte> gunzip(std::span<const std::byte> file, const std::string& name, uint64_t limit);
 bool is_gzip(std::span<const std::byte> file);
 
-// First `limit` bytes, gunzipped, for telling what a file is. Nothing is checked beyond them; never throws for content.
+// The first `limit` bytes, gunzipped, to detect a format. It checks nothing beyond them and never throws because of the
+// content.
 std::vector<std::byte> read_head(const std::string& path, size_t limit);
 
 inline std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
-std::string file_name(const std::string& path);  // last component
-std::string with_commas(int64_t number);         // 60,000
+std::string file_name(const std::string& path);       // the last component
+std::string file_extension(const std::string& path);  // "csv" of "data/b.CSV.gz": lower case, without ".gz"
+std::string lower_case(std::string text);             // ASCII
+std::string with_commas(int64_t number);              // 60,000
 
 }  // namespace sinew::data

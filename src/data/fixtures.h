@@ -1,4 +1,4 @@
-// For the tests of data/: files written on the spot, and what a file holds in the simplest words.
+// For the tests of data/: builds small files, and reads whole splits.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "base/random.h"
 #include "data/data.h"
+#include "data/expected_error.h"
 #include "data/scratch_folder.h"
 
 namespace sinew::data {
@@ -50,17 +50,6 @@ inline Batch load_all(const Dataset& dataset, Split split) {
   return dataset.load(split, samples, {});
 }
 
-// The error's sentence and hint, or "" where none is thrown.
-template <typename Action>
-std::string error_of(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return std::string(error.what()) + " / " + error.hint;
-  }
-  return "";
-}
-
-#define EXPECT_HAS(text, split) EXPECT_NE((text).find(split), std::string::npos) << (text)
+#define EXPECT_HAS(text, word) EXPECT_NE((text).find(word), std::string::npos) << (text)
 
 }  // namespace sinew::data

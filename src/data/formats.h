@@ -1,10 +1,11 @@
-// Inside data/: the makers behind open_dataset's list of formats, and what they share. Private to the room.
+// Inside data/: the functions behind open_dataset's list of formats, and what they share. Private to the room.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/random.h"
@@ -12,13 +13,13 @@
 
 namespace sinew::data {
 
-// Each opens every part the options name. `options.format` is already resolved.
+// Each function opens every split that the options name. `options.format` is already resolved.
 std::unique_ptr<Dataset> open_arrays(const spec::DataOptions& options, uint64_t seed);  // idx, cifar10/100, npy, npz
 std::unique_ptr<Dataset> open_table(const spec::DataOptions& options, uint64_t seed);   // csv, tsv, jsonl
 std::unique_ptr<Dataset> open_text(const spec::DataOptions& options, uint64_t seed);    // text
 std::unique_ptr<Dataset> open_images(const spec::DataOptions& options, uint64_t seed);  // image_folder, image_list
 
-// The formats a job may name, in the order `--help` shows them.
+// The formats that a job may name, in the order in which `--help` shows them.
 struct Format {
   std::string_view name;
   std::unique_ptr<Dataset> (*open)(const spec::DataOptions& options, uint64_t seed);
@@ -26,28 +27,25 @@ struct Format {
 };
 std::span<const Format> formats();
 
-// What data.format: auto means for these files, told by name, content and folder. Throws Error when it can't be told.
+// The format that data.format: auto means for these files. The name, the content and the folder decide. Throws Error
+// when they do not tell.
 struct DetectedFormat {
   std::string format, reason;
 };
 DetectedFormat detect_format(const spec::DataSource& train, const spec::DataOptions& options);
 
-// Which of the train file's samples each part gets: files named for val or test take nothing from train. A keyed
-// permutation decides, so the split is a function of (seed, size, fractions) alone; samples stay in file order.
+// Which samples of the train file each split gets, in file order. A keyed permutation decides, so the result is a
+// function of (seed, size, fractions) alone. A split that has files of its own takes nothing: its fraction is 0.
 struct SplitIndices {
   std::vector<int64_t> train, val, test;
 };
 SplitIndices split_indices(int64_t size, double val_fraction, double test_fraction, uint64_t seed);
 
-// Of the options that decide what the samples are, whatever the files are called: a part of DataInfo.digest beside the
-// digests of the files. Augmentation is no part of it: it changes what a run does with its samples, not the samples.
+// Digest of the options that decide what the samples are. DataInfo.digest combines it with the digests of the files.
+// File names are not in it. Neither is augmentation, because it changes how a run uses its samples, not the samples.
 Digest options_digest(const spec::DataOptions& options, uint64_t seed);
 
-// A whole file, gunzipped when it starts with gzip's magic. Throws Error naming the file; `limit` bounds what a hostile
-// file can make us allocate.
-std::vector<std::byte> read_whole(const std::string& path, uint64_t limit = 1ULL << 36);
-
-// Draws and applies the job's augmentation to one image in place. `pixels`: [channels, height, width], range [0, 1]
+// Draws and applies the job's augmentation to one image, in place. `pixels`: [channels, height, width] in [0, 1],
 // before normalisation. A pure function of its arguments.
 void augment_image(const spec::AugmentOptions& options, RandomKey key, std::span<float> pixels, int64_t channels,
                    int64_t height, int64_t width);
@@ -55,9 +53,13 @@ void augment_image(const spec::AugmentOptions& options, RandomKey key, std::span
 // The key of one sample's augmentation.
 RandomKey augment_key(uint64_t seed, int64_t epoch, int64_t sample);
 
-// (pixel - mean) / std per channel, after augmentation.
+// (pixel - mean) / std for each channel, applied after augmentation. Empty vectors: no normalisation.
 struct Normalization {
-  std::vector<float> mean, std;  // one a channel; empty: none
+  std::vector<float> mean, std;               // one for each channel
+  void apply(std::span<float> pixels) const;  // [channels, height, width]
 };
+
+// Mean and standard deviation of regression targets; a constant target has std 1.
+void set_target_moments(std::span<const float> targets, DataInfo& info);
 
 }  // namespace sinew::data

@@ -1,4 +1,5 @@
-// IDX (MNIST and its family): 00 00, type, number of dimensions, dimensions as u32 big-endian, data big-endian.
+// IDX, the format of MNIST and similar datasets: 00 00, type, number of dimensions, the dimensions as big-endian u32,
+// then the elements, big-endian.
 #include <algorithm>
 #include <filesystem>
 
@@ -27,7 +28,7 @@ std::optional<Element> element_of(uint8_t type) {
   }
 }
 
-// "train-images-idx3-ubyte.gz" in a folder: the usual names of the family, whole or gzipped.
+// Finds a file by its usual name, such as "train-images-idx3-ubyte.gz" for kind "images".
 std::string find_in_folder(const std::string& folder, Split split, const std::string& kind) {
   const std::string prefix = split == Split::train ? "train" : split == Split::test ? "t10k" : "val";
   std::vector<std::string> found;
@@ -38,7 +39,8 @@ std::string find_in_folder(const std::string& folder, Split split, const std::st
     }
   }
   if (found.empty()) {
-    throw Error(folder + ": no file " + prefix + "-" + kind + "*", "name the two files as images: and labels:");
+    throw Error("DATA_MISSING_FILES", folder + ": no file " + prefix + "-" + kind + "*",
+                "name the two files as images: and labels:");
   }
   return *std::min_element(found.begin(), found.end());
 }
@@ -47,19 +49,24 @@ std::string find_in_folder(const std::string& folder, Split split, const std::st
 
 ArrayHeader parse_idx(std::span<const std::byte> file, const std::string& name) {
   const auto byte_at = [&](size_t i) { return static_cast<uint8_t>(file[i]); };
-  if (file.size() < 4) throw Error(name + ": " + std::to_string(file.size()) + " bytes are too few for an IDX header");
+  if (file.size() < 4) {
+    throw Error("DATA_DAMAGED_FILE", name + ": " + std::to_string(file.size()) + " bytes are too few for an IDX header",
+                "the file is cut off; download it or write it again");
+  }
   const auto element = element_of(byte_at(2));
   if (byte_at(0) != 0 || byte_at(1) != 0 || !element || byte_at(3) == 0) {
-    throw Error(name + ": not an IDX file: it begins " + std::to_string(byte_at(0)) + ' ' + std::to_string(byte_at(1)) +
+    throw Error("DATA_WRONG_FORMAT",
+                name + ": not an IDX file: it begins " + std::to_string(byte_at(0)) + ' ' + std::to_string(byte_at(1)) +
                     ' ' + std::to_string(byte_at(2)) + ' ' + std::to_string(byte_at(3)) +
-                    ", expected 0 0, a type from 8 to 14, and a number of dimensions",
-                "set data.format to what the file is, or write it again");
+                    "; an IDX file begins 0 0, a type from 8 to 14, and a number of dimensions",
+                "set data.format to the format of the file, or write the file again");
   }
   const size_t dimensions = byte_at(3), header_size = 4 + 4 * dimensions;
   if (file.size() < header_size) {
-    throw Error(name + ": cut off within its IDX header: found " + std::to_string(file.size()) + " bytes, expected " +
-                    std::to_string(header_size) + " and data",
-                "download the file again");
+    throw Error("DATA_DAMAGED_FILE",
+                name + ": cut off within its IDX header: it has " + std::to_string(file.size()) +
+                    " bytes, but the header alone needs " + std::to_string(header_size),
+                "download the file or write it again");
   }
   ArrayHeader header{element->kind, element->width, {}, header_size, true, false};
   for (size_t d = 0; d < dimensions; ++d) {
@@ -75,14 +82,16 @@ ArraySplit read_idx(const spec::DataSource& source, Split split) {
   std::string images = source.images, labels = source.labels;
   if (images.empty() && !source.path.empty()) {
     if (!fs::is_directory(source.path)) {
-      throw Error("data." + to_string(split) + ": IDX needs two files, found only " + source.path,
-                  "name them as images: and labels:, or give their folder as path:");
+      throw Error("DATA_BAD_SOURCE",
+                  "data." + to_string(split) + ": IDX needs two files, but only " + source.path + " is given",
+                  "name the two files as images: and labels:, or give their folder as path:");
     }
     images = find_in_folder(source.path, split, "images");
     labels = find_in_folder(source.path, split, "labels");
   }
   if (images.empty() || labels.empty()) {
-    throw Error("data." + to_string(split) + ": IDX needs both images: and labels:", "name the two files");
+    throw Error("DATA_BAD_SOURCE",
+                "data." + to_string(split) + ": IDX needs both images: and labels:", "name the two files");
   }
   auto files = read_files({images, labels});
   ArraySplit result;

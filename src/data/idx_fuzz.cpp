@@ -1,4 +1,5 @@
-// Any bytes as an IDX file: an Error, or a header that fits its file and an array that can be read from end to end.
+// Fuzzes the IDX reader. It must throw Error or give a header that matches the file and an array that is readable from
+// end to end.
 #include "base/check.h"
 #include "base/error.h"
 #include "data/arrays.h"

@@ -60,7 +60,7 @@ TEST(Idx, NormalisedTrainHasMeanZeroAndDeviationOne) {
   const auto count = static_cast<double>(train.input.count());
   EXPECT_NEAR(sum / count, 0, 1e-6);
   EXPECT_NEAR(squares / count, 1, 1e-6);
-  // The other splits are not looked at: their own mean differs from 0 by chance.
+  // The statistics come from train alone, so the mean of val differs from 0 by chance.
   const Batch val = load_all(*dataset, Split::val);
   double val_sum = 0;
   for (int64_t i = 0; i < val.input.count(); ++i) val_sum += val.input.as<float>()[i];
@@ -69,7 +69,7 @@ TEST(Idx, NormalisedTrainHasMeanZeroAndDeviationOne) {
 
 TEST(Idx, SplitPartsAreTheFilesSamplesOnceEach) {
   Written written(90, 2, 2);
-  for (size_t i = 0; i < 90; ++i) written.images[4 * i] = static_cast<char>(i);  // each image says which it is
+  for (size_t i = 0; i < 90; ++i) written.images[4 * i] = static_cast<char>(i);  // each image holds its own index
   written.folder.write("im", idx_bytes(8, {90, 2, 2}, written.images));
   written.options.split_val = 0.3;
   written.options.normalize = "none";
@@ -162,37 +162,39 @@ TEST(Idx, WhatIsWrongIsNamedWithFileExpectedAndFound) {
     return error_of([&] { open_dataset(good.options, 0); });
   };
   EXPECT_EQ(opened(whole), "");
-  EXPECT_HAS(opened(whole.substr(0, whole.size() - 1)), "10 x 4 x 4 x 1 byte = 160 of data, found 159");
-  EXPECT_HAS(opened(whole + "x"), "found 161");
-  EXPECT_HAS(opened(whole.substr(0, 9)), "found 9 bytes, expected 16");
-  EXPECT_HAS(opened(""), "too few");
-  EXPECT_HAS(opened("\x01\x02\x03\x04 more"), "not an IDX file");
-  EXPECT_HAS(opened(idx_bytes(8, {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF}, "x")), "4294967295 x");
-  EXPECT_HAS(opened(idx_bytes(8, {9, 4, 4}, good.images.substr(0, 144))), "holds 9 samples");
-  EXPECT_HAS(opened(gzipped(whole).substr(0, 60)), "ends too early");
+  const auto short_by_one = opened(whole.substr(0, whole.size() - 1));
+  EXPECT_ERROR(short_by_one, "DATA_DAMAGED_FILE", "10 x 4 x 4 x 1 byte = 160");
+  EXPECT_ERROR(short_by_one, "DATA_DAMAGED_FILE", "159");
+  EXPECT_ERROR(opened(whole + "x"), "DATA_DAMAGED_FILE", "161");
+  EXPECT_ERROR(opened(whole.substr(0, 9)), "DATA_DAMAGED_FILE", "16");
+  EXPECT_ERROR(opened(""), "DATA_DAMAGED_FILE", "0 bytes");
+  EXPECT_ERROR(opened("\x01\x02\x03\x04 more"), "DATA_WRONG_FORMAT", "1 2 3 4");
+  EXPECT_ERROR(opened(idx_bytes(8, {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF}, "x")), "DATA_DAMAGED_FILE",
+               "4294967295 x");
+  EXPECT_ERROR(opened(idx_bytes(8, {9, 4, 4}, good.images.substr(0, 144))), "DATA_COUNT_MISMATCH", "9 samples");
+  EXPECT_ERROR(opened(gzipped(whole).substr(0, 60)), "DATA_DAMAGED_FILE", "gzip at byte 60");
   std::string broken = gzipped(whole);
   broken[broken.size() - 6] ^= 1;
-  EXPECT_HAS(opened(broken), "gzip");
-  EXPECT_HAS(opened(gzipped(whole) + "junk"), "no gzip after");
-  EXPECT_EQ(opened(gzipped(whole.substr(0, 50)) + gzipped(whole.substr(50))), "");  // members follow each other
+  EXPECT_ERROR(opened(broken), "DATA_DAMAGED_FILE", "gzip");
+  EXPECT_ERROR(opened(gzipped(whole) + "junk"), "DATA_DAMAGED_FILE", "not gzip");
+  EXPECT_EQ(opened(gzipped(whole.substr(0, 50)) + gzipped(whole.substr(50))), "");  // two members in a row
   good.options.train.images = good.folder.path("absent");
-  EXPECT_HAS(error_of([&] { open_dataset(good.options, 0); }), "absent: No such file");
+  EXPECT_ERROR(error_of([&] { open_dataset(good.options, 0); }), "DATA_UNREADABLE_FILE", "absent: No such file");
 }
 
 TEST(Idx, LabelsOfOtherPartsMustBeKnownToTrain) {
   Written written(10, 2, 2);
   written.options.test.images = written.folder.write("ti", idx_bytes(8, {2, 2, 2}, "abcdefgh"));
   written.options.test.labels = written.folder.write("tl", idx_bytes(8, {2}, std::string("\1\x0A", 2)));
-  const std::string error = error_of([&] { open_dataset(written.options, 0); });
-  EXPECT_HAS(error, "tl[1]: label 10");
+  EXPECT_ERROR(error_of([&] { open_dataset(written.options, 0); }), "DATA_UNKNOWN_CLASS", "tl[1]: label 10");
   written.folder.write("ti", idx_bytes(8, {2, 1, 4}, "abcdefgh"));
-  EXPECT_HAS(error_of([&] { open_dataset(written.options, 0); }), "another shape");
+  EXPECT_ERROR(error_of([&] { open_dataset(written.options, 0); }), "DATA_SHAPE_MISMATCH", "ti");
 }
 
 TEST(Idx, DigestTellsChangedFilesAndSplits) {
   Written written(20, 3, 3);
   const Digest first = open_dataset(written.options, 0)->info().digest;
-  EXPECT_EQ(open_dataset(written.options, 1)->info().digest, first);  // no split: the seed changes nothing
+  EXPECT_EQ(open_dataset(written.options, 1)->info().digest, first);  // without a split the seed has no effect
   written.options.split_val = 0.5;
   const Digest split = open_dataset(written.options, 0)->info().digest;
   EXPECT_NE(split, first);

@@ -1,4 +1,4 @@
-// What one image costs on its way into a batch, on one core: decode, resize, augment.
+// The cost of bringing one image into a batch on one core: decode, resize, augment.
 #include <benchmark/benchmark.h>
 #include <turbojpeg.h>
 
@@ -10,7 +10,7 @@
 namespace sinew::data {
 namespace {
 
-// A JPEG with the statistics of a photo, roughly: smooth shapes, edges and some grain.
+// A JPEG whose statistics resemble those of a photo: smooth shapes, edges and some grain.
 std::vector<std::byte> photo(int width, int height) {
   std::vector<uint8_t> rgb(static_cast<size_t>(width * height * 3));
   RandomStream stream(random_key({1}));

@@ -1,9 +1,10 @@
-// Inside image reading: from the bytes of one JPEG or PNG file to pixels. Private to the room.
+// Inside image reading: decodes the bytes of one JPEG or PNG file to pixels. Private to the room.
 //
-// Any bytes whatsoever give pixels or a sentence saying why not; memory is bounded by kMaxPixels. What PIL and
-// torchvision's ImageFolder do is followed: the EXIF orientation is not applied, colour profiles and gamma are ignored,
-// alpha is dropped without blending, grey is ITU-R 601 luma, CMYK is taken as Adobe writes it (inverted). 16-bit PNG is
-// scaled to 8 bits (PIL clips it). Every warning of the JPEG library that pixels may be wrong counts as corrupt.
+// Any input gives pixels or a message that says why not, and kMaxPixels bounds the memory. The decoder follows PIL and
+// torchvision's ImageFolder: it does not apply the EXIF orientation, ignores colour profiles and gamma, drops alpha
+// without blending, computes grey as ITU-R 601 luma, and reads CMYK as Adobe writes it (inverted). It differs for
+// 16-bit PNG, which it scales to 8 bits (PIL clips). When the JPEG library warns that pixels may be wrong, the file
+// counts as corrupt.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@
 
 namespace sinew::data {
 
-constexpr int64_t kMaxPixels = 178'956'970;  // PIL's limit for a decompression bomb
+constexpr int64_t kMaxPixels = 178'956'970;  // PIL's limit against decompression bombs
 
 struct ImageSize {
   int64_t height = 0, width = 0;
@@ -24,12 +25,12 @@ struct ImageSize {
 };
 
 struct Pixels {
-  int64_t height = 0, width = 0, channels = 0;  // channels 1 or 3
+  int64_t height = 0, width = 0, channels = 0;  // 1 or 3 channels
   std::vector<uint8_t> bytes;                   // [height, width, channels]
 };
 
-// A value, or the sentence saying why there is none: "premature end of JPEG data". (clang 14, which builds the fuzzers,
-// has no std::expected of types with destructors.)
+// A value, or the message that says why there is none: "premature end of JPEG data". (clang 14, which builds the
+// fuzzers, has no std::expected for types with destructors.)
 struct Undecodable {
   std::string why;
 };
@@ -49,16 +50,17 @@ class Decoded {
   std::string why_;
 };
 
-// The size in the header; the rest of the file is not looked at.
+// Reads the size from the header alone.
 Decoded<ImageSize> image_size(std::span<const std::byte> file);
 
-// `at_least`: a size both sides of which the result must reach where the file does. A JPEG is then decoded at the
-// smallest of 1, 1/2, 1/4 and 1/8 that does so: faster, and the transform's own low pass stands in for averaging.
-// {0, 0}: full size.
+// `at_least`: the result must reach this size on both sides, unless the file itself is smaller. A JPEG is decoded at
+// the smallest scale of 1, 1/2, 1/4 and 1/8 that reaches it. That is faster, and the low-pass of the JPEG transform
+// replaces averaging. {0, 0}: full size.
 Decoded<Pixels> decode_image(std::span<const std::byte> file, int64_t channels, ImageSize at_least = {});
 
-// Pixels as floats in [0, 1], [channels, height, width], stretched to `size`: bilinear, with the triangle widened when
-// shrinking (antialias), as torchvision's Resize and PIL's BILINEAR do, without rounding to bytes on the way.
+// Resizes to `size` and writes floats in [0, 1], laid out [channels, height, width]. The filter is bilinear with
+// antialiasing: it widens the triangle when shrinking, as torchvision's Resize and PIL's BILINEAR do. It does not round
+// to bytes in between.
 void resize_to_floats(const Pixels& pixels, ImageSize size, std::span<float> out);
 
 // ---- one format each -----------------------------------------------------------------------------------------------
@@ -68,7 +70,7 @@ Decoded<Pixels> decode_jpeg(std::span<const std::byte> file, int64_t channels, I
 Decoded<ImageSize> png_size(std::span<const std::byte> file);
 Decoded<Pixels> decode_png(std::span<const std::byte> file, int64_t channels);
 
-// "" or why an image of this size is refused.
+// Why an image of this size is refused; "" when it is accepted.
 std::string refused_size(ImageSize size);
 // ITU-R 601-2 luma in PIL's fixed point.
 inline uint8_t luma(uint32_t red, uint32_t green, uint32_t blue) {

@@ -1,7 +1,7 @@
 // PNG through libpng: every colour type and depth, interlaced or not.
 //
-// libpng leaves through longjmp. Everything that must be freed lives in a PngReader owned by the caller's frame, and
-// the functions that call setjmp hold no local that has a destructor or changes after it.
+// libpng reports errors through longjmp. So everything that must be freed lives in a PngReader that the caller's frame
+// owns. The functions that call setjmp have no local variable with a destructor, and none that changes after setjmp.
 #include <png.h>
 
 #include <csetjmp>
@@ -26,7 +26,7 @@ struct PngReader {
     std::snprintf(self->problem, sizeof self->problem, "%s", text);
     png_longjmp(png, 1);
   }
-  static void on_warning(png_structp, png_const_charp) {}  // about colour profiles and text: pixels are not touched
+  static void on_warning(png_structp, png_const_charp) {}  // warnings concern colour profiles and text, not pixels
   static void read(png_structp png, png_bytep to, size_t count) {
     auto* self = static_cast<PngReader*>(png_get_io_ptr(png));
     if (count > self->file.size() - self->position) png_error(png, "premature end of PNG data");
@@ -56,7 +56,7 @@ bool read_header(PngReader& reader) {
   return true;
 }
 
-// Asks libpng for 8-bit grey or RGB, whichever the file is closest to, without alpha.
+// Makes libpng convert to 8-bit grey or RGB, whichever is closer to the file, without alpha.
 bool set_transforms(PngReader& reader) {
   if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
   png_set_scale_16(reader.png);
@@ -78,7 +78,7 @@ bool read_rows(PngReader& reader, uint8_t* to) {
       png_read_row(reader.png, to + static_cast<size_t>(row) * reader.row_bytes, nullptr);
     }
   }
-  png_read_end(reader.png, nullptr);  // a file cut after its pixels is cut all the same
+  png_read_end(reader.png, nullptr);  // fails for a file that is cut off after its pixels
   return true;
 }
 

@@ -1,4 +1,5 @@
-// Resizing by a separable triangle filter: all columns of a row at once first, then along the rows.
+// Resizes with a separable triangle filter. For each output row it first adds up the weighted input rows, then filters
+// along that row.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -9,24 +10,24 @@
 namespace sinew::data {
 namespace {
 
-// Which inputs one output reads, and how much of each. Weights of an output sum to `total`.
+// Which inputs each output reads, and with which weight. The weights of one output sum to `total`.
 struct Taps {
-  struct Place {
+  struct Window {
     int64_t first, count;
   };
-  std::vector<Place> places;
-  std::vector<float> weights;  // `reach` for each output
-  int64_t reach = 0;
+  std::vector<Window> windows;  // one for each output
+  std::vector<float> weights;   // `max_count` for each output
+  int64_t max_count = 0;
 };
 
 Taps triangle_taps(int64_t from, int64_t to, double total) {
   const double scale = static_cast<double>(from) / static_cast<double>(to);
   const double support = std::max(scale, 1.0);
   Taps taps;
-  taps.reach = static_cast<int64_t>(std::ceil(support)) * 2 + 1;
-  taps.places.resize(static_cast<size_t>(to));
-  taps.weights.resize(static_cast<size_t>(to * taps.reach));
-  std::vector<double> weights(static_cast<size_t>(taps.reach));
+  taps.max_count = static_cast<int64_t>(std::ceil(support)) * 2 + 1;
+  taps.windows.resize(static_cast<size_t>(to));
+  taps.weights.resize(static_cast<size_t>(to * taps.max_count));
+  std::vector<double> weights(static_cast<size_t>(taps.max_count));
   for (int64_t i = 0; i < to; ++i) {
     const double center = (static_cast<double>(i) + 0.5) * scale;
     const int64_t first = std::max<int64_t>(0, static_cast<int64_t>(center - support + 0.5));
@@ -36,9 +37,9 @@ Taps triangle_taps(int64_t from, int64_t to, double total) {
       const double distance = std::abs((static_cast<double>(j) + 0.5 - center) / support);
       sum += weights[static_cast<size_t>(j - first)] = std::max(0.0, 1.0 - distance);
     }
-    taps.places[static_cast<size_t>(i)] = {first, last - first};
+    taps.windows[static_cast<size_t>(i)] = {first, last - first};
     for (int64_t j = 0; j < last - first; ++j) {
-      taps.weights[static_cast<size_t>(i * taps.reach + j)] =
+      taps.weights[static_cast<size_t>(i * taps.max_count + j)] =
           static_cast<float>(weights[static_cast<size_t>(j)] / sum * total);
     }
   }
@@ -49,21 +50,22 @@ void add_row(const uint8_t* __restrict from, float weight, float* __restrict sum
   for (size_t i = 0; i < count; ++i) sums[i] += weight * static_cast<float>(static_cast<int32_t>(from[i]));
 }
 
-// sums: one row [width, channels]. Each pixel's channels are taken together as four floats; the fourth is not used.
+// `sums`: one row [width, channels]. The loop handles the channels of a pixel as a vector of four floats; it ignores
+// the fourth.
 template <int kChannels>
 void resize_row(const float* sums, const Taps& taps, ImageSize size, int64_t y, float* out) {
   typedef float Four __attribute__((vector_size(16)));
   const int64_t plane = size.height * size.width;
   float* to = out + y * size.width;
   for (int64_t x = 0; x < size.width; ++x) {
-    const Taps::Place place = taps.places[static_cast<size_t>(x)];
-    const float* weights = taps.weights.data() + x * taps.reach;
-    const float* from = sums + place.first * kChannels;
+    const Taps::Window window = taps.windows[static_cast<size_t>(x)];
+    const float* weights = taps.weights.data() + x * taps.max_count;
+    const float* from = sums + window.first * kChannels;
     Four total = {0, 0, 0, 0};
     if constexpr (kChannels == 1) {
-      for (int64_t j = 0; j < place.count; ++j) total[0] += weights[j] * from[j];
+      for (int64_t j = 0; j < window.count; ++j) total[0] += weights[j] * from[j];
     } else {
-      for (int64_t j = 0; j < place.count; ++j) {
+      for (int64_t j = 0; j < window.count; ++j) {
         Four pixel;
         std::memcpy(&pixel, from + j * kChannels, sizeof pixel);
         total += pixel * weights[j];
@@ -91,13 +93,13 @@ void resize_to_floats(const Pixels& pixels, ImageSize size, std::span<float> out
   const Taps rows = triangle_taps(pixels.height, size.height, 1.0 / 255.0);
   const Taps columns = triangle_taps(pixels.width, size.width, 1.0);
   const auto row_count = static_cast<size_t>(pixels.width * pixels.channels);
-  std::vector<float> sums(row_count + 4);  // the last pixel is read as four floats
+  std::vector<float> sums(row_count + 4);  // resize_row reads the last pixel as four floats
   for (int64_t y = 0; y < size.height; ++y) {
     std::fill(sums.begin(), sums.end(), 0.0f);
-    const Taps::Place place = rows.places[static_cast<size_t>(y)];
-    for (int64_t j = 0; j < place.count; ++j) {
-      add_row(pixels.bytes.data() + static_cast<size_t>(place.first + j) * row_count,
-              rows.weights[static_cast<size_t>(y * rows.reach + j)], sums.data(), row_count);
+    const Taps::Window window = rows.windows[static_cast<size_t>(y)];
+    for (int64_t j = 0; j < window.count; ++j) {
+      add_row(pixels.bytes.data() + static_cast<size_t>(window.first + j) * row_count,
+              rows.weights[static_cast<size_t>(y * rows.max_count + j)], sums.data(), row_count);
     }
     if (pixels.channels == 1) {
       resize_row<1>(sums.data(), columns, size, y, out.data());

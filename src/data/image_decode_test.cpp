@@ -62,7 +62,7 @@ TEST(Jpeg, GreyFillsAllChannels) {
   }
 }
 
-// Adobe's CMYK: 255 is no ink, so white is all 255 and red is cyan times black.
+// In Adobe's CMYK 255 means no ink. So white is all 255, and red is cyan times black.
 TEST(Jpeg, CmykIsTakenAsAdobeWritesIt) {
   Pixels inks{32, 32, 4, {}};
   for (int i = 0; i < 32 * 32; ++i) {
@@ -83,7 +83,7 @@ TEST(Jpeg, ScaledDecodeNeverFallsBelowTheTarget) {
     ASSERT_TRUE(decoded);
     EXPECT_GE(decoded->height, std::min<int64_t>(side, 375));
     EXPECT_GE(decoded->width, std::min<int64_t>(side, 500));
-    // Nor is it needlessly large: half of it would be too small (or it is the smallest scale there is).
+    // The result is not larger than needed: half of it would be too small, or it has the smallest scale.
     EXPECT_TRUE((decoded->height + 1) / 2 < side || decoded->height == 47) << side << ' ' << decoded->height;
   }
 }
@@ -111,7 +111,7 @@ TEST(Jpeg, EveryCutIsCorrupt) {
   }
 }
 
-// A decoder that failed is used again: nothing of the failure stays.
+// A failure does not affect the next file on the same thread.
 TEST(Jpeg, AFailureLeavesNoTrace) {
   const Bytes file = jpeg_of(smooth_pixels(6, 50, 50, 3));
   const auto before = decode_image(file, 3);
@@ -217,7 +217,7 @@ TEST(Png, EveryCutIsCorrupt) {
   }
 }
 
-// Checksums guard everything that matters in a PNG: no flipped bit may give other pixels.
+// Checksums cover all data of a PNG that matters, so a flipped bit never changes the pixels.
 TEST(Png, AFlippedBitIsFoundOrHarmless) {
   const Pixels pixels = noisy_pixels(14, 9, 11, 3);
   const Bytes file = png_of(pixels);
@@ -251,7 +251,8 @@ TEST(Decode, SaysWhatOtherBytesAre) {
   EXPECT_THAT(decoded.error(), HasSubstr("47 49 46 38"));
 }
 
-// Damaged files of both kinds: pixels of the promised size, or a sentence; never a crash (run with sanitizers too).
+// Damaged files of both formats give pixels of the declared size or a message, and never a crash. A build with
+// sanitizers runs this test too.
 TEST(Decode, DamagedFilesGivePixelsOrASentence) {
   RandomStream stream(random_key({16}));
   const Bytes files[] = {jpeg_of(smooth_pixels(17, 30, 40, 3)), jpeg_of(smooth_pixels(18, 30, 40, 4)),
@@ -276,7 +277,7 @@ TEST(Decode, DamagedFilesGivePixelsOrASentence) {
 
 // ---- resize --------------------------------------------------------------------------------------------------------
 
-// The triangle filter from its definition, in double, both axes at once.
+// The triangle filter by its definition, in double precision, over both axes at once.
 double triangle_resize(const Pixels& from, int64_t c, int64_t y, int64_t x, ImageSize size) {
   const double scale_y = static_cast<double>(from.height) / static_cast<double>(size.height);
   const double scale_x = static_cast<double>(from.width) / static_cast<double>(size.width);

@@ -1,4 +1,4 @@
-// Test images, encoded by the libraries themselves. For tests only.
+// For tests: images that libjpeg-turbo and libpng encode.
 #pragma once
 
 #include <png.h>
@@ -15,7 +15,7 @@ namespace sinew::data {
 
 using Bytes = std::vector<std::byte>;
 
-// Smooth shapes, so that a lossy codec keeps them: different in every channel and for every seed.
+// Smooth shapes that a lossy codec preserves. They differ in every channel and for every seed.
 inline Pixels smooth_pixels(uint64_t seed, int64_t height, int64_t width, int64_t channels) {
   Pixels pixels{height, width, channels, {}};
   RandomStream stream(random_key({seed, 1}));
@@ -69,7 +69,7 @@ struct PngForm {
   bool transparent = false;  // a tRNS chunk: palette and grey
 };
 
-// A PNG with these rows as they stand in the file (packed samples, big-endian 16 bit). The palette's entry i is
+// A PNG with these rows in the format of the file (packed samples, big-endian 16 bit). Entry i of the palette is
 // (i, 255 - i, 7 i mod 256).
 inline Bytes png_of(const std::vector<std::vector<uint8_t>>& rows, int64_t width, PngForm form) {
   Bytes file;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <string_view>
 
@@ -9,22 +10,26 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/utf8.h"
+#include "data/files.h"
 
 namespace sinew::data {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kDeepest = 16;                   // folders below a class: a circle of links ends here
-constexpr uint64_t kLargestFile = 1ULL << 30;  // bytes of one image file
+constexpr int kMaxDepth = 16;                   // nested folders; stops at links that form a cycle
+constexpr uint64_t kMaxFileBytes = 1ULL << 30;  // of one image file
+constexpr char kListLine[] = "write each line as `path<TAB>label` or `path,label`";
 
-// Images below `folder`, sorted by their name relative to `root`.
 void collect(const std::string& root, const std::string& folder, const std::string& label, int depth,
              std::vector<ImageFile>& files) {
-  if (depth > kDeepest) throw Error(folder + " lies too many folders deep", "look for a link that leads back upwards");
+  if (depth > kMaxDepth) {
+    throw Error("DATA_BAD_SOURCE", folder + " is nested too deep",
+                "look for a link that leads back to a parent folder");
+  }
   for (const Disk::Entry& entry : system_disk().list((fs::path(root) / folder).string())) {
-    if (entry.name.starts_with('.')) continue;  // .DS_Store, ._photo.jpg and their like
-    const std::string name = folder + "/" + entry.name;
+    if (entry.name.starts_with('.')) continue;  // hidden files such as .DS_Store and ._photo.jpg
+    const std::string name = folder.empty() ? entry.name : folder + "/" + entry.name;
     if (entry.directory) {
       collect(root, name, label, depth + 1, files);
     } else if (is_image_name(entry.name)) {
@@ -42,25 +47,23 @@ std::string_view trimmed(std::string_view text) {
 }
 
 bool is_heading(std::string_view first_field) {
-  std::string word(first_field);
-  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return static_cast<char>(tolower(c)); });
+  const std::string word = lower_case(std::string(first_field));
   constexpr std::string_view kWords[] = {"path", "file", "filename", "file_name", "image", "image_path", "img"};
   return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
 }
 
-// One line of a list, or nothing for a blank line, a comment or a heading.
+// Parses one line of a list. Returns false for a blank line, a comment or a heading.
 bool parse_line(std::string_view line, const std::string& where, bool first, std::string& name, std::string& label) {
   line = trimmed(line);
   if (line.empty() || line.front() == '#') return false;
   const size_t tab = line.find('\t');
-  const size_t split = tab != std::string_view::npos ? tab : line.rfind(',');
-  if (split == std::string_view::npos) {
-    throw Error(where + ": no tab or comma between path and label", "each line is `path<TAB>label` or `path,label`");
+  const size_t separator = tab != std::string_view::npos ? tab : line.rfind(',');
+  if (separator == std::string_view::npos) {
+    throw Error("DATA_BAD_ROW", where + ": no tab or comma between path and label", kListLine);
   }
-  const std::string_view path = trimmed(line.substr(0, split)), written = trimmed(line.substr(split + 1));
+  const std::string_view path = trimmed(line.substr(0, separator)), written = trimmed(line.substr(separator + 1));
   if (path.empty() || written.empty()) {
-    throw Error(where + ": " + (path.empty() ? "the path" : "the label") + " is empty",
-                "each line is `path<TAB>label` or `path,label`");
+    throw Error("DATA_BAD_ROW", where + ": " + (path.empty() ? "the path" : "the label") + " is empty", kListLine);
   }
   if (first && is_heading(path)) return false;
   name = path;
@@ -68,10 +71,10 @@ bool parse_line(std::string_view line, const std::string& where, bool first, std
   return true;
 }
 
-// Class names go into model.json and are printed: said now, and not when the training is over.
+// Refuses class names that are not UTF-8. They would go into model.json, and that would fail only after training.
 void check_label(std::string_view label, const std::string& where) {
   if (first_invalid_utf8(label) == std::string_view::npos) return;
-  throw Error(where + ": the class '" + printable_start(label) + "' is not UTF-8",
+  throw Error("DATA_NOT_UTF8", where + ": the class '" + printable_start(label) + "' is not UTF-8",
               "rename it, for example with convmv or iconv");
 }
 
@@ -83,10 +86,22 @@ bool whole_number(const std::string& text, int64_t& number) {
 
 }  // namespace
 
+std::optional<double> ImageFile::label_number() const {
+  const char* end = label.data() + label.size();
+  double number = 0;
+  const auto result = std::from_chars(label.data(), end, number);
+  if (result.ec != std::errc() || result.ptr != end || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
 bool is_image_name(const std::string& name) {
-  std::string extension = fs::path(name).extension().string();
-  for (char& c : extension) c = static_cast<char>(tolower(static_cast<unsigned char>(c)));
+  const std::string extension = lower_case(fs::path(name).extension().string());
   return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+}
+
+void collect_images(const std::string& root, const std::string& folder, const std::string& label,
+                    std::vector<ImageFile>& files) {
+  collect(root, folder, label, 0, files);
 }
 
 std::vector<ImageFile> list_image_folder(const std::string& folder) {
@@ -98,17 +113,18 @@ std::vector<ImageFile> list_image_folder(const std::string& folder) {
     if (!entry.directory) continue;
     check_label(entry.name, printable_start(folder + "/" + entry.name, 4096));
     const size_t before = files.size();
-    collect(folder, entry.name, entry.name, 0, files);
+    collect_images(folder, entry.name, entry.name, files);
     if (files.size() == before) {
-      throw Error(folder + "/" + entry.name + " holds no jpg, jpeg or png file",
+      throw Error("DATA_EMPTY", folder + "/" + entry.name + " holds no jpg, jpeg or png file",
                   "each folder of an image_folder is a class; remove the empty one");
     }
     std::sort(files.begin() + static_cast<int64_t>(before), files.end(),
               [](const ImageFile& a, const ImageFile& b) { return a.path < b.path; });
   }
   if (files.empty()) {
-    throw Error(folder + (loose ? " holds images but no folder for each class" : " holds no folder of images"),
-                loose ? "move each class into a folder of its own, or use data.format: image_list"
+    throw Error("DATA_EMPTY",
+                folder + (loose ? " holds images but no folder for each class" : " holds no folder of images"),
+                loose ? "move each class into its own folder, or use data.format: image_list"
                       : "an image_folder looks like FOLDER/cat/1.jpg, FOLDER/dog/2.png");
   }
   return files;
@@ -132,13 +148,14 @@ std::vector<ImageFile> list_image_list(const std::string& path) {
         files.push_back(
             {file, file.size() - std::min(file.size(), name.size()), system_disk().size(file), label, line});
       } catch (const Error& error) {
-        throw Error(where + ": " + error.what(), "paths in a list are relative to the list's own folder");
+        throw Error("DATA_UNREADABLE_FILE", where + ": " + error.what(),
+                    "write the paths in a list relative to the folder of the list");
       }
     }
     first = first && text.substr(0, end).find_first_not_of(" \t\r") == std::string_view::npos;
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
-  if (files.empty()) throw Error(path + " lists no image", "each line is `path<TAB>label` or `path,label`");
+  if (files.empty()) throw Error("DATA_EMPTY", path + " lists no image", kListLine);
   return files;
 }
 
@@ -161,9 +178,11 @@ std::vector<std::string> class_names_of(const std::vector<ImageFile>& files) {
 }
 
 std::vector<std::byte> read_image_file(const ImageFile& file) {
-  if (file.bytes > kLargestFile) {
-    throw Error(file.path + " is " + std::to_string(file.bytes >> 20) + " MiB large, more than any image should be",
-                "remove it from the data set");
+  if (file.bytes > kMaxFileBytes) {
+    throw Error("DATA_FILE_TOO_LARGE",
+                file.path + " has " + std::to_string(file.bytes >> 20) + " MiB; Sinew reads images of up to " +
+                    std::to_string(kMaxFileBytes >> 20) + " MiB",
+                "remove it from the dataset");
   }
   return system_disk().read(file.path);
 }

@@ -1,4 +1,4 @@
-// For the tests of image folders and lists: files made on the spot.
+// For the tests of image folders and lists: builds small image datasets.
 #pragma once
 
 #include <gtest/gtest.h>

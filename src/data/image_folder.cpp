@@ -1,8 +1,8 @@
-// Images on disk, decoded at each load: a folder for each class, or a list of paths and labels.
+// Images on disk that are decoded at each load: a folder for each class, or a list of paths and labels.
 #include "data/image_folder.h"
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <unordered_map>
@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/proc.h"
-#include "data/inputs.h"
+#include "data/inference.h"
 
 namespace sinew::data {
 namespace {
@@ -44,7 +44,6 @@ class ImageDataset : public Dataset {
     SINEW_CHECK(sample >= 0 && sample < size(split), sample, size(split));
     return split_of(split).files[static_cast<size_t>(sample)];
   }
-  void normalize(std::span<float> pixels) const;
   Array targets_of(Split split, const std::vector<int64_t>& samples) const;
 
   DataInfo info_;
@@ -54,14 +53,6 @@ class ImageDataset : public Dataset {
   spec::AugmentOptions augment_;
   bool skip_corrupt_;
 };
-
-void ImageDataset::normalize(std::span<float> pixels) const {
-  const size_t plane = pixels.size() / static_cast<size_t>(shape_.channels);
-  for (size_t c = 0; c < normalization_.mean.size(); ++c) {
-    const float mean = normalization_.mean[c], deviation = normalization_.std[c];
-    for (float& pixel : pixels.subspan(c * plane, plane)) pixel = (pixel - mean) / deviation;
-  }
-}
 
 Array ImageDataset::targets_of(Split split, const std::vector<int64_t>& samples) const {
   const bool classes = info_.task == Task::classification;
@@ -96,7 +87,7 @@ Batch ImageDataset::load(Split split, std::span<const int64_t> samples, const Sa
       augment_image(augment_, augment_key(context.seed, context.epoch, sample), row, shape_.channels,
                     shape_.size.height, shape_.size.width);
     }
-    normalize(row);
+    normalization_.apply(row);
     batch.samples.push_back(sample);
   }
   if (batch.samples.size() < samples.size()) {
@@ -110,11 +101,14 @@ Batch ImageDataset::load(Split split, std::span<const int64_t> samples, const Sa
 }
 
 std::vector<ImageFile> list_files(const std::string& format, const spec::DataSource& source) {
-  if (source.path.empty()) throw Error("images need path:, not images: and labels:", "name their folder or list");
+  if (source.path.empty()) {
+    throw Error("DATA_BAD_SOURCE", "data.format: " + format + " needs a path:, not images: and labels:",
+                "name the folder or the list as path:");
+  }
   return format == "image_list" ? list_image_list(source.path) : list_image_folder(source.path);
 }
 
-// Train, val and test: given by name, or taken from the files named for training.
+// The files of train, val and test. A split without files of its own takes a share of the files for training.
 std::array<ImageSplit, 3> list_splits(const spec::DataOptions& options, std::vector<ImageFile> all, uint64_t seed) {
   std::array<ImageSplit, 3> splits;
   if (options.val.given()) splits[1].files = list_files(options.format, options.val);
@@ -128,22 +122,19 @@ std::array<ImageSplit, 3> list_splits(const spec::DataOptions& options, std::vec
   take(indices.val, splits[1].files);
   take(indices.test, splits[2].files);
   take(indices.train, splits[0].files);
-  if (splits[0].files.empty()) throw Error("no image is left for training", "lower data.split.val and data.split.test");
+  if (splits[0].files.empty()) {
+    throw Error("DATA_EMPTY", "no image is left for training after the split",
+                "lower data.split.val and data.split.test");
+  }
   return splits;
 }
 
-bool number_of(const std::string& text, double& number) {
-  const char* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, number);
-  return result.ec == std::errc() && result.ptr == end && std::isfinite(number);
-}
-
-// Folders are classes. A list's labels are numbers to predict only if the job says so, or if all are numbers and one
-// is not whole.
+// Folders are classes. The labels of a list are numbers to predict if the job says so, or if all of them are numbers
+// and at least one has a fraction.
 Task task_of(const spec::DataOptions& options, const std::vector<ImageFile>& train, spec::Reasons& reasons) {
   if (options.format == "image_folder") {
     if (options.task == "regression") {
-      throw Error("data.task is regression, but the folders of an image_folder are classes",
+      throw Error("DATA_BAD_OPTION", "data.task is regression, but the folders of an image_folder are classes",
                   "use data.format: image_list with a number for each image");
     }
     reasons["data.task"] = "each folder is a class";
@@ -152,9 +143,9 @@ Task task_of(const spec::DataOptions& options, const std::vector<ImageFile>& tra
   if (options.task != "auto") return options.task == "regression" ? Task::regression : Task::classification;
   bool numbers = true, fractions = false;
   for (const ImageFile& file : train) {
-    double number = 0;
-    numbers = numbers && number_of(file.label, number);
-    fractions = fractions || (numbers && number != std::floor(number));
+    const std::optional<double> number = file.label_number();
+    numbers = numbers && number;
+    fractions = fractions || (numbers && *number != std::floor(*number));
   }
   const bool regression = numbers && fractions;
   reasons["data.task"] =
@@ -162,7 +153,7 @@ Task task_of(const spec::DataOptions& options, const std::vector<ImageFile>& tra
   return regression ? Task::regression : Task::classification;
 }
 
-// info.class_names holds the classes of all files named for training: a split may take a rare class wholly.
+// info.class_names has the classes of all files for training, because a split may take every file of a rare class.
 void set_classes(std::array<ImageSplit, 3>& splits, DataInfo& info) {
   std::unordered_map<std::string, int64_t> index;
   for (const std::string& name : info.class_names) index.emplace(name, static_cast<int64_t>(index.size()));
@@ -171,9 +162,10 @@ void set_classes(std::array<ImageSplit, 3>& splits, DataInfo& info) {
     for (const ImageFile& file : split.files) {
       const auto found = index.find(file.label);
       if (found == index.end()) {
-        throw Error(file.place() + ": class '" + file.label + "' is not among the " + std::to_string(info.classes) +
+        throw Error("DATA_UNKNOWN_CLASS",
+                    file.place() + ": class '" + file.label + "' is not among the " + std::to_string(info.classes) +
                         " classes of data.train",
-                    "add training images of that class, or take it out here");
+                    "add training images of that class, or remove the class here");
       }
       split.classes.push_back(found->second);
     }
@@ -183,24 +175,19 @@ void set_classes(std::array<ImageSplit, 3>& splits, DataInfo& info) {
 void set_values(std::array<ImageSplit, 3>& splits, DataInfo& info) {
   for (ImageSplit& split : splits) {
     for (const ImageFile& file : split.files) {
-      double number = 0;
-      if (!number_of(file.label, number)) {
-        throw Error(file.place() + ": '" + file.label + "' is not a number", "data.task: regression needs numbers");
+      const std::optional<double> number = file.label_number();
+      if (!number) {
+        throw Error("DATA_BAD_TARGET", file.place() + ": '" + file.label + "' is not a number",
+                    "data.task: regression needs numbers; correct the label, or set data.task: classification");
       }
-      split.values.push_back(static_cast<float>(number));
+      split.values.push_back(static_cast<float>(*number));
     }
   }
-  const std::vector<float>& values = splits[0].values;
-  double sum = 0, square = 0;
-  for (const float value : values) sum += value;
-  info.target_mean = sum / static_cast<double>(values.size());
-  for (const float value : values) square += (value - info.target_mean) * (value - info.target_mean);
-  const double deviation = std::sqrt(square / static_cast<double>(values.size()));
-  info.target_std = deviation > 0 ? deviation : 1;
+  set_target_moments(splits[0].values, info);
 }
 
-// Names, sizes and labels of all files of one split, contents of 64 of them: reading every image to open a data set
-// would take as long as an epoch.
+// Adds the names, sizes and labels of all files of one split, and the content of 64 of them. Reading every image to
+// open a dataset would take as long as an epoch.
 void add_identity(const std::vector<ImageFile>& files, std::string text, std::vector<Digest>& digests) {
   for (const ImageFile& file : files)
     text += file.name() + "\t" + std::to_string(file.bytes) + "\t" + file.label + "\n";
@@ -209,7 +196,7 @@ void add_identity(const std::vector<ImageFile>& files, std::string text, std::ve
   for (size_t i = 0; i < probes; ++i) digests.push_back(digest_of(read_image_file(files[i * files.size() / probes])));
 }
 
-// Every split: whoever evaluates on other pictures would tell of another model.
+// Covers every split, because metrics on other images do not compare.
 Digest identity_of(const std::array<ImageSplit, 3>& splits, const ImageShape& shape, Digest options) {
   std::vector<Digest> digests = {options};
   add_identity(splits[0].files,
@@ -245,8 +232,8 @@ std::unique_ptr<Dataset> open_images(const spec::DataOptions& options, uint64_t 
   const ImageShape shape = shape_of(options, splits[0].files, info.reasons);
   Normalization normalization;
   if (options.normalize == "auto") {
-    normalization =
-        measure(splits[0].files, shape, options.on_corrupt == "skip", measuring_threads(options), info.reasons);
+    normalization = measure_normalization(splits[0].files, shape, options.on_corrupt == "skip",
+                                          measuring_threads(options), info.reasons);
   }
   info.input_shape = {shape.channels, shape.size.height, shape.size.width};
   info.preparation = image_preparation(shape, normalization);

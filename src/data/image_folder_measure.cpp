@@ -1,4 +1,5 @@
-// What is learned from a few of the files when an image data set is opened: their common size, and their colours.
+// What opening an image dataset measures on a sample of its files: the common size, and the mean and standard deviation
+// of each channel.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -13,8 +14,8 @@
 namespace sinew::data {
 namespace {
 
-constexpr int64_t kProbes = 64, kMeasured = 2000;
-constexpr int64_t kLargestSide = 16384, kLargestArea = 1 << 26;
+constexpr int64_t kMaxProbes = 64, kMaxMeasured = 2000;
+constexpr int64_t kMaxSide = 16384, kMaxArea = 1 << 26;
 
 std::string text_of(ImageSize size) {
   return std::to_string(size.width) + " x " + std::to_string(size.height);
@@ -31,7 +32,7 @@ std::vector<int64_t> spread(int64_t count, int64_t wanted) {
 ImageSize common_size(const std::vector<ImageFile>& train, bool skip_corrupt, spec::Reasons& reasons) {
   const ImageFile* first = nullptr;
   ImageSize size;
-  const std::vector<int64_t> probes = spread(static_cast<int64_t>(train.size()), kProbes);
+  const std::vector<int64_t> probes = spread(static_cast<int64_t>(train.size()), kMaxProbes);
   for (const int64_t i : probes) {
     const ImageFile& file = train[static_cast<size_t>(i)];
     const Decoded<ImageSize> found = image_size(read_image_file(file));
@@ -41,14 +42,18 @@ ImageSize common_size(const std::vector<ImageFile>& train, bool skip_corrupt, sp
       first = &file;
       size = *found;
     } else if (*found != size) {
-      throw Error("the images differ in size: " + first->path + " is " + text_of(size) + ", " + file.path + " is " +
+      throw Error("DATA_SHAPE_MISMATCH",
+                  "the images differ in size: " + first->path + " is " + text_of(size) + ", " + file.path + " is " +
                       text_of(*found) + " (width x height)",
                   "set data.image.size: [height, width], for example [224, 224]");
     }
   }
-  if (first == nullptr)
-    throw Error("none of the first images decodes, " + train.front().path + " for one", "look at the files");
-  reasons["data.image.size"] = "the " + std::to_string(probes.size()) + " files looked at are all " + text_of(size);
+  if (first == nullptr) {
+    throw Error("DATA_CORRUPT_IMAGE",
+                "none of " + std::to_string(probes.size()) + " images decodes; the first is " + train.front().path,
+                "check that the files are JPEG or PNG images");
+  }
+  reasons["data.image.size"] = "all " + std::to_string(probes.size()) + " inspected files are " + text_of(size);
   return size;
 }
 
@@ -78,8 +83,8 @@ Sums sums_of(const ImageFile& file, const ImageShape& shape, bool skip_corrupt, 
   return sums;
 }
 
-// One result a file, worked out by several threads; who does which does not matter. Rethrows the first failure in
-// file order.
+// Returns one result for each chosen file. Several threads share the files; which thread takes which file does not
+// matter. Rethrows the first failure in file order.
 std::vector<Sums> sums_of_all(const std::vector<ImageFile>& files, const std::vector<int64_t>& chosen,
                               const ImageShape& shape, bool skip_corrupt, int64_t threads) {
   std::vector<Sums> results(chosen.size());
@@ -115,32 +120,39 @@ ImageShape shape_of(const spec::DataOptions& options, const std::vector<ImageFil
   ImageShape shape;
   shape.channels = options.image.channels;
   if (shape.channels != 1 && shape.channels != 3) {
-    throw Error("data.image.channels is " + std::to_string(shape.channels), "use 1 (grey) or 3 (colour)");
+    throw Error("DATA_BAD_OPTION", "data.image.channels is " + std::to_string(shape.channels),
+                "use 1 (grey) or 3 (colour)");
   }
   if (options.image.size.empty()) {
     shape.size = common_size(train, options.on_corrupt == "skip", reasons);
     return shape;
   }
-  if (options.image.size.size() != 2) throw Error("data.image.size is not two numbers", "write [height, width]");
+  if (options.image.size.size() != 2) {
+    throw Error("DATA_BAD_OPTION", "data.image.size is not two numbers", "write [height, width]");
+  }
   shape.size = {options.image.size[0], options.image.size[1]};
   shape.stretch = true;
   const bool sane = std::min(shape.size.height, shape.size.width) >= 1 &&
-                    std::max(shape.size.height, shape.size.width) <= kLargestSide &&
-                    shape.size.height * shape.size.width <= kLargestArea;
-  if (!sane)
-    throw Error("data.image.size is " + text_of(shape.size) + " (width x height)",
+                    std::max(shape.size.height, shape.size.width) <= kMaxSide &&
+                    shape.size.height * shape.size.width <= kMaxArea;
+  if (!sane) {
+    throw Error("DATA_BAD_OPTION", "data.image.size is " + text_of(shape.size) + " (width x height)",
                 "use sizes from 1 to a few thousand");
+  }
   return shape;
 }
 
-Normalization measure(const std::vector<ImageFile>& files, const ImageShape& shape, bool skip_corrupt, int64_t threads,
-                      spec::Reasons& reasons) {
-  const std::vector<int64_t> chosen = spread(static_cast<int64_t>(files.size()), kMeasured);
+Normalization measure_normalization(const std::vector<ImageFile>& files, const ImageShape& shape, bool skip_corrupt,
+                                    int64_t threads, spec::Reasons& reasons) {
+  const std::vector<int64_t> chosen = spread(static_cast<int64_t>(files.size()), kMaxMeasured);
   const std::vector<Sums> results = sums_of_all(files, chosen, shape, skip_corrupt, threads);
   Normalization normalization;
   int64_t images = 0;
   for (const Sums& sums : results) images += sums.counted ? 1 : 0;
-  if (images == 0) throw Error("none of the training images decodes", "look at " + files.front().path);
+  if (images == 0) {
+    throw Error("DATA_CORRUPT_IMAGE", "none of the training images decodes; the first is " + files.front().path,
+                "check that the files are JPEG or PNG images");
+  }
   const auto pixels = static_cast<double>(images * shape.size.height * shape.size.width);
   std::string means, deviations;
   for (size_t c = 0; c < static_cast<size_t>(shape.channels); ++c) {
@@ -159,8 +171,8 @@ Normalization measure(const std::vector<ImageFile>& files, const ImageShape& sha
     std::snprintf(text, sizeof text, "%s%.4f", c == 0 ? "" : ", ", deviation);
     deviations += text;
   }
-  reasons["data.normalize"] = "mean [" + means + "] and deviation [" + deviations + "] of " + std::to_string(images) +
-                              " of the " + std::to_string(files.size()) + " training images";
+  reasons["data.normalize"] = "mean [" + means + "] and standard deviation [" + deviations + "] of " +
+                              std::to_string(images) + " of the " + std::to_string(files.size()) + " training images";
   return normalization;
 }
 

@@ -1,4 +1,5 @@
-// Any bytes as an image file: header, decode at full and at reduced size, resize. The first byte chooses the options.
+// Fuzzes image files: reads the header, decodes at full and at reduced size, and resizes. The first byte of the input
+// chooses the options.
 #include <algorithm>
 
 #include "base/check.h"
@@ -7,14 +8,14 @@
 namespace sinew::data {
 namespace {
 
-constexpr int64_t kLargest = 1 << 20;  // pixels: larger ones are right but slow, and would only tire the fuzzer
+constexpr int64_t kMaxPixelsTried = 1 << 20;  // larger images are valid, but they only slow the fuzzer down
 
 void try_file(uint8_t options, std::span<const std::byte> file) {
   const int64_t channels = (options & 1) != 0 ? 3 : 1;
   const ImageSize target{1 + (options >> 4), 1 + ((options >> 1) & 15)};
   const Decoded<ImageSize> size = image_size(file);
   if (!size) SINEW_CHECK(!size.error().empty());
-  if (size && size->height > kLargest / size->width) return;
+  if (size && size->height > kMaxPixelsTried / size->width) return;
   const Decoded<Pixels> whole = decode_image(file, channels);
   const Decoded<Pixels> reduced = decode_image(file, channels, target);
   if (whole) {

@@ -1,4 +1,4 @@
-// What an image data set is known by, and what may be a class of it.
+// The digest of an image dataset, and which names its classes may have.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -10,9 +10,8 @@ namespace sinew::data {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
 
-// Who evaluates on other pictures is another member.
+// A worker that evaluates on other images must not join the run.
 TEST_F(Images, TheDigestFollowsEveryPart) {
   put_classes(2);
   for (const std::string split : {"val", "test"}) {
@@ -27,7 +26,7 @@ TEST_F(Images, TheDigestFollowsEveryPart) {
   EXPECT_EQ(digest(all), first);
   for (const std::string split : {"val", "test"}) {
     const Digest before = digest(all);
-    put(split + "/bee/1.png", png_of(noisy_pixels(201, 6, 8, 3)));  // as large, another picture
+    put(split + "/bee/1.png", png_of(noisy_pixels(201, 6, 8, 3)));  // another image of equal size
     const Digest content = digest(all);
     EXPECT_NE(content, before) << split;
     Bytes longer = png_of(noisy_pixels(201, 6, 8, 3));
@@ -42,15 +41,13 @@ TEST_F(Images, TheDigestFollowsEveryPart) {
   EXPECT_EQ(digest(options()), of_train);
 }
 
-// Names of classes end up in model.json, when all work is done: bytes that are no text are refused before it begins.
+// Class names go into model.json at the end of a training, so names that are not text are refused before it begins.
 TEST_F(Images, ClassesThatAreNotTextAreRefusedAtOnce) {
   put_classes(1);
   put("train/caf\xE9/1.png", png_of(noisy_pixels(1, 6, 8, 3)));
-  EXPECT_THAT(error_of([&] { open_images(options(), 1); }).what(),
-              HasSubstr("/train/caf?: the class 'caf?' is not UTF-8"));
+  EXPECT_ERROR(error_of([&] { open_images(options(), 1); }), "DATA_NOT_UTF8", "/train/caf?: the class 'caf?'");
   const std::string list = "ant/0.png\tant\nbee/0.png\tb\xE9\x65\n";
-  EXPECT_THAT(error_of([&] { open_images(list_options(list), 1); }).what(),
-              HasSubstr("labels.txt:2: the class 'b?e' is not UTF-8"));
+  EXPECT_ERROR(error_of([&] { open_images(list_options(list), 1); }), "DATA_NOT_UTF8", "labels.txt:2: the class 'b?e'");
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ class JsonlReader final : public RowReader, private Sax {
   JsonlReader(std::string_view text, const std::string& name) : text_(text), size_(text.size()) {
     if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);
     if (text_.find_first_not_of(" \t\r\n") == std::string_view::npos) {
-      throw Error(name + ": is empty", "write one JSON object a line");
+      throw Error("DATA_EMPTY", name + ": is empty", "write one JSON object on each line");
     }
   }
 
@@ -36,21 +36,23 @@ class JsonlReader final : public RowReader, private Sax {
       text_.remove_prefix(std::min(end + 1, text_.size()));
       ++line_;
     } while (line.find_first_not_of(" \t\r") == std::string_view::npos);
-    forget_row(row);
+    reset_row(row);
     row.line = line_;
     row.problem.clear();
     depth_ = 0;
     const size_t known = columns_.size();
     if (!nlohmann::json::sax_parse(line.begin(), line.end(), static_cast<Sax*>(this))) {
       if (row.problem.empty()) row.problem = "is not JSON";
-      for (; columns_.size() > known; columns_.pop_back()) index_.erase(columns_.back());  // a broken row adds none
+      for (; columns_.size() > known; columns_.pop_back())
+        index_.erase(columns_.back());  // a broken row adds no column
     }
     return true;
   }
 
  private:
-  // Takes back what the row before set, and no more: a file may have a new key in every line.
-  void forget_row(Row& row) {
+  // Clears only the fields that the previous row set. A file may have a new key on every line, so clearing all fields
+  // could take quadratic time.
+  void reset_row(Row& row) {
     if (row_ != &row) row.fields.clear();
     row_ = &row;
     for (const size_t column : touched_) {
@@ -69,7 +71,7 @@ class JsonlReader final : public RowReader, private Sax {
   }
 
   bool value(Field field) {
-    if (depth_ != 1) return problem("is no object");
+    if (depth_ != 1) return problem("is not an object");
     row_->fields[column_] = field;
     return true;
   }
@@ -114,7 +116,7 @@ class JsonlReader final : public RowReader, private Sax {
     return true;
   }
   bool start_array(std::size_t) override {
-    return problem(depth_ == 0 ? "is no object" : "'" + columns_[column_] + "' holds a list; values must be flat");
+    return problem(depth_ == 0 ? "is not an object" : "'" + columns_[column_] + "' holds a list; values must be flat");
   }
   bool end_array() override { return true; }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
@@ -124,15 +126,15 @@ class JsonlReader final : public RowReader, private Sax {
                    (reason == std::string::npos ? "" : text.substr(reason)));
   }
 
-  std::string_view text_;  // what is left
+  std::string_view text_;  // the part that is not yet read
   const size_t size_;
   int64_t line_ = 0;
   std::vector<std::string> columns_;
   std::unordered_map<std::string, size_t> index_;
   Row* row_ = nullptr;
-  std::vector<bool> given_;         // in this row; one a column
-  std::vector<size_t> touched_;     // columns of which it is true
-  std::deque<std::string> values_;  // of this row
+  std::vector<bool> given_;         // whether this row has a value for each column
+  std::vector<size_t> touched_;     // the columns for which given_ is true
+  std::deque<std::string> values_;  // backing store for the fields of this row
   size_t column_ = 0;
   int depth_ = 0;
 };

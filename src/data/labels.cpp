@@ -8,8 +8,8 @@
 namespace sinew::data {
 namespace {
 
-constexpr int64_t kMostClasses = 1 << 20;  // a model with more outputs is a slip, not a wish
-constexpr int64_t kLikelyClasses = 1000;   // auto: integers up to here are classes in any file
+constexpr int64_t kMaxClasses = 1 << 20;  // a larger label is more likely a mistake than a class
+constexpr int64_t kLikelyClasses = 1000;  // auto: integers below this are classes in a file of any size
 
 bool is_integer(DType dtype) {
   return dtype != DType::f32 && dtype != DType::f64;
@@ -42,63 +42,71 @@ std::string text_of_number(double value) {
 
 }  // namespace
 
-LabelRules decide_labels(const FileArray& train, const std::string& task) {
-  LabelRules rules;
+LabelSchema infer_labels(const FileArray& train, const std::string& task) {
+  LabelSchema schema;
   Shape shape = train.shape.empty() ? Shape{} : train.row_shape();
-  if (element_count(shape) == 1) shape.clear();  // [n, 1] is [n]
-  if (element_count(shape) == 0) throw Error(train.name + ": its targets hold no values");
+  if (element_count(shape) == 1) shape.clear();  // treats [n, 1] as [n]
+  if (element_count(shape) == 0) {
+    throw Error("DATA_EMPTY", train.name + ": its targets hold no values", "write the file again with values in it");
+  }
   const Range range = shape.empty() ? range_of(train) : Range{};
   if (task == "auto") {
     const auto limit = std::max<double>(kLikelyClasses, static_cast<double>(train.rows()) / 10);
     const bool classes = shape.empty() && is_integer(train.dtype) && range.low >= 0 && range.high < limit;
-    rules.task = classes ? Task::classification : Task::regression;
-    rules.reason = classes ? "classification: integer labels from " + text_of_number(range.low) + " to " +
-                                 text_of_number(range.high)
-                   : !shape.empty()           ? "regression: each target is several numbers"
-                   : !is_integer(train.dtype) ? "regression: the targets are floating-point numbers"
-                   : range.low < 0            ? "regression: some targets are negative"
-                                              : "regression: the targets reach " + text_of_number(range.high);
+    schema.task = classes ? Task::classification : Task::regression;
+    schema.reason = classes ? "classification: integer labels from " + text_of_number(range.low) + " to " +
+                                  text_of_number(range.high)
+                    : !shape.empty()           ? "regression: each target is several numbers"
+                    : !is_integer(train.dtype) ? "regression: the targets are floating-point numbers"
+                    : range.low < 0            ? "regression: some targets are negative"
+                                               : "regression: the targets reach " + text_of_number(range.high);
   } else {
-    rules.task = task == "regression" ? Task::regression : Task::classification;
+    schema.task = task == "regression" ? Task::regression : Task::classification;
   }
-  if (rules.task == Task::regression) {
-    rules.shape = shape;
-    return rules;
+  if (schema.task == Task::regression) {
+    schema.shape = shape;
+    return schema;
   }
-  if (!shape.empty())
-    throw Error(train.name + ": a class is one number, each target here is several", "set data.task: regression");
-  if (range.high >= kMostClasses) {
-    throw Error(train.name + ": a label of " + text_of_number(range.high) + " would make too many classes",
+  if (!shape.empty()) {
+    throw Error("DATA_BAD_TARGET", train.name + ": a class is one number, but each target here is several numbers",
+                "set data.task: regression");
+  }
+  if (range.high >= kMaxClasses) {
+    throw Error("DATA_TOO_MANY_CLASSES",
+                train.name + ": a label of " + text_of_number(range.high) + " would make too many classes",
                 "number classes from 0, or set data.task: regression");
   }
-  rules.classes = static_cast<int64_t>(range.high) + 1;
-  return rules;
+  schema.classes = static_cast<int64_t>(range.high) + 1;
+  return schema;
 }
 
-Labels read_labels(const FileArray& targets, const LabelRules& rules) {
+Labels read_labels(const FileArray& targets, const LabelSchema& schema) {
   Labels labels;
-  const int64_t width = element_count(rules.shape);
+  const int64_t width = element_count(schema.shape);
   if (!targets.shape.empty() && element_count(targets.row_shape()) != width) {
-    throw Error(targets.name + ": its targets have another shape than those of train",
-                "all splits must be written alike");
+    throw Error("DATA_SHAPE_MISMATCH", targets.name + ": its targets have another shape than those of data.train",
+                "write all splits with the same shape");
   }
   for (int64_t i = 0; i < targets.rows(); ++i) {
     for (int64_t j = 0; j < width; ++j) {
       const double value = value_at(targets.dtype, targets.row(i), j);
-      if (rules.task == Task::regression) {
-        if (!std::isfinite(value))
-          throw Error(place(targets, i) + ": the target is not a finite number", "leave the sample out");
+      if (schema.task == Task::regression) {
+        if (!std::isfinite(value)) {
+          throw Error("DATA_BAD_TARGET", place(targets, i) + ": the target is not a finite number",
+                      "correct it, or leave the sample out");
+        }
         labels.numbers.push_back(static_cast<float>(value));
         continue;
       }
       if (!(value >= 0) || value != std::floor(value)) {
-        throw Error(place(targets, i) + ": label " + text_of_number(value) + " is no class",
-                    "classes are whole numbers from 0; or set data.task: regression");
+        throw Error("DATA_BAD_TARGET", place(targets, i) + ": label " + text_of_number(value) + " is not a class",
+                    "number the classes from 0, or set data.task: regression");
       }
-      if (value >= static_cast<double>(rules.classes)) {
-        throw Error(place(targets, i) + ": label " + text_of_number(value) + ", but train has " +
-                        std::to_string(rules.classes) + " classes (0 to " + std::to_string(rules.classes - 1) + ")",
-                    "check that both splits number their classes alike");
+      if (value >= static_cast<double>(schema.classes)) {
+        throw Error("DATA_UNKNOWN_CLASS",
+                    place(targets, i) + ": label " + text_of_number(value) + ", but data.train has " +
+                        std::to_string(schema.classes) + " classes (0 to " + std::to_string(schema.classes - 1) + ")",
+                    "number the classes of all splits alike");
       }
       labels.classes.push_back(static_cast<int64_t>(value));
     }

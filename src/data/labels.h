@@ -1,4 +1,4 @@
-// Inside data/: targets of array formats. Private to the room.
+// Inside data/: the targets of array formats. Private to the room.
 #pragma once
 
 #include <string>
@@ -8,20 +8,21 @@
 
 namespace sinew::data {
 
-// What train's targets mean, and what the other splits' must obey.
-struct LabelRules {
+// What the targets of train mean. The targets of the other splits must follow it.
+struct LabelSchema {
   Task task = Task::classification;
   Shape shape;          // of one sample's target
-  int64_t classes = 0;  // classification: largest label of train + 1
-  std::string reason;   // why, where the task was auto
+  int64_t classes = 0;  // classification: the largest label of train + 1
+  std::string reason;   // why this task was chosen, where the job says auto
 };
-LabelRules decide_labels(const FileArray& train, const std::string& task);
+LabelSchema infer_labels(const FileArray& train, const std::string& task);
 
-struct Labels {  // one of the two, of every row of the file
+// One of the two is filled, with one target for each row of the file.
+struct Labels {
   std::vector<int64_t> classes;
   std::vector<float> numbers;
 };
-// Throws Error naming the first target that breaks the rules ("labels.gz[17]: …").
-Labels read_labels(const FileArray& targets, const LabelRules& rules);
+// Throws Error naming the first target that does not follow the schema ("labels.gz[17]: ...").
+Labels read_labels(const FileArray& targets, const LabelSchema& schema);
 
 }  // namespace sinew::data

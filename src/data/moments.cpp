@@ -2,11 +2,12 @@
 
 #include "base/error.h"
 #include "data/arrays.h"
+#include "data/formats.h"
 
 namespace sinew::data {
 namespace {
 
-struct Sums {  // exact for bytes: 2^64 holds the squares of 10^14 of them
+struct Sums {  // exact: 64 bits hold the sum of the squares of 10^14 bytes
   uint64_t sum = 0, squares = 0;
 };
 
@@ -36,8 +37,9 @@ Sums sums_of(const std::byte* bytes, int64_t count) {
   return total;
 }
 
-double or_one(double variance, double mean) {
-  // A constant channel: what is left of the variance is rounding, and dividing by it would make noise of it.
+// The standard deviation; 1 for a constant channel. The variance of a constant channel is only rounding error, and
+// dividing by it would turn that error into noise.
+double deviation_or_one(double variance, double mean) {
   const double deviation = std::sqrt(std::max(variance, 0.0));
   return deviation > 1e-12 * std::abs(mean) && deviation > 0 ? deviation : 1.0;
 }
@@ -47,9 +49,9 @@ void byte_moments(const FileArray& inputs, std::span<const int64_t> samples, int
   std::vector<Sums> totals(static_cast<size_t>(channels));
   for (const int64_t sample : samples) {
     for (int64_t c = 0; c < channels; ++c) {
-      const Sums part = sums_of(inputs.row(sample) + c * area, area);
-      totals[static_cast<size_t>(c)].sum += part.sum;
-      totals[static_cast<size_t>(c)].squares += part.squares;
+      const Sums sums = sums_of(inputs.row(sample) + c * area, area);
+      totals[static_cast<size_t>(c)].sum += sums.sum;
+      totals[static_cast<size_t>(c)].squares += sums.squares;
     }
   }
   const auto count = static_cast<uint64_t>(samples.size()) * static_cast<uint64_t>(area);
@@ -59,7 +61,7 @@ void byte_moments(const FileArray& inputs, std::span<const int64_t> samples, int
         static_cast<unsigned __int128>(count) * total.squares - static_cast<unsigned __int128>(total.sum) * total.sum;
     const double variance = static_cast<double>(spread) / static_cast<double>(count) / static_cast<double>(count);
     moments.mean.push_back(mean);
-    moments.std.push_back(or_one(variance, mean));
+    moments.std.push_back(deviation_or_one(variance, mean));
   }
 }
 
@@ -76,7 +78,7 @@ Moments moments_of(const FileArray& inputs, std::span<const int64_t> samples, in
   const int64_t area = element_count(inputs.row_shape()) / channels;
   const double count = static_cast<double>(samples.size()) * static_cast<double>(area);
   std::vector<double> sums(static_cast<size_t>(channels)), squares(static_cast<size_t>(channels));
-  const auto each = [&](auto&& visit) {  // in the order of the file, so that equal files give equal bits
+  const auto each = [&](auto&& visit) {  // always in file order, so that equal files give equal bits
     for (const int64_t sample : samples) {
       for (int64_t c = 0; c < channels; ++c) {
         for (int64_t i = 0; i < area; ++i) visit(sample, c, value_at(inputs.dtype, inputs.row(sample), c * area + i));
@@ -86,8 +88,9 @@ Moments moments_of(const FileArray& inputs, std::span<const int64_t> samples, in
   each([&](int64_t sample, int64_t c, double value) {
     if (!std::isfinite(value)) {
       throw Error(
+          "DATA_BAD_VALUE",
           inputs.name + '[' + std::to_string(sample) + "]: holds " + (std::isnan(value) ? "NaN" : "an infinity"),
-          "leave the sample out or fill the value in");
+          "leave the sample out, or replace the value");
     }
     sums[static_cast<size_t>(c)] += value;
   });
@@ -96,8 +99,19 @@ Moments moments_of(const FileArray& inputs, std::span<const int64_t> samples, in
     const double distance = value - moments.mean[static_cast<size_t>(c)];
     squares[static_cast<size_t>(c)] += distance * distance;
   });
-  for (size_t c = 0; c < squares.size(); ++c) moments.std.push_back(or_one(squares[c] / count, moments.mean[c]));
+  for (size_t c = 0; c < squares.size(); ++c) {
+    moments.std.push_back(deviation_or_one(squares[c] / count, moments.mean[c]));
+  }
   return moments;
+}
+
+void set_target_moments(std::span<const float> targets, DataInfo& info) {
+  double sum = 0, squares = 0;
+  for (const float target : targets) sum += target;
+  const double count = static_cast<double>(targets.size()), mean = sum / count;
+  for (const float target : targets) squares += (target - mean) * (target - mean);
+  info.target_mean = mean;
+  info.target_std = squares > 0 ? std::sqrt(squares / count) : 1;
 }
 
 }  // namespace sinew::data

@@ -1,4 +1,4 @@
-// NumPy's .npy, versions 1 to 3: magic, version, length of the header, the header (a Python dictionary), data.
+// NumPy's .npy, versions 1 to 3: magic, version, length of the header, the header (a Python dictionary), elements.
 #include <charconv>
 #include <cstring>
 
@@ -10,7 +10,8 @@ namespace {
 
 constexpr char kDamaged[] = "the file is damaged or cut off; write it again";
 
-// Reads the header's dictionary: exactly the literals NumPy writes, spaces and order free.
+// Parses the dictionary of the header. It accepts exactly the literals that NumPy writes, with any spaces and in any
+// order.
 class HeaderReader {
  public:
   HeaderReader(std::string_view text, const std::string& name) : text_(text), name_(name) {}
@@ -47,7 +48,7 @@ class HeaderReader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(name_ + ": its header " + what, "write it with numpy.save");
+    throw Error("DATA_DAMAGED_FILE", name_ + ": its header " + what, "write the file again with numpy.save");
   }
   void skip_spaces() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
@@ -89,7 +90,7 @@ class HeaderReader {
       const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), size);
       if (error != std::errc{} || size < 0) fail("has no valid shape");
       at_ = static_cast<size_t>(end - text_.data());
-      accept('L');  // Python 2 wrote its longs so
+      accept('L');  // the suffix of a long integer in Python 2
       header.shape.push_back(size);
       if (header.shape.size() > 32) fail("has more than 32 dimensions");
       if (!accept(',')) {
@@ -100,8 +101,10 @@ class HeaderReader {
   }
   void read_type(ArrayHeader& header) {
     skip_spaces();
-    if (at_ < text_.size() && text_[at_] == '[')
-      fail("describes a structured array: save its columns as a plain array");
+    if (at_ < text_.size() && text_[at_] == '[') {
+      throw Error("DATA_UNSUPPORTED_DTYPE", name_ + ": holds a structured array",
+                  "save its columns as a plain array of numbers");
+    }
     const std::string_view type = string();
     if (type.size() < 2) fail("has the type '" + std::string(type) + "'");
     header.big_endian = type[0] == '>';
@@ -113,9 +116,9 @@ class HeaderReader {
                         (header.width == 1 || header.width == 2 || header.width == 4 || header.width == 8)) ||
                        (header.kind == 'f' && (header.width == 2 || header.width == 4 || header.width == 8));
     if (!known || (type[0] != '<' && type[0] != '>' && type[0] != '|' && type[0] != '=')) {
-      throw Error(name_ + ": elements of type '" + std::string(type) + "' are not numbers Sinew reads",
+      throw Error("DATA_UNSUPPORTED_DTYPE", name_ + ": Sinew cannot read elements of type '" + std::string(type) + "'",
                   header.kind == 'O' ? "it holds Python objects; save a plain array (dtype=object is a pickle)"
-                                     : "convert it first, for example array.astype('float32')");
+                                     : "convert it first, for example with array.astype('float32')");
     }
   }
 
@@ -128,18 +131,26 @@ class HeaderReader {
 
 ArrayHeader parse_npy(std::span<const std::byte> file, const std::string& name) {
   const std::string_view text = text_of(file);
-  if (!text.starts_with("\x93NUMPY")) throw Error(name + ": not a .npy file: its first bytes are wrong", kDamaged);
-  if (text.size() < 12)
-    throw Error(name + ": " + std::to_string(text.size()) + " bytes are too few for a .npy header", kDamaged);
+  if (!text.starts_with("\x93NUMPY")) {
+    throw Error("DATA_WRONG_FORMAT", name + ": not a .npy file: it does not begin with NumPy's signature", kDamaged);
+  }
+  if (text.size() < 12) {
+    throw Error("DATA_DAMAGED_FILE", name + ": " + std::to_string(text.size()) + " bytes are too few for a .npy header",
+                kDamaged);
+  }
   const auto byte_at = [&](size_t i) { return static_cast<size_t>(file[i]); };
   const size_t version = byte_at(6);
-  if (version < 1 || version > 3) throw Error(name + ": version " + std::to_string(version) + " of .npy is not known");
+  if (version < 1 || version > 3) {
+    throw Error("DATA_WRONG_FORMAT", name + ": has version " + std::to_string(version) + " of .npy; Sinew reads 1 to 3",
+                "write the file again with numpy.save");
+  }
   const size_t start = version == 1 ? 10 : 12;
   size_t length = byte_at(8) | byte_at(9) << 8;
   if (version > 1) length |= byte_at(10) << 16 | byte_at(11) << 24;
   if (text.size() - start < length) {
-    throw Error(name + ": cut off within its header: found " + std::to_string(text.size()) + " bytes, expected " +
-                    std::to_string(start + length) + " and data",
+    throw Error("DATA_DAMAGED_FILE",
+                name + ": cut off within its header: it has " + std::to_string(text.size()) +
+                    " bytes, but the header alone needs " + std::to_string(start + length),
                 kDamaged);
   }
   ArrayHeader header = HeaderReader(text.substr(start, length), name).read();
@@ -150,7 +161,8 @@ ArrayHeader parse_npy(std::span<const std::byte> file, const std::string& name) 
 
 ArraySplit read_npy(const spec::DataSource& source, Split split) {
   if (source.images.empty() || source.labels.empty()) {
-    throw Error("data." + to_string(split) + ": npy needs images: (the inputs) and labels: (the targets)",
+    throw Error("DATA_BAD_SOURCE",
+                "data." + to_string(split) + ": npy needs images: (the inputs) and labels: (the targets)",
                 "name the two files, or save both in one .npz");
   }
   auto files = read_files({source.images, source.labels});

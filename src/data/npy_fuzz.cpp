@@ -1,4 +1,4 @@
-// Any bytes as a .npy and as a .npz: an Error, or arrays that can be read from end to end.
+// Fuzzes the readers of .npy and .npz. They must throw Error or give arrays that are readable from end to end.
 #include "base/check.h"
 #include "base/error.h"
 #include "data/arrays.h"

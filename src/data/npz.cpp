@@ -1,4 +1,4 @@
-// NumPy's .npz: a ZIP archive of .npy files, stored or deflated, ZIP64 as numpy.savez writes it.
+// NumPy's .npz: a ZIP archive of .npy files, stored or deflated. numpy.savez writes ZIP64.
 #include <zlib.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ constexpr char kDamaged[] = "the file is damaged or cut off; write it again";
 constexpr uint32_t kEntry = 0x02014B50, kLocal = 0x04034B50, kEnd = 0x06054B50, kEnd64 = 0x06064B50,
                    kLocator64 = 0x07064B50;
 
-// Bounded little-endian reads: anything outside the file is the file's fault.
+// Little-endian reads with bounds checks. A read outside of the file throws the Error of a damaged file.
 class Reader {
  public:
   Reader(std::span<const std::byte> file, const std::string& name) : file_(file), name_(name) {}
@@ -34,7 +34,7 @@ class Reader {
   }
   uint64_t size() const { return file_.size(); }
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(name_ + ": broken ZIP archive: " + what, kDamaged);
+    throw Error("DATA_DAMAGED_FILE", name_ + ": broken ZIP archive: " + what, kDamaged);
   }
 
  private:
@@ -47,15 +47,15 @@ struct Directory {
 };
 
 Directory find_directory(const Reader& reader) {
-  constexpr uint64_t kEndSize = 22, kMostComment = 65535;
+  constexpr uint64_t kEndSize = 22, kMaxComment = 65535;
   if (reader.size() < kEndSize) reader.fail("too short");
-  const uint64_t last = reader.size() - kEndSize, first = last > kMostComment ? last - kMostComment : 0;
+  const uint64_t last = reader.size() - kEndSize, first = last > kMaxComment ? last - kMaxComment : 0;
   for (uint64_t at = last + 1; at-- > first;) {
     if (reader.u32(at) != kEnd || reader.u16(at + 20) != reader.size() - at - kEndSize) continue;
     Directory directory{reader.u32(at + 16), reader.u16(at + 10)};
     if (at >= 20 && reader.u32(at - 20) == kLocator64) {
       const uint64_t wide = reader.u64(at - 20 + 8);
-      if (reader.u32(wide) != kEnd64) reader.fail("its ZIP64 end record is not where it should be");
+      if (reader.u32(wide) != kEnd64) reader.fail("its ZIP64 end record is not at its declared place");
       directory = {reader.u64(wide + 48), reader.u64(wide + 32)};
     }
     return directory;
@@ -63,7 +63,8 @@ Directory find_directory(const Reader& reader) {
   reader.fail("it has no end record");
 }
 
-// Sizes that do not fit 32 bits stand in extra field 1, in this order, each only if its 32-bit field is full.
+// Extra field 1 holds the sizes and the offset that do not fit into 32 bits, in this order. Each is there only if its
+// 32-bit field has all bits set.
 void read_wide_sizes(const Reader& reader, uint64_t extra, uint64_t extra_end, ZipMember& member, uint64_t& local) {
   constexpr uint64_t kFull = std::numeric_limits<uint32_t>::max();
   while (extra + 4 <= extra_end) {
@@ -122,17 +123,19 @@ std::vector<std::byte> unpack(std::span<const std::byte> file, const ZipMember& 
   const std::string label = name + ':' + member.name;
   std::vector<std::byte> bytes;
   if (member.deflated) {
-    // Deflate expands 1032 times at most: a larger claim is a lie, and nothing is allocated for it.
-    if (member.size / 1032 > member.packed) throw Error(label + ": claims more bytes than it can hold", kDamaged);
+    // Deflate expands at most 1032 times. We refuse a larger claim before we allocate memory for it.
+    if (member.size / 1032 > member.packed) {
+      throw Error("DATA_DAMAGED_FILE", label + ": claims more bytes than it can hold", kDamaged);
+    }
     bytes.resize(member.size);
     z_stream stream{};
     if (inflateInit2(&stream, -15) != Z_OK) throw std::bad_alloc();
     uint64_t read = 0, written = 0;
     int result = Z_OK;
-    constexpr uint64_t kMost = std::numeric_limits<uInt>::max();
-    std::byte spare{};  // an empty member still needs somewhere to write
+    constexpr uint64_t kMaxChunk = std::numeric_limits<uInt>::max();
+    std::byte spare{};  // zlib needs an output buffer even for an empty member
     while (result == Z_OK) {
-      const uint64_t in = std::min(kMost, packed.size() - read), out = std::min(kMost, bytes.size() - written);
+      const uint64_t in = std::min(kMaxChunk, packed.size() - read), out = std::min(kMaxChunk, bytes.size() - written);
       stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data() + read));
       stream.avail_in = static_cast<uInt>(in);
       stream.next_out = reinterpret_cast<Bytef*>(bytes.empty() ? &spare : bytes.data() + written);
@@ -142,19 +145,22 @@ std::vector<std::byte> unpack(std::span<const std::byte> file, const ZipMember& 
       written += out - stream.avail_out;
     }
     inflateEnd(&stream);
-    if (result != Z_STREAM_END || written != bytes.size())
-      throw Error(label + ": does not unpack to the size it claims", kDamaged);
+    if (result != Z_STREAM_END || written != bytes.size()) {
+      throw Error("DATA_DAMAGED_FILE", label + ": does not unpack to the size it claims", kDamaged);
+    }
   } else {
     bytes.assign(packed.begin(), packed.end());
   }
   if (crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()) != member.crc && !bytes.empty()) {
-    throw Error(label + ": its checksum is wrong", kDamaged);
+    throw Error("DATA_DAMAGED_FILE", label + ": its checksum is wrong", kDamaged);
   }
   return bytes;
 }
 
 ArraySplit read_npz(const spec::DataSource& source, Split split) {
-  if (source.path.empty()) throw Error("data." + to_string(split) + ": npz needs path:", "name the .npz file");
+  if (source.path.empty()) {
+    throw Error("DATA_BAD_SOURCE", "data." + to_string(split) + ": npz needs a path:", "name the .npz file");
+  }
   const FileBytes file = read_file(source.path);
   const auto members = parse_zip(file.bytes, source.path);
   const auto find = [&](const std::vector<std::string>& names) -> const ZipMember* {
@@ -170,8 +176,9 @@ ArraySplit read_npz(const spec::DataSource& source, Split split) {
     if (member == nullptr) {
       std::string known;
       for (const ZipMember& other : members) known += (known.empty() ? "" : ", ") + other.name;
-      throw Error(source.path + ": no array of " + what + ": it holds " + (known.empty() ? "nothing" : known),
-                  "call it " + names.back() + " or " + names.front());
+      throw Error("DATA_MISSING_FILES",
+                  source.path + ": has no array for the " + what + "; it holds " + (known.empty() ? "nothing" : known),
+                  "name the array " + names.back() + " or " + names.front());
     }
     const std::string label = source.path + ':' + member->name;
     auto bytes = unpack(file.bytes, *member, source.path);

@@ -24,8 +24,9 @@ std::optional<double> parse_any(std::string_view text) {
 }  // namespace
 
 std::optional<double> parse_number(std::string_view text) {
-  // Digits with at most one point: exact as (integer below 2^53) / (power of ten up to 10^22), so one division rounds
-  // correctly (Clinger, "How to read floating point numbers accurately", PLDI 1990). Anything else goes the long way.
+  // The fast path takes up to 15 digits with at most one point. That is exactly (integer below 2^53) / (power of ten up
+  // to 10^22), so one division rounds correctly (Clinger, "How to read floating point numbers accurately", PLDI 1990).
+  // parse_any handles everything else.
   const char* at = text.data();
   const char* const end = at + text.size();
   if (at != end && *at == '-') ++at;

@@ -1,4 +1,4 @@
-// For the tests of data/: .npy and .npz files made here.
+// For the tests of data/: builds .npy and .npz files.
 #pragma once
 
 #include <zlib.h>
@@ -40,7 +40,7 @@ std::string raw(const std::vector<T>& values, bool swap = false) {
   return out;
 }
 
-// An .npz by the format's description, member by member.
+// Builds a .npz byte by byte from the definition of ZIP.
 inline std::string npz(const std::vector<std::pair<std::string, std::string>>& members, bool deflated,
                        bool wide = false) {
   const auto put = [](std::string& out, uint64_t value, int bytes) {

@@ -1,5 +1,6 @@
 #include <array>
 #include <sstream>
+#include <string_view>
 
 #include "base/error.h"
 #include "data/data.h"
@@ -11,23 +12,23 @@ namespace {
 
 constexpr std::array kFormats = std::to_array<Format>({
     {"idx", open_arrays,
-     "MNIST's IDX files: images: and labels:, plain or .gz, or path: a folder with the usual names"},
+     "IDX files as of MNIST: images: and labels:, plain or .gz, or path: a folder with the usual names"},
     {"cifar10", open_arrays, "CIFAR-10 binary version: path: its folder or one .bin file"},
     {"cifar100", open_arrays, "CIFAR-100 binary version, fine labels: path: its folder or one .bin file"},
     {"npy", open_arrays, "NumPy arrays: images: the inputs and labels: the targets"},
     {"npz", open_arrays, "NumPy archive: path: a .npz with x and y, or x_train, y_train, x_test, y_test"},
     {"csv", open_table, "comma-separated table with a header line; columns.target names what to predict"},
     {"tsv", open_table, "tab-separated table with a header line"},
-    {"jsonl", open_table, "one flat JSON object a line"},
+    {"jsonl", open_table, "one flat JSON object on each line"},
     {"text", open_text, "plain UTF-8 text or bytes, for predicting the next token"},
-    {"image_folder", open_images, "path: a folder with one sub-folder of images a class"},
+    {"image_folder", open_images, "path: a folder with one sub-folder of images for each class"},
     {"image_list", open_images, "path: a list of image files with their labels"},
 });
 
-// A data set whose format was told by looking: the same, with the reason written down.
-class Detected final : public Dataset {
+// A dataset whose format was detected. It adds the reason for the format to the info.
+class DetectedDataset final : public Dataset {
  public:
-  Detected(std::unique_ptr<Dataset> inner, const std::string& reason)
+  DetectedDataset(std::unique_ptr<Dataset> inner, const std::string& reason)
       : inner_(std::move(inner)), info_(inner_->info()) {
     info_.reasons["data.format"] = reason;
   }
@@ -44,15 +45,18 @@ class Detected final : public Dataset {
   DataInfo info_;
 };
 
-// Of a format that was named the job file's reader says it. Such options would be left out of resolved.yaml, and with
-// them the run could not go on: the data would seem to be other data.
+// Refuses options that have no effect on the detected format. (Where the job names the format, the reader of job files
+// refuses them.) resolved.yaml leaves such options out, but they are in the digest of the data. A resume would then
+// take the data for other data and refuse it.
 void refuse_without_effect(const spec::DataOptions& resolved, const std::string& reason) {
   const std::vector<spec::Problem> problems = spec::without_effect(resolved);
-  if (!problems.empty()) throw Error(problems[0].what + " (" + reason + ")", problems[0].hint);
+  if (problems.empty()) return;
+  throw Error("DATA_BAD_OPTION", problems[0].what + " (" + reason + ")", problems[0].hint);
 }
 
-void check_split(double fraction, const std::string& key) {
-  if (!(fraction >= 0 && fraction < 1)) throw Error(key + " must be in [0, 1)", "for example " + key + "=0.1");
+void check_fraction(double fraction, const std::string& key) {
+  if (fraction >= 0 && fraction < 1) return;
+  throw Error("DATA_BAD_SPLIT", key + " must be at least 0 and below 1", "for example " + key + "=0.1");
 }
 
 }  // namespace
@@ -68,11 +72,11 @@ std::string to_string(Split split) {
 Digest options_digest(const spec::DataOptions& options, uint64_t seed) {
   std::ostringstream text;
   text << std::hexfloat;
-  const auto list = [&](const auto& values) {  // lengths first, so that no two lists read alike
+  const auto list = [&](const auto& values) {  // with the length first, so that no two lists give the same text
     text << values.size() << ':';
     for (const auto& value : values) text << value << '\0';
   };
-  // Not the task: where it is auto the files decide it, and a resumed run names what they decided.
+  // The task is not in the digest. Where it is auto, the files decide it, and a resumed run names it.
   text << options.format << '\0' << options.normalize << '\0' << options.on_corrupt << '\0';
   if (options.split_val > 0 || options.split_test > 0) {
     text << options.split_val << ' ' << options.split_test << ' ' << seed << '\0';
@@ -87,11 +91,14 @@ Digest options_digest(const spec::DataOptions& options, uint64_t seed) {
 }
 
 std::unique_ptr<Dataset> open_dataset(const spec::DataOptions& options, uint64_t seed) {
-  if (!options.train.given()) throw Error("data.train names no files", "give data.train.path");
-  check_split(options.split_val, "data.split.val");
-  check_split(options.split_test, "data.split.test");
+  if (!options.train.given()) {
+    throw Error("DATA_BAD_SOURCE", "data.train names no files", "set data.train.path");
+  }
+  check_fraction(options.split_val, "data.split.val");
+  check_fraction(options.split_test, "data.split.test");
   if (options.split_val + options.split_test >= 1) {
-    throw Error("data.split leaves nothing to train on", "val and test together must stay below 1");
+    throw Error("DATA_BAD_SPLIT", "data.split leaves no samples for training",
+                "keep the sum of data.split.val and data.split.test below 1");
   }
   spec::DataOptions resolved = options;
   std::string reason;
@@ -105,13 +112,16 @@ std::unique_ptr<Dataset> open_dataset(const spec::DataOptions& options, uint64_t
     if (format.name != resolved.format) continue;
     auto dataset = format.open(resolved, seed);
     if (reason.empty()) return dataset;
-    return std::make_unique<Detected>(std::move(dataset), reason);
+    return std::make_unique<DetectedDataset>(std::move(dataset), reason);
   }
-  if (resolved.format == "library")
-    throw Error("data.format: library is opened where the model is", "sinew train, check, eval and predict open it");
+  if (resolved.format == "library") {
+    throw Error("DATA_UNKNOWN_FORMAT", "this command cannot open data.format: library",
+                "use sinew train, check, eval or predict");
+  }
   std::string known;
   for (const Format& format : kFormats) known += (known.empty() ? "" : ", ") + std::string(format.name);
-  throw Error("data.format: '" + resolved.format + "' is no format", "one of: auto, " + known);
+  throw Error("DATA_UNKNOWN_FORMAT", "data.format: '" + resolved.format + "' is not a format",
+              "use one of: auto, " + known);
 }
 
 }  // namespace sinew::data

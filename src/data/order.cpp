@@ -10,8 +10,9 @@ namespace sinew::data {
 namespace {
 
 constexpr int kRounds = 8;
-// Below 2^8 points a Feistel network reaches few of the possible orders; walking a larger one down costs little there.
-constexpr int kLeastHalfBits = 4;
+// A Feistel network over fewer than 2^8 points reaches only few of the possible orders. For small sizes we therefore
+// use one over 2^8 points; the cycle walking costs little there.
+constexpr int kMinHalfBits = 4;
 
 uint64_t mix(uint64_t value) {  // the finaliser of SplitMix64 (Steele, Lea, Flood 2014)
   value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
@@ -28,17 +29,18 @@ int64_t share(int64_t size, double fraction) {
 Permutation::Permutation(RandomKey key, int64_t size) : key_(key), size_(size) {
   SINEW_CHECK(size >= 0 && size <= (int64_t{1} << 62), size);
   const int bits = std::bit_width(static_cast<uint64_t>(std::max<int64_t>(size - 1, 0)));
-  half_bits_ = std::max(kLeastHalfBits, (bits + 1) / 2);
+  half_bits_ = std::max(kMinHalfBits, (bits + 1) / 2);
 }
 
 int64_t Permutation::operator[](int64_t position) const {
   SINEW_CHECK(position >= 0 && position < size_, position, size_);
   const uint64_t mask = (uint64_t{1} << half_bits_) - 1;
   auto value = static_cast<uint64_t>(position);
-  do {  // a point outside 0..size-1 is encrypted again: the cycle it lies on comes back inside
+  do {  // a point outside of 0..size-1 is encrypted again; its cycle leads back inside
     uint64_t left = value >> half_bits_, right = value & mask;
     for (uint64_t round = 0; round < kRounds; ++round) {
-      const uint64_t counter = (round << 32) | right;  // distinct for every (round, right): halves have 31 bits at most
+      const uint64_t counter =
+          (round << 32) | right;  // distinct for each (round, right), as halves have at most 31 bits
       const uint64_t next = left ^ (mix(key_.value + counter * 0x9E3779B97F4A7C15) & mask);
       left = right;
       right = next;
@@ -59,11 +61,13 @@ int64_t steps_per_epoch(int64_t train_size, int64_t batch_size, bool drop_last) 
 
 StepRange step_range(const Cursor& cursor, int64_t train_size, int64_t batch_size, bool drop_last) {
   if (steps_per_epoch(train_size, batch_size, drop_last) == 0) {
-    throw Error("no step fits an epoch: " + std::to_string(train_size) + " training samples, batch_size " +
+    throw Error("DATA_NO_STEP",
+                "an epoch has no complete step: " + std::to_string(train_size) + " training samples, batch_size " +
                     std::to_string(batch_size) + (drop_last ? ", drop_last" : ""),
                 drop_last ? "lower trainer.batch_size or set trainer.drop_last: false" : "add training samples");
   }
-  // The batch size may have changed since the cursor was written: what is left may be too little now.
+  // The batch size may have changed since the cursor was written. Then the rest of the epoch may be too short for a
+  // step.
   const int64_t left = train_size - cursor.offset;
   if (left <= 0 || (drop_last && left < batch_size)) return {cursor.epoch + 1, 0, std::min(batch_size, train_size)};
   return {cursor.epoch, cursor.offset, std::min(batch_size, left)};
@@ -77,7 +81,7 @@ Cursor after(const StepRange& range, int64_t train_size, int64_t batch_size, boo
 
 std::vector<std::pair<int64_t, int64_t>> split_into_shards(int64_t count, int64_t batch_size, int64_t shards) {
   SINEW_CHECK(count >= 0 && count <= batch_size && shards > 0, count, batch_size, shards);
-  // ceil(count * shards / batch_size), and no shard without a sample.
+  // ceil(count * shards / batch_size), but at most one shard for each sample.
   const auto wide = static_cast<__int128>(count) * shards;
   const auto used = std::min(count, static_cast<int64_t>((wide + batch_size - 1) / std::max<int64_t>(batch_size, 1)));
   std::vector<std::pair<int64_t, int64_t>> ranges(static_cast<size_t>(shards), {count, count});
@@ -98,10 +102,10 @@ SplitIndices split_indices(int64_t size, double val_fraction, double test_fracti
   const int64_t test = share(size, test_fraction), val = std::min(size - test, share(size, val_fraction));
   SplitIndices splits;
   splits.train.reserve(static_cast<size_t>(size - val - test));
-  const Permutation places(derive(random_key({seed}), "split"), size);
+  const Permutation ranks(derive(random_key({seed}), "split"), size);
   for (int64_t sample = 0; sample < size; ++sample) {
-    const int64_t place = places[sample];
-    (place < test ? splits.test : place < test + val ? splits.val : splits.train).push_back(sample);
+    const int64_t rank = ranks[sample];
+    (rank < test ? splits.test : rank < test + val ? splits.val : splits.train).push_back(sample);
   }
   return splits;
 }

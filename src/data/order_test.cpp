@@ -33,8 +33,8 @@ TEST(Permutation, IsABijectionForEverySizeUpToTwoThousand) {
   }
 }
 
-// A map that is not one-to-one on 10^8 or more points would map some of 200,000 of them to one: the birthday bound
-// expects hundreds of such pairs up to 10^8, and neighbours would show a weak network at any size.
+// A map of 10^8 points that is not one-to-one would map some pairs among 200,000 points to the same value: by the
+// birthday bound we would expect hundreds of such pairs. The neighbouring points reveal a weak network at any size.
 TEST(Permutation, LargeSizesAreOneToOneWhereLooked) {
   RandomStream draws(random_key({5}));
   for (const int64_t size : {int64_t{1} << 16, (int64_t{1} << 16) + 1, int64_t{99'999'999}, int64_t{100'000'000},
@@ -76,7 +76,7 @@ TEST(Permutation, KeysAndEpochsGiveUnrelatedOrders) {
   }
 }
 
-// Where a sample comes, over many keys: every place equally often.
+// Over many keys, a sample comes at every position equally often.
 TEST(Permutation, PlacesAreUniformOverKeys) {
   constexpr int kKeys = 6000;
   for (const int64_t size : {2, 3, 5, 8, 16, 17, 30, 64, 100}) {
@@ -106,7 +106,7 @@ TEST(Permutation, AllOrdersOfFourAreEquallyLikely) {
   EXPECT_LT(chi_square, 57);  // 23 degrees of freedom: p = 1e-4
 }
 
-// Structure within one order: neighbours stay neighbours no more often, and ascents are as many, as chance gives.
+// One order has no visible structure: ascents, adjacent neighbours and fixed points are as frequent as by chance.
 TEST(Permutation, OneOrderHasNoVisibleStructure) {
   constexpr int64_t kSize = 60000;
   for (int64_t epoch = 0; epoch < 5; ++epoch) {
@@ -181,7 +181,7 @@ TEST(Steps, ABatchSizeThatChangesMidEpochLosesNothing) {
       cursor = after(range, size, static_cast<int64_t>(1 + draws.below(20)), false);
     }
   }
-  // With drop_last, a rest that the new batch size no longer fits is left out.
+  // With drop_last, the rest of the epoch is dropped when it is shorter than the new batch size.
   EXPECT_EQ(step_range({2, 7}, 10, 5, true).epoch, 3);
   EXPECT_EQ(step_range({2, 7}, 10, 3, true).epoch, 2);
 }
@@ -202,7 +202,7 @@ TEST(Shards, CoverTheStepInOrderWithSizesThatDifferByAtMostOne) {
             ended = true;
             continue;
           }
-          ASSERT_FALSE(ended);  // empty ones come last
+          ASSERT_FALSE(ended);  // empty shards come last
           ++used;
           least = std::min(least, last - first);
           most = std::max(most, last - first);
@@ -211,11 +211,12 @@ TEST(Shards, CoverTheStepInOrderWithSizesThatDifferByAtMostOne) {
         if (used > 0) {
           ASSERT_LE(most - least, 1);
         }
-        ASSERT_LE(most, (batch + shards - 1) / shards);  // never more than a full batch's largest: memory is planned
+        ASSERT_LE(most,
+                  (batch + shards - 1) / shards);  // never larger than in a full batch, for which memory is planned
         if (count == batch) {
           ASSERT_EQ(used, std::min(batch, shards));
         }
-        // As many as hold `count` when each holds what a full batch gives it.
+        // As many shards as `count` samples need when each is as large as in a full batch.
         ASSERT_EQ(used, std::min(count, (count * shards + batch - 1) / batch));
         if (batch % shards == 0) {
           ASSERT_EQ(used, (count + batch / shards - 1) / (batch / shards));

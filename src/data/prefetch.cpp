@@ -20,22 +20,23 @@ namespace {
 struct Entry {
   enum class Stage { waiting, loading, ready };
   ShardRequest request;
-  int64_t bytes = 0;  // what its batch will hold; counted from the moment loading begins
+  int64_t bytes = 0;  // memory of its batch; reserved as soon as the loading begins
   Stage stage = Stage::waiting;
-  bool claimed = false;    // a taker waits for it
-  bool cancelled = false;  // dropped while a thread was loading it: that thread throws it away
+  bool claimed = false;    // a caller of take() waits for it
+  bool cancelled = false;  // cleared while a thread was loading it; that thread discards it
   Batch batch;
   std::exception_ptr failure;
 };
 
-void lower_priority() {  // lanes come first; Linux keeps a nice value for each thread
+// Lets the lanes run first. On Linux the nice value belongs to the thread.
+void lower_priority() {
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 10);
 }
 
 }  // namespace
 
-// `entries` in the order expected. Only waiting ones may be claimed by nobody and loaded by anybody; all fields are
-// guarded by `mutex`, but a batch being loaded lies in the loading thread until it is ready.
+// `entries` are in the order in which they were announced. `mutex` guards all fields. A loading thread keeps its batch
+// to itself until the batch is complete.
 struct Prefetcher::State {
   using Entries = std::list<Entry>;
 
@@ -45,9 +46,9 @@ struct Prefetcher::State {
   std::mutex mutex;
   std::condition_variable work, done;
   Entries entries;
-  std::multimap<ShardRequest, Entries::iterator> by_request;  // those that a take may still claim
-  Entries::iterator next = entries.end();                     // first waiting entry
-  int64_t held = 0;                                           // bytes of loading and ready batches
+  std::multimap<ShardRequest, Entries::iterator> by_request;  // the entries that take() may still claim
+  Entries::iterator next = entries.end();                     // the first waiting entry
+  int64_t reserved = 0;                                       // bytes of the loading and the ready batches
   double waited = 0;
   bool stop = false;
   std::vector<std::thread> threads;
@@ -72,10 +73,10 @@ struct Prefetcher::State {
       for (int64_t& sample : samples) sample = order[sample];
     }
     return dataset.load(request.split, samples,
-                        {seed, request.epoch, request.split == Split::train && !request.measured});
+                        {seed, request.epoch, request.split == Split::train && !request.evaluation});
   }
 
-  // Takes an entry out of the list and of the index; `next` moves off it.
+  // Removes an entry from the list and the index, and moves `next` off it.
   void erase(Entries::iterator entry) {
     const auto [first, last] = by_request.equal_range(entry->request);
     for (auto it = first; it != last; ++it) {
@@ -85,7 +86,7 @@ struct Prefetcher::State {
       }
     }
     if (next == entry) skip_to_waiting(std::next(entry));
-    if (entry->stage != Entry::Stage::waiting) held -= entry->bytes;
+    if (entry->stage != Entry::Stage::waiting) reserved -= entry->bytes;
     entries.erase(entry);
   }
 
@@ -94,7 +95,7 @@ struct Prefetcher::State {
     next = from;
   }
 
-  bool can_load() const { return next != entries.end() && held + next->bytes <= limit; }
+  bool can_load() const { return next != entries.end() && reserved + next->bytes <= limit; }
 
   void run() {
     lower_priority();
@@ -104,7 +105,7 @@ struct Prefetcher::State {
       if (stop) return;
       const auto entry = next;
       entry->stage = Entry::Stage::loading;
-      held += entry->bytes;
+      reserved += entry->bytes;
       skip_to_waiting(std::next(entry));
       const ShardRequest request = entry->request;
       lock.unlock();
@@ -150,7 +151,7 @@ void Prefetcher::prefetch(const std::vector<ShardRequest>& requests) {
   const std::lock_guard lock(state.mutex);
   for (const ShardRequest& request : requests) {
     const int64_t bytes = state.bytes_of(request);
-    if (request.count == 0 || bytes > state.limit) continue;  // would never fit: its taker loads it
+    if (request.count == 0 || bytes > state.limit) continue;  // too large: take() loads it
     const auto entry = state.entries.insert(state.entries.end(), Entry{});
     entry->request = request;
     entry->bytes = bytes;
@@ -164,22 +165,22 @@ void Prefetcher::clear() {
   State& state = *state_;
   const std::lock_guard lock(state.mutex);
   for (auto entry = state.entries.begin(); entry != state.entries.end();) {
-    const auto here = entry++;
-    if (here->claimed) continue;
-    if (here->stage == Entry::Stage::loading) {
-      here->cancelled = true;
+    const auto current = entry++;
+    if (current->claimed) continue;
+    if (current->stage == Entry::Stage::loading) {
+      current->cancelled = true;
     } else {
-      state.erase(here);
+      state.erase(current);
     }
   }
-  state.by_request.clear();  // claimed entries have left it already
+  state.by_request.clear();  // claimed entries are not in it
   state.work.notify_all();
 }
 
 Batch Prefetcher::take(const ShardRequest& request) {
   State& state = *state_;
   const double began = system_clock().monotonic_seconds();
-  struct Waited {  // counted however the take ends
+  struct Waited {  // adds the time even if take() throws
     State& state;
     double began;
     ~Waited() {

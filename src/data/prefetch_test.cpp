@@ -12,7 +12,7 @@
 namespace sinew::data {
 namespace {
 
-// Counts what is loaded; can hold loads back at a gate, and fails where told.
+// Counts the loads. A test can make it hold back all loads, or make loads of val fail.
 class Counting final : public Dataset {
  public:
   explicit Counting(int64_t size) {
@@ -30,7 +30,7 @@ class Counting final : public Dataset {
       changed.notify_all();
       changed.wait(lock, [&] { return open; });
     }
-    if (fail && split == Split::val) throw Error("val is broken");
+    if (fail && split == Split::val) throw Error("TEST_VAL_FAILS", "val is broken", "");
     Batch batch;
     batch.samples.assign(samples.begin(), samples.end());
     batch.input = Array(DType::f32, {batch.count(), 100});
@@ -126,12 +126,12 @@ TEST(Prefetcher, HoldsNoMoreThanItsBound) {
   prefetcher.prefetch(all);
   dataset.wait_until_begun(3);
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
-  EXPECT_EQ(dataset.begun_count(), 3);  // the fourth would make 40 rows
+  EXPECT_EQ(dataset.begun_count(), 3);  // with the fourth there would be 40 rows
   prefetcher.take(all[0]);
   dataset.wait_until_begun(4);
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(dataset.begun_count(), 4);
-  // A shard that could never fit does not block those after it.
+  // A shard that is larger than the bound does not block the shards after it.
   prefetcher.clear();
   prefetcher.prefetch({{Split::train, 1, 0, 500}, {Split::train, 1, 500, 10}});
   dataset.wait_until_begun(5);
@@ -144,9 +144,9 @@ TEST(Prefetcher, AShardNobodyBeganIsLoadedByItsTaker) {
   Prefetcher prefetcher(dataset, 1, 1, 1 << 20);
   const auto all = requests_of(0, 100, 10);
   prefetcher.prefetch(all);
-  dataset.wait_until_begun(1);  // the only thread hangs in the first
+  dataset.wait_until_begun(1);  // the only thread waits in the first load
   std::thread taker([&] { expect_right(prefetcher.take(all[5]), all[5], dataset, 1); });
-  dataset.wait_until_begun(2);  // so this is the taker itself
+  dataset.wait_until_begun(2);  // this load must come from `taker`
   dataset.set_open(true);
   taker.join();
   for (const size_t i : {0, 1, 2, 3, 4, 6, 7, 8, 9}) expect_right(prefetcher.take(all[i]), all[i], dataset, 1);
@@ -162,7 +162,7 @@ TEST(Prefetcher, ErrorsReachTheTakerAndOnlyHim) {
   dataset.wait_until_begun(2);
   EXPECT_THROW(prefetcher.take(bad), Error);
   expect_right(prefetcher.take(good), good, dataset, 1);
-  EXPECT_THROW(prefetcher.take(bad), Error);  // loaded by the caller this time
+  EXPECT_THROW(prefetcher.take(bad), Error);  // this time the caller loads it
   dataset.fail = false;
   expect_right(prefetcher.take(bad), bad, dataset, 1);
 }
@@ -175,7 +175,8 @@ TEST(Prefetcher, ForgetDropsWhatIsExpectedButNotWhatIsTaken) {
   prefetcher.prefetch(all);
   dataset.wait_until_begun(2);
   std::thread taker([&] { expect_right(prefetcher.take(all[0]), all[0], dataset, 1); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // most likely it waits by now; right either way
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(20));  // most likely `taker` waits by now; the test holds either way
   prefetcher.clear();
   dataset.set_open(true);
   taker.join();

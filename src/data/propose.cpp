@@ -1,4 +1,4 @@
-// `sinew init`: what lies at a path, and a job that fits it.
+// `sinew init`: finds out which data a path holds, and proposes a job for it.
 #include "data/propose.h"
 
 #include <zlib.h>
@@ -9,26 +9,28 @@
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "data/files.h"
 
 namespace sinew::data {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Recogniser {
-  const char* what;  // for the error that lists what was looked for
-  std::optional<Sighting> (*see)(const std::string& path);
+struct Detector {
+  const char* what;  // for the error that lists the known kinds of data
+  std::optional<Detection> (*detect)(const std::string& path);
 };
 
-// In this order: the first that sees something is believed.
-constexpr Recogniser kRecognisers[] = {
-    {"a folder of IDX files (train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz, ...)", see_idx},
-    {"a folder of CIFAR binary files (data_batch_1.bin, ... or train.bin)", see_cifar},
-    {"a folder with a sub-folder of jpg or png files for each class, or train/, val/, test/ of such", see_image_folder},
-    {"a .npz, or .npy files with inputs and targets", see_numpy},
-    {"a list of image files with labels (path, tab or comma, label)", see_image_list},
-    {"a table (.csv, .tsv, .jsonl)", see_table},
-    {"a text (.txt, .md)", see_text},
+// The first detector that recognises the data wins.
+constexpr Detector kDetectors[] = {
+    {"a folder of IDX files (train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz, ...)", detect_idx},
+    {"a folder of CIFAR binary files (data_batch_1.bin, ... or train.bin)", detect_cifar},
+    {"a folder with a sub-folder of jpg or png files for each class, or train/, val/ and test/ with such folders",
+     detect_image_folder},
+    {"a .npz, or .npy files with inputs and targets", detect_numpy},
+    {"a list of image files with labels (path, tab or comma, label)", detect_image_list},
+    {"a table (.csv, .tsv, .jsonl)", detect_table},
+    {"a text (.txt, .md)", detect_text},
 };
 
 std::string shape_text(const Shape& shape) {
@@ -48,16 +50,16 @@ std::string describe(const DataInfo& info) {
   return text;
 }
 
-// Opens the data as the job would, so that the file init writes is known to work. Nothing when it does not.
+// Opens the data as the job would, to prove that the proposed job file works. Returns nullopt when it does not.
 std::optional<DataInfo> try_open(const spec::Job& job, std::vector<std::string>& remarks) {
   spec::DataOptions options = job.data;
-  options.normalize = "none";  // only to look
+  options.normalize = "none";  // saves the time to measure it
   try {
     DataInfo info = open_dataset(options, job.trainer.seed)->info();
     remarks.push_back(describe(info));
     return info;
   } catch (const Error& error) {
-    remarks.push_back("Attention: the data do not open with this job: " + std::string(error.what()) +
+    remarks.push_back("warning: this job cannot open the data: " + std::string(error.what()) +
                       (error.hint.empty() ? "" : " (" + error.hint + ")"));
     return std::nullopt;
   }
@@ -93,7 +95,7 @@ void choose_for_images(spec::Job& job, Kind kind, std::vector<std::string>& rema
   job.scheduler.warmup = {1, spec::Duration::Unit::epochs};
   job.data.augment.flip = 0.5;
   if (kind == Kind::cifar) job.data.augment.crop_padding = 4;
-  remarks.push_back("resnet18 wants a GPU or patience; model.name: cnn is many times faster on a CPU");
+  remarks.push_back("resnet18 is slow without a GPU; model.name: cnn is many times faster on a CPU");
 }
 
 void choose(spec::Job& job, Kind kind, const std::optional<DataInfo>& info, std::vector<std::string>& remarks) {
@@ -117,9 +119,9 @@ void choose(spec::Job& job, Kind kind, const std::optional<DataInfo>& info, std:
 
 // "data/My Photos/" gives "my-photos".
 std::string job_name(const std::string& path) {
-  fs::path place = fs::path(path).lexically_normal();
-  if (!place.has_filename()) place = place.parent_path();
-  std::string name = lower_case(place.filename().string());
+  fs::path normal = fs::path(path).lexically_normal();
+  if (!normal.has_filename()) normal = normal.parent_path();
+  std::string name = lower_case(normal.filename().string());
   name = name.substr(0, name.find('.', 1));
   for (char& c : name) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_') c = '-';
@@ -130,38 +132,33 @@ std::string job_name(const std::string& path) {
 
 }  // namespace
 
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
-std::string ending_of(const std::string& path) {
-  fs::path name(lower_case(fs::path(path).filename().string()));
-  if (name.extension() == ".gz") name = name.stem();
-  const std::string extension = name.extension().string();
-  return extension.empty() ? "" : extension.substr(1);
-}
-
-std::string head_of(const std::string& path, size_t limit) {
-  gzFile file = gzopen(path.c_str(), "rb");  // reads plain files as they are
-  if (file == nullptr) throw Error("cannot read " + path, "check the path and its permissions");
+std::string read_text_head(const std::string& path, size_t limit) {
+  gzFile file = gzopen(path.c_str(), "rb");  // passes the bytes of plain files through
+  if (file == nullptr) {
+    throw Error("DATA_UNREADABLE_FILE", "cannot read " + path, "check the path and its permissions");
+  }
   std::string head(limit, '\0');
   const int got = gzread(file, head.data(), static_cast<unsigned>(limit));
   gzclose_r(file);
-  if (got < 0) throw Error("cannot read " + path, "the file is damaged or cannot be read");
+  if (got < 0) {
+    throw Error("DATA_DAMAGED_FILE", "cannot read " + path + ": its gzip data is damaged",
+                "download it or compress it again");
+  }
   head.resize(static_cast<size_t>(got));
   return head;
 }
 
 Proposal propose_job(const std::string& path) {
-  if (!system_disk().exists(path)) throw Error("there is no " + path, "give a file or folder with data");
-  for (const Recogniser& recogniser : kRecognisers) {
-    std::optional<Sighting> sighting = recogniser.see(path);
-    if (!sighting) continue;
+  if (!system_disk().exists(path)) {
+    throw Error("DATA_UNREADABLE_FILE", "there is no file or folder " + path, "give the path of your data");
+  }
+  for (const Detector& detector : kDetectors) {
+    std::optional<Detection> detection = detector.detect(path);
+    if (!detection) continue;
     Proposal proposal;
     proposal.job.name = job_name(path);
-    proposal.job.data = std::move(sighting->data);
-    proposal.remarks = std::move(sighting->remarks);
+    proposal.job.data = std::move(detection->data);
+    proposal.remarks = std::move(detection->remarks);
     spec::DataOptions& data = proposal.job.data;
     if (!data.val.given()) data.split_val = 0.1;
     if (!data.test.given() && data.format != "text") data.split_test = 0.1;
@@ -169,10 +166,9 @@ Proposal propose_job(const std::string& path) {
     choose(proposal.job, kind_of(data, info), info, proposal.remarks);
     return proposal;
   }
-  std::string looked_for;
-  for (const Recogniser& recogniser : kRecognisers)
-    looked_for += std::string(looked_for.empty() ? "" : "; ") + recogniser.what;
-  throw Error("nothing Sinew knows lies at " + path, "what was looked for: " + looked_for);
+  std::string known;
+  for (const Detector& detector : kDetectors) known += std::string(known.empty() ? "" : "; ") + detector.what;
+  throw Error("DATA_UNKNOWN_FORMAT", "Sinew does not recognise the data at " + path, "give one of: " + known);
 }
 
 }  // namespace sinew::data

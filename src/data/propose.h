@@ -1,4 +1,4 @@
-// Inside propose_job: what a look at a path told. Private to the room.
+// Inside propose_job: one detector for each kind of data. Private to the room.
 #pragma once
 
 #include <optional>
@@ -9,27 +9,24 @@
 
 namespace sinew::data {
 
-// What one recogniser found: data options, and sentences for the person.
-struct Sighting {
+// What a detector found: data options, and remarks for the user.
+struct Detection {
   spec::DataOptions data;
   std::vector<std::string> remarks;
 };
 
-// Each looks for one kind of data and answers nothing where it sees none. Files are read only as far as needed.
-std::optional<Sighting> see_idx(const std::string& path);
-std::optional<Sighting> see_cifar(const std::string& path);
-std::optional<Sighting> see_image_folder(const std::string& path);
-std::optional<Sighting> see_image_list(const std::string& path);
-std::optional<Sighting> see_numpy(const std::string& path);
-std::optional<Sighting> see_table(const std::string& path);
-std::optional<Sighting> see_text(const std::string& path);
+// Each detector looks for one kind of data and returns nullopt where it finds none. It reads only as much of a file as
+// it needs.
+std::optional<Detection> detect_idx(const std::string& path);
+std::optional<Detection> detect_cifar(const std::string& path);
+std::optional<Detection> detect_image_folder(const std::string& path);
+std::optional<Detection> detect_image_list(const std::string& path);
+std::optional<Detection> detect_numpy(const std::string& path);
+std::optional<Detection> detect_table(const std::string& path);
+std::optional<Detection> detect_text(const std::string& path);
 
-// The first bytes of a file, gunzipped where it is gzipped; short or empty for a short file.
-std::string head_of(const std::string& path, size_t limit);
-
-std::string lower_case(std::string text);
-
-// "data/b.CSV.gz" ends in "csv".
-std::string ending_of(const std::string& path);
+// The first `limit` bytes of a file as text, gunzipped where the file is gzipped. The result is shorter only where the
+// file is.
+std::string read_text_head(const std::string& path, size_t limit);
 
 }  // namespace sinew::data

@@ -1,10 +1,11 @@
-// Data sets known by the names of their files: IDX, CIFAR, NumPy, images.
+// Detectors for datasets that the names of their files tell: IDX, CIFAR, NumPy, images.
 #include <algorithm>
 #include <filesystem>
 #include <map>
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "data/files.h"
 #include "data/image_files.h"
 #include "data/propose.h"
 
@@ -22,7 +23,7 @@ std::string below(const std::string& folder, const std::string& name) {
   return (fs::path(folder) / name).string();
 }
 
-// Plain files of a folder, sorted.
+// The names of the visible files in a folder, sorted. Empty where `folder` is not a folder.
 std::vector<std::string> files_of(const std::string& folder) {
   std::vector<std::string> names;
   if (!is_folder(folder)) return names;
@@ -32,11 +33,11 @@ std::vector<std::string> files_of(const std::string& folder) {
   return names;
 }
 
-bool holds(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
+bool holds(const std::string& text, std::string_view word) {
+  return text.find(word) != std::string::npos;
 }
 
-// The first two numbers of an image size, widths and heights of a few files.
+// The sizes of up to 32 images spread over the files. Sets `grey` to whether the first few of them have no colour.
 std::vector<ImageSize> some_sizes(const std::vector<ImageFile>& files, bool& grey) {
   std::vector<ImageSize> sizes;
   grey = true;
@@ -55,15 +56,15 @@ std::vector<ImageSize> some_sizes(const std::vector<ImageFile>& files, bool& gre
   return sizes;
 }
 
-// Size and channels the images should get, from a few of them.
-void choose_image_options(const std::vector<ImageFile>& files, Sighting& sighting) {
+// Chooses the size and the channels of the model's input, based on a few of the images.
+void choose_image_options(const std::vector<ImageFile>& files, Detection& detection) {
   bool grey = false;
   const std::vector<ImageSize> sizes = some_sizes(files, grey);
   if (sizes.empty()) return;
-  if (grey) sighting.data.image.channels = 1;
+  if (grey) detection.data.image.channels = 1;
   const bool equal = std::all_of(sizes.begin(), sizes.end(), [&](const ImageSize& size) { return size == sizes[0]; });
   if (equal && std::max(sizes[0].height, sizes[0].width) <= 64) {
-    sighting.data.image.size = {sizes[0].height, sizes[0].width};
+    detection.data.image.size = {sizes[0].height, sizes[0].width};
     return;
   }
   std::vector<int64_t> sides;
@@ -71,13 +72,13 @@ void choose_image_options(const std::vector<ImageFile>& files, Sighting& sightin
   std::nth_element(sides.begin(), sides.begin() + static_cast<int64_t>(sides.size() / 2), sides.end());
   int64_t side = 32;
   for (const int64_t usual : {64, 96, 128, 160, 224}) side = sides[sides.size() / 2] >= usual ? usual : side;
-  sighting.data.image.size = {side, side};
-  sighting.remarks.push_back(std::string(equal ? "the images are larger than needed" : "the images differ in size") +
-                             "; data.image.size stretches them to " + std::to_string(side) + " x " +
-                             std::to_string(side));
+  detection.data.image.size = {side, side};
+  detection.remarks.push_back(std::string(equal ? "the images are larger than needed" : "the images differ in size") +
+                              "; data.image.size stretches them to " + std::to_string(side) + " x " +
+                              std::to_string(side));
 }
 
-// Whether a folder holds a sub-folder with an image somewhere in it; only as much is listed as it takes to know.
+// Whether a folder has a sub-folder that contains an image. Stops at the first such sub-folder.
 bool has_image_classes(const std::string& folder) {
   if (!is_folder(folder)) return false;
   for (const Disk::Entry& entry : system_disk().list(folder)) {
@@ -96,7 +97,8 @@ std::string first_with_classes(const std::string& path, std::initializer_list<co
   return "";
 }
 
-// The file whose name is this one's with the words for inputs replaced by words for targets.
+// The file of targets that belongs to the file of inputs `name`: its name has a word for targets where `name` has a
+// word for inputs. "" where there is none.
 std::string partner_of(const std::string& folder, const std::string& name, const std::vector<std::string>& names) {
   static const std::map<std::string, std::vector<std::string>> kPartners = {{"images", {"labels", "targets"}},
                                                                             {"inputs", {"targets", "labels"}},
@@ -116,129 +118,131 @@ std::string partner_of(const std::string& folder, const std::string& name, const
   return "";
 }
 
-std::optional<Sighting> see_npz(const std::string& path) {
-  Sighting sighting;
-  sighting.data.format = "npz";
-  sighting.data.train.path = path;
-  // A ZIP archive ends with the names of its members.
+std::optional<Detection> detect_npz(const std::string& path) {
+  Detection detection;
+  detection.data.format = "npz";
+  detection.data.train.path = path;
+  // The directory with the names of all members stands at the end of a ZIP archive.
   const std::vector<std::byte> bytes = system_disk().read(path);
   const size_t tail = std::min<size_t>(bytes.size(), 1 << 16);
   if (holds(std::string(reinterpret_cast<const char*>(bytes.data() + bytes.size() - tail), tail), "x_test")) {
-    sighting.data.test.path = path;
+    detection.data.test.path = path;
   }
-  sighting.remarks.push_back("a NumPy archive");
-  return sighting;
+  detection.remarks.push_back("a NumPy archive");
+  return detection;
 }
 
 }  // namespace
 
-std::optional<Sighting> see_idx(const std::string& path) {
-  Sighting sighting;
-  sighting.data.format = "idx";
+std::optional<Detection> detect_idx(const std::string& path) {
+  Detection detection;
+  detection.data.format = "idx";
   for (const std::string& name : files_of(path)) {
     const bool images = holds(name, "images") && holds(name, "idx"),
                labels = holds(name, "labels") && holds(name, "idx");
     if (!images && !labels) continue;
     const bool test = name.starts_with("t10k") || name.starts_with("test"), val = name.starts_with("val");
-    spec::DataSource& source = test ? sighting.data.test : val ? sighting.data.val : sighting.data.train;
-    std::string& place = images ? source.images : source.labels;
-    if (place.empty()) place = below(path, name);
+    spec::DataSource& source = test ? detection.data.test : val ? detection.data.val : detection.data.train;
+    std::string& file = images ? source.images : source.labels;
+    if (file.empty()) file = below(path, name);
   }
-  if (sighting.data.train.images.empty() || sighting.data.train.labels.empty()) return std::nullopt;
-  for (spec::DataSource* source : {&sighting.data.val, &sighting.data.test}) {
+  if (detection.data.train.images.empty() || detection.data.train.labels.empty()) return std::nullopt;
+  for (spec::DataSource* source : {&detection.data.val, &detection.data.test}) {
     if (source->images.empty() || source->labels.empty()) *source = {};
   }
-  sighting.remarks.push_back("IDX files, as MNIST comes");
-  return sighting;
+  detection.remarks.push_back("IDX files, the format of MNIST");
+  return detection;
 }
 
-std::optional<Sighting> see_cifar(const std::string& path) {
+std::optional<Detection> detect_cifar(const std::string& path) {
   const std::vector<std::string> names = files_of(path);
   const auto has = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
-  Sighting sighting;
+  Detection detection;
   if (has("data_batch_1.bin")) {
-    sighting.data.format = "cifar10";
-    if (has("test_batch.bin")) sighting.data.test.path = path;
+    detection.data.format = "cifar10";
+    if (has("test_batch.bin")) detection.data.test.path = path;
   } else if (has("train.bin") && (has("fine_label_names.txt") || has("test.bin"))) {
-    sighting.data.format = "cifar100";
-    if (has("test.bin")) sighting.data.test.path = path;
+    detection.data.format = "cifar100";
+    if (has("test.bin")) detection.data.test.path = path;
   } else if (has("data_batch_1") || is_folder(below(path, "cifar-10-batches-bin"))) {
-    throw Error(path + (has("data_batch_1") ? " holds CIFAR as Python pickles" : " holds a folder of CIFAR files"),
-                has("data_batch_1") ? "take the binary version, cifar-10-binary.tar.gz"
-                                    : "give " + below(path, "cifar-10-batches-bin"));
+    throw Error("DATA_WRONG_FORMAT",
+                path + (has("data_batch_1") ? " holds CIFAR as Python pickles" : " holds a folder of CIFAR files"),
+                has("data_batch_1") ? "download the binary version, cifar-10-binary.tar.gz"
+                                    : "give the path " + below(path, "cifar-10-batches-bin"));
   } else {
     return std::nullopt;
   }
-  sighting.data.train.path = path;
-  sighting.remarks.push_back(sighting.data.format == "cifar10" ? "CIFAR-10, binary version"
-                                                               : "CIFAR-100, binary version");
-  return sighting;
+  detection.data.train.path = path;
+  detection.remarks.push_back(detection.data.format == "cifar10" ? "CIFAR-10, binary version"
+                                                                 : "CIFAR-100, binary version");
+  return detection;
 }
 
-std::optional<Sighting> see_image_folder(const std::string& path) {
-  Sighting sighting;
-  sighting.data.format = "image_folder";
-  sighting.data.train.path = first_with_classes(path, {"train", "training", "Train"});
-  if (!sighting.data.train.path.empty()) {
-    sighting.data.val.path = first_with_classes(path, {"val", "valid", "validation", "Val", "dev"});
-    sighting.data.test.path = first_with_classes(path, {"test", "testing", "Test"});
+std::optional<Detection> detect_image_folder(const std::string& path) {
+  Detection detection;
+  detection.data.format = "image_folder";
+  detection.data.train.path = first_with_classes(path, {"train", "training", "Train"});
+  if (!detection.data.train.path.empty()) {
+    detection.data.val.path = first_with_classes(path, {"val", "valid", "validation", "Val", "dev"});
+    detection.data.test.path = first_with_classes(path, {"test", "testing", "Test"});
   } else if (has_image_classes(path)) {
-    sighting.data.train.path = path;
+    detection.data.train.path = path;
   } else {
     return std::nullopt;
   }
-  const std::vector<ImageFile> files = list_image_folder(sighting.data.train.path);
-  sighting.remarks.push_back(std::to_string(files.size()) + " images in folders, one a class");
-  choose_image_options(files, sighting);
-  return sighting;
+  const std::vector<ImageFile> files = list_image_folder(detection.data.train.path);
+  detection.remarks.push_back(std::to_string(files.size()) + " images in one folder for each class");
+  choose_image_options(files, detection);
+  return detection;
 }
 
-std::optional<Sighting> see_image_list(const std::string& path) {
-  const std::string ending = ending_of(path);
-  if (is_folder(path) || (ending != "csv" && ending != "tsv" && ending != "txt" && ending != "lst"))
+std::optional<Detection> detect_image_list(const std::string& path) {
+  const std::string extension = file_extension(path);
+  if (is_folder(path) || (extension != "csv" && extension != "tsv" && extension != "txt" && extension != "lst")) {
     return std::nullopt;
-  // The second line, as the first may be a heading.
-  const std::string head = head_of(path, 1 << 16);
+  }
+  // Looks at the second line where there is one, because the first may be a heading.
+  const std::string head = read_text_head(path, 1 << 16);
   size_t start = head.find('\n');
   start = start == std::string::npos || head.find_first_not_of("\r\n", start) == std::string::npos ? 0 : start + 1;
   std::string first = head.substr(start, head.find_first_of(",\t\r\n", start) - start);
   std::erase(first, '"');
   if (!is_image_name(first)) return std::nullopt;
-  Sighting sighting;
-  sighting.data.format = "image_list";
-  sighting.data.train.path = path;
+  Detection detection;
+  detection.data.format = "image_list";
+  detection.data.train.path = path;
   const std::vector<ImageFile> files = list_image_list(path);
-  sighting.remarks.push_back("a list of " + std::to_string(files.size()) + " images");
-  choose_image_options(files, sighting);
-  return sighting;
+  detection.remarks.push_back("a list of " + std::to_string(files.size()) + " images");
+  choose_image_options(files, detection);
+  return detection;
 }
 
-std::optional<Sighting> see_numpy(const std::string& path) {
-  if (!is_folder(path) && ending_of(path) == "npz") return see_npz(path);
+std::optional<Detection> detect_numpy(const std::string& path) {
+  if (!is_folder(path) && file_extension(path) == "npz") return detect_npz(path);
   const bool folder = is_folder(path);
-  if (!folder && ending_of(path) != "npy") return std::nullopt;
-  const std::string place = folder ? path : fs::path(path).parent_path().string();
-  const std::vector<std::string> names = files_of(place.empty() ? "." : place);
-  Sighting sighting;
-  sighting.data.format = "npy";
+  if (!folder && file_extension(path) != "npy") return std::nullopt;
+  const std::string parent = folder ? path : fs::path(path).parent_path().string();
+  const std::vector<std::string> names = files_of(parent.empty() ? "." : parent);
+  Detection detection;
+  detection.data.format = "npy";
   for (const std::string& name : names) {
-    if (ending_of(name) != "npy" || (!folder && name != fs::path(path).filename().string())) continue;
-    const std::string partner = partner_of(place, name, names);
+    if (file_extension(name) != "npy" || (!folder && name != fs::path(path).filename().string())) continue;
+    const std::string partner = partner_of(parent, name, names);
     if (partner.empty()) continue;
-    const std::string low = lower_case(name);
-    spec::DataSource& source = holds(low, "test")  ? sighting.data.test
-                               : holds(low, "val") ? sighting.data.val
-                                                   : sighting.data.train;
-    if (!source.given()) source.images = below(place, name), source.labels = partner;
+    const std::string lower = lower_case(name);
+    spec::DataSource& source = holds(lower, "test")  ? detection.data.test
+                               : holds(lower, "val") ? detection.data.val
+                                                     : detection.data.train;
+    if (!source.given()) source.images = below(parent, name), source.labels = partner;
   }
-  if (!sighting.data.train.given()) {
+  if (!detection.data.train.given()) {
     if (folder) return std::nullopt;
-    throw Error("no file with the targets lies beside " + path,
-                "name them alike: x.npy and y.npy, or images.npy and labels.npy");
+    throw Error("DATA_MISSING_FILES", "there is no file with the targets beside " + path,
+                "name the two files alike: x.npy and y.npy, or images.npy and labels.npy");
   }
-  sighting.remarks.push_back("NumPy arrays: inputs " + sighting.data.train.images + ", targets " +
-                             sighting.data.train.labels);
-  return sighting;
+  detection.remarks.push_back("NumPy arrays: inputs " + detection.data.train.images + ", targets " +
+                              detection.data.train.labels);
+  return detection;
 }
 
 }  // namespace sinew::data

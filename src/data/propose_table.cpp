@@ -1,4 +1,4 @@
-// Tables and texts: which column to predict, and which to leave out.
+// Detectors for tables and texts. For a table they choose the column to predict and the columns to leave out.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -7,16 +7,19 @@
 #include <set>
 
 #include "base/error.h"
+#include "data/files.h"
 #include "data/propose.h"
 
 namespace sinew::data {
 namespace {
 
-constexpr size_t kLook = 1 << 18;  // bytes of a file that are looked at
+constexpr size_t kPreviewBytes = 1 << 18;  // of a file, from its beginning
+
+constexpr char kObjectLine[] = "write one object on each line: {\"a\": 1, \"b\": \"x\"}";
 
 using Row = std::vector<std::string>;
 
-// The rows in these bytes by RFC 4180; a last row that may be cut is left out unless `whole`.
+// Splits text into rows by RFC 4180. Unless the text is the `whole` file, the last row may be cut off and is left out.
 std::vector<Row> rows_of(const std::string& text, char separator, bool whole) {
   std::vector<Row> rows;
   Row row(1);
@@ -52,51 +55,54 @@ bool is_number(const std::string& text) {
   return !text.empty() && result.ec == std::errc() && result.ptr == text.data() + text.size();
 }
 
-// The first rows of a table: names, then values.
-struct Look {
+// The column names and the first rows of a table.
+struct Preview {
   Row names;
   std::vector<Row> rows;
 };
 
-Look look_at_lines(const std::string& path, const std::string& head, char separator) {
-  std::vector<Row> rows = rows_of(head, separator, head.size() < kLook);
-  if (rows.empty()) throw Error(path + " has no header line", "the first line of a table names its columns");
-  Look look{rows.front(), std::vector<Row>(rows.begin() + 1, rows.end())};
-  if (look.names[0].starts_with("\xEF\xBB\xBF")) look.names[0].erase(0, 3);
-  for (const std::string& name : look.names) {
+Preview preview_lines(const std::string& path, const std::string& head, char separator) {
+  std::vector<Row> rows = rows_of(head, separator, head.size() < kPreviewBytes);
+  if (rows.empty()) {
+    throw Error("DATA_EMPTY", path + " has no header line", "write the names of the columns in the first line");
+  }
+  Preview preview{rows.front(), std::vector<Row>(rows.begin() + 1, rows.end())};
+  if (preview.names[0].starts_with("\xEF\xBB\xBF")) preview.names[0].erase(0, 3);
+  for (const std::string& name : preview.names) {
     if (is_number(name)) {
-      throw Error(path + ": its first line has the number " + name + " where a column's name should be",
+      throw Error("DATA_BAD_HEADER", path + ": its first line has the number " + name + " instead of a column name",
                   "add a first line with the names of the columns");
     }
   }
-  return look;
+  return preview;
 }
 
-Look look_at_objects(const std::string& path, const std::string& head) {
-  Look look;
+Preview preview_objects(const std::string& path, const std::string& head) {
+  Preview preview;
   size_t start = 0;
   for (size_t end = head.find('\n'); start < head.size(); end = head.find('\n', start)) {
-    if (end == std::string::npos && head.size() == kLook) break;
+    if (end == std::string::npos && head.size() == kPreviewBytes) break;
     const std::string line = head.substr(start, end - start);
     start = end == std::string::npos ? head.size() : end + 1;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     const auto object = nlohmann::ordered_json::parse(line, nullptr, false);
-    if (!object.is_object())
-      throw Error(path + ": a line is no JSON object", "one object a line: {\"a\": 1, \"b\": \"x\"}");
-    if (look.names.empty()) {
-      for (const auto& [name, value] : object.items()) look.names.push_back(name);
+    if (!object.is_object()) {
+      throw Error("DATA_BAD_ROW", path + ": a line is not a JSON object", kObjectLine);
+    }
+    if (preview.names.empty()) {
+      for (const auto& [name, value] : object.items()) preview.names.push_back(name);
     }
     Row row;
-    for (const std::string& name : look.names) {
+    for (const std::string& name : preview.names) {
       const auto value = object.find(name);
       row.push_back(value == object.end() || value->is_null() ? ""
                     : value->is_string()                      ? value->get<std::string>()
                                                               : value->dump());
     }
-    look.rows.push_back(std::move(row));
+    preview.rows.push_back(std::move(row));
   }
-  if (look.names.empty()) throw Error(path + " holds no JSON object", "one object a line: {\"a\": 1, \"b\": \"x\"}");
-  return look;
+  if (preview.names.empty()) throw Error("DATA_EMPTY", path + " holds no JSON object", kObjectLine);
+  return preview;
 }
 
 std::string guess_target(const Row& names, std::string& why) {
@@ -106,80 +112,84 @@ std::string guess_target(const Row& names, std::string& why) {
   for (const char* usual : kUsual) {
     for (const std::string& name : names) {
       if (lower_case(name) == usual) {
-        why = "by its name";
+        why = "because of its name";
         return name;
       }
     }
   }
-  why = "because it is the last";
+  why = "because it is the last column";
   return names.back();
 }
 
-// Columns no model learns from: an id, or words that are nearly all different.
-Row useless_columns(const Look& look, const std::string& target) {
+// The columns from which no model can learn: ids, and words that nearly all differ.
+Row useless_columns(const Preview& preview, const std::string& target) {
   Row useless;
-  for (size_t c = 0; c < look.names.size(); ++c) {
-    if (look.names[c] == target) continue;
-    const std::string name = lower_case(look.names[c]);
+  for (size_t c = 0; c < preview.names.size(); ++c) {
+    if (preview.names[c] == target) continue;
+    const std::string name = lower_case(preview.names[c]);
     std::set<std::string> different;
     size_t words = 0;
-    for (const Row& row : look.rows) {
+    for (const Row& row : preview.rows) {
       if (c >= row.size() || row[c].empty()) continue;
       different.insert(row[c]);
       words += is_number(row[c]) ? 0 : 1;
     }
-    const bool text = words > look.rows.size() / 2 && different.size() > look.rows.size() / 2 && look.rows.size() >= 20;
-    if (text || name == "id" || name == "index" || name == "passengerid" || name.empty())
-      useless.push_back(look.names[c]);
+    const bool text =
+        words > preview.rows.size() / 2 && different.size() > preview.rows.size() / 2 && preview.rows.size() >= 20;
+    if (text || name == "id" || name == "index" || name == "passengerid" || name.empty()) {
+      useless.push_back(preview.names[c]);
+    }
   }
-  return useless.size() + 1 < look.names.size() ? useless : Row();
+  return useless.size() + 1 < preview.names.size() ? useless : Row();
 }
 
 }  // namespace
 
-std::optional<Sighting> see_table(const std::string& path) {
+std::optional<Detection> detect_table(const std::string& path) {
   static const std::map<std::string, std::string> kFormats = {
       {"csv", "csv"}, {"tsv", "tsv"}, {"tab", "tsv"}, {"jsonl", "jsonl"}, {"ndjson", "jsonl"}};
-  const auto format = kFormats.find(ending_of(path));
+  const auto format = kFormats.find(file_extension(path));
   std::error_code ignored;
   if (format == kFormats.end() || std::filesystem::is_directory(path, ignored)) return std::nullopt;
-  const std::string head = head_of(path, kLook);
-  const Look look = format->second == "jsonl" ? look_at_objects(path, head)
-                                              : look_at_lines(path, head, format->second == "csv" ? ',' : '\t');
-  if (look.names.size() < 2) {
-    throw Error(path + " has one column, '" + look.names[0] + "'",
-                "a table needs a column to predict and one to predict it from");
+  const std::string head = read_text_head(path, kPreviewBytes);
+  const Preview preview = format->second == "jsonl" ? preview_objects(path, head)
+                                                    : preview_lines(path, head, format->second == "csv" ? ',' : '\t');
+  if (preview.names.size() < 2) {
+    throw Error("DATA_BAD_COLUMN", path + " has only one column, '" + preview.names[0] + "'",
+                "a table needs a column to predict and a column to predict it from");
   }
-  Sighting sighting;
-  sighting.data.format = format->second;
-  sighting.data.train.path = path;
+  Detection detection;
+  detection.data.format = format->second;
+  detection.data.train.path = path;
   std::string why;
-  sighting.data.columns.target = guess_target(look.names, why);
-  sighting.remarks.push_back("a table of " + std::to_string(look.names.size()) + " columns");
-  sighting.remarks.push_back("the column to predict is '" + sighting.data.columns.target + "', taken " + why +
-                             "; another: data.columns.target");
-  sighting.data.columns.ignore = useless_columns(look, sighting.data.columns.target);
-  for (const std::string& name : sighting.data.columns.ignore) {
-    sighting.remarks.push_back("column '" + name +
-                               "' is left out: nearly every row has another value (data.columns.ignore)");
+  detection.data.columns.target = guess_target(preview.names, why);
+  detection.remarks.push_back("a table of " + std::to_string(preview.names.size()) + " columns");
+  detection.remarks.push_back("the column to predict is '" + detection.data.columns.target + "', " + why +
+                              "; data.columns.target chooses another");
+  detection.data.columns.ignore = useless_columns(preview, detection.data.columns.target);
+  for (const std::string& name : detection.data.columns.ignore) {
+    detection.remarks.push_back("column '" + name +
+                                "' is left out: nearly every row has another value (data.columns.ignore)");
   }
-  return sighting;
+  return detection;
 }
 
-std::optional<Sighting> see_text(const std::string& path) {
-  const std::string ending = ending_of(path);
+std::optional<Detection> detect_text(const std::string& path) {
+  const std::string extension = file_extension(path);
   std::error_code ignored;
-  if ((ending != "txt" && ending != "text" && ending != "md") || std::filesystem::is_directory(path, ignored))
+  if ((extension != "txt" && extension != "text" && extension != "md") ||
+      std::filesystem::is_directory(path, ignored)) {
     return std::nullopt;
-  const std::string head = head_of(path, kLook);
-  if (head.empty()) throw Error(path + " is empty", "give a text to learn from");
-  Sighting sighting;
-  sighting.data.format = "text";
-  sighting.data.train.path = path;
-  if (head.find('\0') != std::string::npos) sighting.data.text.tokens = "bytes";
-  sighting.remarks.push_back(std::string("a text; the model learns to continue it, one ") +
-                             (sighting.data.text.tokens == "bytes" ? "byte" : "character") + " at a time");
-  return sighting;
+  }
+  const std::string head = read_text_head(path, kPreviewBytes);
+  if (head.empty()) throw Error("DATA_EMPTY", path + " is empty", "give a text to learn from");
+  Detection detection;
+  detection.data.format = "text";
+  detection.data.train.path = path;
+  if (head.find('\0') != std::string::npos) detection.data.text.tokens = "bytes";
+  detection.remarks.push_back(std::string("a text; the model learns to continue it, one ") +
+                              (detection.data.text.tokens == "bytes" ? "byte" : "character") + " at a time");
+  return detection;
 }
 
 }  // namespace sinew::data

@@ -67,7 +67,7 @@ TEST_F(Propose, CifarFolders) {
   EXPECT_EQ(hundred.name, "c100");
   EXPECT_EQ(hundred.data.split_test, 0.1);
   put("pickles/data_batch_1", "x");
-  EXPECT_THAT(error_of([&] { propose_job(path("pickles")); }).hint, HasSubstr("binary"));
+  EXPECT_ERROR(error_of([&] { propose_job(path("pickles")); }), "DATA_WRONG_FORMAT", "binary");
 }
 
 TEST_F(Propose, ImageFolderWithItsParts) {
@@ -118,7 +118,8 @@ TEST_F(Propose, Tables) {
   EXPECT_THAT(goods.job.data.columns.ignore, ElementsAre("name"));
   EXPECT_EQ(goods.job.model.name, "mlp");
   EXPECT_THAT(goods.remarks, Contains(HasSubstr("data.columns.target")));
-  // No usual name: the last column. Quotes, separators in quotes and a byte order mark are read as CSV has them.
+  // Without a usual name, the last column is the target. The preview reads quotes, separators in quotes and a byte
+  // order mark as the CSV reader does.
   const spec::Job quoted = propose_job(put("q.csv", "\xEF\xBB\xBF\"a,b\",\"the \"\"end\"\"\"\r\n1,2\r\n3,4\r\n")).job;
   EXPECT_EQ(quoted.data.columns.target, "the \"end\"");
   const spec::Job tabs = propose_job(put("t.tsv", "Label\tvalue\na\t1\nb\t2\n")).job;
@@ -131,12 +132,14 @@ TEST_F(Propose, Tables) {
 }
 
 TEST_F(Propose, TablesThatAreNone) {
-  EXPECT_THAT(error_of([&] { propose_job(put("a.csv", "1.5,2\n3,4\n")); }).what(),
-              HasSubstr("1.5 where a column's name"));
-  EXPECT_THAT(error_of([&] { propose_job(put("b.csv", "")); }).what(), HasSubstr("no header"));
-  EXPECT_THAT(error_of([&] { propose_job(put("c.csv", "only\n1\n")); }).what(), HasSubstr("one column"));
-  EXPECT_THAT(error_of([&] { propose_job(put("d.jsonl", "[1, 2]\n")); }).what(), HasSubstr("no JSON object"));
-  EXPECT_THAT(error_of([&] { propose_job(put("e.jsonl", "{\"a\": ")); }).what(), HasSubstr("no JSON object"));
+  const auto error = [&](const std::string& name, const std::string& text) {
+    return error_of([&] { propose_job(put(name, text)); });
+  };
+  EXPECT_ERROR(error("a.csv", "1.5,2\n3,4\n"), "DATA_BAD_HEADER", "1.5");
+  EXPECT_ERROR(error("b.csv", ""), "DATA_EMPTY", "b.csv");
+  EXPECT_ERROR(error("c.csv", "only\n1\n"), "DATA_BAD_COLUMN", "'only'");
+  EXPECT_ERROR(error("d.jsonl", "[1, 2]\n"), "DATA_BAD_ROW", "d.jsonl");
+  EXPECT_ERROR(error("e.jsonl", "{\"a\": "), "DATA_BAD_ROW", "e.jsonl");
 }
 
 TEST_F(Propose, NumpyFiles) {
@@ -150,7 +153,7 @@ TEST_F(Propose, NumpyFiles) {
   put("one/Images.npy", "x");
   put("one/labels.npy", "x");
   EXPECT_EQ(propose_job(path("one/Images.npy")).job.data.train.labels, path("one/labels.npy"));
-  EXPECT_THAT(error_of([&] { propose_job(put("alone/z.npy", "x")); }).what(), HasSubstr("no file with the targets"));
+  EXPECT_ERROR(error_of([&] { propose_job(put("alone/z.npy", "x")); }), "DATA_MISSING_FILES", "alone/z.npy");
   EXPECT_EQ(propose_job(put("a.npz", "PK...x_test.npy")).job.data.test.path, path("a.npz"));
   EXPECT_FALSE(propose_job(put("b.npz", "PK...x.npy")).job.data.test.given());
 }
@@ -169,12 +172,12 @@ TEST_F(Propose, Text) {
 
 TEST_F(Propose, NothingKnownSaysWhatWasLookedFor) {
   fs::create_directories(path("empty"));
-  const Error error = error_of([&] { propose_job(path("empty")); });
-  EXPECT_THAT(error.what(), HasSubstr("nothing Sinew knows"));
-  for (const char* what : {"IDX", "CIFAR", "sub-folder", ".npz", "table", "text"})
-    EXPECT_THAT(error.hint, HasSubstr(what));
-  EXPECT_THAT(error_of([&] { propose_job(path("nowhere")); }).what(), HasSubstr("there is no"));
-  EXPECT_THAT(error_of([&] { propose_job(put("program.exe", "MZ")); }).what(), HasSubstr("nothing Sinew knows"));
+  const std::string error = error_of([&] { propose_job(path("empty")); });
+  for (const char* what : {"IDX", "CIFAR", "sub-folder", ".npz", "table", "text"}) {
+    EXPECT_ERROR(error, "DATA_UNKNOWN_FORMAT", what);
+  }
+  EXPECT_ERROR(error_of([&] { propose_job(path("nowhere")); }), "DATA_UNREADABLE_FILE", "nowhere");
+  EXPECT_ERROR(error_of([&] { propose_job(put("program.exe", "MZ")); }), "DATA_UNKNOWN_FORMAT", "program.exe");
 }
 
 // ---- the file ------------------------------------------------------------------------------------------------------
@@ -195,7 +198,7 @@ TEST_F(Propose, TheFileIsShortAndQuotesWhatYamlWouldMisread) {
   EXPECT_LT(std::count(yaml.begin(), yaml.end(), '\n'), 30);
 }
 
-// Reading the file gives the proposed job: nothing that was chosen is left out, nothing without effect is written.
+// Reading the file gives the proposed job. The file leaves out no choice and has no option without effect.
 TEST_F(Propose, TheFileReadsBackAsTheJob) {
   for (const std::string split : {"train", "t10k"}) {
     put("mnist/" + split + "-images-idx3-ubyte", "x");

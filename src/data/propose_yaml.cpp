@@ -1,15 +1,16 @@
-// The job file that `sinew init` writes: what matters for this data, each line worth a person's look, no more.
+// The job file that `sinew init` writes. It holds only the lines that matter for this data.
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstdio>
 
+#include "data/files.h"
 #include "data/propose.h"
 
 namespace sinew::data {
 namespace {
 
-// Plain where YAML can only read it as this string, else in double quotes.
+// The text as a YAML string: plain where YAML cannot read it as anything else, else in double quotes.
 std::string quoted(const std::string& text) {
   const auto plain_char = [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '/' || c == '-';
@@ -76,14 +77,14 @@ std::string image_yaml(const spec::DataOptions& data) {
 std::string augment_yaml(const spec::AugmentOptions& augment) {
   std::string text;
   if (augment.crop_padding > 0) text += "    crop_padding: " + std::to_string(augment.crop_padding) + "\n";
-  if (augment.flip > 0) text += "    flip: " + number(augment.flip) + "  # 0 where left and right mean something\n";
+  if (augment.flip > 0) text += "    flip: " + number(augment.flip) + "  # 0 where left and right differ in meaning\n";
   return text.empty() ? "" : "  augment:\n" + text;
 }
 
 std::string data_yaml(const spec::DataOptions& data) {
   std::string text = "data:\n  format: " + data.format + "\n" + source_yaml("train", data.train) +
                      source_yaml("val", data.val) + source_yaml("test", data.test);
-  if (data.split_val > 0 || data.split_test > 0) text += "  split:  # shares of train, held out\n";
+  if (data.split_val > 0 || data.split_test > 0) text += "  split:  # fractions of train\n";
   if (data.split_val > 0) text += "    val: " + number(data.split_val) + "\n";
   if (data.split_test > 0) text += "    test: " + number(data.split_test) + "\n";
   text += columns_yaml(data.columns) + image_yaml(data);
@@ -121,7 +122,7 @@ std::string training_yaml(const spec::Job& job) {
 }  // namespace
 
 std::string proposal_yaml(const Proposal& proposal) {
-  std::string text = "# Made by `sinew init`. What is not said here has a default.\n";
+  std::string text = "# Written by `sinew init`. Options that are not here have their defaults.\n";
   for (std::string remark : proposal.remarks) {
     std::replace_if(
         remark.begin(), remark.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, ' ');

@@ -1,5 +1,5 @@
-// What `auto` became is written to resolved.yaml, and a run goes on by it alone: the text must be a job file, and name
-// the same data.
+// resolved.yaml holds what each `auto` became, and a resumed run reads only this file. So it must be a valid job file
+// that names the same data.
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -18,7 +18,7 @@ spec::Job resolved(const spec::DataOptions& options, const DataInfo& info) {
   return job;
 }
 
-// One data set of every format that can be told by looking.
+// One dataset in every format that can be detected.
 struct Sets {
   Folder folder;
 
@@ -72,7 +72,7 @@ TEST(Resolved, EveryFormatThatIsToldByLookingCanBeGoneOnWith) {
   }
 }
 
-// An option of other formats is refused as it is where the format is named, and never left out without a word.
+// An option of another format is refused as it is where the job names the format. It is never ignored silently.
 TEST(Resolved, WhatTheFormatHasNoUseForIsRefused) {
   struct Foreign {
     const char* key;
@@ -101,29 +101,29 @@ TEST(Resolved, WhatTheFormatHasNoUseForIsRefused) {
     const spec::DataOptions usual = sets.of(std::string(format.name));
     int refused = 0;
     for (const Foreign& foreign : kForeign) {
-      spec::DataOptions named = usual, told = usual;
+      spec::DataOptions named = usual, detected = usual;
       named.format = format.name;
-      foreign.give(named), foreign.give(told);
+      foreign.give(named), foreign.give(detected);
       const bool has_effect = spec::without_effect(named).empty();
       refused += has_effect ? 0 : 1;
-      const std::string error = error_of([&] { open_dataset(told, 7); });
-      const std::string sentence = std::string(foreign.key) + " has no effect with data.format: ";
-      EXPECT_EQ(error.starts_with(sentence + std::string(format.name) + " ("), !has_effect) << error;
+      const std::string error = error_of([&] { open_dataset(detected, 7); });
+      EXPECT_EQ(is_error(error, "DATA_BAD_OPTION", foreign.key) && error.starts_with(foreign.key), !has_effect)
+          << error;
       EXPECT_EQ(error.find("choose data.format: auto"), std::string::npos) << error;
     }
     EXPECT_GT(refused, 2) << format.name;
   }
 }
 
-// A target makes of a foreign file no table.
+// A target does not turn a file of another format into a table.
 TEST(Resolved, ATargetThatNothingHasIsRefused) {
   const Sets sets;
   spec::DataOptions options = sets.of("npz");
   options.columns.target = "y";
-  EXPECT_HAS(error_of([&] { open_dataset(options, 7); }), "data.columns.target has no effect with data.format: npz (");
+  EXPECT_ERROR(error_of([&] { open_dataset(options, 7); }), "DATA_BAD_OPTION", "data.columns.target ");
 }
 
-// What a broken cell holds is anybody's bytes; the reason that names it is one line of UTF-8.
+// A broken cell may hold any bytes. The reason that quotes it is still one line of UTF-8.
 TEST(Resolved, AReasonThatNamesABrokenCellIsText) {
   for (const std::string& cell : {std::string(39, 'x') + "ü", std::string("\x96"), std::string("a\xC3"),
                                   std::string("\xC2\x9B"

@@ -1,4 +1,4 @@
-// Inside data/: the rows of a table file, whatever its format. Private to the room.
+// Inside data/: the rows of a table file, in any of the table formats. Private to the room.
 #pragma once
 
 #include <memory>
@@ -11,33 +11,34 @@
 namespace sinew::data {
 
 struct Field {
-  enum class Kind : uint8_t { plain, text, missing };  // plain: may be a number; text: a word whatever it looks like
-  std::string_view text;                               // valid until the next row
+  enum class Kind : uint8_t { plain, text, missing };  // plain: may be a number; text: a word, whatever it looks like
+  std::string_view text;                               // valid until the next row is read
   Kind kind = Kind::plain;
 };
 
 struct Row {
-  std::vector<Field> fields;  // one a column known so far
-  int64_t line = 0;           // where it begins, from 1
-  std::string problem;        // not empty: the row does not parse, and why; the next one may
+  std::vector<Field> fields;  // one for each column known so far
+  int64_t line = 0;           // where the row begins, counted from 1
+  std::string problem;        // why the row does not parse; the next row may parse again. Empty: it parses
 };
 
-// Reads one row after another. A broken row is reported in the row; only what leaves no way to go on throws Error.
+// Reads one row after another. It reports a broken row in the row itself, and throws Error only where it cannot
+// continue.
 class RowReader {
  public:
   virtual ~RowReader() = default;
-  virtual const std::vector<std::string>& columns() const = 0;  // may grow with a row (jsonl)
-  virtual bool next(Row& row) = 0;                              // false: the end; the same row each time
+  virtual const std::vector<std::string>& columns() const = 0;  // may grow with each row (jsonl)
+  virtual bool next(Row& row) = 0;                              // false at the end; the caller passes the same row
   virtual size_t bytes_read() const = 0;                        // of the text so far
 };
 
-// `text` and `name` must outlive the reader. RFC 4180: header line, quotes, doubled quotes, CRLF, LF or CR; a byte
-// order mark and blank lines are passed over; spaces around an unquoted field do not count.
+// `text` and `name` must outlive the reader. RFC 4180: a header line, quotes, doubled quotes, CRLF, LF or CR. The
+// reader skips a byte order mark and blank lines, and strips spaces around an unquoted field.
 std::unique_ptr<RowReader> read_csv(std::string_view text, const std::string& name, char delimiter);
-// One flat JSON object a line; blank lines are passed over; null is a missing value.
+// One flat JSON object on each line. The reader skips blank lines; null is a missing value.
 std::unique_ptr<RowReader> read_jsonl(std::string_view text, const std::string& name);
 
-// The whole field as a number, correctly rounded; infinite where it overflows. nullopt: no number.
+// The whole field as a number, correctly rounded; infinite where it overflows. nullopt: not a number.
 std::optional<double> parse_number(std::string_view text);
 // "" NA N/A n/a na NaN nan NULL null ?
 bool is_missing(std::string_view text);

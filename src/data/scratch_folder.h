@@ -1,4 +1,4 @@
-// For the tests of data/: where they write their files.
+// For the tests of data/: a temporary folder.
 #pragma once
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 namespace sinew::data {
 
-// A folder of its own that goes with the test.
+// Creates a folder for one test and removes it at the end of the test.
 class Folder {
  public:
   Folder() {

@@ -14,27 +14,29 @@
 namespace sinew::data {
 namespace {
 
-constexpr int64_t kGuessRows = 1000;
-constexpr size_t kFreeCells = 1 << 20;  // beyond them a table holds one cell a byte of its file at most
+constexpr int64_t kPreviewRows = 1000;
+constexpr size_t kFreeCells = 1 << 20;  // a table may hold this many cells, plus one for each byte of its file
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
-// Fills the columns row by row. Columns to be guessed are taken for numbers until a value proves otherwise.
-class Builder {
+// Fills the columns row by row. A column of inferred type counts as numeric until a value is not a number.
+class TableBuilder {
  public:
-  // `rows`: how many are likely to come; room is made for them at once. `most_cells`: more are refused.
-  Builder(const std::string& name, const ColumnUse& use, size_t rows, size_t most_cells)
-      : use_(use), rows_(rows), most_cells_(most_cells) {
+  // `rows`: the expected number, for which memory is reserved at once. A table with over `max_cells` cells is refused.
+  TableBuilder(const std::string& name, const ColumnTypes& types, size_t rows, size_t max_cells)
+      : types_(types), rows_(rows), max_cells_(max_cells) {
     table_.name = name;
     table_.lines.reserve(rows);
   }
 
-  // Sets row.problem where a value does not fit its column; the row is then not added.
+  // Adds the row, or sets row.problem where a value does not fit its column.
   void add(Row& row, const std::vector<std::string>& columns) {
-    for (size_t i = table_.all.size(); i < columns.size(); ++i) open_column(columns[i], i);
-    if ((table_.lines.size() + 1) * table_.columns.size() > most_cells_) {
-      throw Error(table_.name + ':' + std::to_string(row.line) + ": " + std::to_string(table_.columns.size()) +
-                      " different keys so far, nearly all of them missing in nearly all lines",
-                  "name the columns that matter as data.columns.features");
+    for (size_t i = table_.all_columns.size(); i < columns.size(); ++i) open_column(columns[i], i);
+    if ((table_.lines.size() + 1) * table_.columns.size() > max_cells_) {
+      throw Error("DATA_TOO_MANY_COLUMNS",
+                  table_.name + ':' + std::to_string(row.line) + ": the file has " +
+                      std::to_string(table_.columns.size()) +
+                      " different keys up to here, and most lines lack most of them",
+                  "name the columns that matter in data.columns.features");
     }
     for (size_t i = 0; i < slots_.size(); ++i) {
       Slot& slot = slots_[i];
@@ -56,14 +58,11 @@ class Builder {
     table_.lines.push_back(row.line);
   }
 
-  bool any_words() const {
-    return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.words; });
-  }
-  // Columns that were guessed to be numbers and are not, by name.
-  std::vector<std::string> columns_of_words() const {
+  // The names of the columns that counted as numeric and turned out not to be.
+  std::vector<std::string> mistyped_columns() const {
     std::vector<std::string> names;
     for (size_t i = 0; i < slots_.size(); ++i) {
-      if (slots_[i].words) names.push_back(table_.columns[i].name);
+      if (slots_[i].mistyped) names.push_back(table_.columns[i].name);
     }
     return names;
   }
@@ -71,29 +70,29 @@ class Builder {
 
  private:
   struct Slot {
-    size_t field = 0;  // of the row
-    bool guess = false;
-    bool words = false;  // guessed, and a value was no number
-    int32_t last = -1;   // code of the value before: values come in runs
-    std::deque<std::string> words_seen;
+    size_t field = 0;  // index into the fields of a row
+    bool inferred = false;
+    bool mistyped = false;          // inferred, and a value was not a number
+    int32_t last = -1;              // the code of the previous value, because values often repeat
+    std::deque<std::string> words;  // backing store for the keys of `codes`
     std::unordered_map<std::string_view, int32_t> codes;
   };
 
-  // One that is skipped costs its name, and the rows nothing: there may be as many as lines.
+  // An ignored column stores only its name and costs the rows nothing. A file may have a new column on every line.
   void open_column(const std::string& name, size_t field) {
-    table_.all.push_back(name);
-    const Use use = use_(name);
-    if (use == Use::skip) return;
+    table_.all_columns.push_back(name);
+    const ColumnType type = types_(name);
+    if (type == ColumnType::ignored) return;
     Slot& slot = slots_.emplace_back();
     slot.field = field;
-    slot.guess = use == Use::guess;
+    slot.inferred = type == ColumnType::inferred;
     Column& column = table_.columns.emplace_back();
     column.name = name;
-    column.categorical = use == Use::categories;
-    if (rows_ * table_.columns.size() <= most_cells_) {
+    column.categorical = type == ColumnType::categorical;
+    if (rows_ * table_.columns.size() <= max_cells_) {
       column.categorical ? column.codes.reserve(rows_) : column.numbers.reserve(rows_);
     }
-    // A key that first comes in a later row was missing in those before.
+    // The rows before the first one that has this key lack its value.
     column.categorical ? column.codes.resize(table_.lines.size(), -1)
                        : column.numbers.resize(table_.lines.size(), kMissing);
   }
@@ -107,35 +106,35 @@ class Builder {
     }
     slot.last = static_cast<int32_t>(column.categories.size());
     column.categories.emplace_back(text);
-    slot.codes.emplace(slot.words_seen.emplace_back(text), slot.last);
+    slot.codes.emplace(slot.words.emplace_back(text), slot.last);
     return slot.last;
   }
 
   static double number_of(Slot& slot, const Field& field, std::string& problem) {
-    if (slot.words) return kMissing;  // the table is read again with this column as categories
+    if (slot.mistyped) return kMissing;  // read_table reads the file again, with this column as categorical
     const auto number = field.kind == Field::Kind::text ? std::nullopt : parse_number(field.text);
     if (number && std::isfinite(*number)) return *number;
     if (number) {
-      problem = "holds " + printable_start(field.text) + ", which is no finite number";
-    } else if (slot.guess) {
-      slot.words = true;
+      problem = "holds " + printable_start(field.text) + ", which is not a finite number";
+    } else if (slot.inferred) {
+      slot.mistyped = true;
     } else {
-      problem = "holds '" + printable_start(field.text) + "', which is no number";
+      problem = "holds '" + printable_start(field.text) + "', which is not a number";
     }
     return kMissing;
   }
 
-  void drop_row() {  // what the row has added so far
+  void drop_row() {  // removes the values that the row has added so far
     for (Column& column : table_.columns) {
       column.categorical ? column.codes.resize(table_.lines.size(), -1)
                          : column.numbers.resize(table_.lines.size(), kMissing);
     }
   }
 
-  const ColumnUse& use_;
-  const size_t rows_, most_cells_;
+  const ColumnTypes& types_;
+  const size_t rows_, max_cells_;
   Table table_;
-  std::deque<Slot> slots_;  // one a column of the table
+  std::deque<Slot> slots_;  // one for each column of the table
 };
 
 std::unique_ptr<RowReader> reader_of(std::string_view text, const std::string& name, const std::string& format) {
@@ -151,18 +150,19 @@ const Column* Table::find(std::string_view column) const {
 }
 
 Table read_table(std::string_view text, const std::string& name, const std::string& format, bool skip_corrupt,
-                 const ColumnUse& use) {
-  std::vector<std::string> words;  // columns found to hold no numbers
-  const ColumnUse known = [&](const std::string& column) {
-    const Use wanted = use(column);
-    return wanted == Use::guess && std::find(words.begin(), words.end(), column) != words.end() ? Use::categories
-                                                                                                : wanted;
+                 const ColumnTypes& types) {
+  std::vector<std::string> mistyped;  // inferred columns that hold values which are not numbers
+  const ColumnTypes known = [&](const std::string& column) {
+    const ColumnType wanted = types(column);
+    const bool words = std::find(mistyped.begin(), mistyped.end(), column) != mistyped.end();
+    return wanted == ColumnType::inferred && words ? ColumnType::categorical : wanted;
   };
-  // A short look first: it finds most columns of words, so that the whole file is rarely read twice.
-  size_t likely_rows = std::min<size_t>(kGuessRows, text.size() / 16);
-  for (int64_t limit = kGuessRows;;) {
+  // The first pass reads only the first rows. It finds most of the categorical columns, so the whole file is rarely
+  // read twice.
+  size_t likely_rows = std::min<size_t>(kPreviewRows, text.size() / 16);
+  for (int64_t limit = kPreviewRows;;) {
     const auto reader = reader_of(text, name, format);
-    Builder builder(name, known, likely_rows, kFreeCells + text.size());
+    TableBuilder builder(name, known, likely_rows, kFreeCells + text.size());
     Table& table = builder.table();
     Row row;
     bool ended = true;
@@ -170,7 +170,9 @@ Table read_table(std::string_view text, const std::string& name, const std::stri
       if (row.problem.empty()) builder.add(row, reader->columns());
       if (!row.problem.empty()) {
         const std::string what = name + ':' + std::to_string(row.line) + ": " + row.problem;
-        if (!skip_corrupt) throw Error(what, "correct the line, or leave such lines out with data.on_corrupt: skip");
+        if (!skip_corrupt) {
+          throw Error("DATA_BAD_ROW", what, "correct the line, or leave such lines out with data.on_corrupt: skip");
+        }
         if (table.skipped++ == 0) table.first_skipped = what;
       }
       if (table.rows() >= limit) {
@@ -178,22 +180,22 @@ Table read_table(std::string_view text, const std::string& name, const std::stri
         break;
       }
     }
-    if (ended && !builder.any_words()) {
-      if (table.all.empty()) table.all = reader->columns();  // no row at all
+    const std::vector<std::string> more = builder.mistyped_columns();
+    if (ended && more.empty()) {
+      if (table.all_columns.empty()) table.all_columns = reader->columns();  // the file has no rows
       return std::move(table);
     }
-    const auto more = builder.columns_of_words();
-    words.insert(words.end(), more.begin(), more.end());
-    // Rows are about as long as those seen.
+    mistyped.insert(mistyped.end(), more.begin(), more.end());
+    // Assumes that the remaining rows are about as long as those read so far.
     const size_t rows = static_cast<size_t>(std::max<int64_t>(table.rows(), 1));
     likely_rows = text.size() / std::max<size_t>(reader->bytes_read() / rows, 2) + 1;
     limit = std::numeric_limits<int64_t>::max();
   }
 }
 
-Table read_table(const std::string& path, const std::string& format, bool skip_corrupt, const ColumnUse& use) {
+Table read_table(const std::string& path, const std::string& format, bool skip_corrupt, const ColumnTypes& types) {
   const FileBytes file = read_file(path);
-  Table table = read_table(text_of(file.bytes), path, format, skip_corrupt, use);
+  Table table = read_table(text_of(file.bytes), path, format, skip_corrupt, types);
   table.digest = file.digest;
   return table;
 }

@@ -1,4 +1,4 @@
-// Inside data/: a table file in memory, and what a model sees of it. Private to the room.
+// Inside data/: a table file in memory, and its encoding as input of a model. Private to the room.
 #pragma once
 
 #include <cstdint>
@@ -16,70 +16,87 @@ namespace sinew::data {
 struct Column {
   std::string name;
   bool categorical = false;
-  std::vector<double> numbers;          // one a row; NaN: missing
-  std::vector<int32_t> codes;           // one a row, into categories; -1: missing
+  std::vector<double> numbers;          // numeric: one for each row; NaN: missing
+  std::vector<int32_t> codes;           // categorical: one for each row, an index into `categories`; -1: missing
   std::vector<std::string> categories;  // in order of appearance
 };
 
 struct Table {
-  std::string name;  // the file's path
+  std::string name;  // the path of the file
   Digest digest;
-  std::vector<Column> columns;   // those asked for, in the file's order
-  std::vector<int64_t> lines;    // of each row in the file
-  int64_t skipped = 0;           // rows that do not parse, left out
-  std::string first_skipped;     // the first of them and why
-  std::vector<std::string> all;  // every column of the file
+  std::vector<Column> columns;           // the requested ones, in the file's order
+  std::vector<int64_t> lines;            // the line of each row in the file
+  int64_t skipped = 0;                   // rows that do not parse and were left out
+  std::string first_skipped;             // the first of them, and why
+  std::vector<std::string> all_columns;  // the names of all columns of the file
 
   int64_t rows() const { return static_cast<int64_t>(lines.size()); }
   const Column* find(std::string_view column) const;
   std::string place(int64_t row) const { return name + ':' + std::to_string(lines[static_cast<size_t>(row)]); }
 };
 
-enum class Use {
-  skip,     // leave the column out
-  guess,    // numbers if every value is one or missing, else categories
-  numbers,  // a value that is no number is an error of its row
-  categories
+enum class ColumnType {
+  ignored,   // the column is left out
+  inferred,  // numeric if every value is a number or missing, else categorical
+  numeric,   // a value that is not a number is an error of its row
+  categorical
 };
-// What to do with a column of this name, asked once for each.
-using ColumnUse = std::function<Use(const std::string& column)>;
+// The type that the caller wants for a column. The reader asks once for each column.
+using ColumnTypes = std::function<ColumnType(const std::string& column)>;
 
-// `format`: csv, tsv or jsonl. `skip_corrupt`: rows that do not parse are left out and counted instead of thrown.
-Table read_table(const std::string& path, const std::string& format, bool skip_corrupt, const ColumnUse& use);
+// `format`: csv, tsv or jsonl. `skip_corrupt`: rows that do not parse are counted and left out; otherwise they throw
+// Error.
+Table read_table(const std::string& path, const std::string& format, bool skip_corrupt, const ColumnTypes& types);
 Table read_table(std::string_view text, const std::string& name, const std::string& format, bool skip_corrupt,
-                 const ColumnUse& use);
+                 const ColumnTypes& types);
 
-// What one feature of the table becomes in the model's input.
+// How one column of the table becomes columns of the model's input.
 struct Feature {
   std::string name;
   bool categorical = false;
-  double mean = 0, std = 1, center = 0;             // numbers: (x - center) / std; missing ones become the mean
-  int32_t number_at = -1;                           // numbers: place in the input
-  int32_t missing_at = -1;                          // place of the 1 that says "missing"; -1: train had none
-  std::unordered_map<std::string, int32_t> places;  // categories: place of each one's 1
+  double mean = 0, std = 1, center = 0;  // numeric: (x - center) / std; a missing value becomes the mean
+  int32_t numeric_index = -1;            // numeric: the input column of the number
+  int32_t missing_index = -1;            // the input column of the indicator "missing"; -1: train had no missing value
+  std::unordered_map<std::string, int32_t> category_index;  // categorical: the one-hot input column of each category
 
-  bool sets_ones() const { return categorical || missing_at >= 0; }
+  bool has_indicator() const { return categorical || missing_index >= 0; }
   float encode(double value) const { return static_cast<float>((value - center) / std); }
 };
 
-// Learned from the training rows alone and applied to every part.
+// Fitted on the training rows alone and applied to every split.
 struct Encoding {
   std::vector<Feature> features;
-  std::vector<std::string> names;  // of the input's columns
+  std::vector<std::string> names;  // of the input columns
   int64_t width() const { return static_cast<int64_t>(names.size()); }
 };
-// `features`: names of columns, in order. `chosen`: columns the user declared categorical (any number of values goes).
-Encoding learn_encoding(const Table& table, const std::vector<int64_t>& rows, const std::vector<std::string>& features,
-                        const std::vector<std::string>& chosen, bool normalize);
+// `features`: names of columns, in order. `declared`: the columns that the user declared categorical; they may have
+// up to 1,000 categories, however few rows each has.
+Encoding fit_encoding(const Table& table, const std::vector<int64_t>& rows, const std::vector<std::string>& features,
+                      const std::vector<std::string>& declared, bool normalize);
 
-// Rows as the model sees them, packed: numbers to be put at fixed places, and places of ones.
+// Encoded rows in packed form: the numbers for the numeric input columns, and the indices of the input columns that
+// are 1. All other input columns are 0.
 struct EncodedRows {
-  std::vector<float> numbers;  // [rows, numeric features]
-  std::vector<int32_t> ones;   // [rows, features that may set a one]; -1: none
+  std::vector<float> numbers;    // [rows, numeric features]
+  std::vector<int32_t> one_hot;  // [rows, features that have an indicator]; -1: none
 };
 EncodedRows encode(const Table& table, const std::vector<int64_t>& rows, const Encoding& encoding);
 
-// By value where all are numbers, else by name.
+// Where EncodedRows belong in the input of a model.
+class RowLayout {
+ public:
+  RowLayout() = default;
+  explicit RowLayout(const Encoding& encoding);
+  size_t numeric_columns() const { return numeric_.size(); }
+  // Writes row `row` of `rows` to `out`, which holds zeros.
+  void unpack(const EncodedRows& rows, size_t row, float* out) const;
+
+ private:
+  std::vector<int32_t> numeric_;  // input column of each numeric feature, in order
+  size_t indicators_ = 0;         // number of features that have an indicator
+};
+
+// Sorts by value where all names are numbers, else as text.
 void sort_names(std::vector<std::string>& names);
 
 }  // namespace sinew::data

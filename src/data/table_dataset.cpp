@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <optional>
 
@@ -8,7 +7,7 @@
 #include "base/error.h"
 #include "data/files.h"
 #include "data/formats.h"
-#include "data/inputs.h"
+#include "data/inference.h"
 #include "data/table.h"
 #include "data/target.h"
 
@@ -17,6 +16,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
+// The encoded samples of one split; one target list is empty.
 struct TableSplit {
   std::string file;
   std::vector<int64_t> lines;
@@ -28,14 +28,13 @@ struct TableSplit {
 struct Contents {
   DataInfo info;
   std::array<TableSplit, 3> splits;
-  std::vector<int32_t> number_places;  // of the numeric features, in order
-  size_t ones = 0;                     // features that may set a one
+  RowLayout layout;
 };
 
 class TableDataset final : public Dataset {
  public:
-  explicit TableDataset(Contents contents) : is_(std::move(contents)) {}
-  const DataInfo& info() const override { return is_.info; }
+  explicit TableDataset(Contents contents) : contents_(std::move(contents)) {}
+  const DataInfo& info() const override { return contents_.info; }
   int64_t size(Split split) const override { return static_cast<int64_t>(split_of(split).lines.size()); }
   bool in_memory() const override { return true; }
   std::string describe(Split split, int64_t sample) const override {
@@ -45,22 +44,17 @@ class TableDataset final : public Dataset {
 
   Batch load(Split which, std::span<const int64_t> samples, const SampleContext&) const override {
     const TableSplit& split = split_of(which);
-    const bool regression = is_.info.task == Task::regression;
-    const auto width = static_cast<size_t>(is_.info.input_shape[0]), numbers = is_.number_places.size();
+    const bool regression = contents_.info.task == Task::regression;
+    const auto width = static_cast<size_t>(contents_.info.input_shape[0]);
     Batch batch;
     batch.samples.assign(samples.begin(), samples.end());
-    batch.input = Array(DType::f32, {batch.count(), is_.info.input_shape[0]});
+    batch.input = Array(DType::f32, {batch.count(), contents_.info.input_shape[0]});
     batch.target = Array(regression ? DType::f32 : DType::i64, {batch.count()});
     std::memset(batch.input.bytes.data(), 0, batch.input.bytes.size());
     for (size_t i = 0; i < samples.size(); ++i) {
       SINEW_CHECK(samples[i] >= 0 && samples[i] < size(which), samples[i], size(which));
       const auto row = static_cast<size_t>(samples[i]);
-      float* out = batch.input.as<float>() + i * width;
-      for (size_t j = 0; j < numbers; ++j) out[is_.number_places[j]] = split.rows.numbers[row * numbers + j];
-      for (size_t j = 0; j < is_.ones; ++j) {
-        const int32_t place = split.rows.ones[row * is_.ones + j];
-        if (place >= 0) out[place] = 1.0F;
-      }
+      contents_.layout.unpack(split.rows, row, batch.input.as<float>() + i * width);
       if (regression) {
         batch.target.as<float>()[i] = split.numbers[row];
       } else {
@@ -71,8 +65,8 @@ class TableDataset final : public Dataset {
   }
 
  private:
-  const TableSplit& split_of(Split split) const { return is_.splits[static_cast<size_t>(split)]; }
-  const Contents is_;
+  const TableSplit& split_of(Split split) const { return contents_.splits[static_cast<size_t>(split)]; }
+  const Contents contents_;
 };
 
 bool holds(const Names& names, const std::string& name) {
@@ -85,23 +79,25 @@ std::string listed(const Names& names) {
   return text + (names.size() > 12 ? ", …" : "");
 }
 
-class Maker {
+class DatasetBuilder {
  public:
-  Maker(const spec::DataOptions& options, uint64_t seed)
+  DatasetBuilder(const spec::DataOptions& options, uint64_t seed)
       : options_(options), columns_(options.columns), seed_(seed), skip_(options.on_corrupt == "skip") {}
 
-  std::unique_ptr<Dataset> make() {
+  std::unique_ptr<Dataset> build() {
     const Table train = read_train();
-    rules_ = decide_target(train, columns_.target, options_.task);
-    const Targets targets = read_targets(train, rules_, skip_);
-    note_skipped(train, targets);
+    schema_ = infer_target(train, columns_.target, options_.task);
+    const Targets targets = read_targets(train, schema_, skip_);
+    record_skipped(train, targets);
     const bool split_val = !options_.val.given(), split_test = !options_.test.given();
     const SplitIndices split =
         split_indices(static_cast<int64_t>(targets.rows.size()), split_val ? options_.split_val : 0,
                       split_test ? options_.split_test : 0, seed_);
-    if (split.train.empty()) throw Error(train.name + ": no training rows", "check the file and data.split");
-    const std::vector<int64_t> train_rows = pick(targets.rows, split.train);
-    encoding_ = learn_encoding(train, train_rows, features_, columns_.categorical, options_.normalize != "none");
+    if (split.train.empty()) {
+      throw Error("DATA_EMPTY", train.name + ": no rows are left for training", "check the file and data.split");
+    }
+    const std::vector<int64_t> train_rows = select(targets.rows, split.train);
+    encoding_ = fit_encoding(train, train_rows, features_, columns_.categorical, options_.normalize != "none");
     add(Split::train, train, targets, split.train);
     if (split_val) add(Split::val, train, targets, split.val);
     if (split_test) add(Split::test, train, targets, split.test);
@@ -115,64 +111,69 @@ class Maker {
  private:
   Table read_train() {
     if (columns_.target.empty()) {
-      throw Error("data.columns.target names no column", "name the column to predict");
+      throw Error("DATA_BAD_OPTION", "data.columns.target is not set", "set it to the name of the column to predict");
     }
     if (holds(columns_.features, columns_.target) || holds(columns_.ignore, columns_.target)) {
-      throw Error("data.columns: '" + columns_.target + "' is the target and can't be a feature or ignored",
-                  "name it only as columns.target");
+      throw Error("DATA_BAD_OPTION",
+                  "data.columns: '" + columns_.target + "' is the target, so it cannot be a feature or ignored",
+                  "name it only in data.columns.target");
     }
     Table train =
         read_table(path_of(options_.train, Split::train), options_.format, skip_, [&](const std::string& name) {
           if (name == columns_.target) {
-            if (options_.task == "regression") return Use::numbers;
-            return holds(columns_.categorical, name) ? Use::categories : Use::guess;
+            if (options_.task == "regression") return ColumnType::numeric;
+            return holds(columns_.categorical, name) ? ColumnType::categorical : ColumnType::inferred;
           }
-          if (holds(columns_.ignore, name)) return Use::skip;
-          if (!columns_.features.empty() && !holds(columns_.features, name)) return Use::skip;
-          return holds(columns_.categorical, name) ? Use::categories : Use::guess;
+          if (holds(columns_.ignore, name)) return ColumnType::ignored;
+          if (!columns_.features.empty() && !holds(columns_.features, name)) return ColumnType::ignored;
+          return holds(columns_.categorical, name) ? ColumnType::categorical : ColumnType::inferred;
         });
     check_names({columns_.target}, "target", train);
     check_names(columns_.features, "features", train);
     check_names(columns_.categorical, "categorical", train);
     check_names(columns_.ignore, "ignore", train);
-    if (train.rows() == 0) throw Error(train.name + ": has no rows below its header", "check the file");
+    if (train.rows() == 0) throw Error("DATA_EMPTY", train.name + ": has no rows below its header", "check the file");
     for (const Column& column : train.columns) {
       if (column.name != columns_.target) features_.push_back(column.name);
     }
-    if (features_.empty()) throw Error(train.name + ": no column is left to predict from", "check data.columns");
+    if (features_.empty()) {
+      throw Error("DATA_BAD_COLUMN", train.name + ": no column is left to predict from", "check data.columns");
+    }
     return train;
   }
 
   static std::string path_of(const spec::DataSource& source, Split split) {
-    if (source.path.empty()) throw Error("data." + to_string(split) + ": a table needs path:", "name its file");
+    if (source.path.empty()) {
+      throw Error("DATA_BAD_SOURCE", "data." + to_string(split) + ": a table needs a path:", "name its file");
+    }
     return source.path;
   }
 
   static void check_names(const Names& names, const std::string& key, const Table& table) {
     for (const std::string& name : names) {
-      if (holds(table.all, name)) continue;
-      const std::string near = spec::did_you_mean(name, table.all);
-      throw Error(table.name + ": data.columns." + key + ": there is no column '" + name + "'",
-                  near.empty() ? "its columns: " + listed(table.all) : "did you mean '" + near + "'?");
+      if (holds(table.all_columns, name)) continue;
+      const std::string near = spec::did_you_mean(name, table.all_columns);
+      throw Error("DATA_UNKNOWN_COLUMN", table.name + ": data.columns." + key + ": there is no column '" + name + "'",
+                  near.empty() ? "its columns are " + listed(table.all_columns) : "did you mean '" + near + "'?");
     }
   }
 
-  static std::vector<int64_t> pick(const std::vector<int64_t>& from, const std::vector<int64_t>& places) {
-    std::vector<int64_t> picked;
-    for (const int64_t place : places) picked.push_back(from[static_cast<size_t>(place)]);
-    return picked;
+  static std::vector<int64_t> select(const std::vector<int64_t>& from, const std::vector<int64_t>& indices) {
+    std::vector<int64_t> selected;
+    for (const int64_t index : indices) selected.push_back(from[static_cast<size_t>(index)]);
+    return selected;
   }
 
-  // `chosen`: places within `targets`.
+  // `chosen`: indices into `targets`.
   void add(Split which, const Table& table, const Targets& targets, const std::vector<int64_t>& chosen) {
     TableSplit& split = contents_.splits[static_cast<size_t>(which)];
-    const std::vector<int64_t> rows = pick(targets.rows, chosen);
+    const std::vector<int64_t> rows = select(targets.rows, chosen);
     split.file = table.name;
-    split.lines = pick(table.lines, rows);
+    split.lines = select(table.lines, rows);
     split.rows = encode(table, rows, encoding_);
-    for (const int64_t place : chosen) {
-      const auto i = static_cast<size_t>(place);
-      if (rules_.task == Task::regression) {
+    for (const int64_t index : chosen) {
+      const auto i = static_cast<size_t>(index);
+      if (schema_.task == Task::regression) {
         split.numbers.push_back(targets.numbers[i]);
       } else {
         split.classes.push_back(targets.classes[i]);
@@ -183,22 +184,25 @@ class Maker {
   void add_file(Split which, const spec::DataSource& source, const Table& train) {
     const Table table = read_table(path_of(source, which), options_.format, skip_, [&](const std::string& name) {
       const Column* column = train.find(name);
-      return column == nullptr ? Use::skip : column->categorical ? Use::categories : Use::numbers;
+      return column == nullptr     ? ColumnType::ignored
+             : column->categorical ? ColumnType::categorical
+                                   : ColumnType::numeric;
     });
     for (const Column& column : train.columns) {
       if (table.find(column.name) != nullptr) continue;
-      throw Error(table.name + ": has no column '" + column.name + "', which " + file_name(train.name) + " has",
-                  "all splits need the same columns, in any order");
+      throw Error("DATA_UNKNOWN_COLUMN",
+                  table.name + ": has no column '" + column.name + "', which " + file_name(train.name) + " has",
+                  "give all splits the same columns, in any order");
     }
-    const Targets targets = read_targets(table, rules_, skip_);
-    note_skipped(table, targets);
+    const Targets targets = read_targets(table, schema_, skip_);
+    record_skipped(table, targets);
     std::vector<int64_t> every;
     for (size_t i = 0; i < targets.rows.size(); ++i) every.push_back(static_cast<int64_t>(i));
     add(which, table, targets, every);
     digests_.push_back(table.digest);
   }
 
-  void note_skipped(const Table& table, const Targets& targets) {
+  void record_skipped(const Table& table, const Targets& targets) {
     const int64_t skipped = table.skipped + targets.skipped;
     if (skipped == 0) return;
     std::string& reason = contents_.info.reasons["data.on_corrupt"];
@@ -208,39 +212,26 @@ class Maker {
 
   void fill_info() {
     DataInfo& info = contents_.info;
-    info.task = rules_.task;
+    info.task = schema_.task;
     info.format = options_.format;
     info.input_shape = {encoding_.width()};
     info.input_names = encoding_.names;
-    info.preparation = table_preparation(encoding_, rules_);
-    info.class_names = rules_.class_names;
-    info.classes = static_cast<int64_t>(rules_.class_names.size());
+    info.preparation = table_preparation(encoding_, schema_);
+    info.class_names = schema_.class_names;
+    info.classes = static_cast<int64_t>(schema_.class_names.size());
     info.train_size = static_cast<int64_t>(contents_.splits[0].lines.size());
     info.val_size = static_cast<int64_t>(contents_.splits[1].lines.size());
     info.test_size = static_cast<int64_t>(contents_.splits[2].lines.size());
-    for (const Feature& feature : encoding_.features) {
-      if (feature.number_at >= 0) contents_.number_places.push_back(feature.number_at);
-      contents_.ones += feature.sets_ones() ? 1 : 0;
+    contents_.layout = RowLayout(encoding_);
+    if (!schema_.reason.empty()) info.reasons["data.task"] = schema_.reason;
+    if (options_.normalize == "auto" && contents_.layout.numeric_columns() > 0) {
+      info.reasons["data.normalize"] = "mean and standard deviation of each of " +
+                                       std::to_string(contents_.layout.numeric_columns()) +
+                                       " numeric columns over the " + with_commas(info.train_size) + " training rows";
     }
-    if (!rules_.reason.empty()) info.reasons["data.task"] = rules_.reason;
-    if (options_.normalize == "auto" && !contents_.number_places.empty()) {
-      info.reasons["data.normalize"] = "mean and deviation of each of " +
-                                       std::to_string(contents_.number_places.size()) + " numeric columns over the " +
-                                       with_commas(info.train_size) + " training rows";
-    }
-    if (rules_.task == Task::regression) add_target_moments();
+    if (schema_.task == Task::regression) set_target_moments(contents_.splits[0].numbers, info);
     digests_.push_back(options_digest(options_, seed_));
     info.digest = digest_of(digests_);
-  }
-
-  void add_target_moments() {
-    const std::vector<float>& targets = contents_.splits[0].numbers;
-    double sum = 0, squares = 0;
-    for (const float target : targets) sum += target;
-    const double count = static_cast<double>(targets.size()), mean = sum / count;
-    for (const float target : targets) squares += (target - mean) * (target - mean);
-    contents_.info.target_mean = mean;
-    contents_.info.target_std = squares > 0 ? std::sqrt(squares / count) : 1;
   }
 
   const spec::DataOptions& options_;
@@ -248,7 +239,7 @@ class Maker {
   const uint64_t seed_;
   const bool skip_;
   Names features_;
-  TargetRules rules_;
+  TargetSchema schema_;
   Encoding encoding_;
   Contents contents_;
   std::vector<Digest> digests_;
@@ -257,7 +248,7 @@ class Maker {
 }  // namespace
 
 std::unique_ptr<Dataset> open_table(const spec::DataOptions& options, uint64_t seed) {
-  return Maker(options, seed).make();
+  return DatasetBuilder(options, seed).build();
 }
 
 }  // namespace sinew::data

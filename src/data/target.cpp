@@ -13,8 +13,8 @@
 namespace sinew::data {
 namespace {
 
-constexpr size_t kFewValues = 20;      // auto: up to so many whole numbers are classes
-constexpr size_t kMostClasses = 1000;  // more are a slip, not a wish
+constexpr size_t kFewValues = 20;     // auto: up to this many different whole numbers are classes
+constexpr size_t kMaxClasses = 1000;  // more are more likely a mistake than classes
 
 std::string shortest(double value) {
   std::array<char, 32> text;
@@ -22,110 +22,118 @@ std::string shortest(double value) {
   return {text.data(), end};
 }
 
-// Different values, sorted; stops looking beyond `most`.
-std::set<double> different(const Column& column, size_t most) {
+// The different values, sorted. Stops once there are more than `limit`.
+std::set<double> different(const Column& column, size_t limit) {
   std::set<double> values;
   for (const double value : column.numbers) {
     if (!std::isnan(value)) values.insert(value);
-    if (values.size() > most) break;
+    if (values.size() > limit) break;
   }
   return values;
 }
 
-void decide_task(const Column& column, const std::string& task, TargetRules& rules) {
+void decide_task(const Column& column, const std::string& task, TargetSchema& schema) {
   if (task != "auto") {
-    rules.task = task == "regression" ? Task::regression : Task::classification;
+    schema.task = task == "regression" ? Task::regression : Task::classification;
     return;
   }
   const std::string name = "'" + column.name + "'";
   if (column.categorical) {
-    rules.reason = "classification: the values of " + name + " are words";
+    schema.reason = "classification: the values of " + name + " are words";
     return;
   }
   const auto values = different(column, kFewValues);
   const bool whole = std::all_of(values.begin(), values.end(), [](double value) { return value == std::floor(value); });
   const bool few = values.size() <= kFewValues && values.size() * 2 <= column.numbers.size();
-  rules.task = whole && few ? Task::classification : Task::regression;
-  rules.reason = whole && few
-                     ? "classification: " + name + " has only the whole numbers " + shortest(*values.begin()) + " to " +
-                           shortest(*values.rbegin()) + " (" + std::to_string(values.size()) + " different)"
-                 : whole ? "regression: the values of " + name + " are whole numbers, but too many for classes"
-                         : "regression: the values of " + name + " are numbers with fractions";
+  schema.task = whole && few ? Task::classification : Task::regression;
+  schema.reason = whole && few
+                      ? "classification: " + name + " has only the whole numbers " + shortest(*values.begin()) +
+                            " to " + shortest(*values.rbegin()) + " (" + std::to_string(values.size()) + " different)"
+                  : whole ? "regression: the values of " + name + " are whole numbers, but too many for classes"
+                          : "regression: the values of " + name + " are numbers with fractions";
 }
 
 [[noreturn]] void too_many(const Table& table, const std::string& column, const std::string& count) {
-  throw Error(table.name + ": the target '" + column + "' has " + count + " different values, too many for classes",
+  throw Error("DATA_TOO_MANY_CLASSES",
+              table.name + ": the target '" + column + "' has " + count + " different values, too many for classes",
               "set data.task: regression, or check data.columns.target");
 }
 
 }  // namespace
 
-TargetRules decide_target(const Table& train, const std::string& name, const std::string& task) {
+TargetSchema infer_target(const Table& train, const std::string& name, const std::string& task) {
   const Column* column = train.find(name);
   SINEW_CHECK(column != nullptr, name);
-  TargetRules rules;
-  rules.column = name;
-  rules.words = column->categorical;
-  const bool empty = rules.words ? column->categories.empty() : different(*column, 1).empty();
-  if (empty)
-    throw Error(train.name + ": the target '" + name + "' has no value in any row", "check data.columns.target");
-  decide_task(*column, task, rules);
-  if (rules.task == Task::regression) return rules;
-  if (rules.words) {
-    rules.class_names = column->categories;
-    sort_names(rules.class_names);
-    const size_t count = rules.class_names.size();
-    if (count > kMostClasses || (count > 10 && count > column->codes.size() / 2)) {
-      too_many(train, name, with_commas(static_cast<int64_t>(count)));
-    }
-    for (size_t i = 0; i < count; ++i) rules.words_to_class[rules.class_names[i]] = static_cast<int64_t>(i);
-  } else {
-    const auto values = different(*column, kMostClasses);
-    if (values.size() > kMostClasses) too_many(train, name, "more than " + std::to_string(kMostClasses));
-    rules.numbers_to_class.assign(values.begin(), values.end());
-    for (const double value : values) rules.class_names.push_back(shortest(value));
-  }
-  if (rules.class_names.size() == 1) {
-    throw Error(train.name + ": the target '" + name + "' is '" + rules.class_names[0] +
-                    "' in every row: there is nothing to tell apart",
+  TargetSchema schema;
+  schema.column = name;
+  schema.categorical = column->categorical;
+  const bool empty = schema.categorical ? column->categories.empty() : different(*column, 1).empty();
+  if (empty) {
+    throw Error("DATA_BAD_COLUMN", train.name + ": the target '" + name + "' has no value in any row",
                 "check data.columns.target");
   }
-  return rules;
+  decide_task(*column, task, schema);
+  if (schema.task == Task::regression) return schema;
+  if (schema.categorical) {
+    schema.class_names = column->categories;
+    sort_names(schema.class_names);
+    const size_t count = schema.class_names.size();
+    if (count > kMaxClasses || (count > 10 && count > column->codes.size() / 2)) {
+      too_many(train, name, with_commas(static_cast<int64_t>(count)));
+    }
+    for (size_t i = 0; i < count; ++i) schema.class_of_word[schema.class_names[i]] = static_cast<int64_t>(i);
+  } else {
+    const auto values = different(*column, kMaxClasses);
+    if (values.size() > kMaxClasses) too_many(train, name, "more than " + std::to_string(kMaxClasses));
+    schema.class_values.assign(values.begin(), values.end());
+    for (const double value : values) schema.class_names.push_back(shortest(value));
+  }
+  if (schema.class_names.size() == 1) {
+    throw Error("DATA_BAD_COLUMN",
+                train.name + ": the target '" + name + "' is '" + schema.class_names[0] +
+                    "' in every row, so there is nothing to predict",
+                "check data.columns.target");
+  }
+  return schema;
 }
 
-Targets read_targets(const Table& table, const TargetRules& rules, bool skip) {
-  const Column* column = table.find(rules.column);
-  SINEW_CHECK(column != nullptr && column->categorical == rules.words, rules.column);
+Targets read_targets(const Table& table, const TargetSchema& schema, bool skip) {
+  const Column* column = table.find(schema.column);
+  SINEW_CHECK(column != nullptr && column->categorical == schema.categorical, schema.column);
   std::vector<int64_t> class_of_code;
   for (const std::string& word : column->categories) {
-    const auto found = rules.words_to_class.find(word);
-    class_of_code.push_back(found == rules.words_to_class.end() ? -1 : found->second);
+    const auto found = schema.class_of_word.find(word);
+    class_of_code.push_back(found == schema.class_of_word.end() ? -1 : found->second);
   }
   Targets targets;
   const auto class_of = [&](size_t row) -> int64_t {
-    if (rules.words) return class_of_code[static_cast<size_t>(column->codes[row])];
-    const auto& known = rules.numbers_to_class;
+    if (schema.categorical) return class_of_code[static_cast<size_t>(column->codes[row])];
+    const auto& known = schema.class_values;
     const auto found = std::lower_bound(known.begin(), known.end(), column->numbers[row]);
     return found != known.end() && *found == column->numbers[row] ? found - known.begin() : -1;
   };
   for (int64_t row = 0; row < table.rows(); ++row) {
     const auto i = static_cast<size_t>(row);
-    const bool missing = rules.words ? column->codes[i] < 0 : std::isnan(column->numbers[i]);
-    const int64_t target = missing || rules.task == Task::regression ? 0 : class_of(i);
+    const bool missing = schema.categorical ? column->codes[i] < 0 : std::isnan(column->numbers[i]);
+    const int64_t target = missing || schema.task == Task::regression ? 0 : class_of(i);
     if (missing || target < 0) {
-      const std::string value = missing       ? ""
-                                : rules.words ? column->categories[static_cast<size_t>(column->codes[i])]
-                                              : shortest(column->numbers[i]);
+      const std::string value = missing              ? ""
+                                : schema.categorical ? column->categories[static_cast<size_t>(column->codes[i])]
+                                                     : shortest(column->numbers[i]);
       const std::string what =
           table.place(row) + ": " +
-          (missing ? "the target '" + rules.column + "' is missing"
-                   : "'" + value + "' as '" + rules.column + "' does not occur in the training data");
-      if (!skip) throw Error(what, "fill it in, or leave such lines out with data.on_corrupt: skip");
+          (missing ? "the target '" + schema.column + "' is missing"
+                   : "the target '" + schema.column + "' is '" + value + "', which training rows do not have");
+      if (!skip) {
+        throw missing
+            ? Error("DATA_BAD_TARGET", what, "fill it in, or leave such lines out with data.on_corrupt: skip")
+            : Error("DATA_UNKNOWN_CLASS", what, "correct it, or leave such lines out with data.on_corrupt: skip");
+      }
       if (targets.skipped++ == 0) targets.first_skipped = what;
       continue;
     }
     targets.rows.push_back(row);
-    if (rules.task == Task::regression) {
+    if (schema.task == Task::regression) {
       targets.numbers.push_back(static_cast<float>(column->numbers[i]));
     } else {
       targets.classes.push_back(target);

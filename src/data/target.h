@@ -1,4 +1,4 @@
-// Inside data/: what a table's target column means. Private to the room.
+// Inside data/: the meaning of a table's target column. Private to the room.
 #pragma once
 
 #include <string>
@@ -10,28 +10,28 @@
 
 namespace sinew::data {
 
-struct TargetRules {
+struct TargetSchema {
   Task task = Task::classification;
   std::string column;
-  bool words = false;                    // the column holds words, not numbers
+  bool categorical = false;              // the column holds words, not numbers
   std::vector<std::string> class_names;  // sorted
-  std::unordered_map<std::string, int64_t> words_to_class;
-  std::vector<double> numbers_to_class;  // sorted: the class is the place
-  std::string reason;                    // why, where the task was auto
+  std::unordered_map<std::string, int64_t> class_of_word;
+  std::vector<double> class_values;  // numeric classes, sorted: the index is the class
+  std::string reason;                // why this task was chosen, where the job says auto
 };
-// Classes are those of the whole train file, also where a split gives some of its rows to val: which classes exist is
-// no statistic of the samples.
-TargetRules decide_target(const Table& train, const std::string& column, const std::string& task);
+// The classes are those of the whole train file, even where a split gives some of its rows to val. Which classes exist
+// is not a statistic of the samples.
+TargetSchema infer_target(const Table& train, const std::string& column, const std::string& task);
 
 // The rows of a table that can be samples, with their targets.
 struct Targets {
   std::vector<int64_t> rows;
-  std::vector<int64_t> classes;  // one a row kept; one of the two is empty
-  std::vector<float> numbers;
+  std::vector<int64_t> classes;  // classification: one for each of `rows`
+  std::vector<float> numbers;    // regression: one for each of `rows`
   int64_t skipped = 0;
   std::string first_skipped;
 };
-// A row without a target, or of a class train has not, throws Error naming its line, or is skipped.
-Targets read_targets(const Table& table, const TargetRules& rules, bool skip);
+// A row without a target, or with a class that train does not have, is skipped or throws Error naming its line.
+Targets read_targets(const Table& table, const TargetSchema& schema, bool skip);
 
 }  // namespace sinew::data

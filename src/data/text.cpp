@@ -1,8 +1,8 @@
-// Plain text for predicting the next token: fixed windows, sample i is tokens [i * window, i * window + window] and its
-// target the same shifted by one.
+// Plain text for next-token prediction, cut into fixed windows. The input of sample i is tokens
+// [i * window, i * window + window); its target is the same range shifted by one.
 //
-// A split takes whole stretches: train is the beginning of the text, then val, then test at the very end. Windows of a
-// text that are neighbours tell of each other, so a shuffled split would let val leak into train.
+// Each split is one contiguous range of the text: train is the beginning, val follows, and test is the end.
+// Neighbouring windows have much in common, so a shuffled split would leak val into train.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -12,14 +12,14 @@
 #include "base/utf8.h"
 #include "data/files.h"
 #include "data/formats.h"
-#include "data/inputs.h"
+#include "data/inference.h"
 
 namespace sinew::data {
 namespace {
 
 constexpr char kUnknown[] = "<unk>";
 
-// Tokens in the narrowest type that holds the vocabulary: one of the three is used.
+// Tokens in the narrowest type that holds the vocabulary. Only one of the three vectors is used.
 struct Tokens {
   std::vector<uint8_t> bytes;
   std::vector<uint16_t> words;
@@ -46,8 +46,8 @@ struct Contents {
 
 class TextDataset final : public Dataset {
  public:
-  explicit TextDataset(Contents contents) : is_(std::move(contents)) {}
-  const DataInfo& info() const override { return is_.info; }
+  explicit TextDataset(Contents contents) : contents_(std::move(contents)) {}
+  const DataInfo& info() const override { return contents_.info; }
   int64_t size(Split split) const override { return split_of(split).windows; }
   bool in_memory() const override { return true; }
   std::string describe(Split which, int64_t sample) const override {
@@ -58,7 +58,7 @@ class TextDataset final : public Dataset {
 
   Batch load(Split which, std::span<const int64_t> samples, const SampleContext&) const override {
     const TextSplit& split = split_of(which);
-    const int64_t window = is_.info.tokens_per_sample;
+    const int64_t window = contents_.info.tokens_per_sample;
     Batch batch;
     batch.samples.assign(samples.begin(), samples.end());
     batch.input = Array(DType::i64, {batch.count(), window});
@@ -77,11 +77,11 @@ class TextDataset final : public Dataset {
   }
 
  private:
-  const TextSplit& split_of(Split split) const { return is_.splits[static_cast<size_t>(split)]; }
-  const Contents is_;
+  const TextSplit& split_of(Split split) const { return contents_.splits[static_cast<size_t>(split)]; }
+  const Contents contents_;
 };
 
-// A file as code points (or bytes) with where each begins.
+// A file as code points or bytes.
 struct Decoded {
   FileBytes file;
   std::vector<uint32_t> points;
@@ -99,7 +99,7 @@ Decoded decode(const std::string& path, bool bytes) {
   for (size_t at = 0; at < text.size();) {
     const CodePoint point = decode_utf8(text, at);
     if (point.size == 0) {
-      throw Error(path + ": not UTF-8 at byte " + std::to_string(at),
+      throw Error("DATA_NOT_UTF8", path + ": not UTF-8 at byte " + std::to_string(at),
                   "convert it, for example with iconv, or set data.text.tokens: bytes");
     }
     decoded.points.push_back(point.value);
@@ -112,13 +112,13 @@ int utf8_size(uint32_t point) {
   return point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
 }
 
-class Maker {
+class DatasetBuilder {
  public:
-  Maker(const spec::DataOptions& options, uint64_t seed)
+  DatasetBuilder(const spec::DataOptions& options, uint64_t seed)
       : options_(options), seed_(seed), bytes_(options.text.tokens == "bytes"), window_(options.text.window) {}
 
-  std::unique_ptr<Dataset> make() {
-    if (window_ < 1) throw Error("data.text.window must be at least 1", "for example 64");
+  std::unique_ptr<Dataset> build() {
+    if (window_ < 1) throw Error("DATA_BAD_OPTION", "data.text.window must be at least 1", "set it, for example to 64");
     const Decoded train = decode(path_of(options_.train, Split::train), bytes_);
     std::optional<Decoded> val, test;
     if (options_.val.given()) val = decode(path_of(options_.val, Split::val), bytes_);
@@ -127,7 +127,7 @@ class Maker {
     const int64_t test_tokens = test ? 0 : share(size, options_.split_test);
     const int64_t val_tokens = val ? 0 : share(size, options_.split_val),
                   train_tokens = size - val_tokens - test_tokens;
-    learn_vocabulary(train.points.begin(), train.points.begin() + std::max<int64_t>(train_tokens, 0));
+    fit_vocabulary(train.points.begin(), train.points.begin() + std::max<int64_t>(train_tokens, 0));
     const auto tokens = tokens_of(train);
     add(Split::train, train, tokens, 0, train_tokens);
     if (val_tokens > 0) add(Split::val, train, tokens, train_tokens, val_tokens);
@@ -140,7 +140,9 @@ class Maker {
 
  private:
   static std::string path_of(const spec::DataSource& source, Split split) {
-    if (source.path.empty()) throw Error("data." + to_string(split) + ": text needs path:", "name its file");
+    if (source.path.empty()) {
+      throw Error("DATA_BAD_SOURCE", "data." + to_string(split) + ": text needs a path:", "name its file");
+    }
     return source.path;
   }
   static int64_t share(int64_t size, double fraction) {
@@ -148,7 +150,7 @@ class Maker {
   }
 
   template <typename Iterator>
-  void learn_vocabulary(Iterator first, Iterator last) {
+  void fit_vocabulary(Iterator first, Iterator last) {
     if (bytes_) {
       for (uint32_t byte = 0; byte < 256; ++byte) vocabulary_.push_back(byte);
     } else {
@@ -158,18 +160,18 @@ class Maker {
         if (seen[point]) vocabulary_.push_back(point);
       }
     }
-    place_.assign(0x110000, kNone);
-    for (size_t i = 0; i < vocabulary_.size(); ++i) place_[vocabulary_[i]] = static_cast<uint32_t>(i);
+    token_of_.assign(0x110000, kNone);
+    for (size_t i = 0; i < vocabulary_.size(); ++i) token_of_[vocabulary_[i]] = static_cast<uint32_t>(i);
   }
 
-  // What train never saw becomes the extra class <unk>.
+  // A character that train does not have becomes the extra token <unk>.
   std::shared_ptr<const Tokens> tokens_of(const Decoded& text) {
     const auto fill = [&]<typename Token>(std::vector<Token>& tokens) {
       tokens.reserve(text.points.size());
       for (const uint32_t point : text.points) {
-        const bool unseen = place_[point] == kNone;
+        const bool unseen = token_of_[point] == kNone;
         if (unseen && unknown_++ == 0) first_unknown_ = text.file.path;
-        tokens.push_back(static_cast<Token>(unseen ? vocabulary_.size() : place_[point]));
+        tokens.push_back(static_cast<Token>(unseen ? vocabulary_.size() : token_of_[point]));
       }
     };
     digests_.push_back(text.file.digest);
@@ -191,8 +193,10 @@ class Maker {
     split.first = first;
     split.windows = count > 0 ? (count - 1) / window_ : 0;
     if (split.windows == 0) {
-      throw Error(text.file.path + ": the " + to_string(which) + " split has " +
-                      with_commas(std::max<int64_t>(count, 0)) + " tokens, a sample needs " + with_commas(window_ + 1),
+      throw Error("DATA_EMPTY",
+                  text.file.path + ": the " + to_string(which) + " split has " +
+                      with_commas(std::max<int64_t>(count, 0)) + " tokens, but one sample needs " +
+                      with_commas(window_ + 1),
                   "lower data.text.window, or give more text");
     }
     uint64_t offset = 0;
@@ -215,8 +219,8 @@ class Maker {
     }
     if (unknown_ > 0) {
       info.class_names.push_back(kUnknown);
-      info.reasons["data.text.tokens"] = with_commas(unknown_) + " characters of val or test (first in " +
-                                         file_name(first_unknown_) + ") never occur in train: they share the class " +
+      info.reasons["data.text.tokens"] = with_commas(unknown_) + " characters of val or test (the first in " +
+                                         file_name(first_unknown_) + ") do not occur in train; they share the token " +
                                          kUnknown;
     }
     info.classes = bytes_ ? 256 : static_cast<int64_t>(info.class_names.size());
@@ -233,7 +237,7 @@ class Maker {
   const bool bytes_;
   const int64_t window_;
   std::vector<uint32_t> vocabulary_;  // code points, sorted
-  std::vector<uint32_t> place_;       // of each code point in it
+  std::vector<uint32_t> token_of_;    // token of each code point; kNone: not in the vocabulary
   int64_t unknown_ = 0;
   std::string first_unknown_;
   std::vector<Digest> digests_;
@@ -243,7 +247,7 @@ class Maker {
 }  // namespace
 
 std::unique_ptr<Dataset> open_text(const spec::DataOptions& options, uint64_t seed) {
-  return Maker(options, seed).make();
+  return DatasetBuilder(options, seed).build();
 }
 
 }  // namespace sinew::data

@@ -96,7 +96,7 @@ using LossFunction =
     std::function<std::pair<torch::Tensor, double>(const torch::Tensor& outputs, const torch::Tensor& targets)>;
 LossFunction library_loss(const spec::Job& job);  // (sum, weight)
 std::unique_ptr<data::Dataset> open_library_data(const spec::Job& job);
-// Like data::open_inputs, for such a data set.
+// Like data::open_inference_data, for such a data set.
 std::unique_ptr<data::Dataset> open_library_inputs(const spec::Job& job, const data::DataInfo& train,
                                                    const spec::DataSource& source, bool labelled);
 

@@ -182,7 +182,7 @@ data::DataInfo training_data(const Trained& trained, const spec::Job& job) {
 std::unique_ptr<data::Dataset> open_samples(const Trained& trained, const spec::Job& job,
                                             const spec::DataSource& source, bool labelled, Disk& disk) {
   const data::DataInfo known = training_data(trained, job);
-  if (known.format != "library") return data::open_inputs(job.data, known, source, labelled);
+  if (known.format != "library") return data::open_inference_data(job.data, known, source, labelled);
   return model::open_library_inputs(with_file_beside(trained, job, disk), known, source, labelled);
 }
 

@@ -1,19 +1,19 @@
-// Later samples of the array formats. Of IDX and NumPy the inputs' file alone will do.
+// New samples in the array formats. For IDX and NumPy without labels, the file of inputs is enough.
 #include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
 #include "base/error.h"
-#include "data/inputs.h"
+#include "data/inference.h"
 #include "data/labels.h"
 
 namespace sinew::data {
 namespace {
 
-class ArrayInputs final : public Dataset {
+class ArrayInferenceData final : public Dataset {
  public:
-  ArrayInputs(DataInfo info, FileArray inputs, std::optional<Labels> labels, std::vector<double> mean,
-              std::vector<double> factor)
+  ArrayInferenceData(DataInfo info, FileArray inputs, std::optional<Labels> labels, std::vector<double> mean,
+                     std::vector<double> factor)
       : info_(std::move(info)),
         inputs_(std::move(inputs)),
         labels_(std::move(labels)),
@@ -57,12 +57,12 @@ class ArrayInputs final : public Dataset {
     }
   }
 
-  void copy_target(size_t sample, size_t place, Array& targets) const {
+  void copy_target(size_t sample, size_t row, Array& targets) const {
     const auto width = static_cast<size_t>(element_count(info_.target_shape));
     if (info_.task == Task::regression) {
-      std::memcpy(targets.as<float>() + place * width, labels_->numbers.data() + sample * width, width * sizeof(float));
+      std::memcpy(targets.as<float>() + row * width, labels_->numbers.data() + sample * width, width * sizeof(float));
     } else {
-      targets.as<int64_t>()[place] = labels_->classes[sample];
+      targets.as<int64_t>()[row] = labels_->classes[sample];
     }
   }
 
@@ -72,13 +72,13 @@ class ArrayInputs final : public Dataset {
   std::vector<double> mean_, factor_;
 };
 
-FileArray read_lone_array(const std::string& path, bool idx) {
-  std::vector<std::byte> bytes = read_whole(path);
+FileArray read_array_file(const std::string& path, bool idx) {
+  std::vector<std::byte> bytes = read_file(path).bytes;
   const ArrayHeader header = idx ? parse_idx(bytes, path) : parse_npy(bytes, path);
   return make_array(std::move(bytes), header, path);
 }
 
-ArraySplit read_split(const InputsRequest& request) {
+ArraySplit read_split(const InferenceRequest& request) {
   const std::string& format = request.info.format;
   if (format == "cifar10" || format == "cifar100") return read_cifar(request.source, Split::test, format == "cifar100");
   if (format == "npz") return read_npz(request.source, Split::test);
@@ -87,11 +87,11 @@ ArraySplit read_split(const InputsRequest& request) {
   }
   ArraySplit split;
   const std::string& path = request.source.images.empty() ? request.source.path : request.source.images;
-  split.inputs = read_lone_array(path, format == "idx");
+  split.inputs = read_array_file(path, format == "idx");
   return split;
 }
 
-// One sample is a row of its own file too: [28, 28] where the model takes [1, 28, 28] is one image.
+// The shape of one sample as the model takes it: an image [28, 28] counts as [1, 28, 28].
 Shape shape_of_samples(const FileArray& inputs) {
   const Shape row = inputs.shape.size() < 2 ? Shape{1} : inputs.row_shape();
   return row.size() == 2 ? Shape{1, row[0], row[1]} : row;
@@ -109,37 +109,41 @@ std::string array_preparation(DType dtype, const std::vector<double>& mean, cons
   return nlohmann::json({{"dtype", name_of(dtype)}, {"mean", mean}, {"factor", factor}}).dump();
 }
 
-std::unique_ptr<Dataset> open_array_inputs(InputsRequest request) {
+std::unique_ptr<Dataset> open_array_inference(InferenceRequest request) {
   ArraySplit split = read_split(request);
   put_channels_first(split.inputs);
   DataInfo& info = request.info;
   if (shape_of_samples(split.inputs) != info.input_shape) {
-    throw Error(split.inputs.name + ": its samples are " + text_of_shape(shape_of_samples(split.inputs)) +
-                    ", the model was trained on " + text_of_shape(info.input_shape),
-                "give samples of the training data's shape");
+    throw Error("DATA_SHAPE_MISMATCH",
+                split.inputs.name + ": its samples have the shape " + text_of_shape(shape_of_samples(split.inputs)) +
+                    ", but the model was trained on " + text_of_shape(info.input_shape),
+                "give samples of the shape that the training data had");
   }
-  const std::string dtype = request.learned.at("dtype");
+  const std::string dtype = request.preprocessing.at("dtype");
   if (name_of(split.inputs.dtype) != dtype) {
-    throw Error(split.inputs.name + ": its values are " + std::string(name_of(split.inputs.dtype)) +
-                    ", those of the training data were " + dtype,
-                "write the file in the type of the training data, which says in which units values are");
+    throw Error("DATA_SHAPE_MISMATCH",
+                split.inputs.name + ": its values are " + std::string(name_of(split.inputs.dtype)) +
+                    ", but the training data held " + dtype,
+                "write the file in the type and the units of the training data");
   }
-  const auto mean = request.learned.at("mean").get<std::vector<double>>(),
-             factor = request.learned.at("factor").get<std::vector<double>>();
+  const auto mean = request.preprocessing.at("mean").get<std::vector<double>>(),
+             factor = request.preprocessing.at("factor").get<std::vector<double>>();
   if (static_cast<int64_t>(mean.size()) != info.input_shape[0] || factor.size() != mean.size()) {
-    throw Error("what the model says of its data does not fit together", "take model.json as it was written");
+    refuse_model_info("its mean and factor do not match its input shape");
   }
   std::optional<Labels> labels;
   if (request.labelled) {
     if (split.targets.rows() != split.inputs.rows()) {
-      throw Error(split.inputs.name + " holds " + with_commas(split.inputs.rows()) + " samples, " + split.targets.name +
-                      " holds " + with_commas(split.targets.rows()) + " labels",
-                  "both must belong together");
+      throw Error("DATA_COUNT_MISMATCH",
+                  split.inputs.name + " holds " + with_commas(split.inputs.rows()) + " samples, but " +
+                      split.targets.name + " holds " + with_commas(split.targets.rows()) + " labels",
+                  "give two files that belong together");
     }
     labels = read_labels(split.targets, {info.task, info.target_shape, info.classes, ""});
   }
   info.test_size = split.inputs.rows();
-  return std::make_unique<ArrayInputs>(std::move(info), std::move(split.inputs), std::move(labels), mean, factor);
+  return std::make_unique<ArrayInferenceData>(std::move(info), std::move(split.inputs), std::move(labels), mean,
+                                              factor);
 }
 
 }  // namespace sinew::data

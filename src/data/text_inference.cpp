@@ -1,18 +1,19 @@
-// Later text: windows as in training; what stands behind the last window's end is what a prediction is about.
+// New text for a trained model, cut into windows as in training. The last position of a window predicts the token after
+// the window; the file need not contain that token.
 #include <algorithm>
 
 #include "base/check.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "data/files.h"
-#include "data/inputs.h"
+#include "data/inference.h"
 
 namespace sinew::data {
 namespace {
 
-class TextInputs final : public Dataset {
+class TextInferenceData final : public Dataset {
  public:
-  TextInputs(DataInfo info, std::string file, std::vector<int64_t> tokens, std::vector<uint64_t> offsets)
+  TextInferenceData(DataInfo info, std::string file, std::vector<int64_t> tokens, std::vector<uint64_t> offsets)
       : info_(std::move(info)), file_(std::move(file)), tokens_(std::move(tokens)), offsets_(std::move(offsets)) {}
 
   const DataInfo& info() const override { return info_; }
@@ -44,7 +45,7 @@ class TextInputs final : public Dataset {
   DataInfo info_;
   std::string file_;
   std::vector<int64_t> tokens_;
-  std::vector<uint64_t> offsets_;  // of each token in the file
+  std::vector<uint64_t> offsets_;  // byte offset of each token in the file
 };
 
 }  // namespace
@@ -53,15 +54,15 @@ std::string text_preparation(const std::vector<uint32_t>& vocabulary) {
   return nlohmann::json({{"vocabulary", vocabulary}}).dump();
 }
 
-std::unique_ptr<Dataset> open_text_inputs(InputsRequest request) {
+std::unique_ptr<Dataset> open_text_inference(InferenceRequest request) {
   DataInfo& info = request.info;
-  const auto vocabulary = request.learned.at("vocabulary").get<std::vector<uint32_t>>();
+  const auto vocabulary = request.preprocessing.at("vocabulary").get<std::vector<uint32_t>>();
   const bool bytes = request.options.text.tokens == "bytes";
   const auto known = static_cast<int64_t>(vocabulary.size());
   const bool fits = std::is_sorted(vocabulary.begin(), vocabulary.end()) &&
                     (info.classes == known || info.classes == known + 1) && info.tokens_per_sample >= 1 &&
                     info.input_shape == Shape{info.tokens_per_sample};
-  if (!fits) throw Error("what the model says of its data does not fit together", "take model.json as it was written");
+  if (!fits) refuse_model_info("its vocabulary does not match its number of classes");
   const FileBytes file = read_file(request.source.path);
   const std::string_view text = text_of(file.bytes);
   std::vector<int64_t> tokens;
@@ -69,12 +70,14 @@ std::unique_ptr<Dataset> open_text_inputs(InputsRequest request) {
   for (size_t at = 0; at < text.size();) {
     const CodePoint point = bytes ? CodePoint{static_cast<uint8_t>(text[at]), 1} : decode_utf8(text, at);
     if (point.size == 0) {
-      throw Error(file.path + ": not UTF-8 at byte " + std::to_string(at), "convert it, for example with iconv");
+      throw Error("DATA_NOT_UTF8", file.path + ": not UTF-8 at byte " + std::to_string(at),
+                  "convert it, for example with iconv");
     }
     const auto found = std::lower_bound(vocabulary.begin(), vocabulary.end(), static_cast<uint32_t>(point.value));
     const bool seen = found != vocabulary.end() && *found == static_cast<uint32_t>(point.value);
     if (!seen && info.classes == known) {
-      throw Error(file.path + ": the character at byte " + std::to_string(at) + " never occurs in the training data",
+      throw Error("DATA_UNKNOWN_TOKEN",
+                  file.path + ": the character at byte " + std::to_string(at) + " does not occur in the training data",
                   "replace it, or train with text that has it");
     }
     tokens.push_back(seen ? found - vocabulary.begin() : known);
@@ -84,11 +87,12 @@ std::unique_ptr<Dataset> open_text_inputs(InputsRequest request) {
   const auto count = static_cast<int64_t>(tokens.size()) - (request.labelled ? 1 : 0);
   info.test_size = std::max<int64_t>(count, 0) / info.tokens_per_sample;
   if (info.test_size == 0) {
-    throw Error(file.path + ": has " + with_commas(static_cast<int64_t>(tokens.size())) + " tokens, a sample needs " +
-                    with_commas(info.tokens_per_sample + (request.labelled ? 1 : 0)),
+    throw Error("DATA_EMPTY",
+                file.path + ": has " + with_commas(static_cast<int64_t>(tokens.size())) +
+                    " tokens, but one sample needs " + with_commas(info.tokens_per_sample + (request.labelled ? 1 : 0)),
                 "give more text");
   }
-  return std::make_unique<TextInputs>(std::move(info), file.path, std::move(tokens), std::move(offsets));
+  return std::make_unique<TextInferenceData>(std::move(info), file.path, std::move(tokens), std::move(offsets));
 }
 
 }  // namespace sinew::data

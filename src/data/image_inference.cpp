@@ -1,27 +1,25 @@
-// Later images: one file, a folder of files however deep, or a list; classes are only looked at where they are wanted.
+// New images for a trained model: one file, a folder of files at any depth, or a list. Labels are read only where the
+// request asks for them.
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 
 #include "base/check.h"
 #include "base/disk.h"
 #include "base/error.h"
-#include "data/inputs.h"
+#include "data/inference.h"
 
 namespace sinew::data {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kDeepest = 16;             // folders: a circle of links ends here
-constexpr int64_t kLargestSide = 16384;  // of what a model may say its images are
+constexpr int64_t kMaxSide = 16384;  // of the image size that model.json may declare
 
-class ImageInputs final : public Dataset {
+class ImageInferenceData final : public Dataset {
  public:
-  ImageInputs(DataInfo info, std::vector<ImageFile> files, std::vector<double> targets, ImageShape shape,
-              Normalization normalization, bool skip_corrupt)
+  ImageInferenceData(DataInfo info, std::vector<ImageFile> files, std::vector<double> targets, ImageShape shape,
+                     Normalization normalization, bool skip_corrupt)
       : info_(std::move(info)),
         files_(std::move(files)),
         targets_(std::move(targets)),
@@ -47,7 +45,7 @@ class ImageInputs final : public Dataset {
         batch.skipped.push_back({sample, file.name() + ": " + why});
         continue;
       }
-      normalize(row);
+      normalization_.apply(row);
       batch.samples.push_back(sample);
     }
     batch.input = Array(DType::f32, {batch.count(), shape_.channels, shape_.size.height, shape_.size.width});
@@ -65,48 +63,28 @@ class ImageInputs final : public Dataset {
   }
 
  private:
-  void normalize(std::span<float> pixels) const {
-    const size_t plane = pixels.size() / static_cast<size_t>(shape_.channels);
-    for (size_t c = 0; c < normalization_.mean.size(); ++c) {
-      const float mean = normalization_.mean[c], deviation = normalization_.std[c];
-      for (float& pixel : pixels.subspan(c * plane, plane)) pixel = (pixel - mean) / deviation;
-    }
-  }
-
   DataInfo info_;
   std::vector<ImageFile> files_;
-  std::vector<double> targets_;  // class or number of each; empty: none
+  std::vector<double> targets_;  // the class or the number of each file; empty: not labelled
   ImageShape shape_;
   Normalization normalization_;
   bool skip_corrupt_;
 };
 
-void collect(const std::string& root, const std::string& folder, int depth, std::vector<ImageFile>& files) {
-  if (depth > kDeepest) throw Error(root + "/" + folder + " lies too many folders deep", "look for a circle of links");
-  for (const Disk::Entry& entry : system_disk().list(root + "/" + folder)) {
-    if (entry.name.starts_with('.')) continue;
-    const std::string name = folder.empty() ? entry.name : folder + "/" + entry.name;
-    if (entry.directory) {
-      collect(root, name, depth + 1, files);
-    } else if (is_image_name(entry.name)) {
-      const std::string path = root + "/" + name;
-      files.push_back({path, path.size() - name.size(), system_disk().size(path), "", 0});
-    }
-  }
-}
-
-std::vector<ImageFile> files_of(const InputsRequest& request) {
+std::vector<ImageFile> files_of(const InferenceRequest& request) {
   const std::string& path = request.source.path;
   const bool folder = fs::is_directory(path);
   if (request.labelled) return folder ? list_image_folder(path) : list_image_list(path);
   if (!folder && !is_image_name(path)) return list_image_list(path);
   std::vector<ImageFile> files;
   if (folder) {
-    collect(path, "", 0, files);
+    collect_images(path, "", "", files);
   } else {
     files.push_back({path, path.size() - file_name(path).size(), system_disk().size(path), "", 0});
   }
-  if (files.empty()) throw Error(path + " holds no jpg, jpeg or png file", "give a folder of images, or one image");
+  if (files.empty()) {
+    throw Error("DATA_EMPTY", path + " holds no jpg, jpeg or png file", "give a folder of images, or one image");
+  }
   return files;
 }
 
@@ -114,14 +92,14 @@ double target_of(const ImageFile& file, const DataInfo& info) {
   if (info.task == Task::classification) {
     const auto found = std::find(info.class_names.begin(), info.class_names.end(), file.label);
     if (found != info.class_names.end()) return static_cast<double>(found - info.class_names.begin());
-    throw Error(file.place() + ": class '" + file.label + "' is none of the model's " + std::to_string(info.classes),
-                "take it out, or train with images of that class");
+    throw Error("DATA_UNKNOWN_CLASS",
+                file.place() + ": class '" + file.label + "' is not among the " + std::to_string(info.classes) +
+                    " classes of the model",
+                "remove it, or train with images of that class");
   }
-  double number = 0;
-  const char* end = file.label.data() + file.label.size();
-  const auto result = std::from_chars(file.label.data(), end, number);
-  if (result.ec == std::errc() && result.ptr == end && std::isfinite(number)) return number;
-  throw Error(file.place() + ": '" + file.label + "' is not a number", "the model predicts numbers");
+  if (const std::optional<double> number = file.label_number()) return *number;
+  throw Error("DATA_BAD_TARGET", file.place() + ": '" + file.label + "' is not a number",
+              "the model predicts numbers; correct the label");
 }
 
 }  // namespace
@@ -130,25 +108,24 @@ std::string image_preparation(const ImageShape& shape, const Normalization& norm
   return nlohmann::json({{"stretch", shape.stretch}, {"mean", normalization.mean}, {"std", normalization.std}}).dump();
 }
 
-std::unique_ptr<Dataset> open_image_inputs(InputsRequest request) {
+std::unique_ptr<Dataset> open_image_inference(InferenceRequest request) {
   DataInfo& info = request.info;
   const auto& sizes = info.input_shape;
-  Normalization normalization{request.learned.at("mean").get<std::vector<float>>(),
-                              request.learned.at("std").get<std::vector<float>>()};
+  Normalization normalization{request.preprocessing.at("mean").get<std::vector<float>>(),
+                              request.preprocessing.at("std").get<std::vector<float>>()};
   const bool fits = sizes.size() == 3 && (sizes[0] == 1 || sizes[0] == 3) && std::min(sizes[1], sizes[2]) >= 1 &&
-                    std::max(sizes[1], sizes[2]) <= kLargestSide &&
-                    normalization.mean.size() == normalization.std.size() &&
+                    std::max(sizes[1], sizes[2]) <= kMaxSide && normalization.mean.size() == normalization.std.size() &&
                     (normalization.mean.empty() || static_cast<int64_t>(normalization.mean.size()) == sizes[0]);
-  if (!fits) throw Error("what the model says of its data does not fit together", "take model.json as it was written");
-  const ImageShape shape{{sizes[1], sizes[2]}, sizes[0], request.learned.at("stretch").get<bool>()};
+  if (!fits) refuse_model_info("its normalisation does not match its image shape");
+  const ImageShape shape{{sizes[1], sizes[2]}, sizes[0], request.preprocessing.at("stretch").get<bool>()};
   std::vector<ImageFile> files = files_of(request);
   std::vector<double> targets;
   if (request.labelled) {
     for (const ImageFile& file : files) targets.push_back(target_of(file, info));
   }
   info.test_size = static_cast<int64_t>(files.size());
-  return std::make_unique<ImageInputs>(std::move(info), std::move(files), std::move(targets), shape,
-                                       std::move(normalization), request.options.on_corrupt == "skip");
+  return std::make_unique<ImageInferenceData>(std::move(info), std::move(files), std::move(targets), shape,
+                                              std::move(normalization), request.options.on_corrupt == "skip");
 }
 
 }  // namespace sinew::data

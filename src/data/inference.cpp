@@ -1,4 +1,4 @@
-#include "data/inputs.h"
+#include "data/inference.h"
 
 #include <cstring>
 #include <span>
@@ -16,21 +16,27 @@ Task task_named(const std::string& name) {
   for (size_t i = 0; i < std::size(kTasks); ++i) {
     if (name == kTasks[i]) return static_cast<Task>(i);
   }
-  throw Error("'" + name + "' is no task");
+  refuse_model_info("'" + name + "' is not a task");
 }
 
 struct Opener {
   std::string_view format;
-  std::unique_ptr<Dataset> (*open)(InputsRequest);
+  std::unique_ptr<Dataset> (*open)(InferenceRequest);
 };
 constexpr Opener kOpeners[] = {
-    {"idx", open_array_inputs},          {"cifar10", open_array_inputs},    {"cifar100", open_array_inputs},
-    {"npy", open_array_inputs},          {"npz", open_array_inputs},        {"csv", open_table_inputs},
-    {"tsv", open_table_inputs},          {"jsonl", open_table_inputs},      {"text", open_text_inputs},
-    {"image_folder", open_image_inputs}, {"image_list", open_image_inputs},
+    {"idx", open_array_inference},          {"cifar10", open_array_inference},    {"cifar100", open_array_inference},
+    {"npy", open_array_inference},          {"npz", open_array_inference},        {"csv", open_table_inference},
+    {"tsv", open_table_inference},          {"jsonl", open_table_inference},      {"text", open_text_inference},
+    {"image_folder", open_image_inference}, {"image_list", open_image_inference},
 };
 
 }  // namespace
+
+void refuse_model_info(const std::string& why) {
+  throw Error("DATA_BAD_MODEL_INFO", "the model's description of its data cannot be used: " + why,
+              "take model.json as the training wrote it; another version of Sinew may have written it, or someone "
+              "changed it by hand");
+}
 
 Array blank_targets(const DataInfo& info, int64_t count) {
   Shape shape{count};
@@ -74,26 +80,24 @@ DataInfo info_from_json(const std::string& text) {
     info.preparation = document.at("preparation").dump();
     return info;
   } catch (const json::exception& error) {
-    throw Error(std::string("what the model says of its data can not be read: ") + error.what(),
-                "it was written by another version of sinew, or changed by hand");
+    refuse_model_info(error.what());
   }
 }
 
-std::unique_ptr<Dataset> open_inputs(const spec::DataOptions& options, const DataInfo& train,
-                                     const spec::DataSource& source, bool labelled) {
-  InputsRequest request{options, source, labelled, train, {}};
+std::unique_ptr<Dataset> open_inference_data(const spec::DataOptions& options, const DataInfo& train,
+                                             const spec::DataSource& source, bool labelled) {
+  InferenceRequest request{options, source, labelled, train, {}};
   request.info.train_size = request.info.val_size = request.info.test_size = 0;
   for (const Opener& opener : kOpeners) {
     if (opener.format != train.format) continue;
     try {
-      request.learned = json::parse(train.preparation);
+      request.preprocessing = json::parse(train.preparation);
       return opener.open(std::move(request));
     } catch (const json::exception& error) {
-      throw Error(std::string("what the model says of its data can not be used: ") + error.what(),
-                  "it was written by another version of sinew, or changed by hand");
+      refuse_model_info(error.what());
     }
   }
-  throw Error("the model was trained on '" + train.format + "', which is no format");
+  refuse_model_info("'" + train.format + "' is not a data format");
 }
 
 }  // namespace sinew::data

@@ -1,0 +1,44 @@
+// Inside data/: new samples for a trained model, preprocessed as the training data was. Private to the room.
+//
+// While it opens the training data, each format writes the preprocessing that it fitted on train as JSON
+// (DataInfo.preparation). Later it opens new files with that JSON alone; the training data may be gone. Both ways give
+// the same bits for the same file.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "data/arrays.h"
+#include "data/image_folder.h"
+#include "data/table.h"
+#include "data/target.h"
+
+namespace sinew::data {
+
+std::string array_preparation(DType dtype, const std::vector<double>& mean, const std::vector<double>& factor);
+std::string table_preparation(const Encoding& encoding, const TargetSchema& schema);
+std::string text_preparation(const std::vector<uint32_t>& vocabulary);
+std::string image_preparation(const ImageShape& shape, const Normalization& normalization);
+
+// The arguments of an opener. `info` describes the training data, except that its three sizes are 0; the opener fills
+// in test_size.
+struct InferenceRequest {
+  const spec::DataOptions& options;
+  const spec::DataSource& source;
+  bool labelled = false;  // false: targets are not read, and the targets of the batches are 0
+  DataInfo info;
+  nlohmann::json preprocessing;  // info.preparation, parsed
+};
+std::unique_ptr<Dataset> open_array_inference(InferenceRequest request);
+std::unique_ptr<Dataset> open_table_inference(InferenceRequest request);
+std::unique_ptr<Dataset> open_text_inference(InferenceRequest request);
+std::unique_ptr<Dataset> open_image_inference(InferenceRequest request);
+
+// Throws the Error for a model whose description of its data does not hold together.
+[[noreturn]] void refuse_model_info(const std::string& why);
+
+// Targets of `count` samples, all zero: [count, target_shape...].
+Array blank_targets(const DataInfo& info, int64_t count);
+
+}  // namespace sinew::data
