@@ -113,7 +113,7 @@ def stopping(folder, quick):
                     figure(f"learning curves, {kind}: regret of what was found", regret, 0.1, low=True,
                            detail=f"0 the best, 1 the median of random points; four side by side {side['regret']:.3f}")]
     annealed = dict(kind="annealed", seeds=4 * seeds)
-    (part, regret), (_, whole) = ([float(line[1]) for line in said("hpo_stopping", **annealed, **more)] for more in ({}, {"stopper": "none"}))
+    (part, regret), (_, whole) = ([float(line[1]) for line in said("hpo_stopping", **annealed, **more)] for more in ({}, {"pruner": "none"}))
     figures += [figure("learning curves, annealed: epochs trained, of all", part, 0.25, low=True,
                        detail=f"30 trials of 27 epochs, noisy and with a drop at the end; {4 * seeds} seeds"),
                 figure("learning curves, annealed: regret of what was found", regret, detail=f"of all trained to their end {whole:.3f}")]
@@ -122,7 +122,7 @@ def stopping(folder, quick):
     (folder / "search.yaml").write_text(REAL.replace("FOLDER", str(folder)).replace("FASHION", str(jobs.FASHION)))
     behind, parts = [], []
     for seed in range(seeds):
-        best, whole = searched(folder, f"whole-{seed}", f"tune.seed={seed}", "tune.stopper=none")
+        best, whole = searched(folder, f"whole-{seed}", f"tune.seed={seed}", "tune.pruner=none")
         found, part = searched(folder, f"early-{seed}", f"tune.seed={seed}")
         behind.append(100 * (best - found))
         parts.append(part / whole)

@@ -2,7 +2,7 @@
 // trials would train, and the normalised regret of what was found (0: the best there is, 1: the median of random
 // points).
 //
-//   hpo_stopping [--sampler auto] [--stopper auto] [--kind hard|mild|annealed] [--seeds 10] [--workers 1] [--variant 0]
+//   hpo_stopping [--sampler auto] [--pruner auto] [--kind hard|mild|annealed] [--seeds 10] [--workers 1] [--variant 0]
 //
 // hard and mild: 81 trials of up to 81 epochs. Curves cross: a high learning rate begins fast and ends worse, and one
 // that is too high diverges; in the mild form ranks hold early. annealed: 30 trials of up to 27 epochs with a learning
@@ -90,7 +90,7 @@ class Simulation {
          {"budget", curves.trials()},
          {"space", json::parse(kSpace)},
          {"pruner",
-          {{"name", words.at("stopper")},
+          {{"name", words.at("pruner")},
            {"min_resource", 1},
            {"max_resource", curves.epochs()},
            {"reduction_factor", 3}}}});
@@ -173,6 +173,6 @@ int run(const Words& words) {
 int main(int argc, char** argv) {
   return sinew::bench::run_with(
       argc, argv,
-      {{"sampler", "auto"}, {"stopper", "auto"}, {"kind", "hard"}, {"seeds", "10"}, {"workers", "1"}, {"variant", "0"}},
+      {{"sampler", "auto"}, {"pruner", "auto"}, {"kind", "hard"}, {"seeds", "10"}, {"workers", "1"}, {"variant", "0"}},
       sinew::bench::run);
 }

@@ -41,8 +41,8 @@ constexpr const char* kHelp =
 void print_list() {
   std::puts("samplers:");
   for (const auto& maker : tune::samplers()) std::printf("  %-14s %s\n", maker.name, maker.help);
-  std::puts("\nstoppers (\"pruner\"):");
-  for (const auto& maker : tune::stoppers()) std::printf("  %-14s %s\n", maker.name, maker.help);
+  std::puts("\npruners:");
+  for (const auto& maker : tune::pruners()) std::printf("  %-14s %s\n", maker.name, maker.help);
 }
 
 int converse() {

@@ -112,9 +112,9 @@ std::vector<Option> tune_options() {
        "n_jobs max_concurrent_trials"},
       {"tune.sampler", at<tune, &T::sampler>(),
        choice({"auto", "random", "grid", "sobol", "tpe", "bohb", "cmaes", "nearby", "gp", "trust_region", "pbt"}),
-       "who suggests the next trial", "", kTune, "search_alg algorithm"},
-      {"tune.stopper", at<tune, &T::stopper>(), choice({"auto", "none", "asha", "hyperband", "median", "curve"}),
-       "who pauses or stops trials that do not promise much", "", kTune, "pruner trial_scheduler"},
+       "the algorithm that suggests the next trial", "", kTune, "search_alg algorithm"},
+      {"tune.pruner", at<tune, &T::pruner>(), choice({"auto", "none", "asha", "hyperband", "median", "curve"}),
+       "the rule that pauses or stops trials with little promise", "", kTune, "trial_scheduler", false, "stopper"},
       {"tune.monitor", at<tune, &T::monitor>(), metric(true),
        "the metric that is searched for; auto: the objective's, else checkpoint.monitor, or a command's "
        "early_stopping.monitor",
@@ -136,7 +136,8 @@ std::vector<Option> tune_options() {
       {"tune.parameter_constraints", at<tune, &T::parameter_constraints>(), list(comparison(), 1, 64),
        "what must hold between the values of a trial: + - * / % and brackets, compared", "none", kTune, "forbidden"},
       {"tune.evaluations", at<tune, &T::evaluations>(), whole(2, 1e9),
-       "times a whole trial measures the metric, which stoppers that pause need to know; auto: trainer.max_duration by "
+       "times a whole trial measures the metric, which pruners that pause trials need to know; auto: "
+       "trainer.max_duration by "
        "trainer.eval_interval, unknown of a command",
        "", kTune, "max_resource max_t"},
       {"tune.population",

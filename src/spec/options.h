@@ -74,6 +74,7 @@ struct Option {
   Effect effect = {};
   std::string other_names = {};  // what other tools call it, separated by spaces: for did-you-mean only
   bool short_form = false;       // its section may be given as just this value: `model: resnet18`
+  std::string alias = {};        // a second name for the last part of the key, which job files may use as well
 
   std::string section() const;  // "data.train" of "data.train.path"; "" at the top
   std::string leaf() const;     // "path"

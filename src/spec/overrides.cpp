@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "spec/aliases.h"
 #include "spec/options.h"
 
 namespace sinew::spec {
@@ -86,7 +87,8 @@ std::vector<std::string> every_key() {
 std::string same_name_elsewhere(const std::string& section, const std::string& name) {
   std::vector<std::string> found;
   for (const Option& option : option_table()) {
-    const bool other_name = (" " + option.other_names + " ").find(" " + name + " ") != std::string::npos;
+    const bool other_name =
+        (" " + option.other_names + " ").find(" " + name + " ") != std::string::npos || option.alias == name;
     if (other_name && option.section() == section) return option.key;
     if (other_name || option.leaf() == name) found.push_back(option.key);
   }
@@ -122,7 +124,7 @@ std::vector<std::string> apply_overrides(Node& root, const std::vector<std::stri
     const std::string& text = overrides[i];
     const Place place{0, 0, static_cast<int>(i)};
     const size_t equals = text.find('=');
-    const std::string key = text.substr(0, equals);
+    const std::string key = without_alias(text.substr(0, equals));
     if (equals == std::string::npos || key.empty()) {
       findings.push_back({place, "an override is key=value", "for example optimizer.lr=3e-4"});
       continue;
@@ -146,6 +148,7 @@ std::vector<std::string> apply_overrides(Node& root, const std::vector<std::stri
     }
     Node node = value.root ? std::move(*value.root) : Node();
     set_place(node, place);
+    replace_aliases(node, key, findings);
     put(root, key, std::move(node), overrides, findings);
   }
   return unread;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "spec/aliases.h"
 #include "spec/options.h"
 #include "spec/overrides.h"
 #include "spec/rules.h"
@@ -162,6 +163,7 @@ Reading read_job(std::string_view yaml, std::string_view file_name, const std::v
   Node root;
   root.kind = Node::Kind::map;
   if (is_map) root = std::move(*tree.root);
+  replace_aliases(root, "", findings);
   const Node file = root;
   for (const std::string& key : apply_overrides(root, overrides, findings)) reader.given[key].good = false;
   reader.read_section("", root);

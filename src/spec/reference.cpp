@@ -77,11 +77,15 @@ std::string effect_text(const Option& option) {
   return "; only with " + option.effect.key + ": " + either(values);
 }
 
+std::string alias_text(const Option& option) {
+  return option.alias.empty() ? "" : "; may also be written `" + option.alias + "`";
+}
+
 std::string row(const Option& option) {
   const std::string value = value_text(option, Job{});
   return "| `" + option.key + "` | " + escaped(expectation(option)) + " | " +
          (value.empty() ? escaped(option.unset) : "`" + escaped(value) + "`") + " | " +
-         escaped(option.help + effect_text(option)) + " |\n";
+         escaped(option.help + effect_text(option) + alias_text(option)) + " |\n";
 }
 
 constexpr const char* kHeader = "\n| key | value | default | meaning |\n|---|---|---|---|\n";

@@ -200,7 +200,7 @@ class JobMaker {
     std::sort(data.augment.scale.begin(), data.augment.scale.end());
     if (job.optimizer.momentum <= 0) job.optimizer.nesterov = false;
     if (!job.tune.objectives.empty()) obey_the_rules_of_several(job.tune);
-    if (!job.tune.constraints.empty()) job.tune.stopper = "none", job.tune.end_early = false;
+    if (!job.tune.constraints.empty()) job.tune.pruner = "none", job.tune.end_early = false;
     obey_the_rules_of_constraints(job.tune);
     if (job.tune.cost > 0 && job.tune.price == 0) job.tune.price = 0.5;
     if (job.tune.sampler == "pbt") job.tune.sampler = "auto";  // it can not vary what is varied here
@@ -223,7 +223,7 @@ class JobMaker {
     tune.monitor = usual.monitor;
     tune.mode = usual.mode;
     tune.sampler = usual.sampler;
-    tune.stopper = usual.stopper;
+    tune.pruner = usual.pruner;
     tune.end_early = usual.end_early;
     tune.warm_start.clear();
   }

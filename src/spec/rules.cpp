@@ -208,17 +208,17 @@ void Rules::tune() {
   if (!has("tune.search"))
     return say(key_of("tune"), "tune varies nothing", "name options below tune.search, or delete the section");
   if (has("tune.objectives") && good({"tune.objectives"})) objectives();
-  if (has("tune.constraints") && good({"tune.constraints", "tune.stopper", "tune.end_early"})) constraints();
+  if (has("tune.constraints") && good({"tune.constraints", "tune.pruner", "tune.end_early"})) constraints();
   if (has("tune.parameter_constraints") && good({"tune.parameter_constraints"})) parameter_constraints();
   if (has("tune.cost") && !has("tune.price") && good({"tune.cost"}))
     say(key_of("tune.cost"), "tune.cost needs tune.price", "for example price: 2.5, what an hour of one trial costs");
-  if (job.tune.sampler == "pbt" && good({"tune.sampler", "tune.trials", "tune.population", "tune.stopper"})) pbt();
+  if (job.tune.sampler == "pbt" && good({"tune.sampler", "tune.trials", "tune.population", "tune.pruner"})) pbt();
 }
 
 // They are known when a trial has ended: before that nobody can say which one is better.
 void Rules::constraints() {
-  if (job.tune.stopper != "auto" && job.tune.stopper != "none")
-    say(key_of("tune.stopper"), "tune.stopper stands beside tune.constraints",
+  if (job.tune.pruner != "auto" && job.tune.pruner != "none")
+    say(key_of("tune.pruner"), "tune.pruner stands beside tune.constraints",
         "trials are stopped early by one metric only; delete one of the two");
   if (job.tune.end_early)
     say(key_of("tune.end_early"), "tune.end_early stands beside tune.constraints",
@@ -256,8 +256,8 @@ void Rules::pbt() {
   if (has("command") && !tune.evaluations && good({"tune.evaluations"}))
     say(place, "tune.sampler: pbt needs to know how often a whole run of the command reports the metric",
         "give tune.evaluations, as many in each of the tune.trials by tune.population parts");
-  if (tune.stopper != "auto" && tune.stopper != "none")
-    say(key_of("tune.stopper"), "tune.stopper stands beside tune.sampler: pbt, which lets every member train on",
+  if (tune.pruner != "auto" && tune.pruner != "none")
+    say(key_of("tune.pruner"), "tune.pruner stands beside tune.sampler: pbt, which lets every member train on",
         "delete one of the two");
   if (tune.trials % tune.population != 0 || tune.trials < 2 * tune.population)
     say(has("tune.trials") ? value_of("tune.trials") : place,
@@ -290,7 +290,7 @@ void Rules::objectives() {
   beside(!tune.warm_start.empty(), "tune.warm_start",
          "what earlier studies know is of one metric; delete one of the two");
   beside(tune.end_early, "tune.end_early", "what is left to gain is known of one metric only; delete one of the two");
-  beside(tune.stopper != "auto" && tune.stopper != "none", "tune.stopper",
+  beside(tune.pruner != "auto" && tune.pruner != "none", "tune.pruner",
          "trials are stopped early by one metric only; delete one of the two");
   beside(is_one_of(tune.sampler, {"bohb", "cmaes", "nearby", "pbt"}), "tune.sampler",
          tune.sampler + " knows one objective only; choose auto, gp or tpe");

@@ -156,13 +156,18 @@ Json search_schema() {
 }
 
 Json section_schema(const std::string& section) {
-  Json properties = Json::object();
+  Json properties = Json::object(), not_both = Json::object();
   for (const std::string& leaf : keys_below(section)) {
     const std::string key = section.empty() ? leaf : section + "." + leaf;
     const Option* option = find_option(key);
     properties[leaf] = option != nullptr ? option_schema(*option) : section_schema(key);
+    if (option == nullptr || option->alias.empty()) continue;
+    properties[option->alias] = option_schema(*option);
+    properties[option->alias]["description"] = "another name of " + leaf;
+    not_both[option->alias] = {{"not", {{"required", Json::array({leaf})}}}};
   }
   Json schema = {{"type", "object"}, {"additionalProperties", false}, {"properties", properties}};
+  if (!not_both.empty()) schema["dependentSchemas"] = not_both;
   if (section == "data") schema["required"] = {"train"};
   if (const Section* found = find_section(section)) schema["description"] = found->help;
   if (const Option* short_form = short_form_of(section)) {

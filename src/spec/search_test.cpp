@@ -121,8 +121,7 @@ TEST(Search, APopulationVariesWhatATrainingCanGoOnWith) {
   EXPECT_THAT(population(rate, ", trials: 8"), HasSubstr("tune.trials is 8, but"));
   EXPECT_THAT(population("optimizer.name: [sgd, adam]", ", trials: 24"), HasSubstr("pbt can not vary optimizer.name"));
   EXPECT_THAT(population("model.hidden: [[8], [9]]", ", trials: 24"), HasSubstr("pbt can not vary model.hidden"));
-  EXPECT_THAT(population(rate, ", trials: 24, stopper: asha"),
-              HasSubstr("tune.stopper stands beside tune.sampler: pbt"));
+  EXPECT_THAT(population(rate, ", trials: 24, pruner: asha"), HasSubstr("tune.pruner stands beside tune.sampler: pbt"));
   EXPECT_THAT(said("tune: {search: {" + rate + "}, population: 4}\n"),
               HasSubstr("tune.population has no effect with tune.sampler: auto"));
 }
@@ -148,14 +147,14 @@ TEST(Search, OfSeveralMetricsIsRefusedWhatJudgesByOne) {
     return said("tune: {search: {optimizer.lr: [1, 2]}, objectives: [val/loss, val/accuracy]" + more + "}\n");
   };
   EXPECT_EQ(several(""), "");
-  EXPECT_EQ(several(", directions: [auto, min], stopper: none, constraints: [val/f1 >= 0.5, test/x <= 3]"), "");
+  EXPECT_EQ(several(", directions: [auto, min], pruner: none, constraints: [val/f1 >= 0.5, test/x <= 3]"), "");
   EXPECT_THAT(several(", monitor: val/f1"), HasSubstr("tune.monitor stands beside tune.objectives"));
   EXPECT_THAT(several(", mode: max"), HasSubstr("give tune.directions"));
-  EXPECT_THAT(several(", stopper: asha"), HasSubstr("stopped early by one metric only"));
+  EXPECT_THAT(several(", pruner: asha"), HasSubstr("stopped early by one metric only"));
   EXPECT_THAT(several(", sampler: cmaes"), HasSubstr("cmaes knows one objective only"));
   EXPECT_THAT(several(", sampler: pbt"), HasSubstr("pbt knows one objective only"));
-  EXPECT_THAT(said("tune: {search: {optimizer.lr: [1, 2]}, constraints: [val/f1 >= 2], stopper: asha}\n"),
-              HasSubstr("tune.stopper stands beside tune.constraints"));
+  EXPECT_THAT(said("tune: {search: {optimizer.lr: [1, 2]}, constraints: [val/f1 >= 2], pruner: asha}\n"),
+              HasSubstr("tune.pruner stands beside tune.constraints"));
   EXPECT_THAT(said("tune: {search: {optimizer.lr: [1, 2]}, constraints: [val/f1 >= 2], end_early: true}\n"),
               HasSubstr("tune.end_early stands beside tune.constraints"));
   EXPECT_THAT(several(", end_early: true"), HasSubstr("tune.end_early stands beside"));

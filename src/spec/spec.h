@@ -243,7 +243,7 @@ struct TuneOptions {  // sinew tune; never part of one training
   std::vector<SearchParameter> search;
   int64_t trials = 50;
   Auto<int64_t> parallel;                          // trials side by side
-  std::string sampler = "auto", stopper = "auto";  // as tune/ names them
+  std::string sampler = "auto", pruner = "auto";   // as tune/ names them
   std::string monitor = "auto";                    // a metric name; auto: the objective's, else checkpoint.monitor's
   std::string mode = "auto";                       // auto | min | max
   std::vector<std::string> objectives;             // several metrics instead of the monitor

@@ -74,7 +74,7 @@ TEST(StudyAim, TheTrialsThatNoOtherBeatsAreTheBest) {
     const StudyHead head{"", {}, "tpe", "none", aim(), 30, 0};
     TuningOptions options{study_options(head, tune::read_space(kSpace), 7)};
     options.sampler = head.sampler;
-    options.stopper = head.stopper;
+    options.pruner = head.pruner;
     options.trials = 30;
     options.record = [&](const StudyEvent& event) { record.push_back(event); };
     Tuning tuning(options);
@@ -84,7 +84,7 @@ TEST(StudyAim, TheTrialsThatNoOtherBeatsAreTheBest) {
       const TrialOver over = tuning.ended(start->id, {kDone, 0}, outcome);
       EXPECT_EQ(over.best, testing::Matches(testing::Contains(start->id))(tuning.best()));
     }
-    ASSERT_EQ(tuning.study().told().size(), 30U);
+    ASSERT_EQ(tuning.study().observed().size(), 30U);
     EXPECT_GT(tuning.best().size(), 1U);
     for (const int64_t id : tuning.best()) EXPECT_EQ(tune::Study::violation(tuning.study().trial(id)), 0);
     Tuning again(options, record);

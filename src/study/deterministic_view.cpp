@@ -13,7 +13,7 @@ bool ToldInOrder::ready(const Study& study) const {
 }
 
 void ToldInOrder::copy_start(Study& to, const Trial& trial) const {
-  to.start({trial.point, trial.by, trial.why, trial.memo, trial.gain, trial.from});
+  to.start({trial.point, trial.by, trial.why, trial.sampler_state, trial.gain, trial.from});
 }
 
 void ToldInOrder::copy_end(Study& to, const Trial& trial) const {

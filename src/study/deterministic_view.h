@@ -1,4 +1,4 @@
-// What a deterministic study's sampler and stopper may know: the trials in the order they began, never in the order
+// What a deterministic study's sampler and pruner may know: the trials in the order they began, never in the order
 // they happened to end.
 //
 // With a lag of L, trial i is suggested from the results of the trials 0 … i-L and from the points of those between.
@@ -19,7 +19,7 @@ class ToldInOrder {
   bool ready(const tune::Study& study) const;
   // What the next trial is suggested from. `study` must be ready.
   const tune::Study& view(const tune::Study& study);
-  // What `trial` was suggested from: with its own reports, what the stopper may see.
+  // What `trial` was suggested from: with its own reports, what the pruner may see.
   tune::Study view_of(const tune::Study& study, int64_t trial) const;
 
  private:

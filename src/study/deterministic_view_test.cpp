@@ -116,11 +116,11 @@ TEST(InOrderStudy, StopsWhatIsWorseThanTheMedian) {
   EXPECT_NE(text.find(stopped), std::string::npos);
 }
 
-TEST(InOrderStudy, RefusesStoppersThatWaitForOthers) {
+TEST(InOrderStudy, RefusesPrunersThatWaitForOthers) {
   for (const char* name : {"asha", "hyperband", "curve"}) {
     TuningOptions options{study_of_seed(1)};
     options.lag = 2;
-    options.stopper = name;
+    options.pruner = name;
     options.max_resource = 9;
     EXPECT_THROW(Tuning{options}, Error) << name;
   }

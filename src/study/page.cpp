@@ -105,7 +105,7 @@ std::string study_page(const std::string& directory, const tune::Study& study, c
                {"constrained", !head.aim.constraints.empty()},
                {"best", tune::best_trials(study)},
                {"sampler", head.sampler},
-               {"pruner", head.stopper},
+               {"pruner", head.pruner},
                {"planned", study.options().budget},
                {"summary", study_summary(directory, study, head)},
                {"parameters", parameters_of(study.space())},

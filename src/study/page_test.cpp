@@ -32,7 +32,7 @@ StudyHead head() {
   StudyHead head;
   head.aim.objectives = {{"val/loss", true}};
   head.sampler = "auto";
-  head.stopper = "none";
+  head.pruner = "none";
   head.trials = 30;
   return head;
 }

@@ -84,7 +84,7 @@ StudyHead head_of(const json& line) {
   head.job = line.at("job");
   head.overrides = line.at("overrides").get<std::vector<std::string>>();
   head.sampler = line.at("sampler");
-  head.stopper = line.at("stopper");
+  head.pruner = line.at("stopper");
   head.aim = aim_of(line);
   head.trials = line.at("trials");
   head.max_resource = line.at("max_resource");
@@ -243,7 +243,7 @@ std::vector<std::string> overrides_of(const tune::Space& space, const tune::Poin
 std::string to_json(const StudyHead& head) {
   json line = {{"format", "sinew-study"}, {"version", kVersion},
                {"job", head.job},         {"overrides", head.overrides},
-               {"sampler", head.sampler}, {"stopper", head.stopper},
+               {"sampler", head.sampler}, {"stopper", head.pruner},
                {"trials", head.trials},   {"max_resource", head.max_resource}};
   line.update(to_json(head.aim));
   return line.dump();
@@ -264,7 +264,7 @@ std::string to_json(const tune::Space& space, const StudyEvent& event) {
       line["params"] = json::parse(tune::write_point(space, event.suggestion.point));
       line["by"] = event.suggestion.by;
       line["why"] = event.suggestion.why;
-      line["memo"] = numbers(event.suggestion.memo);
+      line["memo"] = numbers(event.suggestion.sampler_state);
       if (event.suggestion.gain) line["gain"] = number(*event.suggestion.gain);
       if (event.suggestion.from) line["from"] = *event.suggestion.from;
       break;

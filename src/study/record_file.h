@@ -23,7 +23,7 @@ struct StudyAim {
     bool minimize = true;
     bool operator==(const Metric&) const = default;
   };
-  std::vector<Metric> objectives;  // at least one; the first is the one that stoppers judge by
+  std::vector<Metric> objectives;  // at least one; the first is the one that pruners judge by
   std::vector<spec::Objective> constraints;
 };
 // Every metric of it, once; the first objective's is the first.
@@ -41,7 +41,7 @@ Outcome outcome_of(const StudyAim& aim, const std::vector<double>& measured);
 struct StudyHead {
   std::string job;                     // the job file's text, as given
   std::vector<std::string> overrides;  // of the command line
-  std::string sampler, stopper;
+  std::string sampler, pruner;
   StudyAim aim;
   int64_t trials = 0;       // planned when it began
   double max_resource = 0;  // evaluations of a whole trial; 0: not known
@@ -55,7 +55,7 @@ struct StudyEvent {
   double step = 0, value = 0;                           // report
   tune::TrialState state = tune::TrialState::complete;  // end
   Outcome outcome = {};                                 // end
-  std::optional<double> estimate = {};                  // pause: what the stopper thinks it would end with
+  std::optional<double> estimate = {};                  // pause: what the pruner thinks it would end with
   int64_t trials = 0;                                   // extend: planned in all from now on
   std::optional<double> cost = {};                      // extend: what all of them may cost from now on
   std::string process = {};                             // start, resume, take: who runs it from now on

@@ -51,7 +51,7 @@ class StudyRun final : public Shell {
           job_, head_.max_resource, [this](int64_t id) { return directory_of(id); },
           [this](int64_t id) { return metrics_of_trial(id); });
     for (const StudyEvent& event : events) told(event);
-    for (const int64_t id : tuning_.study().told()) {
+    for (const int64_t id : tuning_.study().observed()) {
       if (options_.disk.exists(directory_of(id) + "/checkpoints")) kept_.insert(id);
     }
   }

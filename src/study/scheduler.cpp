@@ -8,31 +8,31 @@
 
 namespace sinew::study {
 
-using tune::Course;
+using tune::PruneDecision;
 using tune::TrialState;
 using Kind = StudyEvent::Kind;
 
 namespace {
 
-tune::StopperOptions stopper_options(const TuningOptions& options) {
-  tune::StopperOptions stopper;
-  stopper.name = options.stopper;
-  stopper.max_resource = options.max_resource;
+tune::PrunerOptions pruner_options(const TuningOptions& options) {
+  tune::PrunerOptions pruner;
+  pruner.name = options.pruner;
+  pruner.max_resource = options.max_resource;
   if (options.lag) {
-    if (options.stopper == "auto") stopper.name = "median";
-    if (options.stopper != "auto" && options.stopper != "median" && options.stopper != "none")
-      throw UsageError("tune.stopper: " + options.stopper +
+    if (options.pruner == "auto") pruner.name = "median";
+    if (options.pruner != "auto" && options.pruner != "median" && options.pruner != "none")
+      throw UsageError("tune.pruner: " + options.pruner +
                            " lets trials wait for one another, and tune.deterministic "
                            "can not have that",
                        "choose median or none, or leave tune.deterministic out");
-    return stopper;
+    return pruner;
   }
-  const bool counts = options.stopper != "auto" && options.stopper != "none" && options.stopper != "median";
+  const bool counts = options.pruner != "auto" && options.pruner != "none" && options.pruner != "median";
   if (counts && options.max_resource < 2)
     throw UsageError(
-        "tune.stopper: " + options.stopper + " needs to know how many evaluations a training has, two at least",
+        "tune.pruner: " + options.pruner + " needs to know how many evaluations a training has, two at least",
         "give tune.evaluations, or trainer.max_duration and trainer.eval_interval in one unit; or choose median");
-  return stopper;
+  return pruner;
 }
 
 // Every part of a population's trainings ends with an evaluation.
@@ -54,7 +54,7 @@ TuningOptions tuning_options(const StudyHead& head, const spec::TuneOptions& tun
   TuningOptions options{study_options(head, space, tune.seed)};
   options.study.population = tune.population;
   options.sampler = head.sampler;
-  options.stopper = head.stopper;
+  options.pruner = head.pruner;
   options.max_resource = head.max_resource;
   options.trials = head.trials;  // events tell of more
   options.end_early = tune.end_early;
@@ -66,7 +66,7 @@ Tuning::Tuning(TuningOptions options, const std::vector<StudyEvent>& events)
     : options_(std::move(options)),
       study_(options_.study),
       sampler_(tune::make_sampler(options_.sampler, options_.study.directions.size())),
-      stopper_(tune::make_stopper(stopper_options(options_))) {
+      pruner_(tune::make_pruner(pruner_options(options_))) {
   check_population(options_);
   if (options_.lag) in_order_.emplace(options_.study, *options_.lag);
   for (const StudyEvent& event : events) told(event);
@@ -128,7 +128,7 @@ std::optional<TrialStart> Tuning::next(Hurry hurry) {
   if (in_order_ && !in_order_->ready(study_) && study_.next_id() < options_.trials) return std::nullopt;
   if (study_.next_id() < options_.trials) ended_early_ = why_end_early();
   const bool no_more = hurry == Hurry::no_new || ended_early_ || study_.next_id() >= options_.trials;
-  if (const auto promotion = stopper_->promote(study_, no_more)) {
+  if (const auto promotion = pruner_->promote(study_, no_more)) {
     record({.kind = Kind::resume, .id = promotion->id});
     return begin(promotion->id, true, promotion->why);
   }
@@ -142,11 +142,11 @@ std::optional<TrialStart> Tuning::next(Hurry hurry) {
 }
 
 tune::Verdict Tuning::judged(const tune::Trial& trial, std::optional<tune::Study>& view) {
-  if (!in_order_) return stopper_->judge(study_, trial);
+  if (!in_order_) return pruner_->judge(study_, trial);
   if (!view) view = in_order_->view_of(study_, trial.id);
   for (size_t k = view->trial(trial.id).reports.size(); k < trial.reports.size(); ++k)
     view->report(trial.id, trial.reports[k].step, trial.reports[k].value);
-  return tune::make_stopper(stopper_options(options_))->judge(*view, view->trial(trial.id));
+  return tune::make_pruner(pruner_options(options_))->judge(*view, view->trial(trial.id));
 }
 
 // In a deterministic study a verdict stands: a trial that died between it and its end is not begun again.
@@ -155,7 +155,7 @@ bool Tuning::settled(int64_t id) {
   if (!in_order_ || trial.reports.empty()) return false;
   const bool last = options_.max_resource > 0 && trial.reports.back().step >= options_.max_resource;
   std::optional<tune::Study> view;
-  if (last || judged(trial, view).course == Course::go_on) return false;
+  if (last || judged(trial, view).decision == PruneDecision::keep_running) return false;
   end_trial(id, TrialState::pruned, {{trial.reports.back().value}}, "");
   return true;
 }
@@ -171,8 +171,8 @@ bool Tuning::reported(int64_t id, double step, double value, std::string& why) {
   const bool last = options_.max_resource > 0 && step >= options_.max_resource;  // it ends by itself
   if (life->second.asked || last) return false;
   const tune::Verdict verdict = judged(trial, life->second.view);
-  if (verdict.course == Course::go_on) return false;
-  life->second.asked = verdict.course;
+  if (verdict.decision == PruneDecision::keep_running) return false;
+  life->second.asked = verdict.decision;
   life->second.estimate = verdict.estimate;
   why = verdict.why;
   return true;
@@ -192,11 +192,11 @@ TrialOver Tuning::ended(int64_t id, const ProcessEnd& end, std::optional<Outcome
   running_.erase(id);
   const bool saved = left_as_asked(end);
   if (outcome && !(in_order_ && life.asked)) return end_trial(id, TrialState::complete, *std::move(outcome), "done");
-  if (saved && life.asked == Course::pause) {
+  if (saved && life.asked == PruneDecision::pause) {
     record({.kind = Kind::pause, .id = id, .estimate = life.estimate});
     return {"paused", false, true};
   }
-  if (life.asked == Course::stop) {
+  if (life.asked == PruneDecision::prune) {
     const auto& reports = study_.trial(id).reports;
     return end_trial(id, TrialState::pruned, reports.empty() ? Outcome{} : Outcome{{reports.back().value}}, "stopped");
   }

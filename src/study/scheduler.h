@@ -30,7 +30,7 @@ inline bool trains_in_parts(std::string_view sampler) {
 
 struct TuningOptions {
   tune::StudyOptions study;
-  std::string sampler = "auto", stopper = "auto";
+  std::string sampler = "auto", pruner = "auto";
   double max_resource = 0;                                  // evaluations of a whole trial; 0: not known
   int64_t trials = 50;                                      // in all
   int64_t parallel = 1;                                     // processes side by side
@@ -92,7 +92,7 @@ class Tuning {
   // Its process came to its end, and what it made is worth nothing.
   TrialOver failed(int64_t id, const std::string& why);
 
-  bool pauses() const { return stopper_->pauses(); }
+  bool pauses() const { return pruner_->pauses(); }
   // Whether trials yet to come may go on from the state that this one ended with.
   bool needs(int64_t id) const { return sampler_->needs(study_, id); }
   // Why no new trials are begun though some are planned.
@@ -104,9 +104,9 @@ class Tuning {
 
  private:
   struct Life {
-    std::optional<tune::Course> asked;  // to end: pause or stop
-    std::optional<double> estimate;     // the stopper's, when it asked
-    std::optional<tune::Study> view;    // of a deterministic study: what this trial is judged by
+    std::optional<tune::PruneDecision> asked;  // to end: pause or stop
+    std::optional<double> estimate;            // the pruner's, when it asked
+    std::optional<tune::Study> view;           // of a deterministic study: what this trial is judged by
   };
   tune::Verdict judged(const tune::Trial& trial, std::optional<tune::Study>& view);
   bool settled(int64_t id);
@@ -119,13 +119,13 @@ class Tuning {
   TuningOptions options_;
   tune::Study study_;
   std::unique_ptr<tune::Sampler> sampler_;
-  std::unique_ptr<tune::Stopper> stopper_;
+  std::unique_ptr<tune::Pruner> pruner_;
   std::optional<std::string> ended_early_;
   std::optional<ToldInOrder> in_order_;     // of a deterministic study
   std::map<int64_t, Life> running_;         // by this process
   std::map<int64_t, std::string> process_;  // of those running in the record: who runs it, or ran it last
   std::map<int64_t, int64_t> deaths_;
-  // next() had nothing in this hurry, and nothing happened since: stoppers need not be asked again.
+  // next() had nothing in this hurry, and nothing happened since: pruners need not be asked again.
   std::optional<Hurry> in_vain_;
 };
 

@@ -10,13 +10,13 @@ namespace {
 TuningOptions options(const char* space, int64_t trials, std::vector<StudyEvent>& record) {
   TuningOptions options{{tune::read_space(space), {tune::Direction::minimize}, 7, trials}};
   options.sampler = "grid";
-  options.stopper = "none";
+  options.pruner = "none";
   options.trials = trials;
   options.record = [&](const StudyEvent& event) { record.push_back(event); };
   return options;
 }
 
-// A grid has its levels, and a stopper its patience, by the number that is planned.
+// A grid has its levels, and a pruner its patience, by the number that is planned.
 TEST(Plan, AnExtendedStudyIsTheSameToWhoComesLater) {
   constexpr const char* kSquare =
       R"([{"name":"x","type":"float","low":0,"high":1},{"name":"y","type":"float","low":0,"high":1}])";

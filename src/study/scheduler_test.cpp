@@ -39,7 +39,7 @@ spec::TuneOptions searched() {
 TuningOptions options(std::vector<StudyEvent>& record, int64_t parallel = 2) {
   TuningOptions options{{space_of(searched()), {tune::Direction::minimize}, 7, 12, {}}};
   options.sampler = "tpe";
-  options.stopper = "asha";
+  options.pruner = "asha";
   options.max_resource = 9;
   options.trials = 12;
   options.parallel = parallel;
@@ -136,7 +136,7 @@ struct Crew {
   void join(const std::optional<int64_t>& lag) {
     auto of = options(record);
     of.lag = lag;
-    if (lag) of.stopper = "median";
+    if (lag) of.pruner = "median";
     of.process = "p" + std::to_string(names++);
     of.abandoned = [this](const std::string& name, int64_t) {
       return std::ranges::find(alive, name, &Process::name) == alive.end();
@@ -325,33 +325,33 @@ TEST(StudyFile, ChoicesAndNumbersBecomeOverrides) {
               testing::ElementsAre("optimizer.lr=0.1", "optimizer.name=adamw"));
 }
 
-TEST(Tuning, AStopperThatCountsEvaluationsIsToldHowManyThereAre) {
+TEST(Tuning, APrunerThatCountsEvaluationsIsToldHowManyThereAre) {
   std::vector<StudyEvent> record;
-  for (const auto& [stopper, good] : {std::pair{"asha", false}, {"curve", false}, {"median", true}, {"auto", true}}) {
+  for (const auto& [pruner, good] : {std::pair{"asha", false}, {"curve", false}, {"median", true}, {"auto", true}}) {
     auto of = options(record);
-    of.stopper = stopper;
+    of.pruner = pruner;
     of.max_resource = 0;
     if (good) {
-      EXPECT_NO_THROW(Tuning(of, {})) << stopper;
+      EXPECT_NO_THROW(Tuning(of, {})) << pruner;
     } else {
-      EXPECT_THROW(Tuning(of, {}), Error) << stopper;
+      EXPECT_THROW(Tuning(of, {}), Error) << pruner;
     }
   }
 }
 
 // The job file's words are those of tune/.
-TEST(Tuning, TheJobFileKnowsEverySamplerAndStopper) {
+TEST(Tuning, TheJobFileKnowsEverySamplerAndPruner) {
   const auto choices_of = [](const std::string& key) {
     for (const spec::OptionInfo& option : spec::options()) {
       if (option.key == key) return option.choices;
     }
     return std::vector<std::string>();
   };
-  std::vector<std::string> samplers, stoppers;
+  std::vector<std::string> samplers, pruners;
   for (const auto& maker : tune::samplers()) samplers.emplace_back(maker.name);
-  for (const auto& maker : tune::stoppers()) stoppers.emplace_back(maker.name);
+  for (const auto& maker : tune::pruners()) pruners.emplace_back(maker.name);
   EXPECT_THAT(choices_of("tune.sampler"), testing::UnorderedElementsAreArray(samplers));
-  EXPECT_THAT(choices_of("tune.stopper"), testing::UnorderedElementsAreArray(stoppers));
+  EXPECT_THAT(choices_of("tune.pruner"), testing::UnorderedElementsAreArray(pruners));
 }
 
 TEST(Evaluations, AreCountedWhereTheJobTells) {

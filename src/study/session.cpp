@@ -38,10 +38,10 @@ StudyAim aim_of(const spec::Job& job) {
   return aim;
 }
 
-// Stoppers judge by one metric of trainings that each go their own way.
-std::string stopper_of(const spec::TuneOptions& tune) {
+// Pruners judge by one metric of trainings that each go their own way.
+std::string pruner_of(const spec::TuneOptions& tune) {
   const bool judged = tune.objectives.empty() && tune.constraints.empty() && !trains_in_parts(tune.sampler);
-  return judged ? tune.stopper : "none";
+  return judged ? tune.pruner : "none";
 }
 
 // A number that was asked for, or as many trainings as there are cores free for.
@@ -153,7 +153,7 @@ std::unique_ptr<StudySession> begin(const Options& options, const NewStudy& stud
   if (const std::string key = spec::overridden(tune.search, study.overrides); !key.empty())
     throw UsageError("a value is given for '" + key + "', which tune.search varies", "leave one of the two out");
   check_search(study.job, study.job_path);
-  const StudyHead head{study.job_text, study.overrides,          tune.sampler, stopper_of(tune), aim_of(study.job),
+  const StudyHead head{study.job_text, study.overrides,          tune.sampler, pruner_of(tune), aim_of(study.job),
                        tune.trials,    evaluations_of(study.job)};
   const Tuning possible(tuning_options(head, tune, space_of(tune)));  // says no before there is a directory
   options.disk.make_directories(study.directory);

@@ -24,7 +24,7 @@ std::string head_line(const tune::Study& study, int64_t planned, double seconds)
   };
   const auto running = count(tune::TrialState::running), waiting = count(tune::TrialState::paused);
   std::string text = std::to_string(study.next_id()) + " of " + std::to_string(planned) + " trials begun, " +
-                     std::to_string(study.told().size()) + " ended, " + std::to_string(running) + " running";
+                     std::to_string(study.observed().size()) + " ended, " + std::to_string(running) + " running";
   if (waiting > 0) text += ", " + std::to_string(waiting) + " waiting";
   return text + "; " + duration_text(seconds);
 }

@@ -178,7 +178,7 @@ std::string AskTell::init(const Request& request) {
     if (!request.all["first"].is_array()) throw Error("'first' is not a list of params", R"("first":[{"lr":0.01}])");
     for (const json& params : request.all["first"]) options.first.push_back(read_point(options.space, params.dump()));
   }
-  StopperOptions stopping;
+  PrunerOptions stopping;
   if (request.has("pruner")) {
     const Request pruner = request.inner(request.all["pruner"], "pruner");
     stopping.name = pruner.text("name", "none");
@@ -187,7 +187,7 @@ std::string AskTell::init(const Request& request) {
     stopping.reduction = pruner.number("reduction_factor", stopping.reduction);
   }
   auto sampler = make_sampler(request.text("sampler", "auto"), options.directions.size());
-  auto stopper = make_stopper(stopping);
+  auto pruner = make_pruner(stopping);
   Study study(std::move(options));
   if (request.has("prefill")) {
     if (!request.all["prefill"].is_array()) throw Error("'prefill' is not a list of trials");
@@ -200,8 +200,8 @@ std::string AskTell::init(const Request& request) {
   }
   study_.emplace(std::move(study));
   sampler_ = std::move(sampler);
-  stopper_ = std::move(stopper);
-  return stopper_->pauses() ? R"({"ok":true,"resume":true})" : R"({"ok":true})";
+  pruner_ = std::move(pruner);
+  return pruner_->pauses() ? R"({"ok":true,"resume":true})" : R"({"ok":true})";
 }
 
 std::string AskTell::ask(const Request& request) {
@@ -213,7 +213,7 @@ std::string AskTell::ask(const Request& request) {
     return out + "}";
   };
   study();  // there must be one
-  if (const auto promotion = stopper_->promote(study(), no_new)) {
+  if (const auto promotion = pruner_->promote(study(), no_new)) {
     study().resume(promotion->id);
     const auto& reports = study().trial(promotion->id).reports;
     const double step = reports.empty() ? 0 : reports.back().step;
@@ -234,11 +234,11 @@ std::string AskTell::tell(const Request& request) {
 std::string AskTell::report(const Request& request) {
   const int64_t id = request.whole("id");
   study().report(id, request.number("step"), request.number("value"));
-  const Verdict verdict = stopper_->judge(study(), study().trial(id));
-  if (verdict.course == Course::pause) study().pause(id, verdict.estimate);
-  std::string out = verdict.course == Course::go_on  ? R"({"stop":false)"
-                    : verdict.course == Course::stop ? R"({"stop":true)"
-                                                     : R"({"stop":true,"pause":true)";
+  const Verdict verdict = pruner_->judge(study(), study().trial(id));
+  if (verdict.decision == PruneDecision::pause) study().pause(id, verdict.estimate);
+  std::string out = verdict.decision == PruneDecision::keep_running ? R"({"stop":false)"
+                    : verdict.decision == PruneDecision::prune      ? R"({"stop":true)"
+                                                                    : R"({"stop":true,"pause":true)";
   if (request.flag("why")) out += R"(,"why":)" + json(verdict.why).dump();
   return out + "}";
 }

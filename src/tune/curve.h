@@ -1,6 +1,6 @@
 // Where a learning curve will end, from its beginning.
 //
-// For the curve stopper. A curve is a + b * shape(step) and noise; the shapes are a grid of stretched exponentials and
+// For the curve pruner. A curve is a + b * shape(step) and noise; the shapes are a grid of stretched exponentials and
 // powers (the families of Domhan, Springenberg, Hutter, "Speeding up automatic hyperparameter optimization of deep
 // neural networks by extrapolation of learning curves", IJCAI 2015). For each shape a and b are least squares; a shape
 // weighs by how well it explains the curve with an unknown level of noise, and the prediction is the mixture of them

@@ -76,7 +76,7 @@ std::optional<Suggestion> from_earlier(const Study& study) {
   for (const EarlierStudy& earlier : study.options().earlier) {
     if (!earlier.losses.empty() && studies.size() < kMostBest) studies.push_back(&earlier);
   }
-  const size_t place = study.begun() - std::min(study.begun(), study.options().first.size());
+  const size_t place = study.started() - std::min(study.started(), study.options().first.size());
   if (place >= studies.size()) return std::nullopt;
   const EarlierStudy& earlier = *studies[place];
   std::vector<size_t> order(earlier.losses.size());

@@ -139,7 +139,7 @@ TEST(Earlier, ASuggestionIsAFunctionOfTheRecord) {
   const Study one = run(false), other = run(true);
   for (int64_t id = 0; id < 25; ++id) {
     ASSERT_TRUE(same_point(one.trial(id).point, other.trial(id).point)) << id;
-    ASSERT_EQ(one.trial(id).memo, other.trial(id).memo) << id;
+    ASSERT_EQ(one.trial(id).sampler_state, other.trial(id).sampler_state) << id;
   }
   EXPECT_EQ(one.trial(0).by, "earlier");
 }

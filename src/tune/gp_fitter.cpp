@@ -30,16 +30,16 @@ Thinned thinned(const Points& points, const VectorXd& values) {
 
 }  // namespace
 
-Remembered Remembered::read(std::span<const double> memo, Index numbers) {
-  return {memo[0], memo[1], static_cast<WarpKind>(static_cast<int>(memo[2])),
-          Eigen::Map<const VectorXd>(memo.data() + 3, numbers)};
+Remembered Remembered::read(std::span<const double> sampler_state, Index numbers) {
+  return {sampler_state[0], sampler_state[1], static_cast<WarpKind>(static_cast<int>(sampler_state[2])),
+          Eigen::Map<const VectorXd>(sampler_state.data() + 3, numbers)};
 }
 
-void Remembered::write(std::vector<double>& memo) const {
-  memo.push_back(begun_at);
-  memo.push_back(fitted_at);
-  memo.push_back(static_cast<double>(warp));
-  memo.insert(memo.end(), logs.begin(), logs.end());
+void Remembered::write(std::vector<double>& sampler_state) const {
+  sampler_state.push_back(begun_at);
+  sampler_state.push_back(fitted_at);
+  sampler_state.push_back(static_cast<double>(warp));
+  sampler_state.insert(sampler_state.end(), logs.begin(), logs.end());
 }
 
 Fitter::Fitter(const std::vector<Axis>& axes, const Points& points, double trials, const Remembered* memory)

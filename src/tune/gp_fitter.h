@@ -1,8 +1,8 @@
 // When a process is fitted anew, from which beginnings, and with which warp of its values.
 //
 // A fit from all beginnings is dear, so there are few: each time the study has grown by a part. In between the last
-// numbers are brought up to date. They are found again in the memo of the suggestion that was made with them, so what
-// is fitted is a function of the record. For tune/ only.
+// numbers are brought up to date. They are found again in the sampler_state of the suggestion that was made with them,
+// so what is fitted is a function of the record. For tune/ only.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@ struct Remembered {
   Eigen::VectorXd logs;
 
   static size_t size(Eigen::Index numbers) { return static_cast<size_t>(numbers) + 3; }
-  static Remembered read(std::span<const double> memo, Eigen::Index numbers);
-  void write(std::vector<double>& memo) const;
+  static Remembered read(std::span<const double> sampler_state, Eigen::Index numbers);
+  void write(std::vector<double>& sampler_state) const;
 };
 
 class Fitter {

@@ -30,18 +30,19 @@ Memory memory_of(const Study& study, Index axes, size_t processes, Index earlier
   const size_t each = Remembered::size(numbers), all = each * processes;
   const size_t with_joint = all + (earlier > 0 ? JointFit::size(axes, earlier) : 0);
   for (auto trial = study.trials().rbegin(); trial != study.trials().rend(); ++trial) {
-    const std::span<const double> memo = trial->memo;
-    if (trial->by != "gp" || (memo.size() != all && memo.size() != with_joint)) continue;
+    const std::span<const double> sampler_state = trial->sampler_state;
+    if (trial->by != "gp" || (sampler_state.size() != all && sampler_state.size() != with_joint)) continue;
     Memory memory;
     for (size_t k = 0; k < processes; ++k)
-      memory.processes.push_back(Remembered::read(memo.subspan(k * each), numbers));
-    if (earlier > 0 && memo.size() == with_joint) memory.joint = JointFit::read(memo.subspan(all), axes);
+      memory.processes.push_back(Remembered::read(sampler_state.subspan(k * each), numbers));
+    if (earlier > 0 && sampler_state.size() == with_joint)
+      memory.joint = JointFit::read(sampler_state.subspan(all), axes);
     return memory;
   }
   return {};
 }
 
-// What a trial is known to be worth, as far as a process should believe it: a running one is worth what its stopper
+// What a trial is known to be worth, as far as a process should believe it: a running one is worth what its pruner
 // expects, not what it reported last.
 std::optional<double> worth(const Study& study, const Trial& trial) {
   if (study.objectives() > 1) {
@@ -55,7 +56,7 @@ std::optional<double> worth(const Study& study, const Trial& trial) {
 // The trials to know: all, or the best and the newest.
 std::vector<const Trial*> known_trials(const Study& study) {
   std::vector<const Trial*> all;
-  for (const auto* ids : {&study.told(), &study.open()}) {
+  for (const auto* ids : {&study.observed(), &study.open()}) {
     for (const int64_t id : *ids) {
       if (worth(study, study.trial(id))) all.push_back(&study.trial(id));
     }
@@ -103,7 +104,7 @@ bool enough(const Study& study, size_t ended, size_t least) {
 }
 
 double known_count(const Study& study) {
-  size_t count = study.told().size();
+  size_t count = study.observed().size();
   for (const int64_t id : study.open()) count += worth(study, study.trial(id)).has_value();
   return static_cast<double>(count);
 }
@@ -183,17 +184,17 @@ std::optional<StudyModel> model_of(const Study& study, size_t least) {
     const Remembered fit = objective ? fitter.fit(losses, study.objectives() == 1) : fitter.fit(squashed_values);
     const VectorXd values = objective ? warp(losses, fit.warp).values : squashed_values;
     (objective ? model.objectives : model.constraints).emplace_back(axes, fit.logs, points, values);
-    fit.write(model.memo);
+    fit.write(model.sampler_state);
   }
   // Its own trials know the neighbourhood of the best better in the end: some suggestions are theirs alone.
   const bool own_turn = own && study.next_id() % kOwnTurn == 0;
   if (own_turn && memory.joint) {
-    memory.joint->write(model.memo);
+    memory.joint->write(model.sampler_state);
   } else if (earlier > 0) {
     const std::vector<double> losses = losses_of(study, model.trials, 0);
     JointModel joint = joint_model_of(study.options().earlier, axes, points, losses, known_count(study),
                                       memory.joint ? &*memory.joint : nullptr);
-    joint.fit.write(model.memo);
+    joint.fit.write(model.sampler_state);
     const bool believed = ranks_better(joint.process, model.objectives[0], losses);
     if (!believed && !own) return std::nullopt;
     if (believed && !own_turn) model.objectives[0] = std::move(joint.process);

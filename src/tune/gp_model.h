@@ -1,8 +1,9 @@
 // What the record of a study tells: a Gaussian process for every objective and every constraint.
 //
 // All processes know the same trials: those that ended with values, and those that failed (the worst value there is).
-// Beyond kMostPoints they know the best ones and the newest ones. The numbers they were fitted by go into the memo of
-// the suggestion made with them and are where the next fit begins, so a fit is cheap, and a function of the record.
+// Beyond kMostPoints they know the best ones and the newest ones. The numbers they were fitted by go into the
+// sampler_state of the suggestion made with them and are where the next fit begins, so a fit is cheap, and a function
+// of the record.
 #pragma once
 
 #include <memory>
@@ -20,7 +21,7 @@ struct StudyModel {
   std::vector<const Trial*> trials;          // behind the first rows of the processes
   Eigen::Index known = 0;                    // rows of ended trials; then those of earlier studies
   Eigen::Index imagined = 0;                 // the last rows: running trials, as they may end
-  std::vector<double> memo;
+  std::vector<double> sampler_state;
 
   Eigen::VectorXd row(Eigen::Index i) const { return objectives[0].point(i); }
   bool feasible(Eigen::Index i) const { return Study::violation(*trials[static_cast<size_t>(i)]) == 0; }

@@ -82,14 +82,15 @@ VectorXd bests_together(const std::vector<Axis>& axes, const Points& points, con
 
 }  // namespace
 
-Placement Placement::read(std::span<const double> memo, Index axes) {
-  const auto among = static_cast<Index>(memo.size()) - axes;
-  return {Eigen::Map<const VectorXd>(memo.data(), among), Eigen::Map<const VectorXd>(memo.data() + among, axes)};
+Placement Placement::read(std::span<const double> sampler_state, Index axes) {
+  const auto among = static_cast<Index>(sampler_state.size()) - axes;
+  return {Eigen::Map<const VectorXd>(sampler_state.data(), among),
+          Eigen::Map<const VectorXd>(sampler_state.data() + among, axes)};
 }
 
-void Placement::write(std::vector<double>& memo) const {
-  memo.insert(memo.end(), among.begin(), among.end());
-  memo.insert(memo.end(), onto.begin(), onto.end());
+void Placement::write(std::vector<double>& sampler_state) const {
+  sampler_state.insert(sampler_state.end(), among.begin(), among.end());
+  sampler_state.insert(sampler_state.end(), onto.begin(), onto.end());
 }
 
 std::vector<Axis> with_study(std::vector<Axis> axes) {

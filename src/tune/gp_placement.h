@@ -19,8 +19,8 @@ struct Placement {
   Eigen::VectorXd onto;   // of all of them, onto this study
 
   static size_t size(Eigen::Index axes, Eigen::Index studies) { return static_cast<size_t>(axes * (studies + 1)); }
-  static Placement read(std::span<const double> memo, Eigen::Index axes);
-  void write(std::vector<double>& memo) const;
+  static Placement read(std::span<const double> sampler_state, Eigen::Index axes);
+  void write(std::vector<double>& sampler_state) const;
 };
 
 // The axes of points that have their study behind their coordinates, as one more category.

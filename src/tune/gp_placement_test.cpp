@@ -92,10 +92,10 @@ TEST(Placement, WhatIsInactiveStaysSoAndMovesNothing) {
 
 TEST(Placement, IsReadAsItWasWritten) {
   const Placement placement{VectorXd::Random(2 * kAxes), VectorXd::Random(kAxes)};
-  std::vector<double> memo;
-  placement.write(memo);
-  ASSERT_EQ(memo.size(), Placement::size(kAxes, 2));
-  const Placement again = Placement::read(memo, kAxes);
+  std::vector<double> sampler_state;
+  placement.write(sampler_state);
+  ASSERT_EQ(sampler_state.size(), Placement::size(kAxes, 2));
+  const Placement again = Placement::read(sampler_state, kAxes);
   EXPECT_EQ(again.among, placement.among);
   EXPECT_EQ(again.onto, placement.onto);
 }

@@ -106,7 +106,7 @@ class GpSampler : public Sampler {
     const auto best = best_untried(study, improvement, random, options);
     if (!best) return std::nullopt;
     return Suggestion{best->point, "gp", name_of(study.space(), choice) + " is behind, and may yet turn out best",
-                      model.memo};
+                      model.sampler_state};
   }
 
   static std::string name_of(const Space& space, const Choice& choice) {
@@ -193,7 +193,7 @@ class GpSampler : public Sampler {
     RandomStream random = study.random("gp");
     const auto best = best_untried(study, score, random, options);
     if (!best) return of_cover(study, "nothing that was thought of is new: one of an even cover");
-    return {best->point, "gp", why + " (log " + written(best->score) + ")", model.memo};
+    return {best->point, "gp", why + " (log " + written(best->score) + ")", model.sampler_state};
   }
 
   Cover cover_{"gp"};

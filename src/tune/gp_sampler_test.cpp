@@ -57,7 +57,7 @@ TEST(GpSampler, ARecordHasOneAnswer) {
     for (int i = 0; i < 24; ++i) {
       const Suggestion one = suggest_next(study, *kept), other = suggest_next(study, *make_sampler(name));
       ASSERT_TRUE(same_point(one.point, other.point)) << name << ' ' << i;
-      ASSERT_EQ(one.memo, other.memo);
+      ASSERT_EQ(one.sampler_state, other.sampler_state);
       EXPECT_FALSE(one.why.empty());
       const int64_t id = study.start(one);
       if (i % 3 == 0) continue;  // keeps running
@@ -125,7 +125,7 @@ TEST(GpSampler, SurvivesFailuresPlateausAndNaN) {
       else
         study.tell(id, TrialState::complete, {i % 4 == 2 ? 1.0 : std::numeric_limits<double>::infinity()});
     }
-    EXPECT_EQ(study.told().size(), 20U);
+    EXPECT_EQ(study.observed().size(), 20U);
   }
 }
 

@@ -72,7 +72,7 @@ double misranked(const GaussianProcess& process, const std::vector<double>& loss
 
 Index earlier_known(const Study& study) {
   if (study.objectives() > 1) return 0;
-  for (const int64_t id : study.told()) {
+  for (const int64_t id : study.observed()) {
     if (!study.trial(id).constraints.empty()) return 0;
   }
   const auto usable_ones = static_cast<size_t>(std::ranges::count_if(study.options().earlier, usable));
@@ -83,14 +83,15 @@ size_t JointFit::size(Index axes, Index studies) {
   return Remembered::size(KernelLayout{axes + 1}.size()) + Placement::size(axes, studies);
 }
 
-JointFit JointFit::read(std::span<const double> memo, Index axes) {
+JointFit JointFit::read(std::span<const double> sampler_state, Index axes) {
   const Index numbers = KernelLayout{axes + 1}.size();
-  return {Remembered::read(memo, numbers), Placement::read(memo.subspan(Remembered::size(numbers)), axes)};
+  return {Remembered::read(sampler_state, numbers),
+          Placement::read(sampler_state.subspan(Remembered::size(numbers)), axes)};
 }
 
-void JointFit::write(std::vector<double>& memo) const {
-  numbers.write(memo);
-  placement.write(memo);
+void JointFit::write(std::vector<double>& sampler_state) const {
+  numbers.write(sampler_state);
+  placement.write(sampler_state);
 }
 
 JointModel joint_model_of(const std::vector<EarlierStudy>& earlier, const std::vector<Axis>& axes, const Points& points,

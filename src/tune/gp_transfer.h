@@ -24,8 +24,8 @@ struct JointFit {
   Placement placement;
 
   static size_t size(Eigen::Index axes, Eigen::Index studies);  // `axes` without the study
-  static JointFit read(std::span<const double> memo, Eigen::Index axes);
-  void write(std::vector<double>& memo) const;
+  static JointFit read(std::span<const double> sampler_state, Eigen::Index axes);
+  void write(std::vector<double>& sampler_state) const;
 };
 
 struct JointModel {

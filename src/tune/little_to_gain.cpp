@@ -12,7 +12,7 @@
 namespace sinew::tune {
 std::optional<std::string> little_to_gain(const Study& study) {
   const size_t d = study.space().size();
-  if (study.told().size() < 10 + 2 * d) return std::nullopt;
+  if (study.observed().size() < 10 + 2 * d) return std::nullopt;
   const size_t needed = std::max<size_t>(5, d);
   size_t said = 0;
   double most = 0;

@@ -1,4 +1,4 @@
-// The makers of the samplers and stoppers, for the two visible lists (samplers.cpp, stoppers.cpp). One line a sampler;
+// The makers of the samplers and pruners, for the two visible lists (samplers.cpp, pruners.cpp). One line a sampler;
 // what it does and whom it follows stands at the top of its file.
 #pragma once
 
@@ -18,10 +18,10 @@ std::unique_ptr<Sampler> make_gp();            // gp_sampler.cpp
 std::unique_ptr<Sampler> make_trust_region();  // trust_region_sampler.cpp
 std::unique_ptr<Sampler> make_pbt();           // sampler_pbt.cpp
 
-std::unique_ptr<Stopper> make_asha(const StopperOptions& options);          // stopper_rungs.cpp
-std::unique_ptr<Stopper> make_hyperband(const StopperOptions& options);     // stopper_rungs.cpp
-std::unique_ptr<Stopper> make_median(const StopperOptions& options);        // stopper_median.cpp
-std::unique_ptr<Stopper> make_curve(const StopperOptions& options);         // stopper_curve.cpp
-std::unique_ptr<Stopper> make_auto_stopper(const StopperOptions& options);  // stopper_curve.cpp
+std::unique_ptr<Pruner> make_asha(const PrunerOptions& options);         // pruner_rungs.cpp
+std::unique_ptr<Pruner> make_hyperband(const PrunerOptions& options);    // pruner_rungs.cpp
+std::unique_ptr<Pruner> make_median(const PrunerOptions& options);       // pruner_median.cpp
+std::unique_ptr<Pruner> make_curve(const PrunerOptions& options);        // pruner_curve.cpp
+std::unique_ptr<Pruner> make_auto_pruner(const PrunerOptions& options);  // pruner_curve.cpp
 
 }  // namespace sinew::tune

@@ -27,8 +27,8 @@ double Ranking::loss_at(const Study& study, int32_t id) const {
 }
 
 void Ranking::follow(const Study& study) {
-  if (taken_ < study.told().size()) study.objectives() > 1 ? take_in_by_rank(study) : take_in_by_loss(study);
-  taken_ = study.told().size();
+  if (taken_ < study.observed().size()) study.objectives() > 1 ? take_in_by_rank(study) : take_in_by_loss(study);
+  taken_ = study.observed().size();
   order_ = ended_;
   unknown_.clear();
   std::vector<std::pair<double, int32_t>> reported;
@@ -65,7 +65,7 @@ void Ranking::take_in_by_loss(const Study& study) {
     const double violated_b = Study::violation(study.trials()[static_cast<size_t>(b)]);
     return violated_a != violated_b ? violated_a < violated_b : loss_at(study, a) < loss_at(study, b);
   };
-  for (const int64_t told : std::span(study.told()).subspan(taken_)) {
+  for (const int64_t told : std::span(study.observed()).subspan(taken_)) {
     const auto id = static_cast<int32_t>(told);
     ended_.insert(std::upper_bound(ended_.begin(), ended_.end(), id, before), id);
   }
@@ -74,7 +74,7 @@ void Ranking::take_in_by_loss(const Study& study) {
 // What is told once never changes, so each new one is compared with those before it and no others with one another.
 void Ranking::take_in_by_rank(const Study& study) {
   const size_t m = study.objectives();
-  for (const int64_t id : std::span(study.told()).subspan(taken_)) {
+  for (const int64_t id : std::span(study.observed()).subspan(taken_)) {
     const Trial& trial = study.trial(id);
     std::vector<double> mine(m);
     for (size_t k = 0; k < m; ++k) mine[k] = study.loss(trial, k);
@@ -91,7 +91,7 @@ void Ranking::take_in_by_rank(const Study& study) {
   std::iota(places.begin(), places.end(), size_t{0});
   std::ranges::stable_sort(places, {}, [&](size_t place) { return ranks_[place]; });
   ended_.clear();
-  for (const size_t place : places) ended_.push_back(static_cast<int32_t>(study.told()[place]));
+  for (const size_t place : places) ended_.push_back(static_cast<int32_t>(study.observed()[place]));
 }
 
 }  // namespace sinew::tune

@@ -22,12 +22,12 @@ bool dominates(const Study& study, const Trial& a, const Trial& b) {
 }
 
 std::vector<int32_t> by_definition(const Study& study) {
-  std::vector<int32_t> order(study.told().begin(), study.told().end());
+  std::vector<int32_t> order(study.observed().begin(), study.observed().end());
   std::ranges::stable_sort(order, {}, [&](int32_t id) {
     const Trial& trial = study.trial(id);
     const auto dominated = [&](int64_t other) { return dominates(study, study.trial(other), trial); };
     const double loss = study.objectives() == 1 ? study.loss(trial) : 0;
-    return std::tuple(Study::violation(trial), loss, std::ranges::count_if(study.told(), dominated));
+    return std::tuple(Study::violation(trial), loss, std::ranges::count_if(study.observed(), dominated));
   });
   return order;
 }

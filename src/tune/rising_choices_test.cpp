@@ -103,7 +103,7 @@ TEST(RisingChoices, TrialsThatWaitCountByWhatIsKnownOfThem) {
     record.study.report(id, 1, 0.8);
     record.study.pause(id, 0.7);
   }
-  EXPECT_EQ(record.next(), std::nullopt) << "its stopper expects of none of eight to get there";
+  EXPECT_EQ(record.next(), std::nullopt) << "its pruner expects of none of eight to get there";
 }
 
 // The line has one point, which was tried: that keeps nobody from looking into the trees.

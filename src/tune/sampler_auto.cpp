@@ -31,7 +31,7 @@ struct Arm {
 class AutoSampler : public Sampler {
  public:
   Suggestion suggest(const Study& study) override {
-    size_t known = study.told().size();
+    size_t known = study.observed().size();
     for (const int64_t id : study.open()) known += study.known_loss(study.trial(id)).has_value();
     const auto arms = arms_for(study, known);
     const auto shares = earned(study, arms);
@@ -63,12 +63,12 @@ class AutoSampler : public Sampler {
 
   static bool near_its_end(const Study& study) {
     const auto budget = static_cast<double>(study.options().budget);
-    return budget > 0 && static_cast<double>(study.begun()) >= kForLearning * budget;
+    return budget > 0 && static_cast<double>(study.started()) >= kForLearning * budget;
   }
 
   // Each arm's share: what it has at first, times how often its recent trials brought the best value down.
   static std::vector<double> earned(const Study& study, const std::vector<Arm>& arms) {
-    const auto& told = study.told();
+    const auto& told = study.observed();
     const size_t recent = told.size() - std::min(told.size(), kRecent);
     std::vector<double> improved(arms.size(), 1), asked(arms.size(), 4);
     double best = std::numeric_limits<double>::infinity();

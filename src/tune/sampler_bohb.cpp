@@ -3,7 +3,7 @@
 // Falkner, Klein, Hutter, "BOHB: robust and efficient hyperparameter optimization at scale" (ICML 2018): values of
 // short and of long trainings are not compared; the model is made of one length, the longest that has as many trials as
 // the model needs, and a third of the suggestions are random. The densities are those of the TPE sampler
-// (tpe_density.h). For studies whose stopper has rungs; without reports every trial is as long as any other.
+// (tpe_density.h). For studies whose pruner has rungs; without reports every trial is as long as any other.
 #include <algorithm>
 #include <cmath>
 #include <tuple>

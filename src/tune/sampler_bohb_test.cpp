@@ -1,4 +1,4 @@
-// BOHB's model compares trainings of one length only; stoppers with rungs say what a trial that waits would end with.
+// BOHB's model compares trainings of one length only; pruners with rungs say what a trial that waits would end with.
 #include <gtest/gtest.h>
 
 #include "tune/testing.h"
@@ -68,10 +68,10 @@ TEST(Bohb, TakesShorterTrainingsWhileThereAreTooFewLongOnes) {
 }
 
 TEST(Rungs, ATrialThatWaitsIsExpectedToComeDownAsTheOthersDid) {
-  StopperOptions options;
+  PrunerOptions options;
   options.name = "asha";
   options.max_resource = 9;
-  const auto stopper = make_stopper(options);
+  const auto pruner = make_pruner(options);
   Study study({line(), {Direction::minimize}, 1, 0});
   const auto begin = [&](double x) { return study.start({{x}, "", "", {}}); };
   for (const double drop : {0.5, 0.6, 0.9}) {
@@ -82,8 +82,8 @@ TEST(Rungs, ATrialThatWaitsIsExpectedToComeDownAsTheOthersDid) {
   }
   const int64_t id = begin(0.2);
   study.report(id, 1, 2);
-  const Verdict verdict = stopper->judge(study, study.trial(id));
-  EXPECT_EQ(verdict.course, Course::pause);
+  const Verdict verdict = pruner->judge(study, study.trial(id));
+  EXPECT_EQ(verdict.decision, PruneDecision::pause);
   ASSERT_TRUE(verdict.estimate);
   EXPECT_NEAR(*verdict.estimate, 2 - 0.6, 1e-12);
   study.pause(id, verdict.estimate);

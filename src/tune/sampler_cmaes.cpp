@@ -6,8 +6,9 @@
 // stays wide enough to leave the cell now and then. Restarts with twice as many trials a generation when it has
 // converged (Auger, Hansen 2005).
 //
-// The distribution of a generation stands in the memo of the generation's first trial, so it is part of the record.
-// With many workers a generation is closed as soon as its full number of trials has been begun and half have ended.
+// The distribution of a generation stands in the sampler_state of the generation's first trial, so it is part of the
+// record. With many workers a generation is closed as soon as its full number of trials has been begun and half have
+// ended.
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
@@ -32,23 +33,24 @@ struct Distribution {
 };
 
 std::vector<double> packed(const Distribution& state) {
-  std::vector<double> memo = {state.generation, state.size, state.spread};
+  std::vector<double> sampler_state = {state.generation, state.size, state.spread};
   for (const VectorXd* part : {&state.mean, &state.path, &state.spread_path})
-    memo.insert(memo.end(), part->begin(), part->end());
+    sampler_state.insert(sampler_state.end(), part->begin(), part->end());
   for (Eigen::Index i = 0; i < state.covariance.rows(); ++i) {
-    for (Eigen::Index j = 0; j <= i; ++j) memo.push_back(state.covariance(i, j));
+    for (Eigen::Index j = 0; j <= i; ++j) sampler_state.push_back(state.covariance(i, j));
   }
-  return memo;
+  return sampler_state;
 }
 
-Distribution unpacked(std::span<const double> memo, Eigen::Index d) {
-  Distribution state{memo[0], memo[1], memo[2], VectorXd(d), VectorXd(d), VectorXd(d), MatrixXd(d, d)};
+Distribution unpacked(std::span<const double> sampler_state, Eigen::Index d) {
+  Distribution state{sampler_state[0], sampler_state[1], sampler_state[2], VectorXd(d),
+                     VectorXd(d),      VectorXd(d),      MatrixXd(d, d)};
   size_t at = 3;
   for (VectorXd* part : {&state.mean, &state.path, &state.spread_path}) {
-    for (double& value : *part) value = memo[at++];
+    for (double& value : *part) value = sampler_state[at++];
   }
   for (Eigen::Index i = 0; i < d; ++i) {
-    for (Eigen::Index j = 0; j <= i; ++j) state.covariance(i, j) = state.covariance(j, i) = memo[at++];
+    for (Eigen::Index j = 0; j <= i; ++j) state.covariance(i, j) = state.covariance(j, i) = sampler_state[at++];
   }
   return state;
 }
@@ -62,15 +64,15 @@ class CmaesSampler : public Sampler {
  public:
   Suggestion suggest(const Study& study) override {
     const auto d = static_cast<Eigen::Index>(study.space().size());
-    // A memo is the coordinates, and in a generation's first trial the distribution behind them.
+    // A sampler_state is the coordinates, and in a generation's first trial the distribution behind them.
     std::vector<const Trial*> members;
     for (auto trial = study.trials().rbegin(); trial != study.trials().rend(); ++trial) {
-      if (trial->by != "cmaes" || trial->memo.empty()) continue;  // empty: another point had to stand in
+      if (trial->by != "cmaes" || trial->sampler_state.empty()) continue;  // empty: another point had to stand in
       members.push_back(&*trial);
-      if (trial->memo.size() > static_cast<size_t>(d)) break;
+      if (trial->sampler_state.size() > static_cast<size_t>(d)) break;
     }
     if (members.empty()) return first_of(study, beginning(study, 4 + std::floor(3 * std::log(static_cast<double>(d)))));
-    const Distribution state = unpacked(std::span(members.back()->memo).subspan(static_cast<size_t>(d)), d);
+    const Distribution state = unpacked(std::span(members.back()->sampler_state).subspan(static_cast<size_t>(d)), d);
     std::vector<const Trial*> known;
     for (const Trial* member : members) {
       if (study.known_loss(*member)) known.push_back(member);
@@ -103,7 +105,7 @@ class CmaesSampler : public Sampler {
     Distribution state = anywhere(study, size);
     const Trial* best = nullptr;
     const auto rank = [&](const Trial& trial) { return std::pair(Study::violation(trial), study.loss(trial)); };
-    for (const int64_t id : study.told()) {
+    for (const int64_t id : study.observed()) {
       const Trial& trial = study.trial(id);
       if (trial.by != "cmaes" && (best == nullptr || rank(trial) < rank(*best))) best = &trial;
     }
@@ -138,7 +140,7 @@ class CmaesSampler : public Sampler {
     std::vector<VectorXd> steps;
     VectorXd step = VectorXd::Zero(d);
     for (size_t i = 0; i < parents; ++i) {
-      const VectorXd x = Eigen::Map<const VectorXd>(known[i]->memo.data(), d);
+      const VectorXd x = Eigen::Map<const VectorXd>(known[i]->sampler_state.data(), d);
       steps.push_back((x - state.mean) / state.spread);
       step += weights[i] * steps.back();
     }
@@ -187,22 +189,22 @@ class CmaesSampler : public Sampler {
     const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(state.covariance);
     const MatrixXd spreads =
         state.spread * eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal();
-    std::vector<double> memo;
+    std::vector<double> sampler_state;
     Point point = first_allowed(study.space(), kAllowedDraws, [&] {
       VectorXd normal(state.mean.size());
       for (double& z : normal) z = random.normal();
       const VectorXd x = state.mean + spreads * normal;
-      memo.assign(x.begin(), x.end());
-      for (double& value : memo) value = mirrored(value);
-      return study.space().from_unit(memo);
+      sampler_state.assign(x.begin(), x.end());
+      for (double& value : sampler_state) value = mirrored(value);
+      return study.space().from_unit(sampler_state);
     });
     Suggestion suggestion{std::move(point),
                           "cmaes",
                           "drawn from generation " + std::to_string(static_cast<int64_t>(state.generation) + 1) +
                               " of a normal distribution that moves towards the better half",
                           {}};
-    memo.insert(memo.end(), behind.begin(), behind.end());
-    suggestion.memo = std::move(memo);
+    sampler_state.insert(sampler_state.end(), behind.begin(), behind.end());
+    suggestion.sampler_state = std::move(sampler_state);
     return suggestion;
   }
 };

@@ -22,7 +22,8 @@ TEST(Cmaes, BeginsAtWhatOthersFoundAndAnywhereAfterARestart) {
   for (int i = 0; i < 1500; ++i) {
     const int64_t id = study.start(suggest_next(study, *sampler));
     const Trial& trial = study.trial(id);
-    if (trial.memo.size() > 2 && trial.memo[2] == 0) begun.push_back({trial.memo[3], {trial.memo[5], trial.memo[6]}});
+    if (trial.sampler_state.size() > 2 && trial.sampler_state[2] == 0)
+      begun.push_back({trial.sampler_state[3], {trial.sampler_state[5], trial.sampler_state[6]}});
     study.tell(id, TrialState::complete, {sphere(study.trial(id).point)});
   }
   ASSERT_GE(begun.size(), 3U) << "it has converged twice";

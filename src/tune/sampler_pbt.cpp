@@ -14,7 +14,7 @@ namespace {
 class PbtSampler : public Sampler {
  public:
   Suggestion suggest(const Study& study) override {
-    const int64_t place = static_cast<int64_t>(study.begun()), population = study.options().population;
+    const int64_t place = static_cast<int64_t>(study.started()), population = study.options().population;
     if (place < population) return first(study);
     const int64_t first_before = study.next_id() - place % population - population;
     std::vector<Member> members;
@@ -28,12 +28,12 @@ class PbtSampler : public Sampler {
     return {.point = std::move(step.point),
             .by = "pbt",
             .why = std::move(step.why),
-            .memo = {},
+            .sampler_state = {},
             .from = first_before + static_cast<int64_t>(step.from)};
   }
 
   bool ready(const Study& study) const override {
-    const auto place = static_cast<int64_t>(study.begun());
+    const auto place = static_cast<int64_t>(study.started());
     const int64_t part_began = study.next_id() - place % study.options().population;
     return study.open().empty() || study.open().front() >= part_began;
   }
@@ -43,20 +43,20 @@ class PbtSampler : public Sampler {
     const int64_t population = study.options().population;
     const int64_t part = place_of(study, id) / population, next = (part + 1) * population;
     if (study.options().budget > 0 && next >= study.options().budget) return false;  // the last part
-    const auto begun = static_cast<int64_t>(study.begun());
+    const auto begun = static_cast<int64_t>(study.started());
     const bool open = !study.open().empty() && place_of(study, study.open().front()) < next + population;
     return begun < next + population || open;
   }
 
  private:
   static int64_t place_of(const Study& study, int64_t id) {
-    return id - (study.next_id() - static_cast<int64_t>(study.begun()));
+    return id - (study.next_id() - static_cast<int64_t>(study.started()));
   }
 
   Suggestion first(const Study& study) {
     Suggestion suggestion = cover_->suggest(study);
     suggestion.by = "pbt";
-    suggestion.why = study.begun() < static_cast<size_t>(study.options().population)
+    suggestion.why = study.started() < static_cast<size_t>(study.options().population)
                          ? "the first part of a member, an even cover"
                          : "no member has a state worth going on from: it begins anew";
     return suggestion;

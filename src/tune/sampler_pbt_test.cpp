@@ -25,7 +25,7 @@ Study played(uint64_t seed, size_t places, uint64_t timing, bool some_fail = fal
   const auto sampler = make_sampler("pbt");
   RandomStream random(random_key({timing}));
   std::vector<int64_t> running;
-  while (study.told().size() < kPopulation * kParts) {
+  while (study.observed().size() < kPopulation * kParts) {
     while (running.size() < places && study.next_id() < kPopulation * kParts && sampler->ready(study))
       running.push_back(study.start(suggest_next(study, *sampler)));
     const auto ends = running.begin() + static_cast<std::ptrdiff_t>(random.below(running.size()));

@@ -1,4 +1,4 @@
-// TPE over a study whose trials mostly wait, as those of a stopper with rungs do.
+// TPE over a study whose trials mostly wait, as those of a pruner with rungs do.
 #include <gtest/gtest.h>
 
 #include "tune/testing.h"

@@ -19,7 +19,7 @@ constexpr SamplerMaker kSamplers[] = {
     {"grid", make_grid, "a lattice over the space, all of it"},
     {"sobol", make_sobol, "an even cover of the space (scrambled Sobol points)"},
     {"tpe", make_tpe, "where good trials are dense and bad ones are not; any space, any number of trials"},
-    {"bohb", make_bohb, "as tpe, of the longest trainings only; with a stopper that has rungs", true},
+    {"bohb", make_bohb, "as tpe, of the longest trainings only; with a pruner that has rungs", true},
     {"cmaes", make_cmaes, "a normal distribution that learns; many numbers, many trials", true},
     {"nearby", make_nearby, "small changes of the best points", true},
     {"gp", make_gp, "where a Gaussian process expects the most; constraints and several objectives too"},
@@ -87,7 +87,7 @@ std::unique_ptr<Sampler> make_sampler(std::string_view name, size_t objectives) 
 
 Suggestion suggest_next(const Study& study, Sampler& sampler) {
   const auto& first = study.options().first;
-  if (study.begun() < first.size()) return {first[study.begun()], "first", "given to be tried first", {}};
+  if (study.started() < first.size()) return {first[study.started()], "first", "given to be tried first", {}};
   std::optional<Suggestion> earlier = from_earlier(study);
   Suggestion suggestion = earlier ? *std::move(earlier) : sampler.suggest(study);
   suggestion.point = rounded(study, suggestion.point);

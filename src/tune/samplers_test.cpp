@@ -17,7 +17,7 @@ Study run(const std::string& name, Space space, uint64_t seed, int trials, size_
   Study study({std::move(space), {Direction::minimize}, seed, trials});
   auto sampler = make_sampler(name);
   RandomStream random(random_key({seed, 17}));
-  while (static_cast<int>(study.told().size()) < trials) {
+  while (static_cast<int>(study.observed().size()) < trials) {
     if (study.open().size() < in_flight && study.next_id() < trials) {
       if (fresh_sampler) sampler = make_sampler(name);
       study.start(suggest_next(study, *sampler));
@@ -49,7 +49,7 @@ TEST_P(EverySampler, ASuggestionIsAFunctionOfTheRecord) {
   for (int64_t id = 0; id < one.next_id(); ++id) {
     ASSERT_TRUE(same_point(one.trial(id).point, other.trial(id).point)) << id << " by " << one.trial(id).by;
     ASSERT_EQ(one.trial(id).why, other.trial(id).why);
-    ASSERT_EQ(one.trial(id).memo, other.trial(id).memo);
+    ASSERT_EQ(one.trial(id).sampler_state, other.trial(id).sampler_state);
   }
 }
 

@@ -39,7 +39,7 @@ int64_t Study::start(Suggestion suggestion) {
   trial.point = std::move(suggestion.point);
   trial.by = std::move(suggestion.by);
   trial.why = std::move(suggestion.why);
-  trial.memo = std::move(suggestion.memo);
+  trial.sampler_state = std::move(suggestion.sampler_state);
   trial.gain = suggestion.gain;
   trial.from = suggestion.from;
   open_.push_back(id);
@@ -47,7 +47,7 @@ int64_t Study::start(Suggestion suggestion) {
 }
 
 void Study::prefill(Point point, TrialState state, std::vector<double> values, std::vector<double> constraints) {
-  SINEW_CHECK(begun() == 0, begun());
+  SINEW_CHECK(started() == 0, started());
   tell(start({std::move(point), "prefill", "told at the beginning", {}}), state, std::move(values),
        std::move(constraints));
   ++prefilled_;
@@ -68,7 +68,7 @@ Trial& Study::open_trial(int64_t id) {
 
 void Study::close(Trial& trial) {
   open_.erase(std::ranges::lower_bound(open_, trial.id));
-  told_.push_back(trial.id);
+  observed_.push_back(trial.id);
 }
 
 void Study::tell(int64_t id, TrialState state, std::vector<double> values, std::vector<double> constraints) {

@@ -21,7 +21,7 @@ TEST(Study, ATrialEndsOnce) {
   EXPECT_EQ(study.open(), (std::vector<int64_t>{0, 1}));
   study.tell(1, TrialState::complete, {3});
   study.tell(0, TrialState::failed);
-  EXPECT_EQ(study.told(), (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(study.observed(), (std::vector<int64_t>{1, 0}));
   EXPECT_TRUE(study.open().empty());
   EXPECT_THROW(study.tell(1, TrialState::complete, {3}), Error);
   EXPECT_THROW(study.tell(2, TrialState::complete, {3}), Error);

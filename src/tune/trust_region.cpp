@@ -31,7 +31,7 @@ TrustRegion trust_region_of(const Study& study) {
   TrustRegion region;
   std::vector<double> known;  // sorted
   std::pair<double, double> best = {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
-  for (const int64_t id : study.told()) {
+  for (const int64_t id : study.observed()) {
     const Trial& trial = study.trial(id);
     const double loss = study.loss(trial);
     if (!std::isfinite(loss)) continue;

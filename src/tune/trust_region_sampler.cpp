@@ -37,7 +37,7 @@ struct Near {
 
 Near nearest(const Study& study, const std::vector<Axis>& axes, const VectorXd& centre) {
   std::vector<std::pair<double, int64_t>> by_distance;
-  for (const int64_t id : study.told()) {
+  for (const int64_t id : study.observed()) {
     const Trial& trial = study.trial(id);
     if (trial.state == TrialState::failed || !trial.values.empty()) {
       by_distance.emplace_back(distance(axes, centre, row_of(study.space(), trial.point)), id);
@@ -68,7 +68,7 @@ class TrustRegionSampler : public Sampler {
     const TrustRegion region = trust_region_of(study);
     const size_t least = std::min<size_t>(4 + study.space().size() / 2, 10);
     const bool constrained = region.centre >= 0 && !study.trial(region.centre).constraints.empty();
-    if (region.centre < 0 || study.told().size() < least || study.objectives() > 1 || constrained) {
+    if (region.centre < 0 || study.observed().size() < least || study.objectives() > 1 || constrained) {
       return global_->suggest(study);
     }
     const std::vector<Axis> axes = axes_of(study.space());

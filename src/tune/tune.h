@@ -1,10 +1,10 @@
-// Which trial next: search spaces, the record of a study, samplers and stoppers.
+// Which trial next: search spaces, the record of a study, samplers and pruners.
 //
 // For cli/ and jobs/. Nothing here runs a trial, waits, or touches a disk: a study is told what happened, and samplers
-// and stoppers are asked what to do next. What they answer is a function of (options, seed, what was told, in its
+// and pruners are asked what to do next. What they answer is a function of (options, seed, what was told, in its
 // order) and of nothing else: the same record gives the same suggestion with 1 or 8 workers and after a restart.
 // Whatever a sampler keeps between two calls is an acceleration and may not change an answer; what it wants to find
-// again (fitted numbers, say) it writes into the trial's memo, which is part of the record.
+// again (fitted numbers, say) it writes into the trial's sampler_state, which is part of the record.
 //
 // Everything is minimised inside: use Study::loss, not the told values.
 // Errors: a space or an answer of the user's that makes no sense throws Error. Threads: one study, one thread.
@@ -160,7 +160,7 @@ struct Suggestion {
   Point point;
   std::string by;
   std::string why;
-  std::vector<double> memo;  // numbers the sampler wants to find again in the record
+  std::vector<double> sampler_state;  // numbers the sampler wants to find again in the record
   // How much better the best is expected to become, as a part of its lead over the median; where the sampler knows.
   std::optional<double> gain = {};
   // The trial that has ended whose state it goes on from. The same point may come again then.
@@ -172,13 +172,13 @@ struct Trial {
   Point point;
   TrialState state = TrialState::running;
   std::string by, why;
-  std::vector<double> memo;
+  std::vector<double> sampler_state;
   std::optional<double> gain;       // as suggested
   std::optional<int64_t> from;      // likewise
   std::vector<double> values;       // one an objective, as told; empty unless complete (or pruned with a value)
   std::vector<double> constraints;  // at most 0: feasible
   std::vector<Report> reports;      // of the first objective
-  std::optional<double> estimate;   // its stopper's, when it last waited (Verdict)
+  std::optional<double> estimate;   // its pruner's, when it last waited (Verdict)
 };
 
 // The record: only grows. A trial ends once.
@@ -196,7 +196,7 @@ class Study {
   // A trial that was over before the study began; these come before all others.
   void prefill(Point point, TrialState state, std::vector<double> values, std::vector<double> constraints);
   // Trials begun since.
-  size_t begun() const { return trials_.size() - prefilled_; }
+  size_t started() const { return trials_.size() - prefilled_; }
   // Ends one: complete with a value an objective, pruned (values or none), failed (none). Throws Error when there is no
   // such trial, it has ended, or the numbers are not as many as they should be. NaN counts as the worst value.
   void tell(int64_t id, TrialState state, std::vector<double> values = {}, std::vector<double> constraints = {});
@@ -206,16 +206,16 @@ class Study {
 
   const std::vector<Trial>& trials() const { return trials_; }
   int64_t next_id() const { return static_cast<int64_t>(trials_.size()); }
-  const std::vector<int64_t>& told() const { return told_; }  // ids of ended trials, in the order they ended
-  const std::vector<int64_t>& open() const { return open_; }  // running and paused, ascending
-  const Trial& trial(int64_t id) const;                       // throws Error when there is none
+  const std::vector<int64_t>& observed() const { return observed_; }  // ids of ended trials, in the order they ended
+  const std::vector<int64_t>& open() const { return open_; }          // running and paused, ascending
+  const Trial& trial(int64_t id) const;                               // throws Error when there is none
 
   // What to minimise: the told value with its sign; +infinity for failed trials, NaN and what was never told.
   double loss(const Trial& trial, size_t objective = 0) const;
   // Reports likewise.
   double loss(const Report& report) const;
-  // What is known of the first objective, told or not: the told value, else the stopper's estimate, else the last
-  // report; none: a running trial that has reported nothing, or one whose stopper says that nobody can tell. A failed
+  // What is known of the first objective, told or not: the told value, else the pruner's estimate, else the last
+  // report; none: a running trial that has reported nothing, or one whose pruner says that nobody can tell. A failed
   // trial is +infinity.
   std::optional<double> known_loss(const Trial& trial) const;
   // The sum of violated constraints: 0 is feasible. Infinite of a trial that failed or whose value is no finite number:
@@ -236,7 +236,7 @@ class Study {
   void close(Trial& trial);
   StudyOptions options_;
   std::vector<Trial> trials_;
-  std::vector<int64_t> told_, open_;
+  std::vector<int64_t> observed_, open_;
   std::unordered_set<uint64_t> seen_;
   size_t prefilled_ = 0;
 };
@@ -283,18 +283,18 @@ inline constexpr double kLittleGain = 0.01;
 // Why another trial is not expected to gain much; none: it may, or nobody knows. A function of the record.
 std::optional<std::string> little_to_gain(const Study& study);
 
-// ---- stoppers ------------------------------------------------------------------------------------------------------
+// ---- pruners ------------------------------------------------------------------------------------------------------
 
-struct StopperOptions {
+struct PrunerOptions {
   std::string name = "none";
   double min_resource = 1;  // steps, as reported
-  double max_resource = 0;  // steps of a whole trial; stoppers with rungs need it
+  double max_resource = 0;  // steps of a whole trial; pruners with rungs need it
   double reduction = 3;     // of the trials on a rung one in so many goes on
 };
 
-enum class Course { go_on, pause, stop };
+enum class PruneDecision { keep_running, pause, prune };
 struct Verdict {
-  Course course = Course::go_on;
+  PruneDecision decision = PruneDecision::keep_running;
   std::string why;
   // What the trial would end with, as a told value, for samplers; NaN: nobody can tell, and they should learn nothing
   // from its reports.
@@ -307,9 +307,9 @@ struct Promotion {
 };
 
 // As a sampler: one study, and a function of its record.
-class Stopper {
+class Pruner {
  public:
-  virtual ~Stopper() = default;
+  virtual ~Pruner() = default;
   // What becomes of a running trial after its newest report.
   virtual Verdict judge(const Study& study, const Trial& trial) = 0;
   // The paused trial to go on with instead of a new one; none: start a new one. `no_new`: there will be no new ones,
@@ -318,13 +318,13 @@ class Stopper {
   virtual bool pauses() const { return false; }
 };
 
-struct StopperMaker {
+struct PrunerMaker {
   const char* name;
-  std::unique_ptr<Stopper> (*make)(const StopperOptions&);
+  std::unique_ptr<Pruner> (*make)(const PrunerOptions&);
   const char* help;
 };
-std::span<const StopperMaker> stoppers();
-std::unique_ptr<Stopper> make_stopper(const StopperOptions& options);  // throws Error
+std::span<const PrunerMaker> pruners();
+std::unique_ptr<Pruner> make_pruner(const PrunerOptions& options);  // throws Error
 
 // ---- populations ---------------------------------------------------------------------------------------------------
 
@@ -376,7 +376,7 @@ class AskTell {
 
   std::optional<Study> study_;
   std::unique_ptr<Sampler> sampler_;
-  std::unique_ptr<Stopper> stopper_;
+  std::unique_ptr<Pruner> pruner_;
 };
 
 }  // namespace sinew::tune

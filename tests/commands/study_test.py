@@ -50,7 +50,7 @@ class Study(Commands):
         self.tag = f"study-{os.getpid()}-{time.monotonic_ns()}"
         self.study = self.file("study")
 
-    def job(self, more="stopper: none", script=SCRIPT):
+    def job(self, more="pruner: none", script=SCRIPT):
         self.file("trial.sh").parent.mkdir(parents=True, exist_ok=True)
         self.file("trial.sh").write_text(script)
         self.file("job.yaml").write_text(JOB.format(script=self.file("trial.sh"), tag=self.tag, more=more))
@@ -90,7 +90,7 @@ class Study(Commands):
         self.assertEqual(processes_with(self.tag), [])
 
     def test_a_paused_trial_goes_on_from_what_it_saved(self):
-        done = self.sinew("tune", self.job(f"evaluations: {LAST}\n  stopper: asha"), "--study", str(self.study))
+        done = self.sinew("tune", self.job(f"evaluations: {LAST}\n  pruner: asha"), "--study", str(self.study))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assert_told_what_they_were()
         self.assertTrue(self.events("pause"))
@@ -104,7 +104,7 @@ class Study(Commands):
             self.assertTrue(all(step > 0 for step in begun[1:]), begun)
 
     def test_a_command_that_saves_nothing_can_be_paused(self):
-        job = self.job(f"evaluations: {LAST}\n  stopper: asha")
+        job = self.job(f"evaluations: {LAST}\n  pruner: asha")
         self.file("trial.sh").write_text(SCRIPT.replace("trap 'asked=yes' TERM\n", "").replace("echo $step >", "true >"))
         done = self.sinew("tune", job, "--study", str(self.study))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

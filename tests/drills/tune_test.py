@@ -23,7 +23,7 @@ tune:
   trials: 8
   parallel: 2
   sampler: tpe
-  stopper: asha
+  pruner: asha
   monitor: val/loss
   search:
     optimizer.lr: {low: 1e-4, high: 0.1, log: true}
@@ -112,7 +112,7 @@ class Tune(Study):
         self.assertEqual(sum(e["event"] == "start" for e in events(self.study)), 10)
 
     def test_a_study_is_extended_shown_and_begins_another(self):
-        words = ["tune.trials=3", "tune.stopper=none", "tune.deterministic=true"]
+        words = ["tune.trials=3", "tune.pruner=none", "tune.deterministic=true"]
         sp.run("tune", self.job, *words, "--study", self.study, check=0)
         sp.run("tune", "extend", self.study, "--trials", 2, check=0)
         begun = [e["params"] for e in events(self.study) if e["event"] == "start"]
@@ -132,7 +132,7 @@ class Tune(Study):
 
     def test_of_several_metrics_the_trials_that_no_other_beats_are_kept(self):
         job = self.path / "several.yaml"
-        job.write_text(self.job.read_text().replace("stopper: asha", "constraints: [val/loss <= 100]")
+        job.write_text(self.job.read_text().replace("pruner: asha", "constraints: [val/loss <= 100]")
                        .replace("monitor: val/loss", "objectives: [val/loss, val/f1, throughput/samples_per_sec]"))
         done = sp.run("tune", job, "--study", self.study, check=0)
         ends = self.ended()
@@ -147,7 +147,7 @@ class Tune(Study):
         self.assertEqual(kept, best)
         for trial in best:
             self.assertRegex(done.stdout, rf"val/loss \S+, val/f1 \S+, throughput/samples_per_sec \S+  trial {trial} ")
-        impossible = sp.run("tune", self.job, "tune.trials=2", "tune.constraints=[val/loss <= -1]", "tune.stopper=none", "--study", self.path / "none", check=0)
+        impossible = sp.run("tune", self.job, "tune.trials=2", "tune.constraints=[val/loss <= -1]", "tune.pruner=none", "--study", self.path / "none", check=0)
         self.assertIn("no trial meets the constraints", impossible.stdout)
 
     def test_no_trial_breaks_what_must_hold_between_its_parameters(self):
@@ -163,7 +163,7 @@ class Tune(Study):
         self.assertFalse((self.path / "none").exists())
 
     def test_a_study_ends_when_its_cost_is_spent_whoever_leads_it(self):
-        process = sp.start("tune", self.job, "tune.trials=100000", "tune.price=3600", "tune.cost=6", "tune.stopper=none", "--study", self.study)
+        process = sp.start("tune", self.job, "tune.trials=100000", "tune.price=3600", "tune.cost=6", "tune.pruner=none", "--study", self.study)
         self.assertTrue(sp.wait_for(lambda: any(e["event"] == "report" for e in events(self.study)) if (self.study / "study.jsonl").exists() else False))
         process.kill()
         process.communicate(timeout=60)
@@ -186,7 +186,7 @@ class Tune(Study):
         self.assertIn("has no tune.cost", sp.run("tune", "resume", self.left_alone(), "cost=3").stderr)
 
     def test_what_was_begun_before_the_cost_was_spent_comes_to_its_end(self):
-        process = sp.start("tune", self.job, "tune.trials=100000", "tune.price=3600", "tune.cost=4", "tune.stopper=none", "--study", self.study)
+        process = sp.start("tune", self.job, "tune.trials=100000", "tune.price=3600", "tune.cost=4", "tune.pruner=none", "--study", self.study)
         self.assertTrue(sp.wait_for(lambda: (self.study / "study.jsonl").exists() and self.ended() and self.trained() > 4.2, 120))
         process.kill()
         process.communicate(timeout=60)
@@ -244,7 +244,7 @@ class Tune(Study):
 
     def test_trials_that_wait_go_on_with_the_lanes_they_began_with(self):
         """As on a machine with other cores: what this one would give a trial is not what it began with."""
-        process = sp.start("tune", self.job, "tune.trials=2", "tune.stopper=none", "--study", self.study)
+        process = sp.start("tune", self.job, "tune.trials=2", "tune.pruner=none", "--study", self.study)
         self.assertTrue(sp.wait_for(lambda: len(list(self.study.glob("trials/*/checkpoints/step-*"))) > 1))
         process.kill()
         process.communicate(timeout=60)
@@ -360,7 +360,7 @@ class LongTune(Study):
         places = len(os.sched_getaffinity(0))
         self.assertGreater(places, 1, "a machine of one core has one place")
         long = ("trainer.max_duration=40000st", "trainer.eval_interval=2000st", "checkpoint.interval=2000st")
-        process = sp.start("tune", self.job, "tune.parallel=auto", "tune.stopper=none", f"tune.trials={places}", *long,
+        process = sp.start("tune", self.job, "tune.parallel=auto", "tune.pruner=none", f"tune.trials={places}", *long,
                            "--study", self.study)
         self.assertTrue(sp.wait_for(lambda: self.running() == places), "as many as there are cores")
         burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(places)]

@@ -10,38 +10,40 @@ namespace {
 
 constexpr size_t kFewest = 5;  // other trials at the step, before the median says anything
 
-class MedianStopper : public Stopper {
+class MedianPruner : public Pruner {
  public:
-  explicit MedianStopper(const StopperOptions& options) : options_(options) {}
+  explicit MedianPruner(const PrunerOptions& options) : options_(options) {}
 
   Verdict judge(const Study& study, const Trial& trial) override {
     const double step = trial.reports.back().step;
-    if (!std::isfinite(study.loss(trial.reports.back()))) return {Course::stop, "the value is not a finite number"};
-    if (step < options_.min_resource) return {Course::go_on, "too early to say"};
+    if (!std::isfinite(study.loss(trial.reports.back())))
+      return {PruneDecision::prune, "the value is not a finite number"};
+    if (step < options_.min_resource) return {PruneDecision::keep_running, "too early to say"};
     std::vector<double> others;
     for (const Trial& other : study.trials()) {
       if (other.id == trial.id || other.reports.empty() || other.reports.back().step < step) continue;
       const auto there = std::ranges::lower_bound(other.reports, step, {}, &Report::step);
       others.push_back(study.loss(*there));
     }
-    if (others.size() < kFewest) return {Course::go_on, "too few trials have come so far"};
+    if (others.size() < kFewest) return {PruneDecision::keep_running, "too few trials have come so far"};
     std::ranges::nth_element(others, others.begin() + static_cast<ptrdiff_t>(others.size() / 2));
     const double median = others[others.size() / 2];
     double best = std::numeric_limits<double>::infinity();
     for (const Report& report : trial.reports) best = std::min(best, study.loss(report));
     if (best > median)
-      return {Course::stop, "worse than the median of " + std::to_string(others.size()) + " trials at this step"};
-    return {Course::go_on, "not worse than the median at this step"};
+      return {PruneDecision::prune,
+              "worse than the median of " + std::to_string(others.size()) + " trials at this step"};
+    return {PruneDecision::keep_running, "not worse than the median at this step"};
   }
 
  private:
-  StopperOptions options_;
+  PrunerOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<Stopper> make_median(const StopperOptions& options) {
-  return std::make_unique<MedianStopper>(options);
+std::unique_ptr<Pruner> make_median(const PrunerOptions& options) {
+  return std::make_unique<MedianPruner>(options);
 }
 
 }  // namespace sinew::tune

@@ -26,8 +26,8 @@ struct Ran {
   std::map<int64_t, std::vector<double>> paused_at = {};
 };
 
-// What a loop of workers does; with `fresh` the stopper is made anew before every question.
-Ran run(const StopperOptions& options, Curve curve, uint64_t seed, int trials, size_t workers, bool fresh) {
+// What a loop of workers does; with `fresh` the pruner is made anew before every question.
+Ran run(const PrunerOptions& options, Curve curve, uint64_t seed, int trials, size_t workers, bool fresh) {
   Ran ran{Study(
       {read_space(R"([{"name":"x","type":"float","low":0,"high":1},{"name":"y","type":"float","low":0,"high":1}])"),
        {Direction::minimize},
@@ -35,14 +35,14 @@ Ran run(const StopperOptions& options, Curve curve, uint64_t seed, int trials, s
        trials})};
   Study& study = ran.study;
   auto sampler = make_sampler("random");
-  auto stopper = make_stopper(options);
+  auto pruner = make_pruner(options);
   RandomStream random(random_key({seed, 31}));
   std::vector<int64_t> running;
   while (true) {
     while (running.size() < workers) {
-      if (fresh) stopper = make_stopper(options);
+      if (fresh) pruner = make_pruner(options);
       const bool no_new = study.next_id() >= trials;
-      if (const auto promotion = stopper->promote(study, no_new)) {
+      if (const auto promotion = pruner->promote(study, no_new)) {
         EXPECT_EQ(study.trial(promotion->id).state, TrialState::paused);
         study.resume(promotion->id);
         running.push_back(promotion->id);
@@ -59,15 +59,15 @@ Ran run(const StopperOptions& options, Curve curve, uint64_t seed, int trials, s
     const double step = trial.reports.empty() ? 1 : trial.reports.back().step + 1;
     ++ran.steps;
     study.report(id, step, curve(trial.point, step));
-    if (fresh) stopper = make_stopper(options);
-    const Verdict verdict = stopper->judge(study, study.trial(id));
+    if (fresh) pruner = make_pruner(options);
+    const Verdict verdict = pruner->judge(study, study.trial(id));
     EXPECT_FALSE(verdict.why.empty());
     if (step >= kWhole) {
-      EXPECT_EQ(verdict.course, Course::go_on);
+      EXPECT_EQ(verdict.decision, PruneDecision::keep_running);
       study.tell(id, TrialState::complete, {curve(trial.point, step)});
-    } else if (verdict.course == Course::stop) {
+    } else if (verdict.decision == PruneDecision::prune) {
       study.tell(id, TrialState::pruned);
-    } else if (verdict.course == Course::pause) {
+    } else if (verdict.decision == PruneDecision::pause) {
       ran.paused_at[id].push_back(step);
       study.pause(id, verdict.estimate);
     } else {
@@ -77,31 +77,31 @@ Ran run(const StopperOptions& options, Curve curve, uint64_t seed, int trials, s
   }
 }
 
-StopperOptions options_of(const std::string& name) {
+PrunerOptions options_of(const std::string& name) {
   return {name, 1, kWhole, 3};
 }
 
-std::vector<std::string> stopper_names() {
+std::vector<std::string> pruner_names() {
   std::vector<std::string> names;
-  for (const StopperMaker& maker : stoppers()) names.push_back(maker.name);
+  for (const PrunerMaker& maker : pruners()) names.push_back(maker.name);
   return names;
 }
 
-class EveryStopper : public testing::TestWithParam<std::string> {};
+class EveryPruner : public testing::TestWithParam<std::string> {};
 
-TEST_P(EveryStopper, DecidesByTheRecordAlone) {
+TEST_P(EveryPruner, DecidesByTheRecordAlone) {
   const Ran one = run(options_of(GetParam()), power_curve, 3, 40, 4, false);
   const Ran other = run(options_of(GetParam()), power_curve, 3, 40, 4, true);
   EXPECT_EQ(one.steps, other.steps);
   EXPECT_EQ(one.paused_at, other.paused_at);
-  EXPECT_EQ(one.study.told(), other.study.told());
+  EXPECT_EQ(one.study.observed(), other.study.observed());
 }
 
 int64_t whole_trials(const Study& study) {
   return std::ranges::count_if(study.trials(), [](const Trial& t) { return t.state == TrialState::complete; });
 }
 
-TEST_P(EveryStopper, SomeTrialIsWholeAndNobodyPausesUnlessItSaysSo) {
+TEST_P(EveryPruner, SomeTrialIsWholeAndNobodyPausesUnlessItSaysSo) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     for (const int trials : {1, 2, 5}) {  // too few for any to be among the best third
       const Ran few = run(options_of(GetParam()), power_curve, seed, trials, 2, false);
@@ -109,22 +109,22 @@ TEST_P(EveryStopper, SomeTrialIsWholeAndNobodyPausesUnlessItSaysSo) {
     }
     const Ran ran = run(options_of(GetParam()), power_curve, seed, 40, 3, false);
     EXPECT_GT(whole_trials(ran.study), 0);
-    EXPECT_TRUE(ran.paused_at.empty() || make_stopper(options_of(GetParam()))->pauses());
+    EXPECT_TRUE(ran.paused_at.empty() || make_pruner(options_of(GetParam()))->pauses());
   }
 }
 
-TEST_P(EveryStopper, NotANumberEndsATrial) {
+TEST_P(EveryPruner, NotANumberEndsATrial) {
   if (GetParam() == "none") return;
   Study study({read_space(R"([{"name":"x","type":"float","low":0,"high":1}])")});
-  auto stopper = make_stopper(options_of(GetParam()));
+  auto pruner = make_pruner(options_of(GetParam()));
   for (const double value : {std::nan(""), std::numeric_limits<double>::infinity()}) {
     const int64_t id = study.start({{0.5}, "test", "", {}});
     study.report(id, 1, value);
-    EXPECT_EQ(stopper->judge(study, study.trial(id)).course, Course::stop);
+    EXPECT_EQ(pruner->judge(study, study.trial(id)).decision, PruneDecision::prune);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryStopper, testing::ValuesIn(stopper_names()),
+INSTANTIATE_TEST_SUITE_P(All, EveryPruner, testing::ValuesIn(pruner_names()),
                          [](const auto& each) { return each.param; });
 
 // Whoever is on rung k + 1 was among the best third of rung k when it went on; nobody waits elsewhere.
@@ -158,31 +158,31 @@ TEST(Hyperband, BracketsBeginOnDifferentRungs) {
 
 TEST(Median, EndsWhoIsWorseThanHalf) {
   Study study({read_space(R"([{"name":"x","type":"float","low":0,"high":1}])")});
-  auto stopper = make_stopper({"median", 2, 0, 3});
+  auto pruner = make_pruner({"median", 2, 0, 3});
   for (int i = 0; i < 7; ++i) {
     const int64_t id = study.start({{0.1 * i}, "test", "", {}});
     for (int step = 1; step <= 5; ++step) study.report(id, step, i);
   }
   const int64_t bad = study.start({{0.9}, "test", "", {}});
   study.report(bad, 1, 5);
-  EXPECT_EQ(stopper->judge(study, study.trial(bad)).course, Course::go_on);  // before min_resource
+  EXPECT_EQ(pruner->judge(study, study.trial(bad)).decision, PruneDecision::keep_running);  // before min_resource
   study.report(bad, 2, 4);
-  EXPECT_EQ(stopper->judge(study, study.trial(bad)).course, Course::stop);
+  EXPECT_EQ(pruner->judge(study, study.trial(bad)).decision, PruneDecision::prune);
   const int64_t good = study.start({{0.9}, "test", "", {}});
   study.report(good, 1, 5);
   study.report(good, 2, 3);
-  EXPECT_EQ(stopper->judge(study, study.trial(good)).course, Course::go_on);
+  EXPECT_EQ(pruner->judge(study, study.trial(good)).decision, PruneDecision::keep_running);
 }
 
-TEST(Stoppers, WhatTheyNeedIsAskedFor) {
-  for (const char* name : {"asha", "hyperband", "curve"}) EXPECT_THROW(make_stopper({name, 1, 0, 3}), Error) << name;
-  EXPECT_THROW(make_stopper({"asha", 0, 27, 3}), Error);
-  EXPECT_THROW(make_stopper({"asha", 30, 27, 3}), Error);
-  EXPECT_THROW(make_stopper({"asha", 1, 27, 1}), Error);
-  EXPECT_THROW(make_stopper({"sometimes"}), Error);
+TEST(Pruners, WhatTheyNeedIsAskedFor) {
+  for (const char* name : {"asha", "hyperband", "curve"}) EXPECT_THROW(make_pruner({name, 1, 0, 3}), Error) << name;
+  EXPECT_THROW(make_pruner({"asha", 0, 27, 3}), Error);
+  EXPECT_THROW(make_pruner({"asha", 30, 27, 3}), Error);
+  EXPECT_THROW(make_pruner({"asha", 1, 27, 1}), Error);
+  EXPECT_THROW(make_pruner({"sometimes"}), Error);
   for (const double endless : {std::numeric_limits<double>::infinity(), std::nan("")}) {
-    EXPECT_THROW(make_stopper({"curve", 1, endless, 3}), Error);
-    EXPECT_THROW(make_stopper({"median", endless, 0, 3}), Error);
+    EXPECT_THROW(make_pruner({"curve", 1, endless, 3}), Error);
+    EXPECT_THROW(make_pruner({"median", endless, 0, 3}), Error);
   }
 }
 
@@ -198,7 +198,7 @@ double clear_curve(const Point& point, double step) {
 }
 
 // A sampler that takes noise for results is worse off than one that knows nothing.
-TEST(CurveStopper, TellsNoEstimateWhereBeginningsAreMostlyNoise) {
+TEST(CurvePruner, TellsNoEstimateWhereBeginningsAreMostlyNoise) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     const auto told = [&](Curve curve) {
       const Ran ran = run(options_of("curve"), curve, seed, 40, 2, false);
@@ -212,7 +212,7 @@ TEST(CurveStopper, TellsNoEstimateWhereBeginningsAreMostlyNoise) {
 }
 
 // Trials that seem equal do not take turns: what is spent on going on brings several of them to their end.
-TEST(CurveStopper, BringsTrialsToTheirEndAlthoughOthersMayBeAsGood) {
+TEST(CurvePruner, BringsTrialsToTheirEndAlthoughOthersMayBeAsGood) {
   int64_t whole = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const Ran ran = run(options_of("curve"), noisy_curve, seed, 30, 1, false);
@@ -223,7 +223,7 @@ TEST(CurveStopper, BringsTrialsToTheirEndAlthoughOthersMayBeAsGood) {
 }
 
 // The point of it: nearly the best trial of all for a small part of the steps.
-TEST(CurveStopper, FindsNearlyTheBestForAPartOfTheWork) {
+TEST(CurvePruner, FindsNearlyTheBestForAPartOfTheWork) {
   double steps = 0, regret = 0, spread = 0;
   for (uint64_t seed = 0; seed < 10; ++seed) {
     const Ran ran = run(options_of("curve"), power_curve, seed, 60, 4, false);

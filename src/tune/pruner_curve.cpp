@@ -1,4 +1,4 @@
-// The curve stopper: every trial runs a little, then only those go on whose learning curve may still become the best.
+// The curve pruner: every trial runs a little, then only those go on whose learning curve may still become the best.
 //
 // Freeze and thaw (Swersky, Snoek, Adams, "Freeze-thaw Bayesian optimization", 2014) with the extrapolation of
 // tune/curve.h: trials wait at regular steps; the one that goes on is the one with the lowest optimistic prediction,
@@ -39,21 +39,22 @@ bool likely_below(const Forecast& one, const Forecast& other) {
   return other.mean - one.mean > kLikely * std::hypot(one.deviation, other.deviation);
 }
 
-class CurveStopper : public Stopper {
+class CurvePruner : public Pruner {
  public:
-  explicit CurveStopper(const StopperOptions& options) : options_(options), model_(options.max_resource) {}
+  explicit CurvePruner(const PrunerOptions& options) : options_(options), model_(options.max_resource) {}
 
   bool pauses() const override { return true; }
 
   Verdict judge(const Study& study, const Trial& trial) override {
     follow(study);
     const double step = trial.reports.back().step;
-    if (!std::isfinite(study.loss(trial.reports.back()))) return {Course::stop, "the value is not a finite number"};
-    if (step >= options_.max_resource) return {Course::go_on, "at its end"};
+    if (!std::isfinite(study.loss(trial.reports.back())))
+      return {PruneDecision::prune, "the value is not a finite number"};
+    if (step >= options_.max_resource) return {PruneDecision::keep_running, "at its end"};
     const size_t reports = trial.reports.size();
     const double before = reports > 1 ? trial.reports[reports - 2].step : 0, first = first_wait(trial);
     if (step < first || (before >= first && part_of(before) == part_of(step))) {
-      return {Course::go_on, "its curve is looked at later"};
+      return {PruneDecision::keep_running, "its curve is looked at later"};
     }
     if (before < first) {
       return paused(study, forecast(study, trial), "its beginning is known; the most promising goes on");
@@ -66,7 +67,7 @@ class CurveStopper : public Stopper {
       return paused(study, mine, "trial " + std::to_string(other->first) + " promises more by now");
     }
     if (chance_of(study, mine, trial.id) < kFairChance) return paused(study, mine, "it will hardly be the best");
-    return {Course::go_on, "its curve promises the most"};
+    return {PruneDecision::keep_running, "its curve promises the most"};
   }
 
   // Going on, with all that those who do may still cost, may cost a part of what the beginnings have cost, in the end
@@ -236,11 +237,11 @@ class CurveStopper : public Stopper {
   Verdict paused(const Study& study, const Forecast& forecast, std::string why) const {
     const bool minimize = study.options().directions[0] == Direction::minimize;
     const double estimate = tells_apart() ? forecast.mean : std::nan("");
-    return {Course::pause, std::move(why), minimize ? estimate : -estimate};
+    return {PruneDecision::pause, std::move(why), minimize ? estimate : -estimate};
   }
 
   static constexpr ptrdiff_t kMostHindsight = 8;
-  StopperOptions options_;
+  PrunerOptions options_;
   CurveModel model_;
   std::map<std::pair<int64_t, size_t>, Forecast> known_;  // by trial and number of reports: reports never change
   std::vector<int64_t> whole_;
@@ -250,15 +251,15 @@ class CurveStopper : public Stopper {
 
 }  // namespace
 
-std::unique_ptr<Stopper> make_curve(const StopperOptions& options) {
+std::unique_ptr<Pruner> make_curve(const PrunerOptions& options) {
   if (!(options.max_resource > 0)) {
     throw Error("'" + options.name + "' needs to know how long a whole trial is", R"("max_resource":81)");
   }
-  return std::make_unique<CurveStopper>(options);
+  return std::make_unique<CurvePruner>(options);
 }
 
 // Curves where the length of a trial is known, else the median rule.
-std::unique_ptr<Stopper> make_auto_stopper(const StopperOptions& options) {
+std::unique_ptr<Pruner> make_auto_pruner(const PrunerOptions& options) {
   return options.max_resource > 0 ? make_curve(options) : make_median(options);
 }
 

@@ -1,4 +1,4 @@
-// The stoppers there are.
+// The pruners there are.
 #include <cmath>
 
 #include "base/error.h"
@@ -8,18 +8,20 @@ namespace sinew::tune {
 namespace {
 
 // Lets every trial run to its end.
-class NoStopper : public Stopper {
+class NoPruner : public Pruner {
  public:
-  Verdict judge(const Study&, const Trial&) override { return {Course::go_on, "every trial runs to its end"}; }
+  Verdict judge(const Study&, const Trial&) override {
+    return {PruneDecision::keep_running, "every trial runs to its end"};
+  }
 };
 
-std::unique_ptr<Stopper> make_none(const StopperOptions&) {
-  return std::make_unique<NoStopper>();
+std::unique_ptr<Pruner> make_none(const PrunerOptions&) {
+  return std::make_unique<NoPruner>();
 }
 
-constexpr StopperMaker kStoppers[] = {
+constexpr PrunerMaker kPruners[] = {
     {"none", make_none, "every trial runs to its end"},
-    {"auto", make_auto_stopper, "curve when max_resource is known, else median"},
+    {"auto", make_auto_pruner, "curve when max_resource is known, else median"},
     {"curve", make_curve, "goes on with the trials whose learning curve may become the best"},
     {"asha", make_asha, "on every rung one in reduction_factor goes on; the others wait"},
     {"hyperband", make_hyperband, "asha in brackets that begin on higher and higher rungs"},
@@ -28,23 +30,23 @@ constexpr StopperMaker kStoppers[] = {
 
 }  // namespace
 
-std::optional<Promotion> Stopper::promote(const Study&, bool) {
+std::optional<Promotion> Pruner::promote(const Study&, bool) {
   return std::nullopt;
 }
 
-std::span<const StopperMaker> stoppers() {
-  return kStoppers;
+std::span<const PrunerMaker> pruners() {
+  return kPruners;
 }
 
-std::unique_ptr<Stopper> make_stopper(const StopperOptions& options) {
+std::unique_ptr<Pruner> make_pruner(const PrunerOptions& options) {
   if (!std::isfinite(options.max_resource) || !std::isfinite(options.min_resource))
     throw Error("'" + options.name + "': min_resource and max_resource must be finite", R"("max_resource":81)");
   std::string names;
-  for (const StopperMaker& maker : kStoppers) {
+  for (const PrunerMaker& maker : kPruners) {
     if (options.name == maker.name) return maker.make(options);
     names += (names.empty() ? "" : ", ") + std::string(maker.name);
   }
-  throw Error("no stopper '" + options.name + "'", "one of " + names);
+  throw Error("no pruner '" + options.name + "'", "one of " + names);
 }
 
 }  // namespace sinew::tune

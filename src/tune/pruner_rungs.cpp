@@ -14,7 +14,7 @@
 namespace sinew::tune {
 namespace {
 
-void check_rungs(const StopperOptions& options) {
+void check_rungs(const PrunerOptions& options) {
   if (!(options.max_resource > 0)) {
     throw Error("'" + options.name + "' needs to know how long a whole trial is", R"("max_resource":81)");
   }
@@ -27,7 +27,7 @@ void check_rungs(const StopperOptions& options) {
 }
 
 // The steps at which trials wait, below a whole trial's.
-std::vector<double> rungs_of(const StopperOptions& options) {
+std::vector<double> rungs_of(const PrunerOptions& options) {
   std::vector<double> rungs;
   for (double rung = options.min_resource; rung < options.max_resource * (1 - 1e-9); rung *= options.reduction) {
     rungs.push_back(rung);
@@ -35,9 +35,9 @@ std::vector<double> rungs_of(const StopperOptions& options) {
   return rungs;
 }
 
-class RungStopper : public Stopper {
+class RungPruner : public Pruner {
  public:
-  RungStopper(const StopperOptions& options, bool brackets) : options_(options), rungs_(rungs_of(options)) {
+  RungPruner(const PrunerOptions& options, bool brackets) : options_(options), rungs_(rungs_of(options)) {
     if (rungs_.empty()) rungs_.push_back(options.max_resource);
     // Bracket b skips the first b rungs. Hyperband gives each about the same work: a bracket that begins one rung
     // later gets that much fewer trials.
@@ -48,13 +48,16 @@ class RungStopper : public Stopper {
   bool pauses() const override { return true; }
 
   Verdict judge(const Study& study, const Trial& trial) override {
-    if (!std::isfinite(study.loss(trial.reports.back()))) return {Course::stop, "the value is not a finite number"};
+    if (!std::isfinite(study.loss(trial.reports.back())))
+      return {PruneDecision::prune, "the value is not a finite number"};
     const auto rung = reached(trial, trial.reports.size());
-    if (!rung || rung == reached(trial, trial.reports.size() - 1)) return {Course::go_on, "between two rungs"};
-    if (trial.reports.back().step >= options_.max_resource) return {Course::go_on, "at its end"};
+    if (!rung || rung == reached(trial, trial.reports.size() - 1))
+      return {PruneDecision::keep_running, "between two rungs"};
+    if (trial.reports.back().step >= options_.max_resource) return {PruneDecision::keep_running, "at its end"};
     const auto best = best_of(study, bracket_of(trial.id), *rung);
     const bool among = std::ranges::find(best.ids, trial.id) != best.ids.end();
-    return {among ? Course::go_on : Course::pause, place(best, *rung, among), expected_end(study, trial)};
+    return {among ? PruneDecision::keep_running : PruneDecision::pause, place(best, *rung, among),
+            expected_end(study, trial)};
   }
 
   std::optional<Promotion> promote(const Study& study, bool no_new) override {
@@ -97,7 +100,7 @@ class RungStopper : public Stopper {
   static std::optional<double> expected_end(const Study& study, const Trial& trial) {
     const Report& here = trial.reports.back();
     std::vector<double> changes;
-    for (const int64_t id : study.told()) {
+    for (const int64_t id : study.observed()) {
       const Trial& other = study.trial(id);
       const auto then = std::ranges::lower_bound(other.reports, here.step, {}, &Report::step);
       if (other.state != TrialState::complete || then == other.reports.end()) continue;
@@ -148,21 +151,21 @@ class RungStopper : public Stopper {
            std::to_string(best.arrived) + " trials at step " + step_text(std::ceil(rungs_[rung]));
   }
 
-  StopperOptions options_;
+  PrunerOptions options_;
   std::vector<double> rungs_;
   std::vector<double> shares_;  // of the trials, a bracket
 };
 
 }  // namespace
 
-std::unique_ptr<Stopper> make_asha(const StopperOptions& options) {
+std::unique_ptr<Pruner> make_asha(const PrunerOptions& options) {
   check_rungs(options);
-  return std::make_unique<RungStopper>(options, false);
+  return std::make_unique<RungPruner>(options, false);
 }
 
-std::unique_ptr<Stopper> make_hyperband(const StopperOptions& options) {
+std::unique_ptr<Pruner> make_hyperband(const PrunerOptions& options) {
   check_rungs(options);
-  return std::make_unique<RungStopper>(options, true);
+  return std::make_unique<RungPruner>(options, true);
 }
 
 }  // namespace sinew::tune

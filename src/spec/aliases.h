@@ -1,0 +1,20 @@
+// Aliases: a second name that job files may use for an option, such as tune.stopper for tune.pruner. Private to spec/.
+//
+// Readers replace aliases before anything else looks at the tree, so every later step sees an option's own key only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "spec/tree.h"
+
+namespace sinew::spec {
+
+// The option's own key, for a dotted key that may use an alias; any other key is returned as it is.
+std::string without_alias(const std::string& key);
+
+// Gives every entry below `node`, which is the value of the section `section` ("" for the whole file), its option's
+// own name. Reports an option that one section gives under both names.
+void replace_aliases(Node& node, const std::string& section, std::vector<Finding>& findings);
+
+}  // namespace sinew::spec
