@@ -1,13 +1,15 @@
-// Which trial next: search spaces, the record of a study, samplers and pruners.
+// Hyperparameter search: search spaces, the record of a study, samplers and pruners.
 //
-// For cli/ and jobs/. Nothing here runs a trial, waits, or touches a disk: a study is told what happened, and samplers
-// and pruners are asked what to do next. What they answer is a function of (options, seed, what was told, in its
-// order) and of nothing else: the same record gives the same suggestion with 1 or 8 workers and after a restart.
-// Whatever a sampler keeps between two calls is an acceleration and may not change an answer; what it wants to find
-// again (fitted numbers, say) it writes into the trial's sampler_state, which is part of the record.
+// This room runs no trial, never waits and touches no disk. The caller runs the trials and reports to a Study what
+// happened. Samplers then suggest the next trial, and pruners decide which trials are worth continuing. Their answers
+// are a pure function of the options, the seed and the study's record, in the order of its events: the same record
+// gives the same suggestion with 1 or 8 workers and after a restart. A sampler may keep data between two calls only to
+// answer faster. Data that later answers depend on, such as fitted kernel parameters, goes into the suggestion's
+// `sampler_state`, which is part of the record.
 //
-// Everything is minimised inside: use Study::loss, not the told values.
-// Errors: a space or an answer of the user's that makes no sense throws Error. Threads: one study, one thread.
+// This room minimises: it compares losses (Study::loss), never the values as the caller reported them.
+// Errors: an invalid space, request or value throws Error; its codes begin with TUNE_ or ASK_TELL_.
+// Threads: one thread at a time may use a Study with its sampler and pruner.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +29,12 @@ namespace sinew::tune {
 
 // ---- spaces --------------------------------------------------------------------------------------------------------
 
-// One value a parameter: the number itself of a real or an integer, the index of a choice; NaN where it is not active.
+// One number for each parameter: the value of a real or an integer, or the index of a choice. NaN: the parameter is
+// inactive.
 using Point = std::vector<double>;
 inline constexpr double kInactive = std::numeric_limits<double>::quiet_NaN();
 
-// A parameter is active when the parent is and has one of the allowed values (numbers as in a Point).
+// Makes a parameter active only while its parent is active and has one of the `allowed` values (numbers as in a Point).
 struct Condition {
   size_t parent = 0;
   std::vector<double> allowed;
@@ -41,62 +44,66 @@ struct Parameter {
   enum class Kind { real, integer, categorical, ordinal };
   std::string name;
   Kind kind = Kind::real;
-  double low = 0, high = 1;           // real and integer; both ends included; of choices 0 and the last index
-  bool log = false;                   // search evenly in the logarithm
-  double step = 0;                    // real: 0 or a lattice from low on; integer: 1 or more
-  std::vector<std::string> choices;   // categorical and ordinal (in order): each the JSON text of a scalar: "relu", 64
-  std::vector<Condition> conditions;  // all must hold
+  double low = 0, high = 1;          // both ends included; for choices: 0 and the last index
+  bool log = false;                  // real and integer: search evenly in the logarithm
+  double step = 0;                   // real: 0, or the distance between the allowed values; integer: at least 1
+  std::vector<std::string> choices;  // categorical and ordinal: each is the JSON text of a scalar, such as "relu" or 64
+  std::vector<Condition> conditions;  // the parameter is active while all of them hold
 
   bool numeric() const { return kind == Kind::real || kind == Kind::integer; }
   bool ordered() const { return kind != Kind::categorical; }
 };
 
-// A validated list of parameters; parents precede their children. And what must hold between them: a constraint names
-// parameters, whose values are numbers or choices that are numbers, and does not matter where one of them is inactive.
+// A validated list of parameters and the constraints between them. Parents precede their children.
+//
+// A constraint compares parameters that have numeric values: numbers, or choices that are numbers. It applies to a
+// point only if all parameters that it names are active there. A parameter with finitely many values is divided into
+// `cells` of equal width along the unit interval, one for each value.
 class Space {
  public:
-  // Throws Error naming the parameter, or the constraints that no point meets.
+  // Throws Error that names the invalid parameter, or the constraints that no point satisfies.
   explicit Space(std::vector<Parameter> parameters, std::vector<Comparison> constraints = {});
   size_t size() const { return parameters_.size(); }
   const Parameter& operator[](size_t i) const { return parameters_[i]; }
   bool conditional() const { return conditional_; }
 
-  // How many values a parameter has; 0: a continuum.
+  // The number of values of parameter i; 0: a continuum.
   int64_t cells(size_t i) const { return cells_[i]; }
-  // A value's place in [0, 1], in the logarithm where asked; what has cells has the middle of its cell. And back: the
-  // nearest value there is. unit_at(value_at(u)) moves u less than a cell.
+  // Maps a value to [0, 1], along the logarithm if the parameter asks for it; a value with a cell maps to the middle of
+  // its cell. value_at() maps back, to the nearest valid value. unit_at(value_at(u)) differs from u by less than a
+  // cell.
   double unit_at(size_t i, double value) const;
   double value_at(size_t i, double unit) const;
-  // The value of a parameter with cells that is so many steps above its lowest.
+  // The value of cell number `cell` of a parameter with cells; cell 0 holds the lowest value.
   double value_of_cell(size_t i, double cell) const;
-  // The whole point; inactive is NaN in both. Every point of the cube is a point of the space: what turns out inactive
-  // is dropped.
+  // Map whole points between the unit cube and the space; inactive parameters are NaN in both. Every point of the cube
+  // maps to a point of the space: from_unit() drops the coordinates of parameters that turn out inactive.
   Point from_unit(std::span<const double> unit) const;
   std::vector<double> to_unit(const Point& point) const;
 
   const std::vector<Comparison>& constraints() const { return constraints_; }
   bool allows(const Point& point) const { return !violated(point); }
-  // The first constraint that a point of the space does not meet; none: all are met.
+  // The first constraint that a point of the space violates; null: it satisfies all.
   const Comparison* violated(const Point& point) const;
-  // The place of the last parameter that a violated constraint names: what changes behind it mends nothing.
+  // The index of the last parameter that a violated constraint names. Changing only later parameters cannot satisfy it.
   size_t last_named(const Comparison& violated) const;
-  // One that they allow; empty where there are none.
+  // Some point that satisfies all constraints; empty if there are no constraints.
   const Point& allowed_point() const { return allowed_point_; }
 
-  // Whether parameter i is active given those before it.
+  // Whether parameter i is active, given the parameters before it.
   bool active(size_t i, std::span<const double> point) const;
-  // Brings every active value to the nearest one there is and drops inactive ones; an active parameter without a value
-  // gets the middle. The result is a point of the space.
+  // Turns any vector of the right size into a point of the space: moves every active value to the nearest valid one,
+  // gives active parameters without a value the middle of their range, and drops the values of inactive parameters.
   void settle(Point& point) const;
-  // Why this is not a point of the space, or not one that the constraints allow; none: it is one.
+  // Why this is not a point of the space, or which constraint it violates; none: it is valid.
   std::optional<std::string> problem_of(const Point& point) const;
 
-  // The number of different points that the constraints allow, when those of the space are at most kMostCounted; else
-  // none.
+  // The number of points that satisfy the constraints. None: the space is infinite, or has more than kMostCounted
+  // points in all.
   static constexpr int64_t kMostCounted = 1 << 20;
   std::optional<int64_t> count() const { return count_; }
-  // Goes through a counted space in a fixed order: the first point, then the one after; with those that the constraints
-  // do not allow. None: that was the last.
+  // Enumerate a space with a count() in a fixed order, points that violate constraints included. None: `point` was the
+  // last one.
   Point first_point() const;
   std::optional<Point> point_after(const Point& point) const;
 
@@ -109,79 +116,81 @@ class Space {
   double number_of(size_t i, double value) const;
   std::vector<Parameter> parameters_;
   std::vector<Comparison> constraints_;
-  std::vector<std::vector<size_t>> constrained_;     // the parameters that each names
-  std::vector<std::vector<double>> choice_numbers_;  // of the choices of those
+  std::vector<std::vector<size_t>> constrained_;     // for each constraint: the parameters that it names
+  std::vector<std::vector<double>> choice_numbers_;  // for each constrained parameter: its choices as numbers
   Point allowed_point_;
   std::vector<int64_t> cells_;
-  std::vector<double> from_, to_;  // the ends of the unit interval, in the logarithm where asked
+  std::vector<double> from_, to_;  // what 0 and 1 of the unit interval stand for; logarithms if the parameter asks
   std::optional<int64_t> count_;
   bool conditional_ = false;
 };
 
 bool same_point(const Point& a, const Point& b);
-// Equal points have equal hashes; unequal ones practically never.
+// Equal points have equal hashes; different points practically never do.
 uint64_t hash_of(const Point& point);
 
-// A space, a point as JSON text (docs/formats/ask-tell.md). Reading throws Error saying where.
+// Read and write a space and a point as JSON (docs/formats/ask-tell.md). Reading throws Error that names the parameter.
 Space read_space(std::string_view json, std::vector<Comparison> constraints = {});
-Point read_point(const Space& space, std::string_view json);  // {"lr": 0.1, ...}; exactly the active parameters
+Point read_point(const Space& space, std::string_view json);  // {"lr": 0.1, ...}: exactly the active parameters
 std::string write_point(const Space& space, const Point& point);
 
 // ---- studies -------------------------------------------------------------------------------------------------------
 
 enum class Direction { minimize, maximize };
 
-// What an earlier study knows, in the words of a new study's space (earlier_in).
+// The trials of an earlier study, translated to the space of a new one (earlier_in), for a warm start.
 struct EarlierStudy {
   std::string name;
-  std::vector<std::vector<double>> units;  // in the unit cube; NaN: not active there, or not known
-  std::vector<double> losses;              // one a row, to minimise; infinite: failed
+  std::vector<std::vector<double>> units;  // points in the new unit cube; NaN: inactive in that trial, or unknown
+  std::vector<double> losses;              // one for each point; infinite: the trial failed
 };
 
 struct StudyOptions {
   Space space;
   std::vector<Direction> directions = {Direction::minimize};
   uint64_t seed = 0;
-  int64_t budget = 0;             // trials planned; 0: not known
-  std::vector<Point> first = {};  // tried before anything a sampler suggests: the user's defaults, say
+  int64_t budget = 0;             // planned trials; 0: unknown
+  std::vector<Point> first = {};  // points to try before the sampler suggests any, such as the user's defaults
   std::vector<EarlierStudy> earlier = {};
-  int64_t population = 8;  // of the sampler pbt
+  int64_t population = 8;  // members of a population; only the sampler pbt has one
 };
 
+// An intermediate value of a running trial.
 struct Report {
-  double step = 0;  // an epoch, usually: whatever the trial counts by, growing
+  double step = 0;  // grows from report to report; usually the number of an epoch or of an evaluation
   double value = 0;
 };
 
 enum class TrialState { running, paused, complete, pruned, failed };
 
-// What a sampler suggests: a point of the space, who thought of it, and why in a sentence.
+// The point that a sampler suggests for the next trial.
 struct Suggestion {
   Point point;
-  std::string by;
-  std::string why;
-  std::vector<double> sampler_state;  // numbers the sampler wants to find again in the record
-  // How much better the best is expected to become, as a part of its lead over the median; where the sampler knows.
+  std::string by;                     // the name of the sampler; "first", "earlier" and "prefill" are no samplers
+  std::string why;                    // the reason, one sentence for people
+  std::vector<double> sampler_state;  // numbers that the sampler will read back from the record
+  // The expected improvement of the best value, as a fraction of its lead over the median; none: the sampler cannot
+  // say.
   std::optional<double> gain = {};
-  // The trial that has ended whose state it goes on from. The same point may come again then.
+  // The ended trial whose final training state the new trial starts from. Such a suggestion may repeat a point.
   std::optional<int64_t> from = {};
 };
 
 struct Trial {
-  int64_t id = 0;  // its place in Study::trials
+  int64_t id = 0;  // the index in Study::trials
   Point point;
   TrialState state = TrialState::running;
   std::string by, why;
   std::vector<double> sampler_state;
-  std::optional<double> gain;       // as suggested
-  std::optional<int64_t> from;      // likewise
-  std::vector<double> values;       // one an objective, as told; empty unless complete (or pruned with a value)
-  std::vector<double> constraints;  // at most 0: feasible
-  std::vector<Report> reports;      // of the first objective
-  std::optional<double> estimate;   // its pruner's, when it last waited (Verdict)
+  std::optional<double> gain;
+  std::optional<int64_t> from;
+  std::vector<double> values;       // one for each objective, as reported; empty unless complete, or pruned with values
+  std::vector<double> constraints;  // constraint violations; at most 0: satisfied
+  std::vector<Report> reports;      // intermediate values of the first objective
+  std::optional<double> estimate;   // the final value that the pruner expected when it last paused the trial (Verdict)
 };
 
-// The record: only grows. A trial ends once.
+// The record of a study. It only grows, and each trial ends once.
 class Study {
  public:
   explicit Study(StudyOptions options);
@@ -189,47 +198,51 @@ class Study {
   const Space& space() const { return options_.space; }
   size_t objectives() const { return options_.directions.size(); }
 
-  // So many trials are planned from now on.
+  // Changes the number of planned trials.
   void extend(int64_t budget);
-  // Begins a trial (running) and returns its id: the number of trials before it.
+  // Starts a trial and returns its id: the number of trials before it.
   int64_t start(Suggestion suggestion);
-  // A trial that was over before the study began; these come before all others.
+  // Adds a trial that ended before the study began. Allowed only before the first start().
   void prefill(Point point, TrialState state, std::vector<double> values, std::vector<double> constraints);
-  // Trials begun since.
+  // The number of trials that start() began, without prefilled ones.
   size_t started() const { return trials_.size() - prefilled_; }
-  // Ends one: complete with a value an objective, pruned (values or none), failed (none). Throws Error when there is no
-  // such trial, it has ended, or the numbers are not as many as they should be. NaN counts as the worst value.
+  // Ends a trial: complete (one value for each objective), pruned (values or none) or failed (no values). NaN counts as
+  // the worst value. Throws Error if the trial does not exist or has ended, or if the number of values is wrong.
   void tell(int64_t id, TrialState state, std::vector<double> values = {}, std::vector<double> constraints = {});
-  void report(int64_t id, double step, double value);                     // of a running trial; steps grow
-  void pause(int64_t id, std::optional<double> estimate = std::nullopt);  // the estimate as a told value
+  // Adds an intermediate value to a running trial. Throws Error if the step is not above the last one.
+  void report(int64_t id, double step, double value);
+  // Pauses and resumes an open trial. `estimate`: the final value that the pruner expects, in the caller's sign.
+  void pause(int64_t id, std::optional<double> estimate = std::nullopt);
   void resume(int64_t id);
 
   const std::vector<Trial>& trials() const { return trials_; }
   int64_t next_id() const { return static_cast<int64_t>(trials_.size()); }
   const std::vector<int64_t>& observed() const { return observed_; }  // ids of ended trials, in the order they ended
   const std::vector<int64_t>& open() const { return open_; }          // running and paused, ascending
-  const Trial& trial(int64_t id) const;                               // throws Error when there is none
+  const Trial& trial(int64_t id) const;                               // throws Error if there is none
 
-  // What to minimise: the told value with its sign; +infinity for failed trials, NaN and what was never told.
+  // The value to minimise: the reported value, negated if the objective is to be maximised. +infinity if the trial
+  // failed, has no value, or has NaN.
   double loss(const Trial& trial, size_t objective = 0) const;
-  // Reports likewise.
+  // The same for an intermediate value.
   double loss(const Report& report) const;
-  // What is known of the first objective, told or not: the told value, else the pruner's estimate, else the last
-  // report; none: a running trial that has reported nothing, or one whose pruner says that nobody can tell. A failed
-  // trial is +infinity.
+  // The best knowledge of a trial's first objective: its final value, else the pruner's estimate, else the last report.
+  // +infinity for a failed trial. None: a running trial without reports, or a trial whose pruner said that its reports
+  // predict nothing.
   std::optional<double> known_loss(const Trial& trial) const;
-  // The sum of violated constraints: 0 is feasible. Infinite of a trial that failed or whose value is no finite number:
-  // what it was told of its constraints, if anything, makes it no better than one that is infeasible.
+  // The sum of the constraint violations; 0: feasible. Infinite if the trial failed or a value is not finite, so that
+  // such a trial never ranks above one that is merely infeasible.
   static double violation(const Trial& trial);
-  // Whether some trial has or had this point, and how many different points there were.
+  // Whether some trial has this point.
   bool seen(const Point& point) const { return seen_.contains(hash_of(point)); }
-  // Whether it may be suggested: nobody has tried it, and the constraints between parameters allow it.
+  // Whether a sampler may suggest the point: no trial has it, and it satisfies the constraints between parameters.
   bool is_new(const Point& point) const { return !seen(point) && space().allows(point); }
   int64_t different_points() const { return static_cast<int64_t>(seen_.size()); }
 
-  // The numbers of the next trial, for one purpose: "tpe", "sobol".
+  // A random stream for one purpose ("tpe", "sobol") that depends on the seed and on the number of trials so far.
   RandomStream random(std::string_view purpose) const;
-  RandomKey key(std::string_view purpose) const;  // the same for all trials
+  // A random key for one purpose that depends on the seed only.
+  RandomKey key(std::string_view purpose) const;
 
  private:
   Trial& open_trial(int64_t id);
@@ -241,25 +254,27 @@ class Study {
   size_t prefilled_ = 0;
 };
 
-// The complete trials that are worth keeping, ascending: with one objective the best, the first of equals; with several
-// those that no other is better than in all of them. Those that meet the constraints, if there are any; else those
-// that violate them least. Values that are no finite numbers are worth nothing.
+// The incumbents, ascending by id. One objective: the complete trial with the lowest loss, the earliest of equal ones.
+// Several: the Pareto front of the complete trials. Only feasible trials count; if there are none, only those with the
+// least violation. Trials with values that are not finite never count.
 std::vector<int64_t> best_trials(const Study& study);
 
-// Parameters are the same by their names: a widened range and an added choice keep what was tried, a trial with a value
-// that is not in the space any more is left out, and a new parameter is unknown in all of them.
+// Translates the trials of an earlier study to a new space. Parameters match by name: trials keep their values if a
+// range became wider or a choice was added, and a new parameter is unknown in all of them. A trial with a value that
+// the new space does not have is left out.
 EarlierStudy earlier_in(const Space& space, const Study& then, std::string name);
 
 // ---- samplers ------------------------------------------------------------------------------------------------------
 
-// One sampler serves one study, which grows between calls; a new sampler given the same study answers the same.
+// Suggests trials. A sampler serves one study, which grows between calls. A new sampler for the same study gives the
+// same answers.
 class Sampler {
  public:
   virtual ~Sampler() = default;
   virtual Suggestion suggest(const Study& study) = 0;
-  // False: not before more of the open trials have ended.
+  // False: the sampler cannot suggest a trial before more of the open trials have ended.
   virtual bool ready(const Study&) const { return true; }
-  // Whether trials yet to come may go on from this one, which has ended.
+  // Whether a later trial may start from the final state of this ended trial, so that its checkpoint must be kept.
   virtual bool needs(const Study&, int64_t) const { return false; }
 };
 
@@ -267,54 +282,62 @@ struct SamplerMaker {
   const char* name;
   std::unique_ptr<Sampler> (*make)();
   const char* help;
-  bool one_objective = false;  // knows no more than the first
+  bool one_objective = false;  // it cannot search for several objectives
 };
 std::span<const SamplerMaker> samplers();
-// Throws Error with the names there are, and where the sampler does not know so many objectives.
+// Throws Error if there is no such sampler, or it does not support that many objectives.
 std::unique_ptr<Sampler> make_sampler(std::string_view name, size_t objectives = 1);
 
-// The next trial's point: first those of the options, then the sampler's; in a finite space never one that was tried
-// while another is left.
+// Suggests the next trial: the points of StudyOptions::first, then the best points of earlier studies, then whatever
+// the sampler suggests. Never repeats a point of a finite space while an untried one is left. Suggested points satisfy
+// the constraints between parameters, and real numbers are rounded to a few significant digits.
 Suggestion suggest_next(const Study& study, Sampler& sampler);
 
-// Of the best value's lead over the median: who expects to gain less expects next to nothing.
+// An expected gain below this fraction of the best value's lead over the median counts as negligible.
 inline constexpr double kLittleGain = 0.01;
 
-// Why another trial is not expected to gain much; none: it may, or nobody knows. A function of the record.
+// A sentence that says why another trial is expected to gain next to nothing. None: it may gain something, or the
+// samplers cannot say. A function of the record.
 std::optional<std::string> little_to_gain(const Study& study);
 
 // ---- pruners ------------------------------------------------------------------------------------------------------
 
 struct PrunerOptions {
   std::string name = "none";
-  double min_resource = 1;  // steps, as reported
-  double max_resource = 0;  // steps of a whole trial; pruners with rungs need it
-  double reduction = 3;     // of the trials on a rung one in so many goes on
+  double min_resource = 1;  // the first step at which a trial may be paused or pruned
+  double max_resource = 0;  // steps of a whole trial; 0: unknown; pruners with rungs and the curve pruner need it
+  double reduction = 3;     // one in so many of the trials on a rung is promoted
 };
 
 enum class PruneDecision { keep_running, pause, prune };
+
+// What a pruner decides about a running trial.
 struct Verdict {
   PruneDecision decision = PruneDecision::keep_running;
-  std::string why;
-  // What the trial would end with, as a told value, for samplers; NaN: nobody can tell, and they should learn nothing
-  // from its reports.
+  std::string why;  // the reason, one sentence for people
+  // The final value that the pruner expects, in the caller's sign; samplers learn from it. NaN: the reports predict
+  // nothing, so samplers must ignore them. None: samplers use the last report.
   std::optional<double> estimate = {};
 };
-// A paused trial worth going on with.
+
+// The paused trial to resume next.
 struct Promotion {
   int64_t id = 0;
   std::string why;
 };
 
-// As a sampler: one study, and a function of its record.
+// Stops unpromising trials early. Like a sampler, a pruner serves one study, and its answers are a function of the
+// record.
 class Pruner {
  public:
   virtual ~Pruner() = default;
-  // What becomes of a running trial after its newest report.
+  // Decides about a running trial after its newest report.
   virtual Verdict judge(const Study& study, const Trial& trial) = 0;
-  // The paused trial to go on with instead of a new one; none: start a new one. `no_new`: there will be no new ones,
-  // so whatever still deserves to go on is named now, and none means the study is over but for what runs.
+  // The paused trial to resume before the caller starts a new one; none: start a new one. With `no_new` the caller will
+  // start no new trials: the pruner then names every trial that still deserves to continue, and none means that the
+  // study is over once the running trials end.
   virtual std::optional<Promotion> promote(const Study& study, bool no_new);
+  // Whether judge() ever pauses a trial.
   virtual bool pauses() const { return false; }
 };
 
@@ -328,12 +351,12 @@ std::unique_ptr<Pruner> make_pruner(const PrunerOptions& options);  // throws Er
 
 // ---- populations ---------------------------------------------------------------------------------------------------
 
-// A member of a population that trains side by side: its options now, and how well it does (lower is better).
+// A member of a population: its current hyperparameters and its loss.
 struct Member {
   Point point;
   double loss = 0;
 };
-// Whose state and options member `me` goes on with: its own (from == me), or another's, changed a little.
+// How member `me` continues: with its own state (from == me), or with a perturbed copy of member `from`.
 struct PopulationStep {
   size_t from = 0;
   Point point;
@@ -341,28 +364,28 @@ struct PopulationStep {
 };
 PopulationStep population_step(const Space& space, std::span<const Member> members, size_t me, RandomStream random);
 
-// ---- what a study says about its parameters ------------------------------------------------------------------------
+// ---- parameter importance ------------------------------------------------------------------------------------------
 
-// Shares of the variance of an objective over the space, as a model of the trials sees it (importance.cpp).
+// Fractions of an objective's variance over the space, by functional analysis of variance (importance.cpp).
 struct Importance {
   struct Pair {
     size_t first = 0, second = 0;
-    double share = 0;  // of what the two do together beyond what each does alone
+    double share = 0;  // the interaction of the two parameters, without the main effects
   };
-  std::vector<double> alone;  // one a parameter; together at most 1
-  std::vector<Pair> pairs;    // the largest first; among the parameters that matter most
-  int64_t trials = 0;         // it was found from
+  std::vector<double> alone;  // the main effect of each parameter; their sum is at most 1
+  std::vector<Pair> pairs;    // the largest first; only pairs of the most important parameters
+  int64_t trials = 0;         // the number of trials behind the analysis
 };
 // A function of the record. None: too few trials have a value.
 std::optional<Importance> importance_of(const Study& study, size_t objective = 0);
 
-// ---- the conversation ----------------------------------------------------------------------------------------------
+// ---- ask and tell --------------------------------------------------------------------------------------------------
 
-// One side of the conversation of docs/formats/ask-tell.md: a line comes in, a line goes out. Whatever comes in gets
-// exactly one answer; what can not be understood gets {"error": ..., "hint": ...} and changes nothing.
+// The server side of the ask-tell protocol (docs/formats/ask-tell.md). Every request line gets exactly one answer line.
+// An invalid request gets {"error": ..., "code": ..., "hint": ...} and changes nothing.
 class AskTell {
  public:
-  // The answer, without a newline; none: the other side has taken its leave.
+  // The answer to one request, without a newline; none: the request was "quit".
   std::optional<std::string> answer(std::string_view line);
 
  private:
