@@ -15,7 +15,8 @@ using nlohmann::json;
 
 Child::Child(const std::string& command) {
   int to[2], from[2];
-  if (pipe(to) != 0 || pipe(from) != 0) throw Error("no pipe to the other optimiser");
+  if (pipe(to) != 0 || pipe(from) != 0)
+    throw Error("BENCH_NO_CHILD", "cannot make a pipe to the other optimiser", "close other programs");
   std::signal(SIGPIPE, SIG_IGN);
   pid_ = fork();
   if (pid_ == 0) {
@@ -32,7 +33,7 @@ Child::Child(const std::string& command) {
 }
 
 Child::~Child() {
-  std::fclose(to_);  // the end of its input ends it
+  std::fclose(to_);  // the child ends at the end of its input
   std::fclose(from_);
   waitpid(pid_, nullptr, 0);
 }
@@ -45,7 +46,9 @@ std::string Child::say(const std::string& line) {
   const ssize_t size = getline(&text, &room, from_);
   const std::string answer = size > 0 ? std::string(text, static_cast<size_t>(size)) : "";
   std::free(text);
-  if (answer.empty()) throw Error("the other optimiser ended at: " + line.substr(0, 200), "run it by hand");
+  if (answer.empty())
+    throw Error("BENCH_CHILD_ENDED", "the other optimiser ended at the request " + line.substr(0, 200),
+                "run it by hand");
   return answer;
 }
 

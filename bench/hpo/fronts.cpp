@@ -10,7 +10,7 @@
 #include <functional>
 #include <numbers>
 
-#include "words.h"
+#include "options.h"
 
 namespace sinew::bench {
 namespace {
@@ -19,13 +19,13 @@ constexpr double kPi = std::numbers::pi;
 using Values = std::vector<double>;
 using Pairs = std::vector<std::pair<double, double>>;
 
-struct Told {
+struct Outcome {
   Values objectives, constraints;
 };
 
 struct Task {
   std::string name, space;
-  std::function<Told(const Values&)> evaluate;
+  std::function<Outcome(const Values&)> evaluate;
   double ideal;  // hypervolume, or the least feasible value
 };
 
@@ -67,7 +67,7 @@ Task zdt(int which) {
           [=](const Values& x) {
             double g = 1;
             for (size_t i = 1; i < x.size(); ++i) g += 9 * x[i] / 5;
-            return Told{{x[0], g * zdt_shape(which, x[0], g)}, {}};
+            return Outcome{{x[0], g * zdt_shape(which, x[0], g)}, {}};
           },
           front_volume([=](double a) { return std::pair(a, zdt_shape(which, a, 1)); })};
 }
@@ -77,7 +77,7 @@ Task dtlz2() {
           [](const Values& x) {
             double g = 1;
             for (size_t i = 1; i < x.size(); ++i) g += (x[i] - 0.5) * (x[i] - 0.5);
-            return Told{{g * std::cos(x[0] * kPi / 2), g * std::sin(x[0] * kPi / 2)}, {}};
+            return Outcome{{g * std::cos(x[0] * kPi / 2), g * std::sin(x[0] * kPi / 2)}, {}};
           },
           front_volume([](double a) { return std::pair(std::cos(a * kPi / 2), std::sin(a * kPi / 2)); })};
 }
@@ -89,7 +89,7 @@ Task bird() {
             const double x = p[0], y = p[1];
             const double value = std::sin(y) * std::exp(std::pow(1 - std::cos(x), 2)) +
                                  std::cos(x) * std::exp(std::pow(1 - std::sin(y), 2)) + (x - y) * (x - y);
-            return Told{{value}, {(x + 5) * (x + 5) + (y + 5) * (y + 5) - 25}};
+            return Outcome{{value}, {(x + 5) * (x + 5) + (y + 5) * (y + 5) - 25}};
           },
           -106.76453674926468};
 }
@@ -97,14 +97,14 @@ Task bird() {
 Task gardner() {
   const auto evaluate = [](const Values& p) {
     const double x = p[0], y = p[1];
-    return Told{{std::cos(2 * x) * std::cos(y) + std::sin(x)},
-                {std::cos(x) * std::cos(y) - std::sin(x) * std::sin(y) + 0.5}};
+    return Outcome{{std::cos(2 * x) * std::cos(y) + std::sin(x)},
+                   {std::cos(x) * std::cos(y) - std::sin(x) * std::sin(y) + 0.5}};
   };
   double least = 1e9;
   for (int i = 0; i <= 1500; ++i) {
     for (int j = 0; j <= 1500; ++j) {
-      const Told told = evaluate({6.0 * i / 1500, 6.0 * j / 1500});
-      if (told.constraints[0] <= 0) least = std::min(least, told.objectives[0]);
+      const Outcome outcome = evaluate({6.0 * i / 1500, 6.0 * j / 1500});
+      if (outcome.constraints[0] <= 0) least = std::min(least, outcome.objectives[0]);
     }
   }
   return {"gardner", box(2, 0, 6), evaluate, least};
@@ -122,23 +122,23 @@ double judged(const Task& task, const std::string& sampler_name, uint64_t seed, 
   double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < trials; ++i) {
     const int64_t id = study.start(tune::suggest_next(study, *sampler));
-    const Told told = task.evaluate(study.trial(id).point);
-    study.tell(id, tune::TrialState::complete, told.objectives, told.constraints);
-    if (objectives == 2) points.emplace_back(told.objectives[0], told.objectives[1]);
-    if (tune::Study::violation(study.trial(id)) == 0) best = std::min(best, told.objectives[0]);
+    const Outcome outcome = task.evaluate(study.trial(id).point);
+    study.tell(id, tune::TrialState::complete, outcome.objectives, outcome.constraints);
+    if (objectives == 2) points.emplace_back(outcome.objectives[0], outcome.objectives[1]);
+    if (tune::Study::violation(study.trial(id)) == 0) best = std::min(best, outcome.objectives[0]);
   }
   return objectives == 2 ? volume_of(points) / task.ideal : best - task.ideal;
 }
 
-int run(const Words& words) {
-  const auto wanted = split(words.at("tasks"));
-  const int seeds = number(words, "seeds");
+int run(const Options& options) {
+  const auto wanted = split(options.at("tasks"));
+  const int seeds = number(options, "seeds");
   for (const Task& task : {zdt(1), zdt(2), zdt(3), dtlz2(), bird(), gardner()}) {
     if (!wanted.empty() && std::ranges::find(wanted, task.name) == wanted.end()) continue;
-    for (const std::string& sampler : split(words.at("samplers"))) {
+    for (const std::string& sampler : split(options.at("samplers"))) {
       double sum = 0, worst = 0;
       for (int seed = 0; seed < seeds; ++seed) {
-        const double one = judged(task, sampler, static_cast<uint64_t>(seed), number(words, "trials"));
+        const double one = judged(task, sampler, static_cast<uint64_t>(seed), number(options, "trials"));
         sum += one / seeds;
         const bool ratio = task.name.starts_with("zdt") || task.name == "dtlz2";
         worst = seed == 0 ? one : ratio ? std::min(worst, one) : std::max(worst, one);

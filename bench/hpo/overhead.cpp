@@ -10,7 +10,7 @@
 #include <ctime>
 
 #include "base/error.h"
-#include "words.h"
+#include "options.h"
 
 namespace sinew::bench {
 namespace {
@@ -56,10 +56,10 @@ double milliseconds(const std::string& sampler_name, int trials, int asks) {
   return times[times.size() / 2];
 }
 
-int run(const Words& words) {
-  for (const std::string& sampler : split(words.at("samplers"))) {
-    for (const std::string& trials : split(words.at("trials"))) {
-      const double took = milliseconds(sampler, std::atoi(trials.c_str()), number(words, "asks"));
+int run(const Options& options) {
+  for (const std::string& sampler : split(options.at("samplers"))) {
+    for (const std::string& trials : split(options.at("trials"))) {
+      const double took = milliseconds(sampler, std::atoi(trials.c_str()), number(options, "asks"));
       std::printf("%-14s %8s trials %10.3f ms\n", sampler.c_str(), trials.c_str(), took);
       std::fflush(stdout);
     }

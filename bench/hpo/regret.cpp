@@ -16,7 +16,7 @@
 
 #include "child.h"
 #include "functions.h"
-#include "words.h"
+#include "options.h"
 
 namespace sinew::bench {
 namespace {
@@ -31,7 +31,9 @@ class Contestant {
       sampler_ = tune::make_sampler(sampler);
       return;
     }
-    if (child == nullptr) throw Error("'" + sampler + "' is of another program", "--child \"python optimiser.py\"");
+    if (child == nullptr)
+      throw Error("BENCH_BAD_OPTION", "the sampler '" + sampler + "' belongs to another program",
+                  "name the program: --child \"python optimiser.py\"");
     child_ = child;
     child_->begin(sampler.substr(1), function.space, seed, trials);
   }
@@ -100,31 +102,31 @@ std::vector<tune::EarlierStudy> earlier_of(const Function& function, const std::
       const tune::Point there = kind == "moved" ? point : mirrored(study.space(), point);
       study.tell(id, tune::TrialState::complete, {function.value(Values(study.space(), there), variant + k)});
     }
-    all.push_back(tune::earlier_in(study.space(), study, std::to_string(k)));
+    all.push_back(tune::make_earlier_study(study.space(), study, std::to_string(k)));
   }
   return all;
 }
 
-std::vector<double> bests(const Function& function, const std::string& sampler, const Words& words, int seeds,
+std::vector<double> bests(const Function& function, const std::string& sampler, const Options& options, int seeds,
                           int workers, Child* child) {
   std::vector<double> all;
-  const int first = number(words, "seed0"), trials = number(words, "trials");
+  const int first = number(options, "seed0"), trials = number(options, "trials");
   for (int seed = first; seed < first + seeds; ++seed) {
     const auto key = static_cast<uint64_t>(seed);
-    const int variant = number(words, "variant");
-    auto earlier = earlier_of(function, sampler == "random" ? "none" : words.at("earlier"), key, variant);
+    const int variant = number(options, "variant");
+    auto earlier = earlier_of(function, sampler == "random" ? "none" : options.at("earlier"), key, variant);
     all.push_back(best_of(function, Contestant(function, sampler, key, trials, child, std::move(earlier)), key, trials,
                           variant, workers));
   }
   return all;
 }
 
-int run(const Words& words) {
-  const auto& functions = words.at("set") == "own" ? own_functions() : suite_functions();
-  const auto wanted = split(words.at("functions"));
-  const auto samplers = split(words.at("samplers"));
+int run(const Options& options) {
+  const auto& functions = options.at("set") == "own" ? own_functions() : suite_functions();
+  const auto wanted = split(options.at("functions"));
+  const auto samplers = split(options.at("samplers"));
   std::unique_ptr<Child> child;
-  if (!words.at("child").empty()) child = std::make_unique<Child>(words.at("child"));
+  if (!options.at("child").empty()) child = std::make_unique<Child>(options.at("child"));
   std::map<std::string, std::vector<double>> regrets;
   std::map<std::string, double> seconds;
   std::printf("%-12s", "");
@@ -132,8 +134,8 @@ int run(const Words& words) {
   std::puts("");
   for (const Function& function : functions) {
     if (!wanted.empty() && std::ranges::find(wanted, function.name) == wanted.end()) continue;
-    Words scale = words;
-    if (number(words, "scale") > 0) scale["trials"] = words.at("scale");
+    Options scale = options;
+    if (number(options, "scale") > 0) scale["trials"] = options.at("scale");
     auto random = bests(function, "random", scale, 101, 1, nullptr);
     std::ranges::nth_element(random, random.begin() + 50);
     const double whole = random[50] - function.minimum;
@@ -141,7 +143,8 @@ int run(const Words& words) {
     for (const auto& sampler : samplers) {
       const auto begun = std::chrono::steady_clock::now();
       double sum = 0;
-      const auto all = bests(function, sampler, words, number(words, "seeds"), number(words, "workers"), child.get());
+      const auto all =
+          bests(function, sampler, options, number(options, "seeds"), number(options, "workers"), child.get());
       for (const double best : all) sum += (best - function.minimum) / whole / static_cast<double>(all.size());
       seconds[sampler] += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
       regrets[sampler].push_back(sum);

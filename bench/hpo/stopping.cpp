@@ -16,7 +16,7 @@
 #include <numbers>
 
 #include "functions.h"
-#include "words.h"
+#include "options.h"
 
 namespace sinew::bench {
 namespace {
@@ -83,14 +83,15 @@ struct Spent {
 // One study: workers train in turn, an epoch each.
 class Simulation {
  public:
-  Simulation(const Words& words, const Curves& curves, int seed) : curves_(curves), workers_(number(words, "workers")) {
+  Simulation(const Options& options, const Curves& curves, int seed)
+      : curves_(curves), workers_(number(options, "workers")) {
     say({{"cmd", "init"},
-         {"sampler", words.at("sampler")},
+         {"sampler", options.at("sampler")},
          {"seed", seed},
          {"budget", curves.trials()},
          {"space", json::parse(kSpace)},
          {"pruner",
-          {{"name", words.at("pruner")},
+          {{"name", options.at("pruner")},
            {"min_resource", 1},
            {"max_resource", curves.epochs()},
            {"reduction_factor", 3}}}});
@@ -115,7 +116,8 @@ class Simulation {
 
   json say(const json& request) {
     const json answer = json::parse(*side_.answer(request.dump()));
-    if (answer.contains("error")) throw Error(answer["error"].get<std::string>(), answer.value("hint", ""));
+    if (answer.contains("error"))
+      throw Error("BENCH_BAD_REQUEST", answer["error"].get<std::string>(), answer.value("hint", ""));
     return answer;
   }
 
@@ -151,15 +153,16 @@ class Simulation {
   json best_;
 };
 
-int run(const Words& words) {
-  const Curves curves{words.at("kind"), number(words, "variant")};
+int run(const Options& options) {
+  const Curves curves{options.at("kind"), number(options, "variant")};
   if (curves.kind != "hard" && curves.kind != "mild" && curves.kind != "annealed")
-    throw Error("'" + curves.kind + "' is no kind of curves", "--kind hard, mild or annealed");
+    throw Error("BENCH_BAD_OPTION", "there is no kind of curves '" + curves.kind + "'",
+                "use --kind hard, mild or annealed");
   const double median = curves.median_of_random();
-  const int seeds = number(words, "seeds");
+  const int seeds = number(options, "seeds");
   Spent mean;
   for (int seed = 0; seed < seeds; ++seed) {
-    const Spent spent = Simulation(words, curves, seed).run(median);
+    const Spent spent = Simulation(options, curves, seed).run(median);
     mean.epochs += spent.epochs / seeds;
     mean.regret += spent.regret / seeds;
   }

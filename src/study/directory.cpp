@@ -54,7 +54,7 @@ std::vector<tune::EarlierStudy> earlier_studies(Disk& disk, const std::string& d
         event.outcome.constraints.clear();  // they wanted something else
       apply(then, event);
     }
-    all.push_back(tune::earlier_in(space, then, job.tune.warm_start[k]));
+    all.push_back(tune::make_earlier_study(space, then, job.tune.warm_start[k]));
   }
   return all;
 }

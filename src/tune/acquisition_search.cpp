@@ -12,8 +12,8 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-constexpr int64_t kFine = 24;        // cells from which on a lattice is climbed by gradient first
-constexpr double kMostScales = 0.3;  // of the disturbance, in units of a range
+constexpr int64_t kFine = 24;        // from this many cells on, a parameter first climbs by gradient
+constexpr double kMostScales = 0.3;  // largest perturbation, in units of a range
 constexpr double kLeastScales = 0.005;
 
 std::span<const double> as_span(const VectorXd& x) {
@@ -22,26 +22,26 @@ std::span<const double> as_span(const VectorXd& x) {
 
 class Search {
  public:
-  Search(const Study& study, const Score& score, RandomStream& random, const SearchOptions& options)
+  Search(const Study& study, const AcquisitionFunction& score, RandomStream& random, const SearchOptions& options)
       : study_(study), space_(study.space()), score_(score), random_(random), options_(options) {
     const auto d = static_cast<Index>(space_.size());
     low_ = options.low.size() == d ? options.low : VectorXd::Zero(d);
     high_ = options.high.size() == d ? options.high : VectorXd::Ones(d);
   }
 
-  std::optional<Found> run() {
-    std::vector<Found> found = scored(candidates());
-    std::ranges::stable_sort(found, std::greater{}, &Found::score);
+  std::optional<Candidate> run() {
+    std::vector<Candidate> found = scored(candidates());
+    std::ranges::stable_sort(found, std::greater{}, &Candidate::score);
     if (found.empty()) return std::nullopt;
-    Found best = found.front();
-    std::vector<const Found*> starts;
-    for (const Found& one : found) {
+    Candidate best = found.front();
+    std::vector<const Candidate*> starts;
+    for (const Candidate& one : found) {
       if (static_cast<int>(starts.size()) >= options_.climbs) break;
-      const bool near = std::ranges::any_of(starts, [&](const Found* start) { return close(*start, one); });
+      const bool near = std::ranges::any_of(starts, [&](const Candidate* start) { return close(*start, one); });
       if (!near) starts.push_back(&one);
     }
-    for (const Found* start : starts) {
-      Found top = climbed(*start);
+    for (const Candidate* start : starts) {
+      Candidate top = climbed(*start);
       if (top.score > best.score) best = std::move(top);
     }
     return best;
@@ -52,7 +52,7 @@ class Search {
   bool is_kept(size_t i) const { return options_.within && options_.within->parameter == i; }
   bool climbs_by_slope(size_t i) const { return !is_category(i) && (space_.cells(i) == 0 || space_.cells(i) >= kFine); }
 
-  static bool close(const Found& a, const Found& b) {
+  static bool close(const Candidate& a, const Candidate& b) {
     for (Index i = 0; i < a.x.size(); ++i) {
       if (std::isnan(a.x[i]) != std::isnan(b.x[i]) || std::abs(a.x[i] - b.x[i]) > 0.05) return false;
     }
@@ -70,13 +70,14 @@ class Search {
     return unit;
   }
 
-  // A point of the space near `unit`, none if it was tried or is not allowed.
-  std::optional<Found> settled(const VectorXd& unit) const {
+  // The point of the space nearest to `unit`; none if it was tried or violates a constraint.
+  std::optional<Candidate> settled(const VectorXd& unit) const {
     Point point = space_.from_unit(as_span(options_.within ? with_choice(unit) : unit));
-    if (options_.within && !options_.within->of(point)) return std::nullopt;  // it is not there under its condition
+    // its condition makes the category inactive here
+    if (options_.within && !options_.within->of(point)) return std::nullopt;
     if (!study_.is_new(point)) return std::nullopt;
     VectorXd x = row_of(space_, point);
-    return Found{std::move(point), std::move(x), 0};
+    return Candidate{std::move(point), std::move(x), 0};
   }
 
   VectorXd disturbed(const VectorXd& centre) {
@@ -101,8 +102,8 @@ class Search {
     return unit;
   }
 
-  std::vector<Found> candidates() {
-    std::vector<Found> all;
+  std::vector<Candidate> candidates() {
+    std::vector<Candidate> all;
     const auto add = [&](const VectorXd& unit) {
       if (auto one = settled(unit)) all.push_back(*std::move(one));
     };
@@ -120,7 +121,7 @@ class Search {
     return all;
   }
 
-  std::vector<Found> scored(std::vector<Found> all) const {
+  std::vector<Candidate> scored(std::vector<Candidate> all) const {
     if (all.empty()) return all;
     Points points(static_cast<Index>(all.size()), all[0].x.size());
     for (size_t k = 0; k < all.size(); ++k) points.row(static_cast<Index>(k)) = all[k].x.transpose();
@@ -129,7 +130,7 @@ class Search {
     return all;
   }
 
-  Found climbed(Found at) const {
+  Candidate climbed(Candidate at) const {
     for (int round = 0; round < 3; ++round) {
       const double before = at.score;
       along_slopes(at);
@@ -139,7 +140,7 @@ class Search {
     return at;
   }
 
-  void along_slopes(Found& at) const {
+  void along_slopes(Candidate& at) const {
     std::vector<Index> free;
     for (size_t i = 0; i < space_.size(); ++i) {
       const auto axis = static_cast<Index>(i);
@@ -168,7 +169,8 @@ class Search {
     if (auto one = settled(x)) take_better(at, {*std::move(one)});
   }
 
-  // Whether some parameter's being active depends on this one: then it moves by cells only.
+  // Whether the activity of some parameter depends on this one. Such a parameter moves by cells only, because the
+  // function jumps where other parameters become active.
   bool is_parent(size_t i) const {
     for (size_t j = i + 1; j < space_.size(); ++j) {
       for (const Condition& condition : space_[j].conditions) {
@@ -178,13 +180,13 @@ class Search {
     return false;
   }
 
-  void along_cells(Found& at) const {
+  void along_cells(Candidate& at) const {
     for (size_t i = 0; i < space_.size(); ++i) {
       const auto axis = static_cast<Index>(i);
       const int64_t cells = space_.cells(i);
       if (cells < 2 || std::isnan(at.x[axis]) || is_kept(i)) continue;
       const double here = at.x[axis];
-      std::vector<Found> neighbours;
+      std::vector<Candidate> neighbours;
       const auto add = [&](int64_t cell) {
         VectorXd unit = at.x;
         unit[axis] = space_.unit_at(i, space_.value_of_cell(i, static_cast<double>(cell)));
@@ -209,15 +211,15 @@ class Search {
     }
   }
 
-  void take_better(Found& at, std::vector<Found> others) const {
-    for (Found& other : scored(std::move(others))) {
+  void take_better(Candidate& at, std::vector<Candidate> others) const {
+    for (Candidate& other : scored(std::move(others))) {
       if (other.score > at.score) at = std::move(other);
     }
   }
 
   const Study& study_;
   const Space& space_;
-  const Score& score_;
+  const AcquisitionFunction& score_;
   RandomStream& random_;
   const SearchOptions& options_;
   VectorXd low_, high_;
@@ -225,8 +227,8 @@ class Search {
 
 }  // namespace
 
-std::optional<Found> best_untried(const Study& study, const Score& score, RandomStream& random,
-                                  const SearchOptions& options) {
+std::optional<Candidate> maximise_acquisition(const Study& study, const AcquisitionFunction& score,
+                                              RandomStream& random, const SearchOptions& options) {
   return Search(study, score, random, options).run();
 }
 

@@ -1,8 +1,9 @@
-// Where a score over a search space is highest, among points nobody has tried.
+// Maximises an acquisition function over the untried points of a search space.
 //
-// The score is a smooth function of the unit cube between the cells of what is not a continuum. Random points and
-// disturbed copies of the best known ones are scored, the best of them climb: by gradient along numbers, by trying
-// neighbours along the rest, in turn.
+// An acquisition function is a smooth function of the unit cube. It is defined between the cells of a parameter with
+// finitely many values, too, so that a gradient can cross them. The search scores random points and perturbed copies of
+// the best known points. The best of these then climb: along real numbers by gradient, along the other parameters by
+// trying neighbouring values, in turn.
 #pragma once
 
 #include <Eigen/Core>
@@ -15,11 +16,11 @@
 
 namespace sinew::tune {
 
-class Score {
+class AcquisitionFunction {
  public:
-  virtual ~Score() = default;
+  virtual ~AcquisitionFunction() = default;
   virtual std::vector<double> at_all(const Points& points) const = 0;
-  // One point, and its derivatives by every coordinate (0 for categories and what is inactive).
+  // The value at one point, and its derivative by every coordinate: 0 for categories and inactive parameters.
   virtual double at(const Eigen::VectorXd& x, Eigen::VectorXd& slope) const = 0;
 };
 
@@ -27,23 +28,23 @@ struct SearchOptions {
   int candidates = 400;
   int climbs = 4;
   int climb_evaluations = 25;
-  std::vector<Eigen::VectorXd> centres = {};  // good points to look around, the best first; rows of the cube
-  // The part of the cube to stay in; empty: all of it. Categories are free in either.
+  std::vector<Eigen::VectorXd> centres = {};  // good points to search around, the best first, in the unit cube
+  // The box to stay in; empty: the whole cube. The box does not limit categories.
   Eigen::VectorXd low = {}, high = {};
-  std::optional<Choice> within = {};  // a category that keeps its value
+  std::optional<Choice> within = {};  // a category that must keep this value
 };
 
-struct Found {
+struct Candidate {
   Point point;
   Eigen::VectorXd x;
   double score = 0;
 };
 
-// None: every candidate was tried before.
-std::optional<Found> best_untried(const Study& study, const Score& score, RandomStream& random,
-                                  const SearchOptions& options);
+// None: every candidate has been tried before.
+std::optional<Candidate> maximise_acquisition(const Study& study, const AcquisitionFunction& score,
+                                              RandomStream& random, const SearchOptions& options);
 
-// The axes of a space, and a point as a row of the cube.
+// How the parameters of a space enter a kernel, and a point of the space in the unit cube.
 std::vector<Axis> axes_of(const Space& space);
 Eigen::VectorXd row_of(const Space& space, const Point& point);
 

@@ -1,13 +1,12 @@
 // Expected improvement against numerical integration, far tails against their series, slopes against differences.
-#include "tune/acquisition.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numbers>
 
 #include "tune/acquisition_search.h"
-#include "tune/gp_score.h"
+#include "tune/gp_acquisition.h"
+#include "tune/log_improvement.h"
 #include "tune/multi_objective.h"
 
 namespace sinew::tune {
@@ -75,7 +74,7 @@ GaussianProcess process_of(uint64_t seed) {
   return {std::vector<Axis>(2), logs, points, values};
 }
 
-void expect_slopes_of_differences(const Score& score, uint64_t seed) {
+void expect_slopes_of_differences(const AcquisitionFunction& score, uint64_t seed) {
   RandomStream random(random_key({seed, 5}));
   for (int k = 0; k < 8; ++k) {
     Eigen::VectorXd x(2), slope(2), ignored(2);
@@ -95,15 +94,16 @@ void expect_slopes_of_differences(const Score& score, uint64_t seed) {
 
 TEST(Scores, SlopesAreThoseOfDifferences) {
   const std::vector<GaussianProcess> two = {process_of(1), process_of(2)};
-  const Improvement improvement(two[0], -1);
+  const LogExpectedImprovement improvement(two[0], -1);
   expect_slopes_of_differences(improvement, 1);
-  expect_slopes_of_differences(Feasibility(two, nullptr), 2);
-  expect_slopes_of_differences(Feasibility(std::span(two).subspan(1), &improvement), 3);
-  expect_slopes_of_differences(HypervolumeGain(two, free_boxes({{-1, 0.5}, {0, -0.5}, {0.7, -1}}, {1.5, 1.5})), 4);
+  expect_slopes_of_differences(LogFeasibility(two, nullptr), 2);
+  expect_slopes_of_differences(LogFeasibility(std::span(two).subspan(1), &improvement), 3);
+  expect_slopes_of_differences(
+      LogHypervolumeImprovement(two, free_boxes({{-1, 0.5}, {0, -0.5}, {0.7, -1}}, {1.5, 1.5})), 4);
 }
 
 // Highest at one place of a line.
-struct Peak : Score {
+struct Peak : AcquisitionFunction {
   explicit Peak(double place) : place_(place) {}
   std::vector<double> at_all(const Points& points) const override {
     std::vector<double> scores;
@@ -122,7 +122,8 @@ TEST(Search, ClimbsToEveryCellOfALogarithm) {
   const Study study({read_space(R"([{"name":"n","type":"int","low":1,"high":8,"log":true}])")});
   for (int n = 1; n <= 8; ++n) {
     RandomStream random(random_key({3}));
-    const auto found = best_untried(study, Peak(study.space().unit_at(0, n)), random, {.candidates = 1, .climbs = 1});
+    const auto found =
+        maximise_acquisition(study, Peak(study.space().unit_at(0, n)), random, {.candidates = 1, .climbs = 1});
     ASSERT_TRUE(found);
     EXPECT_EQ(found->point[0], n);
   }

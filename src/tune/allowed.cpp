@@ -10,7 +10,7 @@ Point random_point(const Space& space, RandomStream& random) {
   return space.from_unit(unit);
 }
 
-Point Cover::place_of_next(const Study& study) {
+Point SobolDesign::next_point(const Study& study) {
   const Space& space = study.space();
   const int64_t wanted = study.next_id();
   if (const RandomKey key = study.key(purpose_); key != key_ || wanted < allowed_) {
@@ -29,7 +29,7 @@ Point Cover::place_of_next(const Study& study) {
     if (allowed_ == wanted) return point;
     ++allowed_;
   }
-  return point_at(wanted);  // hardly anything is allowed
+  return point_at(wanted);  // hardly any point satisfies the constraints: samplers.cpp replaces this one if it does not
 }
 
 }  // namespace sinew::tune

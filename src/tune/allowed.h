@@ -1,4 +1,4 @@
-// Points that the constraints between parameters allow. Private to tune/.
+// Draws points that satisfy the constraints between parameters. Private to tune/.
 #pragma once
 
 #include "tune/tune.h"
@@ -7,7 +7,8 @@ namespace sinew::tune {
 
 inline constexpr int kAllowedDraws = 1000;
 
-// The first that they allow of so many draws; else the last. Without constraints that is the first of all.
+// Draws up to `draws` points and returns the first that satisfies the constraints, or else the last one. Without
+// constraints that is the first one.
 template <typename Draw>
 Point first_allowed(const Space& space, int draws, Draw&& draw) {
   Point point = draw();
@@ -15,20 +16,21 @@ Point first_allowed(const Space& space, int draws, Draw&& draw) {
   return point;
 }
 
-// Anywhere in the space, allowed or not.
+// A uniformly random point of the space, whether or not it satisfies the constraints.
 Point random_point(const Space& space, RandomStream& random);
 
-// An even cover of what is allowed, by scrambled Sobol points (sobol.h). Remembers how far it has gone; the answer is a
-// function of the study and the purpose.
-class Cover {
+// A space-filling design: the scrambled Sobol points (sobol.h) that satisfy the constraints. The object remembers how
+// far it got in the sequence, only to answer faster: the answer is a function of the study and the purpose.
+class SobolDesign {
  public:
-  explicit Cover(std::string_view purpose) : purpose_(purpose) {}
-  Point place_of_next(const Study& study);  // of the next trial
+  explicit SobolDesign(std::string_view purpose) : purpose_(purpose) {}
+  Point next_point(const Study& study);  // for the next trial of the study
 
  private:
   std::string purpose_;
   RandomKey key_{};
-  int64_t index_ = 0, allowed_ = 0;  // the sequence's next point, and how many before it are allowed
+  // The next index of the sequence, and how many points before it satisfy the constraints.
+  int64_t index_ = 0, allowed_ = 0;
 };
 
 }  // namespace sinew::tune

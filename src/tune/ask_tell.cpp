@@ -1,4 +1,4 @@
-// The conversation of docs/formats/ask-tell.md.
+// The server side of the ask-tell protocol (docs/formats/ask-tell.md).
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -11,13 +11,13 @@ namespace {
 
 using nlohmann::json;
 
-// JSON has no word for three numbers that training knows; Python writes them bare. Such a line is read again with the
-// words in quotes.
+// JSON has no NaN and no infinities, but Python writes them as these bare words. parsed() reads a line that is no JSON
+// a second time, with quotes around the words.
 constexpr std::string_view kBareNumbers[] = {"NaN", "-Infinity", "Infinity"};
 
 std::string with_quoted_numbers(std::string_view line) {
   std::string out;
-  bool inside = false;  // a string
+  bool inside = false;  // inside a string
   for (size_t i = 0; i < line.size(); ++i) {
     if (line[i] == '"') inside = !inside;
     if (inside && line[i] == '\\' && i + 1 < line.size()) out += line[i++];
@@ -35,29 +35,31 @@ std::string with_quoted_numbers(std::string_view line) {
   return out;
 }
 
-constexpr int kDeepest = 64;  // what is read is copied and written by recursion
+constexpr int kDeepest = 64;  // levels of nesting; copying and writing JSON recurse once for each
 
 json parsed(std::string_view line) {
   const auto not_too_deep = [](int depth, json::parse_event_t, const json&) {
-    if (depth > kDeepest) throw Error("the line is nested too deeply", "no request has lists in lists in lists");
+    if (depth > kDeepest)
+      throw Error("ASK_TELL_BAD_LINE", "the line is nested too deeply", "no request needs more than a few levels");
     return true;
   };
   json request = json::parse(line, not_too_deep, false);
   if (request.is_discarded()) request = json::parse(with_quoted_numbers(line), not_too_deep, false);
-  if (request.is_discarded()) throw Error("the line is not JSON", R"({"cmd":"ask"})");
-  if (!request.is_object()) throw Error("the line is not a JSON object", R"({"cmd":"ask"})");
+  if (request.is_discarded()) throw Error("ASK_TELL_BAD_LINE", "the line is not JSON", R"(for example {"cmd":"ask"})");
+  if (!request.is_object())
+    throw Error("ASK_TELL_BAD_LINE", "the line is not a JSON object", R"(for example {"cmd":"ask"})");
   return request;
 }
 
-std::string error_line(const std::string& what, const std::string& hint) {
-  json line = {{"error", what}};
-  if (!hint.empty()) line["hint"] = hint;
+std::string error_line(const Error& error) {
+  json line = {{"error", error.what()}, {"code", error.code.text()}};
+  if (!error.hint.empty()) line["hint"] = error.hint;
   return line.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace
 
-// The values of a request, each refused with its key when it is not what it should be.
+// Reads the values of a request. Every getter throws Error that names the key if the value has the wrong type.
 struct AskTell::Request {
   json all;
 
@@ -66,14 +68,14 @@ struct AskTell::Request {
     return found != all.end() && !found->is_null();
   }
   [[noreturn]] static void refuse(const char* key, const std::string& what) {
-    throw Error(std::string("'") + key + "' " + what, "docs/formats/ask-tell.md");
+    throw Error("ASK_TELL_BAD_VALUE", std::string("'") + key + "' " + what, "docs/formats/ask-tell.md lists the keys");
   }
   static double number_of(const json& value, const char* key) {
     if (value.is_number()) return value.get<double>();
     if (value == "NaN") return std::numeric_limits<double>::quiet_NaN();
     if (value == "Infinity") return std::numeric_limits<double>::infinity();
     if (value == "-Infinity") return -std::numeric_limits<double>::infinity();
-    refuse(key, "is not a number");
+    refuse(key, "must be a number");
   }
   double number(const char* key) const {
     if (!has(key)) refuse(key, "is missing");
@@ -82,38 +84,38 @@ struct AskTell::Request {
   double number(const char* key, double otherwise) const { return has(key) ? number(key) : otherwise; }
   std::vector<double> numbers(const char* key) const {
     if (!has(key)) return {};
-    if (!all[key].is_array()) refuse(key, "is not a list of numbers");
+    if (!all[key].is_array()) refuse(key, "must be a list of numbers");
     std::vector<double> values;
     for (const json& value : all[key]) values.push_back(number_of(value, key));
     return values;
   }
   int64_t whole(const char* key) const {
     if (!has(key)) refuse(key, "is missing");
-    if (!all[key].is_number_integer()) refuse(key, "is not a whole number");
+    if (!all[key].is_number_integer()) refuse(key, "must be a whole number");
     return all[key].get<int64_t>();
   }
   std::string text(const char* key, const std::string& otherwise) const {
     if (!has(key)) return otherwise;
-    if (!all[key].is_string()) refuse(key, "is not text");
+    if (!all[key].is_string()) refuse(key, "must be a string");
     return all[key].get<std::string>();
   }
   std::vector<Comparison> comparisons(const char* key) const {
     if (!has(key)) return {};
-    if (!all[key].is_array()) refuse(key, "is not a list of texts");
+    if (!all[key].is_array()) refuse(key, "must be a list of strings");
     std::vector<Comparison> made;
     for (const json& text : all[key]) {
-      if (!text.is_string()) refuse(key, "is not a list of texts");
+      if (!text.is_string()) refuse(key, "must be a list of strings");
       made.emplace_back(text.get<std::string>());
     }
     return made;
   }
   bool flag(const char* key) const { return has(key) && all[key].is_boolean() && all[key].get<bool>(); }
-  // A request inside this one, such as the pruner.
+  // An object inside this request, such as the pruner.
   Request inner(const json& value, const char* key) const {
-    if (!value.is_object()) refuse(key, "is not an object");
+    if (!value.is_object()) refuse(key, "must be an object");
     return {value};
   }
-  std::vector<double> told_values() const {
+  std::vector<double> reported_values() const {
     if (has("values")) return numbers("values");
     if (has("value")) return {number("value")};
     return {};
@@ -126,15 +128,17 @@ TrialState state_of(const std::string& word) {
   if (word == "complete") return TrialState::complete;
   if (word == "pruned") return TrialState::pruned;
   if (word == "failed") return TrialState::failed;
-  throw Error("no state '" + word + "'", "complete, pruned or failed");
+  throw Error("ASK_TELL_BAD_VALUE", "there is no state '" + word + "'", "use complete, pruned or failed");
 }
 
 std::vector<Direction> directions_of(const json& words) {
-  if (!words.is_array()) throw Error("'directions' is not a list", R"("directions":["minimize"])");
+  if (!words.is_array())
+    throw Error("ASK_TELL_BAD_VALUE", "'directions' must be a list", R"(for example "directions":["minimize"])");
   std::vector<Direction> directions;
   for (const json& word : words) {
     if (word != "minimize" && word != "maximize")
-      throw Error("a direction is minimize or maximize", R"("directions":["minimize"])");
+      throw Error("ASK_TELL_BAD_VALUE", "a direction must be minimize or maximize",
+                  R"(for example "directions":["minimize"])");
     directions.push_back(word == "minimize" ? Direction::minimize : Direction::maximize);
   }
   return directions;
@@ -148,7 +152,7 @@ std::optional<std::string> AskTell::answer(std::string_view line) {
     if (request.text("cmd", "") == "quit") return std::nullopt;
     return dispatch(request);
   } catch (const Error& error) {
-    return error_line(error.what(), error.hint);
+    return error_line(error);
   }
 }
 
@@ -158,50 +162,68 @@ std::string AskTell::dispatch(const Request& request) {
   if (command == "ask") return ask(request);
   if (command == "tell") return tell(request);
   if (command == "report") return report(request);
-  throw Error("no command '" + command + "'", "init, ask, tell, report or quit");
+  throw Error("ASK_TELL_UNKNOWN_COMMAND", "there is no command '" + command + "'",
+              "use init, ask, tell, report or quit");
 }
 
 Study& AskTell::study() {
-  if (!study_) throw Error("there is no study yet", R"(begin with {"cmd":"init","space":[...]})");
+  if (!study_) throw Error("ASK_TELL_NO_STUDY", "there is no study yet", R"(begin with {"cmd":"init","space":[...]})");
   return *study_;
 }
 
 std::string AskTell::init(const Request& request) {
-  if (!request.has("space")) throw Error("init has no space", R"({"cmd":"init","space":[...]})");
+  StudyOptions options = study_options(request);
+  auto sampler = make_sampler(request.text("sampler", "auto"), options.directions.size());
+  auto pruner = make_pruner(pruner_options(request));
+  Study study(std::move(options));
+  prefill(study, request);
+  // Nothing above changes this object, so an init that throws leaves the last study as it was.
+  study_.emplace(std::move(study));
+  sampler_ = std::move(sampler);
+  pruner_ = std::move(pruner);
+  return pruner_->pauses() ? R"({"ok":true,"resume":true})" : R"({"ok":true})";
+}
+
+StudyOptions AskTell::study_options(const Request& request) {
+  if (!request.has("space"))
+    throw Error("ASK_TELL_BAD_VALUE", "init has no 'space'", R"(for example {"cmd":"init","space":[...]})");
   StudyOptions options{read_space(request.all["space"].dump(), request.comparisons("parameter_constraints"))};
   if (request.has("directions")) options.directions = directions_of(request.all["directions"]);
   if (request.has("seed")) options.seed = static_cast<uint64_t>(request.whole("seed"));
   if (request.has("budget")) options.budget = request.whole("budget");
   if (request.has("population")) options.population = request.whole("population");
-  if (options.population < 2) throw Error("'population' is below 2", R"("population":8)");
-  if (request.has("first")) {
-    if (!request.all["first"].is_array()) throw Error("'first' is not a list of params", R"("first":[{"lr":0.01}])");
-    for (const json& params : request.all["first"]) options.first.push_back(read_point(options.space, params.dump()));
+  if (options.population < 2)
+    throw Error("ASK_TELL_BAD_VALUE", "'population' must be at least 2", R"(for example "population":8)");
+  if (!request.has("first")) return options;
+  if (!request.all["first"].is_array())
+    throw Error("ASK_TELL_BAD_VALUE", "'first' must be a list of params", R"(for example "first":[{"lr":0.01}])");
+  for (const json& params : request.all["first"])
+    options.initial_points.push_back(read_point(options.space, params.dump()));
+  return options;
+}
+
+PrunerOptions AskTell::pruner_options(const Request& request) {
+  PrunerOptions options;
+  if (!request.has("pruner")) return options;
+  const Request pruner = request.inner(request.all["pruner"], "pruner");
+  options.name = pruner.text("name", "none");
+  options.min_resource = pruner.number("min_resource", options.min_resource);
+  options.max_resource = pruner.number("max_resource", options.max_resource);
+  options.reduction = pruner.number("reduction_factor", options.reduction);
+  return options;
+}
+
+void AskTell::prefill(Study& study, const Request& request) {
+  if (!request.has("prefill")) return;
+  constexpr const char* kHint = R"(for example "prefill":[{"params":{"lr":0.01},"value":0.3}])";
+  if (!request.all["prefill"].is_array())
+    throw Error("ASK_TELL_BAD_VALUE", "'prefill' must be a list of trials", kHint);
+  for (const json& entry : request.all["prefill"]) {
+    const Request trial = request.inner(entry, "prefill");
+    if (!trial.has("params")) throw Error("ASK_TELL_BAD_VALUE", "a trial of 'prefill' has no 'params'", kHint);
+    study.prefill(read_point(study.space(), trial.all["params"].dump()), state_of(trial.text("state", "complete")),
+                  trial.reported_values(), trial.numbers("constraints"));
   }
-  PrunerOptions stopping;
-  if (request.has("pruner")) {
-    const Request pruner = request.inner(request.all["pruner"], "pruner");
-    stopping.name = pruner.text("name", "none");
-    stopping.min_resource = pruner.number("min_resource", stopping.min_resource);
-    stopping.max_resource = pruner.number("max_resource", stopping.max_resource);
-    stopping.reduction = pruner.number("reduction_factor", stopping.reduction);
-  }
-  auto sampler = make_sampler(request.text("sampler", "auto"), options.directions.size());
-  auto pruner = make_pruner(stopping);
-  Study study(std::move(options));
-  if (request.has("prefill")) {
-    if (!request.all["prefill"].is_array()) throw Error("'prefill' is not a list of trials");
-    for (const json& entry : request.all["prefill"]) {
-      const Request trial = request.inner(entry, "prefill");
-      if (!trial.has("params")) throw Error("a trial of 'prefill' has no params");
-      study.prefill(read_point(study.space(), trial.all["params"].dump()), state_of(trial.text("state", "complete")),
-                    trial.told_values(), trial.numbers("constraints"));
-    }
-  }
-  study_.emplace(std::move(study));
-  sampler_ = std::move(sampler);
-  pruner_ = std::move(pruner);
-  return pruner_->pauses() ? R"({"ok":true,"resume":true})" : R"({"ok":true})";
 }
 
 std::string AskTell::ask(const Request& request) {
@@ -212,7 +234,7 @@ std::string AskTell::ask(const Request& request) {
     if (request.flag("why")) out += R"(,"why":)" + json(why).dump();
     return out + "}";
   };
-  study();  // there must be one
+  study();  // throws if there is none
   if (const auto promotion = pruner_->promote(study(), no_new)) {
     study().resume(promotion->id);
     const auto& reports = study().trial(promotion->id).reports;
@@ -226,7 +248,7 @@ std::string AskTell::ask(const Request& request) {
 }
 
 std::string AskTell::tell(const Request& request) {
-  study().tell(request.whole("id"), state_of(request.text("state", "complete")), request.told_values(),
+  study().tell(request.whole("id"), state_of(request.text("state", "complete")), request.reported_values(),
                request.numbers("constraints"));
   return R"({"ok":true})";
 }

@@ -55,54 +55,65 @@ TEST(AskTell, EveryStateCanBeTold) {
 
 TEST(AskTell, WhatMakesNoSenseIsAnErrorAndChangesNothing) {
   Conversation side;
-  EXPECT_TRUE(side.say(R"({"cmd":"ask"})").contains("error"));  // no study yet
+  EXPECT_EQ(side.say(R"({"cmd":"ask"})")["code"], "ASK_TELL_NO_STUDY");
   side.say(kInit);
   side.say(R"({"cmd":"ask"})");
-  for (
-      const char* line :
-      {"",
-       "{",
-       "null",
-       "[]",
-       "42",
-       "\xff\xfe",
-       R"({"cmd":"dance"})",
-       R"({"cmd":7})",
-       R"({})",
-       R"({"cmd":"tell"})",
-       R"({"cmd":"tell","id":"x","value":1})",
-       R"({"cmd":"tell","id":7,"value":1})",
-       R"({"cmd":"tell","id":-1,"value":1})",
-       R"({"cmd":"tell","id":0})",
-       R"({"cmd":"tell","id":0,"value":"high"})",
-       R"({"cmd":"tell","id":0,"values":[1,2]})",
-       R"({"cmd":"tell","id":0,"values":1})",
-       R"({"cmd":"tell","id":0,"value":1,"state":"lost"})",
-       R"({"cmd":"tell","id":0,"value":1,"constraints":[{}]})",
-       R"({"cmd":"tell","id":1e300,"value":1})",
-       R"({"cmd":"report","id":0,"value":1})",
-       R"({"cmd":"report","id":0,"step":NaN,"value":1})",
-       R"({"cmd":"report","id":9,"step":1,"value":1})",
-       R"({"cmd":"init"})",
-       R"({"cmd":"init","space":[]})",
-       R"({"cmd":"init","space":"x"})",
-       R"({"cmd":"init","sampler":"none of ours","space":[{"name":"x","type":"float","low":0,"high":1}]})",
-       R"({"cmd":"init","pruner":{"name":"nobody"},"space":[{"name":"x","type":"float","low":0,"high":1}]})",
-       R"({"cmd":"init","pruner":3,"space":[{"name":"x","type":"float","low":0,"high":1}]})",
-       R"({"cmd":"init","directions":["up"],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
-       R"({"cmd":"init","directions":[],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
-       R"({"cmd":"init","sampler":"cmaes","directions":["minimize","minimize"],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
-       R"({"cmd":"init","parameter_constraints":"x < 1","space":[{"name":"x","type":"float","low":0,"high":1}]})",
-       R"({"cmd":"init","parameter_constraints":[1],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
-       R"({"cmd":"init","parameter_constraints":["x <"],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
-       R"({"cmd":"init","parameter_constraints":["y < 1"],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
-       R"({"cmd":"init","parameter_constraints":["x < 0.5"],"first":[{"x":0.7}],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
-       R"({"cmd":"init","budget":-1,"space":[{"name":"x","type":"float","low":0,"high":1}]})",
-       R"({"cmd":"init","seed":1.5,"space":[{"name":"x","type":"float","low":0,"high":1}]})",
-       R"({"cmd":"init","prefill":[{"params":{"x":3},"value":1}],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
-       R"({"cmd":"init","prefill":[3],"space":[{"name":"x","type":"float","low":0,"high":1}]})"}) {
+  const std::pair<const char*, std::string> requests[] = {
+      {"", "ASK_TELL_BAD_LINE"},
+      {"{", "ASK_TELL_BAD_LINE"},
+      {"null", "ASK_TELL_BAD_LINE"},
+      {"[]", "ASK_TELL_BAD_LINE"},
+      {"42", "ASK_TELL_BAD_LINE"},
+      {"\xff\xfe", "ASK_TELL_BAD_LINE"},
+      {R"({"cmd":"dance"})", "ASK_TELL_UNKNOWN_COMMAND"},
+      {R"({"cmd":7})", "ASK_TELL_BAD_VALUE"},
+      {R"({})", "ASK_TELL_UNKNOWN_COMMAND"},
+      {R"({"cmd":"tell"})", "ASK_TELL_BAD_VALUE"},
+      {R"({"cmd":"tell","id":"x","value":1})", "ASK_TELL_BAD_VALUE"},
+      {R"({"cmd":"tell","id":7,"value":1})", "TUNE_UNKNOWN_TRIAL"},
+      {R"({"cmd":"tell","id":-1,"value":1})", "TUNE_UNKNOWN_TRIAL"},
+      {R"({"cmd":"tell","id":0})", "TUNE_BAD_VALUES"},
+      {R"({"cmd":"tell","id":0,"value":"high"})", "ASK_TELL_BAD_VALUE"},
+      {R"({"cmd":"tell","id":0,"values":[1,2]})", "TUNE_BAD_VALUES"},
+      {R"({"cmd":"tell","id":0,"values":1})", "ASK_TELL_BAD_VALUE"},
+      {R"({"cmd":"tell","id":0,"value":1,"state":"lost"})", "ASK_TELL_BAD_VALUE"},
+      {R"({"cmd":"tell","id":0,"value":1,"constraints":[{}]})", "ASK_TELL_BAD_VALUE"},
+      {R"({"cmd":"tell","id":1e300,"value":1})", "ASK_TELL_BAD_VALUE"},
+      {R"({"cmd":"report","id":0,"value":1})", "ASK_TELL_BAD_VALUE"},
+      {R"({"cmd":"report","id":0,"step":NaN,"value":1})", "TUNE_BAD_STEP"},
+      {R"({"cmd":"report","id":9,"step":1,"value":1})", "TUNE_UNKNOWN_TRIAL"},
+      {R"({"cmd":"init"})", "ASK_TELL_BAD_VALUE"},
+      {R"({"cmd":"init","space":[]})", "TUNE_EMPTY_SPACE"},
+      {R"({"cmd":"init","space":"x"})", "TUNE_BAD_SPACE"},
+      {R"({"cmd":"init","sampler":"none of ours","space":[{"name":"x","type":"float","low":0,"high":1}]})",
+       "TUNE_UNKNOWN_SAMPLER"},
+      {R"({"cmd":"init","pruner":{"name":"nobody"},"space":[{"name":"x","type":"float","low":0,"high":1}]})",
+       "TUNE_UNKNOWN_PRUNER"},
+      {R"({"cmd":"init","pruner":3,"space":[{"name":"x","type":"float","low":0,"high":1}]})", "ASK_TELL_BAD_VALUE"},
+      {R"({"cmd":"init","directions":["up"],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
+       "ASK_TELL_BAD_VALUE"},
+      {R"({"cmd":"init","directions":[],"space":[{"name":"x","type":"float","low":0,"high":1}]})", "TUNE_NO_OBJECTIVE"},
+      {R"({"cmd":"init","sampler":"cmaes","directions":["minimize","minimize"],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
+       "TUNE_ONE_OBJECTIVE_ONLY"},
+      {R"({"cmd":"init","parameter_constraints":"x < 1","space":[{"name":"x","type":"float","low":0,"high":1}]})",
+       "ASK_TELL_BAD_VALUE"},
+      {R"({"cmd":"init","parameter_constraints":[1],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
+       "ASK_TELL_BAD_VALUE"},
+      {R"({"cmd":"init","parameter_constraints":["x <"],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
+       code_of([] { Comparison("x <"); })},
+      {R"({"cmd":"init","parameter_constraints":["y < 1"],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
+       "TUNE_BAD_CONSTRAINT"},
+      {R"({"cmd":"init","parameter_constraints":["x < 0.5"],"first":[{"x":0.7}],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
+       "TUNE_BAD_POINT"},
+      {R"({"cmd":"init","budget":-1,"space":[{"name":"x","type":"float","low":0,"high":1}]})", "TUNE_BAD_BUDGET"},
+      {R"({"cmd":"init","seed":1.5,"space":[{"name":"x","type":"float","low":0,"high":1}]})", "ASK_TELL_BAD_VALUE"},
+      {R"({"cmd":"init","prefill":[{"params":{"x":3},"value":1}],"space":[{"name":"x","type":"float","low":0,"high":1}]})",
+       "TUNE_BAD_POINT"},
+      {R"({"cmd":"init","prefill":[3],"space":[{"name":"x","type":"float","low":0,"high":1}]})", "ASK_TELL_BAD_VALUE"},
+  };
+  for (const auto& [line, code] : requests) {
     const json answer = side.say(line);
-    EXPECT_TRUE(answer.contains("error")) << line << " -> " << answer;
+    EXPECT_EQ(answer.value("code", "none"), code) << line << " -> " << answer;
   }
   EXPECT_EQ(side.say(R"({"cmd":"tell","id":0,"value":1})"), json({{"ok", true}}));  // trial 0 is as it was
   EXPECT_EQ(side.say(R"({"cmd":"ask"})")["id"], 1);
@@ -149,7 +160,7 @@ TEST(AskTell, AFailedTrialHasNoValue) {
   side.say(kInit);
   side.say(R"({"cmd":"ask"})");
   const json answer = side.say(R"({"cmd":"tell","id":0,"state":"failed","value":3})");
-  EXPECT_EQ(answer["error"], "trial 0: a failed trial has no value");
+  EXPECT_EQ(answer["code"], "TUNE_BAD_VALUES");
   EXPECT_EQ(side.say(R"({"cmd":"tell","id":0,"state":"failed"})"), json({{"ok", true}}));
 }
 
@@ -175,9 +186,9 @@ TEST(AskTell, ADeeplyNestedLineGetsAnAnswer) {
   for (const char* line :
        {R"({"cmd":"init","space":)", R"({"cmd":"init","pruner":{"name":)", R"({"cmd":"tell","id":)"}) {
     const std::string end = std::string(line).find("pruner") == std::string::npos ? "}" : "}}";
-    EXPECT_NE(side.say(line + deep + end)["error"].get<std::string>().find("nested"), std::string::npos) << line;
+    EXPECT_EQ(side.say(line + deep + end)["code"], "ASK_TELL_BAD_LINE") << line;
   }
-  EXPECT_TRUE(side.say(deep.substr(0, 300'000)).contains("error"));
+  EXPECT_EQ(side.say(deep.substr(0, 300'000))["code"], "ASK_TELL_BAD_LINE");
 }
 
 // Lines changed at random never crash and always get one answer.

@@ -1,4 +1,4 @@
-// Which trials are worth keeping.
+// Selects the incumbents of a study.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +10,7 @@ namespace sinew::tune {
 std::vector<int64_t> best_trials(const Study& study) {
   std::vector<int64_t> ids;
   std::vector<Objectives> losses;
-  double least = std::numeric_limits<double>::infinity();  // violation
+  double least = std::numeric_limits<double>::infinity();  // the smallest violation so far
   for (const Trial& trial : study.trials()) {
     const double violation = Study::violation(trial);
     if (trial.state != TrialState::complete || !std::isfinite(violation) || violation > least) continue;

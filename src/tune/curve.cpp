@@ -11,15 +11,15 @@ namespace {
 
 constexpr int kRates = 80, kPowerSteps = 24;
 constexpr double kStretches[] = {0.5, 0.75, 1.0};
-constexpr double kOffsets[] = {0, 1, 4};  // of a power's step
-constexpr double kPrecision = 1e-3;       // of the curve's range: nothing is explained better than that
-constexpr double kRise = 0.2;             // weight of a shape whose curve grows worse
+constexpr double kOffsets[] = {0, 1, 4};  // added to the step of a power
+constexpr double kPrecision = 1e-3;       // of the curve's range: the smallest noise that the model assumes
+constexpr double kRise = 0.2;             // the weight of a shape that makes the curve grow worse
 
-// The shapes of all models at one step; the constant is the last.
+// The values of all shapes at one step; the last shape is the constant.
 std::vector<double> make_shapes(double step, double end) {
   std::vector<double> shapes;
   for (const double stretch : kStretches) {
-    for (int i = 0; i < kRates; ++i) {  // from far slower than the trial to a few steps
+    for (int i = 0; i < kRates; ++i) {  // time scales from a few steps to far beyond the whole trial
       const double time = end * 3 * std::pow(0.003, static_cast<double>(i) / (kRates - 1));
       shapes.push_back(std::exp(-std::pow(step / time, stretch)));
     }
@@ -42,22 +42,23 @@ struct Sums {
 
 double Prediction::mean() const {
   double sum = 0;
-  for (const Part& part : parts) sum += part.weight * part.mean;
+  for (const Component& component : components) sum += component.weight * component.mean;
   return sum;
 }
 
 double Prediction::deviation() const {
   const double center = mean();
   double sum = 0;
-  for (const Part& part : parts)
-    sum += part.weight * (part.deviation * part.deviation + (part.mean - center) * (part.mean - center));
+  for (const Component& component : components)
+    sum += component.weight *
+           (component.deviation * component.deviation + (component.mean - center) * (component.mean - center));
   return std::sqrt(sum);
 }
 
 double Prediction::probability_below(double value) const {
   double sum = 0;
-  for (const Part& part : parts) {
-    sum += part.weight * 0.5 * std::erfc((part.mean - value) / (part.deviation * std::numbers::sqrt2));
+  for (const Component& component : components) {
+    sum += component.weight * 0.5 * std::erfc((component.mean - value) / (component.deviation * std::numbers::sqrt2));
   }
   return sum;
 }
@@ -99,7 +100,7 @@ Prediction CurveModel::predict(std::span<const double> steps, std::span<const do
   for (size_t j = 0; j < shapes.size(); ++j) {
     const double mean = sums[j].shape / count, variation = sums[j].square - count * mean * mean;
     const bool flat = variation <= 1e-12 * (1e-12 + sums[j].square);
-    if (flat && j + 1 < shapes.size()) continue;  // says the same as the constant
+    if (flat && j + 1 < shapes.size()) continue;  // the same model as the constant
     const double slope = flat ? 0 : (sums[j].product - mean * loss_sum) / variation;
     const double left = std::max(spread - slope * slope * (flat ? 0 : variation), 0.0) + count * precision * precision;
     const double ends = loss_mean + slope * (shapes[j] - mean);
@@ -107,15 +108,15 @@ Prediction CurveModel::predict(std::span<const double> steps, std::span<const do
     const double noise = left / std::max(count - 3, 1.0);
     const double far = flat ? 0 : (shapes[j] - mean) * (shapes[j] - mean) / variation;
     most = std::max(most, -0.5 * count * std::log(left));
-    prediction.parts.push_back(
+    prediction.components.push_back(
         {-0.5 * count * std::log(left) + std::log(slope < 0 ? kRise : 1), ends, std::sqrt(noise * (1 / count + far))});
   }
-  if (prediction.parts.empty()) return {{{1, std::max(floor, losses[n - 1]), std::max(high - low, precision)}}};
+  if (prediction.components.empty()) return {{{1, std::max(floor, losses[n - 1]), std::max(high - low, precision)}}};
   double total = 0;
-  for (auto& part : prediction.parts) total += part.weight = std::exp(part.weight - most);
-  for (auto& part : prediction.parts) {
-    part.weight /= total;
-    part.deviation = std::max(part.deviation, precision);
+  for (auto& component : prediction.components) total += component.weight = std::exp(component.weight - most);
+  for (auto& component : prediction.components) {
+    component.weight /= total;
+    component.deviation = std::max(component.deviation, precision);
   }
   return prediction;
 }

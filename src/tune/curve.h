@@ -1,10 +1,11 @@
-// Where a learning curve will end, from its beginning.
+// Predicts where a learning curve will end, from its beginning.
 //
-// For the curve pruner. A curve is a + b * shape(step) and noise; the shapes are a grid of stretched exponentials and
-// powers (the families of Domhan, Springenberg, Hutter, "Speeding up automatic hyperparameter optimization of deep
-// neural networks by extrapolation of learning curves", IJCAI 2015). For each shape a and b are least squares; a shape
-// weighs by how well it explains the curve with an unknown level of noise, and the prediction is the mixture of them
-// all. So few points give a wide prediction and a clear curve a sharp one.
+// For the curve pruner. The model of a curve is a + b * shape(step) plus noise. The shapes are a grid of stretched
+// exponentials and powers, the families of Domhan, Springenberg, Hutter, "Speeding up automatic hyperparameter
+// optimization of deep neural networks by extrapolation of learning curves" (IJCAI 2015). For each shape, a and b are
+// fitted by least squares. A shape gets its weight from how well it explains the curve under an unknown level of noise,
+// and the prediction is the weighted mixture of all shapes. So a few noisy points give a wide prediction, and a clear
+// curve gives a sharp one.
 #pragma once
 
 #include <map>
@@ -15,23 +16,23 @@
 
 namespace sinew::tune {
 
-// A mixture of normals, for a loss.
+// A predicted loss: a mixture of normal distributions.
 struct Prediction {
-  struct Part {
+  struct Component {
     double weight, mean, deviation;
   };
-  std::vector<Part> parts;  // weights sum to 1
+  std::vector<Component> components;  // their weights sum to 1
   double mean() const;
   double deviation() const;
   double probability_below(double value) const;
 };
 
-// Predicts curves that all end at the same step. Keeps the shapes at the steps it has met, nothing else.
+// Predicts curves that all end at the same step. The only state is a cache of the shapes at the steps seen so far.
 class CurveModel {
  public:
   explicit CurveModel(double end);
-  // `losses` at growing `steps` (at least 2 of them, finite, at most `end`). No shape is believed that ends below
-  // `floor`.
+  // `losses` at ascending `steps`: at least 2, all finite, no step above `end`. A shape that ends below `floor` gets no
+  // weight.
   Prediction predict(std::span<const double> steps, std::span<const double> losses, double floor);
 
  private:

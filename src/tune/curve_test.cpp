@@ -44,7 +44,7 @@ TEST(Curve, WeightsSumToOneAndFewPointsAreUncertain) {
   for (const int reports : {2, 3, 5, 20, 80}) {
     const Prediction prediction = predict(exponential, reports, 0.01, 4);
     double total = 0;
-    for (const auto& part : prediction.parts) total += part.weight;
+    for (const auto& component : prediction.components) total += component.weight;
     EXPECT_NEAR(total, 1, 1e-9);
   }
   EXPECT_GT(predict(exponential, 4, 0.01, 4).deviation(), 3 * predict(exponential, 60, 0.01, 4).deviation());

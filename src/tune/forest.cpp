@@ -12,7 +12,7 @@ namespace {
 using Rows = std::vector<size_t>;
 
 struct Split {
-  double gain = 0;  // how much of the sum of squares it takes away
+  double gain = 0;  // the decrease of the sum of squares
   size_t parameter = 0;
   Side left, right;
 };
@@ -23,7 +23,7 @@ double mean_of(const Rows& rows, std::span<const double> values) {
   return sum / static_cast<double>(rows.size());
 }
 
-// A sum of squares falls by this much when a group of `count` values is cut in two.
+// The decrease of the sum of squares when a group of `count` values with sum `sum` is split in two.
 double gain_of(double left_sum, double left_count, double sum, double count) {
   const double right_sum = sum - left_sum, right_count = count - left_count;
   return left_sum * left_sum / left_count + right_sum * right_sum / right_count - sum * sum / count;
@@ -104,7 +104,7 @@ class Grower {
     return split;
   }
 
-  // Where there are cells, at the edge of one.
+  // Where to split between two neighbouring values. If the parameter has cells, the split is the edge of a cell.
   double between(size_t i, double low, double high) {
     const auto cells = static_cast<double>(space_.cells(i));
     if (cells == 0 || space_[i].log) return std::max(random_.uniform(low, high), std::nextafter(low, 1));
@@ -137,7 +137,7 @@ class Grower {
     }
     if (taken == 0) return std::nullopt;
     Split split{most, i, side, side};
-    for (size_t c = 0; c < cells; ++c) {  // a choice nobody here had goes by lot
+    for (size_t c = 0; c < cells; ++c) {  // no row here has the choice: a random side gets it
       const auto place = static_cast<size_t>(std::ranges::find(order, c) - order.begin());
       const bool to_left = place < order.size() ? place < taken : random_.uniform() < 0.5;
       (to_left ? split.right : split.left).choices[c] = false;
@@ -154,7 +154,7 @@ class Grower {
 
 }  // namespace
 
-double Side::part() const {
+double Side::fraction() const {
   if (choices.empty()) return high - low;
   return static_cast<double>(std::ranges::count(choices, true)) / static_cast<double>(choices.size());
 }
@@ -166,7 +166,7 @@ bool Side::holds(double unit) const {
 
 double Leaf::volume() const {
   double product = 1;
-  for (const Side& side : box) product *= side.part();
+  for (const Side& side : box) product *= side.fraction();
   return product;
 }
 

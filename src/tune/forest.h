@@ -1,9 +1,11 @@
-// A random forest of regression trees over a space, kept as boxes: what a tree says is constant on each.
+// A random forest of regression trees over a search space. A tree is a list of boxes, and its prediction is constant on
+// each box.
 //
-// Breiman, "Random forests" (Machine Learning 2001): every tree sees a sample of the rows with repetition and may split
-// by a part of the parameters only. Numbers are split somewhere between two neighbours, choices into the two groups
-// that differ most (Fisher 1958). A parameter may split only where it is active in every row that is left, that is
-// below the choice it depends on: an inactive one has no effect. Pure and seeded. For tune/ only.
+// Breiman, "Random forests" (Machine Learning 2001): every tree is fitted to a bootstrap sample of the rows, and every
+// split considers a random subset of the parameters. A number is split at a random place between two neighbouring
+// values; a category is split into the two groups of choices that differ most (Fisher 1958). A parameter may be split
+// only where it is active in every remaining row, that is, below the split on the parent that activates it: an inactive
+// parameter has no effect. All functions are pure; the key seeds the randomness. For tune/ only.
 #pragma once
 
 #include <span>
@@ -13,12 +15,12 @@
 
 namespace sinew::tune {
 
-// What a box is along one parameter: from low to high in the unit interval, or some of the choices.
+// The extent of a box along one parameter: an interval of the unit interval, or a subset of the choices.
 struct Side {
   double low = 0, high = 1;
-  std::vector<bool> choices;  // of a category: which are inside; empty: a number
+  std::vector<bool> choices;  // category: which choices the box contains; empty: the parameter is a number
 
-  double part() const;  // of the parameter's whole range
+  double fraction() const;  // the fraction of the parameter's whole range
   bool holds(double unit) const;
 };
 
@@ -28,15 +30,15 @@ struct Leaf {
   double volume() const;
 };
 
-using Tree = std::vector<Leaf>;  // disjoint boxes that fill the cube
+using Tree = std::vector<Leaf>;  // disjoint boxes that fill the unit cube
 
 struct ForestOptions {
   int trees = 64;
-  size_t fewest = 4;         // rows on the way to a leaf: fewer are not split
-  double considered = 0.83;  // of the parameters, at each split
+  size_t fewest = 4;         // a node with fewer rows is not split
+  double considered = 0.83;  // the fraction of the parameters that each split considers
 };
 
-// `rows`: points of the unit cube, NaN where inactive; one value each.
+// `rows`: points of the unit cube, NaN where a parameter is inactive. `values`: one for each row.
 std::vector<Tree> grow_forest(const Space& space, std::span<const std::vector<double>> rows,
                               std::span<const double> values, RandomKey key, const ForestOptions& options = {});
 

@@ -16,8 +16,8 @@ constexpr double kLeastVariance = 1e-12;
 
 }  // namespace
 
-GaussianProcess::GaussianProcess(std::vector<Axis> axes, const VectorXd& logs, Points points, VectorXd values)
-    : kernel_(std::move(axes), logs), points_(std::move(points)), values_(std::move(values)) {
+GaussianProcess::GaussianProcess(std::vector<Axis> axes, const VectorXd& log_parameters, Points points, VectorXd values)
+    : kernel_(std::move(axes), log_parameters), points_(std::move(points)), values_(std::move(values)) {
   factor_ = kernel_.matrix(points_, size());
   factor_.diagonal().array() += kernel_.noise();
   Eigen::LLT<Eigen::Ref<MatrixXd>> in_place(factor_);

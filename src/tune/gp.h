@@ -24,7 +24,7 @@ struct NormalSlopes {
 
 class GaussianProcess {
  public:
-  GaussianProcess(std::vector<Axis> axes, const Eigen::VectorXd& logs, Points points, Eigen::VectorXd values);
+  GaussianProcess(std::vector<Axis> axes, const Eigen::VectorXd& log_parameters, Points points, Eigen::VectorXd values);
 
   Eigen::Index size() const { return values_.size(); }
   double value(Eigen::Index i) const { return values_[i]; }
@@ -66,12 +66,13 @@ struct Marginal {
 // None where the matrix can not be factored.
 std::optional<Marginal> marginal_of(const Kernel& kernel, const Points& points, const Eigen::VectorXd& values);
 
-// Minus the log of likelihood and priors at `logs`, and its gradient; infinite where the matrix can not be factored.
+// Minus the log of likelihood and priors at `log_parameters`, and its gradient; infinite where the matrix can not be
+// factored.
 double misfit(const std::vector<Axis>& axes, const Points& points, const Eigen::VectorXd& values,
-              const Eigen::VectorXd& logs, Eigen::VectorXd& gradient);
+              const Eigen::VectorXd& log_parameters, Eigen::VectorXd& gradient);
 
 struct Fit {
-  Eigen::VectorXd logs;
+  Eigen::VectorXd log_parameters;
   double misfit = 0;
 };
 

@@ -47,10 +47,10 @@ std::optional<Marginal> marginal_of(const Kernel& kernel, const Points& points, 
   return marginal;
 }
 
-double misfit(const std::vector<Axis>& axes, const Points& points, const VectorXd& values, const VectorXd& logs,
-              VectorXd& gradient) {
+double misfit(const std::vector<Axis>& axes, const Points& points, const VectorXd& values,
+              const VectorXd& log_parameters, VectorXd& gradient) {
   const KernelLayout at{static_cast<Index>(axes.size())};
-  const Kernel kernel(axes, logs);
+  const Kernel kernel(axes, log_parameters);
   const Index n = values.size();
   gradient.setZero(at.size());
   auto marginal = marginal_of(kernel, points, values);
@@ -63,7 +63,7 @@ double misfit(const std::vector<Axis>& axes, const Points& points, const VectorX
   gradient[at.noise()] = 0.5 * kernel.noise() * trace;
   for (Index i = 0; i < at.size(); ++i) {
     const Prior& prior = prior_of(at, i);
-    const double off = (logs[i] - prior.middle) / prior.spread;
+    const double off = (log_parameters[i] - prior.middle) / prior.spread;
     sum += 0.5 * off * off;
     gradient[i] += off / prior.spread;
   }
@@ -78,8 +78,8 @@ Fit fit_from(const std::vector<Axis>& axes, const Points& points, const VectorXd
     low[i] = prior_of(at, i).low;
     high[i] = prior_of(at, i).high;
   }
-  const auto function = [&](const VectorXd& logs, VectorXd& gradient) {
-    return misfit(axes, points, values, logs, gradient);
+  const auto function = [&](const VectorXd& log_parameters, VectorXd& gradient) {
+    return misfit(axes, points, values, log_parameters, gradient);
   };
   const Minimum found =
       minimise(function, start, low, high,
@@ -90,14 +90,14 @@ Fit fit_from(const std::vector<Axis>& axes, const Points& points, const VectorXd
 std::vector<VectorXd> fit_starts(const std::vector<Axis>& axes) {
   const KernelLayout at{static_cast<Index>(axes.size())};
   const auto start = [&](double scale, double length) {
-    VectorXd logs(at.size());
-    logs[at.scale()] = std::log(scale);
-    logs[at.noise()] = std::log(1e-3);
+    VectorXd log_parameters(at.size());
+    log_parameters[at.scale()] = std::log(scale);
+    log_parameters[at.noise()] = std::log(1e-3);
     for (Index i = 0; i < at.axes; ++i) {
-      logs[at.effect(i)] = std::log(1.0 / std::sqrt(static_cast<double>(at.axes)));
-      logs[at.length(i)] = std::log(length);
+      log_parameters[at.effect(i)] = std::log(1.0 / std::sqrt(static_cast<double>(at.axes)));
+      log_parameters[at.length(i)] = std::log(length);
     }
-    return logs;
+    return log_parameters;
   };
   return {start(10, 0.5), start(0.3, 0.5), start(10, 0.1), start(0.3, 1.5)};
 }

@@ -30,42 +30,42 @@ Thinned thinned(const Points& points, const VectorXd& values) {
 
 }  // namespace
 
-Remembered Remembered::read(std::span<const double> sampler_state, Index numbers) {
+FitRecord FitRecord::read(std::span<const double> sampler_state, Index numbers) {
   return {sampler_state[0], sampler_state[1], static_cast<WarpKind>(static_cast<int>(sampler_state[2])),
           Eigen::Map<const VectorXd>(sampler_state.data() + 3, numbers)};
 }
 
-void Remembered::write(std::vector<double>& sampler_state) const {
-  sampler_state.push_back(begun_at);
+void FitRecord::write(std::vector<double>& sampler_state) const {
+  sampler_state.push_back(full_fit_at);
   sampler_state.push_back(fitted_at);
   sampler_state.push_back(static_cast<double>(warp));
-  sampler_state.insert(sampler_state.end(), logs.begin(), logs.end());
+  sampler_state.insert(sampler_state.end(), log_parameters.begin(), log_parameters.end());
 }
 
-Fitter::Fitter(const std::vector<Axis>& axes, const Points& points, double trials, const Remembered* memory)
+Fitter::Fitter(const std::vector<Axis>& axes, const Points& points, double trials, const FitRecord* memory)
     : axes_(axes), points_(points), trials_(trials), memory_(memory) {
-  begin_anew_ = memory == nullptr || trials >= kGrowth * memory->begun_at;
+  begin_anew_ = memory == nullptr || trials >= kGrowth * memory->full_fit_at;
 }
 
-Remembered Fitter::fit(const VectorXd& values) const {
-  return up_to_date() ? *memory_ : remembered_as(WarpKind::linear, best_fit(values).logs);
+FitRecord Fitter::fit(const VectorXd& values) const {
+  return up_to_date() ? *memory_ : record_of(WarpKind::linear, best_fit(values).log_parameters);
 }
 
-Remembered Fitter::fit(std::span<const double> losses, bool may_bend) const {
+FitRecord Fitter::fit(std::span<const double> losses, bool may_bend) const {
   if (up_to_date()) return *memory_;
-  if (!begin_anew_) return remembered_as(memory_->warp, best_fit(warp(losses, memory_->warp).values).logs);
+  if (!begin_anew_) return record_of(memory_->warp, best_fit(warp(losses, memory_->warp).values).log_parameters);
   const Warped first = warp(losses, WarpKind::halfrank);
   Fit best = best_fit(first.values);
-  Remembered chosen = remembered_as(WarpKind::halfrank, best.logs);
+  FitRecord chosen = record_of(WarpKind::halfrank, best.log_parameters);
   double least = best.misfit - first.log_slopes;
   for (const WarpKind kind : {WarpKind::bent, WarpKind::logarithm}) {
     if (!may_bend) break;
     const Warped other = warp(losses, kind);
     const Thinned thin = thinned(points_, other.values);
-    const Fit fit = fit_from(axes_, thin.points, thin.values, best.logs, kWarpEvaluations);
+    const Fit fit = fit_from(axes_, thin.points, thin.values, best.log_parameters, kWarpEvaluations);
     if (fit.misfit - other.log_slopes >= least) continue;
     least = fit.misfit - other.log_slopes;
-    chosen = remembered_as(kind, fit.logs);
+    chosen = record_of(kind, fit.log_parameters);
   }
   return chosen;
 }
@@ -74,8 +74,8 @@ bool Fitter::up_to_date() const {
   return !begin_anew_ && trials_ < kWarmGrowth * memory_->fitted_at;
 }
 
-Remembered Fitter::remembered_as(WarpKind warp, const VectorXd& logs) const {
-  return {begin_anew_ ? trials_ : memory_->begun_at, trials_, warp, logs};
+FitRecord Fitter::record_of(WarpKind warp, const VectorXd& log_parameters) const {
+  return {begin_anew_ ? trials_ : memory_->full_fit_at, trials_, warp, log_parameters};
 }
 
 Fit Fitter::best_fit(const VectorXd& values) const {
@@ -85,7 +85,7 @@ Fit Fitter::best_fit(const VectorXd& values) const {
     Fit fit = fit_from(axes_, thin.points, thin.values, start, evaluations);
     if (!best || fit.misfit < best->misfit) best = std::move(fit);
   };
-  if (memory_ != nullptr) consider(memory_->logs, kWarmEvaluations);
+  if (memory_ != nullptr) consider(memory_->log_parameters, kWarmEvaluations);
   if (begin_anew_) {
     for (const VectorXd& start : fit_starts(axes_)) consider(start, kStartEvaluations);
   }

@@ -16,35 +16,35 @@ namespace sinew::tune {
 
 // Of one process: how many trials there were when it was fitted from all starts and when it was last fitted at all, its
 // warp, its fitted numbers.
-struct Remembered {
-  double begun_at = 0, fitted_at = 0;
+struct FitRecord {
+  double full_fit_at = 0, fitted_at = 0;
   WarpKind warp = WarpKind::halfrank;
-  Eigen::VectorXd logs;
+  Eigen::VectorXd log_parameters;
 
   static size_t size(Eigen::Index numbers) { return static_cast<size_t>(numbers) + 3; }
-  static Remembered read(std::span<const double> sampler_state, Eigen::Index numbers);
+  static FitRecord read(std::span<const double> sampler_state, Eigen::Index numbers);
   void write(std::vector<double>& sampler_state) const;
 };
 
 class Fitter {
  public:
   // `trials`: how many are known; `memory`: of the last fit, or null.
-  Fitter(const std::vector<Axis>& axes, const Points& points, double trials, const Remembered* memory);
+  Fitter(const std::vector<Axis>& axes, const Points& points, double trials, const FitRecord* memory);
 
   // The process of fixed values.
-  Remembered fit(const Eigen::VectorXd& values) const;
+  FitRecord fit(const Eigen::VectorXd& values) const;
   // The process of losses, with the warp that explains them best.
-  Remembered fit(std::span<const double> losses, bool may_bend) const;
+  FitRecord fit(std::span<const double> losses, bool may_bend) const;
 
  private:
   bool up_to_date() const;
-  Remembered remembered_as(WarpKind warp, const Eigen::VectorXd& logs) const;
+  FitRecord record_of(WarpKind warp, const Eigen::VectorXd& log_parameters) const;
   Fit best_fit(const Eigen::VectorXd& values) const;
 
   const std::vector<Axis>& axes_;
   const Points& points_;
   double trials_;
-  const Remembered* memory_;
+  const FitRecord* memory_;
   bool begin_anew_ = true;
 };
 

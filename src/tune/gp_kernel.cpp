@@ -109,13 +109,13 @@ double sum_categories(const double* column, double x, double ratio, const double
 
 }  // namespace
 
-Kernel::Kernel(std::vector<Axis> axes, const VectorXd& logs) : axes_(std::move(axes)) {
+Kernel::Kernel(std::vector<Axis> axes, const VectorXd& log_parameters) : axes_(std::move(axes)) {
   const KernelLayout at{static_cast<Index>(axes_.size())};
-  scale_ = std::exp(logs[at.scale()]);
-  noise_ = std::exp(logs[at.noise()]);
+  scale_ = std::exp(log_parameters[at.scale()]);
+  noise_ = std::exp(log_parameters[at.noise()]);
   for (Index i = 0; i < at.axes; ++i) {
-    ratio_.push_back(std::exp(logs[at.effect(i)] - logs[at.scale()]));
-    inverse_.push_back(std::sqrt(5.0) * std::exp(-logs[at.length(i)]));
+    ratio_.push_back(std::exp(log_parameters[at.effect(i)] - log_parameters[at.scale()]));
+    inverse_.push_back(std::sqrt(5.0) * std::exp(-log_parameters[at.length(i)]));
   }
 }
 

@@ -36,7 +36,7 @@ struct KernelLayout {
 
 class Kernel {
  public:
-  Kernel(std::vector<Axis> axes, const Eigen::VectorXd& logs);
+  Kernel(std::vector<Axis> axes, const Eigen::VectorXd& log_parameters);
 
   double noise() const { return noise_; }
   // The prior variance at a point: depends only on which of its parameters are active.

@@ -2,7 +2,7 @@
 //
 // One objective: log expected improvement (Ament et al. 2023) below the best known, times the probability of being
 // feasible where there are constraints (Gardner et al. 2014). Several: the expected gain of hypervolume. Running trials
-// are imagined to have ended, with values drawn from the process, and who comes next has to improve on these, too (a
+// are fantasies to have ended, with values drawn from the process, and who comes next has to improve on these, too (a
 // fantasy, as in Snoek, Larochelle, Adams, "Practical Bayesian optimization", NIPS 2012, section 3.2; one a
 // suggestion). The first few trials are Sobol points. Now and then, and where next to nothing is expected of the whole
 // space, it looks into a choice of a category that is behind (rising_choices.h).
@@ -12,8 +12,8 @@
 #include <numeric>
 
 #include "tune/allowed.h"
-#include "tune/gp_model.h"
-#include "tune/gp_score.h"
+#include "tune/gp_acquisition.h"
+#include "tune/gp_surrogate.h"
 #include "tune/makers.h"
 #include "tune/multi_objective.h"
 #include "tune/rising_choices.h"
@@ -42,7 +42,7 @@ std::string written(double number) {
 }
 
 // A search that looks around the first few of these.
-SearchOptions around(const StudyModel& model, const std::vector<Index>& order) {
+SearchOptions around(const Surrogate& model, const std::vector<Index>& order) {
   SearchOptions options = effort(model.objectives[0].size());
   for (size_t k = 0; k < std::min(kCentres, order.size()); ++k) options.centres.push_back(model.row(order[k]));
   return options;
@@ -52,17 +52,17 @@ class GpSampler : public Sampler {
  public:
   Suggestion suggest(const Study& study) override {
     const size_t d = study.space().size();
-    const std::optional<StudyModel> model = model_of(study, std::min<size_t>(4 + d / 2, 10));
-    if (!model) return of_cover(study, "an even cover of the space to begin with");
+    const std::optional<Surrogate> model = fit_surrogate(study, std::min<size_t>(4 + d / 2, 10));
+    if (!model) return of_design(study, "an even cover of the space to begin with");
     return study.objectives() == 1 ? of_one(study, *model) : of_several(study, *model);
   }
 
  private:
-  Suggestion of_cover(const Study& study, const std::string& why) {
-    return {cover_.place_of_next(study), "sobol", why, {}};
+  Suggestion of_design(const Study& study, const std::string& why) {
+    return {design_.next_point(study), "sobol", why, {}};
   }
 
-  Suggestion of_one(const Study& study, const StudyModel& model) {
+  Suggestion of_one(const Study& study, const Surrogate& model) {
     const GaussianProcess& process = model.objectives[0];
     const VectorXd smoothed = process.smoothed();
     std::vector<Index> order(static_cast<size_t>(model.known));
@@ -73,10 +73,11 @@ class GpSampler : public Sampler {
     const SearchOptions options = around(model, order);
     const bool some_feasible = model.feasible(order[0]);
     double best = smoothed[order[0]];
-    for (const auto& outcome : model.outcomes()) best = std::min(best, outcome[0]);
-    const Improvement improvement(process, best);
-    const Feasibility feasibility(model.constraints, some_feasible ? &improvement : nullptr);
-    const Score& score = model.constraints.empty() ? static_cast<const Score&>(improvement) : feasibility;
+    for (const auto& outcome : model.feasible_fantasies()) best = std::min(best, outcome[0]);
+    const LogExpectedImprovement improvement(process, best);
+    const LogFeasibility feasibility(model.constraints, some_feasible ? &improvement : nullptr);
+    const AcquisitionFunction& score =
+        model.constraints.empty() ? static_cast<const AcquisitionFunction&>(improvement) : feasibility;
     Suggestion suggestion =
         found(study, model, score, options,
               some_feasible ? "the most improvement is expected here" : "most likely to be feasible; nothing is yet");
@@ -91,7 +92,7 @@ class GpSampler : public Sampler {
   }
 
   // What is better than the best of a choice; none: nothing is known of it, or nothing is left to try.
-  std::optional<Suggestion> within(const Study& study, const StudyModel& model, const Choice& choice,
+  std::optional<Suggestion> within(const Study& study, const Surrogate& model, const Choice& choice,
                                    const VectorXd& smoothed) {
     std::vector<Index> order;
     for (Index i = 0; i < model.known; ++i) {
@@ -101,9 +102,10 @@ class GpSampler : public Sampler {
     std::ranges::stable_sort(order, {}, [&](Index i) { return smoothed[i]; });
     SearchOptions options = around(model, order);
     options.within = choice;
-    const Improvement improvement(model.objectives[0], best_within(study, model, choice, smoothed[order[0]]));
+    const LogExpectedImprovement improvement(model.objectives[0],
+                                             best_within(study, model, choice, smoothed[order[0]]));
     RandomStream random = study.random("gp choice");
-    const auto best = best_untried(study, improvement, random, options);
+    const auto best = maximise_acquisition(study, improvement, random, options);
     if (!best) return std::nullopt;
     return Suggestion{best->point, "gp", name_of(study.space(), choice) + " is behind, and may yet turn out best",
                       model.sampler_state};
@@ -114,20 +116,20 @@ class GpSampler : public Sampler {
     return parameter.name + ": " + parameter.choices[static_cast<size_t>(choice.value)];
   }
 
-  // With what the running trials of the choice are imagined to be worth.
-  static double best_within(const Study& study, const StudyModel& model, const Choice& choice, double best) {
+  // With what the running trials of the choice are fantasies to be worth.
+  static double best_within(const Study& study, const Surrogate& model, const Choice& choice, double best) {
     const GaussianProcess& process = model.objectives[0];
     const auto axis = static_cast<Index>(choice.parameter);
     const double unit = study.space().unit_at(choice.parameter, choice.value);
-    for (Index i = process.size() - model.imagined; i < process.size(); ++i) {
+    for (Index i = process.size() - model.fantasies; i < process.size(); ++i) {
       if (process.point(i)[axis] == unit) best = std::min(best, process.value(i));
     }
     return best;
   }
 
   // The improvement is of warped values; near the best the warp is nearly straight.
-  static std::optional<double> gain_of(const Study& study, const StudyModel& model, const Improvement& improvement,
-                                       const Point& point) {
+  static std::optional<double> gain_of(const Study& study, const Surrogate& model,
+                                       const LogExpectedImprovement& improvement, const Point& point) {
     std::vector<std::pair<double, double>> known;  // loss, warped value
     for (Index i = 0; i < model.known; ++i) {
       const auto loss = study.known_loss(*model.trials[static_cast<size_t>(i)]);
@@ -143,7 +145,7 @@ class GpSampler : public Sampler {
     return std::exp(improvement.at(row_of(study.space(), point), slopes)) * slope / lead;
   }
 
-  Suggestion of_several(const Study& study, const StudyModel& model) {
+  Suggestion of_several(const Study& study, const Surrogate& model) {
     const size_t m = study.objectives();
     std::vector<Objectives> known;
     std::vector<Index> rows;
@@ -158,10 +160,10 @@ class GpSampler : public Sampler {
     }
     SearchOptions options = effort(model.objectives[0].size());
     if (known.empty()) {
-      const Feasibility feasibility(model.constraints, nullptr);
+      const LogFeasibility feasibility(model.constraints, nullptr);
       return found(study, model, feasibility, options, "most likely to be feasible; nothing is yet");
     }
-    for (std::vector<double>& outcome : model.outcomes()) known.push_back(std::move(outcome));
+    for (std::vector<double>& outcome : model.feasible_fantasies()) known.push_back(std::move(outcome));
     std::vector<size_t> front = front_of(known);
     for (const size_t i : front) {
       if (i < rows.size()) options.centres.push_back(model.row(rows[i]));
@@ -171,8 +173,8 @@ class GpSampler : public Sampler {
     std::vector<Objectives> shown;
     for (size_t i = 0; i < std::min(most, front.size()); ++i)
       shown.push_back(known[front[i * front.size() / std::min(most, front.size())]]);
-    const HypervolumeGain gain(model.objectives, free_boxes(shown, reference(known, front, m)));
-    const Feasibility feasibility(model.constraints, &gain);
+    const LogHypervolumeImprovement gain(model.objectives, free_boxes(shown, reference(known, front, m)));
+    const LogFeasibility feasibility(model.constraints, &gain);
     return found(study, model, feasibility, options, "the most new trade-offs are expected here");
   }
 
@@ -188,15 +190,15 @@ class GpSampler : public Sampler {
     return worst;
   }
 
-  Suggestion found(const Study& study, const StudyModel& model, const Score& score, const SearchOptions& options,
-                   const std::string& why) {
+  Suggestion found(const Study& study, const Surrogate& model, const AcquisitionFunction& score,
+                   const SearchOptions& options, const std::string& why) {
     RandomStream random = study.random("gp");
-    const auto best = best_untried(study, score, random, options);
-    if (!best) return of_cover(study, "nothing that was thought of is new: one of an even cover");
+    const auto best = maximise_acquisition(study, score, random, options);
+    if (!best) return of_design(study, "nothing that was thought of is new: one of an even cover");
     return {best->point, "gp", why + " (log " + written(best->score) + ")", model.sampler_state};
   }
 
-  Cover cover_{"gp"};
+  SobolDesign design_{"gp"};
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ const std::vector<Axis> kMixed = {{false}, {true}, {false}, {false}};  // the la
 
 struct Sample {
   Points points;
-  VectorXd values, logs;
+  VectorXd values, log_parameters;
 };
 
 VectorXd some_point(RandomStream& random, Index i) {
@@ -39,21 +39,22 @@ Sample sample_of(uint64_t seed, Index n) {
     sample.points.row(i) = some_point(random, i).transpose();
     sample.values[i] = random.normal();
   }
-  for (double& log : sample.logs) log = random.uniform(-2, 0.5);
-  sample.logs[KernelLayout{kAxes}.noise()] = -5;
+  for (double& log : sample.log_parameters) log = random.uniform(-2, 0.5);
+  sample.log_parameters[KernelLayout{kAxes}.noise()] = -5;
   return sample;
 }
 
 // The kernel as its header states it.
-double plain_kernel(const VectorXd& logs, const VectorXd& a, const VectorXd& b) {
+double plain_kernel(const VectorXd& log_parameters, const VectorXd& a, const VectorXd& b) {
   const KernelLayout at{kAxes};
-  const double s = std::exp(logs[at.scale()]);
+  const double s = std::exp(log_parameters[at.scale()]);
   double product = s;
   for (Index i = 0; i < kAxes; ++i) {
     if (std::isnan(a[i]) || std::isnan(b[i])) continue;
-    const double r = std::sqrt(5.0) * std::abs(a[i] - b[i]) / std::exp(logs[at.length(i)]);
+    const double r = std::sqrt(5.0) * std::abs(a[i] - b[i]) / std::exp(log_parameters[at.length(i)]);
     const double matern = (1 + r + r * r / 3) * std::exp(-r), same = a[i] == b[i] ? 1 : 0;
-    product *= 1 + std::exp(logs[at.effect(i)]) / s * (kMixed[static_cast<size_t>(i)].category ? same : matern);
+    product *=
+        1 + std::exp(log_parameters[at.effect(i)]) / s * (kMixed[static_cast<size_t>(i)].category ? same : matern);
   }
   return product;
 }
@@ -63,9 +64,9 @@ MatrixXd plain_matrix(const Sample& sample) {
   MatrixXd k(n, n);
   for (Index p = 0; p < n; ++p) {
     for (Index q = 0; q < n; ++q) {
-      k(p, q) = plain_kernel(sample.logs, sample.points.row(p).transpose(), sample.points.row(q).transpose());
+      k(p, q) = plain_kernel(sample.log_parameters, sample.points.row(p).transpose(), sample.points.row(q).transpose());
     }
-    k(p, p) += std::exp(sample.logs[KernelLayout{kAxes}.noise()]);
+    k(p, p) += std::exp(sample.log_parameters[KernelLayout{kAxes}.noise()]);
   }
   return k;
 }
@@ -73,14 +74,14 @@ MatrixXd plain_matrix(const Sample& sample) {
 Normal plain_posterior(const Sample& sample, const VectorXd& x) {
   const MatrixXd inverse = plain_matrix(sample).inverse();
   VectorXd k(sample.values.size());
-  for (Index i = 0; i < k.size(); ++i) k[i] = plain_kernel(sample.logs, x, sample.points.row(i).transpose());
-  return {k.dot(inverse * sample.values), plain_kernel(sample.logs, x, x) - k.dot(inverse * k)};
+  for (Index i = 0; i < k.size(); ++i) k[i] = plain_kernel(sample.log_parameters, x, sample.points.row(i).transpose());
+  return {k.dot(inverse * sample.values), plain_kernel(sample.log_parameters, x, x) - k.dot(inverse * k)};
 }
 
 TEST(GaussianProcess, SaysWhatTheFormulasSay) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     const Sample sample = sample_of(seed, 23);
-    const GaussianProcess process(kMixed, sample.logs, sample.points, sample.values);
+    const GaussianProcess process(kMixed, sample.log_parameters, sample.points, sample.values);
     RandomStream random(random_key({seed, 99}));
     Points others(6, kAxes);
     for (Index i = 0; i < 6; ++i) others.row(i) = some_point(random, i).transpose();
@@ -105,8 +106,8 @@ TEST(GaussianProcess, TheKernelIsOne) {
 
 TEST(GaussianProcess, AppendingIsKnowingFromTheStart) {
   const Sample sample = sample_of(7, 20);
-  const GaussianProcess whole(kMixed, sample.logs, sample.points, sample.values);
-  GaussianProcess grown(kMixed, sample.logs, sample.points.topRows(12), sample.values.head(12));
+  const GaussianProcess whole(kMixed, sample.log_parameters, sample.points, sample.values);
+  GaussianProcess grown(kMixed, sample.log_parameters, sample.points.topRows(12), sample.values.head(12));
   for (Index i = 12; i < 20; ++i) grown.append(sample.points.row(i).transpose(), sample.values[i]);
   RandomStream random(random_key({8}));
   for (Index i = 0; i < 10; ++i) {
@@ -118,7 +119,7 @@ TEST(GaussianProcess, AppendingIsKnowingFromTheStart) {
 
 TEST(GaussianProcess, SlopesAreThoseOfDifferences) {
   const Sample sample = sample_of(11, 25);
-  const GaussianProcess process(kMixed, sample.logs, sample.points, sample.values);
+  const GaussianProcess process(kMixed, sample.log_parameters, sample.points, sample.values);
   RandomStream random(random_key({12}));
   for (Index k = 0; k < 10; ++k) {
     const VectorXd x = some_point(random, k);
@@ -143,9 +144,9 @@ TEST(GaussianProcess, TheMisfitIsMinusLogOfLikelihoodAndItsGradientIsThatOfDiffe
     Sample sample = sample_of(seed, 18);
     const KernelLayout at{kAxes};
     VectorXd gradient, ignored;
-    misfit(kMixed, sample.points, sample.values, sample.logs, gradient);
+    misfit(kMixed, sample.points, sample.values, sample.log_parameters, gradient);
     for (Index i = 0; i < at.size(); ++i) {
-      VectorXd up = sample.logs, down = sample.logs;
+      VectorXd up = sample.log_parameters, down = sample.log_parameters;
       up[i] += 1e-5, down[i] -= 1e-5;
       const double slope = (misfit(kMixed, sample.points, sample.values, up, ignored) -
                             misfit(kMixed, sample.points, sample.values, down, ignored)) /
@@ -157,11 +158,11 @@ TEST(GaussianProcess, TheMisfitIsMinusLogOfLikelihoodAndItsGradientIsThatOfDiffe
     const auto likelihood = [&](const VectorXd& y) {
       return -0.5 * y.dot(k.inverse() * y) - 0.5 * std::log(k.determinant()) - 9 * std::log(2 * std::numbers::pi);
     };
-    const GaussianProcess process(kMixed, sample.logs, sample.points, sample.values);
+    const GaussianProcess process(kMixed, sample.log_parameters, sample.points, sample.values);
     EXPECT_NEAR(process.log_likelihood(), likelihood(sample.values), 1e-7);
     const VectorXd zero = VectorXd::Zero(18);
-    EXPECT_NEAR(misfit(kMixed, sample.points, sample.values, sample.logs, ignored) -
-                    misfit(kMixed, sample.points, zero, sample.logs, ignored),
+    EXPECT_NEAR(misfit(kMixed, sample.points, sample.values, sample.log_parameters, ignored) -
+                    misfit(kMixed, sample.points, zero, sample.log_parameters, ignored),
                 likelihood(zero) - likelihood(sample.values), 1e-7);
   }
 }
@@ -178,10 +179,10 @@ TEST(GaussianProcess, AFitFindsWhatMattersAndIsRepeatable) {
   const std::vector<Axis> axes(3);
   const KernelLayout at{3};
   const Fit fit = fit_from(axes, points, values, fit_starts(axes)[0], 60);
-  EXPECT_GT(fit.logs[at.effect(0)], fit.logs[at.effect(2)] + 1);
-  EXPECT_GT(fit.logs[at.effect(1)], fit.logs[at.effect(2)] + 1);
-  EXPECT_EQ(fit.logs, fit_from(axes, points, values, fit_starts(axes)[0], 60).logs);
-  const GaussianProcess process(axes, fit.logs, points, values);
+  EXPECT_GT(fit.log_parameters[at.effect(0)], fit.log_parameters[at.effect(2)] + 1);
+  EXPECT_GT(fit.log_parameters[at.effect(1)], fit.log_parameters[at.effect(2)] + 1);
+  EXPECT_EQ(fit.log_parameters, fit_from(axes, points, values, fit_starts(axes)[0], 60).log_parameters);
+  const GaussianProcess process(axes, fit.log_parameters, points, values);
   VectorXd x(3);
   x << 0.4, 0.6, 0.5;
   EXPECT_NEAR(process.at(x).mean - process.at(VectorXd::Constant(3, 0.5)).mean,
@@ -190,9 +191,9 @@ TEST(GaussianProcess, AFitFindsWhatMattersAndIsRepeatable) {
 
 TEST(GaussianProcess, EqualPointsDoNotBreakIt) {
   Points points = Points::Constant(5, 2, 0.5);
-  VectorXd logs(KernelLayout{2}.size());
-  logs << 5, -13.8, 0, 0, 0, 0;
-  const GaussianProcess process(std::vector<Axis>(2), logs, points, VectorXd::Constant(5, 1.0));
+  VectorXd log_parameters(KernelLayout{2}.size());
+  log_parameters << 5, -13.8, 0, 0, 0, 0;
+  const GaussianProcess process(std::vector<Axis>(2), log_parameters, points, VectorXd::Constant(5, 1.0));
   EXPECT_NEAR(process.at(VectorXd::Constant(2, 0.5)).mean, 1, 1e-3);
 }
 

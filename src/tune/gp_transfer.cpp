@@ -42,7 +42,7 @@ EarlierPoints points_of(const std::vector<EarlierStudy>& earlier, Index axes) {
     for (size_t k = 0; k < rows; ++k) {
       const size_t i = order[k * order.size() / rows];
       all.points.row(static_cast<Index>(all.losses.size()))
-          << Eigen::Map<const Eigen::RowVectorXd>(study.units[i].data(), axes),
+          << Eigen::Map<const Eigen::RowVectorXd>(study.points[i].data(), axes),
           static_cast<double>(s + 1);
       all.losses.push_back(study.losses[i]);
     }
@@ -70,7 +70,7 @@ double misranked(const GaussianProcess& process, const std::vector<double>& loss
 
 }  // namespace
 
-Index earlier_known(const Study& study) {
+Index usable_earlier_studies(const Study& study) {
   if (study.objectives() > 1) return 0;
   for (const int64_t id : study.observed()) {
     if (!study.trial(id).constraints.empty()) return 0;
@@ -80,18 +80,18 @@ Index earlier_known(const Study& study) {
 }
 
 size_t JointFit::size(Index axes, Index studies) {
-  return Remembered::size(KernelLayout{axes + 1}.size()) + Placement::size(axes, studies);
+  return FitRecord::size(KernelLayout{axes + 1}.size()) + Alignment::size(axes, studies);
 }
 
 JointFit JointFit::read(std::span<const double> sampler_state, Index axes) {
   const Index numbers = KernelLayout{axes + 1}.size();
-  return {Remembered::read(sampler_state, numbers),
-          Placement::read(sampler_state.subspan(Remembered::size(numbers)), axes)};
+  return {FitRecord::read(sampler_state, numbers),
+          Alignment::read(sampler_state.subspan(FitRecord::size(numbers)), axes)};
 }
 
 void JointFit::write(std::vector<double>& sampler_state) const {
   numbers.write(sampler_state);
-  placement.write(sampler_state);
+  alignment.write(sampler_state);
 }
 
 JointModel joint_model_of(const std::vector<EarlierStudy>& earlier, const std::vector<Axis>& axes, const Points& points,
@@ -106,15 +106,17 @@ JointModel joint_model_of(const std::vector<EarlierStudy>& earlier, const std::v
   const std::vector<Axis> all_axes = with_study(axes);
 
   JointFit fit;
-  fit.placement = memory ? memory->placement : placed_among(axes, others.points, others.losses, others.studies);
+  fit.alignment =
+      memory ? memory->alignment : align_earlier_studies(axes, others.points, others.losses, others.studies);
   // Fitted as seldom as if the earlier trials were this study's own.
-  const Points before = placed(all, fit.placement);
+  const Points before = aligned(all, fit.alignment);
   const Fitter fitter(all_axes, before, trials + static_cast<double>(others.losses.size()),
                       memory ? &memory->numbers : nullptr);
   fit.numbers = fitter.fit(losses, true);
   const VectorXd values = warp(losses, fit.numbers.warp).values;
-  fit.placement = placed_onto(axes, Kernel(all_axes, fit.numbers.logs), all, values, std::move(fit.placement));
-  JointModel model{fit, GaussianProcess(all_axes, fit.numbers.logs, placed(all, fit.placement), values)};
+  fit.alignment =
+      align_with_study(axes, Kernel(all_axes, fit.numbers.log_parameters), all, values, std::move(fit.alignment));
+  JointModel model{fit, GaussianProcess(all_axes, fit.numbers.log_parameters, aligned(all, fit.alignment), values)};
   model.process.set_context(VectorXd::Zero(1));
   return model;
 }

@@ -3,25 +3,25 @@
 // The study a trial is of is one more category of the kernel, so the process is a function that all studies share times
 // one of each alone, and the values say how much of it is shared (Bonilla, Chai, Williams, "Multi-task Gaussian process
 // prediction", NIPS 2007, with one correlation between all studies; Swersky, Snoek, Adams, "Multi-task Bayesian
-// optimization", NIPS 2013). The earlier landscapes are moved to where they agree best (gp_placement.h). Whether it is
+// optimization", NIPS 2013). The earlier landscapes are moved to where they agree best (gp_alignment.h). Whether it is
 // believed is asked anew each time: only as long as it puts the trials of this study in a better order, each left out
 // in turn, than the process that knows nothing else (the measure of Feurer, Letham, Hutter, Bakshy, "Practical transfer
 // learning for Bayesian optimization", arXiv 1802.02219). So studies of something else do no harm. For one objective
 // without constraints. For tune/ only.
 #pragma once
 
+#include "tune/gp_alignment.h"
 #include "tune/gp_fitter.h"
-#include "tune/gp_placement.h"
 #include "tune/tune.h"
 
 namespace sinew::tune {
 
 // How many earlier studies such a process can be of: of a study with several objectives or constraints none.
-Eigen::Index earlier_known(const Study& study);
+Eigen::Index usable_earlier_studies(const Study& study);
 
 struct JointFit {
-  Remembered numbers;
-  Placement placement;
+  FitRecord numbers;
+  Alignment alignment;
 
   static size_t size(Eigen::Index axes, Eigen::Index studies);  // `axes` without the study
   static JointFit read(std::span<const double> sampler_state, Eigen::Index axes);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "tune/acquisition.h"
+#include "tune/log_improvement.h"
 
 namespace sinew::tune {
 namespace {

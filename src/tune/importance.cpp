@@ -22,20 +22,20 @@ constexpr size_t kPaired = 8;
 // The pieces of one parameter's range on which every box of a tree is inside or outside.
 struct Pieces {
   std::vector<double> cuts;                                           // of a number: ascending, from 0 to 1
-  std::vector<double> parts;                                          // of the whole range
+  std::vector<double> fractions;                                      // of the whole range
   std::vector<std::pair<size_t, size_t>> of(const Side& side) const;  // runs of pieces: from, to
 };
 
 Pieces pieces_of(const Tree& tree, size_t i) {
   Pieces pieces;
   if (const size_t choices = tree[0].box[i].choices.size(); choices > 0) {
-    pieces.parts.assign(choices, 1.0 / static_cast<double>(choices));
+    pieces.fractions.assign(choices, 1.0 / static_cast<double>(choices));
     return pieces;
   }
   for (const Leaf& leaf : tree) pieces.cuts.insert(pieces.cuts.end(), {leaf.box[i].low, leaf.box[i].high});
   std::ranges::sort(pieces.cuts);
   pieces.cuts.erase(std::ranges::unique(pieces.cuts).begin(), pieces.cuts.end());
-  for (size_t k = 0; k + 1 < pieces.cuts.size(); ++k) pieces.parts.push_back(pieces.cuts[k + 1] - pieces.cuts[k]);
+  for (size_t k = 0; k + 1 < pieces.cuts.size(); ++k) pieces.fractions.push_back(pieces.cuts[k + 1] - pieces.cuts[k]);
   return pieces;
 }
 
@@ -67,35 +67,37 @@ class Analysis {
 
   double of_one(size_t i) const {
     const Pieces& along = pieces_[i];
-    std::vector<double> means(along.parts.size());
+    std::vector<double> means(along.fractions.size());
     for (size_t l = 0; l < tree_.size(); ++l) {
-      const double rest = volumes_[l] / tree_[l].box[i].part() * (tree_[l].value - mean_);
+      const double rest = volumes_[l] / tree_[l].box[i].fraction() * (tree_[l].value - mean_);
       for (const auto& [from, to] : along.of(tree_[l].box[i])) {
         for (size_t k = from; k < to; ++k) means[k] += rest;
       }
     }
     double variance = 0;
-    for (size_t k = 0; k < means.size(); ++k) variance += along.parts[k] * means[k] * means[k];
+    for (size_t k = 0; k < means.size(); ++k) variance += along.fractions[k] * means[k] * means[k];
     return variance;
   }
 
   // Of both together, their own effects included.
   double of_two(size_t i, size_t j) const {
     const Pieces &across = pieces_[i], &down = pieces_[j];
-    std::vector<double> means(across.parts.size() * down.parts.size());
+    std::vector<double> means(across.fractions.size() * down.fractions.size());
     for (size_t l = 0; l < tree_.size(); ++l) {
-      const double rest = volumes_[l] / tree_[l].box[i].part() / tree_[l].box[j].part() * (tree_[l].value - mean_);
+      const double rest =
+          volumes_[l] / tree_[l].box[i].fraction() / tree_[l].box[j].fraction() * (tree_[l].value - mean_);
       for (const auto& [from, to] : across.of(tree_[l].box[i])) {
         for (const auto& [top, bottom] : down.of(tree_[l].box[j])) {
           for (size_t a = from; a < to; ++a) {
-            for (size_t b = top; b < bottom; ++b) means[a * down.parts.size() + b] += rest;
+            for (size_t b = top; b < bottom; ++b) means[a * down.fractions.size() + b] += rest;
           }
         }
       }
     }
     double variance = 0;
     for (size_t k = 0; k < means.size(); ++k)
-      variance += across.parts[k / down.parts.size()] * down.parts[k % down.parts.size()] * means[k] * means[k];
+      variance +=
+          across.fractions[k / down.fractions.size()] * down.fractions[k % down.fractions.size()] * means[k] * means[k];
     return variance;
   }
 

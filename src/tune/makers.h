@@ -1,5 +1,5 @@
-// The makers of the samplers and pruners, for the two visible lists (samplers.cpp, pruners.cpp). One line a sampler;
-// what it does and whom it follows stands at the top of its file.
+// The makers of all samplers and pruners, for the two visible lists in samplers.cpp and pruners.cpp. The head of each
+// named file says what the algorithm does and which paper it follows.
 #pragma once
 
 #include "tune/tune.h"

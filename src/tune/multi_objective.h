@@ -32,10 +32,10 @@ struct Box {
 std::vector<Box> free_boxes(const std::vector<Objectives>& points, const Objectives& reference);
 
 // The logarithm of the expected gain of hypervolume.
-class HypervolumeGain : public Score {
+class LogHypervolumeImprovement : public AcquisitionFunction {
  public:
   // `objectives`: one process each, all over the same points.
-  HypervolumeGain(std::span<const GaussianProcess> objectives, std::vector<Box> boxes)
+  LogHypervolumeImprovement(std::span<const GaussianProcess> objectives, std::vector<Box> boxes)
       : objectives_(objectives), boxes_(std::move(boxes)) {}
   std::vector<double> at_all(const Points& points) const override;
   double at(const Eigen::VectorXd& x, Eigen::VectorXd& slope) const override;

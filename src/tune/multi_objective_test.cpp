@@ -90,7 +90,7 @@ TEST(Front, IsWhatNobodyDominatesAndRanksPeelIt) {
   }
 }
 
-TEST(HypervolumeGain, IsTheMeanOfDraws) {
+TEST(LogHypervolumeImprovement, IsTheMeanOfDraws) {
   const std::vector<Objectives> front = {{-1, 0.6, 0}, {0, -0.5, 0.3}, {0.7, -1, -0.4}};
   for (const size_t m : {size_t{2}, size_t{3}}) {
     std::vector<GaussianProcess> processes;
@@ -106,7 +106,7 @@ TEST(HypervolumeGain, IsTheMeanOfDraws) {
     for (const Objectives& point : front)
       known.emplace_back(point.begin(), point.begin() + static_cast<std::ptrdiff_t>(m));
     const Objectives reference(m, 1.2);
-    const HypervolumeGain gain(processes, free_boxes(known, reference));
+    const LogHypervolumeImprovement gain(processes, free_boxes(known, reference));
     const double before = hypervolume(known, reference);
     for (const double at : {0.1, 0.45, 0.9}) {
       const Eigen::VectorXd x = Eigen::VectorXd::Constant(1, at);

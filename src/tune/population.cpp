@@ -12,7 +12,7 @@
 namespace sinew::tune {
 namespace {
 
-constexpr double kPart = 0.2;    // of the population, at either end
+constexpr double kShare = 0.2;   // of the population, at either end
 constexpr double kAnew = 0.25;   // chance that a value is drawn anew
 constexpr double kFactor = 1.2;  // or 0.8
 
@@ -29,7 +29,8 @@ double changed(const Space& space, size_t i, double value, RandomStream& random)
 
 }  // namespace
 
-PopulationStep population_step(const Space& space, std::span<const Member> members, size_t me, RandomStream random) {
+PopulationStep population_step(const Space& space, std::span<const PopulationMember> members, size_t me,
+                               RandomStream random) {
   SINEW_CHECK(me < members.size(), me, members.size());
   std::vector<size_t> order(members.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -37,7 +38,7 @@ PopulationStep population_step(const Space& space, std::span<const Member> membe
     return std::isnan(members[i].loss) ? std::numeric_limits<double>::infinity() : members[i].loss;
   };
   std::ranges::stable_sort(order, {}, loss);
-  const auto fifth = static_cast<size_t>(kPart * static_cast<double>(members.size()));
+  const auto fifth = static_cast<size_t>(kShare * static_cast<double>(members.size()));
   const size_t part = std::max<size_t>(fifth, members.size() > 1 ? 1 : 0);  // of two the worse one
   const auto place = static_cast<size_t>(std::ranges::find(order, me) - order.begin());
   if (place < members.size() - part && std::isfinite(loss(me)))
@@ -49,7 +50,7 @@ PopulationStep population_step(const Space& space, std::span<const Member> membe
     for (size_t i = 0; i < space.size(); ++i) {
       if (!std::isnan(near[i])) near[i] = changed(space, i, near[i], random);
     }
-    space.settle(near);
+    space.snap(near);
     return near;
   });
   if (!space.allows(point)) point = members[from].point;

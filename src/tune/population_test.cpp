@@ -7,9 +7,9 @@
 namespace sinew::tune {
 namespace {
 
-std::vector<Member> population(const Space& space, size_t count, uint64_t seed) {
+std::vector<PopulationMember> population(const Space& space, size_t count, uint64_t seed) {
   RandomStream random(random_key({seed}));
-  std::vector<Member> members;
+  std::vector<PopulationMember> members;
   for (size_t i = 0; i < count; ++i) members.push_back({random_point(space, random), random.normal()});
   return members;
 }
@@ -19,7 +19,7 @@ TEST(Population, OnlyTheWorstFifthCopiesAndOnlyFromTheBest) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const auto members = population(space, 20, seed);
     std::vector<double> losses;
-    for (const Member& member : members) losses.push_back(member.loss);
+    for (const PopulationMember& member : members) losses.push_back(member.loss);
     std::ranges::sort(losses);
     for (size_t me = 0; me < members.size(); ++me) {
       const auto step = population_step(space, members, me, RandomStream(random_key({seed, me})));
@@ -59,14 +59,14 @@ TEST(Population, WhoHasNoFiniteValueCopiesAndNobodyCopiesIt) {
 TEST(Population, EqualOnesStayAsTheyAre) {
   const Space space = mixed_space();
   auto members = population(space, 10, 1);
-  for (Member& member : members) member.loss = 2;
+  for (PopulationMember& member : members) member.loss = 2;
   for (size_t me = 0; me < 10; ++me)
     EXPECT_EQ(population_step(space, members, me, RandomStream(random_key({1}))).from, me);
 }
 
 TEST(Population, NumbersMoveByAFifthOrAreDrawnAnew) {
   const Space space = read_space(R"([{"name":"x","type":"float","low":0,"high":100}])");
-  std::vector<Member> members;
+  std::vector<PopulationMember> members;
   for (int i = 0; i < 10; ++i) members.push_back({{50}, static_cast<double>(i)});
   members[9].loss = std::nan("");
   int up = 0, down = 0, anew = 0;

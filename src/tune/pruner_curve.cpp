@@ -253,7 +253,8 @@ class CurvePruner : public Pruner {
 
 std::unique_ptr<Pruner> make_curve(const PrunerOptions& options) {
   if (!(options.max_resource > 0)) {
-    throw Error("'" + options.name + "' needs to know how long a whole trial is", R"("max_resource":81)");
+    throw Error("TUNE_BAD_PRUNER", "pruner '" + options.name + "' needs the number of steps of a whole trial",
+                R"(for example "max_resource":81)");
   }
   return std::make_unique<CurvePruner>(options);
 }

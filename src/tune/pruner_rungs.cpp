@@ -16,13 +16,17 @@ namespace {
 
 void check_rungs(const PrunerOptions& options) {
   if (!(options.max_resource > 0)) {
-    throw Error("'" + options.name + "' needs to know how long a whole trial is", R"("max_resource":81)");
+    throw Error("TUNE_BAD_PRUNER", "pruner '" + options.name + "' needs the number of steps of a whole trial",
+                R"(for example "max_resource":81)");
   }
   if (!(options.min_resource > 0) || options.min_resource > options.max_resource) {
-    throw Error("'" + options.name + "': min_resource must be above 0 and at most max_resource", R"("min_resource":1)");
+    throw Error("TUNE_BAD_PRUNER",
+                "pruner '" + options.name + "': min_resource must be above 0 and at most max_resource",
+                R"(for example "min_resource":1)");
   }
   if (!(options.reduction >= 2)) {
-    throw Error("'" + options.name + "': reduction_factor must be at least 2", R"("reduction_factor":3)");
+    throw Error("TUNE_BAD_PRUNER", "pruner '" + options.name + "': reduction_factor must be at least 2",
+                R"(for example "reduction_factor":3)");
   }
 }
 

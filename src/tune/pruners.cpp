@@ -40,13 +40,14 @@ std::span<const PrunerMaker> pruners() {
 
 std::unique_ptr<Pruner> make_pruner(const PrunerOptions& options) {
   if (!std::isfinite(options.max_resource) || !std::isfinite(options.min_resource))
-    throw Error("'" + options.name + "': min_resource and max_resource must be finite", R"("max_resource":81)");
+    throw Error("TUNE_BAD_PRUNER", "pruner '" + options.name + "': min_resource and max_resource must be finite",
+                R"(for example "max_resource":81)");
   std::string names;
   for (const PrunerMaker& maker : kPruners) {
     if (options.name == maker.name) return maker.make(options);
     names += (names.empty() ? "" : ", ") + std::string(maker.name);
   }
-  throw Error("no pruner '" + options.name + "'", "one of " + names);
+  throw Error("TUNE_UNKNOWN_PRUNER", "there is no pruner '" + options.name + "'", "use one of " + names);
 }
 
 }  // namespace sinew::tune

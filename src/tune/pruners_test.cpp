@@ -175,14 +175,16 @@ TEST(Median, EndsWhoIsWorseThanHalf) {
 }
 
 TEST(Pruners, WhatTheyNeedIsAskedFor) {
-  for (const char* name : {"asha", "hyperband", "curve"}) EXPECT_THROW(make_pruner({name, 1, 0, 3}), Error) << name;
-  EXPECT_THROW(make_pruner({"asha", 0, 27, 3}), Error);
-  EXPECT_THROW(make_pruner({"asha", 30, 27, 3}), Error);
-  EXPECT_THROW(make_pruner({"asha", 1, 27, 1}), Error);
-  EXPECT_THROW(make_pruner({"sometimes"}), Error);
+  const auto refusal = [](const PrunerOptions& options) { return code_of([&] { make_pruner(options); }); };
+  for (const char* name : {"asha", "hyperband", "curve"})
+    EXPECT_EQ(refusal({name, 1, 0, 3}), "TUNE_BAD_PRUNER") << name;
+  EXPECT_EQ(refusal({"asha", 0, 27, 3}), "TUNE_BAD_PRUNER");
+  EXPECT_EQ(refusal({"asha", 30, 27, 3}), "TUNE_BAD_PRUNER");
+  EXPECT_EQ(refusal({"asha", 1, 27, 1}), "TUNE_BAD_PRUNER");
+  EXPECT_EQ(refusal({"sometimes"}), "TUNE_UNKNOWN_PRUNER");
   for (const double endless : {std::numeric_limits<double>::infinity(), std::nan("")}) {
-    EXPECT_THROW(make_pruner({"curve", 1, endless, 3}), Error);
-    EXPECT_THROW(make_pruner({"median", endless, 0, 3}), Error);
+    EXPECT_EQ(refusal({"curve", 1, endless, 3}), "TUNE_BAD_PRUNER");
+    EXPECT_EQ(refusal({"median", endless, 0, 3}), "TUNE_BAD_PRUNER");
   }
 }
 

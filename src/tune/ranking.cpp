@@ -27,8 +27,8 @@ double Ranking::loss_at(const Study& study, int32_t id) const {
 }
 
 void Ranking::follow(const Study& study) {
-  if (taken_ < study.observed().size()) study.objectives() > 1 ? take_in_by_rank(study) : take_in_by_loss(study);
-  taken_ = study.observed().size();
+  if (added_ < study.observed().size()) study.objectives() > 1 ? add_by_dominance(study) : add_by_loss(study);
+  added_ = study.observed().size();
   order_ = ended_;
   unknown_.clear();
   std::vector<std::pair<double, int32_t>> reported;
@@ -59,22 +59,22 @@ void Ranking::merge(const Study& study, std::vector<std::pair<double, int32_t>> 
   order_ = std::move(both);
 }
 
-void Ranking::take_in_by_loss(const Study& study) {
+void Ranking::add_by_loss(const Study& study) {
   const auto before = [&](int32_t a, int32_t b) {
     const double violated_a = Study::violation(study.trials()[static_cast<size_t>(a)]);
     const double violated_b = Study::violation(study.trials()[static_cast<size_t>(b)]);
     return violated_a != violated_b ? violated_a < violated_b : loss_at(study, a) < loss_at(study, b);
   };
-  for (const int64_t told : std::span(study.observed()).subspan(taken_)) {
-    const auto id = static_cast<int32_t>(told);
+  for (const int64_t ended : std::span(study.observed()).subspan(added_)) {
+    const auto id = static_cast<int32_t>(ended);
     ended_.insert(std::upper_bound(ended_.begin(), ended_.end(), id, before), id);
   }
 }
 
 // What is told once never changes, so each new one is compared with those before it and no others with one another.
-void Ranking::take_in_by_rank(const Study& study) {
+void Ranking::add_by_dominance(const Study& study) {
   const size_t m = study.objectives();
-  for (const int64_t id : std::span(study.observed()).subspan(taken_)) {
+  for (const int64_t id : std::span(study.observed()).subspan(added_)) {
     const Trial& trial = study.trial(id);
     std::vector<double> mine(m);
     for (size_t k = 0; k < m; ++k) mine[k] = study.loss(trial, k);
@@ -87,11 +87,11 @@ void Ranking::take_in_by_rank(const Study& study) {
     losses_.insert(losses_.end(), mine.begin(), mine.end());
     ranks_.emplace_back(Study::violation(trial), dominated_by);
   }
-  std::vector<size_t> places(ranks_.size());
-  std::iota(places.begin(), places.end(), size_t{0});
-  std::ranges::stable_sort(places, {}, [&](size_t place) { return ranks_[place]; });
+  std::vector<size_t> positions(ranks_.size());
+  std::iota(positions.begin(), positions.end(), size_t{0});
+  std::ranges::stable_sort(positions, {}, [&](size_t place) { return ranks_[place]; });
   ended_.clear();
-  for (const size_t place : places) ended_.push_back(static_cast<int32_t>(study.observed()[place]));
+  for (const size_t place : positions) ended_.push_back(static_cast<int32_t>(study.observed()[place]));
 }
 
 }  // namespace sinew::tune

@@ -21,8 +21,8 @@ class Ranking {
   double loss_at(const Study& study, int32_t id) const;
 
  private:
-  void take_in_by_loss(const Study& study);
-  void take_in_by_rank(const Study& study);
+  void add_by_loss(const Study& study);
+  void add_by_dominance(const Study& study);
   void merge(const Study& study, std::vector<std::pair<double, int32_t>> reported);
   std::vector<int32_t> ended_;  // the ended ones in their order
   // Of several objectives, one an ended trial as they were told: its losses, behind one another, what it violates and
@@ -30,7 +30,7 @@ class Ranking {
   std::vector<double> losses_;
   std::vector<std::pair<double, int64_t>> ranks_;
   std::vector<int32_t> order_, unknown_;
-  size_t taken_ = 0;
+  size_t added_ = 0;
 };
 
 }  // namespace sinew::tune

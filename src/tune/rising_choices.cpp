@@ -51,9 +51,9 @@ std::vector<Choice> rising_choices(const Study& study) {
   const auto best = best_trials(study);
   if (best.empty()) return {};
   const Trial& ahead = study.trial(best[0]);
-  const auto told = static_cast<double>(study.observed().size());
+  const auto ended = static_cast<double>(study.observed().size());
   const auto budget = static_cast<double>(study.options().budget);
-  const double left = budget > 0 ? std::max(0.0, budget - static_cast<double>(study.started())) : told;
+  const double left = budget > 0 ? std::max(0.0, budget - static_cast<double>(study.started())) : ended;
   struct Ranked {
     std::pair<int, size_t> order;
     Choice choice;

@@ -131,7 +131,7 @@ TEST(RisingChoices, FailuresAreNoFall) {
   EXPECT_EQ(record.next(), std::nullopt);
 }
 
-class Anywhere : public Score {
+class Anywhere : public AcquisitionFunction {
  public:
   std::vector<double> at_all(const Points& points) const override {
     return std::vector<double>(static_cast<size_t>(points.rows()), 0);
@@ -150,12 +150,12 @@ TEST(RisingChoices, ASearchWithinOneStaysThere) {
     SearchOptions options;
     options.centres = {row_of(record.study.space(), record.study.trial(0).point)};
     options.within = Choice{2, 1};
-    const auto found = best_untried(record.study, Anywhere(), random, options);
+    const auto found = maximise_acquisition(record.study, Anywhere(), random, options);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->point[2], 1);
     EXPECT_FALSE(std::isnan(found->point[4])) << "what depends on it is there";
     options.within = Choice{3, 1};
-    const auto deep = best_untried(record.study, Anywhere(), random, options);
+    const auto deep = maximise_acquisition(record.study, Anywhere(), random, options);
     ASSERT_TRUE(deep);
     EXPECT_EQ(deep->point[2], 2);
     EXPECT_EQ(deep->point[3], 1);

@@ -68,12 +68,12 @@ class AutoSampler : public Sampler {
 
   // Each arm's share: what it has at first, times how often its recent trials brought the best value down.
   static std::vector<double> earned(const Study& study, const std::vector<Arm>& arms) {
-    const auto& told = study.observed();
-    const size_t recent = told.size() - std::min(told.size(), kRecent);
+    const auto& observed = study.observed();
+    const size_t recent = observed.size() - std::min(observed.size(), kRecent);
     std::vector<double> improved(arms.size(), 1), asked(arms.size(), 4);
     double best = std::numeric_limits<double>::infinity();
-    for (size_t i = 0; i < told.size(); ++i) {
-      const Trial& trial = study.trial(told[i]);
+    for (size_t i = 0; i < observed.size(); ++i) {
+      const Trial& trial = study.trial(observed[i]);
       const bool better = Study::violation(trial) <= 0 && study.loss(trial) < best;
       if (better) best = study.loss(trial);
       for (size_t a = 0; a < arms.size() && i >= recent; ++a) {

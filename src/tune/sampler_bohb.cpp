@@ -16,7 +16,7 @@
 namespace sinew::tune {
 namespace {
 
-constexpr double kRandomPart = 1.0 / 3, kGoodPart = 0.15;
+constexpr double kRandomShare = 1.0 / 3, kGoodShare = 0.15;
 constexpr int kCandidates = 64;
 constexpr size_t kMoreThanParameters = 3;  // trials a model needs beyond one a parameter
 constexpr double kWhole = std::numeric_limits<double>::infinity();
@@ -43,7 +43,7 @@ class BohbSampler : public Sampler {
       if (length_of(trial) > 0) lengths.push_back(length_of(trial));
     }
     const size_t needed = space.size() + kMoreThanParameters;
-    if (lengths.size() < needed || random.uniform() < kRandomPart) {
+    if (lengths.size() < needed || random.uniform() < kRandomShare) {
       Point point = first_allowed(space, kAllowedDraws, [&] { return random_point(space, random); });
       return {std::move(point), "bohb", "at random, as every third", {}};
     }
@@ -63,7 +63,7 @@ class BohbSampler : public Sampler {
         known.emplace_back(Study::violation(trial), loss_at(study, trial, step), static_cast<int32_t>(trial.id));
     }
     std::ranges::sort(known);
-    const auto good = std::clamp(static_cast<size_t>(std::ceil(kGoodPart * static_cast<double>(known.size()))),
+    const auto good = std::clamp(static_cast<size_t>(std::ceil(kGoodShare * static_cast<double>(known.size()))),
                                  size_t{2}, known.size() - 1);
     std::vector<int32_t> good_rows, bad_rows;
     for (size_t k = 0; k < known.size(); ++k) (k < good ? good_rows : bad_rows).push_back(std::get<int32_t>(known[k]));

@@ -28,13 +28,13 @@ constexpr double kConverged = 1e-6;
 
 struct Distribution {
   double generation = 0, size = 0, spread = kFirstSpread;  // size: trials a generation
-  VectorXd mean, path, spread_path;
+  VectorXd mean, path, sigma_path;
   MatrixXd covariance;
 };
 
 std::vector<double> packed(const Distribution& state) {
   std::vector<double> sampler_state = {state.generation, state.size, state.spread};
-  for (const VectorXd* part : {&state.mean, &state.path, &state.spread_path})
+  for (const VectorXd* part : {&state.mean, &state.path, &state.sigma_path})
     sampler_state.insert(sampler_state.end(), part->begin(), part->end());
   for (Eigen::Index i = 0; i < state.covariance.rows(); ++i) {
     for (Eigen::Index j = 0; j <= i; ++j) sampler_state.push_back(state.covariance(i, j));
@@ -46,7 +46,7 @@ Distribution unpacked(std::span<const double> sampler_state, Eigen::Index d) {
   Distribution state{sampler_state[0], sampler_state[1], sampler_state[2], VectorXd(d),
                      VectorXd(d),      VectorXd(d),      MatrixXd(d, d)};
   size_t at = 3;
-  for (VectorXd* part : {&state.mean, &state.path, &state.spread_path}) {
+  for (VectorXd* part : {&state.mean, &state.path, &state.sigma_path}) {
     for (double& value : *part) value = sampler_state[at++];
   }
   for (Eigen::Index i = 0; i < d; ++i) {
@@ -148,8 +148,8 @@ class CmaesSampler : public Sampler {
     const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(state.covariance);
     const VectorXd roots = eigen.eigenvalues().cwiseMax(1e-20).cwiseSqrt();
     const VectorXd white = eigen.eigenvectors() * (eigen.eigenvectors().transpose() * step).cwiseQuotient(roots);
-    next.spread_path = (1 - c_spread) * state.spread_path + std::sqrt(c_spread * (2 - c_spread) * mass) * white;
-    const double length = next.spread_path.norm();
+    next.sigma_path = (1 - c_spread) * state.sigma_path + std::sqrt(c_spread * (2 - c_spread) * mass) * white;
+    const double length = next.sigma_path.norm();
     const bool moving =
         length / std::sqrt(1 - std::pow(1 - c_spread, 2 * (state.generation + 1))) < (1.4 + 2 / (n + 1)) * expected;
     next.path = (1 - c_path) * state.path;

@@ -90,7 +90,7 @@ class GridSampler : public Sampler {
   // Behind the last parameter that a constraint names nothing mends it.
   size_t last_to_change(const Space& space) const {
     const Comparison* violated = space.violated(point_);
-    return violated == nullptr ? space.size() - 1 : space.last_named(*violated);
+    return violated == nullptr ? space.size() - 1 : space.last_parameter_of(*violated);
   }
 
   static Point drawn(const Study& study) {

@@ -17,7 +17,7 @@ class PbtSampler : public Sampler {
     const int64_t place = static_cast<int64_t>(study.started()), population = study.options().population;
     if (place < population) return first(study);
     const int64_t first_before = study.next_id() - place % population - population;
-    std::vector<Member> members;
+    std::vector<PopulationMember> members;
     for (int64_t member = 0; member < population; ++member) {
       const Trial& trial = study.trial(first_before + member);
       members.push_back({trial.point, study.loss(trial)});
@@ -54,7 +54,7 @@ class PbtSampler : public Sampler {
   }
 
   Suggestion first(const Study& study) {
-    Suggestion suggestion = cover_->suggest(study);
+    Suggestion suggestion = design_->suggest(study);
     suggestion.by = "pbt";
     suggestion.why = study.started() < static_cast<size_t>(study.options().population)
                          ? "the first part of a member, an even cover"
@@ -62,7 +62,7 @@ class PbtSampler : public Sampler {
     return suggestion;
   }
 
-  std::unique_ptr<Sampler> cover_ = make_sobol();
+  std::unique_ptr<Sampler> design_ = make_sobol();
 };
 
 }  // namespace

@@ -8,11 +8,11 @@ namespace {
 class SobolSampler : public Sampler {
  public:
   Suggestion suggest(const Study& study) override {
-    return {cover_.place_of_next(study), "sobol", "the next point of an even cover", {}};
+    return {design_.next_point(study), "sobol", "the next point of an even cover", {}};
   }
 
  private:
-  Cover cover_{"sobol"};
+  SobolDesign design_{"sobol"};
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kStart = 10;  // trials of an even cover before there is anything to learn from
 constexpr int kCandidates = 24;
-constexpr double kGoodPart = 0.12;
+constexpr double kGoodShare = 0.12;
 constexpr size_t kMostGood = 25;
 constexpr size_t kMostBad = 512;  // half of them the newest
 
@@ -28,10 +28,10 @@ class TpeSampler : public Sampler {
   Suggestion suggest(const Study& study) override {
     ranking_.follow(study);
     if (static_cast<int64_t>(ranking_.order().size()) < kStart)
-      return {cover_.place_of_next(study), "tpe", "one of the first, an even cover", {}};
+      return {design_.next_point(study), "tpe", "one of the first, an even cover", {}};
     follow(study);
     const size_t n = ranking_.order().size();
-    const size_t good = std::min(kMostGood, static_cast<size_t>(std::ceil(kGoodPart * static_cast<double>(n))));
+    const size_t good = std::min(kMostGood, static_cast<size_t>(std::ceil(kGoodShare * static_cast<double>(n))));
     const std::vector<int32_t> good_rows(ranking_.order().begin(),
                                          ranking_.order().begin() + static_cast<ptrdiff_t>(good));
     const auto weights = good_weights(study, good);
@@ -109,7 +109,7 @@ class TpeSampler : public Sampler {
             {}};
   }
 
-  Cover cover_{"tpe start"};
+  SobolDesign design_{"tpe start"};
   Ranking ranking_;
   Columns columns_;
 };

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "tune/allowed.h"
-#include "tune/earlier.h"
+#include "tune/earlier_studies.h"
 #include "tune/makers.h"
 #include "tune/rounding.h"
 #include "tune/tune.h"
@@ -80,15 +80,16 @@ std::unique_ptr<Sampler> make_sampler(std::string_view name, size_t objectives) 
     if (maker.name == name && fits) return maker.make();
     if (fits) names += (names.empty() ? "" : ", ") + std::string(maker.name);
   }
-  throw Error(there ? "the sampler '" + std::string(name) + "' knows one objective only"
-                    : "no sampler '" + std::string(name) + "'",
-              "one of " + names);
+  if (there)
+    throw Error("TUNE_ONE_OBJECTIVE_ONLY",
+                "the sampler '" + std::string(name) + "' cannot search for several objectives", "use one of " + names);
+  throw Error("TUNE_UNKNOWN_SAMPLER", "there is no sampler '" + std::string(name) + "'", "use one of " + names);
 }
 
 Suggestion suggest_next(const Study& study, Sampler& sampler) {
-  const auto& first = study.options().first;
-  if (study.started() < first.size()) return {first[study.started()], "first", "given to be tried first", {}};
-  std::optional<Suggestion> earlier = from_earlier(study);
+  const auto& initial = study.options().initial_points;
+  if (study.started() < initial.size()) return {initial[study.started()], "first", "given to be tried first", {}};
+  std::optional<Suggestion> earlier = next_of_earlier_studies(study);
   Suggestion suggestion = earlier ? *std::move(earlier) : sampler.suggest(study);
   suggestion.point = rounded(study, suggestion.point);
   if (suggestion.from || study.is_new(suggestion.point)) return suggestion;

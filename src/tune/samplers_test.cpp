@@ -116,12 +116,12 @@ TEST(Samplers, BearAnObjectiveThatNeverHasAValue) {
 
 TEST_P(EverySampler, TriesTheUsersPointsFirst) {
   StudyOptions options{finite_space()};
-  options.first = {{2, kInactive, kInactive}, {1, 3, 1}};
+  options.initial_points = {{2, kInactive, kInactive}, {1, 3, 1}};
   Study study(std::move(options));
   auto sampler = make_sampler(GetParam());
   for (int i = 0; i < 3; ++i) study.start(suggest_next(study, *sampler));
-  EXPECT_TRUE(same_point(study.trial(0).point, study.options().first[0]));
-  EXPECT_TRUE(same_point(study.trial(1).point, study.options().first[1]));
+  EXPECT_TRUE(same_point(study.trial(0).point, study.options().initial_points[0]));
+  EXPECT_TRUE(same_point(study.trial(1).point, study.options().initial_points[1]));
   EXPECT_FALSE(study.trial(2).by == "first");
 }
 
@@ -184,6 +184,7 @@ TEST(Samplers, WhoKnowsOneObjectiveIsNotTakenForSeveral) {
       make_sampler(maker.name, 2);
       FAIL() << maker.name;
     } catch (const Error& error) {
+      EXPECT_EQ(error.code, ErrorCode("TUNE_ONE_OBJECTIVE_ONLY"));
       EXPECT_NE(error.hint.find("gp"), std::string::npos);
       EXPECT_EQ(error.hint.find(maker.name), std::string::npos);
     }
@@ -195,6 +196,7 @@ TEST(Samplers, AnUnknownNameListsThoseThereAre) {
     make_sampler("annealing");
     FAIL();
   } catch (const Error& error) {
+    EXPECT_EQ(error.code, ErrorCode("TUNE_UNKNOWN_SAMPLER"));
     EXPECT_NE(error.hint.find("random"), std::string::npos);
   }
 }

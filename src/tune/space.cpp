@@ -1,4 +1,4 @@
-// A parameter's values along [0, 1], and which parameters of a point are active.
+// Checks a space and its points, and maps the values of a parameter to the unit interval and back.
 #include <algorithm>
 #include <cmath>
 
@@ -12,42 +12,43 @@ namespace {
 constexpr double kMostCells = 0x1p53;
 
 [[noreturn]] void refuse(const Parameter& parameter, const std::string& what, const std::string& hint) {
-  throw Error("parameter '" + parameter.name + "': " + what, hint);
+  throw Error("TUNE_BAD_PARAMETER", "parameter '" + parameter.name + "': " + what, hint);
 }
 
 void check_numbers(const Parameter& parameter) {
   if (!std::isfinite(parameter.low) || !std::isfinite(parameter.high)) {
-    refuse(parameter, "low and high must be finite numbers", "low: 0, high: 1");
+    refuse(parameter, "low and high must be finite numbers", "for example low: 0, high: 1");
   }
   if (parameter.low > parameter.high) refuse(parameter, "low is above high", "exchange low and high");
   if (parameter.log && parameter.low <= 0) {
-    refuse(parameter, "a logarithmic range must begin above 0", "raise low, or leave out log");
+    refuse(parameter, "the low end of a logarithmic range must be above 0", "raise low, or leave log out");
   }
   const double width = parameter.high - parameter.low;
-  if (!std::isfinite(width)) refuse(parameter, "the range is too wide for a number", "a narrower range");
+  if (!std::isfinite(width)) refuse(parameter, "the width of the range is no finite number", "use a narrower range");
   if (!(parameter.step >= 0) || !std::isfinite(parameter.step)) {
-    refuse(parameter, "step must be a number above 0", "leave out step");
+    refuse(parameter, "step must be a number above 0", "leave step out for a continuous range");
   }
   if (parameter.kind == Parameter::Kind::integer) {
     const auto whole = [](double x) { return std::nearbyint(x) == x && std::abs(x) <= kMostCells; };
     if (!whole(parameter.low) || !whole(parameter.high) || !whole(parameter.step)) {
-      refuse(parameter, "an integer's low, high and step must be whole numbers below 2^53", "round them");
+      refuse(parameter, "low, high and step of an integer must be whole numbers below 2^53",
+             "round them, or use a real number");
     }
   }
   if (parameter.log && parameter.step > (parameter.kind == Parameter::Kind::integer ? 1 : 0)) {
-    refuse(parameter, "step and log do not go together", "leave out one of them");
+    refuse(parameter, "a parameter cannot have both step and log", "leave one of them out");
   }
   if (parameter.step > 0 && width / parameter.step >= kMostCells) {
-    refuse(parameter, "step is too fine for the range", "a larger step, or none");
+    refuse(parameter, "step is too small for the range", "use a larger step, or none");
   }
 }
 
 void check_choices(const Parameter& parameter) {
-  if (parameter.choices.empty()) refuse(parameter, "no choices", "list at least one");
+  if (parameter.choices.empty()) refuse(parameter, "choices is empty", "list at least one choice");
   for (size_t i = 0; i < parameter.choices.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       if (parameter.choices[i] == parameter.choices[j]) {
-        refuse(parameter, "the choice " + parameter.choices[i] + " stands twice", "list every choice once");
+        refuse(parameter, "the choice " + parameter.choices[i] + " is listed twice", "list every choice once");
       }
     }
   }
@@ -57,7 +58,8 @@ void check_choices(const Parameter& parameter) {
 
 Space::Space(std::vector<Parameter> parameters, std::vector<Comparison> constraints)
     : parameters_(std::move(parameters)), constraints_(std::move(constraints)) {
-  if (parameters_.empty()) throw Error("the search space is empty", "declare at least one parameter");
+  if (parameters_.empty())
+    throw Error("TUNE_EMPTY_SPACE", "the search space is empty", "declare at least one parameter");
   for (size_t i = 0; i < parameters_.size(); ++i) {
     Parameter& parameter = parameters_[i];
     if (!parameter.numeric()) {
@@ -86,25 +88,31 @@ Space::Space(std::vector<Parameter> parameters, std::vector<Comparison> constrai
 
 void Space::check_parameter(size_t i) const {
   const Parameter& parameter = parameters_[i];
-  if (parameter.name.empty()) throw Error("parameter " + std::to_string(i + 1) + " has no name", "name it");
+  if (parameter.name.empty())
+    throw Error("TUNE_BAD_PARAMETER", "parameter " + std::to_string(i + 1) + " has no name",
+                "give every parameter a name");
   for (size_t j = 0; j < i; ++j) {
-    if (parameters_[j].name == parameter.name) refuse(parameter, "stands twice", "give every parameter its own name");
+    if (parameters_[j].name == parameter.name)
+      refuse(parameter, "is declared twice", "give every parameter a name of its own");
   }
   if (parameter.numeric()) check_numbers(parameter);
   for (const Condition& condition : parameter.conditions) {
     if (condition.parent >= i) {
-      refuse(parameter, "depends on a parameter that does not stand before it", "list parents before children");
+      refuse(parameter, "depends on a parameter that is not declared before it",
+             "declare parents before their children");
     }
     const Parameter& parent = parameters_[condition.parent];
     if (parent.kind == Parameter::Kind::real) {
-      refuse(parameter, "depends on '" + parent.name + "', a real number",
-             "a condition asks for a choice or an integer");
+      refuse(parameter, "depends on '" + parent.name + "', which is a real number",
+             "use a choice or an integer as the parent");
     }
-    if (condition.allowed.empty()) refuse(parameter, "its condition allows nothing", "list values of " + parent.name);
+    if (condition.allowed.empty())
+      refuse(parameter, "its condition lists no value, so it could never be active", "list values of " + parent.name);
     for (const double value : condition.allowed) {
       if (!(value >= parent.low && value <= parent.high) ||
           value_at(condition.parent, unit_at(condition.parent, value)) != value) {
-        refuse(parameter, "its condition asks for a value '" + parent.name + "' can not have", "list values it has");
+        refuse(parameter, "its condition lists a value that '" + parent.name + "' cannot have",
+               "list values of " + parent.name);
       }
     }
   }
@@ -141,7 +149,7 @@ double Space::value_of_cell(size_t i, double cell) const {
 }
 
 bool Space::active(size_t i, std::span<const double> point) const {
-  for (const Condition& condition : parameters_[i].conditions) {  // NaN, an inactive parent, equals nothing
+  for (const Condition& condition : parameters_[i].conditions) {  // an inactive parent is NaN, which equals no value
     if (std::ranges::find(condition.allowed, point[condition.parent]) == condition.allowed.end()) return false;
   }
   return true;
@@ -161,7 +169,7 @@ std::vector<double> Space::to_unit(const Point& point) const {
   return unit;
 }
 
-void Space::settle(Point& point) const {
+void Space::snap(Point& point) const {
   for (size_t i = 0; i < size(); ++i) {
     if (!active(i, point)) {
       point[i] = kInactive;
@@ -175,20 +183,20 @@ void Space::settle(Point& point) const {
 }
 
 std::optional<std::string> Space::problem_of(const Point& point) const {
-  if (point.size() != size()) return "a point of another space";
+  if (point.size() != size()) return "it has another number of parameters";
   for (size_t i = 0; i < size(); ++i) {
     const Parameter& parameter = parameters_[i];
     if (!active(i, point)) {
       if (!std::isnan(point[i])) return "'" + parameter.name + "' is not active here";
     } else if (std::isnan(point[i])) {
-      return "'" + parameter.name + "' is missing";
+      return "'" + parameter.name + "' has no value";
     } else if (!(point[i] >= parameter.low && point[i] <= parameter.high)) {
       return "'" + parameter.name + "' is outside its range";
     } else if (cells_[i] > 0 && value_at(i, unit_at(i, point[i])) != point[i]) {
       return "'" + parameter.name + "' is between two of its values";
     }
   }
-  if (const Comparison* constraint = violated(point)) return "it does not meet '" + constraint->text() + "'";
+  if (const Comparison* constraint = violated(point)) return "it violates '" + constraint->text() + "'";
   return std::nullopt;
 }
 

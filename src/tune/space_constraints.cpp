@@ -1,4 +1,4 @@
-// What must hold between the parameters of a point.
+// The constraints between parameters of a space.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -10,9 +10,9 @@
 namespace sinew::tune {
 namespace {
 
-constexpr int kDraws = 200'000;  // in search of a point that they allow
+constexpr int kDraws = 200'000;  // random points to try before an infinite space counts as empty
 
-// Of a choice, which is the JSON text of a scalar; none: it is no number.
+// The number that a choice stands for; a choice is the JSON text of a scalar. None: it is no number.
 std::optional<double> number_in(std::string_view choice) {
   if (choice.size() > 2 && choice.front() == '"') choice = choice.substr(1, choice.size() - 2);
   if (choice.starts_with("+")) choice.remove_prefix(1);
@@ -29,9 +29,10 @@ std::optional<double> number_in(std::string_view choice) {
     all += (all.empty() ? "'" : " and '") + constraint->text() + "'";
     equality |= constraint->text().find("==") != std::string::npos;
   }
-  throw Error((counted ? "no point of the search meets " : "none of 200,000 points drawn at random meets ") + all,
-              equality && !counted ? "for an equality, vary one of its parameters only"
-                                   : "wider ranges or other values, or fewer constraints");
+  throw Error("TUNE_CONSTRAINTS_TOO_TIGHT",
+              (counted ? "no point of the search space satisfies " : "none of 200,000 random points satisfies ") + all,
+              equality && !counted ? "leave all but one parameter of the equality out of the search"
+                                   : "use wider ranges or other values, or fewer constraints");
 }
 
 }  // namespace
@@ -43,7 +44,9 @@ void Space::bind_constraints() {
     for (const std::string& name : constraint.names()) {
       const auto found = std::ranges::find(parameters_, name, &Parameter::name);
       const std::string where = "the constraint '" + constraint.text() + "' names '" + name + "', ";
-      if (found == parameters_.end()) throw Error(where + "which is no parameter of the space", "one of its names");
+      if (found == parameters_.end())
+        throw Error("TUNE_BAD_CONSTRAINT", where + "which is no parameter of the search space",
+                    "use a name that the search space declares");
       named.push_back(static_cast<size_t>(found - parameters_.begin()));
       if (found->numeric()) continue;
       std::vector<double>& numbers = choice_numbers_[named.back()];
@@ -51,7 +54,8 @@ void Space::bind_constraints() {
       for (const std::string& choice : found->choices) {
         const auto number = number_in(choice);
         if (!number)
-          throw Error(where + "whose choice " + choice + " is no number", "a condition, for what is no number");
+          throw Error("TUNE_BAD_CONSTRAINT", where + "whose choice " + choice + " is no number",
+                      "constrain numeric parameters; for other choices use the condition 'if'");
         numbers.push_back(*number);
       }
     }
@@ -62,8 +66,8 @@ double Space::number_of(size_t i, double value) const {
   return parameters_[i].numeric() ? value : choice_numbers_[i][static_cast<size_t>(value)];
 }
 
-// None: it does not concern the point, for something that it names is not there.
-std::optional<bool> Space::meets(size_t constraint, const Point& point) const {
+// None: the constraint does not apply to the point, because a parameter that it names is inactive there.
+std::optional<bool> Space::satisfies(size_t constraint, const Point& point) const {
   std::vector<double> values;
   for (const size_t i : constrained_[constraint]) {
     if (std::isnan(point[i])) return std::nullopt;
@@ -74,34 +78,36 @@ std::optional<bool> Space::meets(size_t constraint, const Point& point) const {
 
 const Comparison* Space::violated(const Point& point) const {
   for (size_t k = 0; k < constraints_.size(); ++k) {
-    if (!meets(k, point).value_or(true)) return &constraints_[k];
+    if (!satisfies(k, point).value_or(true)) return &constraints_[k];
   }
   return nullptr;
 }
 
-size_t Space::last_named(const Comparison& violated) const {
+size_t Space::last_parameter_of(const Comparison& violated) const {
   return std::ranges::max(constrained_[static_cast<size_t>(&violated - constraints_.data())]);
 }
 
-// One that they allow; and of each constraint one among those whose parameters are all there, or a branch of the space
-// would be shut without a word. Of a continuum by chance alone: an equality of numbers may hold in its middle and
-// hardly anywhere else.
+// Searches for a point that satisfies all constraints, and for each constraint for one where it also applies. Without
+// the second search, a constraint could close a whole branch of the space unnoticed. An infinite space is searched by
+// random points alone: an equality of real numbers may hold at the middle of their ranges and hardly anywhere else, and
+// must be refused.
 void Space::find_allowed_point() {
   if (constraints_.empty()) return;
-  // Of each: whether it concerned a point, was met by one, and by one that all others allow, too.
-  std::vector<bool> asked(constraints_.size()), met(constraints_.size()), met_with_all(constraints_.size());
+  // For each constraint: whether it applied to a point, some point satisfied it, and such a point satisfied all others.
+  std::vector<bool> applied(constraints_.size()), satisfied(constraints_.size()),
+      satisfied_with_all(constraints_.size());
   RandomStream random(derive(random_key({}), "allowed point"));
   std::optional<Point> point = count_ ? first_point() : random_point(*this, random);
   for (int draws = 1; point; ++draws) {
     const bool allowed = allows(*point);
     if (allowed && allowed_point_.empty()) allowed_point_ = *point;
     for (size_t k = 0; k < constraints_.size(); ++k) {
-      const auto meets_it = meets(k, *point);
-      asked[k] = asked[k] || meets_it;
-      met[k] = met[k] || meets_it.value_or(false);
-      met_with_all[k] = met_with_all[k] || (meets_it && allowed);
+      const auto holds = satisfies(k, *point);
+      applied[k] = applied[k] || holds;
+      satisfied[k] = satisfied[k] || holds.value_or(false);
+      satisfied_with_all[k] = satisfied_with_all[k] || (holds && allowed);
     }
-    if (!allowed_point_.empty() && std::ranges::find(met_with_all, false) == met_with_all.end()) return;
+    if (!allowed_point_.empty() && std::ranges::find(satisfied_with_all, false) == satisfied_with_all.end()) return;
     if (count_)
       point = point_after(*point);
     else if (draws < kDraws)
@@ -111,8 +117,8 @@ void Space::find_allowed_point() {
   }
   std::vector<const Comparison*> alone, together;
   for (size_t k = 0; k < constraints_.size(); ++k) {
-    if (asked[k] && !met[k]) alone.push_back(&constraints_[k]);
-    if (asked[k] && !met_with_all[k]) together.push_back(&constraints_[k]);
+    if (applied[k] && !satisfied[k]) alone.push_back(&constraints_[k]);
+    if (applied[k] && !satisfied_with_all[k]) together.push_back(&constraints_[k]);
   }
   if (!together.empty()) refuse_constraints(alone.empty() ? together : alone, count_.has_value());
 }

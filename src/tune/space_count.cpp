@@ -1,4 +1,4 @@
-// Going through every point of a finite space, in a fixed order: the last parameters change first.
+// Enumerates the points of a finite space in a fixed order in which the last parameters change first; compares points.
 #include <bit>
 #include <cmath>
 
@@ -7,7 +7,7 @@
 namespace sinew::tune {
 
 void Space::count_points() {
-  double bound = 1;  // of the product over all, active or not
+  double bound = 1;  // on the number of points: as if all parameters were always active
   for (const int64_t cells : cells_) {
     if (cells == 0) return;
     bound *= static_cast<double>(cells);
@@ -56,7 +56,7 @@ bool same_point(const Point& a, const Point& b) {
 uint64_t hash_of(const Point& point) {
   uint64_t hash = 0x9E3779B97F4A7C15;
   for (const double value : point) {
-    const uint64_t bits = std::isnan(value) ? 1 : std::bit_cast<uint64_t>(value + 0.0);  // -0 is 0
+    const uint64_t bits = std::isnan(value) ? 1 : std::bit_cast<uint64_t>(value + 0.0);  // + 0.0 turns -0 to 0
     hash = (hash ^ bits) * 0xBF58476D1CE4E5B9;
     hash ^= hash >> 29;
   }

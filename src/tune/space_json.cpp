@@ -1,4 +1,4 @@
-// Spaces and points as JSON text, as docs/formats/ask-tell.md describes them.
+// Reads and writes spaces and points as the JSON of docs/formats/ask-tell.md.
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -11,15 +11,16 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kEntry = R"({"name":"lr","type":"float","low":1e-5,"high":0.1,"log":true})";
+constexpr const char* kExample = R"({"name":"lr","type":"float","low":1e-5,"high":0.1,"log":true})";
 
-[[noreturn]] void refuse(const std::string& name, const std::string& what, const std::string& hint = kEntry) {
-  throw Error("parameter '" + name + "': " + what, hint);
+[[noreturn]] void refuse(const std::string& name, const std::string& what,
+                         const std::string& hint = std::string("for example ") + kExample) {
+  throw Error("TUNE_BAD_PARAMETER", "parameter '" + name + "': " + what, hint);
 }
 
 double number(const json& entry, const char* key, const std::string& name) {
   const auto found = entry.find(key);
-  if (found == entry.end()) refuse(name, std::string("has no '") + key + "'");
+  if (found == entry.end()) refuse(name, std::string("it has no '") + key + "'");
   if (!found->is_number()) refuse(name, std::string("'") + key + "' is not a number");
   return found->get<double>();
 }
@@ -30,10 +31,10 @@ Parameter::Kind kind_of(const json& entry, const std::string& name) {
   if (type == "int") return Parameter::Kind::integer;
   if (type == "cat") return Parameter::Kind::categorical;
   if (type == "ordinal") return Parameter::Kind::ordinal;
-  refuse(name, "'type' is none of float, int, cat, ordinal");
+  refuse(name, "'type' must be float, int, cat or ordinal");
 }
 
-// The number of a value as a point has it; none: the parameter can not have it.
+// The number that a Point has for this JSON value; none: the parameter cannot have the value.
 std::optional<double> encoded(const Parameter& parameter, const json& value) {
   if (parameter.numeric()) {
     return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
@@ -48,18 +49,19 @@ std::optional<double> encoded(const Parameter& parameter, const json& value) {
 std::vector<Condition> read_conditions(const json& wanted, const std::vector<Parameter>& before,
                                        const std::string& name) {
   std::vector<Condition> conditions;
-  if (!wanted.is_object()) refuse(name, "'if' is not an object", R"("if":{"opt":["sgd"]})");
+  if (!wanted.is_object()) refuse(name, "'if' must be an object", R"(for example "if":{"opt":["sgd"]})");
   for (const auto& [parent, values] : wanted.items()) {
     Condition condition{before.size(), {}};
     for (size_t i = 0; i < before.size(); ++i) {
       if (before[i].name == parent) condition.parent = i;
     }
     if (condition.parent == before.size()) {
-      refuse(name, "'if' names '" + parent + "', which does not stand before it", "list parents before children");
+      refuse(name, "'if' names '" + parent + "', which is not declared before it",
+             "declare parents before their children");
     }
     for (const json& value : values.is_array() ? values : json::array({values})) {
       const auto number = encoded(before[condition.parent], value);
-      if (!number) refuse(name, "'if' asks for a value '" + parent + "' can not have", "one of its values");
+      if (!number) refuse(name, "'if' lists a value that '" + parent + "' cannot have", "list values of " + parent);
       condition.allowed.push_back(*number);
     }
     conditions.push_back(std::move(condition));
@@ -69,8 +71,11 @@ std::vector<Condition> read_conditions(const json& wanted, const std::vector<Par
 
 Parameter read_parameter(const json& entry, const std::vector<Parameter>& before) {
   const std::string place = "parameter " + std::to_string(before.size() + 1);
-  if (!entry.is_object()) throw Error(place + " of the space is not an object", kEntry);
-  if (!entry.contains("name") || !entry["name"].is_string()) throw Error(place + " has no name", kEntry);
+  if (!entry.is_object())
+    throw Error("TUNE_BAD_PARAMETER", place + " of the search space must be an object",
+                std::string("for example ") + kExample);
+  if (!entry.contains("name") || !entry["name"].is_string())
+    throw Error("TUNE_BAD_PARAMETER", place + " has no name", std::string("for example ") + kExample);
   Parameter parameter;
   parameter.name = entry["name"].get<std::string>();
   parameter.kind = kind_of(entry, parameter.name);
@@ -79,13 +84,14 @@ Parameter read_parameter(const json& entry, const std::vector<Parameter>& before
     parameter.high = number(entry, "high", parameter.name);
     if (entry.contains("step") && !entry["step"].is_null()) parameter.step = number(entry, "step", parameter.name);
     const json log = entry.value("log", json(false));
-    if (!log.is_boolean()) refuse(parameter.name, "'log' is neither true nor false");
+    if (!log.is_boolean()) refuse(parameter.name, "'log' must be true or false");
     parameter.log = log.get<bool>();
   } else {
     const json choices = entry.value("choices", json());
-    if (!choices.is_array()) refuse(parameter.name, "'choices' is not a list", R"("choices":["relu","tanh"])");
+    if (!choices.is_array())
+      refuse(parameter.name, "'choices' must be a list", R"(for example "choices":["relu","tanh"])");
     for (const json& choice : choices) {
-      if (!choice.is_primitive()) refuse(parameter.name, "a choice is neither text, number, true, false nor null");
+      if (!choice.is_primitive()) refuse(parameter.name, "a choice must be a string, a number, true, false or null");
       parameter.choices.push_back(choice.dump());
     }
   }
@@ -93,9 +99,10 @@ Parameter read_parameter(const json& entry, const std::vector<Parameter>& before
   return parameter;
 }
 
-json parsed(std::string_view text, const char* what) {
+json parsed(std::string_view text, const char* what, ErrorCode code) {
   json value = json::parse(text, nullptr, false);
-  if (value.is_discarded()) throw Error(std::string(what) + " is not JSON", kEntry);
+  if (value.is_discarded())
+    throw Error(code, std::string(what) + " must be JSON", std::string("for example ") + kExample);
   return value;
 }
 
@@ -106,22 +113,25 @@ void append_number(std::string& out, const Parameter& parameter, double value) {
                          : std::to_chars(digits, std::end(digits), value).ptr;
   const std::string_view text(digits, end);
   out += text;
-  if (!whole && text.find_first_of(".e") == std::string_view::npos) out += ".0";  // readers tell 5.0 from 5
+  if (!whole && text.find_first_of(".e") == std::string_view::npos)
+    out += ".0";  // keeps a real number apart from an integer
 }
 
 }  // namespace
 
 Space read_space(std::string_view text, std::vector<Comparison> constraints) {
-  const json list = parsed(text, "the space");
-  if (!list.is_array()) throw Error("the space is not a list", std::string("[") + kEntry + "]");
+  const json list = parsed(text, "the search space", "TUNE_BAD_SPACE");
+  if (!list.is_array())
+    throw Error("TUNE_BAD_SPACE", "the search space must be a list", std::string("for example [") + kExample + "]");
   std::vector<Parameter> parameters;
   for (const json& entry : list) parameters.push_back(read_parameter(entry, parameters));
   return Space(std::move(parameters), std::move(constraints));
 }
 
 Point read_point(const Space& space, std::string_view text) {
-  const json values = parsed(text, "the params");
-  if (!values.is_object()) throw Error("the params are not an object", R"({"lr":0.01,"opt":"sgd"})");
+  const json values = parsed(text, "the params", "TUNE_BAD_POINT");
+  if (!values.is_object())
+    throw Error("TUNE_BAD_POINT", "the params must be an object", R"(for example {"lr":0.01,"opt":"sgd"})");
   Point point(space.size(), kInactive);
   size_t known = 0;
   for (size_t i = 0; i < space.size(); ++i) {
@@ -129,9 +139,11 @@ Point read_point(const Space& space, std::string_view text) {
     if (value == values.end()) continue;
     ++known;
     const auto number = encoded(space[i], *value);
-    if (!number) refuse(space[i].name, value->dump() + " is none of its values", "a value of the space");
+    if (!number)
+      throw Error("TUNE_BAD_POINT", "parameter '" + space[i].name + "' cannot have the value " + value->dump(),
+                  "use a value of the search space");
     point[i] = *number;
-    if (space.cells(i) > 0 && space[i].kind == Parameter::Kind::real) {  // 0.1 + 0.2 is the lattice's 0.3
+    if (space.cells(i) > 0 && space[i].kind == Parameter::Kind::real) {  // reads 0.1 + 0.2 as the 0.3 of the space
       const double nearest = space.value_at(i, space.unit_at(i, *number));
       if (std::abs(nearest - *number) <= 1e-9 * space[i].step) point[i] = nearest;
     }
@@ -140,11 +152,14 @@ Point read_point(const Space& space, std::string_view text) {
     for (const auto& [name, value] : values.items()) {
       bool found = false;
       for (size_t i = 0; i < space.size(); ++i) found |= space[i].name == name;
-      if (!found) refuse(name, "is not in the space", "the space's names");
+      if (!found)
+        throw Error("TUNE_BAD_POINT", "the search space has no parameter '" + name + "'",
+                    "use the names that the search space declares");
     }
   }
   if (const auto problem = space.problem_of(point))
-    throw Error("not a point of the space: " + *problem, "its active parameters, within their ranges");
+    throw Error("TUNE_BAD_POINT", "the params are not a point of the search space: " + *problem,
+                "give each active parameter a value within its range");
   return point;
 }
 

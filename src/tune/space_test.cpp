@@ -25,7 +25,7 @@ TEST(Space, EveryPointOfTheCubeIsAPointOfTheSpaceAndComesBack) {
       }
     }
     Point settled = point;
-    space.settle(settled);
+    space.snap(settled);
     EXPECT_TRUE(same_point(settled, point)) << write_point(space, point);
   }
 }
@@ -64,12 +64,14 @@ TEST(Space, AParameterIsActiveOnlyBelowItsWholeBranch) {
   EXPECT_NO_THROW(point(("{" + rest + R"("layers":2,"act":"relu","kernel":"rbf","gamma":1})").c_str()));
   EXPECT_NO_THROW(point(("{" + rest + R"("layers":4,"act":3,"kernel":"rbf"})").c_str()));
   EXPECT_NO_THROW(point(("{" + rest + R"("layers":4,"act":null})").c_str()));
-  EXPECT_THROW(point(("{" + rest + R"("layers":4,"act":"relu","kernel":"rbf","gamma":1})").c_str()), Error);
-  EXPECT_THROW(point(("{" + rest + R"("layers":2,"act":"relu","kernel":"rbf"})").c_str()), Error);
-  EXPECT_THROW(point(("{" + rest + R"("layers":2,"act":"gelu"})").c_str()), Error);
-  EXPECT_THROW(point(("{" + rest + R"("layers":2,"act":"tanh","more":1})").c_str()), Error);
-  EXPECT_THROW(point(("{" + rest + R"("layers":2.5,"act":"tanh"})").c_str()), Error);
-  EXPECT_THROW(point(("{" + rest + R"("layers":7,"act":"tanh"})").c_str()), Error);
+  EXPECT_EQ(code_of([&] { point(("{" + rest + R"("layers":4,"act":"relu","kernel":"rbf","gamma":1})").c_str()); }),
+            "TUNE_BAD_POINT");
+  EXPECT_EQ(code_of([&] { point(("{" + rest + R"("layers":2,"act":"relu","kernel":"rbf"})").c_str()); }),
+            "TUNE_BAD_POINT");
+  EXPECT_EQ(code_of([&] { point(("{" + rest + R"("layers":2,"act":"gelu"})").c_str()); }), "TUNE_BAD_POINT");
+  EXPECT_EQ(code_of([&] { point(("{" + rest + R"("layers":2,"act":"tanh","more":1})").c_str()); }), "TUNE_BAD_POINT");
+  EXPECT_EQ(code_of([&] { point(("{" + rest + R"("layers":2.5,"act":"tanh"})").c_str()); }), "TUNE_BAD_POINT");
+  EXPECT_EQ(code_of([&] { point(("{" + rest + R"("layers":7,"act":"tanh"})").c_str()); }), "TUNE_BAD_POINT");
 }
 
 TEST(Space, WrittenPointsReadBackTheSame) {
@@ -118,44 +120,51 @@ TEST(Space, EqualPointsHaveEqualHashes) {
 }
 
 TEST(Space, MistakesAreNamed) {
-  const std::pair<const char*, const char*> cases[] = {
-      {R"([])", "empty"},
-      {R"({})", "not a list"},
-      {R"([{"type":"float","low":0,"high":1}])", "parameter 1"},
-      {R"([{"name":"x","type":"double","low":0,"high":1}])", "type"},
-      {R"([{"name":"x","type":"float","low":0}])", "high"},
-      {R"([{"name":"x","type":"float","low":2,"high":1}])", "low is above high"},
-      {R"([{"name":"x","type":"float","low":0,"high":1,"log":true}])", "above 0"},
-      {R"([{"name":"x","type":"float","low":0,"high":1,"log":3}])", "log"},
-      {R"([{"name":"x","type":"float","low":"a","high":1}])", "low"},
-      {R"([{"name":"x","type":"float","low":0,"high":1,"step":-1}])", "step"},
-      {R"([{"name":"x","type":"float","low":0,"high":1,"step":1e-300}])", "step"},
-      {R"([{"name":"x","type":"float","low":-1e308,"high":1e308}])", "wide"},
-      {R"([{"name":"x","type":"int","low":0.5,"high":2}])", "whole"},
-      {R"([{"name":"x","type":"int","low":0,"high":1e300}])", "whole"},
-      {R"([{"name":"x","type":"int","low":1,"high":64,"log":true,"step":2}])", "step"},
-      {R"([{"name":"x","type":"cat","choices":[]}])", "choices"},
-      {R"([{"name":"x","type":"cat"}])", "choices"},
-      {R"([{"name":"x","type":"cat","choices":["a","a"]}])", "twice"},
-      {R"([{"name":"x","type":"cat","choices":[[1]]}])", "choice"},
-      {R"([{"name":"x","type":"cat","choices":[1]},{"name":"x","type":"cat","choices":[1]}])", "twice"},
-      {R"([{"name":"x","type":"cat","choices":[1],"if":{"y":[1]}}])", "'y'"},
-      {R"([{"name":"y","type":"cat","choices":[1]},{"name":"x","type":"cat","choices":[1],"if":{"y":[2]}}])", "'y'"},
-      {R"([{"name":"y","type":"int","low":1,"high":3},{"name":"x","type":"cat","choices":[1],"if":{"y":[1.5]}}])",
-       "'y'"},
-      {R"([{"name":"y","type":"float","low":1,"high":3},{"name":"x","type":"cat","choices":[1],"if":{"y":[2]}}])",
-       "real"},
-      {R"([{"name":"y","type":"cat","choices":[1]},{"name":"x","type":"cat","choices":[1],"if":{"y":[]}}])", "nothing"},
-      {R"([{"name":"x","type":"cat","choices":[1],"if":[1]}])", "if"},
-      {R"([1])", "object"},
-      {R"(nonsense)", "JSON"},
+  struct Case {
+    const char *text, *code, *place;
   };
-  for (const auto& [text, word] : cases) {
+  const Case cases[] = {
+      {R"([])", "TUNE_EMPTY_SPACE", "space"},
+      {R"({})", "TUNE_BAD_SPACE", "list"},
+      {R"([{"type":"float","low":0,"high":1}])", "TUNE_BAD_PARAMETER", "parameter 1"},
+      {R"([{"name":"x","type":"double","low":0,"high":1}])", "TUNE_BAD_PARAMETER", "type"},
+      {R"([{"name":"x","type":"float","low":0}])", "TUNE_BAD_PARAMETER", "high"},
+      {R"([{"name":"x","type":"float","low":2,"high":1}])", "TUNE_BAD_PARAMETER", "'x'"},
+      {R"([{"name":"x","type":"float","low":0,"high":1,"log":true}])", "TUNE_BAD_PARAMETER", "'x'"},
+      {R"([{"name":"x","type":"float","low":0,"high":1,"log":3}])", "TUNE_BAD_PARAMETER", "log"},
+      {R"([{"name":"x","type":"float","low":"a","high":1}])", "TUNE_BAD_PARAMETER", "low"},
+      {R"([{"name":"x","type":"float","low":0,"high":1,"step":-1}])", "TUNE_BAD_PARAMETER", "step"},
+      {R"([{"name":"x","type":"float","low":0,"high":1,"step":1e-300}])", "TUNE_BAD_PARAMETER", "step"},
+      {R"([{"name":"x","type":"float","low":-1e308,"high":1e308}])", "TUNE_BAD_PARAMETER", "'x'"},
+      {R"([{"name":"x","type":"int","low":0.5,"high":2}])", "TUNE_BAD_PARAMETER", "'x'"},
+      {R"([{"name":"x","type":"int","low":0,"high":1e300}])", "TUNE_BAD_PARAMETER", "'x'"},
+      {R"([{"name":"x","type":"int","low":1,"high":64,"log":true,"step":2}])", "TUNE_BAD_PARAMETER", "step"},
+      {R"([{"name":"x","type":"cat","choices":[]}])", "TUNE_BAD_PARAMETER", "choices"},
+      {R"([{"name":"x","type":"cat"}])", "TUNE_BAD_PARAMETER", "choices"},
+      {R"([{"name":"x","type":"cat","choices":["a","a"]}])", "TUNE_BAD_PARAMETER", "'x'"},
+      {R"([{"name":"x","type":"cat","choices":[[1]]}])", "TUNE_BAD_PARAMETER", "choice"},
+      {R"([{"name":"x","type":"cat","choices":[1]},{"name":"x","type":"cat","choices":[1]}])", "TUNE_BAD_PARAMETER",
+       "'x'"},
+      {R"([{"name":"x","type":"cat","choices":[1],"if":{"y":[1]}}])", "TUNE_BAD_PARAMETER", "'y'"},
+      {R"([{"name":"y","type":"cat","choices":[1]},{"name":"x","type":"cat","choices":[1],"if":{"y":[2]}}])",
+       "TUNE_BAD_PARAMETER", "'y'"},
+      {R"([{"name":"y","type":"int","low":1,"high":3},{"name":"x","type":"cat","choices":[1],"if":{"y":[1.5]}}])",
+       "TUNE_BAD_PARAMETER", "'y'"},
+      {R"([{"name":"y","type":"float","low":1,"high":3},{"name":"x","type":"cat","choices":[1],"if":{"y":[2]}}])",
+       "TUNE_BAD_PARAMETER", "'y'"},
+      {R"([{"name":"y","type":"cat","choices":[1]},{"name":"x","type":"cat","choices":[1],"if":{"y":[]}}])",
+       "TUNE_BAD_PARAMETER", "'x'"},
+      {R"([{"name":"x","type":"cat","choices":[1],"if":[1]}])", "TUNE_BAD_PARAMETER", "if"},
+      {R"([1])", "TUNE_BAD_PARAMETER", "object"},
+      {R"(nonsense)", "TUNE_BAD_SPACE", "JSON"},
+  };
+  for (const auto& [text, code, place] : cases) {
     try {
       read_space(text);
       ADD_FAILURE() << text << " was taken";
     } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << text << ": " << error.what();
+      EXPECT_EQ(error.code.text(), code) << text << ": " << error.what();
+      EXPECT_NE(std::string(error.what()).find(place), std::string::npos) << text << ": " << error.what();
     }
   }
 }

@@ -1,4 +1,4 @@
-// The record of a study.
+// The record of a study: what happened, and what it says about losses and feasibility.
 #include <algorithm>
 #include <cmath>
 
@@ -16,15 +16,18 @@ std::string named(int64_t id) {
 }  // namespace
 
 Study::Study(StudyOptions options) : options_(std::move(options)) {
-  if (options_.directions.empty()) throw Error("a study needs an objective", "directions: [minimize]");
+  if (options_.directions.empty())
+    throw Error("TUNE_NO_OBJECTIVE", "the study has no objective", "give at least one direction: [\"minimize\"]");
   extend(options_.budget);
-  for (Point& point : options_.first) {
-    if (const auto problem = space().problem_of(point)) throw Error("a first point is not in the space: " + *problem);
+  for (Point& point : options_.initial_points) {
+    if (const auto problem = space().problem_of(point))
+      throw Error("TUNE_BAD_POINT", "an initial point is not in the search space: " + *problem,
+                  "give every active parameter a value that the space has");
   }
 }
 
 void Study::extend(int64_t budget) {
-  if (budget < 0) throw Error("the budget is below 0 trials", "leave it out when it is not known");
+  if (budget < 0) throw Error("TUNE_BAD_BUDGET", "the budget is below 0 trials", "leave it out if it is unknown");
   options_.budget = budget;
 }
 
@@ -48,20 +51,21 @@ int64_t Study::start(Suggestion suggestion) {
 
 void Study::prefill(Point point, TrialState state, std::vector<double> values, std::vector<double> constraints) {
   SINEW_CHECK(started() == 0, started());
-  tell(start({std::move(point), "prefill", "told at the beginning", {}}), state, std::move(values),
+  tell(start({std::move(point), "prefill", "reported before the study began", {}}), state, std::move(values),
        std::move(constraints));
   ++prefilled_;
 }
 
 const Trial& Study::trial(int64_t id) const {
-  if (id < 0 || id >= next_id()) throw Error("there is no " + named(id), "an id that ask gave");
+  if (id < 0 || id >= next_id())
+    throw Error("TUNE_UNKNOWN_TRIAL", "there is no " + named(id), "use an id that an ask returned");
   return trials_[static_cast<size_t>(id)];
 }
 
 Trial& Study::open_trial(int64_t id) {
   Trial& found = trials_[static_cast<size_t>(trial(id).id)];
   if (found.state != TrialState::running && found.state != TrialState::paused) {
-    throw Error(named(id) + " has already ended", "tell every trial once");
+    throw Error("TUNE_TRIAL_ENDED", named(id) + " has already ended", "report the result of every trial once");
   }
   return found;
 }
@@ -75,11 +79,13 @@ void Study::tell(int64_t id, TrialState state, std::vector<double> values, std::
   Trial& trial = open_trial(id);
   SINEW_CHECK(state == TrialState::complete || state == TrialState::pruned || state == TrialState::failed);
   if (state == TrialState::failed && !values.empty())
-    throw Error(named(id) + ": a failed trial has no value", "leave the value out, or tell it as pruned");
+    throw Error("TUNE_BAD_VALUES", named(id) + " failed, so it has no value",
+                "leave the value out, or report the trial as pruned");
   if (values.size() != objectives() && (state == TrialState::complete || !values.empty())) {
-    throw Error(named(id) + ": " + std::to_string(values.size()) + " values for " + std::to_string(objectives()) +
-                    " objectives",
-                "one value an objective");
+    throw Error("TUNE_BAD_VALUES",
+                named(id) + " has " + std::to_string(values.size()) + " values, but the study has " +
+                    std::to_string(objectives()) + " objectives",
+                "give one value for each objective");
   }
   trial.state = state;
   trial.values = std::move(values);
@@ -89,10 +95,14 @@ void Study::tell(int64_t id, TrialState state, std::vector<double> values, std::
 
 void Study::report(int64_t id, double step, double value) {
   Trial& trial = open_trial(id);
-  if (trial.state != TrialState::running) throw Error(named(id) + " is paused", "report only of running trials");
-  if (!std::isfinite(step)) throw Error(named(id) + ": the step must be a finite number");
+  if (trial.state != TrialState::running)
+    throw Error("TUNE_TRIAL_PAUSED", named(id) + " is paused and cannot report a value",
+                "resume it first: ask names paused trials that continue");
+  if (!std::isfinite(step))
+    throw Error("TUNE_BAD_STEP", named(id) + ": the step of a report must be a finite number", "count steps from 1");
   if (!trial.reports.empty() && !(step > trial.reports.back().step)) {
-    throw Error(named(id) + ": a report's step must be above the last one's", "report every step once, in order");
+    throw Error("TUNE_BAD_STEP", named(id) + ": the step of a report must be above the last one",
+                "report every step once, in ascending order");
   }
   trial.reports.push_back({step, value});
 }

@@ -23,18 +23,18 @@ TEST(Study, ATrialEndsOnce) {
   study.tell(0, TrialState::failed);
   EXPECT_EQ(study.observed(), (std::vector<int64_t>{1, 0}));
   EXPECT_TRUE(study.open().empty());
-  EXPECT_THROW(study.tell(1, TrialState::complete, {3}), Error);
-  EXPECT_THROW(study.tell(2, TrialState::complete, {3}), Error);
-  EXPECT_THROW(study.tell(-1, TrialState::complete, {3}), Error);
-  EXPECT_THROW(study.report(0, 1, 1), Error);
+  EXPECT_EQ(code_of([&] { study.tell(1, TrialState::complete, {3}); }), "TUNE_TRIAL_ENDED");
+  EXPECT_EQ(code_of([&] { study.tell(2, TrialState::complete, {3}); }), "TUNE_UNKNOWN_TRIAL");
+  EXPECT_EQ(code_of([&] { study.tell(-1, TrialState::complete, {3}); }), "TUNE_UNKNOWN_TRIAL");
+  EXPECT_EQ(code_of([&] { study.report(0, 1, 1); }), "TUNE_TRIAL_ENDED");
 }
 
 TEST(Study, WhatDoesNotFitChangesNothing) {
   Study study = line_study({Direction::minimize, Direction::maximize});
   study.start(at(0.5));
-  EXPECT_THROW(study.tell(0, TrialState::complete, {3}), Error);
-  EXPECT_THROW(study.tell(0, TrialState::complete), Error);
-  EXPECT_THROW(study.tell(0, TrialState::failed, {1, 2}), Error);
+  EXPECT_EQ(code_of([&] { study.tell(0, TrialState::complete, {3}); }), "TUNE_BAD_VALUES");
+  EXPECT_EQ(code_of([&] { study.tell(0, TrialState::complete); }), "TUNE_BAD_VALUES");
+  EXPECT_EQ(code_of([&] { study.tell(0, TrialState::failed, {1, 2}); }), "TUNE_BAD_VALUES");
   EXPECT_EQ(study.open().size(), 1u);
   study.tell(0, TrialState::complete, {3, 4});
   EXPECT_EQ(study.loss(study.trial(0), 0), 3);
@@ -54,11 +54,11 @@ TEST(Study, ReportsGrowInTheirSteps) {
   Study study = line_study({Direction::maximize});
   study.start(at(0.5));
   study.report(0, 1, 0.3);
-  EXPECT_THROW(study.report(0, 1, 0.4), Error);
+  EXPECT_EQ(code_of([&] { study.report(0, 1, 0.4); }), "TUNE_BAD_STEP");
   study.report(0, 2, 0.4);
   EXPECT_EQ(study.loss(study.trial(0).reports.back()), -0.4);
   study.pause(0);
-  EXPECT_THROW(study.report(0, 3, 0.4), Error);
+  EXPECT_EQ(code_of([&] { study.report(0, 3, 0.4); }), "TUNE_TRIAL_PAUSED");
   study.resume(0);
   study.report(0, 3, 0.4);
   EXPECT_EQ(study.trial(0).reports.size(), 3u);
@@ -82,7 +82,10 @@ TEST(Study, WhatFailedIsNotFeasible) {
 }
 
 TEST(Study, FirstPointsMustBeOfTheSpace) {
-  EXPECT_THROW(Study({finite_space(), {Direction::minimize}, 0, 0, {{2, 1, kInactive}}}), Error);
+  EXPECT_EQ(code_of([&] {
+              Study({finite_space(), {Direction::minimize}, 0, 0, {{2, 1, kInactive}}});
+            }),
+            "TUNE_BAD_POINT");
 }
 
 TEST(Study, RandomNumbersBelongToTrialAndPurpose) {

@@ -1,14 +1,14 @@
-// Spaces and points for this room's tests.
+// Spaces, points and helpers for the tests of this room.
 #pragma once
 
 #include <cmath>
 #include <string>
 
+#include "base/error.h"
 #include "tune/allowed.h"
-
 namespace sinew::tune {
 
-// Every kind of parameter, two levels of conditions.
+// Has every kind of parameter and two levels of conditions.
 inline Space mixed_space() {
   return read_space(R"([
     {"name":"lr","type":"float","low":1e-5,"high":1,"log":true},
@@ -23,7 +23,7 @@ inline Space mixed_space() {
     {"name":"gamma","type":"float","low":1e-3,"high":10,"log":true,"if":{"kernel":["rbf"],"layers":[1,2,3]}}])");
 }
 
-// 3 + 3 * 2 + 1 = 10 points.
+// Has 3 + 3 * 2 + 1 = 10 points.
 inline Space finite_space() {
   return read_space(R"([
     {"name":"algo","type":"cat","choices":["a","b","c"]},
@@ -31,7 +31,7 @@ inline Space finite_space() {
     {"name":"wide","type":"cat","choices":[false,true],"if":{"algo":["b"]}}])");
 }
 
-// About one point of thirty is allowed.
+// About one point in thirty satisfies the constraints.
 inline Space constrained_space() {
   return read_space(R"([
     {"name":"a","type":"float","low":0,"high":1},
@@ -43,7 +43,18 @@ inline Space constrained_space() {
                     {Comparison("a + b <= 0.3"), Comparison("dim % heads == 0"), Comparison("layers < dim")});
 }
 
-// A smooth bowl over the active part of any space, lowest (0) at 0.3 of every range; choice 0 is the best.
+// The code of the Error that `call` throws; "none": it throws no Error.
+template <typename Call>
+std::string code_of(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return std::string(error.code.text());
+  }
+  return "none";
+}
+
+// A smooth bowl over the active parameters of any space. Its minimum is 0, at 0.3 of every range and at choice 0.
 inline double bowl(const Space& space, const Point& point) {
   double sum = 0;
   for (size_t i = 0; i < space.size(); ++i) {

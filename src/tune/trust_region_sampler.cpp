@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tune/gp_score.h"
+#include "tune/gp_acquisition.h"
 #include "tune/gp_warp.h"
 #include "tune/makers.h"
 #include "tune/trust_region.h"
@@ -59,7 +59,7 @@ VectorXd best_fit(const std::vector<Axis>& axes, const Points& points, const Vec
   const std::vector<VectorXd> starts = fit_starts(axes);
   Fit best = fit_from(axes, points, values, starts[1], kEvaluations);
   const Fit additive = fit_from(axes, points, values, starts[0], kEvaluations);
-  return additive.misfit < best.misfit ? additive.logs : best.logs;
+  return additive.misfit < best.misfit ? additive.log_parameters : best.log_parameters;
 }
 
 class TrustRegionSampler : public Sampler {
@@ -75,8 +75,8 @@ class TrustRegionSampler : public Sampler {
     const VectorXd centre = row_of(study.space(), study.trial(region.centre).point);
     const Near near = nearest(study, axes, centre);
     const VectorXd values = warp(near.losses, WarpKind::halfrank).values;
-    const VectorXd logs = best_fit(axes, near.points, values);
-    GaussianProcess process(axes, logs, near.points, values);
+    const VectorXd log_parameters = best_fit(axes, near.points, values);
+    GaussianProcess process(axes, log_parameters, near.points, values);
     double best = process.smoothed().minCoeff();
     for (const int64_t id : study.open()) {
       if (study.trial(id).state != TrialState::running) continue;  // those that wait may be many
@@ -87,9 +87,9 @@ class TrustRegionSampler : public Sampler {
     }
     SearchOptions options;
     options.centres = {centre};
-    set_box(axes, logs, centre, region.side, options);
+    set_box(axes, log_parameters, centre, region.side, options);
     RandomStream random = study.random(kTrustRegion);
-    const auto found = best_untried(study, Improvement(process, best), random, options);
+    const auto found = maximise_acquisition(study, LogExpectedImprovement(process, best), random, options);
     if (!found) return global_->suggest(study);
     return {found->point,
             kTrustRegion,
@@ -100,15 +100,15 @@ class TrustRegionSampler : public Sampler {
 
  private:
   // Longer along parameters the values depend on slowly.
-  static void set_box(const std::vector<Axis>& axes, const VectorXd& logs, const VectorXd& centre, double side,
-                      SearchOptions& options) {
+  static void set_box(const std::vector<Axis>& axes, const VectorXd& log_parameters, const VectorXd& centre,
+                      double side, SearchOptions& options) {
     const KernelLayout at{static_cast<Index>(axes.size())};
-    const double middle = logs.segment(at.length(0), at.axes).mean();
+    const double middle = log_parameters.segment(at.length(0), at.axes).mean();
     options.low = VectorXd::Zero(at.axes);
     options.high = VectorXd::Ones(at.axes);
     for (Index i = 0; i < at.axes; ++i) {
       if (std::isnan(centre[i]) || axes[static_cast<size_t>(i)].category) continue;
-      const double half = 0.5 * side * std::clamp(std::exp(logs[at.length(i)] - middle), 0.3, 3.0);
+      const double half = 0.5 * side * std::clamp(std::exp(log_parameters[at.length(i)] - middle), 0.3, 3.0);
       options.low[i] = std::max(0.0, centre[i] - half);
       options.high[i] = std::min(1.0, centre[i] + half);
     }

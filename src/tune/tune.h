@@ -86,7 +86,7 @@ class Space {
   // The first constraint that a point of the space violates; null: it satisfies all.
   const Comparison* violated(const Point& point) const;
   // The index of the last parameter that a violated constraint names. Changing only later parameters cannot satisfy it.
-  size_t last_named(const Comparison& violated) const;
+  size_t last_parameter_of(const Comparison& violated) const;
   // Some point that satisfies all constraints; empty if there are no constraints.
   const Point& allowed_point() const { return allowed_point_; }
 
@@ -94,7 +94,7 @@ class Space {
   bool active(size_t i, std::span<const double> point) const;
   // Turns any vector of the right size into a point of the space: moves every active value to the nearest valid one,
   // gives active parameters without a value the middle of their range, and drops the values of inactive parameters.
-  void settle(Point& point) const;
+  void snap(Point& point) const;
   // Why this is not a point of the space, or which constraint it violates; none: it is valid.
   std::optional<std::string> problem_of(const Point& point) const;
 
@@ -112,7 +112,7 @@ class Space {
   void count_points();
   void bind_constraints();
   void find_allowed_point();
-  std::optional<bool> meets(size_t constraint, const Point& point) const;
+  std::optional<bool> satisfies(size_t constraint, const Point& point) const;
   double number_of(size_t i, double value) const;
   std::vector<Parameter> parameters_;
   std::vector<Comparison> constraints_;
@@ -138,19 +138,19 @@ std::string write_point(const Space& space, const Point& point);
 
 enum class Direction { minimize, maximize };
 
-// The trials of an earlier study, translated to the space of a new one (earlier_in), for a warm start.
+// The trials of an earlier study, translated to the space of a new one (make_earlier_study), for a warm start.
 struct EarlierStudy {
   std::string name;
-  std::vector<std::vector<double>> units;  // points in the new unit cube; NaN: inactive in that trial, or unknown
-  std::vector<double> losses;              // one for each point; infinite: the trial failed
+  std::vector<std::vector<double>> points;  // points in the new unit cube; NaN: inactive in that trial, or unknown
+  std::vector<double> losses;               // one for each point; infinite: the trial failed
 };
 
 struct StudyOptions {
   Space space;
   std::vector<Direction> directions = {Direction::minimize};
   uint64_t seed = 0;
-  int64_t budget = 0;             // planned trials; 0: unknown
-  std::vector<Point> first = {};  // points to try before the sampler suggests any, such as the user's defaults
+  int64_t budget = 0;                      // planned trials; 0: unknown
+  std::vector<Point> initial_points = {};  // points to try before the sampler suggests any, such as the user's defaults
   std::vector<EarlierStudy> earlier = {};
   int64_t population = 8;  // members of a population; only the sampler pbt has one
 };
@@ -262,7 +262,7 @@ std::vector<int64_t> best_trials(const Study& study);
 // Translates the trials of an earlier study to a new space. Parameters match by name: trials keep their values if a
 // range became wider or a choice was added, and a new parameter is unknown in all of them. A trial with a value that
 // the new space does not have is left out.
-EarlierStudy earlier_in(const Space& space, const Study& then, std::string name);
+EarlierStudy make_earlier_study(const Space& space, const Study& then, std::string name);
 
 // ---- samplers ------------------------------------------------------------------------------------------------------
 
@@ -288,9 +288,9 @@ std::span<const SamplerMaker> samplers();
 // Throws Error if there is no such sampler, or it does not support that many objectives.
 std::unique_ptr<Sampler> make_sampler(std::string_view name, size_t objectives = 1);
 
-// Suggests the next trial: the points of StudyOptions::first, then the best points of earlier studies, then whatever
-// the sampler suggests. Never repeats a point of a finite space while an untried one is left. Suggested points satisfy
-// the constraints between parameters, and real numbers are rounded to a few significant digits.
+// Suggests the next trial: the points of StudyOptions::initial_points, then the best points of earlier studies, then
+// whatever the sampler suggests. Never repeats a point of a finite space while an untried one is left. Suggested points
+// satisfy the constraints between parameters, and real numbers are rounded to a few significant digits.
 Suggestion suggest_next(const Study& study, Sampler& sampler);
 
 // An expected gain below this fraction of the best value's lead over the median counts as negligible.
@@ -352,7 +352,7 @@ std::unique_ptr<Pruner> make_pruner(const PrunerOptions& options);  // throws Er
 // ---- populations ---------------------------------------------------------------------------------------------------
 
 // A member of a population: its current hyperparameters and its loss.
-struct Member {
+struct PopulationMember {
   Point point;
   double loss = 0;
 };
@@ -362,7 +362,8 @@ struct PopulationStep {
   Point point;
   std::string why;
 };
-PopulationStep population_step(const Space& space, std::span<const Member> members, size_t me, RandomStream random);
+PopulationStep population_step(const Space& space, std::span<const PopulationMember> members, size_t me,
+                               RandomStream random);
 
 // ---- parameter importance ------------------------------------------------------------------------------------------
 
@@ -392,6 +393,9 @@ class AskTell {
   struct Request;
   std::string dispatch(const Request& request);
   std::string init(const Request& request);
+  static StudyOptions study_options(const Request& request);
+  static PrunerOptions pruner_options(const Request& request);
+  static void prefill(Study& study, const Request& request);
   std::string ask(const Request& request);
   std::string tell(const Request& request);
   std::string report(const Request& request);

@@ -1,5 +1,5 @@
 // Landscapes that are the same but for where they lie, laid over one another again.
-#include "tune/gp_placement.h"
+#include "tune/gp_alignment.h"
 
 #include <gtest/gtest.h>
 
@@ -42,16 +42,16 @@ Known trials_of(const std::vector<int>& studies, Index each, uint64_t seed) {
   return known;
 }
 
-TEST(Placement, FindsHowFarEarlierStudiesLieApartAndOffThisOne) {
-  double among = 0, onto = 0;  // mean squares of what is wrong
+TEST(Alignment, FindsHowFarEarlierStudiesLieApartAndOffThisOne) {
+  double own_shifts = 0, common_shift = 0;  // mean squares of what is wrong
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     const Known others = trials_of({1, 2}, 30, seed);
-    Placement placement = placed_among(kKinds, others.points, others.losses, 2);
-    ASSERT_EQ(placement.among.size(), 2 * kAxes);
+    Alignment alignment = align_earlier_studies(kKinds, others.points, others.losses, 2);
+    ASSERT_EQ(alignment.own_shifts.size(), 2 * kAxes);
     for (Index axis = 0; axis < 2; ++axis) {
-      const double apart = placement.among[kAxes + axis] - placement.among[axis];
-      among += std::pow(apart - (kShifts[1][axis] - kShifts[2][axis]), 2) / 10;
-      EXPECT_EQ(placement.onto[axis], 0);
+      const double apart = alignment.own_shifts[kAxes + axis] - alignment.own_shifts[axis];
+      own_shifts += std::pow(apart - (kShifts[1][axis] - kShifts[2][axis]), 2) / 10;
+      EXPECT_EQ(alignment.common_shift[axis], 0);
     }
 
     Known all = trials_of({0}, 12, seed + 100);
@@ -59,45 +59,45 @@ TEST(Placement, FindsHowFarEarlierStudiesLieApartAndOffThisOne) {
     points << all.points, others.points;
     all.losses.insert(all.losses.end(), others.losses.begin(), others.losses.end());
     const std::vector<Axis> all_axes = with_study(kKinds);
-    const Points before = placed(points, placement);
-    const Remembered fit = Fitter(all_axes, before, 72, nullptr).fit(all.losses, true);
-    const Kernel kernel(all_axes, fit.logs);
-    placement = placed_onto(kKinds, kernel, points, warp(all.losses, fit.warp).values, placement);
+    const Points before = aligned(points, alignment);
+    const FitRecord fit = Fitter(all_axes, before, 72, nullptr).fit(all.losses, true);
+    const Kernel kernel(all_axes, fit.log_parameters);
+    alignment = align_with_study(kKinds, kernel, points, warp(all.losses, fit.warp).values, alignment);
     for (Index axis = 0; axis < 2; ++axis) {
       for (Index study = 0; study < 2; ++study) {
-        const double moved = placement.among[study * kAxes + axis] + placement.onto[axis];
-        onto += std::pow(moved + kShifts[study + 1][axis], 2) / 20;
+        const double moved = alignment.own_shifts[study * kAxes + axis] + alignment.common_shift[axis];
+        common_shift += std::pow(moved + kShifts[study + 1][axis], 2) / 20;
       }
     }
-    const Points there = placed(points, placement);
+    const Points there = aligned(points, alignment);
     EXPECT_EQ(there.topRows(12), points.topRows(12)) << "this study's stay";
     EXPECT_EQ(there.col(2), points.col(2)) << "categories stay";
     EXPECT_EQ(there.col(3), points.col(3));
   }
-  EXPECT_LT(std::sqrt(among), 0.05) << "0.175 where nothing is moved";
-  EXPECT_LT(std::sqrt(onto), 0.045) << "0.091 where nothing is moved";
+  EXPECT_LT(std::sqrt(own_shifts), 0.05) << "0.175 where nothing is moved";
+  EXPECT_LT(std::sqrt(common_shift), 0.045) << "0.091 where nothing is moved";
 }
 
-TEST(Placement, WhatIsInactiveStaysSoAndMovesNothing) {
+TEST(Alignment, WhatIsInactiveStaysSoAndMovesNothing) {
   Known others = trials_of({1, 2}, 20, 9);
   for (Index i = 0; i < others.points.rows(); ++i) {
     if (others.points(i, 3) == 1) others.points(i, 1) = std::nan("");
   }
   others.losses[3] = std::numeric_limits<double>::infinity();  // one that failed
-  const Placement placement = placed_among(kKinds, others.points, others.losses, 2);
-  EXPECT_TRUE(placement.among.allFinite());
-  const Points there = placed(others.points, placement);
+  const Alignment alignment = align_earlier_studies(kKinds, others.points, others.losses, 2);
+  EXPECT_TRUE(alignment.own_shifts.allFinite());
+  const Points there = aligned(others.points, alignment);
   for (Index i = 0; i < there.rows(); ++i) EXPECT_EQ(std::isnan(there(i, 1)), others.points(i, 3) == 1) << i;
 }
 
-TEST(Placement, IsReadAsItWasWritten) {
-  const Placement placement{VectorXd::Random(2 * kAxes), VectorXd::Random(kAxes)};
+TEST(Alignment, IsReadAsItWasWritten) {
+  const Alignment alignment{VectorXd::Random(2 * kAxes), VectorXd::Random(kAxes)};
   std::vector<double> sampler_state;
-  placement.write(sampler_state);
-  ASSERT_EQ(sampler_state.size(), Placement::size(kAxes, 2));
-  const Placement again = Placement::read(sampler_state, kAxes);
-  EXPECT_EQ(again.among, placement.among);
-  EXPECT_EQ(again.onto, placement.onto);
+  alignment.write(sampler_state);
+  ASSERT_EQ(sampler_state.size(), Alignment::size(kAxes, 2));
+  const Alignment again = Alignment::read(sampler_state, kAxes);
+  EXPECT_EQ(again.own_shifts, alignment.own_shifts);
+  EXPECT_EQ(again.common_shift, alignment.common_shift);
 }
 
 }  // namespace

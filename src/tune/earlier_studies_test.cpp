@@ -28,26 +28,26 @@ TEST(Earlier, AWidenedRangeAndAnAddedChoiceKeepTheirHistory) {
   const Space space = read_space(R"([{"name":"act","type":"cat","choices":["gelu","relu","tanh"]},
     {"name":"lr","type":"float","low":1e-6,"high":1,"log":true},{"name":"fresh","type":"float","low":0,"high":1},
     {"name":"width","type":"int","low":4,"high":128}])");
-  const EarlierStudy earlier = earlier_in(space, then_study(), "then");
-  ASSERT_EQ(earlier.units.size(), 3U) << "a trial that runs tells nothing";
+  const EarlierStudy earlier = make_earlier_study(space, then_study(), "then");
+  ASSERT_EQ(earlier.points.size(), 3U) << "a trial that runs tells nothing";
   EXPECT_EQ(earlier.losses[0], -0.9) << "to minimise";
   EXPECT_TRUE(std::isinf(earlier.losses[2]));
-  const Point first = space.from_unit(earlier.units[0]);
+  const Point first = space.from_unit(earlier.points[0]);
   EXPECT_EQ(first[0], 1) << "relu";
   EXPECT_NEAR(first[1], 1e-2, 1e-12);
-  EXPECT_TRUE(std::isnan(earlier.units[0][2])) << "nobody knows what it was";
+  EXPECT_TRUE(std::isnan(earlier.points[0][2])) << "nobody knows what it was";
   EXPECT_EQ(first[3], 16);
 }
 
 TEST(Earlier, WhatTheSpaceDoesNotHaveIsLeftOut) {
   const Space narrow = read_space(R"([{"name":"lr","type":"float","low":5e-3,"high":1,"log":true}])");
-  EXPECT_EQ(earlier_in(narrow, then_study(), "").units.size(), 2U);
+  EXPECT_EQ(make_earlier_study(narrow, then_study(), "").points.size(), 2U);
   const Space fewer = read_space(R"([{"name":"act","type":"cat","choices":["relu"]}])");
-  EXPECT_EQ(earlier_in(fewer, then_study(), "").units.size(), 2U);
-  EXPECT_TRUE(
-      earlier_in(read_space(R"([{"name":"x","type":"float","low":0,"high":1}])"), then_study(), "").units.empty());
-  EXPECT_TRUE(
-      earlier_in(read_space(R"([{"name":"lr","type":"cat","choices":["a"]}])"), then_study(), "").units.empty());
+  EXPECT_EQ(make_earlier_study(fewer, then_study(), "").points.size(), 2U);
+  EXPECT_TRUE(make_earlier_study(read_space(R"([{"name":"x","type":"float","low":0,"high":1}])"), then_study(), "")
+                  .points.empty());
+  EXPECT_TRUE(make_earlier_study(read_space(R"([{"name":"lr","type":"cat","choices":["a"]}])"), then_study(), "")
+                  .points.empty());
 }
 
 // A bowl in four dimensions, its lowest point at `home` along every axis, and stretched.
@@ -82,7 +82,7 @@ EarlierStudy even_study(uint64_t seed, double home, double sign) {
     const int64_t id = study.start({random_point(study.space(), random), "", "", {}});
     study.tell(id, TrialState::complete, {sign * bowl_at(study.trial(id).point, home)});
   }
-  return earlier_in(study.space(), study, "");
+  return make_earlier_study(study.space(), study, "");
 }
 
 TEST(Earlier, StudiesOfAlikeThingsHelpAndOthersDoNoHarm) {
@@ -154,7 +154,7 @@ TEST(Transfer, IsBelievedOnlyWhenItRanksThisStudyBetter) {
     losses.push_back(bowl_at(point, 0.6));
   }
   const std::vector<Axis> axes(4);
-  const Remembered fit = Fitter(axes, points, 12, nullptr).fit(losses, true);
+  const FitRecord fit = Fitter(axes, points, 12, nullptr).fit(losses, true);
   const GaussianProcess alone(axes, fit.logs, points, warp(losses, fit.warp).values);
   const auto joint = [&](double sign) {
     return joint_model_of({even_study(7, 0.6, sign)}, axes, points, losses, 12, nullptr).process;

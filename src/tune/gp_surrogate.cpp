@@ -1,4 +1,4 @@
-#include "tune/gp_model.h"
+#include "tune/gp_surrogate.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,20 +21,20 @@ constexpr size_t kMostPoints = 400, kMostBest = 250;  // beyond: the best and th
 
 // Of a suggestion made with a model of so many processes; the joint one's (gp_transfer.h) stands behind them.
 struct Memory {
-  std::vector<Remembered> processes;
+  std::vector<FitRecord> processes;
   std::optional<JointFit> joint;
 };
 
 Memory memory_of(const Study& study, Index axes, size_t processes, Index earlier) {
   const Index numbers = KernelLayout{axes}.size();
-  const size_t each = Remembered::size(numbers), all = each * processes;
+  const size_t each = FitRecord::size(numbers), all = each * processes;
   const size_t with_joint = all + (earlier > 0 ? JointFit::size(axes, earlier) : 0);
   for (auto trial = study.trials().rbegin(); trial != study.trials().rend(); ++trial) {
     const std::span<const double> sampler_state = trial->sampler_state;
     if (trial->by != "gp" || (sampler_state.size() != all && sampler_state.size() != with_joint)) continue;
     Memory memory;
     for (size_t k = 0; k < processes; ++k)
-      memory.processes.push_back(Remembered::read(sampler_state.subspan(k * each), numbers));
+      memory.processes.push_back(FitRecord::read(sampler_state.subspan(k * each), numbers));
     if (earlier > 0 && sampler_state.size() == with_joint)
       memory.joint = JointFit::read(sampler_state.subspan(all), axes);
     return memory;
@@ -42,9 +42,9 @@ Memory memory_of(const Study& study, Index axes, size_t processes, Index earlier
   return {};
 }
 
-// What a trial is known to be worth, as far as a process should believe it: a running one is worth what its pruner
-// expects, not what it reported last.
-std::optional<double> worth(const Study& study, const Trial& trial) {
+// What a trial is known to be modelled_loss, as far as a process should believe it: a running one is modelled_loss what
+// its pruner expects, not what it reported last.
+std::optional<double> modelled_loss(const Study& study, const Trial& trial) {
   if (study.objectives() > 1) {
     const bool ended = trial.state == TrialState::failed || !trial.values.empty();
     return ended ? std::optional(study.loss(trial)) : std::nullopt;
@@ -58,14 +58,14 @@ std::vector<const Trial*> known_trials(const Study& study) {
   std::vector<const Trial*> all;
   for (const auto* ids : {&study.observed(), &study.open()}) {
     for (const int64_t id : *ids) {
-      if (worth(study, study.trial(id))) all.push_back(&study.trial(id));
+      if (modelled_loss(study, study.trial(id))) all.push_back(&study.trial(id));
     }
   }
   if (all.size() <= kMostPoints) return all;
   std::vector<size_t> order(all.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const size_t newest = all.size() - (kMostPoints - kMostBest);
-  const auto rank = [&](size_t i) { return std::pair(Study::violation(*all[i]), *worth(study, *all[i])); };
+  const auto rank = [&](size_t i) { return std::pair(Study::violation(*all[i]), *modelled_loss(study, *all[i])); };
   std::ranges::stable_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(newest), {}, rank);
   order.erase(order.begin() + kMostBest, order.begin() + static_cast<std::ptrdiff_t>(newest));
   std::ranges::sort(order);
@@ -105,30 +105,30 @@ bool enough(const Study& study, size_t ended, size_t least) {
 
 double known_count(const Study& study) {
   size_t count = study.observed().size();
-  for (const int64_t id : study.open()) count += worth(study, study.trial(id)).has_value();
+  for (const int64_t id : study.open()) count += modelled_loss(study, study.trial(id)).has_value();
   return static_cast<double>(count);
 }
 
 std::vector<double> losses_of(const Study& study, const std::vector<const Trial*>& trials, size_t objective) {
   std::vector<double> losses;
   for (const Trial* trial : trials) {
-    losses.push_back(objective == 0 ? *worth(study, *trial) : study.loss(*trial, objective));
+    losses.push_back(objective == 0 ? *modelled_loss(study, *trial) : study.loss(*trial, objective));
   }
   return losses;
 }
 
 bool all_finite(const Study& study, const Trial& trial) {
-  bool finite = std::isfinite(*worth(study, trial));
+  bool finite = std::isfinite(*modelled_loss(study, trial));
   for (size_t k = 1; k < study.objectives(); ++k) finite &= std::isfinite(study.loss(trial, k));
   return finite;
 }
 
 // Running trials are appended with values they may well end with, drawn as the processes expect them: with the
 // expectation itself all that run side by side would go to one place.
-void imagine_running(const Study& study, StudyModel& model) {
+void fantasise_running(const Study& study, Surrogate& model) {
   RandomStream random = study.random("fantasy");
   for (const int64_t id : study.open()) {
-    if (study.trial(id).state != TrialState::running || worth(study, study.trial(id))) continue;
+    if (study.trial(id).state != TrialState::running || modelled_loss(study, study.trial(id))) continue;
     const VectorXd x = row_of(study.space(), study.trial(id).point);
     for (auto* group : {&model.objectives, &model.constraints}) {
       for (GaussianProcess& process : *group) {
@@ -136,18 +136,18 @@ void imagine_running(const Study& study, StudyModel& model) {
         process.append(x, there.mean + std::sqrt(std::max(0.0, there.variance)) * random.normal());
       }
     }
-    ++model.imagined;
+    ++model.fantasies;
   }
 }
 
 }  // namespace
 
-std::vector<std::vector<double>> StudyModel::outcomes() const {
+std::vector<std::vector<double>> Surrogate::feasible_fantasies() const {
   const auto value = [&](const GaussianProcess& process, Index i) {
-    return process.value(process.size() - imagined + i);
+    return process.value(process.size() - fantasies + i);
   };
   std::vector<std::vector<double>> all;
-  for (Index i = 0; i < imagined; ++i) {
+  for (Index i = 0; i < fantasies; ++i) {
     if (std::ranges::any_of(constraints, [&](const GaussianProcess& process) { return value(process, i) > 0; }))
       continue;
     std::vector<double>& one = all.emplace_back();
@@ -156,10 +156,10 @@ std::vector<std::vector<double>> StudyModel::outcomes() const {
   return all;
 }
 
-std::optional<StudyModel> model_of(const Study& study, size_t least) {
-  StudyModel model;
+std::optional<Surrogate> fit_surrogate(const Study& study, size_t least) {
+  Surrogate model;
   model.trials = known_trials(study);
-  const Index earlier = earlier_known(study);
+  const Index earlier = usable_earlier_studies(study);
   const auto finite = [&](const Trial* trial) { return all_finite(study, *trial); };
   const bool own = enough(study, model.trials.size(), least);
   if ((!own && !(earlier > 0 && model.trials.size() >= kLeastJoint)) || std::ranges::none_of(model.trials, finite))
@@ -181,9 +181,9 @@ std::optional<StudyModel> model_of(const Study& study, size_t least) {
     const bool objective = k < study.objectives();
     const std::vector<double> losses = objective ? losses_of(study, model.trials, k) : std::vector<double>{};
     const VectorXd squashed_values = objective ? VectorXd() : squashed(model.trials, k - study.objectives());
-    const Remembered fit = objective ? fitter.fit(losses, study.objectives() == 1) : fitter.fit(squashed_values);
+    const FitRecord fit = objective ? fitter.fit(losses, study.objectives() == 1) : fitter.fit(squashed_values);
     const VectorXd values = objective ? warp(losses, fit.warp).values : squashed_values;
-    (objective ? model.objectives : model.constraints).emplace_back(axes, fit.logs, points, values);
+    (objective ? model.objectives : model.constraints).emplace_back(axes, fit.log_parameters, points, values);
     fit.write(model.sampler_state);
   }
   // Its own trials know the neighbourhood of the best better in the end: some suggestions are theirs alone.
@@ -199,7 +199,7 @@ std::optional<StudyModel> model_of(const Study& study, size_t least) {
     if (!believed && !own) return std::nullopt;
     if (believed && !own_turn) model.objectives[0] = std::move(joint.process);
   }
-  imagine_running(study, model);
+  fantasise_running(study, model);
   return model;
 }
 

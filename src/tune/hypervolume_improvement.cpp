@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tune/gp_score.h"
+#include "tune/gp_acquisition.h"
 #include "tune/multi_objective.h"
 
 namespace sinew::tune {
@@ -53,7 +53,7 @@ double log_gain(const std::vector<Box>& boxes, const std::vector<Normal>& normal
 
 }  // namespace
 
-std::vector<double> HypervolumeGain::at_all(const Points& points) const {
+std::vector<double> LogHypervolumeImprovement::at_all(const Points& points) const {
   std::vector<std::vector<Normal>> columns;
   for (const GaussianProcess& process : objectives_) columns.push_back(process.at_all(points));
   std::vector<double> scores;
@@ -65,7 +65,7 @@ std::vector<double> HypervolumeGain::at_all(const Points& points) const {
   return scores;
 }
 
-double HypervolumeGain::at(const Eigen::VectorXd& x, Eigen::VectorXd& slope) const {
+double LogHypervolumeImprovement::at(const Eigen::VectorXd& x, Eigen::VectorXd& slope) const {
   std::vector<Normal> normals;
   std::vector<NormalSlopes> by_x(objectives_.size());
   for (size_t k = 0; k < objectives_.size(); ++k) normals.push_back(objectives_[k].at(x, by_x[k]));

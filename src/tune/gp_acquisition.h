@@ -14,9 +14,9 @@ struct LogBelow {
 LogBelow log_below(double bound, const Normal& normal);
 
 // Expected improvement below `best`.
-class Improvement : public Score {
+class LogExpectedImprovement : public AcquisitionFunction {
  public:
-  Improvement(const GaussianProcess& process, double best) : process_(process), best_(best) {}
+  LogExpectedImprovement(const GaussianProcess& process, double best) : process_(process), best_(best) {}
   std::vector<double> at_all(const Points& points) const override;
   double at(const Eigen::VectorXd& x, Eigen::VectorXd& slope) const override;
 
@@ -27,16 +27,16 @@ class Improvement : public Score {
 
 // The probability that all constraints are at most 0: Gardner et al., "Bayesian optimization with inequality
 // constraints" (ICML 2014); times what another score says, if there is one.
-class Feasibility : public Score {
+class LogFeasibility : public AcquisitionFunction {
  public:
-  Feasibility(std::span<const GaussianProcess> constraints, const Score* other)
+  LogFeasibility(std::span<const GaussianProcess> constraints, const AcquisitionFunction* other)
       : constraints_(constraints), other_(other) {}
   std::vector<double> at_all(const Points& points) const override;
   double at(const Eigen::VectorXd& x, Eigen::VectorXd& slope) const override;
 
  private:
   std::span<const GaussianProcess> constraints_;
-  const Score* other_;
+  const AcquisitionFunction* other_;
 };
 
 // Derivatives by coordinates, of derivatives by the mean and by the logarithm of the standard deviation.

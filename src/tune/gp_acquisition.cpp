@@ -1,8 +1,8 @@
-#include "tune/gp_score.h"
+#include "tune/gp_acquisition.h"
 
 #include <cmath>
 
-#include "tune/acquisition.h"
+#include "tune/log_improvement.h"
 
 namespace sinew::tune {
 
@@ -18,13 +18,13 @@ VectorXd by_coordinates(const Normal& normal, const NormalSlopes& slopes, double
   return by_mean * slopes.mean + (0.5 * by_log_spread / normal.variance) * slopes.variance;
 }
 
-std::vector<double> Improvement::at_all(const Points& points) const {
+std::vector<double> LogExpectedImprovement::at_all(const Points& points) const {
   std::vector<double> scores;
   for (const Normal& normal : process_.at_all(points)) scores.push_back(log_below(best_, normal).value);
   return scores;
 }
 
-double Improvement::at(const VectorXd& x, VectorXd& slope) const {
+double LogExpectedImprovement::at(const VectorXd& x, VectorXd& slope) const {
   NormalSlopes slopes;
   const Normal normal = process_.at(x, slopes);
   const LogBelow below = log_below(best_, normal);
@@ -32,7 +32,7 @@ double Improvement::at(const VectorXd& x, VectorXd& slope) const {
   return below.value;
 }
 
-std::vector<double> Feasibility::at_all(const Points& points) const {
+std::vector<double> LogFeasibility::at_all(const Points& points) const {
   std::vector<double> scores(static_cast<size_t>(points.rows()), 0.0);
   if (other_ != nullptr) scores = other_->at_all(points);
   for (const GaussianProcess& constraint : constraints_) {
@@ -44,7 +44,7 @@ std::vector<double> Feasibility::at_all(const Points& points) const {
   return scores;
 }
 
-double Feasibility::at(const VectorXd& x, VectorXd& slope) const {
+double LogFeasibility::at(const VectorXd& x, VectorXd& slope) const {
   slope.setZero(x.size());
   double sum = other_ != nullptr ? other_->at(x, slope) : 0;
   NormalSlopes slopes;

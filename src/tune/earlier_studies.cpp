@@ -1,5 +1,5 @@
-// Earlier studies in the words of a new one.
-#include "tune/earlier.h"
+// Translates earlier studies to the space of a new one, and suggests their best points.
+#include "tune/earlier_studies.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,9 @@ namespace sinew::tune {
 namespace {
 
 constexpr size_t kMostBest = 5;
-constexpr double kNearly = 0.01;  // of a parameter's range
+constexpr double kNearly = 0.01;  // of a parameter's range: points closer than this count as the same
 
-// Where each parameter of the new space stands in the old one.
+// For each parameter of the new space its index in the old space; none: the old space does not have it.
 std::vector<std::optional<size_t>> places_of(const Space& space, const Space& then) {
   std::vector<std::optional<size_t>> places(space.size());
   for (size_t i = 0; i < space.size(); ++i) {
@@ -22,7 +22,7 @@ std::vector<std::optional<size_t>> places_of(const Space& space, const Space& th
   return places;
 }
 
-// The same value in the new space, as a Point has it; none: it has no such value.
+// The same value as a number of the new space; none: the new space does not have it.
 std::optional<double> same_value(const Parameter& parameter, const Parameter& then, double value) {
   if (!parameter.numeric()) {
     const auto choice = std::ranges::find(parameter.choices, then.choices[static_cast<size_t>(value)]);
@@ -46,7 +46,7 @@ bool nearly_tried(const Study& study, const Point& point) {
 
 }  // namespace
 
-EarlierStudy earlier_in(const Space& space, const Study& then, std::string name) {
+EarlierStudy make_earlier_study(const Space& space, const Study& then, std::string name) {
   EarlierStudy earlier{std::move(name), {}, {}};
   const auto places = places_of(space, then.space());
   if (std::ranges::none_of(places, [](const auto& place) { return place.has_value(); })) return earlier;
@@ -62,30 +62,30 @@ EarlierStudy earlier_in(const Space& space, const Study& then, std::string name)
       if (value) unit[i] = space.unit_at(i, *value);
     }
     if (!inside) continue;
-    earlier.units.push_back(std::move(unit));
+    earlier.points.push_back(std::move(unit));
     earlier.losses.push_back(Study::violation(trial) > 0 ? std::numeric_limits<double>::infinity() : *loss);
   }
-  // A study that never came to a number says nothing.
+  // Without a single finite loss the study teaches nothing.
   if (std::ranges::none_of(earlier.losses, [](double loss) { return std::isfinite(loss); }))
     return {earlier.name, {}, {}};
   return earlier;
 }
 
-std::optional<Suggestion> from_earlier(const Study& study) {
+std::optional<Suggestion> next_of_earlier_studies(const Study& study) {
   std::vector<const EarlierStudy*> studies;
   for (const EarlierStudy& earlier : study.options().earlier) {
     if (!earlier.losses.empty() && studies.size() < kMostBest) studies.push_back(&earlier);
   }
-  const size_t place = study.started() - std::min(study.started(), study.options().first.size());
+  const size_t place = study.started() - std::min(study.started(), study.options().initial_points.size());
   if (place >= studies.size()) return std::nullopt;
   const EarlierStudy& earlier = *studies[place];
   std::vector<size_t> order(earlier.losses.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, {}, [&](size_t i) { return earlier.losses[i]; });
   for (const size_t i : order) {
-    if (!std::isfinite(earlier.losses[i])) break;  // failed: all that follow have, too
-    Point point = study.space().from_unit(earlier.units[i]);
-    // Two studies may have found the same, and this one may have constraints of its own.
+    if (!std::isfinite(earlier.losses[i])) break;  // the trial failed, and so did all that follow in this order
+    Point point = study.space().from_unit(earlier.points[i]);
+    // Two earlier studies may have found nearly the same point, and this study may have constraints of its own.
     if (nearly_tried(study, point) || !study.space().allows(point)) continue;
     return Suggestion{std::move(point),
                       "earlier",

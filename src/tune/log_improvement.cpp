@@ -1,4 +1,4 @@
-#include "tune/acquisition.h"
+#include "tune/log_improvement.h"
 
 #include <cmath>
 #include <numbers>
@@ -8,7 +8,7 @@ namespace {
 
 const double kLogRoot2Pi = 0.5 * std::log(2 * std::numbers::pi);
 
-// exp(x^2) erfc(x) for x >= 0: near 0 by erfc, far out by a continued fraction (Abramowitz, Stegun 7.1.14).
+// exp(x^2) erfc(x) for x >= 0: by erfc for small x, by a continued fraction for large x (Abramowitz, Stegun 7.1.14).
 double scaled_erfc(double x) {
   if (x < 5) return std::exp(x * x) * std::erfc(x);
   double fraction = 0;
@@ -30,7 +30,7 @@ LogImprovement log_improvement(double z) {
     const double h = std::exp(log_pdf) + z * cdf;
     return {std::log(h), cdf / h};
   }
-  // pdf (1 + z mills): the bracket cancels far out, where it is 1/z^2 - 3/z^4 + 15/z^6 - ...
+  // pdf (1 + z mills). The bracket cancels for very small z, where it equals 1/z^2 - 3/z^4 + 15/z^6 - ...
   const double ratio = mills(z);
   double bracket = 1 + z * ratio;
   if (z < -50) {

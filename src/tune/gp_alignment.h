@@ -14,12 +14,12 @@
 namespace sinew::tune {
 
 // In parts of each parameter's range.
-struct Placement {
-  Eigen::VectorXd among;  // of every earlier study after another, against their common middle
-  Eigen::VectorXd onto;   // of all of them, onto this study
+struct Alignment {
+  Eigen::VectorXd own_shifts;    // of every earlier study after another, against their common middle
+  Eigen::VectorXd common_shift;  // of all of them, common_shift this study
 
   static size_t size(Eigen::Index axes, Eigen::Index studies) { return static_cast<size_t>(axes * (studies + 1)); }
-  static Placement read(std::span<const double> sampler_state, Eigen::Index axes);
+  static Alignment read(std::span<const double> sampler_state, Eigen::Index axes);
   void write(std::vector<double>& sampler_state) const;
 };
 
@@ -27,15 +27,15 @@ struct Placement {
 std::vector<Axis> with_study(std::vector<Axis> axes);
 
 // Such points; study 0 is this one and stays, earlier ones count from 1.
-Points placed(Points points, const Placement& placement);
+Points aligned(Points points, const Alignment& alignment);
 
-// `points` of the earlier studies only; `axes` without the study. Nothing is moved onto this study yet.
-Placement placed_among(const std::vector<Axis>& axes, const Points& points, const std::vector<double>& losses,
-                       Eigen::Index studies);
+// `points` of the earlier studies only; `axes` without the study. Nothing is moved common_shift this study yet.
+Alignment align_earlier_studies(const std::vector<Axis>& axes, const Points& points, const std::vector<double>& losses,
+                                Eigen::Index studies);
 
 // `begun`, with all earlier studies moved together to where the values of all points are likeliest. `kernel` is of
 // points and their study.
-Placement placed_onto(const std::vector<Axis>& axes, const Kernel& kernel, const Points& points,
-                      const Eigen::VectorXd& values, Placement begun);
+Alignment align_with_study(const std::vector<Axis>& axes, const Kernel& kernel, const Points& points,
+                           const Eigen::VectorXd& values, Alignment begun);
 
 }  // namespace sinew::tune

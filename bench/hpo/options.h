@@ -12,10 +12,10 @@
 
 namespace sinew::bench {
 
-using Words = std::map<std::string, std::string>;
+using Options = std::map<std::string, std::string>;
 
-inline int number(const Words& words, const char* name) {
-  return std::atoi(words.at(name).c_str());
+inline int number(const Options& options, const char* name) {
+  return std::atoi(options.at(name).c_str());
 }
 
 inline std::vector<std::string> split(const std::string& text) {
@@ -28,15 +28,15 @@ inline std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
-inline int run_with(int argc, char** argv, Words words, int (*run)(const Words&)) {
+inline int run_with(int argc, char** argv, Options options, int (*run)(const Options&)) {
   for (int i = 1; i < argc; i += 2) {
     const std::string name = argv[i][0] == '-' && argv[i][1] == '-' ? argv[i] + 2 : "";
-    if (!words.contains(name) || i + 1 == argc)
+    if (!options.contains(name) || i + 1 == argc)
       return std::fprintf(stderr, "no option %s, or no value for it\n", argv[i]), 2;
-    words[name] = argv[i + 1];
+    options[name] = argv[i + 1];
   }
   try {
-    return run(words);
+    return run(options);
   } catch (const Error& error) {
     return std::fprintf(stderr, "%s\n  try: %s\n", error.what(), error.hint.c_str()), 2;
   }

@@ -1,4 +1,4 @@
-#include "tune/gp_placement.h"
+#include "tune/gp_alignment.h"
 
 #include <cmath>
 #include <limits>
@@ -82,15 +82,15 @@ VectorXd bests_together(const std::vector<Axis>& axes, const Points& points, con
 
 }  // namespace
 
-Placement Placement::read(std::span<const double> sampler_state, Index axes) {
-  const auto among = static_cast<Index>(sampler_state.size()) - axes;
-  return {Eigen::Map<const VectorXd>(sampler_state.data(), among),
-          Eigen::Map<const VectorXd>(sampler_state.data() + among, axes)};
+Alignment Alignment::read(std::span<const double> sampler_state, Index axes) {
+  const auto own_shifts = static_cast<Index>(sampler_state.size()) - axes;
+  return {Eigen::Map<const VectorXd>(sampler_state.data(), own_shifts),
+          Eigen::Map<const VectorXd>(sampler_state.data() + own_shifts, axes)};
 }
 
-void Placement::write(std::vector<double>& sampler_state) const {
-  sampler_state.insert(sampler_state.end(), among.begin(), among.end());
-  sampler_state.insert(sampler_state.end(), onto.begin(), onto.end());
+void Alignment::write(std::vector<double>& sampler_state) const {
+  sampler_state.insert(sampler_state.end(), own_shifts.begin(), own_shifts.end());
+  sampler_state.insert(sampler_state.end(), common_shift.begin(), common_shift.end());
 }
 
 std::vector<Axis> with_study(std::vector<Axis> axes) {
@@ -98,46 +98,47 @@ std::vector<Axis> with_study(std::vector<Axis> axes) {
   return axes;
 }
 
-Points placed(Points points, const Placement& placement) {
+Points aligned(Points points, const Alignment& alignment) {
   const Index d = points.cols() - 1;
   for (Index i = 0; i < points.rows(); ++i) {
     const auto study = static_cast<Index>(points(i, d));
-    if (study > 0) points.row(i).head(d) += (placement.among.segment((study - 1) * d, d) + placement.onto).transpose();
+    if (study > 0)
+      points.row(i).head(d) += (alignment.own_shifts.segment((study - 1) * d, d) + alignment.common_shift).transpose();
   }
   return points;
 }
 
-Placement placed_among(const std::vector<Axis>& axes, const Points& points, const std::vector<double>& losses,
-                       Index studies) {
+Alignment align_earlier_studies(const std::vector<Axis>& axes, const Points& points, const std::vector<double>& losses,
+                                Index studies) {
   const Index d = points.cols() - 1;
-  Placement placement{bests_together(axes, points, losses, studies), VectorXd::Zero(d)};
+  Alignment alignment{bests_together(axes, points, losses, studies), VectorXd::Zero(d)};
   const std::vector<Axis> all_axes = with_study(axes);
   for (int round = 0; round < kRounds; ++round) {
-    const Points there = placed(points, placement);
-    const Remembered fit = Fitter(all_axes, there, static_cast<double>(points.rows()), nullptr).fit(losses, true);
-    const Kernel kernel(all_axes, fit.logs);
+    const Points there = aligned(points, alignment);
+    const FitRecord fit = Fitter(all_axes, there, static_cast<double>(points.rows()), nullptr).fit(losses, true);
+    const Kernel kernel(all_axes, fit.log_parameters);
     const VectorXd values = warp(losses, fit.warp).values;
-    const auto misfit = [&](const VectorXd& among, VectorXd& gradient) {
+    const auto misfit = [&](const VectorXd& own_shifts, VectorXd& gradient) {
       MatrixXd slopes = MatrixXd::Zero(d, studies + 1);
-      const double sum = misfit_of(kernel, placed(points, {among, placement.onto}), values, slopes);
-      gradient = Eigen::Map<const VectorXd>(slopes.col(1).data(), among.size());
+      const double sum = misfit_of(kernel, aligned(points, {own_shifts, alignment.common_shift}), values, slopes);
+      gradient = Eigen::Map<const VectorXd>(slopes.col(1).data(), own_shifts.size());
       return sum;
     };
-    placement.among = likeliest(misfit, axes, placement.among, kEvaluationsAmong);
+    alignment.own_shifts = likeliest(misfit, axes, alignment.own_shifts, kEvaluationsAmong);
   }
-  return placement;
+  return alignment;
 }
 
-Placement placed_onto(const std::vector<Axis>& axes, const Kernel& kernel, const Points& points, const VectorXd& values,
-                      Placement begun) {
-  const Index d = points.cols() - 1, studies = begun.among.size() / d;
-  const auto misfit = [&](const VectorXd& onto, VectorXd& gradient) {
+Alignment align_with_study(const std::vector<Axis>& axes, const Kernel& kernel, const Points& points,
+                           const VectorXd& values, Alignment begun) {
+  const Index d = points.cols() - 1, studies = begun.own_shifts.size() / d;
+  const auto misfit = [&](const VectorXd& common_shift, VectorXd& gradient) {
     MatrixXd slopes = MatrixXd::Zero(d, studies + 1);
-    const double sum = misfit_of(kernel, placed(points, {begun.among, onto}), values, slopes);
+    const double sum = misfit_of(kernel, aligned(points, {begun.own_shifts, common_shift}), values, slopes);
     gradient = -slopes.col(0);  // as if this study's points went the other way
     return sum;
   };
-  begun.onto = likeliest(misfit, axes, begun.onto, kEvaluationsOnto);
+  begun.common_shift = likeliest(misfit, axes, begun.common_shift, kEvaluationsOnto);
   return begun;
 }
 
