@@ -1,9 +1,10 @@
-// A Gaussian process: what a function known at some points is likely to be elsewhere.
+// Gaussian process regression: predicts a function from its values at some points.
 //
-// Rasmussen, Williams, "Gaussian Processes for Machine Learning" (2006), algorithm 2.1, with the kernel of gp_kernel.h,
-// no mean beyond the kernel's constant, and independent noise. Values are expected around 0 with a spread around 1
-// (gp_warp.h). The fit is the maximum of marginal likelihood times priors. Everything here is a pure function of its
-// arguments, single-threaded: the same bits for the same points on one machine.
+// Rasmussen, Williams, "Gaussian Processes for Machine Learning" (2006), algorithm 2.1, with the kernel of gp_kernel.h.
+// The mean is zero except for the constant term of the kernel, and the noise is independent. The values should be near
+// 0 with a standard deviation near 1 (gp_warp.h sees to that). A fit maximises the marginal likelihood times the priors
+// of the kernel parameters. All functions are pure and single-threaded: on one machine the same points give the same
+// bits.
 #pragma once
 
 #include <Eigen/Cholesky>
@@ -15,11 +16,11 @@
 namespace sinew::tune {
 
 struct Normal {
-  double mean = 0, variance = 0;  // of the function, without the noise
+  double mean = 0, variance = 0;  // of the function itself, without the noise
 };
 
 struct NormalSlopes {
-  Eigen::VectorXd mean, variance;  // by every coordinate; 0 for categories and what is inactive
+  Eigen::VectorXd mean, variance;  // by every coordinate; 0 for categories and inactive parameters
 };
 
 class GaussianProcess {
@@ -28,22 +29,23 @@ class GaussianProcess {
 
   Eigen::Index size() const { return values_.size(); }
   double value(Eigen::Index i) const { return values_[i]; }
-  // Without the coordinates of the context.
+  // The coordinates of point i, without those of the context.
   Eigen::VectorXd point(Eigen::Index i) const { return points_.row(i).head(points_.cols() - context_.size()); }
   const Kernel& kernel() const { return kernel_; }
   double log_likelihood() const;
-  // From now on every point that is asked about or appended has these coordinates behind its own.
+  // From now on the process adds these coordinates to every point that a caller asks about or appends.
   void set_context(Eigen::VectorXd context) { context_ = std::move(context); }
 
   Normal at(const Eigen::VectorXd& x) const;
   Normal at(const Eigen::VectorXd& x, NormalSlopes& slopes) const;
-  // Of every row.
+  // The predictions at every row of `points`.
   std::vector<Normal> at_all(const Points& points) const;
-  // As if this had been observed too. The factor is extended, not made anew.
+  // Adds an observation. Extends the Cholesky factor instead of computing it anew.
   void append(const Eigen::VectorXd& x, double value);
-  // What the function is likely to be at the points themselves, the noise taken out.
+  // The predicted function at the observed points, with the noise removed.
   Eigen::VectorXd smoothed() const { return values_ - kernel_.noise() * weights_; }
-  // For each point what the process would have said of it without it (the same book, 5.10-5.12); with noise.
+  // Leave-one-out predictions: for each observed point what the process would predict there without that observation,
+  // noise included (same book, 5.10-5.12).
   std::vector<Normal> without_each() const;
 
  private:
@@ -52,22 +54,23 @@ class GaussianProcess {
   Kernel kernel_;
   Points points_;
   Eigen::VectorXd values_;
-  Eigen::MatrixXd factor_;   // L of K + noise = L L^T
+  Eigen::MatrixXd factor_;   // the Cholesky factor: L of K + noise = L L^T
   Eigen::VectorXd weights_;  // (K + noise)^-1 values
   Eigen::VectorXd context_;
 };
 
-// How well a kernel explains values at points.
+// How well a kernel explains the values at some points.
 struct Marginal {
-  double misfit = 0;       // minus the log of the likelihood, up to a constant for so many values
-  Eigen::MatrixXd kernel;  // K without noise; the lower half
-  Eigen::MatrixXd pairs;   // (K + noise)^-1 - w w^T: what the misfit's slopes weigh those of the kernel with, halved
+  double misfit = 0;       // the negative log likelihood, up to a constant that depends only on the number of values
+  Eigen::MatrixXd kernel;  // K without the noise; only the lower half is filled
+  // (K + noise)^-1 - w w^T. The derivative of the misfit is half the sum over pairs of this times the derivative of K.
+  Eigen::MatrixXd pairs;
 };
-// None where the matrix can not be factored.
+// None: the matrix has no Cholesky factor.
 std::optional<Marginal> marginal_of(const Kernel& kernel, const Points& points, const Eigen::VectorXd& values);
 
-// Minus the log of likelihood and priors at `log_parameters`, and its gradient; infinite where the matrix can not be
-// factored.
+// The negative log of likelihood and priors at `log_parameters`, and its gradient. Infinite if the matrix has no
+// Cholesky factor.
 double misfit(const std::vector<Axis>& axes, const Points& points, const Eigen::VectorXd& values,
               const Eigen::VectorXd& log_parameters, Eigen::VectorXd& gradient);
 
@@ -76,10 +79,10 @@ struct Fit {
   double misfit = 0;
 };
 
-// The best fit found from one beginning with so many evaluations.
+// The best fit that the optimiser finds from one start, within a number of evaluations.
 Fit fit_from(const std::vector<Axis>& axes, const Points& points, const Eigen::VectorXd& values,
              const Eigen::VectorXd& start, int evaluations);
-// Different beginnings worth trying: mostly additive or mostly interacting, long or short lengths.
+// Starts for the fit: mostly additive or mostly interacting effects, long or short length scales.
 std::vector<Eigen::VectorXd> fit_starts(const std::vector<Axis>& axes);
 
 }  // namespace sinew::tune

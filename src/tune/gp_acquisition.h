@@ -1,4 +1,4 @@
-// What a Gaussian process says a point is worth: logarithms of expected improvement, of being feasible, and their sum.
+// Acquisition functions of Gaussian processes, as logarithms: expected improvement and the probability of feasibility.
 #pragma once
 
 #include "tune/acquisition_search.h"
@@ -13,7 +13,7 @@ struct LogBelow {
 };
 LogBelow log_below(double bound, const Normal& normal);
 
-// Expected improvement below `best`.
+// The log expected improvement below `best`.
 class LogExpectedImprovement : public AcquisitionFunction {
  public:
   LogExpectedImprovement(const GaussianProcess& process, double best) : process_(process), best_(best) {}
@@ -25,8 +25,8 @@ class LogExpectedImprovement : public AcquisitionFunction {
   double best_;
 };
 
-// The probability that all constraints are at most 0: Gardner et al., "Bayesian optimization with inequality
-// constraints" (ICML 2014); times what another score says, if there is one.
+// The log probability that all constraints are at most 0 (Gardner et al., "Bayesian optimization with inequality
+// constraints", ICML 2014), plus the value of `other`, if it is not null.
 class LogFeasibility : public AcquisitionFunction {
  public:
   LogFeasibility(std::span<const GaussianProcess> constraints, const AcquisitionFunction* other)
@@ -39,7 +39,7 @@ class LogFeasibility : public AcquisitionFunction {
   const AcquisitionFunction* other_;
 };
 
-// Derivatives by coordinates, of derivatives by the mean and by the logarithm of the standard deviation.
+// Turns derivatives by the mean and by the logarithm of the standard deviation into derivatives by the coordinates.
 Eigen::VectorXd by_coordinates(const Normal& normal, const NormalSlopes& slopes, double by_mean, double by_log_spread);
 
 }  // namespace sinew::tune

@@ -13,12 +13,13 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double kUsual = 0.1, kFurthest = 0.3;  // of a parameter's range
-constexpr int kRounds = 2;                       // the process is fitted and the studies are moved, in turn
+// Prior deviation and bound of a shift, in units of a parameter's range.
+constexpr double kUsual = 0.1, kFurthest = 0.3;
+constexpr int kRounds = 2;  // each fits the process and then moves the studies
 constexpr int kEvaluationsAmong = 15, kEvaluationsOnto = 8;
 
-// Minus the log of the likelihood of the values, up to a constant, and its slopes by the coordinates of each study's
-// points moved together, one column a study. Infinite where the matrix can not be factored.
+// The negative log likelihood of the values, up to a constant. Adds to column s of `slopes_of_studies` the gradient by
+// a shift of all points of study s. Infinite if the matrix has no Cholesky factor.
 double misfit_of(const Kernel& kernel, const Points& points, const VectorXd& values, MatrixXd& slopes_of_studies) {
   const Index n = points.rows(), d = points.cols() - 1;
   const auto marginal = marginal_of(kernel, points, values);
@@ -34,7 +35,8 @@ double misfit_of(const Kernel& kernel, const Points& points, const VectorXd& val
   return marginal->misfit;
 }
 
-// Moves that are likeliest, from `moves` on; `misfit` gives the likelihood's part and sets the gradient.
+// The most likely shifts, searched from `moves` on. `misfit` returns the negative log likelihood and sets its gradient;
+// this function adds the prior.
 VectorXd likeliest(const SmoothFunction& misfit, const std::vector<Axis>& axes, const VectorXd& moves,
                    int evaluations) {
   VectorXd reach(moves.size());
@@ -54,7 +56,7 @@ VectorXd likeliest(const SmoothFunction& misfit, const std::vector<Axis>& axes, 
       .x;
 }
 
-// The best points of all studies in one place: the mean of them.
+// Shifts that move the best point of every study to the mean of these points.
 VectorXd bests_together(const std::vector<Axis>& axes, const Points& points, const std::vector<double>& losses,
                         Index studies) {
   const Index d = points.cols() - 1;
@@ -68,7 +70,7 @@ VectorXd bests_together(const std::vector<Axis>& axes, const Points& points, con
     if (axes[static_cast<size_t>(axis)].category) continue;
     double sum = 0, count = 0;
     for (const Index i : best) {
-      if (std::isnan(points(i, axis))) continue;  // inactive there
+      if (std::isnan(points(i, axis))) continue;  // the parameter is inactive there
       sum += points(i, axis);
       count += 1;
     }
@@ -135,7 +137,7 @@ Alignment align_with_study(const std::vector<Axis>& axes, const Kernel& kernel, 
   const auto misfit = [&](const VectorXd& common_shift, VectorXd& gradient) {
     MatrixXd slopes = MatrixXd::Zero(d, studies + 1);
     const double sum = misfit_of(kernel, aligned(points, {begun.own_shifts, common_shift}), values, slopes);
-    gradient = -slopes.col(0);  // as if this study's points went the other way
+    gradient = -slopes.col(0);  // shifting all earlier studies equals shifting this study the other way
     return sum;
   };
   begun.common_shift = likeliest(misfit, axes, begun.common_shift, kEvaluationsOnto);

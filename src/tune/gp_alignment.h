@@ -1,10 +1,10 @@
-// Earlier studies' landscapes laid over this one's: how far each has to be moved.
+// Aligns earlier studies with this one: shifts their points to where the landscapes agree.
 //
-// The best learning rate of another data set is rarely the same, but what lies around it looks alike. So the points of
-// every earlier study are moved by one vector of its own, along numbers only. First the earlier ones are laid over one
-// another, beginning with their best points in one place; that is done once. Then all of them together are laid over
-// this study's trials, anew as trials end. Both are maxima of the Gaussian process's marginal likelihood, by its
-// gradient, times a normal prior. For tune/ only.
+// The best learning rate of another data set is rarely the same, but the landscape around it looks similar. So all
+// points of an earlier study are shifted by one vector, along numbers only. First the earlier studies are aligned with
+// one another, starting with their best points in the same place; this happens once. Then all of them together are
+// aligned with the trials of this study, again and again as trials end. Both steps maximise the marginal likelihood of
+// the Gaussian process times a normal prior of the shifts, by gradient. For tune/ only.
 #pragma once
 
 #include <span>
@@ -13,28 +13,30 @@
 
 namespace sinew::tune {
 
-// In parts of each parameter's range.
+// Shifts in units of each parameter's range.
 struct Alignment {
-  Eigen::VectorXd own_shifts;    // of every earlier study after another, against their common middle
-  Eigen::VectorXd common_shift;  // of all of them, common_shift this study
+  Eigen::VectorXd own_shifts;    // of each earlier study, one after another, relative to their common middle
+  Eigen::VectorXd common_shift;  // of all earlier studies together, towards this study
 
   static size_t size(Eigen::Index axes, Eigen::Index studies) { return static_cast<size_t>(axes * (studies + 1)); }
   static Alignment read(std::span<const double> sampler_state, Eigen::Index axes);
   void write(std::vector<double>& sampler_state) const;
 };
 
-// The axes of points that have their study behind their coordinates, as one more category.
+// Appends one more category for the study to the axes. The points then have the number of their study as the last
+// coordinate.
 std::vector<Axis> with_study(std::vector<Axis> axes);
 
-// Such points; study 0 is this one and stays, earlier ones count from 1.
+// Shifts such points. Study 0 is this study and stays in place; earlier studies count from 1.
 Points aligned(Points points, const Alignment& alignment);
 
-// `points` of the earlier studies only; `axes` without the study. Nothing is moved common_shift this study yet.
+// Aligns the earlier studies with one another. `points` are theirs alone, and `axes` lacks the study. The common shift
+// of the result is 0.
 Alignment align_earlier_studies(const std::vector<Axis>& axes, const Points& points, const std::vector<double>& losses,
                                 Eigen::Index studies);
 
-// `begun`, with all earlier studies moved together to where the values of all points are likeliest. `kernel` is of
-// points and their study.
+// Returns `begun` with the common shift under which the values of all points are most likely. `kernel` and `points`
+// include the study.
 Alignment align_with_study(const std::vector<Axis>& axes, const Kernel& kernel, const Points& points,
                            const Eigen::VectorXd& values, Alignment begun);
 

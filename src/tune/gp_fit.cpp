@@ -1,6 +1,6 @@
-// The fit of a Gaussian process: marginal likelihood times priors, by its gradient.
+// Fits a Gaussian process: maximises marginal likelihood times priors by gradient.
 //
-// The priors are wide and in logarithms. Lengths are in units of a parameter's whole range.
+// The priors are wide log-normal distributions. Length scales are in units of a parameter's whole range.
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -16,7 +16,7 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 struct Prior {
-  double middle, spread, low, high;  // of a logarithm
+  double middle, spread, low, high;  // of the logarithm of a kernel parameter
 };
 
 const Prior kScale = {std::log(3.0), 2.0, std::log(1e-3), std::log(1e3)};
@@ -56,7 +56,7 @@ double misfit(const std::vector<Axis>& axes, const Points& points, const VectorX
   auto marginal = marginal_of(kernel, points, values);
   if (!marginal) return std::numeric_limits<double>::infinity();
   double sum = marginal->misfit + 0.5 * static_cast<double>(n) * std::log(2 * std::numbers::pi);
-  // d misfit / d number = 1/2 sum over pairs of (K^-1 - w w^T) * dK / d number.
+  // d misfit / d parameter = 1/2 sum over pairs of (K^-1 - w w^T) * dK / d parameter.
   const double trace = marginal->pairs.trace();
   marginal->kernel.triangularView<Eigen::Lower>() = marginal->kernel.cwiseProduct(marginal->pairs);
   gradient = 0.5 * kernel.weighted_slopes(points, n, marginal->kernel);

@@ -6,12 +6,12 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-constexpr size_t kMostFitted = 150;   // points the numbers are fitted to; every so manyth of all
-constexpr double kGrowth = 1.2;       // of the trials since the fit was begun anew from all starts
-constexpr double kWarmGrowth = 1.04;  // since the fit was brought up to date
+constexpr size_t kMostFitted = 150;   // the most points that a fit uses; of more points it uses every n-th one
+constexpr double kGrowth = 1.2;       // of the number of trials, before the next full fit
+constexpr double kWarmGrowth = 1.04;  // of the number of trials, before the next improvement of a fit
 constexpr int kWarmEvaluations = 12, kStartEvaluations = 50, kWarpEvaluations = 15;
 
-// Every so manyth of the rows, so that at most kMostFitted are left.
+// Every n-th row, so that at most kMostFitted are left; the newest row always is.
 struct Thinned {
   Points points;
   VectorXd values;

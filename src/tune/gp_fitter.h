@@ -1,8 +1,8 @@
-// When a process is fitted anew, from which beginnings, and with which warp of its values.
+// Decides when a Gaussian process is fitted again, from which starts, and with which warp of its values.
 //
-// A fit from all beginnings is dear, so there are few: each time the study has grown by a part. In between the last
-// numbers are brought up to date. They are found again in the sampler_state of the suggestion that was made with them,
-// so what is fitted is a function of the record. For tune/ only.
+// A fit from all starts is expensive, so it happens only each time the study has grown by a fixed factor. Between these
+// full fits, the fitter improves the last kernel parameters by a few steps. It reads them back from the `sampler_state`
+// of the suggestion that was made with them, so every fit is a function of the record. For tune/ only.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@
 
 namespace sinew::tune {
 
-// Of one process: how many trials there were when it was fitted from all starts and when it was last fitted at all, its
-// warp, its fitted numbers.
+// The state of one fitted process: the number of trials at the last full fit and at the last fit of any kind, the warp
+// of its values, and the logarithms of its kernel parameters.
 struct FitRecord {
   double full_fit_at = 0, fitted_at = 0;
   WarpKind warp = WarpKind::halfrank;
@@ -28,12 +28,12 @@ struct FitRecord {
 
 class Fitter {
  public:
-  // `trials`: how many are known; `memory`: of the last fit, or null.
+  // `trials`: the number of known trials. `memory`: the record of the last fit, or null.
   Fitter(const std::vector<Axis>& axes, const Points& points, double trials, const FitRecord* memory);
 
-  // The process of fixed values.
+  // Fits values as they are.
   FitRecord fit(const Eigen::VectorXd& values) const;
-  // The process of losses, with the warp that explains them best.
+  // Fits losses, and chooses the warp that explains them best. `may_bend`: the logarithmic warps are candidates, too.
   FitRecord fit(std::span<const double> losses, bool may_bend) const;
 
  private:

@@ -1,4 +1,4 @@
-// The loops over pairs of points. They are written so that the compiler makes vectors of them: no branch, no call.
+// The loops over pairs of points have neither branches nor calls, so that the compiler vectorises them.
 #include "tune/gp_kernel.h"
 
 #include <bit>
@@ -12,14 +12,15 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-// A clone is chosen as the program is loaded, before ThreadSanitizer stands: it gets the plain one.
+// The dynamic loader chooses a clone before ThreadSanitizer is initialised, so under TSan there is only the plain
+// function.
 #if defined(__SANITIZE_THREAD__) || defined(__clang__)
 #define SINEW_CLONES
 #else
 #define SINEW_CLONES __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3")))
 #endif
 
-// e to the -t for t >= 0, to 1e-15 of its value: 2^k times a Taylor polynomial on |z| <= log(2) / 2.
+// exp(-t) for t >= 0 with a relative error of 1e-15: 2^k times a Taylor polynomial on |z| <= log(2) / 2.
 inline double exp_of_minus(double t) {
   constexpr double kShift = 0x1.8p52;
   const double bounded = t < 700 ? t : 700;
@@ -42,13 +43,13 @@ inline double exp_of_minus(double t) {
   return p * std::bit_cast<double>(power);
 }
 
-// Comparisons with NaN are false: an inactive parameter gives 0.
+// The Matern 5/2 function. NaN, from an inactive parameter, gives 0, because every comparison with NaN is false.
 inline double matern(double r) {
   const double m = (1 + r + r * r * (1.0 / 3)) * exp_of_minus(r);
   return r >= 0 ? m : 0.0;
 }
 
-// Minus r * dm/dr: the derivative by the logarithm of the length.
+// -r * dm/dr: the derivative of matern() by the logarithm of the length scale.
 inline double matern_slope(double r) {
   const double m = r * r * (1 + r) * (1.0 / 3) * exp_of_minus(r);
   return r >= 0 ? m : 0.0;
@@ -76,7 +77,8 @@ SINEW_CLONES void slopes_of_numbers(const double* column, double x, double inver
   }
 }
 
-// Sums over a column of pairs: of weighted * (ratio m / (1 + ratio m)), and the same with m's derivative by the length.
+// Two sums over a column of pairs: of weighted * ratio * m / (1 + ratio * m), and the same with the derivative of m by
+// the logarithm of the length scale as the numerator's m.
 SINEW_CLONES void sum_numbers(const double* column, double x, double inverse, double ratio, const double* weighted,
                               Index n, double* sums) {
   double effects[8] = {}, lengths[8] = {};
@@ -176,7 +178,7 @@ VectorXd Kernel::weighted_slopes(const Points& points, Index count, const Matrix
   VectorXd slopes = VectorXd::Zero(at.size());
   double total = 0;
   for (Index q = 0; q < count; ++q) {
-    // Pairs with a later point count twice, the point with itself once.
+    // A pair of different points counts twice, once in either order. A point with itself counts once.
     const double* later = weighted.col(q).data() + q + 1;
     const double self = weighted(q, q);
     const Index n = count - q - 1;

@@ -1,13 +1,14 @@
-// How alike two points of a search space are, to a Gaussian process.
+// The kernel of the Gaussian processes: how similar two points of a search space are.
 //
-// The kernel is a product over parameters, s * prod_i (1 + v_i / s * m_i): multiplied out it is a constant, an effect
-// of every parameter alone, of every pair, and so on (Durrande, Ginsbourger, Roustant, Carraro, "ANOVA kernels", 2012;
-// Duvenaud, Nickisch, Rasmussen, "Additive Gaussian processes", NeurIPS 2011). A large s makes it a sum of functions of
-// one parameter each, a small one a plain product kernel; the data say which. m_i is Matern 5/2 of the distance along a
-// number, 1 or 0 for equal or different categories, and 0 where the parameter is inactive in one of the points: what is
-// not there has no effect. Every factor is a kernel, so the product is one, conditions or not.
+// The kernel is a product over parameters, s * prod_i (1 + v_i / s * m_i). Multiplied out, it is the sum of a constant,
+// an effect of every parameter alone, of every pair, and so on (Durrande, Ginsbourger, Roustant, Carraro, "ANOVA
+// kernels", 2012; Duvenaud, Nickisch, Rasmussen, "Additive Gaussian processes", NeurIPS 2011). With a large s it is
+// nearly a sum of functions of one parameter each; with a small s it is nearly a plain product kernel. The fit chooses
+// s from the data. For numbers, m_i is the Matern 5/2 function of the distance. For categories, m_i is 1 if they are
+// equal, else 0. If the parameter is inactive in either point, m_i is 0, because an inactive parameter has no effect.
+// Each factor is a valid kernel, so the product is one, too, with or without conditions.
 //
-// Points are rows of the unit cube, NaN where inactive. For tune/ only.
+// Points are rows of the unit cube, NaN where a parameter is inactive. For tune/ only.
 #pragma once
 
 #include <Eigen/Core>
@@ -20,11 +21,12 @@ struct Axis {
   bool category = false;
 };
 
-// The points a process has seen: one column a parameter, so that a loop over points runs through memory.
-using Points = Eigen::MatrixXd;  // [points, axes]
+// The observed points. Eigen stores columns one after another, so a loop over all points of one parameter reads memory
+// in order.
+using Points = Eigen::MatrixXd;  // [points, parameters]
 
-// The numbers a process is fitted by, all logarithms, in one vector: the scale s, the noise variance, the effects v_i
-// of all axes, the lengths of all axes (of categories unused).
+// The layout of the logarithms of all kernel parameters in one vector: the scale s, the noise variance, the effects
+// v_i, and the length scales. Categories have a length scale that nothing uses.
 struct KernelLayout {
   Eigen::Index axes = 0;
   Eigen::Index scale() const { return 0; }
@@ -39,18 +41,19 @@ class Kernel {
   Kernel(std::vector<Axis> axes, const Eigen::VectorXd& log_parameters);
 
   double noise() const { return noise_; }
-  // The prior variance at a point: depends only on which of its parameters are active.
+  // The prior variance at a point. It depends only on which parameters are active.
   double variance(const Eigen::VectorXd& x) const;
-  // Between x and the first `count` points.
+  // The kernel between x and the first `count` points.
   void row(const Eigen::VectorXd& x, const Points& points, Eigen::Index count, double* out) const;
-  // The derivatives of row() by the coordinates of x, one column an axis; zero for categories and where inactive.
-  // `values` is what row() gave.
+  // The derivatives of row() by the coordinates of x, one column for each parameter; zero for categories and inactive
+  // parameters. `values` is the result of row().
   void row_slopes(const Eigen::VectorXd& x, const Points& points, Eigen::Index count, const double* values,
                   Eigen::MatrixXd& out) const;
-  // Between all points, without noise; the lower half and the diagonal.
+  // The kernel between all pairs of points, without noise. Only the lower half and the diagonal are filled.
   Eigen::MatrixXd matrix(const Points& points, Eigen::Index count) const;
-  // For each fitted number the sum over all pairs of weight * d kernel / d number; `weighted` is the weight times the
-  // kernel, symmetric, the lower half given. Noise is not the kernel's: its entry is 0.
+  // For each kernel parameter the sum over all pairs of weight * d kernel / d log parameter. `weighted` is the weight
+  // times the kernel; it is symmetric, and only its lower half is read. The entry of the noise is 0, because noise is
+  // not part of the kernel.
   Eigen::VectorXd weighted_slopes(const Points& points, Eigen::Index count, const Eigen::MatrixXd& weighted) const;
 
  private:

@@ -1,11 +1,12 @@
-// The Gaussian process sampler: the point where improvement is expected most.
+// The Gaussian process sampler: suggests the point that maximises an acquisition function of the surrogate.
 //
-// One objective: log expected improvement (Ament et al. 2023) below the best known, times the probability of being
-// feasible where there are constraints (Gardner et al. 2014). Several: the expected gain of hypervolume. Running trials
-// are fantasies to have ended, with values drawn from the process, and who comes next has to improve on these, too (a
-// fantasy, as in Snoek, Larochelle, Adams, "Practical Bayesian optimization", NIPS 2012, section 3.2; one a
-// suggestion). The first few trials are Sobol points. Now and then, and where next to nothing is expected of the whole
-// space, it looks into a choice of a category that is behind (rising_choices.h).
+// One objective: the log expected improvement over the incumbent (Ament et al. 2023), plus the log probability of
+// feasibility if there are constraints (Gardner et al. 2014). Several objectives: the log expected hypervolume
+// improvement. Running trials count as if they had ended with values drawn from the process, and the next suggestion
+// must improve on these, too (fantasies, as in Snoek, Larochelle, Adams, "Practical Bayesian optimization", NIPS 2012,
+// section 3.2; one draw for each suggestion). The first few trials are Sobol points. Every few suggestions, and
+// whenever the expected improvement of the whole space is negligible, the sampler searches within a category's choice
+// that is behind the best (rising_choices.h).
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -25,9 +26,9 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr size_t kCentres = 5, kMostFront = 40;
-constexpr int64_t kChoiceTurn = 5;  // every so manyth suggestion looks into a choice that is behind
+constexpr int64_t kChoiceTurn = 5;  // every n-th suggestion searches within a choice that is behind
 
-// How much there is to look at; less when every look costs more.
+// How many points the search scores: fewer for a larger process, where each costs more.
 SearchOptions effort(Index points) {
   SearchOptions options;
   options.candidates = points <= 60 ? 400 : points <= 150 ? 250 : 200;
@@ -41,7 +42,7 @@ std::string written(double number) {
   return text;
 }
 
-// A search that looks around the first few of these.
+// A search around the first few points of `order`.
 SearchOptions around(const Surrogate& model, const std::vector<Index>& order) {
   SearchOptions options = effort(model.objectives[0].size());
   for (size_t k = 0; k < std::min(kCentres, order.size()); ++k) options.centres.push_back(model.row(order[k]));
@@ -91,7 +92,8 @@ class GpSampler : public Sampler {
     return suggestion;
   }
 
-  // What is better than the best of a choice; none: nothing is known of it, or nothing is left to try.
+  // A suggestion that should improve the best point of one choice. None: the surrogate knows no trial with this choice,
+  // or every candidate was tried.
   std::optional<Suggestion> within(const Study& study, const Surrogate& model, const Choice& choice,
                                    const VectorXd& smoothed) {
     std::vector<Index> order;
@@ -116,7 +118,7 @@ class GpSampler : public Sampler {
     return parameter.name + ": " + parameter.choices[static_cast<size_t>(choice.value)];
   }
 
-  // With what the running trials of the choice are fantasies to be worth.
+  // The best value of a choice, including the fantasies of its running trials.
   static double best_within(const Study& study, const Surrogate& model, const Choice& choice, double best) {
     const GaussianProcess& process = model.objectives[0];
     const auto axis = static_cast<Index>(choice.parameter);
@@ -127,10 +129,11 @@ class GpSampler : public Sampler {
     return best;
   }
 
-  // The improvement is of warped values; near the best the warp is nearly straight.
+  // The expected improvement in the caller's units, as a fraction of the best value's lead over the median. The
+  // improvement itself is in warped units; near the best value the warp is nearly linear, so one slope converts it.
   static std::optional<double> gain_of(const Study& study, const Surrogate& model,
                                        const LogExpectedImprovement& improvement, const Point& point) {
-    std::vector<std::pair<double, double>> known;  // loss, warped value
+    std::vector<std::pair<double, double>> known;  // loss and warped value
     for (Index i = 0; i < model.known; ++i) {
       const auto loss = study.known_loss(*model.trials[static_cast<size_t>(i)]);
       if (loss && std::isfinite(*loss)) known.emplace_back(*loss, model.objectives[0].value(i));
@@ -168,7 +171,8 @@ class GpSampler : public Sampler {
     for (const size_t i : front) {
       if (i < rows.size()) options.centres.push_back(model.row(rows[i]));
     }
-    // Exact boxes grow with a power of the front: a part of a large one says nearly the same.
+    // The number of boxes grows with a power of the front's size, so for many objectives an even subset of the front
+    // stands for all of it.
     const size_t most = m <= 2 ? front.size() : m == 3 ? kMostFront : kMostFront / 3;
     std::vector<Objectives> shown;
     for (size_t i = 0; i < std::min(most, front.size()); ++i)
@@ -178,7 +182,8 @@ class GpSampler : public Sampler {
     return found(study, model, feasibility, options, "the most new trade-offs are expected here");
   }
 
-  // Somewhat beyond the worst of the front in every objective; of a front that is a point, the middle of what is known.
+  // The reference point: in every objective a tenth of the front's extent beyond its worst value. If the front has no
+  // extent, the worst value of all feasible points.
   static Objectives reference(const std::vector<Objectives>& known, const std::vector<size_t>& front, size_t m) {
     Objectives worst(m);
     for (size_t k = 0; k < m; ++k) {

@@ -14,12 +14,12 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-constexpr size_t kLeastEnded = 3;                     // trials, while others still run
-constexpr size_t kLeastJoint = 2;                     // where earlier studies are known
-constexpr int64_t kOwnTurn = 4;                       // there every so manyth suggestion is made without them
-constexpr size_t kMostPoints = 400, kMostBest = 250;  // beyond: the best and the newest
+constexpr size_t kLeastEnded = 3;  // known trials before there is a surrogate, even if many more are running
+constexpr size_t kLeastJoint = 2;  // the same where earlier studies help
+constexpr int64_t kOwnTurn = 4;    // with earlier studies, every n-th suggestion ignores them
+constexpr size_t kMostPoints = 400, kMostBest = 250;  // of more trials: the best and the newest
 
-// Of a suggestion made with a model of so many processes; the joint one's (gp_transfer.h) stands behind them.
+// What the sampler_state of a suggestion holds: the fit of each process, then the joint fit (gp_transfer.h), if any.
 struct Memory {
   std::vector<FitRecord> processes;
   std::optional<JointFit> joint;
@@ -42,8 +42,8 @@ Memory memory_of(const Study& study, Index axes, size_t processes, Index earlier
   return {};
 }
 
-// What a trial is known to be modelled_loss, as far as a process should believe it: a running one is modelled_loss what
-// its pruner expects, not what it reported last.
+// The loss that the surrogate uses for a trial; none: it ignores the trial. A running trial counts by the final value
+// that its pruner expects, never by its last report.
 std::optional<double> modelled_loss(const Study& study, const Trial& trial) {
   if (study.objectives() > 1) {
     const bool ended = trial.state == TrialState::failed || !trial.values.empty();
@@ -53,7 +53,7 @@ std::optional<double> modelled_loss(const Study& study, const Trial& trial) {
   return study.known_loss(trial);
 }
 
-// The trials to know: all, or the best and the newest.
+// The trials that the surrogate knows: all, or the best and the newest.
 std::vector<const Trial*> known_trials(const Study& study) {
   std::vector<const Trial*> all;
   for (const auto* ids : {&study.observed(), &study.open()}) {
@@ -74,7 +74,8 @@ std::vector<const Trial*> known_trials(const Study& study) {
   return kept;
 }
 
-// Signs stay, size is drawn in, and the spread is 1.
+// Scales the values of a constraint to a standard deviation of 1. Keeps the signs, and compresses large values by a
+// logarithm.
 VectorXd squashed(const std::vector<const Trial*>& trials, size_t constraint) {
   std::vector<double> sizes;
   const auto value = [&](const Trial* trial) {
@@ -90,7 +91,7 @@ VectorXd squashed(const std::vector<const Trial*>& trials, size_t constraint) {
     if (sizes[sizes.size() / 2] > 0) unit = sizes[sizes.size() / 2];
   }
   for (size_t i = 0; i < trials.size(); ++i) {
-    const double raw = value(trials[i]);  // untold, of a failed trial: as infeasible as usual
+    const double raw = value(trials[i]);  // NaN for a failed trial, which counts as violating it by the median size
     const double ratio = std::isfinite(raw) ? raw / unit : 1;
     values[static_cast<Index>(i)] = std::copysign(std::log1p(std::abs(ratio)), ratio);
   }
@@ -98,7 +99,7 @@ VectorXd squashed(const std::vector<const Trial*>& trials, size_t constraint) {
   return spread > 0 ? VectorXd(values / spread) : values;
 }
 
-// Those that run count as begun: with many side by side it would be long until so many have ended.
+// Running trials count as started: with many workers it would take long until as many trials have ended.
 bool enough(const Study& study, size_t ended, size_t least) {
   return ended >= std::min(least, kLeastEnded) && static_cast<size_t>(study.next_id()) >= least;
 }
@@ -123,8 +124,8 @@ bool all_finite(const Study& study, const Trial& trial) {
   return finite;
 }
 
-// Running trials are appended with values they may well end with, drawn as the processes expect them: with the
-// expectation itself all that run side by side would go to one place.
+// Adds the running trials with fantasies: values drawn from the predictive distribution. If the predicted mean were
+// used instead, all parallel workers would get nearly the same point.
 void fantasise_running(const Study& study, Surrogate& model) {
   RandomStream random = study.random("fantasy");
   for (const int64_t id : study.open()) {
@@ -186,7 +187,8 @@ std::optional<Surrogate> fit_surrogate(const Study& study, size_t least) {
     (objective ? model.objectives : model.constraints).emplace_back(axes, fit.log_parameters, points, values);
     fit.write(model.sampler_state);
   }
-  // Its own trials know the neighbourhood of the best better in the end: some suggestions are theirs alone.
+  // In the end the study's own trials know the neighbourhood of the best point better than the earlier studies do, so
+  // some suggestions use the own trials only.
   const bool own_turn = own && study.next_id() % kOwnTurn == 0;
   if (own_turn && memory.joint) {
     memory.joint->write(model.sampler_state);

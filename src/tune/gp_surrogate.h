@@ -1,8 +1,8 @@
-// What the record of a study tells: a Gaussian process for every objective and every constraint.
+// The surrogate model of a study: one Gaussian process for every objective and for every constraint.
 //
-// All processes know the same trials: those that ended with values, and those that failed (the worst value there is).
-// Beyond kMostPoints they know the best ones and the newest ones. The numbers they were fitted by go into the
-// sampler_state of the suggestion made with them and are where the next fit begins, so a fit is cheap, and a function
+// All processes know the same trials: those with values, and failed ones, which count as the worst value. Of more than
+// kMostPoints trials they know the best and the newest ones. The fitted kernel parameters go into the `sampler_state`
+// of the suggestion that is made with them, and the next fit starts from there. So a fit is cheap, and still a function
 // of the record.
 #pragma once
 
@@ -17,20 +17,20 @@ namespace sinew::tune {
 
 struct Surrogate {
   std::vector<GaussianProcess> objectives;   // of warped losses
-  std::vector<GaussianProcess> constraints;  // of squashed ones; at most 0 is feasible
-  std::vector<const Trial*> trials;          // behind the first rows of the processes
-  Eigen::Index known = 0;                    // rows of ended trials; then those of earlier studies
-  Eigen::Index fantasies = 0;                // the last rows: running trials, as they may end
+  std::vector<GaussianProcess> constraints;  // of scaled constraint values; at most 0: feasible
+  std::vector<const Trial*> trials;          // the trials behind the first rows of the processes
+  Eigen::Index known = 0;                    // the number of these first rows; rows of earlier studies follow them
+  Eigen::Index fantasies = 0;  // the number of last rows: running trials with values drawn from the processes
   std::vector<double> sampler_state;
 
   Eigen::VectorXd row(Eigen::Index i) const { return objectives[0].point(i); }
   bool feasible(Eigen::Index i) const { return Study::violation(*trials[static_cast<size_t>(i)]) == 0; }
-  // What the running trials are fantasies to be worth, those that are feasible: one row a trial.
+  // The values drawn for the running trials whose drawn constraints are feasible, one entry for each trial.
   std::vector<std::vector<double>> feasible_fantasies() const;
 };
 
-// None as long as fewer than `least` trials have begun, hardly any has ended, or none of them with a finite value of
-// every objective.
+// None: too few trials have started (fewer than `least`) or ended, or no ended trial has finite values of all
+// objectives.
 std::optional<Surrogate> fit_surrogate(const Study& study, size_t least);
 
 }  // namespace sinew::tune

@@ -11,10 +11,10 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr size_t kMostRows = 100;   // of all earlier studies together
-constexpr size_t kMostStudies = 8;  // the first ones
-constexpr double kTie = 0.5;        // of a pair for two equal predictions
+constexpr size_t kMostStudies = 8;  // only the first ones are used
+constexpr double kTie = 0.5;        // counts for a pair with equal predictions
 
-// What is known of the earlier studies: points with the number of their study behind them.
+// The points of the earlier studies, with the number of their study as the last coordinate.
 struct EarlierPoints {
   Points points;
   std::vector<double> losses;
@@ -25,8 +25,8 @@ bool usable(const EarlierStudy& study) {
   return !study.losses.empty();
 }
 
-// The best of each and an even part of the rest by their ranks: of the best ones alone, which lie close together, no
-// process learns what the landscape looks like from further away.
+// Takes from each study its best trial and an even sample of the others by rank. The best trials alone lie close
+// together, and a process that knows only them does not learn how the landscape looks further away.
 EarlierPoints points_of(const std::vector<EarlierStudy>& earlier, Index axes) {
   std::vector<const EarlierStudy*> studies;
   for (const EarlierStudy& study : earlier) {
@@ -51,7 +51,8 @@ EarlierPoints points_of(const std::vector<EarlierStudy>& earlier, Index axes) {
   return all;
 }
 
-// Pairs that the predictions have in the wrong order, of one of the better half and any other.
+// The number of pairs that the leave-one-out predictions put in the wrong order. Only pairs with at least one trial of
+// the better half count.
 double misranked(const GaussianProcess& process, const std::vector<double>& losses) {
   const std::vector<Normal> without = process.without_each();
   std::vector<double> sorted = losses;
@@ -108,7 +109,8 @@ JointModel joint_model_of(const std::vector<EarlierStudy>& earlier, const std::v
   JointFit fit;
   fit.alignment =
       memory ? memory->alignment : align_earlier_studies(axes, others.points, others.losses, others.studies);
-  // Fitted as seldom as if the earlier trials were this study's own.
+  // Earlier trials count for the number of trials, too, so full fits are as rare as if the trials were this study's
+  // own.
   const Points before = aligned(all, fit.alignment);
   const Fitter fitter(all_axes, before, trials + static_cast<double>(others.losses.size()),
                       memory ? &memory->numbers : nullptr);

@@ -1,13 +1,14 @@
-// What earlier studies say about this one: one Gaussian process of all of them together.
+// Transfer learning: one joint Gaussian process of this study and the earlier ones.
 //
-// The study a trial is of is one more category of the kernel, so the process is a function that all studies share times
-// one of each alone, and the values say how much of it is shared (Bonilla, Chai, Williams, "Multi-task Gaussian process
-// prediction", NIPS 2007, with one correlation between all studies; Swersky, Snoek, Adams, "Multi-task Bayesian
-// optimization", NIPS 2013). The earlier landscapes are moved to where they agree best (gp_alignment.h). Whether it is
-// believed is asked anew each time: only as long as it puts the trials of this study in a better order, each left out
-// in turn, than the process that knows nothing else (the measure of Feurer, Letham, Hutter, Bakshy, "Practical transfer
-// learning for Bayesian optimization", arXiv 1802.02219). So studies of something else do no harm. For one objective
-// without constraints. For tune/ only.
+// The kernel gets the study as one more category. So the process is a function that all studies share times a function
+// of each study alone, and the fit decides how much they share (Bonilla, Chai, Williams, "Multi-task Gaussian process
+// prediction", NIPS 2007, with the same correlation between any two studies; Swersky, Snoek, Adams, "Multi-task
+// Bayesian optimization", NIPS 2013). The earlier points are shifted to where they agree best (gp_alignment.h).
+//
+// Before each suggestion ranks_better() decides whether to use the joint process: only if its leave-one-out predictions
+// rank the trials of this study no worse than those of the process that knows this study alone (the measure of Feurer,
+// Letham, Hutter, Bakshy, "Practical transfer learning for Bayesian optimization", arXiv 1802.02219). So unrelated
+// studies do no harm. Only for one objective without constraints. For tune/ only.
 #pragma once
 
 #include "tune/gp_alignment.h"
@@ -16,28 +17,30 @@
 
 namespace sinew::tune {
 
-// How many earlier studies such a process can be of: of a study with several objectives or constraints none.
+// The number of earlier studies that a joint process of this study can use; 0 for several objectives or with
+// constraints.
 Eigen::Index usable_earlier_studies(const Study& study);
 
 struct JointFit {
   FitRecord numbers;
   Alignment alignment;
 
-  static size_t size(Eigen::Index axes, Eigen::Index studies);  // `axes` without the study
+  static size_t size(Eigen::Index axes, Eigen::Index studies);  // `axes` does not count the study
   static JointFit read(std::span<const double> sampler_state, Eigen::Index axes);
   void write(std::vector<double>& sampler_state) const;
 };
 
 struct JointModel {
   JointFit fit;
-  GaussianProcess process;  // its first rows are this study's; asked about this study
+  GaussianProcess process;  // its first rows are this study's; its context is this study
 };
 
-// `points` and `losses` are this study's; `memory`: of the last joint fit, or null.
+// `points` and `losses` are those of this study; `trials` is its number of known trials. `memory`: the last joint fit,
+// or null.
 JointModel joint_model_of(const std::vector<EarlierStudy>& earlier, const std::vector<Axis>& axes, const Points& points,
                           std::vector<double> losses, double trials, const JointFit* memory);
 
-// Whether the joint process puts the losses of this study (its first rows) in no worse an order than the other.
+// Whether the joint process ranks the losses of this study, its first rows, no worse than the other process does.
 bool ranks_better(const GaussianProcess& joint, const GaussianProcess& alone, const std::vector<double>& losses);
 
 }  // namespace sinew::tune

@@ -13,7 +13,7 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-// The normal quantile of p in [1/2, 1): Newton's method on the logarithm of the distribution function of -z.
+// The normal quantile of p in [1/2, 1), by Newton's method on the log distribution function of -z.
 double quantile(double p) {
   double z = 0;
   for (int i = 0; i < 60; ++i) {
@@ -25,7 +25,7 @@ double quantile(double p) {
   return z;
 }
 
-// Failures become the worst told value.
+// Replaces failures by the worst finite loss.
 std::vector<double> finite_losses(std::span<const double> losses) {
   double worst = -std::numeric_limits<double>::infinity();
   for (const double loss : losses) {
@@ -37,7 +37,8 @@ std::vector<double> finite_losses(std::span<const double> losses) {
   return finite;
 }
 
-// What lies above the median by its rank, what lies below in units of its own spread.
+// Losses above the median become normal quantiles of their ranks; the others are centred on the median and divided by
+// their own standard deviation from it.
 VectorXd half_ranked(const std::vector<double>& losses) {
   std::vector<double> sorted = losses;
   std::ranges::sort(sorted);
@@ -61,7 +62,7 @@ VectorXd half_ranked(const std::vector<double>& losses) {
   return values;
 }
 
-// Divides by the spread, which it returns; 1 when there is none.
+// Shifts the values to mean 0, divides them by their standard deviation and returns it; 1 if it is 0.
 double standardise(VectorXd& values) {
   values.array() -= values.mean();
   const double spread = std::sqrt(values.squaredNorm() / static_cast<double>(values.size()));
@@ -84,7 +85,7 @@ Warped warp(std::span<const double> losses, WarpKind kind) {
   warped.values = half_ranked(finite);
   const double spread = standardise(warped.values);
   if (kind == WarpKind::halfrank) return warped;
-  // From the best on, in units of the better half's spread: x becomes log(x + bend).
+  // x, the distance from the best in standard deviations of the better half, becomes log(x + bend).
   const double bend = kind == WarpKind::bent ? 0.5 : 0.03;
   const double best = warped.values.minCoeff();
   warped.values = ((warped.values.array() - best) * spread + bend).log();

@@ -1,11 +1,11 @@
-// Values as a Gaussian process likes them: around 0, a spread around 1, nothing far out.
+// Warps losses to values that suit a Gaussian process: mean 0, standard deviation 1, no outliers.
 //
-// Losses span orders of magnitude and end in plateaus of diverged trainings; told as they are, a process spends its
-// smoothness on them and sees nothing near the best. The worse half is therefore drawn in by its ranks (Song et al.,
-// "The Vizier Gaussian process bandit algorithm", 2024), and what is left may be bent by a logarithm, if that makes the
-// process explain it better (Snelson, Rasmussen, Ghahramani, "Warped Gaussian processes", NeurIPS 2003). Failed trials
-// count as the worst there is. A warp is a pure function of the losses, does not change their order, and does not
-// change under a positive affine map of them.
+// Losses may span orders of magnitude and end in plateaus of diverged trainings. With raw losses, a process would adapt
+// its smoothness to those and see no structure near the best. The warp therefore replaces the worse half by its ranks
+// (Song et al., "The Vizier Gaussian process bandit algorithm", 2024). It may then bend the values by a logarithm, if
+// the process explains them better that way (Snelson, Rasmussen, Ghahramani, "Warped Gaussian processes", NeurIPS
+// 2003). Failed trials count as the worst loss. A warp is a pure function of the losses. It keeps their order, and a
+// positive affine map of all losses does not change it.
 #pragma once
 
 #include <Eigen/Core>
@@ -14,18 +14,20 @@
 namespace sinew::tune {
 
 enum class WarpKind {
-  linear,     // shifted and scaled only
-  halfrank,   // the worse half by rank
-  bent,       // and a logarithm that begins to bend half a spread from the best
-  logarithm,  // or close to it
+  linear,     // only shifted and scaled
+  halfrank,   // the worse half replaced by its ranks
+  bent,       // like halfrank, then a logarithm that begins to bend half a deviation from the best
+  logarithm,  // like halfrank, then nearly a pure logarithm
 };
 
 struct Warped {
   Eigen::VectorXd values;  // in the order of the losses
-  double log_slopes = 0;   // of the warp at the losses, against halfrank's: what a likelihood of the values lacks
+  // Log of the warp's derivatives at the losses, relative to halfrank: to add when likelihoods of different warps are
+  // compared.
+  double log_slopes = 0;
 };
 
-// Infinite losses are failures. At least one must be finite.
+// An infinite loss is a failed trial. At least one loss must be finite.
 Warped warp(std::span<const double> losses, WarpKind kind);
 
 }  // namespace sinew::tune

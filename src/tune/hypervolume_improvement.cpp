@@ -1,5 +1,6 @@
-// The expected gain of hypervolume: over a box from l to u the gain along one objective is (u - y)+ - (l - y)+, whose
-// expectation is a difference of expected improvements; objectives are independent, so a box is worth the product.
+// The expected hypervolume improvement. Along one objective a value y gains max(0, u - y) - max(0, l - y) of a box from
+// l to u, and the expectation of that is a difference of two expected improvements. The objectives are independent, so
+// a box contributes the product over its objectives.
 #include <cmath>
 #include <limits>
 
@@ -11,7 +12,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// log(E[(high - Y)+] - E[(low - Y)+]).
+// log(E[max(0, high - Y)] - E[max(0, low - Y)]).
 LogBelow log_between(double low, double high, const Normal& normal) {
   const LogBelow upper = log_below(high, normal);
   if (low == -kInfinity) return upper;
@@ -22,7 +23,8 @@ LogBelow log_between(double low, double high, const Normal& normal) {
           (upper.by_log_spread - ratio * lower.by_log_spread) / rest};
 }
 
-// The logarithm of the sum over boxes; with derivatives by each objective's mean and spread if asked for.
+// The logarithm of the sum over all boxes. If `slopes` is not null, sets the derivatives by the mean and by the log
+// standard deviation of each objective.
 double log_gain(const std::vector<Box>& boxes, const std::vector<Normal>& normals, std::vector<LogBelow>* slopes) {
   const size_t m = normals.size();
   std::vector<LogBelow> parts(boxes.size() * m);

@@ -1,9 +1,10 @@
-// What of the ups and downs of a study's values is due to which parameter.
+// Parameter importance: which parameters explain the variance of an objective.
 //
-// Hutter, Hoos, Leyton-Brown, "An efficient approach for assessing hyperparameter importance" (ICML 2014): the analysis
-// of variance of a random forest, exact, because a tree is constant on boxes. A parameter's share is the variance of
-// what the forest says of it alone, everything else averaged over its whole range; a pair's is what the two do together
-// beyond that. What samplers look at most (the neighbourhood of the best) counts no more than the rest.
+// Functional analysis of variance on a random forest: Hutter, Hoos, Leyton-Brown, "An efficient approach for assessing
+// hyperparameter importance" (ICML 2014). It is exact, because a tree is constant on boxes. The main effect of a
+// parameter is the variance of the forest's prediction along it, averaged over all values of the others. The
+// interaction of a pair is the variance that the two explain together beyond their main effects. Every region of the
+// space counts alike, however many trials the samplers placed there.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -13,16 +14,16 @@
 namespace sinew::tune {
 namespace {
 
-constexpr size_t kFewest = 10;      // trials
-constexpr size_t kMostRows = 1000;  // the newest
-constexpr double kFarOut = 3;       // times as far from the median as the best: what is worse counts as that
-constexpr size_t kMostPairs = 10;   // shown; among the parameters that matter most
+constexpr size_t kFewest = 10;      // trials with a finite loss
+constexpr size_t kMostRows = 1000;  // only the newest trials count
+constexpr double kFarOut = 3;  // losses further from the median than this many times the best's distance are clipped
+constexpr size_t kMostPairs = 10;  // of the result; only the most important parameters form pairs
 constexpr size_t kPaired = 8;
 
-// The pieces of one parameter's range on which every box of a tree is inside or outside.
+// The range of one parameter, cut into pieces so that each box of a tree contains a piece wholly or not at all.
 struct Pieces {
-  std::vector<double> cuts;                                           // of a number: ascending, from 0 to 1
-  std::vector<double> fractions;                                      // of the whole range
+  std::vector<double> cuts;                                           // for a number: ascending from 0 to 1
+  std::vector<double> fractions;                                      // of each piece, of the whole range
   std::vector<std::pair<size_t, size_t>> of(const Side& side) const;  // runs of pieces: from, to
 };
 
@@ -51,7 +52,7 @@ std::vector<std::pair<size_t, size_t>> Pieces::of(const Side& side) const {
   return runs;
 }
 
-// The analysis of one tree.
+// The analysis of variance of one tree.
 class Analysis {
  public:
   explicit Analysis(const Tree& tree) : tree_(tree) {
@@ -79,7 +80,7 @@ class Analysis {
     return variance;
   }
 
-  // Of both together, their own effects included.
+  // The variance along both parameters together, main effects included.
   double of_two(size_t i, size_t j) const {
     const Pieces &across = pieces_[i], &down = pieces_[j];
     std::vector<double> means(across.fractions.size() * down.fractions.size());
@@ -108,7 +109,7 @@ class Analysis {
   double mean_ = 0, whole_ = 0;
 };
 
-// What is far out would be all the variance there is: a diverged training says little about the good ones.
+// Clips large losses. Diverged trainings would otherwise make up all the variance, and they say little about good ones.
 void draw_in(std::vector<double>& losses) {
   std::vector<double> sorted;
   for (const double loss : losses) {
@@ -125,7 +126,7 @@ struct Known {
   std::vector<double> losses;
 };
 
-// Trials that wait or were stopped count with what is known of them.
+// Paused and pruned trials count by the best knowledge of their loss.
 Known known_of(const Study& study, size_t objective) {
   Known known;
   for (auto trial = study.trials().rbegin(); trial != study.trials().rend(); ++trial) {

@@ -14,12 +14,13 @@ constexpr size_t kPairs = 8;
 constexpr double kArmijo = 1e-4;
 constexpr int kMostHalvings = 12;
 
-// Steps and the changes of gradient along them, newest last.
+// The last steps and the changes of the gradient along them, the newest last.
 class Curvature {
  public:
   void add(const VectorXd& step, const VectorXd& change) {
     const double product = step.dot(change);
-    if (product <= 1e-12 * step.norm() * change.norm()) return;  // not convex along the step: it would spoil the model
+    // Not convex along this step: the pair would spoil the model.
+    if (product <= 1e-12 * step.norm() * change.norm()) return;
     pairs_.push_back({step, change, 1 / product});
     if (pairs_.size() > kPairs) pairs_.pop_front();
   }
@@ -27,7 +28,7 @@ class Curvature {
   bool empty() const { return pairs_.empty(); }
   void clear() { pairs_.clear(); }
 
-  // Minus the modelled inverse Hessian times the gradient: the two loops of Nocedal.
+  // Minus the approximate inverse Hessian times the gradient, by Nocedal's two loops.
   VectorXd direction(VectorXd gradient) const {
     std::vector<double> weights(pairs_.size());
     for (size_t i = pairs_.size(); i-- > 0;) {
@@ -50,7 +51,7 @@ class Curvature {
   std::deque<Pair> pairs_;
 };
 
-// The gradient without the entries that rest on a bound and would leave the box.
+// The gradient with 0 for the variables that are at a bound and would leave the box.
 VectorXd free_part(const VectorXd& x, VectorXd gradient, const VectorXd& low, const VectorXd& high) {
   for (Eigen::Index i = 0; i < x.size(); ++i) {
     if ((x[i] <= low[i] && gradient[i] > 0) || (x[i] >= high[i] && gradient[i] < 0)) gradient[i] = 0;
@@ -74,7 +75,8 @@ Minimum minimise(const SmoothFunction& function, VectorXd x, const VectorXd& low
     for (Eigen::Index i = 0; i < x.size(); ++i) {
       if (moving[i] == 0) direction[i] = 0;
     }
-    if (direction.dot(moving) > -1e-12 * direction.norm() * moving.norm()) {  // no descent: forget what was learned
+    // No descent direction: restart from the gradient.
+    if (direction.dot(moving) > -1e-12 * direction.norm() * moving.norm()) {
       curvature.clear();
       direction = -moving;
     }

@@ -1,9 +1,9 @@
-// Minimises a smooth function in a box.
+// Minimises a smooth function within a box.
 //
-// Limited-memory BFGS (Nocedal 1980) on the variables that are free to move, with steps projected onto the box
-// (Bertsekas 1982). Serves the fits of a Gaussian process and the climbs of its acquisition: tens of variables at most,
-// functions that cost much more than the steps between them. A pure function of its arguments; never throws; a value
-// that is not finite is a step too far.
+// Limited-memory BFGS (Nocedal 1980) on the variables that can move, with steps projected onto the box (Bertsekas
+// 1982). Made for fits of Gaussian processes and for maximising acquisition functions: at most tens of variables, and
+// functions that cost much more than the optimiser's own work. A pure function of its arguments; never throws. A value
+// that is not finite makes the optimiser shorten the step.
 #pragma once
 
 #include <Eigen/Core>
@@ -11,14 +11,14 @@
 
 namespace sinew::tune {
 
-// The value at x; fills `gradient`, which has x's size.
+// Returns the value at x and fills `gradient`, which has the size of x.
 using SmoothFunction = std::function<double(const Eigen::VectorXd& x, Eigen::VectorXd& gradient)>;
 
 struct LbfgsOptions {
   int most_evaluations = 60;
-  double gradient_tolerance = 1e-5;  // of the largest entry that may still move
-  double value_tolerance = 1e-9;     // relative fall of one step below which it is over
-  double longest_step = 2;           // of one entry, in the first trial of a step
+  double gradient_tolerance = 1e-5;  // the search ends when no free entry of the gradient is larger
+  double value_tolerance = 1e-9;     // the search ends when a step lowers the value by less, relative to its size
+  double longest_step = 2;           // largest change of one variable in the first attempt of a step
 };
 
 struct Minimum {
@@ -27,7 +27,7 @@ struct Minimum {
   int evaluations = 0;
 };
 
-// Starts at `x`, moved into the box first.
+// Starts at `x`, projected onto the box.
 Minimum minimise(const SmoothFunction& function, Eigen::VectorXd x, const Eigen::VectorXd& low,
                  const Eigen::VectorXd& high, const LbfgsOptions& options = {});
 

@@ -1,9 +1,9 @@
-// When a study has found what it will find.
+// Decides when a study has converged.
 //
-// Every suggestion of the Gaussian process says how much is expected of it. When several in a row expect next to
-// nothing, of the best point each could think of, the rest of the budget would buy next to nothing (Nguyen, Gupta,
-// Rana, Li, Venkatesh, "Regret for expected improvement over the best-observed value and stopping condition", ACML
-// 2017).
+// Every suggestion of the Gaussian process carries its expected improvement. If several suggestions in a row expect a
+// negligible one, although each is the best point that the sampler found, the rest of the budget is not worth spending
+// (Nguyen, Gupta, Rana, Li, Venkatesh, "Regret for expected improvement over the best-observed value and stopping
+// condition", ACML 2017).
 #include <algorithm>
 #include <cstdio>
 
@@ -16,11 +16,11 @@ std::optional<std::string> little_to_gain(const Study& study) {
   const size_t needed = std::max<size_t>(5, d);
   size_t said = 0;
   double most = 0;
-  // Those that run side by side were suggested from nearly the same record: they are one opinion.
+  // Trials that run side by side were suggested from nearly the same record, so together they count as one suggestion.
   const auto side_by_side = static_cast<int64_t>(study.open().size()) + 1;
   int64_t next = study.next_id();
   for (auto trial = study.trials().rbegin(); trial != study.trials().rend() && said < needed; ++trial) {
-    if (!trial->gain) continue;  // of other samplers, or of a choice that may yet turn out best
+    if (!trial->gain) continue;  // from another sampler, or within a choice that is behind
     most = std::max(most, *trial->gain);
     if (trial->id >= next) continue;
     next = trial->id - side_by_side + 1;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Boxes over the first `depth` objectives, for points that reach below the reference in all of them.
+// Appends the free boxes along the first `depth` objectives. All points lie within the reference point along these.
 void cut(std::vector<Objectives> points, size_t depth, Box& box, const Objectives& reference, std::vector<Box>& boxes) {
   const size_t last = depth - 1;
   std::ranges::stable_sort(points, {}, [&](const Objectives& point) { return point[last]; });
@@ -19,7 +19,7 @@ void cut(std::vector<Objectives> points, size_t depth, Box& box, const Objective
     if (box.high[0] > box.low[0]) boxes.push_back(box);
     return;
   }
-  std::vector<Objectives> below;  // points that dominate in the slice, seen along the other objectives
+  std::vector<Objectives> below;  // the points that dominate in the current slice
   double from = -kInfinity;
   for (size_t i = 0; i <= points.size(); ++i) {
     const double to = i < points.size() ? points[i][last] : reference[last];

@@ -1,9 +1,9 @@
-// Several objectives: which points none other beats, how much space they dominate, and how much more one is likely to.
+// Several objectives: Pareto fronts, hypervolume and its expected improvement.
 //
-// All objectives are minimised. The space that is not yet dominated is cut into boxes, slice by slice; for independent
-// normal objectives the expected gain of hypervolume is then a sum over boxes of products, exact for any number of
-// objectives (Yang, Emmerich, Deutz, Baeck, "Efficient computation of expected hypervolume improvement using box
-// decomposition algorithms", 2019). Its logarithm is taken as in acquisition.h.
+// All objectives are minimised. The region that no point dominates is cut into disjoint boxes, slice by slice. For
+// independent normal objectives the expected hypervolume improvement is then a sum over boxes of products, exact for
+// any number of objectives (Yang, Emmerich, Deutz, Baeck, "Efficient computation of expected hypervolume improvement
+// using box decomposition algorithms", 2019). Its logarithm is computed as in log_improvement.h.
 #pragma once
 
 #include <cstddef>
@@ -16,25 +16,25 @@ namespace sinew::tune {
 
 using Objectives = std::vector<double>;
 
-// Whether a is nowhere worse than b, and somewhere better.
+// Whether `a` is nowhere worse than `b` and somewhere better.
 bool dominates(const Objectives& a, const Objectives& b);
-// Indices of those nobody dominates, ascending; of equal ones the first.
+// The indices of the Pareto front, ascending; of equal points the first.
 std::vector<size_t> front_of(const std::vector<Objectives>& all);
-// For each the number of fronts to peel off before it is on one; 0: it is on the first.
+// The non-domination rank of each point: 0 on the first front, 1 on the front that remains without it, and so on.
 std::vector<size_t> ranks_of(const std::vector<Objectives>& all);
-// The volume dominated by the points and not beyond the reference.
+// The volume that the points dominate within the reference point.
 double hypervolume(const std::vector<Objectives>& points, const Objectives& reference);
 
 struct Box {
   Objectives low, high;  // low may be minus infinity
 };
-// Disjoint boxes that together are what lies within the reference and is dominated by no point.
+// Disjoint boxes that together fill the region within the reference point that no point dominates.
 std::vector<Box> free_boxes(const std::vector<Objectives>& points, const Objectives& reference);
 
-// The logarithm of the expected gain of hypervolume.
+// The logarithm of the expected hypervolume improvement.
 class LogHypervolumeImprovement : public AcquisitionFunction {
  public:
-  // `objectives`: one process each, all over the same points.
+  // `objectives`: one process for each, all with the same points.
   LogHypervolumeImprovement(std::span<const GaussianProcess> objectives, std::vector<Box> boxes)
       : objectives_(objectives), boxes_(std::move(boxes)) {}
   std::vector<double> at_all(const Points& points) const override;

@@ -1,8 +1,8 @@
-// Population based training as a pure decision: who copies whom, and what is changed.
+// One step of population based training, as a pure function: decides which member copies which, and perturbs the copy.
 //
-// Jaderberg et al., "Population based training of neural networks" (arXiv 1711.09846): a member of the worst fifth
-// copies one of the best fifth and changes what it copied: numbers by a factor of 0.8 or 1.2, other values to a
-// neighbour, and now and then anything anew. So does one whose value is no finite number.
+// Jaderberg et al., "Population based training of neural networks" (arXiv 1711.09846): a member of the worst fifth, or
+// one with a loss that is not finite, copies a member of the best fifth and perturbs the copy. Real numbers change by a
+// factor of 0.8 or 1.2, other ordered values move to a neighbour, and any value is sometimes drawn anew.
 #include <algorithm>
 #include <cmath>
 
@@ -12,9 +12,9 @@
 namespace sinew::tune {
 namespace {
 
-constexpr double kShare = 0.2;   // of the population, at either end
-constexpr double kAnew = 0.25;   // chance that a value is drawn anew
-constexpr double kFactor = 1.2;  // or 0.8
+constexpr double kShare = 0.2;   // of the population at either end
+constexpr double kAnew = 0.25;   // probability of drawing a value anew
+constexpr double kFactor = 1.2;  // or 2 - kFactor
 
 double changed(const Space& space, size_t i, double value, RandomStream& random) {
   const bool anew = random.uniform() < kAnew, up = random.uniform() < 0.5;
@@ -23,7 +23,7 @@ double changed(const Space& space, size_t i, double value, RandomStream& random)
   if (space.cells(i) == 0) return value * (up ? kFactor : 2 - kFactor);
   const double cell = 1 / static_cast<double>(space.cells(i));
   const double moved = space.value_at(i, space.unit_at(i, value) + (up ? cell : -cell));
-  // Along a logarithm a cell may be too little to move.
+  // In a logarithmic range one cell may be too small a move to change the value.
   return moved != value ? moved : value + (up ? 1 : -1) * std::max(1.0, space[i].step);
 }
 
@@ -39,7 +39,7 @@ PopulationStep population_step(const Space& space, std::span<const PopulationMem
   };
   std::ranges::stable_sort(order, {}, loss);
   const auto fifth = static_cast<size_t>(kShare * static_cast<double>(members.size()));
-  const size_t part = std::max<size_t>(fifth, members.size() > 1 ? 1 : 0);  // of two the worse one
+  const size_t part = std::max<size_t>(fifth, members.size() > 1 ? 1 : 0);  // at least one member, unless it is alone
   const auto place = static_cast<size_t>(std::ranges::find(order, me) - order.begin());
   if (place < members.size() - part && std::isfinite(loss(me)))
     return {me, members[me].point, "not among the worst fifth: it goes on"};

@@ -7,7 +7,7 @@
 namespace sinew::tune {
 namespace {
 
-// Which of the two dominates the other.
+// Which of two trials dominates the other; at most one is true.
 struct Comparison {
   bool first = false, second = false;
 };
@@ -42,7 +42,7 @@ void Ranking::follow(const Study& study) {
   merge(study, std::move(reported));
 }
 
-// Trials that have not ended break no constraint that is known.
+// Inserts the open trials into the order. Their constraints are unknown, so they count as feasible.
 void Ranking::merge(const Study& study, std::vector<std::pair<double, int32_t>> reported) {
   if (reported.empty()) return;
   std::ranges::sort(reported);
@@ -71,7 +71,7 @@ void Ranking::add_by_loss(const Study& study) {
   }
 }
 
-// What is told once never changes, so each new one is compared with those before it and no others with one another.
+// Values never change once reported, so only each new trial is compared with all those before it.
 void Ranking::add_by_dominance(const Study& study) {
   const size_t m = study.objectives();
   for (const int64_t id : std::span(study.observed()).subspan(added_)) {

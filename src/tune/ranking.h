@@ -1,8 +1,9 @@
-// The trials of a study of which something is known, from the best to the worst, kept up as the study grows.
+// Ranks the trials with a known loss from best to worst, and updates the ranking as the study grows.
 //
-// Feasible before infeasible, those by what they violate; then by loss (Study::known_loss), with several objectives by
-// how many trials dominate it (Fonseca, Fleming 1993); then the earlier told. Trials that run or wait and have reported
-// come by what is known so far.
+// Feasible trials come first, then the others by their violation. Within these groups trials are ordered by loss
+// (Study::known_loss) or, with several objectives, by the number of trials that dominate them (Fonseca, Fleming 1993).
+// Of equal trials the one that ended earlier comes first. With one objective, open trials that have reported count by
+// the best knowledge of their loss.
 #pragma once
 
 #include <vector>
@@ -13,20 +14,20 @@ namespace sinew::tune {
 
 class Ranking {
  public:
-  // Takes in what happened since the last call.
+  // Adds the changes of the study since the last call.
   void follow(const Study& study);
-  const std::vector<int32_t>& order() const { return order_; }      // ids of trials
-  const std::vector<int32_t>& unknown() const { return unknown_; }  // ids of running trials without a report
-  // The loss the order goes by (of the first objective).
+  const std::vector<int32_t>& order() const { return order_; }      // ids of trials, the best first
+  const std::vector<int32_t>& unknown() const { return unknown_; }  // ids of open trials without a known loss
+  // The loss of the first objective that the order is based on.
   double loss_at(const Study& study, int32_t id) const;
 
  private:
   void add_by_loss(const Study& study);
   void add_by_dominance(const Study& study);
   void merge(const Study& study, std::vector<std::pair<double, int32_t>> reported);
-  std::vector<int32_t> ended_;  // the ended ones in their order
-  // Of several objectives, one an ended trial as they were told: its losses, behind one another, what it violates and
-  // how many dominate it.
+  std::vector<int32_t> ended_;  // ids of the ended trials, the best first
+  // With several objectives, for each ended trial in the order they ended: its losses, all trials one after another;
+  // its violation and the number of trials that dominate it.
   std::vector<double> losses_;
   std::vector<std::pair<double, int64_t>> ranks_;
   std::vector<int32_t> order_, unknown_;

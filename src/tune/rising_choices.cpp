@@ -6,15 +6,15 @@
 namespace sinew::tune {
 namespace {
 
-constexpr size_t kWindow = 7;  // trials by which the fall of a curve is judged
+constexpr size_t kWindow = 7;  // how many trials back the rate of a curve is measured
 
 struct Curve {
   double value = 0;
-  std::vector<double> bests;  // after each of its trials of which something is known
-  size_t trials = 0;          // with all others
+  std::vector<double> bests;  // the best loss after each trial with a known loss
+  size_t trials = 0;          // including trials without a known loss
 };
 
-// A trial that waits counts by what is known of it: where trials are stopped early most of a bad choice do.
+// Paused trials count by the best knowledge of their loss, because pruning pauses most trials of a bad choice.
 std::vector<Curve> curves_of(const Study& study, size_t parameter) {
   std::vector<Curve> curves;
   for (const Trial& trial : study.trials()) {
@@ -36,7 +36,7 @@ bool may_come_below(double best, const Curve& curve, double trials_left) {
   return now - (before - now) / static_cast<double>(kWindow) * trials_left < best;
 }
 
-// 0: others depend on it; 2: it depends on another one.
+// 0: other parameters depend on this one; 1: neither; 2: this one depends on another.
 int rank_of(const Space& space, size_t parameter) {
   if (!space[parameter].conditions.empty()) return 2;
   for (size_t other = parameter + 1; other < space.size(); ++other) {

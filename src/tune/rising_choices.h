@@ -1,9 +1,9 @@
-// Which choice of a category to look into though it is behind: second best so far may be best once it was searched as
-// thoroughly as the one ahead.
+// Selects choices of a category that are behind the best one but worth searching: a choice that is second best so far
+// may turn out best once it has been searched as thoroughly as the leader.
 //
-// Each choice has a curve, the best loss of its trials, which only falls, and ever more slowly. One that would not come
-// to the study's best if it went on as in its last trials, for as many as are left, is given up: Li, Jiang, Gao, Shao,
-// Zhang, Cui, "Efficient automatic CASH via rising bandits" (AAAI 2020).
+// The curve of a choice is the best loss of its trials so far. It only falls, and ever more slowly. A choice is given
+// up when its curve would not reach the study's best loss even if it kept falling at its recent rate for all remaining
+// trials: Li, Jiang, Gao, Shao, Zhang, Cui, "Efficient automatic CASH via rising bandits" (AAAI 2020).
 #pragma once
 
 #include <vector>
@@ -18,9 +18,10 @@ struct Choice {
   bool of(const Point& point) const { return point[parameter] == value; }
 };
 
-// Those that were tried, are not the best trial's and are not given up; those with the fewest trials first. Before them
-// those of categories that other parameters depend on, whose choices are searches of their own; after them those of
-// categories that depend on another one, unless what they depend on is given up itself.
+// The tried choices that are not those of the best trial and are not given up. Categories that other parameters depend
+// on come first, because each of their choices is a search space of its own; categories that depend on others come
+// last, and only if the choice they depend on is not given up. Within these groups, choices with fewer trials come
+// first.
 std::vector<Choice> rising_choices(const Study& study);
 
 }  // namespace sinew::tune

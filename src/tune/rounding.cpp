@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kDigits = 4, kMoreDigits = 3, kAllDigits = 17;
 
-// The place of the first digit: 0 of 3.2, -2 of 0.032.
+// The decimal exponent of the first digit: 0 for 3.2, -2 for 0.032.
 int place_of(double value) {
   return static_cast<int>(std::floor(std::log10(std::abs(value))));
 }

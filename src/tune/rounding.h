@@ -1,23 +1,23 @@
-// Numbers as a person would write them: 0.0123 is as good a learning rate as 0.012297041093, and can be read, said and
-// typed again. For tune/ only.
+// Rounds numbers to what a person would write. A learning rate of 0.0123 is as good as 0.012297041093, and easier to
+// read, say and type. For tune/ only.
 #pragma once
 
 #include "tune/tune.h"
 
 namespace sinew::tune {
 
-// The nearest number with so many significant digits; written in decimal it has no more.
+// The nearest number with so many significant decimal digits.
 double rounded(double value, int digits);
 
-// A parameter's value, if it is a real number without a step: to four significant digits, or to the fourth digit of the
-// range, whichever is finer; to so many more if asked.
+// Rounds the value of a real parameter without a step to four significant digits, or to the fourth digit of the width
+// of its range if that is finer. `more`: additional digits. Other values stay as they are.
 double as_written(const Parameter& parameter, double value, int more = 0);
 
 // A step as a person would write it: 27, 2.5, 2e+299.
 std::string step_text(double step);
 
-// The point with real numbers rounded (as_written), to up to three digits more where that was tried already; when all
-// of it was, the point is no new one. Stays in the space.
+// Rounds the real numbers of a point (as_written). If the rounded point was tried, keeps up to three more digits. If
+// all of these were tried, returns a point that is not new. The result is a point of the space.
 Point rounded(const Study& study, const Point& point);
 
 }  // namespace sinew::tune
