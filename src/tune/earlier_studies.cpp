@@ -89,7 +89,7 @@ std::optional<Suggestion> next_of_earlier_studies(const Study& study) {
     if (nearly_tried(study, point) || !study.space().allows(point)) continue;
     return Suggestion{std::move(point),
                       "earlier",
-                      "the best of an earlier study" + (earlier.name.empty() ? "" : ", " + earlier.name),
+                      "the best point of an earlier study" + (earlier.name.empty() ? "" : ", " + earlier.name),
                       {}};
   }
   return std::nullopt;

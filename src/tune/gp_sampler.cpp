@@ -54,7 +54,7 @@ class GpSampler : public Sampler {
   Suggestion suggest(const Study& study) override {
     const size_t d = study.space().size();
     const std::optional<Surrogate> model = fit_surrogate(study, std::min<size_t>(4 + d / 2, 10));
-    if (!model) return of_design(study, "an even cover of the space to begin with");
+    if (!model) return of_design(study, "a space-filling design to start with");
     return study.objectives() == 1 ? of_one(study, *model) : of_several(study, *model);
   }
 
@@ -79,9 +79,9 @@ class GpSampler : public Sampler {
     const LogFeasibility feasibility(model.constraints, some_feasible ? &improvement : nullptr);
     const AcquisitionFunction& score =
         model.constraints.empty() ? static_cast<const AcquisitionFunction&>(improvement) : feasibility;
-    Suggestion suggestion =
-        found(study, model, score, options,
-              some_feasible ? "the most improvement is expected here" : "most likely to be feasible; nothing is yet");
+    Suggestion suggestion = found(
+        study, model, score, options,
+        some_feasible ? "the largest improvement is expected here" : "most likely to be feasible; no trial is yet");
     if (suggestion.by != "gp" || !model.constraints.empty()) return suggestion;
     suggestion.gain = gain_of(study, model, improvement, suggestion.point);
     const bool little = suggestion.gain && *suggestion.gain < kLittleGain;
@@ -164,7 +164,7 @@ class GpSampler : public Sampler {
     SearchOptions options = effort(model.objectives[0].size());
     if (known.empty()) {
       const LogFeasibility feasibility(model.constraints, nullptr);
-      return found(study, model, feasibility, options, "most likely to be feasible; nothing is yet");
+      return found(study, model, feasibility, options, "most likely to be feasible; no trial is yet");
     }
     for (std::vector<double>& outcome : model.feasible_fantasies()) known.push_back(std::move(outcome));
     std::vector<size_t> front = front_of(known);
@@ -179,7 +179,7 @@ class GpSampler : public Sampler {
       shown.push_back(known[front[i * front.size() / std::min(most, front.size())]]);
     const LogHypervolumeImprovement gain(model.objectives, free_boxes(shown, reference(known, front, m)));
     const LogFeasibility feasibility(model.constraints, &gain);
-    return found(study, model, feasibility, options, "the most new trade-offs are expected here");
+    return found(study, model, feasibility, options, "the largest hypervolume improvement is expected here");
   }
 
   // The reference point: in every objective a tenth of the front's extent beyond its worst value. If the front has no
@@ -199,8 +199,8 @@ class GpSampler : public Sampler {
                    const SearchOptions& options, const std::string& why) {
     RandomStream random = study.random("gp");
     const auto best = maximise_acquisition(study, score, random, options);
-    if (!best) return of_design(study, "nothing that was thought of is new: one of an even cover");
-    return {best->point, "gp", why + " (log " + written(best->score) + ")", model.sampler_state};
+    if (!best) return of_design(study, "every candidate was tried: a space-filling point instead");
+    return {best->point, "gp", why + " (log acquisition " + written(best->score) + ")", model.sampler_state};
   }
 
   SobolDesign design_{"gp"};

@@ -28,11 +28,10 @@ std::optional<std::string> little_to_gain(const Study& study) {
   }
   if (said < needed || !(most < kLittleGain)) return std::nullopt;
   char text[160];
-  std::snprintf(
-      text, sizeof text,
-      "none of the last %zu suggestions was expected to gain more than %.2g %% of what the best is ahead of the "
-      "median",
-      needed, 100 * most);
+  std::snprintf(text, sizeof text,
+                "none of the last %zu suggestions was expected to gain more than %.2g %% of the best value's lead over "
+                "the median",
+                needed, 100 * most);
   return text;
 }
 

@@ -42,9 +42,9 @@ PopulationStep population_step(const Space& space, std::span<const PopulationMem
   const size_t part = std::max<size_t>(fifth, members.size() > 1 ? 1 : 0);  // at least one member, unless it is alone
   const auto place = static_cast<size_t>(std::ranges::find(order, me) - order.begin());
   if (place < members.size() - part && std::isfinite(loss(me)))
-    return {me, members[me].point, "not among the worst fifth: it goes on"};
+    return {me, members[me].point, "not among the worst fifth: it continues"};
   const size_t from = part > 0 ? order[random.below(part)] : me;
-  if (!(loss(from) < loss(me))) return {me, members[me].point, "nobody is better: it goes on"};
+  if (!(loss(from) < loss(me))) return {me, members[me].point, "no member is better: it continues"};
   Point point = first_allowed(space, kAllowedDraws, [&] {
     Point near = members[from].point;
     for (size_t i = 0; i < space.size(); ++i) {
@@ -55,7 +55,7 @@ PopulationStep population_step(const Space& space, std::span<const PopulationMem
   });
   if (!space.allows(point)) point = members[from].point;
   return {from, std::move(point),
-          "it did badly: it goes on from member " + std::to_string(from) + " of the best fifth, changed a little"};
+          "among the worst fifth: it continues from a changed copy of member " + std::to_string(from)};
 }
 
 }  // namespace sinew::tune

@@ -1,10 +1,11 @@
-// The curve pruner: every trial runs a little, then only those go on whose learning curve may still become the best.
+// The curve pruner: every trial runs a little, and then only those continue whose learning curve may still become the
+// best.
 //
 // Freeze and thaw (Swersky, Snoek, Adams, "Freeze-thaw Bayesian optimization", 2014) with the extrapolation of
-// tune/curve.h: trials wait at regular steps; the one that goes on is the one with the lowest optimistic prediction,
-// until no prediction has a fair chance against the best whole trial. Predictions are corrected by hindsight: what
-// the same prediction, made at the same step of the whole trials, got wrong. So a schedule that lets every trial drop
-// at its end does not mislead.
+// tune/curve.h. Trials pause at regular steps. The pruner resumes the trial with the lowest optimistic forecast, until
+// no forecast has a fair chance to beat the best whole trial. It corrects forecasts by hindsight: by the errors that
+// the same forecast, made at the same step, would have had for the whole trials. So a schedule that lets every trial
+// improve at its end does not mislead it.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -16,25 +17,28 @@
 namespace sinew::tune {
 namespace {
 
-constexpr double kParts = 16;                          // a trial waits after every such part of its length …
-constexpr size_t kFewestReports = 3;                   // … but not before so many reports
-constexpr double kOptimism = 0.5;                      // deviations below the mean
-constexpr double kSurely = 2;                          // deviations above the mean
-constexpr double kFairChance = 0.1;                    // of ending below the best whole trial …
-constexpr double kGreatChance = 0.9;                   // … or of that, once what going on may cost is spent …
-constexpr double kWorth = 0.05;                        // … by so much of its lead over the median of the first trials
-constexpr double kEarlyShare = 0.1, kLateShare = 0.7;  // of the first steps' work, spent on going on: see promote()
-constexpr double kLikely = 0.3;                        // spreads between two means, for one to be likely lower
-constexpr double kMostDoubt = 0.4;                     // of what the first trials differ by, for forecasts to be told
-constexpr double kQuartilesOfNormal = 1.35;            // deviations from the lower to the upper one
-constexpr double kMostDrop = 10;                       // a curve falls at most so many times as far as it has fallen
+constexpr double kParts = 16;         // a trial may pause after each such fraction of its length ...
+constexpr size_t kFewestReports = 3;  // ... but not before it has this many reports
+constexpr double kOptimism = 0.5;     // deviations below the mean, for the optimistic forecast
+constexpr double kSurely = 2;  // deviations above the mean: a loss that a running trial will almost surely undercut
+constexpr double kFairChance = 0.1;   // probability of beating the best whole trial that justifies resuming a trial ...
+constexpr double kGreatChance = 0.9;  // ... and the one that is required once the budget for resumed trials is spent
+// A trial must beat the best by this fraction of its lead over the median of the first trials.
+constexpr double kWorth = 0.05;
+// Budget for resumed trials, as a fraction of all first steps: see promote().
+constexpr double kEarlyShare = 0.1, kLateShare = 0.7;
+constexpr double kLikely = 0.3;  // deviations between two means, for one to be probably lower
+// Of the spread of the first trials: with a larger deviation, forecasts tell nothing.
+constexpr double kMostDoubt = 0.4;
+constexpr double kQuartilesOfNormal = 1.35;  // standard deviations between the quartiles of a normal distribution
+constexpr double kMostDrop = 10;  // a curve is expected to fall at most this many times as far as it has fallen
 
 struct Forecast {
   double mean, deviation;
   double optimistic() const { return mean - kOptimism * deviation; }
 };
 
-// Trials that are no more than about equal do not take turns: each would be paid for and none known to its end.
+// Trials that are about equal do not take turns. Otherwise each of them would cost steps, and none would reach its end.
 bool likely_below(const Forecast& one, const Forecast& other) {
   return other.mean - one.mean > kLikely * std::hypot(one.deviation, other.deviation);
 }
@@ -54,33 +58,33 @@ class CurvePruner : public Pruner {
     const size_t reports = trial.reports.size();
     const double before = reports > 1 ? trial.reports[reports - 2].step : 0, first = first_wait(trial);
     if (step < first || (before >= first && part_of(before) == part_of(step))) {
-      return {PruneDecision::keep_running, "its curve is looked at later"};
+      return {PruneDecision::keep_running, "too early to forecast its curve"};
     }
     if (before < first) {
-      return paused(study, forecast(study, trial), "its beginning is known; the most promising goes on");
+      return paused(study, forecast(study, trial), "its first steps are done; the most promising trial continues");
     }
     const Forecast mine = forecast(study, trial);
     const auto other = most_promising(study);
     const double margin = kWorth * lead_of(mine.optimistic());
     if (other && step < options_.max_resource / 2 && other->second.optimistic() < mine.optimistic() - margin &&
         likely_below(other->second, mine)) {
-      return paused(study, mine, "trial " + std::to_string(other->first) + " promises more by now");
+      return paused(study, mine, "trial " + std::to_string(other->first) + " is more promising now");
     }
-    if (chance_of(study, mine, trial.id) < kFairChance) return paused(study, mine, "it will hardly be the best");
-    return {PruneDecision::keep_running, "its curve promises the most"};
+    if (chance_of(study, mine, trial.id) < kFairChance) return paused(study, mine, "it is unlikely to become the best");
+    return {PruneDecision::keep_running, "its forecast is the best"};
   }
 
-  // Going on, with all that those who do may still cost, may cost a part of what the beginnings have cost, in the end
-  // at least what takes some to their end: little of it before the planned trials have all begun, for until then the
-  // better ones may not be there yet. Beyond that only what will nearly surely be the best goes on, and only when there
-  // are no new trials.
+  // The steps of resumed trials, including those that running ones will still need, have a budget: a fraction of the
+  // first steps of all trials. The fraction is small until all planned trials have started, because the best ones may
+  // not be among them yet. After that it is larger, and at least enough to bring some trials to their end. Beyond the
+  // budget, and only if there will be no new trials, the pruner resumes a trial that is almost certain to be the best.
   std::optional<Promotion> promote(const Study& study, bool no_new) override {
     follow(study);
     double first = 0, later = 0;
     for (const Trial& trial : study.trials()) {
       const double steps = trial.reports.empty() ? 0 : trial.reports.back().step;
       first += std::min(steps, first_wait(trial));
-      const bool goes_on = trial.state == TrialState::running && trial.estimate;  // it has waited before
+      const bool goes_on = trial.state == TrialState::running && trial.estimate;  // it has been paused before
       later += std::max(0.0, (goes_on ? options_.max_resource : steps) - first_wait(trial));
     }
     const bool all_begun = no_new || (study.options().budget > 0 && study.next_id() >= study.options().budget);
@@ -89,7 +93,7 @@ class CurvePruner : public Pruner {
     const auto best = most_promising(study);
     if (!best) return std::nullopt;
     if (chance_of(study, best->second, best->first) < (spent ? kGreatChance : kFairChance)) return std::nullopt;
-    return Promotion{best->first, "its curve promises the most of those that wait"};
+    return Promotion{best->first, "its forecast is the best of all paused trials"};
   }
 
  private:
@@ -98,13 +102,13 @@ class CurvePruner : public Pruner {
 
   double wait() const { return std::max({std::ceil(options_.max_resource / kParts), options_.min_resource}); }
   double part_of(double step) const { return std::floor(step / wait() + 1e-9); }
-  // The step at which a trial waits for the first time.
+  // The step at which a trial pauses for the first time.
   double first_wait(const Trial& trial) const {
     if (trial.reports.size() < kFewestReports) return std::numeric_limits<double>::infinity();
     return std::max(wait(), trial.reports[kFewestReports - 1].step);
   }
 
-  // What it takes to bring one trial of kTrialsAnEnd to its end, and kMostEnds at most.
+  // The steps that bring one of every kTrialsAnEnd trials to its end, at most kMostEnds of them.
   double least_for_ends(const Study& study) const {
     const auto ends = std::clamp<int64_t>(study.next_id() / kTrialsAnEnd, 1, kMostEnds);
     return static_cast<double>(ends) * std::max(0.0, options_.max_resource - wait());
@@ -117,7 +121,7 @@ class CurvePruner : public Pruner {
     return std::nullopt;
   }
 
-  // From the first `reports` reports.
+  // The forecast from the first `reports` reports, without hindsight.
   const Forecast& raw_forecast(const Study& study, const Trial& trial, size_t reports) {
     const auto [found, fresh] = known_.try_emplace({trial.id, reports});
     if (!fresh) return found->second;
@@ -133,7 +137,8 @@ class CurvePruner : public Pruner {
       return found->second = {losses.empty() ? 0 : losses[0], std::abs(losses.empty() ? 0 : losses[0])};
     const auto [low, high] = std::ranges::minmax(losses);
     double floor = low - kMostDrop * (high - low);
-    if (positive) floor = std::max(floor, 0.0);  // an error or a loss that was never below 0 is not expected to be
+    // An error or loss that was never below 0 is not expected to become negative.
+    if (positive) floor = std::max(floor, 0.0);
     const Prediction prediction = model_.predict(steps, losses, floor);
     return found->second = {prediction.mean(), prediction.deviation()};
   }
@@ -143,7 +148,7 @@ class CurvePruner : public Pruner {
                                trial.reports.begin());
   }
 
-  // With what hindsight says of predictions at this step.
+  // The forecast, corrected by the errors of such forecasts at this step of the whole trials.
   Forecast forecast(const Study& study, const Trial& trial) { return forecast(study, trial, trial.reports.size()); }
   Forecast forecast(const Study& study, const Trial& trial, size_t reports) {
     Forecast out = raw_forecast(study, trial, reports);
@@ -163,7 +168,7 @@ class CurvePruner : public Pruner {
     return out;
   }
 
-  // Whole trials, for hindsight and as what has to be beaten.
+  // Updates what the whole trials tell: the best loss to beat, and the trials for hindsight.
   void follow(const Study& study) {
     whole_.clear();
     best_whole_ = std::numeric_limits<double>::infinity();
@@ -188,7 +193,8 @@ class CurvePruner : public Pruner {
     return best;
   }
 
-  // Of ending below the best whole trial, or what a running one surely will end below; 1 as long as there is neither.
+  // The probability of ending below the target: the best whole trial, or the loss that a running trial will almost
+  // surely undercut. 1 while there is no target.
   double chance_of(const Study& study, const Forecast& mine, int64_t me) {
     double target = best_whole_;
     for (const int64_t id : study.open()) {
@@ -203,10 +209,11 @@ class CurvePruner : public Pruner {
     return 0.5 * std::erfc((mine.mean - target) / (mine.deviation * std::sqrt(2.0)));
   }
 
-  // Of the first trials, which no sampler has drawn together yet, at their first wait.
+  // Forecasts of the first trials at their first pause. No sampler has drawn these trials together yet.
   struct First {
     size_t count = 0;
-    double median = 0, spread = 0, doubt = 0;  // of the means; what they differ by; of the usual one
+    // Median and spread of the means, and the typical deviation of one forecast.
+    double median = 0, spread = 0, doubt = 0;
   };
   First first_forecasts(const Study& study) {
     std::vector<double> means, doubts;
@@ -227,11 +234,12 @@ class CurvePruner : public Pruner {
     return {n, means[n / 2], (means[3 * n / 4] - means[n / 4]) / kQuartilesOfNormal, doubts[n / 2]};
   }
 
-  // How far a loss is ahead of the first trials' median.
+  // How far a loss is below the median of the first trials.
   double lead_of(double loss) const { return first_.count > 0 ? std::max(0.0, first_.median - loss) : 0; }
 
-  // Whether forecasts at the first wait tell trials apart. Where noise is larger than what trials differ by, a sampler
-  // that takes them for results learns the noise, and finds less than one that knows only whole trials.
+  // Whether forecasts at the first pause distinguish trials. If their noise is larger than the differences between
+  // trials, a sampler that takes forecasts for results learns the noise and finds less than one that learns from whole
+  // trials only.
   bool tells_apart() const { return first_.count >= kFewestCompared && first_.doubt < kMostDoubt * first_.spread; }
 
   Verdict paused(const Study& study, const Forecast& forecast, std::string why) const {
@@ -243,7 +251,8 @@ class CurvePruner : public Pruner {
   static constexpr ptrdiff_t kMostHindsight = 8;
   PrunerOptions options_;
   CurveModel model_;
-  std::map<std::pair<int64_t, size_t>, Forecast> known_;  // by trial and number of reports: reports never change
+  // By trial and number of reports; valid forever, because reports never change.
+  std::map<std::pair<int64_t, size_t>, Forecast> known_;
   std::vector<int64_t> whole_;
   First first_;
   double best_whole_ = 0;
@@ -259,7 +268,7 @@ std::unique_ptr<Pruner> make_curve(const PrunerOptions& options) {
   return std::make_unique<CurvePruner>(options);
 }
 
-// Curves where the length of a trial is known, else the median rule.
+// The curve pruner if the length of a trial is known, else the median rule.
 std::unique_ptr<Pruner> make_auto_pruner(const PrunerOptions& options) {
   return options.max_resource > 0 ? make_curve(options) : make_median(options);
 }

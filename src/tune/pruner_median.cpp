@@ -1,5 +1,5 @@
-// The median rule: a trial whose best value so far is worse than the median of the other trials at the same step ends.
-// Golovin, Solnik, Moitra, Kochanski, Karro, Sculley, "Google Vizier" (KDD 2017), section 3.2.1.
+// The median rule: prunes a trial whose best value so far is worse than the median of the other trials at the same
+// step. Golovin, Solnik, Moitra, Kochanski, Karro, Sculley, "Google Vizier" (KDD 2017), section 3.2.1.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace sinew::tune {
 namespace {
 
-constexpr size_t kFewest = 5;  // other trials at the step, before the median says anything
+constexpr size_t kFewest = 5;  // other trials at the step, for the rule to apply
 
 class MedianPruner : public Pruner {
  public:
@@ -25,7 +25,7 @@ class MedianPruner : public Pruner {
       const auto there = std::ranges::lower_bound(other.reports, step, {}, &Report::step);
       others.push_back(study.loss(*there));
     }
-    if (others.size() < kFewest) return {PruneDecision::keep_running, "too few trials have come so far"};
+    if (others.size() < kFewest) return {PruneDecision::keep_running, "too few trials have reached this step"};
     std::ranges::nth_element(others, others.begin() + static_cast<ptrdiff_t>(others.size() / 2));
     const double median = others[others.size() / 2];
     double best = std::numeric_limits<double>::infinity();

@@ -1,9 +1,10 @@
-// Successive halving, asynchronous and in promotion form: a trial waits at every rung, and goes on when it is among the
-// best one in `reduction` of all that reached the rung. Trials resume where they wait, so nothing is trained twice.
+// Asynchronous successive halving with promotions. Every trial pauses at each rung and is promoted once it is among the
+// best 1 / `reduction` of all trials that reached the rung. A promoted trial resumes where it paused, so no step is
+// trained twice.
 //
 // asha: Li, Jamieson, Rostamizadeh, Gonina, Hardt, Recht, Talwalkar, "A system for massively parallel hyperparameter
-// tuning" (MLSys 2020). hyperband: Li, Jamieson, DeSalvo, Rostamizadeh, Talwalkar (JMLR 2018), whose brackets begin on
-// higher and higher rungs, for the case that early values mislead; trials take their brackets in turn.
+// tuning" (MLSys 2020). hyperband: Li, Jamieson, DeSalvo, Rostamizadeh, Talwalkar (JMLR 2018): trials are spread over
+// brackets that start on higher and higher rungs, in case early values mislead.
 #include <algorithm>
 #include <cmath>
 
@@ -30,7 +31,7 @@ void check_rungs(const PrunerOptions& options) {
   }
 }
 
-// The steps at which trials wait, below a whole trial's.
+// The steps at which trials pause, all before the end of a whole trial.
 std::vector<double> rungs_of(const PrunerOptions& options) {
   std::vector<double> rungs;
   for (double rung = options.min_resource; rung < options.max_resource * (1 - 1e-9); rung *= options.reduction) {
@@ -43,8 +44,8 @@ class RungPruner : public Pruner {
  public:
   RungPruner(const PrunerOptions& options, bool brackets) : options_(options), rungs_(rungs_of(options)) {
     if (rungs_.empty()) rungs_.push_back(options.max_resource);
-    // Bracket b skips the first b rungs. Hyperband gives each about the same work: a bracket that begins one rung
-    // later gets that much fewer trials.
+    // Bracket b skips the first b rungs. As in Hyperband, all brackets get about the same number of steps: each bracket
+    // gets 1 / `reduction` of the trials of the one before.
     double share = 1;
     for (size_t b = 0; b < (brackets ? rungs_.size() : 1); ++b, share /= options.reduction) shares_.push_back(share);
   }
@@ -79,7 +80,8 @@ class RungPruner : public Pruner {
   }
 
  private:
-  // A study of few trials, or of few left, may have nobody among the best of enough: it still ends with a whole trial.
+  // In a study with few trials none may ever be among the best third of a rung. So if no trial is complete or running,
+  // and no new trial will start, the trial that is furthest continues.
   static std::optional<Promotion> last_resort(const Study& study) {
     const Trial* furthest = nullptr;
     for (const Trial& trial : study.trials()) {
@@ -91,7 +93,7 @@ class RungPruner : public Pruner {
       if (!furthest || rank(trial) < rank(*furthest)) furthest = &trial;
     }
     if (!furthest) return std::nullopt;
-    return Promotion{furthest->id, "no trial came to its end yet, and this one is the furthest"};
+    return Promotion{furthest->id, "no trial is complete yet, and this one is the furthest"};
   }
 
   struct Best {
@@ -99,8 +101,8 @@ class RungPruner : public Pruner {
     size_t arrived = 0;
   };
 
-  // What the whole trials came down from this step to their end, the median one, it would come down too. Without it a
-  // sampler would compare short trainings with long ones.
+  // The value that a trial would end with if it changed from this step to its end as much as the median whole trial
+  // did. With it a sampler can compare short trainings with long ones.
   static std::optional<double> expected_end(const Study& study, const Trial& trial) {
     const Report& here = trial.reports.back();
     std::vector<double> changes;
@@ -115,18 +117,19 @@ class RungPruner : public Pruner {
     return here.value + changes[changes.size() / 2];
   }
 
-  // Trials take brackets so that every prefix has them in about their shares.
+  // Assigns trials to brackets so that among the first n trials, for any n, each bracket has about its share.
   size_t bracket_of(int64_t id) const {
     double total = 0;
     for (const double share : shares_) total += share;
-    double place = std::fmod((static_cast<double>(id) + 0.5) * 0.6180339887498949, 1.0) * total;  // golden ratio: even
+    // Multiples of the golden ratio spread evenly.
+    double place = std::fmod((static_cast<double>(id) + 0.5) * 0.6180339887498949, 1.0) * total;
     for (size_t b = 0; b + 1 < shares_.size(); ++b) {
       if ((place -= shares_[b]) < 0) return b;
     }
     return shares_.size() - 1;
   }
 
-  // The highest rung of its bracket that the first `reports` reports came to.
+  // The highest rung of its bracket that a trial reached within its first `reports` reports.
   std::optional<size_t> reached(const Trial& trial, size_t reports) const {
     if (reports == 0) return std::nullopt;
     const auto above = std::ranges::upper_bound(rungs_, trial.reports[reports - 1].step) - rungs_.begin();
@@ -134,7 +137,7 @@ class RungPruner : public Pruner {
     return static_cast<size_t>(above - 1);
   }
 
-  // The best 1 / reduction of a bracket's trials on a rung, by what they reported there.
+  // The best 1 / `reduction` of a bracket's trials on a rung, by their values there.
   Best best_of(const Study& study, size_t bracket, size_t rung) const {
     std::vector<std::pair<double, int64_t>> arrived;
     for (const Trial& trial : study.trials()) {
@@ -157,7 +160,7 @@ class RungPruner : public Pruner {
 
   PrunerOptions options_;
   std::vector<double> rungs_;
-  std::vector<double> shares_;  // of the trials, a bracket
+  std::vector<double> shares_;  // relative number of trials in each bracket
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The pruners there are.
+// The list of all pruners.
 #include <cmath>
 
 #include "base/error.h"
@@ -21,11 +21,11 @@ std::unique_ptr<Pruner> make_none(const PrunerOptions&) {
 
 constexpr PrunerMaker kPruners[] = {
     {"none", make_none, "every trial runs to its end"},
-    {"auto", make_auto_pruner, "curve when max_resource is known, else median"},
-    {"curve", make_curve, "goes on with the trials whose learning curve may become the best"},
-    {"asha", make_asha, "on every rung one in reduction_factor goes on; the others wait"},
-    {"hyperband", make_hyperband, "asha in brackets that begin on higher and higher rungs"},
-    {"median", make_median, "ends trials worse than the median at the same step"},
+    {"auto", make_auto_pruner, "curve if max_resource is known, else median"},
+    {"curve", make_curve, "continues the trials whose learning curve may become the best"},
+    {"asha", make_asha, "promotes one in reduction_factor trials from every rung; the others stay paused"},
+    {"hyperband", make_hyperband, "asha in brackets that start on higher and higher rungs"},
+    {"median", make_median, "prunes trials that are worse than the median at the same step"},
 };
 
 }  // namespace

@@ -1,11 +1,12 @@
-// The default: several samplers over one shared record, each asked as often as it has earned.
+// The default: several samplers on one shared record, each used as often as it earns.
 //
-// The Gaussian process is the best there is for some hundred trials, whatever the space (measured: bench/hpo); its
-// trust region digs where the whole space misleads it, TPE errs in other ways, and local changes know no model at all.
-// Which of them suggests is drawn by what their earlier suggestions improved, with a floor for everyone, so that none
-// is lost and none can do much harm. Towards the end of the budget there is nothing left to learn for, and the process
-// suggests alone: what is expected to be better at once. Beyond some hundred trials, where the process costs too much,
-// TPE takes over, and CMA-ES where there are many numbers.
+// For up to a few hundred trials the Gaussian process is the best sampler on every kind of space (measured in
+// bench/hpo). The others help where it fails: its trust region searches in detail where a model of the whole space
+// misleads, TPE makes different errors, and local changes depend on no model. Each suggestion draws one of the samplers
+// with probabilities that follow how often their recent suggestions improved the best value. A minimum probability
+// keeps every sampler in use, and limits the harm that one can do. Near the end of the budget there is nothing left to
+// explore for, so the process suggests alone. Beyond a few hundred trials the process costs too much, and TPE takes
+// over, or CMA-ES for many numeric parameters.
 #include <algorithm>
 #include <cmath>
 #include <ranges>
@@ -16,16 +17,16 @@ namespace sinew::tune {
 namespace {
 
 constexpr size_t kMostForProcess = 400;  // known trials
-constexpr size_t kFewest = 15;           // known trials, before anyone else has something to go by
-constexpr size_t kManyNumbers = 20;      // parameters, for CMA-ES
-constexpr double kFloor = 0.06;          // of the suggestions, for every arm
-constexpr double kForLearning = 0.75;    // of the trials planned
-constexpr size_t kRecent = 24;           // known trials that decide who has earned what
+constexpr size_t kFewest = 15;           // known trials before other samplers than the process are used
+constexpr size_t kManyNumbers = 20;      // numeric parameters, for CMA-ES
+constexpr double kFloor = 0.06;          // the minimum probability of each sampler
+constexpr double kForLearning = 0.75;    // of the planned trials: the samplers compete until then
+constexpr size_t kRecent = 24;           // the most recent ended trials decide the probabilities
 
 struct Arm {
   const char* name;
   std::unique_ptr<Sampler> (*make)();
-  double share;  // at first
+  double share;  // relative probability before any sampler has earned anything
 };
 
 class AutoSampler : public Sampler {
@@ -46,7 +47,7 @@ class AutoSampler : public Sampler {
     const bool numeric = std::ranges::all_of(std::views::iota(size_t{0}, study.space().size()), [&](size_t i) {
       return study.space()[i].ordered() && study.space()[i].conditions.empty();
     });
-    if (known < kFewest) return {{"gp", make_gp, 1}};  // which begins with an even cover
+    if (known < kFewest) return {{"gp", make_gp, 1}};  // it starts with a space-filling design
     if (known < kMostForProcess) {
       if (study.objectives() > 1) return {{"gp", make_gp, 0.9}, {"tpe", make_tpe, 0.1}};
       if (near_its_end(study)) return {{"gp", make_gp, 1}};
@@ -66,7 +67,7 @@ class AutoSampler : public Sampler {
     return budget > 0 && static_cast<double>(study.started()) >= kForLearning * budget;
   }
 
-  // Each arm's share: what it has at first, times how often its recent trials brought the best value down.
+  // The probability of each sampler: its initial share times its rate of recent improvements.
   static std::vector<double> earned(const Study& study, const std::vector<Arm>& arms) {
     const auto& observed = study.observed();
     const size_t recent = observed.size() - std::min(observed.size(), kRecent);

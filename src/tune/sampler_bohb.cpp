@@ -1,9 +1,9 @@
-// The model of BOHB: densities of good and bad trials at the longest training that enough of them have had.
+// The sampler of BOHB: densities of good and bad trials, compared at equal training length.
 //
-// Falkner, Klein, Hutter, "BOHB: robust and efficient hyperparameter optimization at scale" (ICML 2018): values of
-// short and of long trainings are not compared; the model is made of one length, the longest that has as many trials as
-// the model needs, and a third of the suggestions are random. The densities are those of the TPE sampler
-// (tpe_density.h). For studies whose pruner has rungs; without reports every trial is as long as any other.
+// Falkner, Klein, Hutter, "BOHB: robust and efficient hyperparameter optimization at scale" (ICML 2018). Values of
+// short and long trainings are not comparable, so the model uses the longest length that enough trials have reached.
+// One third of the suggestions are random. The densities are those of the TPE sampler (tpe_density.h). Made for studies
+// whose pruner has rungs; without reports all ended trials count as equally long.
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -18,10 +18,10 @@ namespace {
 
 constexpr double kRandomShare = 1.0 / 3, kGoodShare = 0.15;
 constexpr int kCandidates = 64;
-constexpr size_t kMoreThanParameters = 3;  // trials a model needs beyond one a parameter
+constexpr size_t kMoreThanParameters = 3;  // the model needs this many more trials than parameters
 constexpr double kWhole = std::numeric_limits<double>::infinity();
 
-// The last step a trial reported; a trial that ended is as long as any can be.
+// The last step that a trial reported; infinite for an ended trial.
 double length_of(const Trial& trial) {
   const bool ended = trial.state == TrialState::complete || trial.state == TrialState::failed;
   return ended ? kWhole : trial.reports.empty() ? 0 : trial.reports.back().step;
@@ -45,7 +45,7 @@ class BohbSampler : public Sampler {
     const size_t needed = space.size() + kMoreThanParameters;
     if (lengths.size() < needed || random.uniform() < kRandomShare) {
       Point point = first_allowed(space, kAllowedDraws, [&] { return random_point(space, random); });
-      return {std::move(point), "bohb", "at random, as every third", {}};
+      return {std::move(point), "bohb", "drawn at random, like a third of all suggestions", {}};
     }
     std::ranges::nth_element(lengths, lengths.begin() + static_cast<std::ptrdiff_t>(needed - 1), std::greater{});
     return modelled(study, lengths[needed - 1], random);
@@ -54,7 +54,7 @@ class BohbSampler : public Sampler {
  private:
   static Suggestion modelled(const Study& study, double step, RandomStream& random) {
     const Space& space = study.space();
-    std::vector<std::tuple<double, double, int32_t>> known;  // what it violates, its loss, its id
+    std::vector<std::tuple<double, double, int32_t>> known;  // violation, loss and id
     Columns columns(space.size());
     for (const Trial& trial : study.trials()) {
       const auto unit = space.to_unit(trial.point);

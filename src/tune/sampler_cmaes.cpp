@@ -1,14 +1,14 @@
-// CMA-ES with margin: a normal distribution that learns where and in which directions to search. For many numeric
-// parameters and many trials.
+// CMA-ES with margin: a normal distribution that adapts its mean, step size and covariance. For many numeric parameters
+// and many trials.
 //
-// Hansen, "The CMA evolution strategy: a tutorial" (arXiv 1604.00772), its default weights and rates; Hamano, Saito,
-// Nomura, Shirakawa, "CMA-ES with margin" (GECCO 2022) in its simplest form: along a parameter with cells the spread
-// stays wide enough to leave the cell now and then. Restarts with twice as many trials a generation when it has
-// converged (Auger, Hansen 2005).
+// Hansen, "The CMA evolution strategy: a tutorial" (arXiv 1604.00772), with its default weights and rates. Hamano,
+// Saito, Nomura, Shirakawa, "CMA-ES with margin" (GECCO 2022) in its simplest form: along a parameter with cells the
+// deviation stays large enough to leave the cell now and then. When it has converged, it restarts with twice as many
+// trials in a generation (Auger, Hansen 2005).
 //
-// The distribution of a generation stands in the sampler_state of the generation's first trial, so it is part of the
-// record. With many workers a generation is closed as soon as its full number of trials has been begun and half have
-// ended.
+// The `sampler_state` of a generation's first trial holds the distribution of that generation, so the distribution is
+// part of the record. With many workers, a generation is complete when its full number of trials has started and half
+// of them have a known loss.
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
@@ -23,11 +23,11 @@ namespace {
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double kFirstSpread = 0.25;  // of the unit cube
+constexpr double kFirstSpread = 0.25;  // initial step size, in the unit cube
 constexpr double kConverged = 1e-6;
 
 struct Distribution {
-  double generation = 0, size = 0, spread = kFirstSpread;  // size: trials a generation
+  double generation = 0, size = 0, spread = kFirstSpread;  // size: trials in a generation
   VectorXd mean, path, sigma_path;
   MatrixXd covariance;
 };
@@ -55,7 +55,7 @@ Distribution unpacked(std::span<const double> sampler_state, Eigen::Index d) {
   return state;
 }
 
-double mirrored(double x) {  // into [0, 1]
+double mirrored(double x) {  // reflects x into [0, 1]
   x = std::fmod(std::abs(x), 2.0);
   return x > 1 ? 2 - x : x;
 }
@@ -64,10 +64,11 @@ class CmaesSampler : public Sampler {
  public:
   Suggestion suggest(const Study& study) override {
     const auto d = static_cast<Eigen::Index>(study.space().size());
-    // A sampler_state is the coordinates, and in a generation's first trial the distribution behind them.
+    // A sampler_state holds the coordinates of the trial. That of a generation's first trial also holds the
+    // distribution.
     std::vector<const Trial*> members;
     for (auto trial = study.trials().rbegin(); trial != study.trials().rend(); ++trial) {
-      if (trial->by != "cmaes" || trial->sampler_state.empty()) continue;  // empty: another point had to stand in
+      if (trial->by != "cmaes" || trial->sampler_state.empty()) continue;  // empty: suggest_next() replaced the point
       members.push_back(&*trial);
       if (trial->sampler_state.size() > static_cast<size_t>(d)) break;
     }
@@ -90,7 +91,7 @@ class CmaesSampler : public Sampler {
   }
 
  private:
-  // Where chance puts it, as after a restart.
+  // A random mean, as after a restart.
   static Distribution anywhere(const Study& study, double size) {
     const auto d = static_cast<Eigen::Index>(study.space().size());
     RandomStream random = study.random("cmaes begin");
@@ -100,7 +101,7 @@ class CmaesSampler : public Sampler {
     return state;
   }
 
-  // Around the best point that others have found, if there is one.
+  // The first distribution: around the best point that other samplers found, if there is one.
   static Distribution beginning(const Study& study, double size) {
     Distribution state = anywhere(study, size);
     const Trial* best = nullptr;
@@ -165,14 +166,14 @@ class CmaesSampler : public Sampler {
     return next;
   }
 
-  // Of a parameter with cells one trial in a generation or so shall leave the mean's cell.
+  // Along a parameter with cells, about one trial in each generation should leave the cell of the mean.
   static void keep_margin(const Space& space, Distribution& state) {
     for (Eigen::Index i = 0; i < state.mean.size(); ++i) {
       const auto cells = static_cast<double>(space.cells(static_cast<size_t>(i)));
       if (cells < 2) continue;
       const double inside = state.mean[i] * cells - std::floor(state.mean[i] * cells);
       const double least =
-          std::min(inside, 1 - inside) / cells / 1.6 + 1e-9;  // about one in nine is beyond 1.6 deviations
+          std::min(inside, 1 - inside) / cells / 1.6 + 1e-9;  // about one draw in nine is more than 1.6 deviations away
       const double deviation = state.spread * std::sqrt(state.covariance(i, i));
       if (deviation >= least) continue;
       state.covariance.row(i) *= least / deviation;

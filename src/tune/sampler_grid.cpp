@@ -1,9 +1,9 @@
-// Grid search: every combination of some values of each parameter, the last parameters changing first.
+// Grid search: all combinations of some values of each parameter; the last parameters change first.
 //
-// A parameter with few values gets all of them; others get as many evenly spread ones (both ends among them) as keep
-// the grid within the budget. When all of it was tried, the grid gets twice as fine.
+// A parameter with few values gets all of them. Other parameters get as many evenly spaced values, both ends included,
+// as the budget allows. When the whole grid has been tried, the grid becomes twice as fine.
 //
-// The next point is the first one in this order that nobody has tried: where the grid is follows from the record.
+// The next point is the first one in this order that no trial has, so the position in the grid follows from the record.
 #include <algorithm>
 #include <cmath>
 
@@ -14,11 +14,11 @@
 namespace sinew::tune {
 namespace {
 
-constexpr int64_t kMostLevels = 1000, kUsualLevels = 5;  // a parameter, with a budget and without
-constexpr int64_t kMostLooks = 1'000'000;                // at what the constraints forbid, in the whole study
-constexpr const char* kFew = "the constraints allow next to nothing of the grid: drawn at random";
+constexpr int64_t kMostLevels = 1000, kUsualLevels = 5;  // values of a parameter: at most, and without a budget
+constexpr int64_t kMostLooks = 1'000'000;                // points that violate constraints, over the whole study
+constexpr const char* kFew = "hardly any point of the grid satisfies the constraints: drawn at random";
 
-// As they are suggested: rounded, so that each is found among what was tried.
+// The values, rounded as in suggestions, so that the sampler recognises those that were tried.
 std::vector<double> levels_of(const Space& space, size_t parameter, int64_t levels) {
   const int64_t cells = space.cells(parameter);
   if (cells > 0) levels = space[parameter].ordered() ? std::min(levels, cells) : cells;
@@ -43,7 +43,7 @@ class GridSampler : public Sampler {
       if (std::optional<Point> next = point_after(space, point_, last_to_change(space))) {
         point_ = *std::move(next);
       } else if (!refine(space)) {
-        return {point_, "grid", "all of the grid was tried", {}};
+        return {point_, "grid", "the whole grid has been tried", {}};
       }
     }
     return {point_, "grid", "the next point of the grid", {}};
@@ -61,7 +61,7 @@ class GridSampler : public Sampler {
     lay_out(study.space());
   }
 
-  // Between every two levels comes another. False: there is none between any.
+  // Inserts a value between any two neighbours. False: the grid holds all values of the space already.
   bool refine(const Space& space) {
     const int64_t finer = std::max<int64_t>(2, 2 * most_ - 1);
     if (size_with(space, finer) <= size_with(space, most_)) return false;
@@ -87,7 +87,8 @@ class GridSampler : public Sampler {
     for (size_t i = from; i < space.size(); ++i) point[i] = space.active(i, point) ? levels_[i].front() : kInactive;
   }
 
-  // Behind the last parameter that a constraint names nothing mends it.
+  // The last parameter to change from the current point. Changing only parameters after the last one that a violated
+  // constraint names cannot satisfy the constraint.
   size_t last_to_change(const Space& space) const {
     const Comparison* violated = space.violated(point_);
     return violated == nullptr ? space.size() - 1 : space.last_parameter_of(*violated);
@@ -110,10 +111,10 @@ class GridSampler : public Sampler {
     return std::nullopt;
   }
 
-  int64_t looked_ = 0;                       // at points that the constraints do not allow
-  int64_t budget_ = -1, most_ = 0;           // what the levels were made for, and how many a parameter has at most
-  std::vector<std::vector<double>> levels_;  // of each parameter, ascending
-  Point point_;                              // all before it were tried
+  int64_t looked_ = 0;              // points passed over because they violate constraints
+  int64_t budget_ = -1, most_ = 0;  // the budget that the values were chosen for, and the most values of a parameter
+  std::vector<std::vector<double>> levels_;  // for each parameter, ascending
+  Point point_;                              // every point before it has been tried
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Local search: changes few parameters of one of the best points, by steps that shrink as the study grows. Knows no
-// model that could be wrong, so it finishes where a model has lost its way (an evolution strategy with restarts from
-// the best twentieth; Rechenberg 1973).
+// Local search: changes a few parameters of one of the best points, by steps that shrink as the study grows. It depends
+// on no model, so it still makes progress where a model is wrong (an evolution strategy that restarts from the best
+// twentieth; Rechenberg 1973).
 #include <algorithm>
 #include <cmath>
 
@@ -22,7 +22,7 @@ class NearbySampler : public Sampler {
     const Space& space = study.space();
     if (known.empty()) {
       Point point = first_allowed(space, kAllowedDraws, [&] { return random_point(space, random); });
-      return {std::move(point), "nearby", "nothing is known yet: drawn at random", {}};
+      return {std::move(point), "nearby", "no trial is known yet: drawn at random", {}};
     }
     std::ranges::sort(known);
     const size_t top = std::max<size_t>(1, known.size() / 20);
@@ -43,14 +43,14 @@ class NearbySampler : public Sampler {
       const bool changes = random.uniform() < chance || i == always;
       const double normal = random.normal(), even = random.uniform();
       if (std::isnan(unit[i]) || (changes && !space[i].ordered()))
-        unit[i] = even;  // what is not there becomes active only if a parent changed
+        unit[i] = even;  // an inactive parameter matters only if a parent changed
       else if (changes)
         unit[i] = moved(space, i, unit[i], reach * normal);
     }
     return space.from_unit(unit);
   }
 
-  // At least to the next cell where there are cells.
+  // Moves along a unit interval and reflects at its ends; at least to the next cell if there are cells.
   static double moved(const Space& space, size_t i, double u, double step) {
     if (space.cells(i) > 1) {
       const double cell = 1 / static_cast<double>(space.cells(i));

@@ -1,9 +1,9 @@
-// Population based training (population.cpp says who copies whom).
+// Population based training (population.cpp decides which member copies which).
 //
-// A trial is one part of one member's training: with a population of P, trial i is part i / P of member i % P. It goes
-// on from the state that a trial of the part before ended with, the member's own or a better one's. All members are
-// compared at the same age, when the last of them has got there; what is suggested then depends on their values alone,
-// and on no order of events.
+// A trial trains one member for one generation: with a population of P, trial i is generation i / P of member i % P. It
+// starts from the final state of a trial of the generation before, either that of the same member or that of a better
+// one. The sampler waits until a whole generation has ended and compares all members at the same age. So a suggestion
+// depends on their values, and never on the order in which they ended.
 #include <cmath>
 
 #include "tune/makers.h"
@@ -24,7 +24,7 @@ class PbtSampler : public Sampler {
     }
     const auto me = static_cast<size_t>(place % population);
     PopulationStep step = population_step(study.space(), members, me, study.random("pbt"));
-    if (!std::isfinite(members[step.from].loss)) return first(study);  // no member has a state worth going on from
+    if (!std::isfinite(members[step.from].loss)) return first(study);  // no member has a usable state
     return {.point = std::move(step.point),
             .by = "pbt",
             .why = std::move(step.why),
@@ -38,11 +38,11 @@ class PbtSampler : public Sampler {
     return study.open().empty() || study.open().front() >= part_began;
   }
 
-  // Until the trials of the next part, each of which may go on from it, have all ended.
+  // Until all trials of the next generation, each of which may start from this state, have ended.
   bool needs(const Study& study, int64_t id) const override {
     const int64_t population = study.options().population;
     const int64_t part = place_of(study, id) / population, next = (part + 1) * population;
-    if (study.options().budget > 0 && next >= study.options().budget) return false;  // the last part
+    if (study.options().budget > 0 && next >= study.options().budget) return false;  // the last generation
     const auto begun = static_cast<int64_t>(study.started());
     const bool open = !study.open().empty() && place_of(study, study.open().front()) < next + population;
     return begun < next + population || open;
@@ -57,8 +57,8 @@ class PbtSampler : public Sampler {
     Suggestion suggestion = design_->suggest(study);
     suggestion.by = "pbt";
     suggestion.why = study.started() < static_cast<size_t>(study.options().population)
-                         ? "the first part of a member, an even cover"
-                         : "no member has a state worth going on from: it begins anew";
+                         ? "the first generation: a space-filling point"
+                         : "no member has a usable state: it starts again";
     return suggestion;
   }
 

@@ -1,4 +1,4 @@
-// Scrambled Sobol points (tune/sobol.h): the most even cover of the space for any number of trials.
+// Scrambled Sobol points (tune/sobol.h), which cover the space evenly for any number of trials.
 #include "tune/allowed.h"
 #include "tune/makers.h"
 
@@ -8,7 +8,7 @@ namespace {
 class SobolSampler : public Sampler {
  public:
   Suggestion suggest(const Study& study) override {
-    return {design_.next_point(study), "sobol", "the next point of an even cover", {}};
+    return {design_.next_point(study), "sobol", "the next point of a space-filling design", {}};
   }
 
  private:

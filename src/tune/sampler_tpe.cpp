@@ -1,11 +1,12 @@
-// The tree-structured Parzen estimator: suggest where good trials are dense and bad ones are not.
+// The tree-structured Parzen estimator: suggests points where good trials are dense and bad ones are not.
 //
 // Bergstra, Bardenet, Bengio, Kegl, "Algorithms for hyper-parameter optimization" (NIPS 2011), multivariate, with the
-// settings Watanabe measured to be better (arXiv 2304.11127): the best 12 % (at most 25) are good, each weighing by how
-// far it is below the rest. Trials that still run count as bad, so that parallel suggestions keep apart (constant
-// liar). With several objectives good means a low non-domination rank.
+// better settings that Watanabe measured (arXiv 2304.11127): the best 12 % of the trials, at most 25, are the good
+// ones, weighted by how far they are below the rest. Running trials count as bad, so that parallel suggestions keep
+// apart (constant liar). With several objectives, good trials are those that the fewest others dominate.
 //
-// The cost of a suggestion is bounded: of many bad trials the newest and an even sample of the older ones are used.
+// To bound the cost of a suggestion, the sampler uses at most kMostBad bad trials: the newest, and an even sample of
+// the older ones.
 #include <algorithm>
 #include <cmath>
 
@@ -17,18 +18,18 @@
 namespace sinew::tune {
 namespace {
 
-constexpr int64_t kStart = 10;  // trials of an even cover before there is anything to learn from
+constexpr int64_t kStart = 10;  // trials of a space-filling design before the model is used
 constexpr int kCandidates = 24;
 constexpr double kGoodShare = 0.12;
 constexpr size_t kMostGood = 25;
-constexpr size_t kMostBad = 512;  // half of them the newest
+constexpr size_t kMostBad = 512;  // half of them are the newest
 
 class TpeSampler : public Sampler {
  public:
   Suggestion suggest(const Study& study) override {
     ranking_.follow(study);
     if (static_cast<int64_t>(ranking_.order().size()) < kStart)
-      return {design_.next_point(study), "tpe", "one of the first, an even cover", {}};
+      return {design_.next_point(study), "tpe", "one of the first trials: a space-filling point", {}};
     follow(study);
     const size_t n = ranking_.order().size();
     const size_t good = std::min(kMostGood, static_cast<size_t>(std::ceil(kGoodShare * static_cast<double>(n))));
@@ -45,7 +46,7 @@ class TpeSampler : public Sampler {
   }
 
  private:
-  // Columns of every trial, by id: points never change.
+  // Adds the columns of new trials, by id; the points of a trial never change.
   void follow(const Study& study) {
     columns_.resize(study.space().size());
     for (size_t id = columns_[0].size(); id < study.trials().size(); ++id) {
@@ -54,7 +55,8 @@ class TpeSampler : public Sampler {
     }
   }
 
-  // How far below the best of the rest each good one is. All alike, or without number: even weights.
+  // Weights each good trial by how far it is below the best of the rest. If all are equal, or a difference is not
+  // finite, the weights are equal.
   std::vector<double> good_weights(const Study& study, size_t good) const {
     std::vector<double> weights(good, 1);
     if (study.objectives() > 1) return weights;
@@ -68,7 +70,8 @@ class TpeSampler : public Sampler {
     return weights;
   }
 
-  // What is ordered and not good, by id: all of it, or the newest and an even sample of the older. Then what runs.
+  // The bad trials by id: all, or the newest and an even sample of the older ones; then the trials without a known
+  // loss.
   std::vector<int32_t> choose_bad(const Study& study, size_t good) const {
     std::vector<bool> bad(study.trials().size());
     for (size_t place = good; place < ranking_.order().size(); ++place)

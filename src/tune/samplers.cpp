@@ -1,5 +1,5 @@
-// The samplers there are, and what holds for every one of them: the user's points first, nothing twice in a finite
-// space, nothing that the constraints between parameters forbid, numbers as a person would write them.
+// The list of all samplers, and the rules that hold for each of them: the user's points come first, no point of a
+// finite space is tried twice, every point satisfies the constraints between parameters, and numbers are rounded.
 #include <algorithm>
 #include <cmath>
 
@@ -14,24 +14,25 @@ namespace sinew::tune {
 namespace {
 
 constexpr SamplerMaker kSamplers[] = {
-    {"auto", make_auto, "the default: the others, each as often as it earns"},
-    {"random", make_random, "every point as likely as another"},
-    {"grid", make_grid, "a lattice over the space, all of it"},
-    {"sobol", make_sobol, "an even cover of the space (scrambled Sobol points)"},
-    {"tpe", make_tpe, "where good trials are dense and bad ones are not; any space, any number of trials"},
-    {"bohb", make_bohb, "as tpe, of the longest trainings only; with a pruner that has rungs", true},
-    {"cmaes", make_cmaes, "a normal distribution that learns; many numbers, many trials", true},
+    {"auto", make_auto, "the default: combines the other samplers, each as often as it earns"},
+    {"random", make_random, "uniformly random points"},
+    {"grid", make_grid, "all points of a lattice over the space"},
+    {"sobol", make_sobol, "space-filling points (scrambled Sobol points)"},
+    {"tpe", make_tpe, "where good trials are dense and bad ones are not; for any space and any number of trials"},
+    {"bohb", make_bohb, "like tpe, but of the longest trainings only; for pruners with rungs", true},
+    {"cmaes", make_cmaes, "a normal distribution that adapts; for many numbers and many trials", true},
     {"nearby", make_nearby, "small changes of the best points", true},
-    {"gp", make_gp, "where a Gaussian process expects the most; constraints and several objectives too"},
-    {"trust_region", make_trust_region,
-     "a Gaussian process of the neighbourhood of the best, asked within a box around it"},
-    {"pbt", make_pbt, "a population that trains in parts: after each the worst go on from the best, changed a little",
+    {"gp", make_gp,
+     "where a Gaussian process expects the largest improvement; also with constraints and several objectives"},
+    {"trust_region", make_trust_region, "like gp, but only within a box around the best point"},
+    {"pbt", make_pbt,
+     "population based training: after each generation the worst members continue from changed copies of the best",
      true},
 };
 
 constexpr int kTries = 32, kConstrainedTries = 10'000;
 
-// Another value of one parameter: the next cell either way, or another choice.
+// Changes one parameter: to the next cell in either direction, or to a random value.
 void change_one(const Space& space, RandomStream& random, std::vector<double>& unit) {
   const uint64_t i = random.below(unit.size());
   const double even = random.uniform();
@@ -44,7 +45,7 @@ void change_one(const Space& space, RandomStream& random, std::vector<double>& u
   }
 }
 
-// A point nobody has tried, near this one if there is one, or none: there is no other.
+// An untried point, near `tried` if possible; none: there is no other, or none was found.
 std::optional<Point> untried_point(const Study& study, const Point& tried) {
   const Space& space = study.space();
   RandomStream random = study.random("untried");
@@ -88,7 +89,7 @@ std::unique_ptr<Sampler> make_sampler(std::string_view name, size_t objectives) 
 
 Suggestion suggest_next(const Study& study, Sampler& sampler) {
   const auto& initial = study.options().initial_points;
-  if (study.started() < initial.size()) return {initial[study.started()], "first", "given to be tried first", {}};
+  if (study.started() < initial.size()) return {initial[study.started()], "first", "one of the initial points", {}};
   std::optional<Suggestion> earlier = next_of_earlier_studies(study);
   Suggestion suggestion = earlier ? *std::move(earlier) : sampler.suggest(study);
   suggestion.point = rounded(study, suggestion.point);
@@ -100,7 +101,7 @@ Suggestion suggest_next(const Study& study, Sampler& sampler) {
     return suggestion;
   }
   const std::string but =
-      violated != nullptr ? "; but that does not meet '" + violated->text() + "'" : "; but that was tried";
+      violated != nullptr ? "; that point violates '" + violated->text() + "'" : "; that point was tried";
   auto point = untried_point(study, suggestion.point);
   if (!point && violated != nullptr) point = study.space().allowed_point();
   if (point) return {rounded(study, *point), suggestion.by, suggestion.why + but + ", so another point near it", {}};

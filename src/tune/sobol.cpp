@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kBits = 32;
 
-// A primitive polynomial (degree, inner coefficients) and the first odd numbers, as the file of Joe and Kuo lists them.
+// One row of the file of Joe and Kuo: a primitive polynomial (degree, inner coefficients) and the first odd numbers.
 struct Row {
   int degree;
   uint32_t coefficients;
@@ -60,7 +60,7 @@ constexpr std::array<Directions, kSobolDimensions> make_directions() {
 }
 constexpr auto kDirections = make_directions();
 
-// Owen's nested permutation in base 2: whether a bit is flipped depends on the bits above it, and on nothing else.
+// Owen's nested permutation in base 2: whether a bit is flipped depends only on the bits above it.
 uint32_t scrambled(RandomKey key, uint32_t x) {
   uint32_t flips = 0;
   for (int bit = 0; bit < kBits; ++bit) {
@@ -76,7 +76,8 @@ void sobol_point(RandomKey key, uint32_t index, std::span<double> out) {
   uint32_t place = index;
   for (size_t i = 0; i < out.size(); ++i) {
     const size_t dimension = i % kSobolDimensions;
-    if (i > 0 && dimension == 0) {  // the next block; 2^k first points are still 2^k neighbours of the sequence
+    // The next block; its first 2^k points are still 2^k consecutive points of the sequence.
+    if (i > 0 && dimension == 0) {
       place = scrambled(derive(derive(key, "order"), i), index);
     }
     uint32_t x = 0;

@@ -145,7 +145,7 @@ double Space::value_of_cell(size_t i, double cell) const {
   if (cell == 0) return parameter.low;
   const double value = parameter.low + cell * parameter.step;
   if (parameter.kind != Parameter::Kind::real) return value;
-  return std::min(rounded(value, 15), parameter.high);  // 0.3, not 0.30000000000000004
+  return std::min(rounded(value, 15), parameter.high);  // gives 0.3 instead of 0.30000000000000004
 }
 
 bool Space::active(size_t i, std::span<const double> point) const {

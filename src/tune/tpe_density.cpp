@@ -10,13 +10,14 @@ namespace {
 
 constexpr double kLeastWidth = 0.03;  // of the range
 constexpr double kMostWidth = 1.0;
-constexpr double kChoiceSpread = 0.4;  // how much of a choice's kernel is even over all choices
+constexpr double kChoiceSpread = 0.4;  // the part of a choice's kernel that is uniform over all choices
 
 double normal_cdf(double z) {
   return 0.5 * std::erfc(-z * std::numbers::sqrt2 / 2);
 }
 
-// A normal inside [0, 1]; its center is in there, so a third of the draws are at the least.
+// Draws from a normal distribution until the value is in [0, 1]. Its center is, so each draw succeeds with a
+// probability of at least a third.
 double truncated_normal(double center, double width, RandomStream& random) {
   for (int i = 0; i < 64; ++i) {
     const double u = center + width * random.normal();
@@ -25,7 +26,8 @@ double truncated_normal(double center, double width, RandomStream& random) {
   return center;
 }
 
-// The mass a normal leaves inside [0, 1], by a table: this is asked for every kernel of every parameter.
+// The normal distribution function from a table, because the fit needs the mass of every kernel of every parameter
+// within [0, 1].
 class NormalTable {
  public:
   NormalTable() {
@@ -45,7 +47,7 @@ class NormalTable {
 };
 const NormalTable kNormal;
 
-// exp for x <= 0 without a call, so that loops over it become vector instructions; relative error below 2e-6.
+// exp(x) for x <= 0, without a call, so that the compiler vectorises loops over it; relative error below 2e-6.
 inline float fast_exp(float x) {
   x = x > -87.0f ? x : -87.0f;
   const float scaled = x * std::numbers::log2e_v<float>;
@@ -57,8 +59,8 @@ inline float fast_exp(float x) {
   return power * std::bit_cast<float>(bits);
 }
 
-// The larger gap to a neighbour of each value, in the order of `values`; the lone one has no neighbour: 1.
-// Values are sorted by their first 16 bits, which is finer than any kernel.
+// For each value the larger gap to a neighbour, in the order of `values`; a single value has no neighbour and gets 1.
+// Sorts by the first 16 bits, which is finer than any kernel.
 void widths_by_gaps(const std::vector<float>& values, std::vector<float>& widths) {
   struct Place {
     uint16_t key;
@@ -132,7 +134,8 @@ void TpeDensity::fit_numbers(const Space& space, size_t parameter, const std::ve
   }
 }
 
-// `center` is the choice's place, `height` the logarithm at it, `scale` that of the others; against the even density.
+// `center` is the position of the choice, `height` the log density there, `scale` the log density at the other choices;
+// both relative to the uniform density.
 void TpeDensity::fit_choices(const Space& space, size_t parameter, const std::vector<float>& values,
                              std::span<const int32_t> rows) {
   Column& column = columns_[parameter];
@@ -173,7 +176,7 @@ double TpeDensity::log_density(const Space& space, std::span<const float> unit) 
       }
     }
   }
-  float tops[8], sums[8] = {};  // eight side by side, in a fixed order
+  float tops[8], sums[8] = {};  // eight partial results side by side, in a fixed order
   for (float& top : tops) top = out[0];
   size_t i = 0;
   for (; i + 8 <= n; i += 8) {
@@ -202,7 +205,7 @@ Point TpeDensity::draw(const Space& space, RandomStream& random) const {
     if (row < log_weights_.size() - 1 && space[d].ordered() && column.scale[row] > 0) {
       unit = truncated_normal(column.center[row], 1 / column.scale[row], random);
     } else if (row < log_weights_.size() - 1 && !space[d].ordered() && column.center[row] >= 0) {
-      // The spread is even over all choices: with that chance the lot is drawn anew.
+      // With the probability of the uniform part the choice is drawn anew.
       unit = luck < kChoiceSpread ? luck / kChoiceSpread : column.center[row];
     }
     point[d] = space.value_at(d, unit);

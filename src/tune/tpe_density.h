@@ -1,11 +1,11 @@
-// The density of a set of trials over the active part of a space: a mixture of one product kernel a trial and, with
-// some weight, the even density.
+// The density of a set of trials over a search space: a mixture of one product kernel for each trial and of the uniform
+// density.
 //
-// For the TPE sampler. A kernel is a truncated normal along a number or an ordinal, and a bump on one choice along a
-// category. The declared tree is used as it is: a parameter a trial does not have counts as even in its kernel, and
-// one a candidate does not have is left out of the product; so trials of other branches still say what they know about
-// the common parameters. Follows Watanabe, "Tree-structured Parzen estimator" (arXiv 2304.11127), with that paper's
-// better settings: widths by the gap to the neighbours, at least 3 % of the range.
+// For the TPE sampler. A kernel is a truncated normal distribution along a number or an ordinal, and a bump on one
+// choice along a category. Conditional parameters are handled as declared: if a trial does not have a parameter, its
+// kernel is uniform along it, and if a candidate does not have a parameter, the product omits it. So trials of other
+// branches still tell what they know about shared parameters. Follows the better settings of Watanabe, "Tree-structured
+// Parzen estimator" (arXiv 2304.11127): the width of a kernel is the gap to its neighbours, at least 3 % of the range.
 #pragma once
 
 #include <span>
@@ -15,23 +15,24 @@
 
 namespace sinew::tune {
 
-// The told part of a study in the unit cube, a column a parameter; inactive is NaN.
+// The points of a study in the unit cube, one column for each parameter; NaN where a parameter is inactive.
 using Columns = std::vector<std::vector<float>>;
 
 class TpeDensity {
  public:
-  // `rows` index the columns; `weights` one a row; `prior_weight` that of the even density. All weights are relative.
+  // `rows` are indices into the columns, `weights` their relative weights, and `prior_weight` is that of the uniform
+  // density.
   TpeDensity(const Space& space, const Columns& columns, std::span<const int32_t> rows, std::span<const double> weights,
              double prior_weight);
 
-  // A point drawn from it.
+  // Draws a point from the density.
   Point draw(const Space& space, RandomStream& random) const;
-  // The logarithm of the density at a point of the cube (of its active parameters).
+  // The log density at a point of the cube, over its active parameters.
   double log_density(const Space& space, std::span<const float> unit) const;
 
  private:
-  // One parameter's kernels: the term of row i at u is height[i] - (scale[i] * (u - center[i]))^2 / 2 along numbers,
-  // and match[i] or other[i] along choices; rows without the parameter have all zero.
+  // The kernels of one parameter. Along a number, the term of row i at u is height[i] - (scale[i] * (u - center[i]))^2
+  // / 2. Along a category it is height[i] if u equals center[i], else scale[i]. Rows without the parameter have zeros.
   struct Column {
     std::vector<float> center, scale, height;
   };
@@ -40,8 +41,8 @@ class TpeDensity {
   void fit_choices(const Space& space, size_t parameter, const std::vector<float>& values,
                    std::span<const int32_t> rows);
   std::vector<Column> columns_;
-  std::vector<float> log_weights_;  // a row; the last is the even density's
-  std::vector<double> cumulative_;  // of the weights
+  std::vector<float> log_weights_;  // one for each row; the last is that of the uniform density
+  std::vector<double> cumulative_;  // sums of the weights
 };
 
 }  // namespace sinew::tune

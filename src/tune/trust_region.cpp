@@ -8,9 +8,9 @@ namespace {
 
 constexpr double kFirstSide = 0.8, kLargestSide = 0.8, kSmallestSide = 0.0078125;
 constexpr int kSuccesses = 3;
-constexpr double kWorthwhile = 1e-3;  // of the distance between the best and the median so far
+constexpr double kWorthwhile = 1e-3;  // of the distance between the best and the median
 
-// How much better a value must be than the best of `known`, which is sorted.
+// The loss that counts as an improvement over the sorted `known` losses.
 double threshold(const std::vector<double>& known) {
   const double best = known.front(), middle = known[known.size() / 2];
   return std::isfinite(middle) ? best - kWorthwhile * (middle - best) : best;

@@ -1,6 +1,6 @@
-// Local Bayesian optimisation: a Gaussian process of the points nearest to the best one, asked within a box around it
-// (trust_region.h). It sees detail that a process of the whole space takes for noise. Several objectives and
-// constraints are the global process's business.
+// Local Bayesian optimisation: suggests a point within a box around the best point (trust_region.h), by a Gaussian
+// process of the points nearest to it. Such a process resolves detail that a process of the whole space takes for
+// noise. For several objectives and for constraints the global process suggests instead.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +16,7 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr int kEvaluations = 40;
-constexpr double kOtherCategory = 0.3;  // as far apart as numbers this part of their range
+constexpr double kOtherCategory = 0.3;  // the distance of different categories, in units of a number's range
 
 double distance(const std::vector<Axis>& axes, const VectorXd& a, const VectorXd& b) {
   double sum = 0;
@@ -79,7 +79,7 @@ class TrustRegionSampler : public Sampler {
     GaussianProcess process(axes, log_parameters, near.points, values);
     double best = process.smoothed().minCoeff();
     for (const int64_t id : study.open()) {
-      if (study.trial(id).state != TrialState::running) continue;  // those that wait may be many
+      if (study.trial(id).state != TrialState::running) continue;  // paused trials may be many
       const VectorXd x = row_of(study.space(), study.trial(id).point);
       const double expected = process.at(x).mean;
       process.append(x, expected);
@@ -99,7 +99,7 @@ class TrustRegionSampler : public Sampler {
   }
 
  private:
-  // Longer along parameters the values depend on slowly.
+  // The box is longer along parameters with a long length scale.
   static void set_box(const std::vector<Axis>& axes, const VectorXd& log_parameters, const VectorXd& centre,
                       double side, SearchOptions& options) {
     const KernelLayout at{static_cast<Index>(axes.size())};
