@@ -1,4 +1,5 @@
-// Expected improvement against numerical integration, far tails against their series, slopes against differences.
+// Compares expected improvement with numerical integration, its far tails with their series, and slopes with
+// differences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -60,7 +61,7 @@ TEST(LogImprovement, SlopesAreThoseOfDifferences) {
   }
 }
 
-// Processes over a line and a square, to score with.
+// A process over a square, with random observations.
 GaussianProcess process_of(uint64_t seed) {
   RandomStream random(random_key({seed}));
   Points points(12, 2);
@@ -102,7 +103,7 @@ TEST(Scores, SlopesAreThoseOfDifferences) {
       LogHypervolumeImprovement(two, free_boxes({{-1, 0.5}, {0, -0.5}, {0.7, -1}}, {1.5, 1.5})), 4);
 }
 
-// Highest at one place of a line.
+// A function of one coordinate with its maximum at `place`.
 struct Peak : AcquisitionFunction {
   explicit Peak(double place) : place_(place) {}
   std::vector<double> at_all(const Points& points) const override {

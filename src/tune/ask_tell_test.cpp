@@ -115,7 +115,7 @@ TEST(AskTell, WhatMakesNoSenseIsAnErrorAndChangesNothing) {
     const json answer = side.say(line);
     EXPECT_EQ(answer.value("code", "none"), code) << line << " -> " << answer;
   }
-  EXPECT_EQ(side.say(R"({"cmd":"tell","id":0,"value":1})"), json({{"ok", true}}));  // trial 0 is as it was
+  EXPECT_EQ(side.say(R"({"cmd":"tell","id":0,"value":1})"), json({{"ok", true}}));  // trial 0 is unchanged
   EXPECT_EQ(side.say(R"({"cmd":"ask"})")["id"], 1);
 }
 

@@ -1,4 +1,4 @@
-// Which trials are worth keeping, against going through all pairs.
+// Compares the incumbents with a search over all pairs of trials.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

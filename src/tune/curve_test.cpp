@@ -50,7 +50,7 @@ TEST(Curve, WeightsSumToOneAndFewPointsAreUncertain) {
   EXPECT_GT(predict(exponential, 4, 0.01, 4).deviation(), 3 * predict(exponential, 60, 0.01, 4).deviation());
 }
 
-// With noise the truth lies within two deviations nearly always, from early on.
+// Under noise the true end is nearly always within two deviations, from early on.
 TEST(Curve, DeviationsAreHonest) {
   int inside = 0, all = 0;
   for (const auto curve : {exponential, slow_exponential, power, stretched}) {

@@ -1,4 +1,5 @@
-// Earlier studies in a new one: what is kept when the space has changed, that they help, and that they do no harm.
+// Earlier studies in a new one: what the translation keeps when the space has changed, that warm starts help, and that
+// unrelated studies do no harm.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -50,7 +51,7 @@ TEST(Earlier, WhatTheSpaceDoesNotHaveIsLeftOut) {
                   .points.empty());
 }
 
-// A bowl in four dimensions, its lowest point at `home` along every axis, and stretched.
+// A stretched bowl in four dimensions, with its minimum at `home` along every axis.
 constexpr const char* kCube =
     R"([{"name":"a","type":"float","low":0,"high":1},{"name":"b","type":"float","low":0,"high":1},
   {"name":"c","type":"float","low":0,"high":1},{"name":"d","type":"float","low":0,"high":1}])";

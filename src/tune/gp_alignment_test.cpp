@@ -1,4 +1,4 @@
-// Landscapes that are the same but for where they lie, laid over one another again.
+// Shifts equal landscapes apart and checks that the alignment moves them back.
 #include "tune/gp_alignment.h"
 
 #include <gtest/gtest.h>
@@ -17,9 +17,9 @@ using Eigen::VectorXd;
 
 constexpr Index kAxes = 3;  // two numbers and a category
 const std::vector<Axis> kKinds = {{false}, {false}, {true}};
-constexpr double kShifts[][2] = {{0, 0}, {0.1, -0.05}, {-0.08, 0.12}};  // where the lowest point lies, off (0.5, 0.5)
+constexpr double kShifts[][2] = {{0, 0}, {0.1, -0.05}, {-0.08, 0.12}};  // offset of each minimum from (0.5, 0.5)
 
-// Two valleys that cross, a ripple, and one choice a little worse.
+// Two crossing valleys and a ripple; one choice is slightly worse.
 double landscape(double x, double y, double choice) {
   return std::abs(x) + 3 * y * y + 0.6 * (x + y) * (x + y) + 0.03 * std::cos(25 * x) + 0.1 * choice;
 }
@@ -29,7 +29,7 @@ struct Known {
   std::vector<double> losses;
 };
 
-// Some trials of each study, the last column saying whose.
+// Some trials of each study; the last column is the number of the study.
 Known trials_of(const std::vector<int>& studies, Index each, uint64_t seed) {
   RandomStream random(random_key({seed}));
   Known known{Points(each * static_cast<Index>(studies.size()), kAxes + 1), {}};
@@ -43,7 +43,7 @@ Known trials_of(const std::vector<int>& studies, Index each, uint64_t seed) {
 }
 
 TEST(Alignment, FindsHowFarEarlierStudiesLieApartAndOffThisOne) {
-  double own_shifts = 0, common_shift = 0;  // mean squares of what is wrong
+  double own_shifts = 0, common_shift = 0;  // mean squared errors
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     const Known others = trials_of({1, 2}, 30, seed);
     Alignment alignment = align_earlier_studies(kKinds, others.points, others.losses, 2);
@@ -83,7 +83,7 @@ TEST(Alignment, WhatIsInactiveStaysSoAndMovesNothing) {
   for (Index i = 0; i < others.points.rows(); ++i) {
     if (others.points(i, 3) == 1) others.points(i, 1) = std::nan("");
   }
-  others.losses[3] = std::numeric_limits<double>::infinity();  // one that failed
+  others.losses[3] = std::numeric_limits<double>::infinity();  // a failed trial
   const Alignment alignment = align_earlier_studies(kKinds, others.points, others.losses, 2);
   EXPECT_TRUE(alignment.own_shifts.allFinite());
   const Points there = aligned(others.points, alignment);

@@ -1,5 +1,5 @@
-// What the process-based samplers promise: the same record, the same suggestion; no dependence on the objective's
-// units; constraints and trade-offs found; and how good they are, with fixed seeds.
+// The samplers based on Gaussian processes: the same record gives the same suggestion, the units of the objective do
+// not matter, constraints and trade-offs are found, and the results are good for fixed seeds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,13 +60,13 @@ TEST(GpSampler, ARecordHasOneAnswer) {
       ASSERT_EQ(one.sampler_state, other.sampler_state);
       EXPECT_FALSE(one.why.empty());
       const int64_t id = study.start(one);
-      if (i % 3 == 0) continue;  // keeps running
+      if (i % 3 == 0) continue;  // it keeps running
       study.tell(id, TrialState::complete, {bowl(study.space(), study.trial(id).point)});
     }
   }
 }
 
-// Powers of two, so that rounding is the same.
+// Scales by powers of two, so that rounding is the same.
 TEST(GpSampler, UnitsOfTheObjectiveDoNotMatter) {
   const Study plain = run("gp", {mixed_space(), {Direction::minimize}, 9, 25}, 25, bowl_value);
   const Study scaled = run("gp", {mixed_space(), {Direction::minimize}, 9, 25}, 25, bowl_value, 1024);
@@ -77,14 +77,14 @@ TEST(GpSampler, UnitsOfTheObjectiveDoNotMatter) {
   }
 }
 
-// Branin's function: three valleys.
+// Branin's function, which has three valleys.
 std::vector<double> branin(const Space&, const Point& point) {
   const double x = 15 * point[0] - 5, y = 15 * point[1];
   const double bend = y - 5.1 / (4 * std::numbers::pi * std::numbers::pi) * x * x + 5 / std::numbers::pi * x - 6;
   return {bend * bend + 10 * (1 - 1 / (8 * std::numbers::pi)) * std::cos(x) + 10};
 }
 
-// Of eight suggestions side by side, those that say nearly what one before them says.
+// How many of eight parallel suggestions are nearly the same as an earlier one of them.
 int repeated(uint64_t seed) {
   Study study = run("gp", {square(2), {Direction::minimize}, seed, 40}, 14, branin);
   const auto sampler = make_sampler("gp");
@@ -136,12 +136,12 @@ TEST(GpSampler, FindsTheBestFeasiblePoint) {
   for (int i = 0; i < 35; ++i) {
     const int64_t id = study.start(suggest_next(study, *sampler));
     const Point x = study.trial(id).point;
-    // x0 + x1 is lowest at 0, where it may not go: the circle around (0, 0) of radius 0.8 is forbidden.
+    // Without the constraint, x0 + x1 is lowest at (0, 0). The constraint forbids the circle of radius 0.8 around it.
     const double constraint = 0.64 - x[0] * x[0] - x[1] * x[1];
     if (constraint <= 0) best = std::min(best, x[0] + x[1]);
     study.tell(id, TrialState::complete, {x[0] + x[1]}, {constraint});
   }
-  EXPECT_GE(best, 0.8);  // at the ends of the circle
+  EXPECT_GE(best, 0.8);  // at the ends of the arc
   EXPECT_LT(best, 0.82);
 }
 
@@ -157,11 +157,11 @@ TEST(GpSampler, FindsTradeOffs) {
     return hypervolume(points, {1.1, 1.1});
   };
   const double process = volume(run("gp", options, 40, values)), random = volume(run("random", options, 40, values));
-  EXPECT_GT(process, 0.6);  // 0.877 is all there is
+  EXPECT_GT(process, 0.6);  // the whole front has 0.877
   EXPECT_GT(process, random + 0.1);
 }
 
-// Regret in units of what random search leaves, at 40 trials.
+// Regret after 40 trials, relative to that of random search.
 double regret(const char* name, const Space& space, Values values) {
   double sum = 0, random = 0;
   for (uint64_t seed = 1; seed <= 3; ++seed) {
@@ -237,7 +237,7 @@ TEST(Warp, KeepsOrderAndForgetsUnits) {
   EXPECT_TRUE(warp(std::vector<double>(5, 2.0), WarpKind::logarithm).values.isZero());
 }
 
-// The slope of the logarithmic warp against halfrank, from differences of the warped values themselves.
+// Compares the reported slopes of the logarithmic warps, relative to halfrank, with differences of the warped values.
 TEST(Warp, KnowsItsSlopes) {
   std::vector<double> losses;
   for (int i = 0; i < 400; ++i) losses.push_back(std::pow(i * 0.01, 1.5));
@@ -265,7 +265,7 @@ TEST(Minimise, FindsCornersAndValleys) {
   const LbfgsOptions options{.most_evaluations = 300, .gradient_tolerance = 1e-8, .value_tolerance = 0};
   target << 1, 1;
   EXPECT_LT((minimise(rosenbrock, start, low, high, options).x - target).norm(), 1e-4);
-  high << 0.5, 2;  // then the best is on the wall, at (0.5, 0.25)
+  high << 0.5, 2;  // then the best point is on the boundary of the box, at (0.5, 0.25)
   target << 0.5, 0.25;
   EXPECT_LT((minimise(rosenbrock, start, low, high, options).x - target).norm(), 1e-4);
 }

@@ -1,5 +1,4 @@
-// The process against the formulas it stands for, written out with dense inverses, and its gradients against
-// differences.
+// Compares the process with its formulas, written with dense inverses, and its gradients with differences.
 #include "tune/gp.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +17,7 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr Index kAxes = 4;
-const std::vector<Axis> kMixed = {{false}, {true}, {false}, {false}};  // the last is inactive in every third point
+const std::vector<Axis> kMixed = {{false}, {true}, {false}, {false}};  // the last axis is inactive in every third point
 
 struct Sample {
   Points points;
@@ -44,7 +43,7 @@ Sample sample_of(uint64_t seed, Index n) {
   return sample;
 }
 
-// The kernel as its header states it.
+// The kernel as defined in its header.
 double plain_kernel(const VectorXd& log_parameters, const VectorXd& a, const VectorXd& b) {
   const KernelLayout at{kAxes};
   const double s = std::exp(log_parameters[at.scale()]);
@@ -153,7 +152,7 @@ TEST(GaussianProcess, TheMisfitIsMinusLogOfLikelihoodAndItsGradientIsThatOfDiffe
                            2e-5;
       EXPECT_NEAR(gradient[i], slope, 1e-4 * (1 + std::abs(slope))) << "number " << i;
     }
-    // Without the priors, which do not see the values, it is the likelihood of the values.
+    // Without the priors, which do not depend on the values, the misfit is the likelihood of the values.
     const MatrixXd k = plain_matrix(sample);
     const auto likelihood = [&](const VectorXd& y) {
       return -0.5 * y.dot(k.inverse() * y) - 0.5 * std::log(k.determinant()) - 9 * std::log(2 * std::numbers::pi);
@@ -173,7 +172,7 @@ TEST(GaussianProcess, AFitFindsWhatMattersAndIsRepeatable) {
   VectorXd values(40);
   for (Index i = 0; i < 40; ++i) {
     for (Index k = 0; k < 3; ++k) points(i, k) = random.uniform();
-    values[i] = std::sin(6 * points(i, 0)) + 2 * points(i, 1);  // the third does nothing
+    values[i] = std::sin(6 * points(i, 0)) + 2 * points(i, 1);  // the third axis has no effect
   }
   values.array() -= values.mean();
   const std::vector<Axis> axes(3);

@@ -1,4 +1,4 @@
-// The forest against what it is made of, and importance against functions whose variances are known.
+// Compares the forest with its training rows, and importance with functions of known variance.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ TEST(Forest, ItsBoxesFillTheCubeAndFollowTheValues) {
 }
 
 TEST(Forest, AParameterSplitsOnlyWhereItIsActive) {
-  const Space space = mixed_space();  // gamma needs kernel rbf, and that needs act relu or 3
+  const Space space = mixed_space();  // gamma needs kernel rbf, and kernel needs act relu or 3
   RandomStream random(random_key({6}));
   std::vector<std::vector<double>> rows;
   std::vector<double> values;
@@ -67,7 +67,7 @@ TEST(Forest, AParameterSplitsOnlyWhereItIsActive) {
     for (const Leaf& leaf : tree) {
       const bool whole = leaf.box[9].low == 0 && leaf.box[9].high == 1;
       split += !whole;
-      for (const size_t other : {1, 2, 3, 4}) {  // act: tanh, true, null have no kernel, so no gamma
+      for (const size_t other : {1, 2, 3, 4}) {  // act tanh, true and null have no kernel, so no gamma
         if (!whole && other != 2) {
           EXPECT_FALSE(leaf.box[6].choices[other]) << other;
         }
@@ -93,7 +93,7 @@ constexpr const char* kFour = R"([{"name":"a","type":"float","low":0,"high":1},
 
 TEST(Importance, FindsTheSharesOfASum) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
-    // Variances: a 1/12, b 4/12, c nothing, d 1/4 * 1.
+    // The variances are a: 1/12, b: 4/12, c: 0, d: 1/4.
     const Study study = told(read_space(kFour), seed, 400,
                              [](const std::vector<double>& u) { return u[0] + 2 * u[1] + (u[3] > 0.5 ? 1 : 0); });
     const auto importance = importance_of(study);
@@ -121,7 +121,8 @@ TEST(Importance, FindsWhatTwoDoOnlyTogether) {
 }
 
 TEST(Importance, DoesNotDependOnWhereSamplersLooked) {
-  // Nine of ten trials near one corner, where b does nothing much; over the space b is most of it.
+  // Nine of ten trials are near one corner, where b has nearly no effect; over the whole space b has the largest
+  // effect.
   Study study({read_space(kFour), {Direction::minimize}, 1, 0});
   RandomStream random(random_key({9}));
   for (int i = 0; i < 500; ++i) {

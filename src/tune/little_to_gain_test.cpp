@@ -1,4 +1,4 @@
-// A study of something simple ends long before its budget and loses nothing; one of something wild does not.
+// A study of a simple function ends long before its budget and loses nothing; a study of noise does not end.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ TEST(LittleToGain, EndsWhatIsFound) {
 }
 
 TEST(LittleToGain, GoesOnWhileNothingIsUnderstood) {
-  // Values that no model can know.
+  // Values that no model can predict.
   const auto noise = [](const Point& p) {
     return RandomStream(random_key({static_cast<uint64_t>(p[0] * 1e6), static_cast<uint64_t>(p[1] * 1e6)})).uniform();
   };
@@ -59,7 +59,7 @@ TEST(LittleToGain, SaysWhyAndKnowsNothingOfSamplersThatDoNot) {
   EXPECT_NE(little_to_gain(study)->find("0.1 %"), std::string::npos);
 }
 
-// Three run beside the next one: five opinions are those of 17 suggestions.
+// Three trials run beside the next one, so 17 suggestions count as five.
 TEST(LittleToGain, SuggestionsSideBySideAreOneOpinion) {
   Study study({read_space(R"([{"name":"a","type":"float","low":0,"high":1}])"), {Direction::minimize}});
   for (int64_t i = 0; i < 60; ++i) {

@@ -1,4 +1,4 @@
-// Fronts, volumes and boxes against counting, the expected gain against drawing.
+// Compares fronts, volumes and boxes with counting, and the expected improvement with random draws.
 #include "tune/multi_objective.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ std::vector<Objectives> lattice_points(uint64_t seed, size_t count, size_t objec
   return points;
 }
 
-// Unit cells below `cells` that some point dominates.
+// The number of unit cells below `cells` that some point dominates.
 double counted_volume(const std::vector<Objectives>& points, size_t objectives, uint64_t cells) {
   size_t total = 1, covered = 0;
   for (size_t k = 0; k < objectives; ++k) total *= cells;
@@ -41,7 +41,7 @@ TEST(Hypervolume, IsTheCount) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     for (const size_t objectives : {size_t{1}, size_t{2}, size_t{3}, size_t{4}}) {
       const std::vector<Objectives> points = lattice_points(seed, seed % 9, objectives, 6);
-      const Objectives reference(objectives, 5.0);  // some points lie on it or beyond
+      const Objectives reference(objectives, 5.0);  // some points lie on the reference or beyond
       EXPECT_NEAR(hypervolume(points, reference), counted_volume(points, objectives, 5), 1e-9)
           << seed << ' ' << objectives;
     }
@@ -73,7 +73,7 @@ TEST(Front, IsWhatNobodyDominatesAndRanksPeelIt) {
     std::vector<Objectives> left = lattice_points(seed, 25, 2 + seed % 2, 5);
     const std::vector<size_t> ranks = ranks_of(left);
     for (size_t i = 0; i < left.size(); ++i) {
-      // A point's rank is the length of the longest chain of points each dominating the next, ending in it.
+      // The rank of a point is the length of the longest chain of points, each dominating the next, that ends in it.
       size_t above = 0;
       bool dominated = false;
       for (size_t j = 0; j < left.size(); ++j) {

@@ -39,11 +39,11 @@ PopulationStep population_step(const Space& space, std::span<const PopulationMem
   };
   std::ranges::stable_sort(order, {}, loss);
   const auto fifth = static_cast<size_t>(kShare * static_cast<double>(members.size()));
-  const size_t part = std::max<size_t>(fifth, members.size() > 1 ? 1 : 0);  // at least one member, unless it is alone
-  const auto place = static_cast<size_t>(std::ranges::find(order, me) - order.begin());
-  if (place < members.size() - part && std::isfinite(loss(me)))
+  const size_t group = std::max<size_t>(fifth, members.size() > 1 ? 1 : 0);  // at least one member, unless it is alone
+  const auto rank = static_cast<size_t>(std::ranges::find(order, me) - order.begin());
+  if (rank < members.size() - group && std::isfinite(loss(me)))
     return {me, members[me].point, "not among the worst fifth: it continues"};
-  const size_t from = part > 0 ? order[random.below(part)] : me;
+  const size_t from = group > 0 ? order[random.below(group)] : me;
   if (!(loss(from) < loss(me))) return {me, members[me].point, "no member is better: it continues"};
   Point point = first_allowed(space, kAllowedDraws, [&] {
     Point near = members[from].point;
@@ -55,7 +55,7 @@ PopulationStep population_step(const Space& space, std::span<const PopulationMem
   });
   if (!space.allows(point)) point = members[from].point;
   return {from, std::move(point),
-          "among the worst fifth: it continues from a changed copy of member " + std::to_string(from)};
+          "its loss is among the worst: it continues from a changed copy of member " + std::to_string(from)};
 }
 
 }  // namespace sinew::tune

@@ -14,7 +14,7 @@ constexpr double kWhole = 27;
 
 using Curve = double (*)(const Point&, double step);
 
-// Falls as a power of the step towards an end that x decides; good ends are slow, so early values mislead a little.
+// Falls as a power of the step towards an end that x decides. Good ends are slow, so early values mislead a little.
 double power_curve(const Point& point, double step) {
   const double end = 0.1 + (point[0] - 0.3) * (point[0] - 0.3);
   return end + 0.9 * std::pow(step, -0.4 - 0.6 * point[1]);
@@ -26,7 +26,7 @@ struct Ran {
   std::map<int64_t, std::vector<double>> paused_at = {};
 };
 
-// What a loop of workers does; with `fresh` the pruner is made anew before every question.
+// Runs a study as a pool of workers does. With `fresh`, a new pruner answers every question.
 Ran run(const PrunerOptions& options, Curve curve, uint64_t seed, int trials, size_t workers, bool fresh) {
   Ran ran{Study(
       {read_space(R"([{"name":"x","type":"float","low":0,"high":1},{"name":"y","type":"float","low":0,"high":1}])"),
@@ -103,7 +103,7 @@ int64_t whole_trials(const Study& study) {
 
 TEST_P(EveryPruner, SomeTrialIsWholeAndNobodyPausesUnlessItSaysSo) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
-    for (const int trials : {1, 2, 5}) {  // too few for any to be among the best third
+    for (const int trials : {1, 2, 5}) {  // too few for any trial to be among the best third
       const Ran few = run(options_of(GetParam()), power_curve, seed, trials, 2, false);
       EXPECT_GT(whole_trials(few.study), 0) << trials;
     }
@@ -127,7 +127,7 @@ TEST_P(EveryPruner, NotANumberEndsATrial) {
 INSTANTIATE_TEST_SUITE_P(All, EveryPruner, testing::ValuesIn(pruner_names()),
                          [](const auto& each) { return each.param; });
 
-// Whoever is on rung k + 1 was among the best third of rung k when it went on; nobody waits elsewhere.
+// Every trial on rung k + 1 was among the best third of rung k when it was promoted, and trials pause only at rungs.
 TEST(Asha, OneInThreeGoesOnFromEveryRung) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     const Ran ran = run(options_of("asha"), power_curve, seed, 81, 4, false);
@@ -138,8 +138,8 @@ TEST(Asha, OneInThreeGoesOnFromEveryRung) {
     }
     EXPECT_EQ(came[0], 81u);
     for (int k = 1; k < 4; ++k) {
-      EXPECT_LE(came[k] * 3, came[k - 1] * 2 + 9) << k;  // some went on early, when they were among the best
-      EXPECT_GE(came[k], came[k - 1] / 3) << k;          // at the end all that deserve it have gone on
+      EXPECT_LE(came[k] * 3, came[k - 1] * 2 + 9) << k;  // some were promoted early, while they were among the best
+      EXPECT_GE(came[k], came[k - 1] / 3) << k;          // at the end all that deserve it have been promoted
     }
     for (const auto& [id, steps] : ran.paused_at) {
       for (const double step : steps) EXPECT_TRUE(step == 1 || step == 3 || step == 9) << step;
@@ -188,7 +188,7 @@ TEST(Pruners, WhatTheyNeedIsAskedFor) {
   }
 }
 
-// As a falling learning rate makes them: what the beginning shows is mostly noise, the end is not.
+// Like training with a falling learning rate: the early values are mostly noise, and only the end is clear.
 double noisy_curve(const Point& point, double step) {
   RandomStream random(random_key({static_cast<uint64_t>(1e9 * point[0]), static_cast<uint64_t>(step)}));
   const double left = 1 - step / kWhole;
@@ -199,7 +199,7 @@ double clear_curve(const Point& point, double step) {
   return 0.1 + (point[0] - 0.3) * (point[0] - 0.3) + 0.5 * std::exp(-step);
 }
 
-// A sampler that takes noise for results is worse off than one that knows nothing.
+// A sampler that takes noise for results does worse than one that ignores it.
 TEST(CurvePruner, TellsNoEstimateWhereBeginningsAreMostlyNoise) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     const auto told = [&](Curve curve) {
@@ -213,7 +213,7 @@ TEST(CurvePruner, TellsNoEstimateWhereBeginningsAreMostlyNoise) {
   }
 }
 
-// Trials that seem equal do not take turns: what is spent on going on brings several of them to their end.
+// Trials that seem equal do not take turns, so the steps of resumed trials bring several of them to their end.
 TEST(CurvePruner, BringsTrialsToTheirEndAlthoughOthersMayBeAsGood) {
   int64_t whole = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
@@ -224,7 +224,7 @@ TEST(CurvePruner, BringsTrialsToTheirEndAlthoughOthersMayBeAsGood) {
   EXPECT_GE(whole, 50) << "34 where they take turns";
 }
 
-// The point of it: nearly the best trial of all for a small part of the steps.
+// The purpose of the pruner: it finds nearly the best trial with a small fraction of the steps.
 TEST(CurvePruner, FindsNearlyTheBestForAPartOfTheWork) {
   double steps = 0, regret = 0, spread = 0;
   for (uint64_t seed = 0; seed < 10; ++seed) {

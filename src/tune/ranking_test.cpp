@@ -1,4 +1,4 @@
-// The order of trials, kept up as the study grows, against its definition.
+// Compares the ranking, updated as the study grows, with its definition.
 #include "tune/ranking.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST(Ranking, IsThatOfTheDefinitionHoweverTheStudyGrew) {
           value = random.uniform() < 0.05 ? std::nan("") : 0.1 * static_cast<double>(random.below(10));
         study.tell(id, TrialState::complete, values, {random.uniform() < 0.2 ? random.uniform() : -1});
       }
-      if (i % 3 == 0) continue;  // it takes in several at once, too
+      if (i % 3 == 0) continue;  // so that it adds several trials at once, too
       kept.follow(study);
       Ranking fresh;
       fresh.follow(study);

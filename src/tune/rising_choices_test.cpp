@@ -1,4 +1,4 @@
-// Which choice of a category is worth a look though it is behind, and that the search stays within it.
+// Which choices of a category are worth searching although they are behind, and that the search keeps the choice.
 #include "tune/rising_choices.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ constexpr double kNone = kInactive;
 class Record {
  public:
   explicit Record(int64_t budget) : study({read_space(kLearners), {Direction::minimize}, 1, budget}) {}
-  // Trials of one learner and activation with these losses.
+  // Adds trials of one learner and activation with these losses.
   void add(double learner, std::vector<double> losses, double act = 0) {
     for (const double loss : losses) study.tell(start(learner, act), TrialState::complete, {loss});
   }
@@ -59,7 +59,7 @@ TEST(RisingChoices, WhatWouldNotGetThereInTimeIsGivenUp) {
   for (const int64_t budget : {60, 20}) {
     Record record(budget);
     record.add(0, {0.1});
-    record.add(1, {0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55});  // 0.05 a trial: 9 more to get there
+    record.add(1, {0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55});  // falls by 0.05 a trial: 9 more to reach the best
     EXPECT_EQ(record.next(), kTrees);
     record.add(0, {0.2, 0.2, 0.2});
     EXPECT_EQ(record.next(), budget == 60 ? std::optional(kTrees) : std::nullopt) << budget;
@@ -106,7 +106,7 @@ TEST(RisingChoices, TrialsThatWaitCountByWhatIsKnownOfThem) {
   EXPECT_EQ(record.next(), std::nullopt) << "its pruner expects of none of eight to get there";
 }
 
-// The line has one point, which was tried: that keeps nobody from looking into the trees.
+// The only point of "line" has been tried. That must not keep the search from the trees.
 TEST(RisingChoices, OneWithoutAnythingLeftToTryIsPassedOver) {
   Study study({read_space(R"([{"name":"learner","type":"cat","choices":["net","trees","line"]},
     {"name":"x","type":"float","low":0,"high":1,"if":{"learner":["net","trees"]}}])"),
@@ -162,7 +162,7 @@ TEST(RisingChoices, ASearchWithinOneStaysThere) {
   }
 }
 
-// The best choice lies in a narrow valley: it is behind until somebody looks for it there.
+// The best choice lies in a narrow valley, so it is behind until the sampler searches there.
 TEST(RisingChoices, TheProcessFindsTheBestOneThoughItIsBehind) {
   double sum = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {

@@ -81,7 +81,8 @@ TEST(Rounding, LatticesHaveTheNumbersPeopleWrite) {
     const std::string text = std::string(R"({"x":)") + written + "}";
     EXPECT_EQ(write_point(space, read_point(space, text)), text);
   }
-  EXPECT_EQ(read_point(space, R"({"x":0.30000000000000004})")[0], 0.3);  // as sums of steps have it
+  // A sum of steps, as floating point computes it.
+  EXPECT_EQ(read_point(space, R"({"x":0.30000000000000004})")[0], 0.3);
 }
 
 }  // namespace

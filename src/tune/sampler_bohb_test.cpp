@@ -1,4 +1,4 @@
-// BOHB's model compares trainings of one length only; pruners with rungs say what a trial that waits would end with.
+// BOHB compares only trainings of the same length, and pruners with rungs estimate the final value of a paused trial.
 #include <gtest/gtest.h>
 
 #include "tune/testing.h"
@@ -11,7 +11,7 @@ Space line() {
 }
 
 TEST(Bohb, IsMadeOfTheLongestTrainingsThatAreEnough) {
-  // Short trainings say 0.9 is best, long ones 0.1.
+  // Short trainings favour 0.9, long ones 0.1.
   Study study({line(), {Direction::minimize}, 3, 0});
   RandomStream random(random_key({1}));
   for (int i = 0; i < 80; ++i) {

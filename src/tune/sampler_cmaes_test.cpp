@@ -1,4 +1,4 @@
-// The evolution strategy's own rules; what holds for every sampler stands in samplers_test.cpp.
+// The rules of the evolution strategy. samplers_test.cpp tests what holds for every sampler.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -8,7 +8,7 @@
 namespace sinew::tune {
 namespace {
 
-// By what a generation's first trial remembers: its coordinates, the generation, its size, its spread, its mean.
+// The sampler_state of a generation's first trial: its coordinates, the generation, its size, its step size, its mean.
 TEST(Cmaes, BeginsAtWhatOthersFoundAndAnywhereAfterARestart) {
   Study study(
       {read_space(R"([{"name":"x","type":"float","low":0,"high":1},{"name":"y","type":"float","low":0,"high":1}])"),

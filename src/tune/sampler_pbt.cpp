@@ -14,15 +14,15 @@ namespace {
 class PbtSampler : public Sampler {
  public:
   Suggestion suggest(const Study& study) override {
-    const int64_t place = static_cast<int64_t>(study.started()), population = study.options().population;
-    if (place < population) return first(study);
-    const int64_t first_before = study.next_id() - place % population - population;
+    const int64_t index = static_cast<int64_t>(study.started()), population = study.options().population;
+    if (index < population) return first(study);
+    const int64_t first_before = study.next_id() - index % population - population;
     std::vector<PopulationMember> members;
     for (int64_t member = 0; member < population; ++member) {
       const Trial& trial = study.trial(first_before + member);
       members.push_back({trial.point, study.loss(trial)});
     }
-    const auto me = static_cast<size_t>(place % population);
+    const auto me = static_cast<size_t>(index % population);
     PopulationStep step = population_step(study.space(), members, me, study.random("pbt"));
     if (!std::isfinite(members[step.from].loss)) return first(study);  // no member has a usable state
     return {.point = std::move(step.point),
@@ -33,23 +33,23 @@ class PbtSampler : public Sampler {
   }
 
   bool ready(const Study& study) const override {
-    const auto place = static_cast<int64_t>(study.started());
-    const int64_t part_began = study.next_id() - place % study.options().population;
-    return study.open().empty() || study.open().front() >= part_began;
+    const auto index = static_cast<int64_t>(study.started());
+    const int64_t generation_start = study.next_id() - index % study.options().population;
+    return study.open().empty() || study.open().front() >= generation_start;
   }
 
   // Until all trials of the next generation, each of which may start from this state, have ended.
   bool needs(const Study& study, int64_t id) const override {
     const int64_t population = study.options().population;
-    const int64_t part = place_of(study, id) / population, next = (part + 1) * population;
+    const int64_t generation = index_of(study, id) / population, next = (generation + 1) * population;
     if (study.options().budget > 0 && next >= study.options().budget) return false;  // the last generation
-    const auto begun = static_cast<int64_t>(study.started());
-    const bool open = !study.open().empty() && place_of(study, study.open().front()) < next + population;
-    return begun < next + population || open;
+    const auto started = static_cast<int64_t>(study.started());
+    const bool open = !study.open().empty() && index_of(study, study.open().front()) < next + population;
+    return started < next + population || open;
   }
 
  private:
-  static int64_t place_of(const Study& study, int64_t id) {
+  static int64_t index_of(const Study& study, int64_t id) {
     return id - (study.next_id() - static_cast<int64_t>(study.started()));
   }
 

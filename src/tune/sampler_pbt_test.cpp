@@ -1,4 +1,4 @@
-// A population: who goes on from whom is a function of what was told, part by part.
+// Which state each member continues from is a function of the values, generation by generation.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,10 +8,10 @@
 namespace sinew::tune {
 namespace {
 
-constexpr int64_t kPopulation = 10, kParts = 5;
+constexpr int64_t kPopulation = 10, kGenerations = 5;
 
 Study study_of(uint64_t seed) {
-  return Study({.space = mixed_space(), .seed = seed, .budget = kPopulation * kParts, .population = kPopulation});
+  return Study({.space = mixed_space(), .seed = seed, .budget = kPopulation * kGenerations, .population = kPopulation});
 }
 
 double loss_of(const Study& study, int64_t id) {
@@ -19,14 +19,14 @@ double loss_of(const Study& study, int64_t id) {
   return (x - 0.3) * (x - 0.3) + 1.0 / static_cast<double>(id / kPopulation + 1);
 }
 
-// Plays a study with so many trials side by side, who end in an order of their own.
-Study played(uint64_t seed, size_t places, uint64_t timing, bool some_fail = false) {
+// Runs a study with `slots` parallel trials that end in a random order.
+Study run_study(uint64_t seed, size_t slots, uint64_t timing, bool some_fail = false) {
   Study study = study_of(seed);
   const auto sampler = make_sampler("pbt");
   RandomStream random(random_key({timing}));
   std::vector<int64_t> running;
-  while (study.observed().size() < kPopulation * kParts) {
-    while (running.size() < places && study.next_id() < kPopulation * kParts && sampler->ready(study))
+  while (study.observed().size() < kPopulation * kGenerations) {
+    while (running.size() < slots && study.next_id() < kPopulation * kGenerations && sampler->ready(study))
       running.push_back(study.start(suggest_next(study, *sampler)));
     const auto ends = running.begin() + static_cast<std::ptrdiff_t>(random.below(running.size()));
     const int64_t id = *ends;
@@ -40,7 +40,7 @@ Study played(uint64_t seed, size_t places, uint64_t timing, bool some_fail = fal
 }
 
 TEST(Pbt, EveryMemberGoesOnFromThePartBefore) {
-  const Study study = played(3, 1, 1);
+  const Study study = run_study(3, 1, 1);
   int copies = 0;
   for (const Trial& trial : study.trials()) {
     EXPECT_EQ(trial.from.has_value(), trial.id >= kPopulation);
@@ -50,14 +50,14 @@ TEST(Pbt, EveryMemberGoesOnFromThePartBefore) {
     copies += !own;
     EXPECT_EQ(same_point(trial.point, study.trial(*trial.from).point), own) << trial.id;
   }
-  EXPECT_EQ(copies, 2 * (kParts - 1)) << "a fifth of them after each part";
+  EXPECT_EQ(copies, 2 * (kGenerations - 1)) << "a fifth of them after each generation";
 }
 
 TEST(Pbt, IsTheSameWhateverTheTiming) {
   for (const bool some_fail : {false, true}) {
-    const Study calm = played(5, 1, 1, some_fail);
-    for (const size_t places : {2, 3, 10, 64}) {
-      const Study other = played(5, places, 7 + places, some_fail);
+    const Study calm = run_study(5, 1, 1, some_fail);
+    for (const size_t slots : {2, 3, 10, 64}) {
+      const Study other = run_study(5, slots, 7 + slots, some_fail);
       for (const Trial& trial : calm.trials()) {
         EXPECT_TRUE(same_point(trial.point, other.trial(trial.id).point)) << trial.id;
         EXPECT_EQ(trial.from, other.trial(trial.id).from);
@@ -67,7 +67,7 @@ TEST(Pbt, IsTheSameWhateverTheTiming) {
 }
 
 TEST(Pbt, NobodyGoesOnFromATrialThatFailed) {
-  const Study study = played(9, 4, 2, true);
+  const Study study = run_study(9, 4, 2, true);
   for (const Trial& trial : study.trials())
     EXPECT_TRUE(!trial.from || study.trial(*trial.from).state == TrialState::complete) << trial.id;
 }
@@ -80,19 +80,19 @@ TEST(Pbt, WhereAllFailedTheMembersBeginAnew) {
   EXPECT_FALSE(suggest_next(study, *sampler).from);
 }
 
-// What is needed is whatever a trial that is yet to begin, or to begin once more, may go on from; nothing else.
+// A state is needed exactly if a trial that may still start, or start once more, can continue from it.
 TEST(Pbt, StatesAreNeededUntilThePartAfterThemIsOver) {
   Study study = study_of(2);
   const auto sampler = make_sampler("pbt");
-  for (int64_t part = 0; part < kParts; ++part) {
+  for (int64_t generation = 0; generation < kGenerations; ++generation) {
     for (int64_t member = 0; member < kPopulation; ++member) study.start(suggest_next(study, *sampler));
     EXPECT_FALSE(sampler->ready(study));
     for (int64_t member = 0; member < kPopulation; ++member) {
-      const int64_t id = part * kPopulation + (member * 7 + 3) % kPopulation;
+      const int64_t id = generation * kPopulation + (member * 7 + 3) % kPopulation;
       study.tell(id, TrialState::complete, {loss_of(study, id)});
-      EXPECT_EQ(sampler->needs(study, id), part + 1 < kParts);
-      for (int64_t before = 0; before < part * kPopulation; ++before)
-        EXPECT_EQ(sampler->needs(study, before), before / kPopulation == part - 1 && member + 1 < kPopulation);
+      EXPECT_EQ(sampler->needs(study, id), generation + 1 < kGenerations);
+      for (int64_t before = 0; before < generation * kPopulation; ++before)
+        EXPECT_EQ(sampler->needs(study, before), before / kPopulation == generation - 1 && member + 1 < kPopulation);
     }
     EXPECT_TRUE(sampler->ready(study));
   }

@@ -1,4 +1,4 @@
-// TPE over a study whose trials mostly wait, as those of a pruner with rungs do.
+// TPE in a study whose trials are mostly paused, as with a pruner that has rungs.
 #include <gtest/gtest.h>
 
 #include "tune/testing.h"
@@ -10,7 +10,7 @@ Space line() {
   return read_space(R"([{"name":"x","type":"float","low":0,"high":1}])");
 }
 
-// The best of the told ones are near 0.2 and near 0.8, what waits is near 0.2 and bad.
+// The best ended trials are near 0.2 and 0.8. The paused ones are near 0.2 and bad.
 Study mostly_waiting(int waiting, int told) {
   Study study({line(), {Direction::minimize}, 3, 0});
   RandomStream random(random_key({8}));

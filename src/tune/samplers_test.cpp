@@ -12,7 +12,7 @@ namespace {
 
 class EverySampler : public testing::TestWithParam<std::string> {};
 
-// Runs a study with some trials in flight that end in a shuffled order; some fail or are pruned.
+// Runs a study with some trials in flight that end in a random order; some fail or are pruned.
 Study run(const std::string& name, Space space, uint64_t seed, int trials, size_t in_flight, bool fresh_sampler) {
   Study study({std::move(space), {Direction::minimize}, seed, trials});
   auto sampler = make_sampler(name);
@@ -45,7 +45,7 @@ TEST_P(EverySampler, SuggestsPointsOfTheSpaceWithAReason) {
 
 TEST_P(EverySampler, ASuggestionIsAFunctionOfTheRecord) {
   const Study one = run(GetParam(), mixed_space(), 5, 50, 4, false);
-  const Study other = run(GetParam(), mixed_space(), 5, 50, 4, true);  // restarted before every suggestion
+  const Study other = run(GetParam(), mixed_space(), 5, 50, 4, true);  // a new sampler for every suggestion
   for (int64_t id = 0; id < one.next_id(); ++id) {
     ASSERT_TRUE(same_point(one.trial(id).point, other.trial(id).point)) << id << " by " << one.trial(id).by;
     ASSERT_EQ(one.trial(id).why, other.trial(id).why);
@@ -64,7 +64,7 @@ TEST_P(EverySampler, SuggestsOnlyWhatTheConstraintsAllow) {
 }
 
 TEST_P(EverySampler, NothingTwiceInAFiniteSpaceWhileSomethingIsLeft) {
-  if (GetParam() == "pbt") return;  // its members go on as they are
+  if (GetParam() == "pbt") return;  // its members may repeat a point
   for (uint64_t seed = 0; seed < 3; ++seed) {
     const Study study = run(GetParam(), finite_space(), seed, 14, 3, false);
     std::set<std::string> different;
@@ -134,7 +134,7 @@ std::vector<std::string> sampler_names() {
 INSTANTIATE_TEST_SUITE_P(All, EverySampler, testing::ValuesIn(sampler_names()),
                          [](const auto& each) { return each.param; });
 
-// A fifth of the space crashes; the rest breaks its constraint, the less the further from there.
+// A fifth of the space crashes. The rest violates the constraint, by less the further a point is from the crashes.
 TEST(Samplers, AreNotDrawnToWhatCrashesWhileNothingIsFeasible) {
   for (const char* name : {"auto", "gp", "tpe", "cmaes"}) {
     Study study(
@@ -157,7 +157,7 @@ TEST(Samplers, AreNotDrawnToWhatCrashesWhileNothingIsFeasible) {
   }
 }
 
-// Of 60 trials the last quarter; where the budget is not known nobody can tell when it is near.
+// In the last quarter of 60 planned trials. Without a budget the sampler cannot know when the end is near.
 TEST(Samplers, AutoAsksTheProcessAloneTowardsTheEnd) {
   for (const int64_t budget : {60, 0}) {
     Study study({mixed_space(), {Direction::minimize}, 3, budget});
@@ -221,7 +221,7 @@ TEST(Grid, GoesThroughEveryCombinationOnce) {
   EXPECT_TRUE(same_point(suggest_next(study, *grid).point, {0, 1, 1, 0.25})) << "the same again, twice as fine";
 }
 
-// Its levels are not numbers of four digits: a third, 10^(-7/3).
+// The values of this grid have more than four digits: a third, 10^(-7/3).
 TEST(Grid, FindsItsPlaceAgainAfterRounding) {
   Study study({read_space(R"([{"name":"x","type":"float","low":0,"high":1},
                               {"name":"lr","type":"float","low":1e-5,"high":1e-1,"log":true}])"),

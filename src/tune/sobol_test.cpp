@@ -43,7 +43,7 @@ TEST(Sobol, TheFirstTwoDimensionsAreANet) {
   }
 }
 
-// Joe and Kuo chose the numbers for good pairs: none of the pairs of the first ten dimensions leaves large boxes empty.
+// Joe and Kuo chose the direction numbers for good pairs: no pair of the first ten dimensions leaves large boxes empty.
 TEST(Sobol, PairsOfDimensionsCoverTheSquare) {
   const auto all = points(5, 1024);
   for (size_t a = 0; a < 10; ++a) {
@@ -62,7 +62,7 @@ TEST(Sobol, IntegratesBetterThanChance) {
   const auto value = [](const std::vector<double>& x) {
     double product = 1;
     for (size_t d = 0; d < 8; ++d) product *= 1 + (x[d] - 0.5) / static_cast<double>(d + 1);
-    return product;  // integral 1
+    return product;  // its integral is 1
   };
   for (uint64_t seed = 0; seed < 20; ++seed) {
     double sobol = 0, random = 0;

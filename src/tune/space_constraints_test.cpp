@@ -1,4 +1,4 @@
-// What must hold between parameters.
+// The constraints between parameters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// By hand, of the space that testing.h has.
+// The constraints of constrained_space() in testing.h, written in C++.
 bool allowed_by_hand(const Space& space, const Point& point) {
   const double heads[] = {2, 4, 8};
   const auto dim = static_cast<int64_t>(point[2]), head = static_cast<int64_t>(heads[static_cast<size_t>(point[3])]);
@@ -45,7 +45,7 @@ TEST(Constraints, AFiniteSpaceCountsWhatTheyAllow) {
   EXPECT_EQ(read_space(list).count(), 48);
 }
 
-// The last points of a finite space are found however few are allowed, and none twice before that.
+// In a finite space the samplers find every point that satisfies the constraints, and repeat none before that.
 TEST(Constraints, EveryAllowedPointIsTriedOnce) {
   for (const char* name : {"auto", "random", "grid", "sobol", "tpe", "cmaes", "nearby", "gp", "trust_region", "bohb"}) {
     Study study(
@@ -80,7 +80,7 @@ TEST(Constraints, TheBestPointIsFoundAtTheirEdge) {
   }
 }
 
-// The first parameter is the last to change: most of the grid is passed over in one step.
+// The first parameter changes last, so the sampler must skip most of the grid in one step.
 TEST(Constraints, AGridPassesOverWhatTheyForbid) {
   std::string list = "[";
   for (int i = 0; i < 12; ++i)

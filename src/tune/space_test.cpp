@@ -53,7 +53,7 @@ TEST(Space, LogarithmicRangesAreEvenInTheLogarithm) {
   EXPECT_EQ(space.value_at(0, 1), 1);
   EXPECT_EQ(space.value_at(4, 0), 16);
   EXPECT_EQ(space.value_at(4, 1), 1024);
-  EXPECT_EQ(space.value_at(4, 0.5), 126);  // of 15.5 to 1024.5
+  EXPECT_EQ(space.value_at(4, 0.5), 126);  // the range is 15.5 to 1024.5
   EXPECT_EQ(space.value_at(5, 1), 20);     // the last of 2, 4, ... below 21
 }
 
