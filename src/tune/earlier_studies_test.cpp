@@ -156,7 +156,7 @@ TEST(Transfer, IsBelievedOnlyWhenItRanksThisStudyBetter) {
   }
   const std::vector<Axis> axes(4);
   const FitRecord fit = Fitter(axes, points, 12, nullptr).fit(losses, true);
-  const GaussianProcess alone(axes, fit.logs, points, warp(losses, fit.warp).values);
+  const GaussianProcess alone(axes, fit.log_parameters, points, warp(losses, fit.warp).values);
   const auto joint = [&](double sign) {
     return joint_model_of({even_study(7, 0.6, sign)}, axes, points, losses, 12, nullptr).process;
   };

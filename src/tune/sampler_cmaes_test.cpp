@@ -31,7 +31,9 @@ TEST(Cmaes, BeginsAtWhatOthersFoundAndAnywhereAfterARestart) {
   std::set<Point> means;
   for (size_t k = 0; k < begun.size(); ++k) {
     means.insert(begun[k].second);
-    if (k > 0) EXPECT_EQ(begun[k].first, 2 * begun[k - 1].first) << "twice as many trials a generation";
+    if (k > 0) {
+      EXPECT_EQ(begun[k].first, 2 * begun[k - 1].first) << "twice as many trials a generation";
+    }
   }
   EXPECT_EQ(means.size(), begun.size());
   EXPECT_LT(study.loss(study.trial(best_trials(study)[0])), 1e-10);

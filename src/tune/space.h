@@ -1,0 +1,121 @@
+// Search spaces: parameters, their conditions and constraints, and points. Part of tune/tune.h.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/comparison.h"
+
+namespace sinew::tune {
+
+// One number for each parameter: the value of a real or an integer, or the index of a choice. NaN: the parameter is
+// inactive.
+using Point = std::vector<double>;
+inline constexpr double kInactive = std::numeric_limits<double>::quiet_NaN();
+
+// Makes a parameter active only while its parent is active and has one of the `allowed` values (numbers as in a Point).
+struct Condition {
+  size_t parent = 0;
+  std::vector<double> allowed;
+};
+
+struct Parameter {
+  enum class Kind { real, integer, categorical, ordinal };
+  std::string name;
+  Kind kind = Kind::real;
+  double low = 0, high = 1;          // both ends included; for choices: 0 and the last index
+  bool log = false;                  // real and integer: search evenly in the logarithm
+  double step = 0;                   // real: 0, or the distance between the allowed values; integer: at least 1
+  std::vector<std::string> choices;  // categorical and ordinal: each is the JSON text of a scalar, such as "relu" or 64
+  std::vector<Condition> conditions;  // the parameter is active while all of them hold
+
+  bool numeric() const { return kind == Kind::real || kind == Kind::integer; }
+  bool ordered() const { return kind != Kind::categorical; }
+};
+
+// A validated list of parameters and the constraints between them. Parents precede their children.
+//
+// A constraint compares parameters that have numeric values: numbers, or choices that are numbers. It applies to a
+// point only if all parameters that it names are active there. A parameter with finitely many values is divided into
+// `cells` of equal width along the unit interval, one for each value.
+class Space {
+ public:
+  // Throws Error that names the invalid parameter, or the constraints that no point satisfies.
+  explicit Space(std::vector<Parameter> parameters, std::vector<Comparison> constraints = {});
+  size_t size() const { return parameters_.size(); }
+  const Parameter& operator[](size_t i) const { return parameters_[i]; }
+  bool conditional() const { return conditional_; }
+
+  // The number of values of parameter i; 0: a continuum.
+  int64_t cells(size_t i) const { return cells_[i]; }
+  // Maps a value to [0, 1], along the logarithm if the parameter asks for it; a value with a cell maps to the middle of
+  // its cell. value_at() maps back, to the nearest valid value. unit_at(value_at(u)) differs from u by less than a
+  // cell.
+  double unit_at(size_t i, double value) const;
+  double value_at(size_t i, double unit) const;
+  // The value of cell number `cell` of a parameter with cells; cell 0 holds the lowest value.
+  double value_of_cell(size_t i, double cell) const;
+  // Map whole points between the unit cube and the space; inactive parameters are NaN in both. Every point of the cube
+  // maps to a point of the space: from_unit() drops the coordinates of parameters that turn out inactive.
+  Point from_unit(std::span<const double> unit) const;
+  std::vector<double> to_unit(const Point& point) const;
+
+  const std::vector<Comparison>& constraints() const { return constraints_; }
+  bool allows(const Point& point) const { return !violated(point); }
+  // The first constraint that a point of the space violates; null: it satisfies all.
+  const Comparison* violated(const Point& point) const;
+  // The index of the last parameter that a violated constraint names. Changing only later parameters cannot satisfy it.
+  size_t last_parameter_of(const Comparison& violated) const;
+  // Some point that satisfies all constraints; empty if there are no constraints.
+  const Point& allowed_point() const { return allowed_point_; }
+
+  // Whether parameter i is active, given the parameters before it.
+  bool active(size_t i, std::span<const double> point) const;
+  // Turns any vector of the right size into a point of the space: moves every active value to the nearest valid one,
+  // gives active parameters without a value the middle of their range, and drops the values of inactive parameters.
+  void snap(Point& point) const;
+  // Why this is not a point of the space, or which constraint it violates; none: it is valid.
+  std::optional<std::string> problem_of(const Point& point) const;
+
+  // The number of points that satisfy the constraints. None: the space is infinite, or has more than kMostCounted
+  // points in all.
+  static constexpr int64_t kMostCounted = 1 << 20;
+  std::optional<int64_t> count() const { return count_; }
+  // Enumerate a space with a count() in a fixed order, points that violate constraints included. None: `point` was the
+  // last one.
+  Point first_point() const;
+  std::optional<Point> point_after(const Point& point) const;
+
+ private:
+  void check_parameter(size_t i) const;
+  void count_points();
+  void bind_constraints();
+  void find_allowed_point();
+  std::optional<bool> satisfies(size_t constraint, const Point& point) const;
+  double number_of(size_t i, double value) const;
+  std::vector<Parameter> parameters_;
+  std::vector<Comparison> constraints_;
+  std::vector<std::vector<size_t>> constrained_;     // for each constraint: the parameters that it names
+  std::vector<std::vector<double>> choice_numbers_;  // for each constrained parameter: its choices as numbers
+  Point allowed_point_;
+  std::vector<int64_t> cells_;
+  std::vector<double> from_, to_;  // what 0 and 1 of the unit interval stand for; logarithms if the parameter asks
+  std::optional<int64_t> count_;
+  bool conditional_ = false;
+};
+
+bool same_point(const Point& a, const Point& b);
+// Equal points have equal hashes; different points practically never do.
+uint64_t hash_of(const Point& point);
+
+// Read and write a space and a point as JSON (docs/formats/ask-tell.md). Reading throws Error that names the parameter.
+Space read_space(std::string_view json, std::vector<Comparison> constraints = {});
+Point read_point(const Space& space, std::string_view json);  // {"lr": 0.1, ...}: exactly the active parameters
+std::string write_point(const Space& space, const Point& point);
+
+}  // namespace sinew::tune
