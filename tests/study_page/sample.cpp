@@ -36,7 +36,7 @@ StudyHead head_of(const std::string& kind) {
     head.aim.constraints = {{"model/size", false, 3}};
   }
   head.sampler = hostile ? kScript : "tpe";
-  head.stopper = "asha";
+  head.pruner = "asha";
   head.trials = 50;
   head.max_resource = 9;
   return head;
