@@ -94,10 +94,10 @@ std::optional<std::string> newest_run_of(const std::string& root, const std::str
 }
 
 void print_parts(const DataManifest& manifest) {
-  for (const auto& [name, part] : manifest.parts) {
+  for (const auto& [name, split] : manifest.splits) {
     const std::string what =
-        part.cut.empty() ? std::to_string(part.count) + " files, " + size_text(part.bytes) : part.cut;
-    std::printf("%-6s %s  %s\n", printable(name).c_str(), printable(part.digest).c_str(), printable(what).c_str());
+        split.from_train.empty() ? std::to_string(split.count) + " files, " + size_text(split.bytes) : split.from_train;
+    std::printf("%-6s %s  %s\n", printable(name).c_str(), printable(split.digest).c_str(), printable(what).c_str());
   }
 }
 

@@ -47,7 +47,7 @@ constexpr const char* kHelpEnd = "\nexit codes: 0 done; 1 error; 2 usage; 4 refu
 
 struct Wishes {
   RegistryPlace place;
-  registry::Gates gates;
+  registry::PromotionRules gates;
   std::string model, alias, format = "table";
   bool force = false, dry_run = false;
   std::vector<std::string> words;
@@ -62,7 +62,7 @@ double margin_of(const std::string& text) {
   return value;
 }
 
-void allow(registry::Gates& gates, const std::string& what) {
+void allow(registry::PromotionRules& gates, const std::string& what) {
   if (what == "other-data") {
     gates.need_same_data = false;
   } else if (what == "unchecked") {
@@ -119,7 +119,7 @@ std::string aliases_of(const store::Record& model, int64_t version) {
 
 // The one by which it would be promoted.
 std::string metric_text(const VersionFacts& facts) {
-  const std::string name = registry::pick_metric(facts, registry::Gates().metric);
+  const std::string name = registry::pick_metric(facts, registry::PromotionRules().metric);
   const auto it = facts.metrics.find(name);
   if (it == facts.metrics.end()) return "";
   char text[64];
@@ -328,14 +328,14 @@ int collect(store::Store& store, const Wishes& wishes) {
   const auto collected = registry::collect_garbage(store, artifacts, wishes.dry_run);
   for (const std::string& problem : collected.problems) std::fprintf(stderr, "(!) %s\n", printable(problem).c_str());
   if (wishes.json()) {
-    print_json({{"removed", collected.contents},
+    print_json({{"removed", collected.blobs},
                 {"removed_bytes", collected.bytes},
                 {"kept", collected.kept},
                 {"kept_bytes", collected.kept_bytes},
                 {"problems", collected.problems}});
   } else {
     std::printf("%s %lld files, %s; kept %lld, %s\n", wishes.dry_run ? "would remove" : "removed",
-                static_cast<long long>(collected.contents), size_text(collected.bytes).c_str(),
+                static_cast<long long>(collected.blobs), size_text(collected.bytes).c_str(),
                 static_cast<long long>(collected.kept), size_text(collected.kept_bytes).c_str());
   }
   return collected.problems.empty() ? kDone : kCheckFailed;

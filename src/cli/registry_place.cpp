@@ -18,7 +18,7 @@ bool RegistryPlace::take(const std::string& word, const std::string& value) {
 std::unique_ptr<store::Store> RegistryPlace::open_store() const {
   if (!std::filesystem::is_directory(root))
     throw Error("no directory " + root, "say where the runs are with --root, or start one with 'sinew train'");
-  if (store.empty()) registry::make_place(root);
+  if (store.empty()) registry::make_registry_directory(root);
   return std::make_unique<store::Store>(store_place());
 }
 

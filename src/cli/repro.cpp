@@ -136,8 +136,8 @@ int run_repro(const Arguments& arguments) {
                     std::to_string(run.steps),
                 "let it end first: sinew resume " + run.directory);
   }
-  if (!recorded.steered.empty()) {
-    throw Error(run.directory + " was steered while it trained: " + printable(recorded.steered[0]) +
+  if (!recorded.manual_changes.empty()) {
+    throw Error(run.directory + " was steered while it trained: " + printable(recorded.manual_changes[0]) +
                     "; its job alone does not come to the same bits",
                 "compare with a run that was steered alike: sinew repro " + run.directory + " --against RUN");
   }

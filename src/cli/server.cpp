@@ -137,7 +137,7 @@ int run_token(const Wishes& wishes) {
   }
   const auto role = web::role_of(wishes.role);
   if (!role) throw UsageError("--role is one of read, submit, admin, not '" + wishes.role + "'", "sinew server --help");
-  registry::make_place(wishes.place.root);
+  registry::make_registry_directory(wishes.place.root);
   std::printf("%s\n", web::add_token(wishes.tokens, name, *role).c_str());
   return kDone;
 }
@@ -178,7 +178,7 @@ class Indexing {
  private:
   void work(store::Store& store, const std::string& root) {
     constexpr double kBetweenPasses = 1, kStep = 0.1;
-    registry::Index index(store, {.root = root, .is_ending = [this] { return ending_.load(); }});
+    registry::Index index(store, {.root = root, .should_stop = [this] { return ending_.load(); }});
     std::set<std::string> said;
     const auto say = [&](const std::string& problem) {
       if (said.size() < 1000 && said.insert(problem).second) std::fprintf(stderr, "index: %s\n", problem.c_str());
@@ -222,7 +222,7 @@ void steer(const std::string& directory, const web::Wish& wish) {
 
 int serve(const Wishes& wishes) {
   End end;
-  registry::make_place(wishes.place.root);
+  registry::make_registry_directory(wishes.place.root);
   store::Store store(wishes.place.store_place());
   registry::Artifacts artifacts(wishes.place.artifacts_place());
   registry::claim(store, artifacts);

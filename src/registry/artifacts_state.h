@@ -1,13 +1,13 @@
 // Inside registry/: the state that Artifacts, its pins and its streams share.
 #pragma once
 
-#include "registry/contents.h"
+#include "registry/blob_store.h"
 
 namespace sinew::registry {
 
 struct Artifacts::State {
-  State(std::string directory, Disk& disk, Clock& clock) : contents(std::move(directory), disk, clock) {}
-  Contents contents;
+  State(std::string directory, Disk& disk, Clock& clock) : blobs(std::move(directory), disk, clock) {}
+  BlobStore blobs;
 };
 
 }  // namespace sinew::registry

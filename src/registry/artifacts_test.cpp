@@ -3,7 +3,7 @@
 #include "base/faulty_disk.h"
 #include "base/sha256.h"
 #include "checkpoint/checkpoint.h"
-#include "registry/contents.h"
+#include "registry/blob_store.h"
 #include "registry/testing.h"
 
 namespace sinew::registry {
@@ -43,11 +43,11 @@ TEST(Artifacts, ReadsBackWhatWasPutUnderItsSha256) {
   Folder folder;
   Artifacts artifacts(folder / "a");
   RandomStream random(RandomKey{1});
-  auto hold = artifacts.hold();
+  auto pin = artifacts.pin();
   for (const size_t size : {size_t{0}, size_t{1}, size_t{4096}, size_t{1} << 20, (size_t{2} << 20) + 7}) {
     const std::string bytes = random_bytes(random, size);
-    const Stored stored = hold.put(bytes);
-    EXPECT_EQ(stored, (Stored{sha256_hex(bytes), static_cast<int64_t>(size)}));
+    const BlobInfo stored = pin.put(bytes);
+    EXPECT_EQ(stored, (BlobInfo{sha256_hex(bytes), static_cast<int64_t>(size)}));
     EXPECT_EQ(text_of(artifacts.read(stored.digest)), bytes);
     EXPECT_EQ(artifacts.size(stored.digest), size);
     EXPECT_TRUE(artifacts.verify(stored.digest));
@@ -60,10 +60,10 @@ TEST(Artifacts, KeepsTheSameBytesOnce) {
   Artifacts artifacts(folder / "a");
   const std::string bytes(100'000, 'x');
   write_file(folder / "f", bytes);
-  auto hold = artifacts.hold();
-  const Stored first = hold.put(bytes);
+  auto pin = artifacts.pin();
+  const BlobInfo first = pin.put(bytes);
   const uint64_t before = bytes_below(folder / "a");
-  EXPECT_EQ(hold.put_file(folder / "f"), first);
+  EXPECT_EQ(pin.put_file(folder / "f"), first);
   EXPECT_LT(bytes_below(folder / "a"), before + 1000);  // the pin's lines
   EXPECT_EQ(artifacts.list().size(), 1u);
 }
@@ -78,11 +78,11 @@ TEST(Artifacts, VersionsShareTheTensorsThatAreFrozenAndReadBackToTheBit) {
     tensors.data["layer" + std::to_string(i) + ".bias"] = random_bytes(random, 256);
   }
   std::vector<std::string> versions;
-  auto hold = artifacts.hold();
+  auto pin = artifacts.pin();
   for (int version = 0; version < 10; ++version) {
     tensors.data["layer7.weight"] = random_bytes(random, 64 << 10);
     versions.push_back(tensors.file(std::to_string(version)));
-    hold.put(versions.back());
+    pin.put(versions.back());
   }
   for (const std::string& version : versions) {
     EXPECT_EQ(text_of(artifacts.read(sha256_hex(version))), version);
@@ -106,12 +106,12 @@ TEST(Artifacts, WhatOnlyLooksLikeSafetensorsIsKeptAsItIs) {
   tensors.data["a"] = random_bytes(random, 40'000);
   tensors.data["b"] = random_bytes(random, 40'000);
   const std::string good = tensors.file("1");
-  auto hold = artifacts.hold();
+  auto pin = artifacts.pin();
   for (int i = 0; i < 200; ++i) {
     std::string bytes = good.substr(0, random.below(2) == 0 ? good.size() : random.below(good.size()));
     for (uint64_t flips = random.below(4); flips > 0 && !bytes.empty(); --flips)
       bytes[random.below(std::min<size_t>(bytes.size(), 200))] ^= static_cast<char>(1 << random.below(8));
-    const Stored stored = hold.put(bytes);
+    const BlobInfo stored = pin.put(bytes);
     ASSERT_EQ(text_of(artifacts.read(stored.digest)), bytes) << i;
   }
 }
@@ -119,8 +119,8 @@ TEST(Artifacts, WhatOnlyLooksLikeSafetensorsIsKeptAsItIs) {
 TEST(Artifacts, ADamagedContentIsSaidAndNeverReadAsGood) {
   Folder folder;
   Artifacts artifacts(folder / "a");
-  auto hold = artifacts.hold();
-  const Stored stored = hold.put("precious");
+  auto pin = artifacts.pin();
+  const BlobInfo stored = pin.put("precious");
   const std::string path = folder / "a" + "/" + stored.digest.substr(0, 2) + "/" + stored.digest;
   write_file(path, "preciouz");
   EXPECT_THROW(artifacts.read(stored.digest), Error);
@@ -130,7 +130,7 @@ TEST(Artifacts, ADamagedContentIsSaidAndNeverReadAsGood) {
   EXPECT_NE(artifacts.verify(stored.digest).error().find("is damaged"), std::string::npos);
   for (const char* damaged : {"preciouz", "preci"}) {  // putting the bytes again repairs a damaged blob
     write_file(path, damaged);
-    hold.put("precious");
+    pin.put("precious");
     EXPECT_TRUE(artifacts.verify(stored.digest));
   }
 }
@@ -143,7 +143,7 @@ TEST(Artifacts, WhatIsNoDigestIsNoPath) {
     EXPECT_FALSE(artifacts.has(name)) << name;
     EXPECT_THROW(artifacts.size(name), Error) << name;
     EXPECT_THROW(artifacts.read(name), Error) << name;
-    EXPECT_FALSE(artifacts.hold().keep(name)) << name;
+    EXPECT_FALSE(artifacts.pin().keep(name)) << name;
   }
 }
 
@@ -151,31 +151,31 @@ TEST(Artifacts, AStreamThatIsDroppedPutsNothing) {
   Folder folder;
   Artifacts artifacts(folder / "a");
   {
-    auto hold = artifacts.hold();
-    auto stream = hold.stream();
+    auto pin = artifacts.pin();
+    auto stream = pin.stream();
     stream.write(std::as_bytes(std::span("half", 4)));
   }
   EXPECT_TRUE(artifacts.list().empty());
   EXPECT_EQ(bytes_below(folder / "a"), 0u);
 }
 
-TEST(Recipe, ReadsBackAndRefusesWhatIsNone) {
-  const Recipe recipe{30, {{sha256_hex("a"), 10}, {sha256_hex("b"), 20}}};
-  const std::string text = to_text(recipe);
-  ASSERT_TRUE(parse_recipe(text));
-  EXPECT_EQ(*parse_recipe(text), recipe);
+TEST(ChunkManifest, ReadsBackAndRefusesWhatIsNone) {
+  const ChunkManifest manifest{30, {{sha256_hex("a"), 10}, {sha256_hex("b"), 20}}};
+  const std::string text = to_text(manifest);
+  ASSERT_TRUE(parse_chunk_manifest(text));
+  EXPECT_EQ(*parse_chunk_manifest(text), manifest);
   RandomStream random(RandomKey{4});
   for (int i = 0; i < 3000; ++i) {
     std::string broken = text;
     broken[random.below(broken.size())] = static_cast<char>(random.bits32());
-    const auto parsed = parse_recipe(broken);
+    const auto parsed = parse_chunk_manifest(broken);
     if (!parsed) continue;
     int64_t sum = 0;
-    for (const Stored& part : parsed->parts) sum += part.bytes;
+    for (const BlobInfo& chunk : parsed->chunks) sum += chunk.bytes;
     EXPECT_EQ(sum, parsed->bytes) << broken;
   }
-  EXPECT_FALSE(parse_recipe(text.substr(0, text.size() / 2)));
-  EXPECT_FALSE(parse_recipe(std::string(100'000, '[')));
+  EXPECT_FALSE(parse_chunk_manifest(text.substr(0, text.size() / 2)));
+  EXPECT_FALSE(parse_chunk_manifest(std::string(100'000, '[')));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "base/faulty_disk.h"
 #include "base/sha256.h"
 #include "checkpoint/checkpoint.h"
-#include "registry/contents.h"
+#include "registry/blob_store.h"
 #include "registry/testing.h"
 
 namespace sinew::registry {
@@ -47,8 +47,8 @@ class CrowdedDisk final : public Disk {
 };
 
 // Makes a few blobs. They are few, so that the same ones are put, detached and collected again and again.
-std::vector<std::string> some_contents(RandomStream& random) {
-  std::vector<std::string> contents = {"one", "two", "three"};
+std::vector<std::string> some_blobs(RandomStream& random) {
+  std::vector<std::string> bytes_to_put = {"one", "two", "three"};
   const std::string frozen = random_bytes(random, 20'000), other = random_bytes(random, 20'000);
   for (const std::string* last : {&frozen, &other}) {
     for (const std::string step : {"1", "2"}) {
@@ -56,15 +56,15 @@ std::vector<std::string> some_contents(RandomStream& random) {
       tensors.push_back({"a", DType::u8, {20'000}, std::as_bytes(std::span(frozen.data(), frozen.size()))});
       tensors.push_back({"b", DType::u8, {20'000}, std::as_bytes(std::span(last->data(), last->size()))});
       const auto header = checkpoint::safetensors_header(tensors, {{"step", step}});
-      contents.push_back(std::string(reinterpret_cast<const char*>(header.data()), header.size()) + frozen + *last);
+      bytes_to_put.push_back(std::string(reinterpret_cast<const char*>(header.data()), header.size()) + frozen + *last);
     }
   }
-  return contents;
+  return bytes_to_put;
 }
 
 class World {
  public:
-  World(uint64_t seed) : random_(RandomKey{seed}), contents_(some_contents(random_)) {}
+  World(uint64_t seed) : random_(RandomKey{seed}), bytes_to_put_(some_blobs(random_)) {}
 
   // Runs one life of the process: some actions, each of which others may interrupt. The life ends by itself or by a
   // kill.
@@ -92,7 +92,7 @@ class World {
     } else {
       disk_.restart();
     }
-    if (random_.below(3) == 0) clock_.seconds += kHoldSeconds + 1;  // the pins of dead processes expire
+    if (random_.below(3) == 0) clock_.seconds += kPinSeconds + 1;  // the pins of dead processes expire
   }
 
   void check() {
@@ -104,20 +104,20 @@ class World {
   }
   // No process is left, so a collection removes exactly the blobs that are not attached.
   void check_nothing_is_left_over() {
-    clock_.seconds += 2 * kHoldSeconds;
+    clock_.seconds += 2 * kPinSeconds;
     Artifacts artifacts("/a", disk_, clock_);
     const auto collected = artifacts.collect([&] { return attached_; });
     EXPECT_TRUE(collected.problems.empty()) << collected.problems[0];
     check();
     std::set<std::string> wanted = attached_;
-    Contents contents("/a", disk_, clock_);
+    BlobStore blobs("/a", disk_, clock_);
     for (const std::string& digest : attached_) {
-      if (const auto found = contents.get(digest); found.recipe)
-        for (const Stored& part : contents.recipe(found.path).parts) wanted.insert(part.digest);
+      if (const auto found = blobs.get(digest); found.is_manifest)
+        for (const BlobInfo& chunk : blobs.read_chunk_manifest(found.path).chunks) wanted.insert(chunk.digest);
     }
-    for (const Contents::Entry& entry : contents.list()) {
+    for (const BlobStore::Entry& entry : blobs.list()) {
       EXPECT_TRUE(wanted.contains(entry.name.digest)) << entry.path;
-      EXPECT_FALSE(entry.name.leaving) << entry.path;
+      EXPECT_FALSE(entry.name.is_tombstone) << entry.path;
     }
   }
 
@@ -135,15 +135,15 @@ class World {
     --depth_;
   }
   void put(Artifacts& artifacts) {
-    auto hold = artifacts.hold();
-    const Stored stored = hold.put(contents_[random_.below(contents_.size())]);
+    auto pin = artifacts.pin();
+    const BlobInfo stored = pin.put(bytes_to_put_[random_.below(bytes_to_put_.size())]);
     attached_.insert(stored.digest);
   }
   // Attaches a blob once more, knowing only its digest. The blob may be gone by now.
   void copy(Artifacts& artifacts) {
-    const std::string digest = sha256_hex(contents_[random_.below(contents_.size())]);
-    auto hold = artifacts.hold();
-    if (hold.keep(digest)) attached_.insert(digest);
+    const std::string digest = sha256_hex(bytes_to_put_[random_.below(bytes_to_put_.size())]);
+    auto pin = artifacts.pin();
+    if (pin.keep(digest)) attached_.insert(digest);
   }
   void detach() {
     if (attached_.empty()) return;
@@ -162,7 +162,7 @@ class World {
   RandomStream random_;
   FaultyDisk disk_;
   HandClock clock_;
-  const std::vector<std::string> contents_;
+  const std::vector<std::string> bytes_to_put_;
   std::set<std::string> attached_;  // stands for the store, which survives all deaths
   int depth_ = 0;
   bool collecting_ = false;
@@ -198,17 +198,17 @@ TEST(Collect, ThreadsThatPutWhileOneCollectsFindWhatTheyAttached) {
   Folder folder;
   Artifacts artifacts(folder / "a");
   RandomStream random(RandomKey{7});
-  const std::vector<std::string> contents = some_contents(random);
+  const std::vector<std::string> bytes_to_put = some_blobs(random);
   std::mutex mutex;
   std::set<std::string> attached;
   std::atomic<int> putting = 2;
   const auto put_all = [&](uint64_t seed) {
     RandomStream own(RandomKey{seed});
     for (int i = 0; i < 60; ++i) {
-      const std::string& bytes = contents[own.below(contents.size())];
+      const std::string& bytes = bytes_to_put[own.below(bytes_to_put.size())];
       {
-        auto hold = artifacts.hold();
-        const Stored stored = hold.put(bytes);
+        auto pin = artifacts.pin();
+        const BlobInfo stored = pin.put(bytes);
         const auto well = artifacts.verify(stored.digest);
         EXPECT_TRUE(well) << well.error();
         const std::lock_guard lock(mutex);
@@ -234,19 +234,19 @@ TEST(Collect, ThreadsThatPutWhileOneCollectsFindWhatTheyAttached) {
 TEST(Collect, OnlySayingRemovesNothing) {
   Folder folder;
   Artifacts artifacts(folder / "a");
-  Stored kept, gone;
+  BlobInfo kept, gone;
   {
-    auto hold = artifacts.hold();
-    kept = hold.put("kept");
-    gone = hold.put("gone!");
+    auto pin = artifacts.pin();
+    kept = pin.put("kept");
+    gone = pin.put("gone!");
   }
   const auto referenced = [&] { return std::set<std::string>{kept.digest}; };
   const auto said = artifacts.collect(referenced, true);
-  EXPECT_EQ(said.contents, 1);
+  EXPECT_EQ(said.blobs, 1);
   EXPECT_EQ(said.bytes, 5);
   EXPECT_TRUE(artifacts.has(gone.digest));
   const auto done = artifacts.collect(referenced);
-  EXPECT_EQ(done.contents, 1);
+  EXPECT_EQ(done.blobs, 1);
   EXPECT_EQ(done.kept, 1);
   EXPECT_FALSE(artifacts.has(gone.digest));
   EXPECT_TRUE(artifacts.verify(kept.digest));
@@ -260,15 +260,15 @@ TEST(Collect, WhatIsSaidIsWhatIsDone) {
     Artifacts artifacts(folder / "a");
     std::set<std::string> referenced;
     {
-      auto hold = artifacts.hold();
-      for (const std::string& bytes : some_contents(random)) {
-        const Stored stored = hold.put(bytes);
+      auto pin = artifacts.pin();
+      for (const std::string& bytes : some_blobs(random)) {
+        const BlobInfo stored = pin.put(bytes);
         if (random.below(2) == 0) referenced.insert(stored.digest);
       }
     }
     const auto said = artifacts.collect([&] { return referenced; }, true);
     const auto done = artifacts.collect([&] { return referenced; });
-    EXPECT_EQ(said.contents, done.contents) << seed;
+    EXPECT_EQ(said.blobs, done.blobs) << seed;
     EXPECT_EQ(said.bytes, done.bytes) << seed;
     EXPECT_EQ(said.kept, done.kept) << seed;
     EXPECT_EQ(said.kept_bytes, done.kept_bytes) << seed;
@@ -276,17 +276,17 @@ TEST(Collect, WhatIsSaidIsWhatIsDone) {
   }
 }
 
-// Reading all references costs time in proportion to all blobs, so a collection does it only a few times.
+// ReadProgress all references costs time in proportion to all blobs, so a collection does it only a few times.
 TEST(Collect, OfManyItIsAskedSeldom) {
   FaultyDisk disk;
   HandClock clock;
   Artifacts artifacts("/a", disk, clock);
   {
-    auto hold = artifacts.hold();
-    for (int i = 0; i < 4000; ++i) hold.put(std::to_string(i));
+    auto pin = artifacts.pin();
+    for (int i = 0; i < 4000; ++i) pin.put(std::to_string(i));
   }
   int asked = 0;
-  EXPECT_EQ(artifacts.collect([&] { return ++asked, std::set<std::string>(); }).contents, 4000);
+  EXPECT_EQ(artifacts.collect([&] { return ++asked, std::set<std::string>(); }).blobs, 4000);
   EXPECT_LE(asked, 9);
   EXPECT_TRUE(artifacts.empty());
 }

@@ -8,22 +8,22 @@ namespace {
 
 using What = DataChange::What;
 
-const DataPart& part_of(const DataManifest& manifest, const std::string& name) {
-  static const DataPart none;
-  const auto it = manifest.parts.find(name);
-  return it == manifest.parts.end() ? none : it->second;
+const DataSplit& split_of(const DataManifest& manifest, const std::string& name) {
+  static const DataSplit none;
+  const auto it = manifest.splits.find(name);
+  return it == manifest.splits.end() ? none : it->second;
 }
 
-std::string in_words(const DataPart& part) {
-  return part.view.empty() ? "it is" : part.view;
+std::string view_text(const DataSplit& split) {
+  return split.view.empty() ? "it is" : split.view;
 }
 
-bool is_listed(const DataPart& part) {
-  return static_cast<int64_t>(part.files.size()) == part.count;
+bool is_listed(const DataSplit& split) {
+  return static_cast<int64_t>(split.files.size()) == split.count;
 }
 
 // Compares files by name. A removed file and an added file with the same bytes count as one renamed file.
-std::vector<DataChange> compare_files(const std::string& part, const DataPart& before, const DataPart& after) {
+std::vector<DataChange> compare_files(const std::string& split, const DataSplit& before, const DataSplit& after) {
   std::map<std::string, std::string> was, is;
   for (const DataFile& file : before.files) was[file.name] = file.digest;
   for (const DataFile& file : after.files) is[file.name] = file.digest;
@@ -35,17 +35,17 @@ std::vector<DataChange> compare_files(const std::string& part, const DataPart& b
   for (const auto& [name, digest] : is) {
     const auto old = was.find(name);
     if (old != was.end()) {
-      if (old->second != digest) changes.push_back({What::changed, part, name, ""});
+      if (old->second != digest) changes.push_back({What::changed, split, name, ""});
     } else if (const auto from = gone.find(digest); from != gone.end()) {
-      changes.push_back({What::renamed, part, name, from->second});
+      changes.push_back({What::renamed, split, name, from->second});
       gone.erase(from);
     } else {
-      changes.push_back({What::added, part, name, ""});
+      changes.push_back({What::added, split, name, ""});
     }
   }
   std::set<std::string> removed;
   for (const auto& [digest, name] : gone) removed.insert(name);
-  for (const std::string& name : removed) changes.push_back({What::removed, part, name, ""});
+  for (const std::string& name : removed) changes.push_back({What::removed, split, name, ""});
   return changes;
 }
 
@@ -53,20 +53,21 @@ std::vector<DataChange> compare_files(const std::string& part, const DataPart& b
 
 std::vector<DataChange> compare(const DataManifest& before, const DataManifest& after) {
   std::set<std::string> names;
-  for (const auto& [name, part] : before.parts) names.insert(name);
-  for (const auto& [name, part] : after.parts) names.insert(name);
+  for (const auto& [name, split] : before.splits) names.insert(name);
+  for (const auto& [name, split] : after.splits) names.insert(name);
   std::vector<DataChange> changes;
   for (const std::string& name : names) {
-    const DataPart &was = part_of(before, name), &is = part_of(after, name);
+    const DataSplit &was = split_of(before, name), &is = split_of(after, name);
     if (was.digest == is.digest) continue;
     // A split that is taken from train in the same way changed only because train did, which is reported there.
-    const bool follows = !was.cut.empty() && was.cut == is.cut;
-    if (follows && part_of(before, "train").digest != part_of(after, "train").digest) continue;
+    const bool follows = !was.from_train.empty() && was.from_train == is.from_train;
+    if (follows && split_of(before, "train").digest != split_of(after, "train").digest) continue;
     std::vector<DataChange> files;
-    if (was.cut.empty() && is.cut.empty() && is_listed(was) && is_listed(is)) files = compare_files(name, was, is);
+    if (was.from_train.empty() && is.from_train.empty() && is_listed(was) && is_listed(is))
+      files = compare_files(name, was, is);
     const bool viewed = !was.digest.empty() && !is.digest.empty() && was.view != is.view;
     if (viewed)
-      changes.push_back({What::changed, name, "", "read as " + in_words(is) + ", before as " + in_words(was)});
+      changes.push_back({What::changed, name, "", "read as " + view_text(is) + ", before as " + view_text(was)});
     // The split is taken from train in another way, or it has too many files to list.
     if (files.empty() && !viewed) files.push_back({What::changed, name, "", ""});
     changes.insert(changes.end(), files.begin(), files.end());
@@ -75,12 +76,12 @@ std::vector<DataChange> compare(const DataManifest& before, const DataManifest& 
 }
 
 std::string to_string(const DataChange& change) {
-  if (change.name.empty()) return change.part + ": " + (change.from.empty() ? "changed" : change.from);
+  if (change.name.empty()) return change.split + ": " + (change.from.empty() ? "changed" : change.from);
   switch (change.what) {
-    case What::added: return change.part + ": added " + change.name;
-    case What::removed: return change.part + ": removed " + change.name;
-    case What::changed: return change.part + ": changed " + change.name;
-    case What::renamed: return change.part + ": renamed " + change.from + " to " + change.name;
+    case What::added: return change.split + ": added " + change.name;
+    case What::removed: return change.split + ": removed " + change.name;
+    case What::changed: return change.split + ": changed " + change.name;
+    case What::renamed: return change.split + ": renamed " + change.from + " to " + change.name;
   }
   return "";
 }

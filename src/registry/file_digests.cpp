@@ -42,7 +42,7 @@ std::string absolute(const std::string& path) {
 
 }  // namespace
 
-FileFacts look_at(const std::string& path) {
+FileStamp stamp_of(const std::string& path) {
   struct stat facts {};
   if (::stat(path.c_str(), &facts) != 0)
     throw Error("cannot look at " + path + ": " + std::strerror(errno), "check the paths of the job's data");
@@ -68,18 +68,18 @@ FileDigests::FileDigests(std::string cache, Clock& clock) : cache_(std::move(cac
   }
 }
 
-bool FileDigests::knows(const std::string& path, const FileFacts& facts) {
+bool FileDigests::knows(const std::string& path, const FileStamp& facts) {
   const auto it = entries_.find(absolute(path));
   if (it == entries_.end() || it->second.facts != facts) return false;
   return it->second.asked_for = true;
 }
 
-std::string FileDigests::digest(const std::string& path, const FileFacts& facts) {
+std::string FileDigests::digest(const std::string& path, const FileStamp& facts) {
   const std::string key = absolute(path);
   if (knows(path, facts)) return entries_.at(key).digest;
   const double began = clock_.wall_seconds();  // a later change sets times that are not older than this
   std::string digest = sha256_of_file(path);
-  if (look_at(path) != facts)
+  if (stamp_of(path) != facts)
     throw Error(path + " changed while it was read", "begin again when nobody writes to the data");
   const double newest = static_cast<double>(std::max(facts.modified_ns, facts.changed_ns)) / 1e9;
   if (newest + kFreshSeconds < began) {
@@ -97,7 +97,7 @@ void FileDigests::save() {
       std::string text;
       for (const auto& [path, entry] : entries_) {
         if (!entry.asked_for && ++others > kMostOthers) continue;
-        const FileFacts& facts = entry.facts;
+        const FileStamp& facts = entry.facts;
         const json line = {path,        facts.bytes, facts.inode, facts.device, facts.modified_ns, facts.changed_ns,
                            entry.digest};
         text += line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";

@@ -9,11 +9,11 @@
 
 namespace sinew::registry {
 
-struct FileFacts {
+struct FileStamp {
   int64_t bytes = 0, inode = 0, device = 0, modified_ns = 0, changed_ns = 0;
-  bool operator==(const FileFacts&) const = default;
+  bool operator==(const FileStamp&) const = default;
 };
-FileFacts look_at(const std::string& path);  // throws Error if the path does not exist or is not a regular file
+FileStamp stamp_of(const std::string& path);  // throws Error if the path does not exist or is not a regular file
 
 // A cache of digests in one file. A cached digest is valid while size, inode, device, and both times of the file are
 // unchanged. save() keeps all entries that this process used and a limited number of others. A file that changed less
@@ -21,13 +21,13 @@ FileFacts look_at(const std::string& path);  // throws Error if the path does no
 class FileDigests {
  public:
   FileDigests(std::string cache, Clock& clock);
-  bool knows(const std::string& path, const FileFacts& facts);
-  std::string digest(const std::string& path, const FileFacts& facts);
+  bool knows(const std::string& path, const FileStamp& facts);
+  std::string digest(const std::string& path, const FileStamp& facts);
   void save();  // durable; ignores errors, because lost digests are computed again
 
  private:
   struct Entry {
-    FileFacts facts;
+    FileStamp facts;
     std::string digest;
     bool asked_for = false;  // this process used the entry
   };

@@ -91,7 +91,7 @@ void claim(store::Store& store, Artifacts& artifacts) {
     fail_foreign(artifacts, " are of another store, whose id is " + owner + "; this one's is " + id_of(store));
 }
 
-Artifacts::Collected collect_garbage(store::Store& store, Artifacts& artifacts, bool only_say) {
+Artifacts::Collected collect_garbage(store::Store& store, Artifacts& artifacts, bool dry_run) {
   if (!artifacts.empty()) claim(store, artifacts);
   Lease lease(store);
   const auto referenced = [&] {
@@ -100,8 +100,8 @@ Artifacts::Collected collect_garbage(store::Store& store, Artifacts& artifacts, 
     for (const store::Content& content : store.contents()) digests.insert(content.digest);
     return digests;
   };
-  Artifacts::Collected collected = artifacts.collect(referenced, only_say);
-  if (only_say) return collected;
+  Artifacts::Collected collected = artifacts.collect(referenced, dry_run);
+  if (dry_run) return collected;
   forget_gone(store, artifacts, lease);
   return collected;
 }

@@ -1,4 +1,4 @@
-// Reading everything that decides a run's bits, and finding where two runs differ.
+// ReadProgress everything that decides a run's bits, and finding where two runs differ.
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -57,15 +57,15 @@ std::vector<std::string> read_steering(const std::string& run_directory) {
     if (!system_disk().exists(path) || system_disk().size(path) > kMostOfState) continue;
     const json state = json::parse(read_text(system_disk(), path), nullptr, false);
     if (!state.is_object() || !state.contains("control") || !state["control"].is_array()) continue;
-    std::vector<std::string> steered;
+    std::vector<std::string> manual_changes;
     for (const json& entry : state["control"]) {
       const std::string kind = entry.is_object() ? entry.value("kind", json()).dump() : "";
       if (kind != "\"learning_rate\"" && kind != "\"batch_size\"") continue;
-      steered.push_back(
+      manual_changes.push_back(
           (kind == "\"batch_size\"" ? "the batch size was set to " : "the learning rate was multiplied by ") +
           entry.value("value", json()).dump() + " from step " + entry.value("step", json()).dump() + " on");
     }
-    return steered;
+    return manual_changes;
   }
   return {};
 }
@@ -130,16 +130,16 @@ RunIdentity read_identity(const std::string& run_directory) {
   if (const auto outcome = rundir::parse_outcome(text_or_empty(run_directory + "/report.json")))
     identity.digest = outcome->digest;
   identity.ledger = read_ledger(run_directory + "/ledger.jsonl");
-  identity.steered = read_steering(run_directory);
+  identity.manual_changes = read_steering(run_directory);
   return identity;
 }
 
 Comparison compare(const RunIdentity& recorded, const RunIdentity& again) {
   Comparison comparison;
   std::vector<std::string>& facts = comparison.facts;
-  if (recorded.steered != again.steered) {
-    for (const std::string& what : recorded.steered) facts.push_back("by hand in the recorded run: " + what);
-    for (const std::string& what : again.steered) facts.push_back("by hand in the new run: " + what);
+  if (recorded.manual_changes != again.manual_changes) {
+    for (const std::string& what : recorded.manual_changes) facts.push_back("by hand in the recorded run: " + what);
+    for (const std::string& what : again.manual_changes) facts.push_back("by hand in the new run: " + what);
   }
   compare_data(recorded.data, again.data, facts);
   compare_texts(recorded.options, again.options, "the job", is_of_the_machine, facts);

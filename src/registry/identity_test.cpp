@@ -12,7 +12,7 @@ RunIdentity example() {
   identity.options = {{"optimizer.lr", "0.1"}, {"trainer.lanes", "auto"}};
   identity.environment = {{"libtorch", "2.13.0"}, {"cpu", "one"}, {"cores", "2"}};
   identity.data.digest = "data";
-  identity.data.parts["train"] = {"t", "", 1, 3, {{"path", "a.csv", 3, "x"}}};
+  identity.data.splits["train"] = {"t", "", 1, 3, {{"path", "a.csv", 3, "x"}}};
   identity.ledger = {{1, "a"}, {2, "b"}};
   return identity;
 }
@@ -38,7 +38,7 @@ TEST(Identity, NamesTheFirstStepAndTheLikelyCause) {
   again.options["optimizer.lr"] = "0.2";
   EXPECT_NE(compare(example(), again).why.find("likely cause: the job differs: optimizer.lr"), std::string::npos);
   again.data.digest = "other";
-  again.data.parts["train"] = {"u", "", 1, 3, {{"path", "a.csv", 3, "y"}}};
+  again.data.splits["train"] = {"u", "", 1, 3, {{"path", "a.csv", 3, "y"}}};
   EXPECT_NE(compare(example(), again).why.find("likely cause: the data differs: train: changed path"),
             std::string::npos);
 }
@@ -61,19 +61,19 @@ TEST(Identity, WhatAPersonChangedIsTheFirstCause) {
                              {"step": 130, "kind": "checkpoint", "value": 0, "reason": ""},
                              {"step": 140, "kind": "batch_size", "value": 32.0, "reason": ""}]})");
   write_file(folder / "run/checkpoints/step-00000300/state.json", "{");  // damaged
-  RunIdentity steered = example();
-  steered.steered = read_identity(folder / "run").steered;
-  ASSERT_EQ(steered.steered.size(), 2u);
+  RunIdentity manual_changes = example();
+  manual_changes.manual_changes = read_identity(folder / "run").manual_changes;
+  ASSERT_EQ(manual_changes.manual_changes.size(), 2u);
   RunIdentity again = example();
   again.digest = "d2";
   again.environment["libtorch"] = "2.14.0";
-  const std::string why = compare(steered, again).why;
+  const std::string why = compare(manual_changes, again).why;
   EXPECT_NE(
       why.find("likely cause: by hand in the recorded run: the learning rate was multiplied by 0.5 from step 120 on"),
       std::string::npos)
       << why;
-  again.steered = steered.steered;
-  EXPECT_EQ(compare(steered, again).facts.size(), 1u);
+  again.manual_changes = manual_changes.manual_changes;
+  EXPECT_EQ(compare(manual_changes, again).facts.size(), 1u);
 }
 
 TEST(Identity, ARunWithoutADigestIsNotTheSame) {

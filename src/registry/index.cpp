@@ -10,7 +10,7 @@
 
 #include "base/process.h"
 #include "registry/index_changes.h"
-#include "registry/reading.h"
+#include "registry/read_progress.h"
 #include "registry/registry.h"
 #include "rundir/rundir.h"
 
@@ -26,11 +26,11 @@ constexpr const char* kLease = "registry.index";
 constexpr const char* kRootNote = "registry.root";
 
 // Thrown if another process has taken the lease.
-struct Superseded {
+struct LeaseLost {
   std::string why;
 };
 // Thrown if a run cannot be read, or if the store refuses its changes. The pass reports it; the next pass tries again.
-struct Trouble {
+struct Problem {
   std::string what;
 };
 
@@ -48,7 +48,7 @@ rundir::FilePiece next_piece(const std::string& path, const rundir::FilePosition
   try {
     return rundir::read_piece(path, mark, bytes);
   } catch (const DiskError& error) {
-    throw Trouble{error.what()};
+    throw Problem{error.what()};
   }
 }
 
@@ -59,9 +59,9 @@ struct Index::State {
     if (this->options.holder.empty()) this->options.holder = host_name() + ":" + std::to_string(::getpid());
   }
 
-  struct Known {
+  struct KnownRun {
     std::string id;
-    Reading reading;
+    ReadProgress reading;
     bool over = false, hidden = false;
     std::optional<std::set<std::string>> keys = {};  // of series that came from the run's file; loaded when needed
   };
@@ -73,11 +73,11 @@ struct Index::State {
     const auto outcome = store.write(batch);
     if (outcome) return true;
     using Reason = store::Refusal::Reason;
-    if (outcome.error().reason == Reason::kStale) throw Superseded{outcome.error().why};
+    if (outcome.error().reason == Reason::kStale) throw LeaseLost{outcome.error().why};
     if (unchanged && outcome.error().reason == Reason::kConflict &&
         store.newest_event(unchanged->subject) != unchanged->seq)
       return false;
-    throw Trouble{"the store refuses what its files say: " + outcome.error().why};
+    throw Problem{"the store refuses what its files say: " + outcome.error().why};
   }
   void write(std::vector<store::Change> changes) { write_unless_news(std::move(changes), {}); }
 
@@ -130,7 +130,7 @@ struct Index::State {
       if (directory == record.tags.end()) return;  // not indexed from a directory
       const auto there = known.find(directory->second);
       if (there != known.end() && !there->second.hidden) return;  // a newer run has this directory now
-      const Reading reading = from_note(store.note(note_of(record.subject.id)));
+      const ReadProgress reading = from_note(store.note(progress_note_of(record.subject.id)));
       known[directory->second] = {record.subject.id, reading, store::is_over(record.state),
                                   record.hidden && reading.gone};
     });
@@ -150,20 +150,21 @@ struct Index::State {
     return experiments[job] = id;
   }
 
-  void hide(Known& run, PassReport& report) {
+  void hide(KnownRun& run, PassReport& report) {
     if (run.hidden) return;
     const auto record = store.find({Kind::kRun, run.id});
     if (!record || !record->hidden) {  // if a user hid it, it stays hidden even if its directory comes back
       run.reading.gone = true;
-      write({store::Amend{{Kind::kRun, run.id}, {}, {}, true}, store::SetNote{note_of(run.id), to_note(run.reading)}});
-      ++report.gone;
+      write({store::Amend{{Kind::kRun, run.id}, {}, {}, true},
+             store::SetNote{progress_note_of(run.id), to_note(run.reading)}});
+      ++report.hidden;
     }
     run.hidden = true;
   }
 
   // Turns metric lines into changes, one per series. If the file was cut back, drops only the series that came from the
   // file, and reads them again from its beginning.
-  void take_points(Known& run, const std::string& path, const rundir::FilePiece& piece, PassReport& report,
+  void take_points(KnownRun& run, const std::string& path, const rundir::FilePiece& piece, PassReport& report,
                    std::vector<store::Change>& changes) {
     if (piece.text.empty() && !piece.cut_back && piece.too_long == 0) return;
     if (!run.keys) run.keys = keys_from_note(store.note(keys_note_of(run.id)));
@@ -179,7 +180,7 @@ struct Index::State {
       std::string why;
       const auto record = report::parse_metrics_line(line, &why);
       if (!record) {
-        problem(report, path + "/metrics.jsonl: a line that is no metrics: " + why);
+        add_problem(report, path + "/metrics.jsonl: a line that is no metrics: " + why);
         continue;
       }
       for (const auto& [name, value] : record->values)
@@ -193,7 +194,7 @@ struct Index::State {
       changes.push_back(store::AddPoints{run.id, key, std::move(points)});
     }
     if (run.keys->size() > known_keys) changes.push_back(store::SetNote{keys_note_of(run.id), keys_to_note(*run.keys)});
-    if (piece.too_long > 0) problem(report, path + "/metrics.jsonl: a line longer than any of metrics");
+    if (piece.too_long > 0) add_problem(report, path + "/metrics.jsonl: a line longer than any of metrics");
   }
 
   // Returns how often `word` has occurred in the file so far. Continues at `mark`, where the count was `count`.
@@ -209,12 +210,12 @@ struct Index::State {
 
   // Counts attempts: log.jsonl of a training has an event for each resume, attempts.jsonl of a command one for each
   // attempt.
-  void read_attempts(const std::string& directory, Reading& reading) {
+  void read_attempts(const std::string& directory, ReadProgress& reading) {
     reading.resumes = count_in(directory + "/log.jsonl", "\"event\":\"resume\"", reading.log, reading.resumes);
     reading.begins = count_in(directory + "/attempts.jsonl", "\"event\":\"begin\"", reading.attempts, reading.begins);
   }
 
-  static void problem(PassReport& report, const std::string& what) {
+  static void add_problem(PassReport& report, const std::string& what) {
     if (report.problems.size() < 1000) report.problems.push_back(clean_text(what, 1000));
   }
 
@@ -222,11 +223,11 @@ struct Index::State {
     try {
       return read_run_files(options.root, path);
     } catch (const Error& error) {
-      throw Trouble{error.what()};
+      throw Problem{error.what()};
     }
   }
 
-  void index_run(const std::string& path, Known& run, PassReport& report) {
+  void index_run(const std::string& path, KnownRun& run, PassReport& report) {
     const std::string directory = options.root + "/" + path;
     const std::string signature = signature_of(directory);
     if (!run.id.empty() && !run.hidden && run.reading.seen == signature &&
@@ -234,16 +235,16 @@ struct Index::State {
       return;
     const auto files = files_of(path);
     if (!files) return;
-    for (const std::string& what : files->problems) problem(report, what);
+    for (const std::string& what : files->problems) add_problem(report, what);
     if (run.id != files->id) {
       if (!run.id.empty()) hide(run, report);  // another run has this directory now
-      run = {files->id, from_note(store.note(note_of(files->id))), false, false};
+      run = {files->id, from_note(store.note(progress_note_of(files->id))), false, false};
     }
     std::vector<store::Change> changes;
     const store::Subject subject{Kind::kRun, files->id};
     if (!store.find(subject)) {
       changes.push_back(creation_of(*files, experiment_of(files->job)));
-      ++report.fresh;
+      ++report.added;
     }
     run.reading.seen.clear();
     if (!read_points(path, directory, run, changes, report)) return;
@@ -253,7 +254,7 @@ struct Index::State {
   }
 
   // Returns false if the end of the file is not reached yet.
-  bool read_points(const std::string& path, const std::string& directory, Known& run,
+  bool read_points(const std::string& path, const std::string& directory, KnownRun& run,
                    std::vector<store::Change>& changes, PassReport& report) {
     for (int64_t pieces = 0;; ++pieces) {
       const rundir::FilePiece piece =
@@ -261,21 +262,21 @@ struct Index::State {
       take_points(run, path, piece, report, changes);
       run.reading.metrics = piece.after;
       if (!piece.more) return true;
-      changes.push_back(store::SetNote{note_of(run.id), to_note(run.reading)});
+      changes.push_back(store::SetNote{progress_note_of(run.id), to_note(run.reading)});
       write(std::move(changes));
       changes.clear();
-      if (pieces + 1 == kMostPieces || is_ending()) return report.unfinished = true, false;
+      if (pieces + 1 == kMostPieces || should_stop()) return report.unfinished = true, false;
     }
   }
 
-  void finish(const RunFiles& files, Known& run, std::vector<store::Change> changes, const std::string& signature) {
+  void finish(const RunFiles& files, KnownRun& run, std::vector<store::Change> changes, const std::string& signature) {
     if (!changes.empty()) {
-      changes.push_back(store::SetNote{note_of(run.id), to_note(run.reading)});
+      changes.push_back(store::SetNote{progress_note_of(run.id), to_note(run.reading)});
       write(std::move(changes));
     }
     run.reading.seen = signature;
     for (int attempt = 0; !bring_up_to_date(files, run); ++attempt) {
-      if (attempt == kMostAttempts) throw Trouble{"others change it each time it is brought up to date"};
+      if (attempt == kMostAttempts) throw Problem{"others change it each time it is brought up to date"};
     }
     const auto now = store.find({Kind::kRun, run.id});
     run.over = now && store::is_over(now->state);
@@ -283,58 +284,59 @@ struct Index::State {
   }
 
   // Returns false if another process changed the record meanwhile, so that the caller must try again.
-  bool bring_up_to_date(const RunFiles& files, Known& run) {
+  bool bring_up_to_date(const RunFiles& files, KnownRun& run) {
     const store::Subject subject{Kind::kRun, run.id};
     const int64_t seen = store.newest_event(subject);
     const auto record = store.find(subject);
     if (!record) return true;  // another process removed the record
     auto changes = changes_of(files, *record, std::max(run.reading.resumes, run.reading.begins - 1), run.reading.gone);
-    Reading after = run.reading;
+    ReadProgress after = run.reading;
     after.gone = false;
-    changes.push_back(store::SetNote{note_of(run.id), to_note(after)});
+    changes.push_back(store::SetNote{progress_note_of(run.id), to_note(after)});
     return write_unless_news(std::move(changes), store::Batch::Unchanged{subject, seen});
   }
 
   // Runs `work` for one run. If it fails, reports the problem, and the pass goes on with the other runs.
   template <typename Work>
-  void attend_to(const std::string& path, Known& run, PassReport& report, Work work) {
+  void report_problems_of(const std::string& path, KnownRun& run, PassReport& report, Work work) {
     try {
       work();
-    } catch (const Trouble& trouble) {
+    } catch (const Problem& problem) {
       if (!store.find({Kind::kRun, run.id})) run = {};  // its record was never created, so there is nothing to hide
-      if (!run.id.empty()) run.reading = from_note(store.note(note_of(run.id)));
+      if (!run.id.empty()) run.reading = from_note(store.note(progress_note_of(run.id)));
       run.keys.reset();
-      problem(report, path + ": " + trouble.what);
+      add_problem(report, path + ": " + problem.what);
     }
   }
 
-  bool is_ending() const { return options.is_ending && options.is_ending(); }
+  bool should_stop() const { return options.should_stop && options.should_stop(); }
 
   void pass(PassReport& report) {
     load_known();
-    const RunPlaces places = run_directories(options.root);
-    report.runs = static_cast<int64_t>(places.runs.size());
+    const RunDirectories directories = run_directories(options.root);
+    report.runs = static_cast<int64_t>(directories.runs.size());
     std::set<std::string> there;
-    for (const std::string& path : places.runs) {
-      if (is_ending()) {  // hide no runs, because we have not seen all directories
+    for (const std::string& path : directories.runs) {
+      if (should_stop()) {  // hide no runs, because we have not seen all directories
         report.unfinished = true;
         return;
       }
       const std::string name = clean_text(path, 4000);
       there.insert(name);
-      Known& run = known[name];
-      attend_to(path, run, report, [&] { index_run(path, run, report); });
+      KnownRun& run = known[name];
+      report_problems_of(path, run, report, [&] { index_run(path, run, report); });
     }
-    for (const auto& [path, why] : places.unread)
-      problem(report, path + ": cannot be listed: " + why + "; what is known of its runs stays as it is");
+    for (const auto& [path, why] : directories.unlisted)
+      add_problem(report, path + ": cannot be listed: " + why + "; what is known of its runs stays as it is");
     const auto may_be_there = [&](const std::string& path) {
-      return there.contains(path) || std::any_of(places.unread.begin(), places.unread.end(), [&](const auto& folder) {
+      return there.contains(path) ||
+             std::any_of(directories.unlisted.begin(), directories.unlisted.end(), [&](const auto& folder) {
                const std::string name = clean_text(folder.first, 4000);
                return path == name || path.starts_with(name + "/");
              });
     };
     for (auto& [path, run] : known) {
-      if (!run.id.empty() && !may_be_there(path)) attend_to(path, run, report, [&] { hide(run, report); });
+      if (!run.id.empty() && !may_be_there(path)) report_problems_of(path, run, report, [&] { hide(run, report); });
     }
   }
 
@@ -342,7 +344,7 @@ struct Index::State {
   IndexOptions options;
   int64_t fence = 0;
   bool loaded = false;
-  std::map<std::string, Known> known;              // from the path below the root
+  std::map<std::string, KnownRun> known;           // from the path below the root
   std::map<std::string, std::string> experiments;  // from the job's name to the experiment's id
 };
 
@@ -361,11 +363,11 @@ PassReport Index::pass() {
   if (!state_->lease(report)) return report;
   try {
     state_->pass(report);
-  } catch (const Superseded& other) {
+  } catch (const LeaseLost& other) {
     state_->forget();
     report.held_by = other.why;
-  } catch (const Trouble& trouble) {
-    throw Error(trouble.what, "this is about no run; see 'sinew runs'");
+  } catch (const Problem& problem) {
+    throw Error(problem.what, "this is about no run; see 'sinew runs'");
   } catch (...) {  // a write may or may not have succeeded, so load everything again
     state_->loaded = false;
     throw;

@@ -76,8 +76,8 @@ void put(benchmark::State& state) {
   std::string bytes(static_cast<size_t>(state.range(0)), 'x');
   for (auto _ : state) {
     bytes[0] = static_cast<char>(state.iterations());
-    auto hold = artifacts.hold();
-    benchmark::DoNotOptimize(hold.put(bytes));
+    auto pin = artifacts.pin();
+    benchmark::DoNotOptimize(pin.put(bytes));
   }
   state.SetBytesProcessed(state.iterations() * state.range(0));
 }

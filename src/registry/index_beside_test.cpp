@@ -96,7 +96,7 @@ TEST_F(Beside, ARefusedRunThatIsRemovedIsForgotten) {
   other.remove();
   const PassReport report = pass();
   EXPECT_TRUE(report.problems.empty()) << report.problems[0];
-  EXPECT_EQ(report.gone, 1);
+  EXPECT_EQ(report.hidden, 1);
 }
 
 TEST_F(Beside, ARefusedRunMakesRoomForAnother) {
@@ -187,7 +187,7 @@ TEST_F(Beside, ARunThatAPersonDeletedStaysDeleted) {
   EXPECT_EQ(record("a/one").metrics.at("train/loss").count, 4);
   one.die();
   std::filesystem::rename(one.directory(), folder / "away");
-  EXPECT_EQ(pass().gone, 0);
+  EXPECT_EQ(pass().hidden, 0);
   std::filesystem::rename(folder / "away", one.directory());
   pass();
   EXPECT_TRUE(record("a/one").hidden);
@@ -203,9 +203,9 @@ TEST_F(Beside, ARunWhoseDirectoryComesBackComesBack) {
     pass();
     one.die();
     std::filesystem::rename(one.directory(), folder / "away");
-    EXPECT_EQ(pass().gone, 1);
+    EXPECT_EQ(pass().hidden, 1);
     EXPECT_TRUE(record(path).hidden);
-    EXPECT_EQ((anew ? pass_anew() : pass()).gone, 0);
+    EXPECT_EQ((anew ? pass_anew() : pass()).hidden, 0);
     std::filesystem::rename(folder / "away", one.directory());
     anew ? pass_anew() : pass();
     EXPECT_FALSE(record(path).hidden);
@@ -227,7 +227,7 @@ TEST_F(Beside, AJobThatCanNotBeReadIsSaid) {
   ASSERT_EQ(report.problems.size(), 2u);
   EXPECT_NE(report.problems[0].find("a/one"), std::string::npos) << report.problems[0];
   EXPECT_NE(report.problems[1].find("a/two/resolved.yaml"), std::string::npos) << report.problems[1];
-  EXPECT_EQ(report.gone, 0);
+  EXPECT_EQ(report.hidden, 0);
   EXPECT_FALSE(record("a/one").hidden);
 }
 
@@ -258,7 +258,7 @@ class OneDescriptor {
 
 TEST_F(Beside, RunsInAFolderThatCanNotBeListedAreNotGone) {
   FakeRun &one = run("a/one"), &gone = run("gone");
-  EXPECT_EQ(pass().fresh, 2);
+  EXPECT_EQ(pass().added, 2);
   gone.remove();
   PassReport report;
   {
@@ -267,11 +267,11 @@ TEST_F(Beside, RunsInAFolderThatCanNotBeListedAreNotGone) {
   }
   ASSERT_EQ(report.problems.size(), 1u);
   EXPECT_NE(report.problems[0].find("a: "), std::string::npos) << report.problems[0];
-  EXPECT_EQ(report.gone, 1);
+  EXPECT_EQ(report.hidden, 1);
   EXPECT_FALSE(record("a/one").hidden);
   EXPECT_TRUE(record("gone").hidden);
   one.remove();
-  EXPECT_EQ(pass().gone, 1);
+  EXPECT_EQ(pass().hidden, 1);
 }
 
 TEST_F(Beside, TheLargestManifestIsRead) {
@@ -279,11 +279,11 @@ TEST_F(Beside, TheLargestManifestIsRead) {
   DataManifest manifest;
   manifest.digest = std::string(64, 'a');
   for (const char* name : {"train", "val", "test"}) {
-    DataPart& part = manifest.parts[name];
-    part.digest = std::string(64, name[0]);
+    DataSplit& split = manifest.splits[name];
+    split.digest = std::string(64, name[0]);
     for (int i = 0; i < 20'000; ++i)
-      part.files.push_back({"path/" + std::to_string(i), std::string(100, 'p'), 1, std::string(64, 'd')});
-    part.count = 20'000;
+      split.files.push_back({"path/" + std::to_string(i), std::string(100, 'p'), 1, std::string(64, 'd')});
+    split.count = 20'000;
   }
   const std::string text = to_json(manifest);
   ASSERT_GT(text.size(), 8u << 20);

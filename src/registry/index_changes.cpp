@@ -27,9 +27,9 @@ std::string body_of(const RunFiles& files, const std::string& before) {
   if (files.environment.is_object()) body["environment"] = files.environment;
   if (files.data.is_object()) {
     body["data"] = {{"digest", files.data.value("digest", json())}};
-    const json parts = files.data.value("parts", json::object());
-    for (const auto& [part, facts] : parts.items())
-      if (facts.is_object()) body["data"][part] = facts.value("digest", json());
+    const json splits = files.data.value("parts", json::object());
+    for (const auto& [split, facts] : splits.items())
+      if (facts.is_object()) body["data"][split] = facts.value("digest", json());
   }
   if (!files.model.empty()) body["model"] = files.model;
   if (!files.problems.empty()) body["problems"] = files.problems;
@@ -53,7 +53,7 @@ std::string body_of(const RunFiles& files, const std::string& before) {
 std::map<std::string, std::optional<std::string>> tags_of(const RunFiles& files) {
   std::map<std::string, std::optional<std::string>> tags;
   tags[kTagDirectory] = clean_text(files.path, 4000);
-  tags[kTagStatus] = standing_of(files).status;
+  tags[kTagStatus] = status_of(files).status;
   const auto set = [&](const char* tag, const std::string& text) {
     tags[tag] = text.empty() ? std::nullopt : std::optional(clean_text(text, 4000));
   };
@@ -75,24 +75,24 @@ void set_tags(const RunFiles& files, const store::Record& record, std::vector<st
 // Moves the record to the state that the run's files show. An attempt can end only once, so we make all moves in
 // between: each resume in the log ended one attempt and began the next.
 void move(const RunFiles& files, const store::Record& record, int64_t resumes, std::vector<store::Change>& changes) {
-  const RunStanding standing = standing_of(files);
+  const RunStatus status = status_of(files);
   RunState state = record.state;
   for (int64_t attempt = record.attempt; attempt <= resumes; ++attempt) {
     if (!store::is_over(state)) changes.push_back(store::Move{record.subject.id, RunState::kFailed, kDied, false, 0});
     changes.push_back(store::Move{record.subject.id, RunState::kRunning, "it was resumed", true, 0});
     state = RunState::kRunning;
   }
-  if (state == standing.state) return;
+  if (state == status.state) return;
   // The record has ended but the lock is held: the process is about to write to the log that it resumes.
   if (store::is_over(state) && !files.outcome) return;
   if (store::is_over(state))  // the directory was copied here file by file, and the report came last
     changes.push_back(store::Move{record.subject.id, RunState::kRunning, "its report tells otherwise", true, 0});
-  changes.push_back(store::Move{record.subject.id, standing.state, standing.why, false, standing.ended_ms});
+  changes.push_back(store::Move{record.subject.id, status.state, status.why, false, status.ended_ms});
 }
 
 }  // namespace
 
-RunStanding standing_of(const RunFiles& files) {
+RunStatus status_of(const RunFiles& files) {
   if (files.locked) return {};
   if (!files.outcome) return {RunState::kFailed, "interrupted", kDied, files.changed_ms};
   const rundir::Outcome& outcome = *files.outcome;

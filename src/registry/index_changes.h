@@ -9,13 +9,13 @@
 
 namespace sinew::registry {
 
-struct RunStanding {
+struct RunStatus {
   store::RunState state = store::RunState::kRunning;
   const char* status = "running";  // the status that `sinew runs` shows
   std::string why;
   int64_t ended_ms = 0;
 };
-RunStanding standing_of(const RunFiles& files);
+RunStatus status_of(const RunFiles& files);
 
 // Returns the change that creates the record of a new run.
 store::Create creation_of(const RunFiles& files, const std::string& experiment);

@@ -167,7 +167,7 @@ TEST(Index, ARunsLifeIsToldByItsFiles) {
   FakeRun run(folder / "runs", "mnist/20261121T031502Z-1a2b", random);
   Index index(store, {.root = folder / "runs"});
   run.grow(5);
-  EXPECT_EQ(index.pass().fresh, 1);
+  EXPECT_EQ(index.pass().added, 1);
   store::Record record = only_run(store);
   EXPECT_EQ(record.state, RunState::kRunning);
   EXPECT_EQ(record.name, "20261121T031502Z-1a2b");
@@ -234,7 +234,7 @@ TEST(Index, APassThatIsToEndLeavesTheRestToTheNext) {
     runs.back()->grow(100);
   }
   int looks = 0, most = 2;
-  Index index(store, {.root = folder / "runs", .piece_bytes = 300, .is_ending = [&] { return ++looks > most; }});
+  Index index(store, {.root = folder / "runs", .piece_bytes = 300, .should_stop = [&] { return ++looks > most; }});
   const PassReport cut = index.pass();
   EXPECT_TRUE(cut.unfinished);
   EXPECT_LT(cut.points, 200);  // a piece or two of the first run
@@ -242,7 +242,7 @@ TEST(Index, APassThatIsToEndLeavesTheRestToTheNext) {
   while (index.pass().unfinished) continue;
   EXPECT_EQ(store.list({.kind = Kind::kRun}).size(), 5u);
   looks = most = 0;
-  EXPECT_EQ(index.pass().gone, 0);  // directories that the pass did not reach are not gone
+  EXPECT_EQ(index.pass().hidden, 0);  // directories that the pass did not reach are not gone
   EXPECT_EQ(store.list({.kind = Kind::kRun}).size(), 5u);
   for (const auto& run : runs) {
     EXPECT_EQ(find_run(store, run->path(), folder / "runs").metrics.at("train/loss").count, 100);

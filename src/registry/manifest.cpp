@@ -58,11 +58,11 @@ class Listing {
   std::vector<std::pair<dev_t, ino_t>> way_;  // the folders from the top to the current one
 };
 
-std::vector<DataFile> files_of(const PartSource& source) {
+std::vector<DataFile> files_of(const SplitSource& source) {
   Listing listing;
   for (const auto& [name, path] : source.paths) {
     std::error_code ignored;
-    if (!fs::is_directory(path, ignored)) look_at(path);  // throws if a path that the job names does not exist
+    if (!fs::is_directory(path, ignored)) stamp_of(path);  // throws if a path that the job names does not exist
     listing.take(name, path);
   }
   std::vector<DataFile> files = std::move(listing.files);
@@ -76,23 +76,23 @@ void add(Sha256& hash, std::string_view text) {
   hash.update(text);
 }
 
-DataPart sum_up(std::vector<DataFile> files, const std::string& view) {
-  DataPart part;
-  part.view = view;
+DataSplit make_split(std::vector<DataFile> files, const std::string& view) {
+  DataSplit split;
+  split.view = view;
   Sha256 hash;
   for (const DataFile& file : files) {
     add(hash, file.name);
     add(hash, file.digest);
-    part.bytes += file.bytes;
+    split.bytes += file.bytes;
   }
   if (!view.empty()) add(hash, "view"), add(hash, view);
-  part.count = static_cast<int64_t>(files.size());
-  part.digest = hash.hex();
-  part.files = std::move(files);
-  return part;
+  split.count = static_cast<int64_t>(files.size());
+  split.digest = hash.hex();
+  split.files = std::move(files);
+  return split;
 }
 
-std::string fraction(double value) {
+std::string fraction_text(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.17g", value);
   double back = 0;
@@ -116,34 +116,34 @@ std::string view_of(const spec::DataOptions& data) {
   return view;
 }
 
-// `before` is the fraction of train that is cut off before this split.
-PartSource source_of(const spec::DataSource& source, double split, double before, const spec::Job& job) {
-  PartSource part;
-  part.view = view_of(job.data);
+// `share` is the fraction of train that this split takes, and `before` the fraction that is taken before it.
+SplitSource source_of(const spec::DataSource& source, double share, double before, const spec::Job& job) {
+  SplitSource split;
+  split.view = view_of(job.data);
   const std::pair<const char*, const std::string&> paths[] = {
       {"path", source.path}, {"images", source.images}, {"labels", source.labels}};
   for (const auto& [name, path] : paths) {
-    if (!path.empty()) part.paths[name] = path;
+    if (!path.empty()) split.paths[name] = path;
   }
-  if (part.paths.empty())
-    part.cut = split == 0
-                   ? "as train has it"
-                   : fraction(split) + " of train" + (before > 0 ? " after " + fraction(before) + " for test" : "") +
-                         ", seed " + std::to_string(job.trainer.seed);
-  return part;
+  if (split.paths.empty())
+    split.from_train = share == 0 ? "as train has it"
+                                  : fraction_text(share) + " of train" +
+                                        (before > 0 ? " after " + fraction_text(before) + " for test" : "") +
+                                        ", seed " + std::to_string(job.trainer.seed);
+  return split;
 }
 
 }  // namespace
 
-DataManifest make_manifest(const std::map<std::string, PartSource>& parts, const ManifestOptions& options) {
+DataManifest make_manifest(const std::map<std::string, SplitSource>& splits, const ManifestOptions& options) {
   FileDigests digests(options.cache, *options.clock);
   std::map<std::string, std::vector<DataFile>> files;
   int64_t unread = 0;
-  for (const auto& [name, source] : parts) {
+  for (const auto& [name, source] : splits) {
     if (source.paths.empty()) continue;
     files[name] = files_of(source);
     for (const DataFile& file : files[name]) {
-      const FileFacts facts = look_at(file.path);
+      const FileStamp facts = stamp_of(file.path);
       if (!digests.knows(file.path, facts)) unread += facts.bytes;
     }
   }
@@ -151,23 +151,23 @@ DataManifest make_manifest(const std::map<std::string, PartSource>& parts, const
   DataManifest manifest;
   for (auto& [name, list] : files) {
     for (DataFile& file : list) {
-      const FileFacts facts = look_at(file.path);
+      const FileStamp facts = stamp_of(file.path);
       file.bytes = facts.bytes;
       file.digest = digests.digest(file.path, facts);
     }
-    manifest.parts[name] = sum_up(std::move(list), parts.at(name).view);
+    manifest.splits[name] = make_split(std::move(list), splits.at(name).view);
   }
   digests.save();
-  for (const auto& [name, source] : parts) {
+  for (const auto& [name, source] : splits) {
     if (!source.paths.empty()) continue;
     Sha256 hash;
-    for (const std::string& text : {name, source.cut, manifest.parts["train"].digest}) add(hash, text);
-    manifest.parts[name].cut = source.cut;
-    manifest.parts[name].view = source.view;
-    manifest.parts[name].digest = hash.hex();
+    for (const std::string& text : {name, source.from_train, manifest.splits["train"].digest}) add(hash, text);
+    manifest.splits[name].from_train = source.from_train;
+    manifest.splits[name].view = source.view;
+    manifest.splits[name].digest = hash.hex();
   }
   Sha256 all;
-  for (const auto& [name, part] : manifest.parts) add(all, name), add(all, part.digest);
+  for (const auto& [name, split] : manifest.splits) add(all, name), add(all, split.digest);
   manifest.digest = all.hex();
   return manifest;
 }
@@ -186,19 +186,19 @@ DataManifest manifest_of_path(const std::string& path, const ManifestOptions& op
 }
 
 std::string to_json(const DataManifest& manifest) {
-  json parts = json::object();
-  for (const auto& [name, part] : manifest.parts) {
-    json& out = parts[name] = {{"digest", part.digest}};
-    if (!part.cut.empty()) out["cut"] = part.cut;
-    if (!part.view.empty()) out["view"] = part.view;
-    if (part.cut.empty()) out["count"] = part.count, out["bytes"] = part.bytes;
-    if (part.cut.empty() && part.files.size() <= kMostListed) {
+  json splits = json::object();
+  for (const auto& [name, split] : manifest.splits) {
+    json& out = splits[name] = {{"digest", split.digest}};
+    if (!split.from_train.empty()) out["cut"] = split.from_train;
+    if (!split.view.empty()) out["view"] = split.view;
+    if (split.from_train.empty()) out["count"] = split.count, out["bytes"] = split.bytes;
+    if (split.from_train.empty() && split.files.size() <= kMostListed) {
       json& files = out["files"] = json::array();
-      for (const DataFile& file : part.files)
+      for (const DataFile& file : split.files)
         files.push_back({clean_text(file.name, 4000), clean_text(file.path, 4000), file.bytes, file.digest});
     }
   }
-  return json{{"format", "sinew-data"}, {"version", 1}, {"digest", manifest.digest}, {"parts", parts}}.dump(1) + "\n";
+  return json{{"format", "sinew-data"}, {"version", 1}, {"digest", manifest.digest}, {"parts", splits}}.dump(1) + "\n";
 }
 
 std::expected<DataManifest, std::string> parse_manifest(std::string_view text) {
@@ -211,14 +211,14 @@ std::expected<DataManifest, std::string> parse_manifest(std::string_view text) {
     DataManifest manifest;
     manifest.digest = document.at("digest").get<std::string>();
     for (const auto& [name, facts] : document.at("parts").items()) {
-      DataPart& part = manifest.parts[name];
-      part.digest = facts.at("digest").get<std::string>();
-      part.cut = facts.value("cut", "");
-      part.view = facts.value("view", "");
-      part.count = facts.value("count", int64_t{0});
-      part.bytes = facts.value("bytes", int64_t{0});
+      DataSplit& split = manifest.splits[name];
+      split.digest = facts.at("digest").get<std::string>();
+      split.from_train = facts.value("cut", "");
+      split.view = facts.value("view", "");
+      split.count = facts.value("count", int64_t{0});
+      split.bytes = facts.value("bytes", int64_t{0});
       for (const json& file : facts.value("files", json::array()))
-        part.files.push_back({file.at(0), file.at(1), file.at(2).get<int64_t>(), file.at(3)});
+        split.files.push_back({file.at(0), file.at(1), file.at(2).get<int64_t>(), file.at(3)});
     }
     return manifest;
   } catch (const json::exception&) {

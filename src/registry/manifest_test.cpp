@@ -21,9 +21,9 @@ TEST(Manifest, SaysWhatChangedInAFolder) {
   write_file(folder / "d/dogs/3.jpg", "three");
   write_file(folder / "d/.hidden", "x");
   const DataManifest before = manifest_of_path(folder / "d");
-  EXPECT_EQ(before.parts.at("train").count, 3);
-  EXPECT_EQ(before.parts.at("train").bytes, 11);
-  EXPECT_EQ(before.parts.at("train").files[0].digest, sha256_hex("one"));
+  EXPECT_EQ(before.splits.at("train").count, 3);
+  EXPECT_EQ(before.splits.at("train").bytes, 11);
+  EXPECT_EQ(before.splits.at("train").files[0].digest, sha256_hex("one"));
   EXPECT_TRUE(sentences(before, manifest_of_path(folder / "d")).empty());
 
   write_file(folder / "d/cats/2.jpg", "TWO");
@@ -40,8 +40,8 @@ TEST(Manifest, TheSameDataElsewhereIsTheSame) {
   Folder folder;
   for (const char* where : {"a", "b/c"}) write_file(folder / where + "/x.csv", "1,2\n");
   EXPECT_EQ(manifest_of_path(folder / "a").digest, manifest_of_path(folder / "b/c").digest);
-  EXPECT_NE(manifest_of_path(folder / "a").parts.at("train").files[0].path,
-            manifest_of_path(folder / "b/c").parts.at("train").files[0].path);
+  EXPECT_NE(manifest_of_path(folder / "a").splits.at("train").files[0].path,
+            manifest_of_path(folder / "b/c").splits.at("train").files[0].path);
 }
 
 TEST(Manifest, APartCutFromTrainFollowsTrainItsFractionAndTheSeed) {
@@ -52,15 +52,15 @@ TEST(Manifest, APartCutFromTrainFollowsTrainItsFractionAndTheSeed) {
   job.data.split_val = 0.1;
   job.trainer.seed = 7;
   const DataManifest first = manifest_of_job(job);
-  EXPECT_EQ(first.parts.at("val").cut, "0.1 of train, seed 7");
-  EXPECT_EQ(first.parts.at("test").cut, "as train has it");
+  EXPECT_EQ(first.splits.at("val").from_train, "0.1 of train, seed 7");
+  EXPECT_EQ(first.splits.at("test").from_train, "as train has it");
   job.trainer.seed = 8;
   const DataManifest other_seed = manifest_of_job(job);
   EXPECT_EQ(sentences(first, other_seed), std::vector<std::string>{"val: changed"});
   job.trainer.seed = 7;
   write_file(folder / "t.csv", "2");
   const DataManifest other_data = manifest_of_job(job);
-  EXPECT_NE(other_data.parts.at("val").digest, first.parts.at("val").digest);
+  EXPECT_NE(other_data.splits.at("val").digest, first.splits.at("val").digest);
   EXPECT_EQ(sentences(first, other_data).size(), 1u) << "what was cut as before is not told again";
 }
 
@@ -78,20 +78,20 @@ TEST(Manifest, AnotherSplitForTestOrAnotherTargetIsOtherValidationData) {
   };
   const DataManifest first = manifest_of_job(job);
   const DataManifest cut = val_with([](spec::DataOptions& data) { data.split_test = 0.1; });
-  EXPECT_EQ(cut.parts.at("val").cut, "0.2 of train after 0.1 for test, seed 0");
-  std::set<std::string> digests = {first.parts.at("val").digest, cut.parts.at("val").digest};
-  digests.insert(val_with([](auto& data) { data.split_test = 0.2; }).parts.at("val").digest);
-  digests.insert(val_with([](auto& data) { data.text.window = 32; }).parts.at("val").digest);
-  digests.insert(val_with([](auto& data) { data.text.tokens = "bytes"; }).parts.at("val").digest);
-  digests.insert(val_with([](auto& data) { data.on_corrupt = "skip"; }).parts.at("val").digest);
+  EXPECT_EQ(cut.splits.at("val").from_train, "0.2 of train after 0.1 for test, seed 0");
+  std::set<std::string> digests = {first.splits.at("val").digest, cut.splits.at("val").digest};
+  digests.insert(val_with([](auto& data) { data.split_test = 0.2; }).splits.at("val").digest);
+  digests.insert(val_with([](auto& data) { data.text.window = 32; }).splits.at("val").digest);
+  digests.insert(val_with([](auto& data) { data.text.tokens = "bytes"; }).splits.at("val").digest);
+  digests.insert(val_with([](auto& data) { data.on_corrupt = "skip"; }).splits.at("val").digest);
   const DataManifest target = val_with([](auto& data) { data.columns.target = "y"; });
-  digests.insert(target.parts.at("val").digest);
+  digests.insert(target.splits.at("val").digest);
   EXPECT_EQ(digests.size(), 7u);
   EXPECT_EQ(sentences(first, target), std::vector<std::string>{"train: read as target y, before as it is"});
   // A test split with its own files takes nothing away from train.
   write_file(folder / "test.csv", "2");
-  EXPECT_EQ(val_with([&](auto& data) { data.test.path = folder / "test.csv"; }).parts.at("val").digest,
-            first.parts.at("val").digest);
+  EXPECT_EQ(val_with([&](auto& data) { data.test.path = folder / "test.csv"; }).splits.at("val").digest,
+            first.splits.at("val").digest);
 }
 
 TEST(Manifest, ReadsBackAsWrittenAndRefusesWhatIsNone) {
@@ -126,7 +126,7 @@ TEST(Manifest, LinksThatLeadUpwardsAreNotFollowedForEver) {
   std::filesystem::create_symlink("itself", folder / "d/itself");
   std::vector<std::string> names;
   const DataManifest manifest = manifest_of_path(folder / "d");
-  for (const DataFile& file : manifest.parts.at("train").files) names.push_back(file.name);
+  for (const DataFile& file : manifest.splits.at("train").files) names.push_back(file.name);
   EXPECT_EQ(names, (std::vector<std::string>{"path/a/1", "path/b/1", "path/other/2"}));
 
   std::string deep = folder / "deep";
@@ -201,7 +201,7 @@ TEST(FileDigests, ALongReadingMakesNoOldFile) {
   };
   Folder folder;
   write_file(folder / "f", std::string(5 << 20, 'x'));
-  const FileFacts facts = look_at(folder / "f");
+  const FileStamp facts = stamp_of(folder / "f");
   SlowDisk clock;
   clock.begin = static_cast<double>(facts.changed_ns) / 1e9;
   FileDigests digests("", clock);
@@ -214,7 +214,7 @@ TEST(FileDigests, AFileThatMayStillChangeIsNotRemembered) {
   Folder folder;
   write_file(folder / "f", "one");
   FileDigests digests(folder / "cache.json", system_clock());
-  const FileFacts facts = look_at(folder / "f");
+  const FileStamp facts = stamp_of(folder / "f");
   digests.digest(folder / "f", facts);
   EXPECT_FALSE(digests.knows(folder / "f", facts));  // the file is too new
 }

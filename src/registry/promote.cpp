@@ -74,7 +74,7 @@ Promotion move_as_decided(store::Store& store, const std::string& model, const s
 
 }  // namespace
 
-Promotion promote(store::Store& store, const std::string& model, int64_t version, const Gates& gates,
+Promotion promote(store::Store& store, const std::string& model, int64_t version, const PromotionRules& rules,
                   const std::string& alias, bool force, const std::vector<store::Held>& held) {
   return move_as_decided(store, model, alias, held, [&](const store::Alias& stands) {
     Promotion promotion;
@@ -82,7 +82,7 @@ Promotion promote(store::Store& store, const std::string& model, int64_t version
     std::optional<VersionFacts> champion;
     const auto stood = store.find({Kind::kVersion, model, stands.version});
     if (stood && !stood->hidden) champion = facts_of(store, *stood);  // a deleted version is no champion
-    promotion.decision = may_promote(facts_of(store, version_record(store, model, version)), champion, gates);
+    promotion.decision = may_promote(facts_of(store, version_record(store, model, version)), champion, rules);
     if (!promotion.decision.allowed && force) {
       promotion.decision.allowed = true;
       promotion.decision.why = "forced, though " + promotion.decision.why;

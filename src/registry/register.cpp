@@ -28,10 +28,10 @@ struct Frozen {
   }
 };
 
-Frozen freeze(Artifacts::Hold& hold, const std::string& directory, const RunFiles& files) {
+Frozen freeze(Artifacts::Pin& pin, const std::string& directory, const RunFiles& files) {
   Frozen frozen;
   const auto put = [&](const std::string& name) {
-    const Stored stored = hold.put_file(directory + "/" + name);
+    const BlobInfo stored = pin.put_file(directory + "/" + name);
     frozen.files.push_back({name, stored.digest, stored.bytes});
     frozen.bytes += stored.bytes;
   };
@@ -62,9 +62,9 @@ std::string environment_text(const json& environment) {
 std::map<std::string, std::string> data_digests(const std::string& directory, const RunFiles& files) {
   std::map<std::string, std::string> digests;
   if (files.data.is_object()) {
-    const json parts = files.data.value("parts", json::object());
-    for (const auto& [part, facts] : parts.items())
-      if (const std::string digest = text_of(facts, "digest"); !digest.empty()) digests[part] = digest;
+    const json splits = files.data.value("parts", json::object());
+    for (const auto& [split, facts] : splits.items())
+      if (const std::string digest = text_of(facts, "digest"); !digest.empty()) digests[split] = digest;
     return digests;
   }
   constexpr uint64_t kMostOfState = 64 << 20;
@@ -99,9 +99,9 @@ VersionFacts facts_of_run(const RunFiles& files, const std::string& directory, c
   facts.checks = options.checks;
   facts.checks["done"] = facts.status == "done" ? "passed" : "the run is " + facts.status;
   if (files.model.contains("model.safetensors")) {
-    const WeightsVerdict verdict = judge_weights(system_disk(), directory + "/model/model.safetensors");
-    facts.checks["whole"] = verdict.whole;
-    facts.checks["finite"] = verdict.finite;
+    const WeightsCheck check = check_weights(system_disk(), directory + "/model/model.safetensors");
+    facts.checks["whole"] = check.whole;
+    facts.checks["finite"] = check.finite;
   }
   return facts;
 }
@@ -186,8 +186,8 @@ VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store
   if (files->model.empty())
     throw Error(directory + " has no model/", "a run has one when it ended by itself; see 'sinew runs show'");
   claim(store, artifacts);
-  auto hold = artifacts.hold();  // pins the files until the version refers to them
-  const Frozen frozen = freeze(hold, directory, *files);
+  auto pin = artifacts.pin();  // pins the files until the version refers to them
+  const Frozen frozen = freeze(pin, directory, *files);
   VersionFacts facts = facts_of_run(*files, directory, frozen, options);
   const store::Query of_model{.kind = Kind::kVersion, .name = facts.model, .hidden = true, .metrics = false};
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {

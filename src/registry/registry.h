@@ -32,7 +32,7 @@ namespace sinew::registry {
 std::string default_store(const std::string& root);      // ROOT/.sinew/store.db
 std::string default_artifacts(const std::string& root);  // ROOT/.sinew/artifacts
 // Makes ROOT/.sinew. Call it before constructing a Store, whose constructor makes only the file.
-void make_place(const std::string& root);
+void make_registry_directory(const std::string& root);
 
 // ---- index ---------------------------------------------------------------------------------------------------------
 
@@ -59,15 +59,15 @@ std::string run_id_of(std::string_view path_below_root, std::string_view job_yam
 
 struct IndexOptions {
   std::string root = "runs";
-  std::string holder = {};               // this process's name in the lease of the index; empty: host and process id
-  int64_t piece_bytes = 1 << 20;         // maximum bytes to read from a file, and to write to the store, at a time
-  std::function<bool()> is_ending = {};  // called between runs and pieces; if it returns true, the pass stops early
+  std::string holder = {};                 // this process's name in the lease of the index; empty: host and process id
+  int64_t piece_bytes = 1 << 20;           // maximum bytes to read from a file, and to write to the store, at a time
+  std::function<bool()> should_stop = {};  // called between runs and pieces; if it returns true, the pass stops early
 };
 struct PassReport {
   std::string held_by;             // if not empty, this process holds the lease and the pass did nothing
   int64_t runs = 0;                // number of run directories found
-  int64_t fresh = 0, changed = 0;  // number of runs that are new in the store, and of runs with new data
-  int64_t gone = 0;                // number of runs that this pass hid
+  int64_t added = 0, changed = 0;  // number of runs that are new in the store, and of runs with new data
+  int64_t hidden = 0;              // number of runs that this pass hid
   int64_t points = 0;
   std::vector<std::string> problems;  // sentences; each names its file
   bool unfinished = false;            // some files were not read to their end: call again at once
@@ -97,10 +97,10 @@ std::string directory_of(const store::Record& run, const std::string& root);
 
 // ---- artifacts: blobs addressed by their SHA-256 -------------------------------------------------------------------
 
-struct Stored {
+struct BlobInfo {
   std::string digest;  // SHA-256, 64 hex digits
   int64_t bytes = 0;
-  bool operator==(const Stored&) const = default;
+  bool operator==(const BlobInfo&) const = default;
 };
 
 // A content-addressed store of files (blobs) in one directory (docs/formats/artifacts.md). A blob appears as a whole or
@@ -114,15 +114,15 @@ class Artifacts {
 
   // A pin protects the blobs that were put or kept through it from garbage collection. The protection ends with the
   // pin; if the process dies, it ends after a day. The order matters: pin, put, attach the blob in the store, unpin.
-  class Hold {
+  class Pin {
    public:
-    Hold(Hold&&) noexcept;
-    ~Hold();
-    Stored put(std::span<const std::byte> bytes);
-    Stored put(std::string_view text);
-    Stored put_file(const std::string& path);
+    Pin(Pin&&) noexcept;
+    ~Pin();
+    BlobInfo put(std::span<const std::byte> bytes);
+    BlobInfo put(std::string_view text);
+    BlobInfo put_file(const std::string& path);
     // Pins a blob that exists already, so that it can be attached once more. Returns nullopt if it does not exist.
-    std::optional<Stored> keep(const std::string& digest);
+    std::optional<BlobInfo> keep(const std::string& digest);
     // Puts a blob that arrives in pieces, with bounded memory. A stream destroyed before finish() puts nothing. The
     // stream must not outlive its pin.
     class Stream {
@@ -130,10 +130,10 @@ class Artifacts {
       Stream(Stream&&) noexcept;
       ~Stream();
       void write(std::span<const std::byte> bytes);
-      Stored finish();
+      BlobInfo finish();
 
      private:
-      friend class Hold;
+      friend class Pin;
       struct State;
       explicit Stream(std::unique_ptr<State> state);
       std::unique_ptr<State> state_;
@@ -143,10 +143,10 @@ class Artifacts {
    private:
     friend class Artifacts;
     struct State;
-    explicit Hold(std::unique_ptr<State> state);
+    explicit Pin(std::unique_ptr<State> state);
     std::unique_ptr<State> state_;
   };
-  Hold hold();
+  Pin pin();
 
   // Returns false for text that is not a digest; such text, for example "../x", never becomes a path.
   bool has(const std::string& digest);
@@ -158,7 +158,7 @@ class Artifacts {
   void copy_to(const std::string& digest, const std::string& path);  // durable and atomic; checks the digest
   // Reads the whole blob and checks its digest. The error says what is wrong.
   std::expected<void, std::string> verify(const std::string& digest);
-  std::vector<Stored> list();  // all blobs, including single tensors
+  std::vector<BlobInfo> list();  // all blobs, including single tensors
   bool empty();
   const std::string& directory() const;
   // The id of the store that refers to these artifacts, or "" if no store claimed them yet. See claim().
@@ -166,14 +166,14 @@ class Artifacts {
   void set_owner(const std::string& store_id);  // durable
 
   struct Collected {
-    int64_t contents = 0, bytes = 0;    // blobs that were removed, or with `only_say` would be
+    int64_t blobs = 0, bytes = 0;       // blobs that were removed, or with `dry_run` would be
     int64_t kept = 0, kept_bytes = 0;   // blobs that stay on the disk
     std::vector<std::string> problems;  // sentences about blobs that are referenced but missing or unreadable
   };
   // Removes every blob that neither `referenced` nor a pin nor a chunk manifest refers to. It calls `referenced` again
   // before each batch of removals. It is safe while other processes put blobs; a collection that is killed removes
   // nothing that is referenced. Only one collection may run at a time; collect_garbage ensures that.
-  Collected collect(const std::function<std::set<std::string>()>& referenced, bool only_say = false);
+  Collected collect(const std::function<std::set<std::string>()>& referenced, bool dry_run = false);
 
  private:
   struct State;
@@ -187,7 +187,7 @@ void claim(store::Store& store, Artifacts& artifacts);
 
 // Collects garbage with the references in the store, under a lease, and deletes the store's records of removed blobs.
 // Throws Error if another process is collecting or another store owns the artifacts.
-Artifacts::Collected collect_garbage(store::Store& store, Artifacts& artifacts, bool only_say = false);
+Artifacts::Collected collect_garbage(store::Store& store, Artifacts& artifacts, bool dry_run = false);
 
 // ---- data sets -----------------------------------------------------------------------------------------------------
 
@@ -198,20 +198,20 @@ struct DataFile {
   std::string digest;  // SHA-256
   bool operator==(const DataFile&) const = default;
 };
-struct DataPart {
-  // A digest of the names and digests of its files (not of their paths), or of `cut` and the digest of train; and of
-  // `view`.
+struct DataSplit {
+  // A digest of the names and digests of its files (not of their paths), or of `from_train` and the digest of train;
+  // and of `view`.
   std::string digest;
-  std::string cut;  // how the split is taken from train: "0.1 of train, seed 7"; empty if it has its own files
+  std::string from_train;  // how the split is taken from train: "0.1 of train, seed 7"; empty if it has its own files
   int64_t count = 0, bytes = 0;
   std::vector<DataFile> files;  // sorted by name; data.json does not list the files of huge splits
   std::string view = {};  // how samples are made of the data, if that changes what metrics measure: "target price"
-  bool operator==(const DataPart&) const = default;
+  bool operator==(const DataSplit&) const = default;
 };
 // The data that a job reads, as in `data.json` of a run directory. The splits are train, val and test.
 struct DataManifest {
   std::string digest;  // of the digests of the splits
-  std::map<std::string, DataPart> parts;
+  std::map<std::string, DataSplit> splits;
   bool operator==(const DataManifest&) const = default;
 };
 std::string to_json(const DataManifest& manifest);
@@ -226,12 +226,13 @@ struct ManifestOptions {
   // Called before the first read, with the number of bytes that must be read.
   std::function<void(int64_t bytes)> before_reading = nullptr;
 };
-struct PartSource {
-  std::map<std::string, std::string> paths;  // from "path", "images", "labels" to a file or folder; empty: see `cut`
-  std::string cut = {}, view = {};
+struct SplitSource {
+  std::map<std::string, std::string>
+      paths;  // from "path", "images", "labels" to a file or folder; empty: see `from_train`
+  std::string from_train = {}, view = {};
 };
 // Reads folders recursively, except for names that begin with a dot. Throws Error naming the file that cannot be read.
-DataManifest make_manifest(const std::map<std::string, PartSource>& parts, const ManifestOptions& options = {});
+DataManifest make_manifest(const std::map<std::string, SplitSource>& splits, const ManifestOptions& options = {});
 DataManifest manifest_of_job(const spec::Job& job, const ManifestOptions& options = {});
 // Makes the manifest of a file or folder that belongs to no job. It has one split, "train".
 DataManifest manifest_of_path(const std::string& path, const ManifestOptions& options = {});
@@ -240,7 +241,7 @@ struct DataChange {
   enum class What { added, removed, changed, renamed } what = What::changed;
   // `name` is the file's name and `from` the old name of a renamed file. If `name` is empty, the whole split changed
   // and `from` says how, if that is known.
-  std::string part, name, from;
+  std::string split, name, from;
 };
 std::vector<DataChange> compare(const DataManifest& before, const DataManifest& after);
 std::string to_string(const DataChange& change);  // for people
@@ -284,12 +285,13 @@ VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store
                           const RegisterOptions& options);
 
 // The conditions under which a version may become champion.
-struct Gates {
+struct PromotionRules {
   std::string metric = "auto";  // auto: the candidate's `monitor`, on test if it was tested, else on val
   double margin = 0;            // the candidate must be better by this; if negative, it may be worse by this
   bool need_checks = true, need_same_data = true;
 };
-// Returns the metric to compare for Gates::metric `wanted`. For "auto" it prefers metrics that the candidate has.
+// Returns the metric to compare for PromotionRules::metric `wanted`. For "auto" it prefers metrics that the candidate
+// has.
 std::string pick_metric(const VersionFacts& candidate, const std::string& wanted);
 struct Decision {
   bool allowed = false;
@@ -297,7 +299,8 @@ struct Decision {
   std::vector<std::string> facts;  // sentences that the decision is based on
 };
 // A pure function. `champion` is nullopt if there is no champion yet.
-Decision may_promote(const VersionFacts& candidate, const std::optional<VersionFacts>& champion, const Gates& gates);
+Decision may_promote(const VersionFacts& candidate, const std::optional<VersionFacts>& champion,
+                     const PromotionRules& rules);
 
 struct Promotion {
   Decision decision;
@@ -307,7 +310,7 @@ struct Promotion {
 // Moves `alias` to the version if the conditions allow it, or if `force`. Stores decision.why as the version's tag
 // "sinew.decision.<alias>". The store refuses this write if anything about the model has changed since the decision;
 // promote then decides again. Throws Error if this process has lost one of the leases in `held`.
-Promotion promote(store::Store& store, const std::string& model, int64_t version, const Gates& gates,
+Promotion promote(store::Store& store, const std::string& model, int64_t version, const PromotionRules& rules,
                   const std::string& alias = kChampion, bool force = false, const std::vector<store::Held>& held = {});
 // Moves the alias back to its version before the last move.
 Promotion rollback(store::Store& store, const std::string& model, const std::string& alias = kChampion,
@@ -342,7 +345,7 @@ struct RunIdentity {
   std::vector<std::pair<int64_t, std::string>> ledger;  // pairs of step and digest; may be empty
   // Changes that a user made during training, as recorded in the newest checkpoint, for example "the learning rate was
   // multiplied by 0.5 from step 120 on". No option contains them, so training the job again does not repeat them.
-  std::vector<std::string> steered = {};
+  std::vector<std::string> manual_changes = {};
 };
 RunIdentity read_identity(const std::string& run_directory);
 struct Comparison {

@@ -28,7 +28,7 @@ bool is_not_there(const std::error_code& code) {
   return code == std::errc::no_such_file_or_directory || code == std::errc::not_a_directory;
 }
 
-void collect(const fs::path& root, const std::string& below, int depth, RunPlaces& found) {
+void collect(const fs::path& root, const std::string& below, int depth, RunDirectories& found) {
   std::error_code code;
   const fs::path here = root / below;
   if (!below.empty() && fs::exists(here / "resolved.yaml", code)) return found.runs.push_back(below);
@@ -41,12 +41,12 @@ void collect(const fs::path& root, const std::string& below, int depth, RunPlace
     const std::string path = below.empty() ? name : below + "/" + name;
     std::error_code looking;
     const bool folder = !it->is_symlink(looking) && !looking && it->is_directory(looking);
-    if (looking && !is_not_there(looking)) found.unread[path] = looking.message();
+    if (looking && !is_not_there(looking)) found.unlisted[path] = looking.message();
     if (folder) collect(root, path, depth - 1, found);
   }
   if (code && below.empty())
     throw Error("cannot list " + root.string() + ": " + code.message(), "say where the runs are with --root");
-  if (code && !is_not_there(code)) found.unread[below] = code.message();
+  if (code && !is_not_there(code)) found.unlisted[below] = code.message();
 }
 
 int64_t milliseconds(const timespec& time) {
@@ -135,8 +135,8 @@ void read_folders(const std::string& directory, RunFiles& files) {
 
 }  // namespace
 
-RunPlaces run_directories(const std::string& root) {
-  RunPlaces found;
+RunDirectories run_directories(const std::string& root) {
+  RunDirectories found;
   collect(root, "", kDeepest, found);
   std::sort(found.runs.begin(), found.runs.end());
   return found;

@@ -13,14 +13,14 @@
 
 namespace sinew::registry {
 
-struct RunPlaces {
+struct RunDirectories {
   std::vector<std::string> runs;  // every directory that has a resolved.yaml, sorted
   // Folders that could not be listed completely, with the reason. They may contain runs.
-  std::map<std::string, std::string> unread;
+  std::map<std::string, std::string> unlisted;
 };
 // Returns paths below root. Skips symbolic links and names that begin with a dot. Throws Error if the root itself
 // cannot be listed.
-RunPlaces run_directories(const std::string& root);
+RunDirectories run_directories(const std::string& root);
 
 // Returns a digest of the sizes, inodes and times of the run's files. It differs if any of these files changed.
 std::string signature_of(const std::string& directory);

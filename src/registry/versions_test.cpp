@@ -24,7 +24,7 @@ VersionFacts facts(int64_t version, double accuracy, const std::string& test = "
   return facts;
 }
 
-TEST(Gates, AtLeastAsGoodOnTheSameTestDataMayPass) {
+TEST(PromotionRules, AtLeastAsGoodOnTheSameTestDataMayPass) {
   EXPECT_TRUE(may_promote(facts(1, 0.5), std::nullopt, {}).allowed);
   EXPECT_TRUE(may_promote(facts(2, 0.9), facts(1, 0.9), {}).allowed);
   const Decision worse = may_promote(facts(2, 0.89), facts(1, 0.9), {});
@@ -34,12 +34,12 @@ TEST(Gates, AtLeastAsGoodOnTheSameTestDataMayPass) {
   EXPECT_TRUE(may_promote(facts(2, 0.89), facts(1, 0.9), {.margin = -0.02}).allowed);
 }
 
-TEST(Gates, OfALossLessIsBetter) {
+TEST(PromotionRules, OfALossLessIsBetter) {
   EXPECT_TRUE(may_promote(facts(2, 0.95), facts(1, 0.9), {.metric = "test/loss"}).allowed);
   EXPECT_FALSE(may_promote(facts(2, 0.85), facts(1, 0.9), {.metric = "test/loss"}).allowed);
 }
 
-TEST(Gates, OtherDataIsNotCompared) {
+TEST(PromotionRules, OtherDataIsNotCompared) {
   const Decision other = may_promote(facts(2, 0.99, "t2"), facts(1, 0.9, "t1"), {});
   EXPECT_FALSE(other.allowed);
   EXPECT_NE(other.why.find("different test data"), std::string::npos) << other.why;
@@ -49,7 +49,7 @@ TEST(Gates, OtherDataIsNotCompared) {
   EXPECT_NE(may_promote(facts(2, 0.99), unknown, {}).why.find("not recorded"), std::string::npos);
 }
 
-TEST(Gates, AFailedCheckANanOrAMissingMetricIsRefused) {
+TEST(PromotionRules, AFailedCheckANanOrAMissingMetricIsRefused) {
   VersionFacts failed = facts(2, 0.99);
   failed.checks["finite"] = "a value of fc.weight is infinite or no number";
   EXPECT_FALSE(may_promote(failed, facts(1, 0.9), {}).allowed);
@@ -67,7 +67,7 @@ TEST(Gates, AFailedCheckANanOrAMissingMetricIsRefused) {
 }
 
 // The metric shown beside a version is the metric that would decide its promotion.
-TEST(Gates, TheMetricThatIsPickedIsTheOneCompared) {
+TEST(PromotionRules, TheMetricThatIsPickedIsTheOneCompared) {
   RandomStream random(RandomKey{10});
   const std::vector<std::string> names = {"test/accuracy", "test/loss", "val/accuracy",
                                           "val/loss",      "val/f1",    "test/f1"};
@@ -85,7 +85,7 @@ TEST(Gates, TheMetricThatIsPickedIsTheOneCompared) {
 }
 
 // For any metrics, a decision has a sentence, and never allows a champion that is worse than the previous one.
-TEST(Gates, NeverLetAWorseOnePass) {
+TEST(PromotionRules, NeverLetAWorseOnePass) {
   RandomStream random(RandomKey{9});
   for (int i = 0; i < 2000; ++i) {
     const double a = random.uniform(), b = random.uniform();
@@ -163,7 +163,7 @@ TEST_F(Registry, ARunBecomesAVersionWithItsFilesFrozen) {
   index();
   EXPECT_TRUE(artifacts.verify(paths["model/model.safetensors"]));
   const auto collected = collect_garbage(store, artifacts);
-  EXPECT_EQ(collected.contents, 0);
+  EXPECT_EQ(collected.blobs, 0);
   EXPECT_TRUE(collected.problems.empty());
   EXPECT_EQ(facts_of(store, find_version(store, "m@candidate")).digest, made.digest);
 }
@@ -185,7 +185,7 @@ TEST_F(Registry, AnotherStoreNeitherCollectsNorFillsTheseArtifacts) {
   expect_refused("whose id is " + artifacts.owner());
   std::filesystem::remove(artifacts.directory() + "/store");  // older versions did not write this file
   expect_refused("refers to none of them");
-  EXPECT_EQ(collect_garbage(store, artifacts).contents, 0);
+  EXPECT_EQ(collect_garbage(store, artifacts).blobs, 0);
   EXPECT_NE(artifacts.owner(), "");
   EXPECT_EQ(artifacts.list().size(), before);
 }
@@ -239,7 +239,7 @@ TEST_F(Registry, WeightsThatAreNoNumbersAreFound) {
   EXPECT_FALSE(promote(store, "m", 1, {}).done);
 }
 
-TEST_F(Registry, PromotesByItsGatesAndRollsBack) {
+TEST_F(Registry, PromotesByItsRulesAndRollsBack) {
   add("job/a", 0.9);
   add("job/b", 0.8);
   add("job/c", 0.95);
@@ -324,8 +324,8 @@ TEST_F(Registry, OfADeletedVersionTheBytesAreFreed) {
   delete_version(store, "m", 1);
   EXPECT_THROW(delete_version(store, "m", 1), Error);
   EXPECT_THROW(find_version(store, "m/1"), Error);
-  EXPECT_GT(collect_garbage(store, artifacts).contents, 0);
-  EXPECT_EQ(collect_garbage(store, artifacts).contents, 0);
+  EXPECT_GT(collect_garbage(store, artifacts).blobs, 0);
+  EXPECT_EQ(collect_garbage(store, artifacts).blobs, 0);
   for (const auto& file : store.attachments({Kind::kVersion, "m", 2})) EXPECT_TRUE(artifacts.verify(file.digest));
   EXPECT_TRUE(store.attachments({Kind::kVersion, "m", 1}).empty());
 }

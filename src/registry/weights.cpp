@@ -46,7 +46,7 @@ bool is_finite(Disk& disk, const std::string& path, const checkpoint::Safetensor
 
 }  // namespace
 
-WeightsVerdict judge_weights(Disk& disk, const std::string& path) {
+WeightsCheck check_weights(Disk& disk, const std::string& path) {
   try {
     const auto index = checkpoint::read_safetensors_index(disk, path);
     if (!index) return {clean_text(index.error(), 1000), "not looked at"};

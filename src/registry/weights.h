@@ -9,9 +9,9 @@ namespace sinew::registry {
 
 // Each field is "passed" or says what is wrong: `whole`, the file is not valid safetensors; `finite`, a weight is
 // infinite or NaN. Uses bounded memory.
-struct WeightsVerdict {
+struct WeightsCheck {
   std::string whole, finite;
 };
-WeightsVerdict judge_weights(Disk& disk, const std::string& path);
+WeightsCheck check_weights(Disk& disk, const std::string& path);
 
 }  // namespace sinew::registry

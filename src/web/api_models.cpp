@@ -54,14 +54,14 @@ std::vector<store::Held> leases_of(const Context& context) {
 
 // What makes the gates say yes to anything: to leave them out, to be content with less than the champion has, or to
 // choose what is compared, such as the loss on what it was trained on.
-void judge_gates(const registry::Gates& gates, bool force, const Call& call) {
+void judge_gates(const registry::PromotionRules& gates, bool force, const Call& call) {
   if (call.role == Role::kAdmin) return;
   const auto refuse = [](const std::string& what, const char* hint) {
     throw Refused(403, "PERMISSION_DENIED", what + " takes the role admin", hint);
   };
   if (force) refuse("to promote against the gates", "leave force out");
   if (!(gates.margin >= 0)) refuse("a margin below 0", "leave margin out, or ask for more than the champion has");
-  if (gates.metric != registry::Gates().metric) refuse("to choose the metric that is compared", "leave metric out");
+  if (gates.metric != registry::PromotionRules().metric) refuse("to choose the metric that is compared", "leave metric out");
 }
 
 // A refusal is an answer with its reason, not an error of the caller.
@@ -110,7 +110,7 @@ http::Response api_lineage(Context& context, const Call& call) {
 http::Response api_promote(Context& context, const Call& call) {
   const Args args(call);
   const store::Record version = need_version(context, args.text("model"), args.integer("version"));
-  registry::Gates gates;
+  registry::PromotionRules gates;
   gates.metric = args.text("metric", gates.metric);
   if (args.has("margin")) gates.margin = args.number("margin");
   const bool force = args.flag("force", false);

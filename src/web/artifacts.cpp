@@ -173,7 +173,7 @@ store::Attachment keep_upload(Context& context, const http::Request& request, co
     throw Refused(409, "RESOURCE_CONFLICT", "the run has a file '" + path + "' of its own in its directory",
                   "give what is uploaded another name");
   }
-  const registry::Stored stored = upload->finish();
+  const registry::BlobInfo stored = upload->finish();
   context.write(store::Attach{subject, path, stored.digest, stored.bytes});
   return {path, stored.digest, stored.bytes};
 }

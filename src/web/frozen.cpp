@@ -28,17 +28,17 @@ std::optional<Spot> spot_at(std::string place) {
 }  // namespace
 
 Frozen freeze(Context& context, const std::string& place) {
-  Frozen frozen{{}, context.artifacts.hold()};
+  Frozen frozen{{}, context.artifacts.pin()};
   const auto spot = spot_at(place);
   if (!spot) return frozen;
-  std::map<std::string, registry::Stored> files;
+  std::map<std::string, registry::BlobInfo> files;
   for (const auto& [path, file] : own_files_below(context, spot->subject, spot->path)) {
-    files[path] = frozen.hold.put_file(file);
+    files[path] = frozen.pin.put_file(file);
   }
   for (const store::Attachment& file : context.store.attachments(spot->subject, spot->path)) {
     const std::string path = spot->path.empty() ? file.path : file.path.substr(spot->path.size() + 1);
     if (files.contains(path)) continue;
-    const auto kept = frozen.hold.keep(file.digest);
+    const auto kept = frozen.pin.keep(file.digest);
     if (!kept) {
       throw Refused(409, "RESOURCE_CONFLICT", "the file '" + file.path + "' was taken away just now", "try again");
     }

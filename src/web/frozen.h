@@ -12,7 +12,7 @@ namespace sinew::web {
 
 struct Frozen {
   std::vector<store::Attachment> files;  // by their paths below the place
-  registry::Artifacts::Hold hold;        // of their contents, until something refers to them
+  registry::Artifacts::Pin pin;          // pins their blobs until something refers to them
 };
 // What lies below a place of a run, a logged model or a version ("mlflow-artifacts:/0/<run>/artifacts/model"). None of
 // a place elsewhere.

@@ -6,8 +6,8 @@ namespace sinew::web {
 
 void Upload::open() {
   if (stream_) return;
-  hold_.emplace(artifacts_.hold());
-  stream_.emplace(hold_->stream());
+  pin_.emplace(artifacts_.pin());
+  stream_.emplace(pin_->stream());
 }
 
 std::optional<http::Response> Upload::take(std::string_view piece) {
@@ -24,7 +24,7 @@ std::optional<http::Response> Upload::take(std::string_view piece) {
   return std::nullopt;
 }
 
-registry::Stored Upload::finish() {
+registry::BlobInfo Upload::finish() {
   open();
   return stream_->finish();
 }

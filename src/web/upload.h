@@ -14,14 +14,14 @@ class Upload final : public http::Sink {
   explicit Upload(registry::Artifacts& artifacts) : artifacts_(artifacts) {}
   std::optional<http::Response> take(std::string_view piece) override;
   // All there was; of an upload without a byte the empty content. It can not be collected while this lives.
-  registry::Stored finish();
+  registry::BlobInfo finish();
 
  private:
   void open();
 
   registry::Artifacts& artifacts_;
-  std::optional<registry::Artifacts::Hold> hold_;
-  std::optional<registry::Artifacts::Hold::Stream> stream_;
+  std::optional<registry::Artifacts::Pin> pin_;
+  std::optional<registry::Artifacts::Pin::Stream> stream_;
 };
 
 }  // namespace sinew::web

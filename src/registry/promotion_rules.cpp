@@ -19,21 +19,21 @@ std::string name_of(const VersionFacts& facts) {
 }
 
 // Returns "val" for "val/accuracy".
-std::string part_of(const std::string& metric) {
+std::string split_of(const std::string& metric) {
   return metric.substr(0, metric.find('/'));
 }
 
 // Returns why the versions' metrics on the split cannot be compared, or "" if both used the same data.
-std::string data_trouble(const VersionFacts& candidate, const VersionFacts& champion, const std::string& part) {
+std::string data_problem(const VersionFacts& candidate, const VersionFacts& champion, const std::string& split) {
   const auto of = [&](const VersionFacts& facts) {
-    const auto it = facts.data.find(part);
+    const auto it = facts.data.find(split);
     return it == facts.data.end() ? std::string() : it->second;
   };
   const std::string mine = of(candidate), other = of(champion);
   if (mine.empty() || other.empty())
-    return "the " + part + " data of " + name_of(mine.empty() ? candidate : champion) + " is not recorded";
+    return "the " + split + " data of " + name_of(mine.empty() ? candidate : champion) + " is not recorded";
   if (mine != other)
-    return name_of(candidate) + " and " + name_of(champion) + " were measured on different " + part + " data (" +
+    return name_of(candidate) + " and " + name_of(champion) + " were measured on different " + split + " data (" +
            mine.substr(0, 12) + ", " + other.substr(0, 12) + ")";
   return "";
 }
@@ -78,19 +78,20 @@ std::string pick_metric(const VersionFacts& candidate, const std::string& wanted
   return candidate.monitor.empty() ? "test/accuracy" : candidate.monitor;
 }
 
-Decision may_promote(const VersionFacts& candidate, const std::optional<VersionFacts>& champion, const Gates& gates) {
+Decision may_promote(const VersionFacts& candidate, const std::optional<VersionFacts>& champion,
+                     const PromotionRules& rules) {
   Decision decision;
   std::string failed;
   for (const auto& [name, result] : candidate.checks) {
     decision.facts.push_back("check " + name + ": " + result);
     if (result != "passed" && failed.empty()) failed = "check " + name + " of " + name_of(candidate) + ": " + result;
   }
-  if (gates.need_checks && !failed.empty()) return refuse(std::move(decision), failed);
-  if (gates.need_checks && candidate.checks.empty())
+  if (rules.need_checks && !failed.empty()) return refuse(std::move(decision), failed);
+  if (rules.need_checks && candidate.checks.empty())
     return refuse(std::move(decision), name_of(candidate) + " was not checked");
   if (champion && champion->version == candidate.version)
     return allow(std::move(decision), name_of(candidate) + " is the champion already");
-  const std::string metric = pick_metric(candidate, gates.metric);
+  const std::string metric = pick_metric(candidate, rules.metric);
   if (!candidate.metrics.contains(metric))
     return refuse(std::move(decision), name_of(candidate) + " has no metric " + metric);
   if (!champion) {
@@ -101,11 +102,11 @@ Decision may_promote(const VersionFacts& candidate, const std::optional<VersionF
   }
   if (!champion->metrics.contains(metric))
     return refuse(std::move(decision), "the champion, " + name_of(*champion) + ", has no metric " + metric);
-  const std::string trouble = data_trouble(candidate, *champion, part_of(metric));
-  if (!trouble.empty()) decision.facts.push_back(trouble);
-  if (gates.need_same_data && !trouble.empty())
-    return refuse(std::move(decision), metric + " can not be compared: " + trouble);
-  return compare_metric(std::move(decision), candidate, *champion, metric, gates.margin);
+  const std::string problem = data_problem(candidate, *champion, split_of(metric));
+  if (!problem.empty()) decision.facts.push_back(problem);
+  if (rules.need_same_data && !problem.empty())
+    return refuse(std::move(decision), metric + " can not be compared: " + problem);
+  return compare_metric(std::move(decision), candidate, *champion, metric, rules.margin);
 }
 
 }  // namespace sinew::registry

@@ -10,8 +10,8 @@ namespace {
 constexpr size_t kPiece = 1 << 20;
 
 struct Layout {
-  Stored whole;
-  std::vector<Stored> parts;  // the chunks; empty if the blob is stored as one file
+  BlobInfo whole;
+  std::vector<BlobInfo> chunks;  // the chunks; empty if the blob is stored as one file
 };
 
 // Reads the file once, and computes its digest and the digests of its chunks.
@@ -20,21 +20,21 @@ Layout read_layout(Disk& disk, const std::string& path) {
   if (const auto index = checkpoint::read_safetensors_index(disk, path)) cuts = cuts_of(*index, disk.size(path));
   if (cuts.size() < 3) cuts.clear();
   Layout layout;
-  Sha256 whole, part;
+  Sha256 whole, chunk;
   std::vector<std::byte> buffer(kPiece);
-  uint64_t at = 0, part_begin = 0;
+  uint64_t at = 0, chunk_begin = 0;
   while (true) {
-    const uint64_t end = layout.parts.size() < cuts.size() ? cuts[layout.parts.size()] : UINT64_MAX;
+    const uint64_t end = layout.chunks.size() < cuts.size() ? cuts[layout.chunks.size()] : UINT64_MAX;
     const auto want = static_cast<size_t>(std::min<uint64_t>(buffer.size(), end - at));
     const auto got = std::span<const std::byte>(buffer).first(disk.read_at(path, at, std::span(buffer).first(want)));
     if (got.empty()) break;
     whole.update(got);
-    if (!cuts.empty()) part.update(got);
+    if (!cuts.empty()) chunk.update(got);
     at += got.size();
     if (at == end) {
-      layout.parts.push_back({part.hex(), static_cast<int64_t>(at - part_begin)});
-      part = Sha256();
-      part_begin = at;
+      layout.chunks.push_back({chunk.hex(), static_cast<int64_t>(at - chunk_begin)});
+      chunk = Sha256();
+      chunk_begin = at;
     }
   }
   layout.whole = {whole.hex(), static_cast<int64_t>(at)};
@@ -49,12 +49,12 @@ void remove_if_possible(Disk& disk, const std::string& path) {
 }
 
 [[noreturn]] void fail_changed(const std::string& path) {
-  throw Error(path + " changed while it was read", "put it again when nobody writes to it");
+  throw Error("ARTIFACT_CHANGED", path + " changed while Sinew read it", "try again once no program writes to it");
 }
 
 }  // namespace
 
-struct Artifacts::Hold::State {
+struct Artifacts::Pin::State {
   explicit State(std::shared_ptr<Artifacts::State> artifacts) : artifacts(std::move(artifacts)) {}
   ~State() {
     try {
@@ -63,14 +63,14 @@ struct Artifacts::Hold::State {
     } catch (...) {  // the pin expires after a day
     }
   }
-  Contents& contents() const { return artifacts->contents; }
-  Disk& disk() const { return artifacts->contents.disk; }
+  BlobStore& blobs() const { return artifacts->blobs; }
+  Disk& disk() const { return artifacts->blobs.disk; }
 
   // Writes the digest into the pin. From then on the blob is pinned.
-  void name(const std::string& digest) {
+  void add_digest(const std::string& digest) {
     if (file == nullptr) {
-      disk().make_directories(contents().root + "/holds");
-      path = contents().root + "/holds/" + contents().unique_name();
+      disk().make_directories(blobs().root + "/holds");
+      path = blobs().root + "/holds/" + blobs().unique_name();
       file = disk().append(path);
     }
     const std::string line = digest + "\n";
@@ -78,21 +78,21 @@ struct Artifacts::Hold::State {
   }
 
   std::string incoming() {
-    disk().make_directories(contents().root + "/incoming");
-    return contents().root + "/incoming/" + contents().unique_name();
+    disk().make_directories(blobs().root + "/incoming");
+    return blobs().root + "/incoming/" + blobs().unique_name();
   }
 
   // Renames a complete and synced file to its final name, durably.
-  void move_in(const std::string& from, const std::string& to, const std::string& digest) {
-    contents().make_folder(digest);
+  void publish(const std::string& from, const std::string& to, const std::string& digest) {
+    blobs().make_folder(digest);
     disk().rename(from, to);
-    disk().sync_directory(contents().folder(digest));
+    disk().sync_directory(blobs().folder(digest));
   }
 
   // Returns whether the blob exists as one undamaged file. Returns false for a damaged file, so that the caller puts
   // the blob again. Makes the name durable, because the process that put the blob may have died before doing so.
-  bool there(const Stored& stored) {
-    const std::string at = contents().path(stored.digest);
+  bool is_intact(const BlobInfo& stored) {
+    const std::string at = blobs().path(stored.digest);
     try {
       if (disk().size(at) != static_cast<uint64_t>(stored.bytes) || sha256_of(at) != stored.digest) return false;
     } catch (const DiskError& error) {
@@ -113,19 +113,19 @@ struct Artifacts::Hold::State {
     return hash.hex();
   }
   void make_name_durable(const std::string& digest) {
-    contents().make_folder(digest);
-    disk().sync_directory(contents().folder(digest));
+    blobs().make_folder(digest);
+    disk().sync_directory(blobs().folder(digest));
   }
 
   // Returns whether a pinned blob exists under its own name. If it is a tombstone, renames it back first. Finding a
   // tombstone is not enough: the collection may have read the pins before ours was written, and then removes the blob.
-  bool bring_back(const std::string& digest) {
-    for (int attempt = 0; attempt < kMostLooks; ++attempt) {
-      const auto found = contents().find(digest);
+  bool restore_name(const std::string& digest) {
+    for (int attempt = 0; attempt < kMaxLookups; ++attempt) {
+      const auto found = blobs().find(digest);
       if (!found) return false;
-      if (!found->leaving) return make_name_durable(digest), true;
+      if (!found->is_tombstone) return make_name_durable(digest), true;
       try {
-        disk().rename(found->path, contents().path(digest) + std::string(found->recipe ? kRecipe : ""));
+        disk().rename(found->path, blobs().path(digest) + std::string(found->is_manifest ? kManifestSuffix : ""));
       } catch (const DiskError& error) {
         if (error.system_code != ENOENT) throw;
       }
@@ -133,24 +133,24 @@ struct Artifacts::Hold::State {
     return false;
   }
 
-  std::optional<Stored> keep(const std::string& digest) {
-    if (!contents().find(digest)) return std::nullopt;  // also returns for text that is not a digest
-    name(digest);
-    if (!bring_back(digest)) return std::nullopt;
-    const auto recipe = contents().with(digest, [&](const Contents::Found& found) {
-      return found.recipe ? std::optional(contents().recipe(found.path)) : std::nullopt;
+  std::optional<BlobInfo> keep(const std::string& digest) {
+    if (!blobs().find(digest)) return std::nullopt;  // also returns for text that is not a digest
+    add_digest(digest);
+    if (!restore_name(digest)) return std::nullopt;
+    const auto manifest = blobs().with(digest, [&](const BlobStore::Found& found) {
+      return found.is_manifest ? std::optional(blobs().read_chunk_manifest(found.path)) : std::nullopt;
     });
-    if (!recipe) return Stored{digest, static_cast<int64_t>(contents().size(digest))};
-    for (const Stored& part : recipe->parts) {
-      name(part.digest);
-      if (!bring_back(part.digest)) return std::nullopt;
+    if (!manifest) return BlobInfo{digest, static_cast<int64_t>(blobs().size(digest))};
+    for (const BlobInfo& chunk : manifest->chunks) {
+      add_digest(chunk.digest);
+      if (!restore_name(chunk.digest)) return std::nullopt;
     }
-    return Stored{digest, recipe->bytes};
+    return BlobInfo{digest, manifest->bytes};
   }
 
   // Puts the bytes of the file from `begin` on as the blob `stored`.
-  void put_range(const std::string& path, uint64_t begin, const Stored& stored) {
-    if (there(stored)) return;
+  void put_range(const std::string& path, uint64_t begin, const BlobInfo& stored) {
+    if (is_intact(stored)) return;
     const std::string temporary = incoming();
     try {
       const auto out = disk().create(temporary);
@@ -167,44 +167,44 @@ struct Artifacts::Hold::State {
       if (hash.hex() != stored.digest) fail_changed(path);
       out->sync();
       out->close();
-      move_in(temporary, contents().path(stored.digest), stored.digest);
+      publish(temporary, blobs().path(stored.digest), stored.digest);
     } catch (const Error&) {
       remove_if_possible(disk(), temporary);
       throw;
     }
   }
 
-  void put_recipe(const Layout& layout) {
-    const std::string to = contents().path(layout.whole.digest) + std::string(kRecipe);
+  void put_manifest(const Layout& layout) {
+    const std::string to = blobs().path(layout.whole.digest) + std::string(kManifestSuffix);
     const std::string temporary = incoming();
-    const std::string text = to_text({layout.whole.bytes, layout.parts});
+    const std::string text = to_text({layout.whole.bytes, layout.chunks});
     try {
       const auto out = disk().create(temporary);
       out->write(std::as_bytes(std::span(text)));
       out->sync();
       out->close();
-      move_in(temporary, to, layout.whole.digest);
+      publish(temporary, to, layout.whole.digest);
     } catch (const Error&) {
       remove_if_possible(disk(), temporary);
       throw;
     }
   }
 
-  Stored put_file(const std::string& path) { return put_layout(path, read_layout(disk(), path)); }
+  BlobInfo put_file(const std::string& path) { return put_layout(path, read_layout(disk(), path)); }
 
-  Stored put_layout(const std::string& path, const Layout& layout) {
-    name(layout.whole.digest);
-    if (layout.parts.empty()) {
+  BlobInfo put_layout(const std::string& path, const Layout& layout) {
+    add_digest(layout.whole.digest);
+    if (layout.chunks.empty()) {
       put_range(path, 0, layout.whole);
       return layout.whole;
     }
     uint64_t begin = 0;
-    for (const Stored& part : layout.parts) {  // even if the chunk manifest exists, because a chunk may be lost
-      name(part.digest);
-      put_range(path, begin, part);
-      begin += static_cast<uint64_t>(part.bytes);
+    for (const BlobInfo& chunk : layout.chunks) {  // even if the chunk manifest exists, because a chunk may be lost
+      add_digest(chunk.digest);
+      put_range(path, begin, chunk);
+      begin += static_cast<uint64_t>(chunk.bytes);
     }
-    put_recipe(layout);
+    put_manifest(layout);
     return layout.whole;
   }
 
@@ -213,67 +213,66 @@ struct Artifacts::Hold::State {
   std::unique_ptr<Disk::File> file;
 };
 
-struct Artifacts::Hold::Stream::State {
-  State(Hold::State& hold, std::string path)
-      : hold(hold), path(std::move(path)), file(hold.disk().create(this->path)) {}
+struct Artifacts::Pin::Stream::State {
+  State(Pin::State& pin, std::string path) : pin(pin), path(std::move(path)), file(pin.disk().create(this->path)) {}
   ~State() {
     try {
-      remove_if_possible(hold.disk(), path);
+      remove_if_possible(pin.disk(), path);
     } catch (...) {
     }
   }
-  Hold::State& hold;
+  Pin::State& pin;
   const std::string path;
   std::unique_ptr<Disk::File> file;
 };
 
-Artifacts::Hold Artifacts::hold() {
-  return Hold(std::make_unique<Hold::State>(state_));
+Artifacts::Pin Artifacts::pin() {
+  return Pin(std::make_unique<Pin::State>(state_));
 }
 
-Artifacts::Hold::Hold(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Artifacts::Hold::Hold(Hold&&) noexcept = default;
-Artifacts::Hold::~Hold() = default;
+Artifacts::Pin::Pin(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Artifacts::Pin::Pin(Pin&&) noexcept = default;
+Artifacts::Pin::~Pin() = default;
 
-Stored Artifacts::Hold::put(std::span<const std::byte> bytes) {
+BlobInfo Artifacts::Pin::put(std::span<const std::byte> bytes) {
   Stream in = stream();
   in.write(bytes);
   return in.finish();
 }
 
-Stored Artifacts::Hold::put(std::string_view text) {
+BlobInfo Artifacts::Pin::put(std::string_view text) {
   return put(std::as_bytes(std::span(text.data(), text.size())));
 }
 
-Stored Artifacts::Hold::put_file(const std::string& path) {
+BlobInfo Artifacts::Pin::put_file(const std::string& path) {
   return state_->put_file(path);
 }
 
-std::optional<Stored> Artifacts::Hold::keep(const std::string& digest) {
+std::optional<BlobInfo> Artifacts::Pin::keep(const std::string& digest) {
   return state_->keep(digest);
 }
 
-Artifacts::Hold::Stream Artifacts::Hold::stream() {
+Artifacts::Pin::Stream Artifacts::Pin::stream() {
   return Stream(std::make_unique<Stream::State>(*state_, state_->incoming()));
 }
 
-Artifacts::Hold::Stream::Stream(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Artifacts::Hold::Stream::Stream(Stream&&) noexcept = default;
-Artifacts::Hold::Stream::~Stream() = default;
+Artifacts::Pin::Stream::Stream(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Artifacts::Pin::Stream::Stream(Stream&&) noexcept = default;
+Artifacts::Pin::Stream::~Stream() = default;
 
-void Artifacts::Hold::Stream::write(std::span<const std::byte> bytes) {
+void Artifacts::Pin::Stream::write(std::span<const std::byte> bytes) {
   state_->file->write(bytes);
 }
 
-Stored Artifacts::Hold::Stream::finish() {
-  Hold::State& hold = state_->hold;
-  const Layout layout = read_layout(hold.disk(), state_->path);
-  if (!layout.parts.empty()) return hold.put_layout(state_->path, layout);
-  hold.name(layout.whole.digest);
-  if (hold.there(layout.whole)) return layout.whole;
+BlobInfo Artifacts::Pin::Stream::finish() {
+  Pin::State& pin = state_->pin;
+  const Layout layout = read_layout(pin.disk(), state_->path);
+  if (!layout.chunks.empty()) return pin.put_layout(state_->path, layout);
+  pin.add_digest(layout.whole.digest);
+  if (pin.is_intact(layout.whole)) return layout.whole;
   state_->file->sync();
   state_->file->close();
-  hold.move_in(state_->path, hold.contents().path(layout.whole.digest), layout.whole.digest);
+  pin.publish(state_->path, pin.blobs().path(layout.whole.digest), layout.whole.digest);
   return layout.whole;
 }
 

@@ -1,8 +1,8 @@
 // Inside registry/: the layout of blobs in the artifacts' directory, and finding them (docs/formats/artifacts.md).
 //
 //   ab/<digest>             a blob
-//   ab/<digest>.recipe      a chunk manifest: the list of blobs (chunks) that form this blob
-//   ab/<either>.leaving-... a tombstone: a collection is about to remove this file or to rename it back
+//   ab/<digest>.is_manifest      a chunk manifest: the list of blobs (chunks) that form this blob
+//   ab/<either>.is_tombstone-... a tombstone: a collection is about to remove this file or to rename it back
 //   store                   the id of the store that refers to these blobs
 //   holds/<time>-...        a pin: digests, one per line, that a process is putting or keeping
 //   incoming/<time>-...     a blob that is being written
@@ -24,38 +24,40 @@
 
 namespace sinew::registry {
 
-inline constexpr std::string_view kRecipe = ".recipe", kLeaving = ".leaving-", kOwner = "/store";
-inline constexpr int kMostLooks = 100;             // attempts to open a blob that a collection keeps renaming
-inline constexpr double kHoldSeconds = 24 * 3600;  // an older pin or incoming file was left by a dead process
+inline constexpr std::string_view kManifestSuffix = ".is_manifest", kTombstoneSuffix = ".is_tombstone-",
+                                  kOwnerFile = "/store";
+inline constexpr const char* kRestoreHint = "restore the artifacts' directory from a backup";
+inline constexpr int kMaxLookups = 100;           // attempts to open a blob that a collection keeps renaming
+inline constexpr double kPinSeconds = 24 * 3600;  // an older pin or incoming file was left by a dead process
 
 // The chunks of a blob that is not stored as one file.
-struct Recipe {
+struct ChunkManifest {
   int64_t bytes = 0;
-  std::vector<Stored> parts;
-  bool operator==(const Recipe&) const = default;
+  std::vector<BlobInfo> chunks;
+  bool operator==(const ChunkManifest&) const = default;
 };
-std::string to_text(const Recipe& recipe);
-std::expected<Recipe, std::string> parse_recipe(std::string_view text);
+std::string to_text(const ChunkManifest& manifest);
+std::expected<ChunkManifest, std::string> parse_chunk_manifest(std::string_view text);
 
 // The parsed name of a blob's file.
-struct ContentName {
+struct BlobName {
   std::string digest;
-  bool recipe = false, leaving = false;
+  bool is_manifest = false, is_tombstone = false;
 };
-std::optional<ContentName> parse_content_name(std::string_view name);
+std::optional<BlobName> parse_blob_name(std::string_view name);
 
-class Contents {
+class BlobStore {
  public:
-  Contents(std::string root, Disk& disk, Clock& clock) : root(std::move(root)), disk(disk), clock(clock) {}
+  BlobStore(std::string root, Disk& disk, Clock& clock) : root(std::move(root)), disk(disk), clock(clock) {}
 
   struct Found {
     std::string path;
-    bool recipe = false, leaving = false;
+    bool is_manifest = false, is_tombstone = false;
   };
-  std::optional<Found> find(const std::string& digest);  // finds a blob under any of its names
-  Found get(const std::string& digest);                  // throws Error if the blob does not exist
-  Recipe recipe(const std::string& path);                // throws Error if the chunk manifest is damaged
-  uint64_t size(const std::string& digest);              // of the whole blob; throws Error as get() and recipe() do
+  std::optional<Found> find(const std::string& digest);        // finds a blob under any of its names
+  Found get(const std::string& digest);                        // throws Error if the blob does not exist
+  ChunkManifest read_chunk_manifest(const std::string& path);  // throws Error if the chunk manifest is damaged
+  uint64_t size(const std::string& digest);  // of the whole blob; throws Error as get() and read_chunk_manifest() do
   // Finds the blob and calls `use` with the result. Repeats both if a collection renames the file in between.
   template <typename Use>
   auto with(const std::string& digest, Use use) {
@@ -64,7 +66,7 @@ class Contents {
       try {
         return use(found);
       } catch (const DiskError& error) {
-        if (error.system_code != ENOENT || attempt == kMostLooks) throw;
+        if (error.system_code != ENOENT || attempt == kMaxLookups) throw;
       }
     }
   }
@@ -77,10 +79,10 @@ class Contents {
 
   struct Entry {
     std::string path;
-    ContentName name;
+    BlobName name;
   };
   std::vector<Entry> list();
-  std::set<std::string> held();  // digests in all pins that are not old
+  std::set<std::string> pinned();  // digests in all pins that are not old
 
   const std::string root;
   Disk& disk;

@@ -1,4 +1,4 @@
-#include "registry/contents.h"
+#include "registry/blob_store.h"
 
 #include <unistd.h>
 
@@ -20,83 +20,88 @@ constexpr uint64_t kSmallPiece = 16 << 10;  // sharing a smaller tensor saves le
 
 }  // namespace
 
-std::string to_text(const Recipe& recipe) {
-  json parts = json::array();
-  for (const Stored& part : recipe.parts) parts.push_back({part.digest, part.bytes});
-  return json{{"format", "sinew-recipe"}, {"version", 1}, {"bytes", recipe.bytes}, {"parts", std::move(parts)}}.dump() +
+std::string to_text(const ChunkManifest& manifest) {
+  json chunks = json::array();
+  for (const BlobInfo& chunk : manifest.chunks) chunks.push_back({chunk.digest, chunk.bytes});
+  return json{{"format", "sinew-recipe"}, {"version", 1}, {"bytes", manifest.bytes}, {"parts", std::move(chunks)}}
+             .dump() +
          "\n";
 }
 
-std::expected<Recipe, std::string> parse_recipe(std::string_view text) {
+std::expected<ChunkManifest, std::string> parse_chunk_manifest(std::string_view text) {
   const json document = json::parse(
       text, [](int depth, json::parse_event_t, json&) { return depth < 5; }, false);
   if (!document.is_object()) return std::unexpected("not a JSON object");
   try {
     if (document.at("format") != "sinew-recipe" || document.at("version") != 1)
-      return std::unexpected("not a recipe of version 1");
-    Recipe recipe;
-    recipe.bytes = document.at("bytes").get<int64_t>();
+      return std::unexpected("not a chunk manifest of version 1");
+    ChunkManifest manifest;
+    manifest.bytes = document.at("bytes").get<int64_t>();
     int64_t sum = 0;
-    for (const json& part : document.at("parts")) {
-      Stored stored{part.at(0).get<std::string>(), part.at(1).get<int64_t>()};
-      if (!is_sha256(stored.digest)) return std::unexpected("a part is named by what is no digest");
-      if (stored.bytes < 0 || stored.bytes > recipe.bytes - sum) return std::unexpected("parts larger than the whole");
+    for (const json& chunk : document.at("parts")) {
+      BlobInfo stored{chunk.at(0).get<std::string>(), chunk.at(1).get<int64_t>()};
+      if (!is_sha256(stored.digest)) return std::unexpected("the name of a chunk is not a digest");
+      if (stored.bytes < 0 || stored.bytes > manifest.bytes - sum)
+        return std::unexpected("the chunks are larger than the blob");
       sum += stored.bytes;
-      recipe.parts.push_back(std::move(stored));
+      manifest.chunks.push_back(std::move(stored));
     }
-    if (sum != recipe.bytes) return std::unexpected("parts smaller than the whole");
-    return recipe;
+    if (sum != manifest.bytes) return std::unexpected("the chunks are smaller than the blob");
+    return manifest;
   } catch (const json::exception&) {
-    return std::unexpected("fields missing or not of their kind");
+    return std::unexpected("a field is missing or has the wrong type");
   }
 }
 
-std::optional<ContentName> parse_content_name(std::string_view name) {
-  ContentName parsed;
+std::optional<BlobName> parse_blob_name(std::string_view name) {
+  BlobName parsed;
   if (name.size() < 64 || !is_sha256(name.substr(0, 64))) return std::nullopt;
   parsed.digest = name.substr(0, 64);
   name.remove_prefix(64);
-  if (name.starts_with(kRecipe)) {
-    parsed.recipe = true;
-    name.remove_prefix(kRecipe.size());
+  if (name.starts_with(kManifestSuffix)) {
+    parsed.is_manifest = true;
+    name.remove_prefix(kManifestSuffix.size());
   }
-  parsed.leaving = name.starts_with(kLeaving);
-  if (!name.empty() && !parsed.leaving) return std::nullopt;
+  parsed.is_tombstone = name.starts_with(kTombstoneSuffix);
+  if (!name.empty() && !parsed.is_tombstone) return std::nullopt;
   return parsed;
 }
 
-std::optional<Contents::Found> Contents::find_named(const std::string& digest) {
+std::optional<BlobStore::Found> BlobStore::find_named(const std::string& digest) {
   if (const std::string whole = path(digest); disk.exists(whole)) return Found{whole};
-  if (std::string made = path(digest) + std::string(kRecipe); disk.exists(made)) return Found{std::move(made), true};
+  if (std::string made = path(digest) + std::string(kManifestSuffix); disk.exists(made))
+    return Found{std::move(made), true};
   return std::nullopt;
 }
 
-std::optional<Contents::Found> Contents::find(const std::string& digest) {
+std::optional<BlobStore::Found> BlobStore::find(const std::string& digest) {
   if (!is_sha256(digest)) return std::nullopt;
   if (auto found = find_named(digest)) return found;
   if (!disk.exists(folder(digest))) return std::nullopt;
   for (const Disk::Entry& entry : disk.list(folder(digest))) {
-    const auto name = parse_content_name(entry.name);
-    if (name && name->leaving && name->digest == digest)
-      return Found{folder(digest) + "/" + entry.name, name->recipe, true};
+    const auto name = parse_blob_name(entry.name);
+    if (name && name->is_tombstone && name->digest == digest)
+      return Found{folder(digest) + "/" + entry.name, name->is_manifest, true};
   }
   return find_named(digest);  // a collection or a pin may have renamed it back meanwhile
 }
 
-Contents::Found Contents::get(const std::string& digest) {
+BlobStore::Found BlobStore::get(const std::string& digest) {
   if (auto found = find(digest)) return *found;
-  throw Error(is_sha256(digest) ? "the artifacts in " + root + " do not hold " + digest
-                                : "'" + digest.substr(0, 80) + "' is no digest of a content",
-              "name a content by the 64 digits of its SHA-256");
+  if (!is_sha256(digest))
+    throw Error("ARTIFACT_BAD_DIGEST", "'" + digest.substr(0, 80) + "' is not a digest",
+                "name a file by the 64 hex digits of its SHA-256");
+  throw Error("ARTIFACT_NOT_FOUND", "the artifacts in " + root + " do not contain " + digest,
+              "restore the artifacts' directory from a backup, or name other artifacts with --artifacts");
 }
 
-Recipe Contents::recipe(const std::string& path) {
-  auto recipe = parse_recipe(read_text(disk, path));
-  if (!recipe) throw Error(path + " is damaged: " + recipe.error(), "restore the artifacts' folder from a copy");
-  return std::move(*recipe);
+ChunkManifest BlobStore::read_chunk_manifest(const std::string& path) {
+  auto manifest = parse_chunk_manifest(read_text(disk, path));
+  if (!manifest) throw Error("ARTIFACT_DAMAGED", path + " is damaged: " + manifest.error(), kRestoreHint);
+  return std::move(*manifest);
 }
 
-void Contents::make_folder(const std::string& digest) {
+void BlobStore::make_folder(const std::string& digest) {
   const std::string path = folder(digest);
   {
     const std::lock_guard lock(mutex_);
@@ -107,13 +112,13 @@ void Contents::make_folder(const std::string& digest) {
   made_.insert(path);
 }
 
-uint64_t Contents::size(const std::string& digest) {
+uint64_t BlobStore::size(const std::string& digest) {
   return with(digest, [&](const Found& found) {
-    return found.recipe ? static_cast<uint64_t>(recipe(found.path).bytes) : disk.size(found.path);
+    return found.is_manifest ? static_cast<uint64_t>(read_chunk_manifest(found.path).bytes) : disk.size(found.path);
   });
 }
 
-std::string Contents::unique_name() {
+std::string BlobStore::unique_name() {
   // Containers that share a directory may have equal host names and process ids, and start in the same second.
   static const std::string process = host_name() + "-" + random_hex(8);
   static std::atomic<uint64_t> count = 0;  // static, because several objects may use one directory
@@ -121,26 +126,26 @@ std::string Contents::unique_name() {
          "-" + std::to_string(count++);
 }
 
-bool Contents::is_old(std::string_view unique_name) const {
+bool BlobStore::is_old(std::string_view unique_name) const {
   int64_t seconds = 0;
   const auto [rest, code] = std::from_chars(unique_name.data(), unique_name.data() + unique_name.size(), seconds);
-  return code == std::errc() && static_cast<double>(seconds) + kHoldSeconds < clock.wall_seconds();
+  return code == std::errc() && static_cast<double>(seconds) + kPinSeconds < clock.wall_seconds();
 }
 
-std::vector<Contents::Entry> Contents::list() {
+std::vector<BlobStore::Entry> BlobStore::list() {
   std::vector<Entry> found;
   if (!disk.exists(root)) return found;
   for (const Disk::Entry& folder : disk.list(root)) {
     if (!folder.directory || folder.name.size() != 2) continue;
     for (const Disk::Entry& entry : disk.list(root + "/" + folder.name)) {
-      if (auto name = parse_content_name(entry.name))
+      if (auto name = parse_blob_name(entry.name))
         found.push_back({root + "/" + folder.name + "/" + entry.name, std::move(*name)});
     }
   }
   return found;
 }
 
-std::set<std::string> Contents::held() {
+std::set<std::string> BlobStore::pinned() {
   std::set<std::string> digests;
   const std::string holds = root + "/holds";
   if (!disk.exists(holds)) return digests;

@@ -40,7 +40,7 @@ std::string default_artifacts(const std::string& root) {
   return root + "/.sinew/artifacts";
 }
 
-void make_place(const std::string& root) {
+void make_registry_directory(const std::string& root) {
   system_disk().make_directories(root + "/.sinew");
 }
 

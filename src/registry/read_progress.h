@@ -9,15 +9,15 @@
 
 namespace sinew::registry {
 
-struct Reading {
+struct ReadProgress {
   rundir::FilePosition metrics, log, attempts;
   int64_t resumes = 0, begins = 0;
   std::string seen;   // the signature of the run when all its files had been read
   bool gone = false;  // the index hid the run because its directory was missing; else a user hid it
 };
-std::string note_of(const std::string& run);  // the name of the note
-std::string to_note(const Reading& reading);
-Reading from_note(const std::string& note);  // an empty or damaged note means that nothing was read
+std::string progress_note_of(const std::string& run);  // the name of the note
+std::string to_note(const ReadProgress& reading);
+ReadProgress from_note(const std::string& note);  // an empty or damaged note means that nothing was read
 
 // The metric series that come from the run's metrics.jsonl. Other series were logged by clients and are in no file.
 // They have their own note, because they seldom change and may be long.

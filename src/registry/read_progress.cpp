@@ -1,4 +1,4 @@
-#include "registry/reading.h"
+#include "registry/read_progress.h"
 
 #include <nlohmann/json.hpp>
 
@@ -20,11 +20,11 @@ rundir::FilePosition mark_of(const json& object) {
 
 }  // namespace
 
-std::string note_of(const std::string& run) {
+std::string progress_note_of(const std::string& run) {
   return "registry.run." + run;
 }
 
-std::string to_note(const Reading& reading) {
+std::string to_note(const ReadProgress& reading) {
   return json{{"metrics", mark_json(reading.metrics)},
               {"log", mark_json(reading.log)},
               {"attempts", mark_json(reading.attempts)},
@@ -35,7 +35,7 @@ std::string to_note(const Reading& reading) {
       .dump();
 }
 
-Reading from_note(const std::string& note) {
+ReadProgress from_note(const std::string& note) {
   const json object = json::parse(note, nullptr, false);
   if (!object.is_object()) return {};
   const auto mark = [&](const char* name) { return mark_of(object.value(name, json::object())); };
