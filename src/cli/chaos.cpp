@@ -113,14 +113,14 @@ class Disturbed {
       : directory_(directory), process_(training(wishes, directory, wishes.workers)) {}
 
   std::optional<ProcessEnd> ended() { return process_.wait(); }
-  std::optional<cluster::GroupStatus> status() const {
+  std::optional<cluster::CoordinatorStatus> status() const {
     const auto file = cluster::read_coordinator_info(directory_);
     if (!file || file->url.empty()) return std::nullopt;
     return cluster::CoordinatorClient(file->url, file->secret, kAnswerSeconds).status();
   }
 
   // False: it could not be done now.
-  bool apply(const ChaosEvent& event, const cluster::GroupStatus& status) {
+  bool apply(const ChaosEvent& event, const cluster::CoordinatorStatus& status) {
     const std::vector<pid_t> pids = workers_of(status);
     const auto picked = [&](size_t offset) { return pids[(event.pick + offset) % pids.size()]; };
     if (pids.empty() && event.kind != ChaosEvent::Kind::kill_coordinator) return false;
@@ -149,9 +149,9 @@ class Disturbed {
 
  private:
   // Only processes that belong to this run and live on this machine: children of its supervisor.
-  std::vector<pid_t> workers_of(const cluster::GroupStatus& status) const {
+  std::vector<pid_t> workers_of(const cluster::CoordinatorStatus& status) const {
     std::vector<pid_t> pids;
-    for (const cluster::GroupMember& member : status.members) {
+    for (const cluster::MemberStatus& member : status.members) {
       const auto pid = static_cast<pid_t>(member.pid);
       const auto facts = pid > 1 ? process_facts(pid) : std::nullopt;
       if (facts && facts->parent == process_.pid()) pids.push_back(pid);
@@ -184,10 +184,10 @@ int64_t disturb(const Wishes& wishes, const std::vector<ChaosEvent>& plan, int64
     }
     if (next == plan.size()) continue;
     const auto status = run.status();
-    if (!status || status->step == 0) continue;
+    if (!status || status->step() == 0) continue;
     if (began < 0) began = now;
-    if (!supervise::is_due(plan, next, now - began, status->step, steps) || !run.apply(plan[next], *status)) continue;
-    std::printf("step %4lld: %s\n", static_cast<long long>(status->step), to_string(plan[next]).c_str());
+    if (!supervise::is_due(plan, next, now - began, status->step(), steps) || !run.apply(plan[next], *status)) continue;
+    std::printf("step %4lld: %s\n", static_cast<long long>(status->step()), to_string(plan[next]).c_str());
     std::fflush(stdout);
     if (plan[next].kind == ChaosEvent::Kind::pause_worker) goes_on = now + plan[next].seconds;
     ++next;

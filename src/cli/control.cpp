@@ -85,8 +85,8 @@ int run_scale(const Arguments& arguments) {
   const Words words = parse(arguments, "scale");
   const int64_t wanted = whole_number("the number of workers", words.positional[1], 1, kMostWorkers);
   std::string directory;
-  const cluster::CoordinatorInfo file = cluster::running_coordinator(words.root, words.positional[0], &directory);
-  cluster::ask_coordinator(file, directory, "POST", "/v2/scale", cluster::scale_body(wanted));
+  const cluster::CoordinatorInfo info = cluster::running_coordinator(words.root, words.positional[0], &directory);
+  cluster::request_scale(info, directory, wanted);
   std::printf("%s: %lld workers wanted\n", directory.c_str(), static_cast<long long>(wanted));
   return kDone;
 }
@@ -96,9 +96,8 @@ int run_control(const Arguments& arguments) {
   const Words words = parse(arguments, "control");
   const Wish wish = wish_of(words.positional[1]);
   std::string directory;
-  const cluster::CoordinatorInfo file = cluster::running_coordinator(words.root, words.positional[0], &directory);
-  cluster::ask_coordinator(file, directory, "POST", "/v2/control",
-                           cluster::control_body(wish.kind, wish.value, words.reason));
+  const cluster::CoordinatorInfo info = cluster::running_coordinator(words.root, words.positional[0], &directory);
+  cluster::request_control(info, directory, wish.kind, wish.value, words.reason);
   std::printf("%s: asked for %s at its next step\n", directory.c_str(), words.positional[1].c_str());
   return kDone;
 }

@@ -50,9 +50,9 @@ int run_ps(const Arguments& arguments) {
     std::fwrite(status.data(), 1, status.size(), stdout);
     return kDone;
   }
-  const cluster::CoordinatorInfo file = cluster::running_coordinator(root, directory);
-  const std::string answer = cluster::ask_coordinator(file, directory, "GET", "/v2/status");
-  const std::string text = json ? answer + "\n" : cluster::status_text(directory, cluster::parse_status(answer));
+  const cluster::CoordinatorInfo info = cluster::running_coordinator(root, directory);
+  const std::string answer = cluster::fetch_status(info, directory);
+  const std::string text = json ? answer + "\n" : cluster::status_text(directory, cluster::status_of_json(answer));
   std::fwrite(text.data(), 1, text.size(), stdout);
   return kDone;
 }

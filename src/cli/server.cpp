@@ -205,19 +205,17 @@ class Indexing {
 // As `sinew control` and `sinew scale` reach a run.
 void steer(const std::string& directory, const web::Wish& wish) {
   const auto file = cluster::read_coordinator_info(directory);
-  if (!file || file->over) {
+  if (!file || file->exit_code) {
     throw Error(directory + " has no coordinator to ask",
                 "a run that trains with --workers N can be steered; one that is over can not");
   }
   if (wish.kind == "scale") {
-    cluster::ask_coordinator(*file, directory, "POST", "/v2/scale",
-                             cluster::scale_body(static_cast<int64_t>(wish.value)));
+    cluster::request_scale(*file, directory, static_cast<int64_t>(wish.value));
     return;
   }
   const bool stops = wish.kind == "stop" || wish.kind == "pause";
-  cluster::ask_coordinator(*file, directory, "POST", "/v2/control",
-                           cluster::control_body(stops ? "stop" : wish.kind,
-                                                 stops ? static_cast<double>(kResumable) : wish.value, wish.reason));
+  cluster::request_control(*file, directory, stops ? "stop" : wish.kind,
+                           stops ? static_cast<double>(kResumable) : wish.value, wish.reason);
 }
 
 int serve(const Wishes& wishes) {

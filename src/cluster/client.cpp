@@ -1,5 +1,6 @@
-// A member's line to the coordinator: one thread speaks (a heartbeat at every change and pulse), one listens (a poll
-// that is answered when there is news). Both answers say the same things; whichever comes first is acted upon, once.
+// The threads around MembershipClient. One sends a heartbeat at every change and every pulse. The other holds a long
+// poll, which the coordinator answers when the member has something to receive. Both receive the same kind of answer,
+// and the client acts once, on whichever comes first.
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -7,18 +8,19 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "cluster/line.h"
+#include "cluster/coordinator_connection.h"
 #include "cluster/membership_client.h"
+#include "cluster/protocol.h"
 
 namespace sinew::cluster {
 namespace {
 
-constexpr double kHeartbeatSeconds = 2;  // for the answer to a heartbeat
-constexpr double kUpdatesSeconds = 10;   // for news; the coordinator answers within five
-constexpr double kFirstPause = 0.02;     // after a failure; doubles up to
+constexpr double kHeartbeatSeconds = 2;  // longest wait for the answer to a heartbeat
+constexpr double kUpdatesSeconds = 10;   // longest wait for the answer to a poll; the coordinator answers within five
+constexpr double kFirstPause = 0.02;     // after a failure; doubles with each one up to kLongestPause
 constexpr double kLongestPause = 0.25;
 
-// A name for this life that no other has.
+// A name that no other incarnation has.
 std::string new_incarnation(const ClientOptions& options, const void* self, Clock& clock) {
   const auto bits = [](double number) { return static_cast<uint64_t>(number * 1e9); };
   RandomKey key = random_key({static_cast<uint64_t>(options.pid), bits(clock.monotonic_seconds()),
@@ -30,8 +32,8 @@ std::string new_incarnation(const ClientOptions& options, const void* self, Cloc
   return text;
 }
 
-std::string trouble_in(const std::expected<http::Response, http::Failure>& response) {
-  return response ? trouble_of(*response).error : response.error().what;
+std::string reason_in(const std::expected<http::Response, http::Failure>& response) {
+  return response ? error_in(*response).what() : response.error().what;
 }
 
 }  // namespace
@@ -40,22 +42,22 @@ struct Client::Impl {
   ClientOptions options;
   ClientEvents events;
   Clock& clock;
-  Line heartbeat_line, updates_line;
+  CoordinatorConnection heartbeat_connection, updates_connection;
 
-  std::mutex delivering;  // held while an answer is acted upon: events come one at a time, and in order
+  std::mutex delivering;  // held while the client acts on an answer, so that events come one at a time and in order
   mutable std::mutex mutex;
   std::condition_variable changed;
   MembershipClient membership;
-  bool dirty = true;  // something to say before the next pulse
+  bool urgent = true;  // a heartbeat must go out before the next pulse
   bool stopping = false;
-  std::thread speaker, listener;
+  std::thread sender, receiver;
 
   Impl(const ClientOptions& options_given, ClientEvents events_given, Clock& clock_given)
       : options(options_given),
         events(std::move(events_given)),
         clock(clock_given),
-        heartbeat_line(options),
-        updates_line(options),
+        heartbeat_connection(options),
+        updates_connection(options),
         membership(options, new_incarnation(options, this, clock)) {}
 
   // ---- joining -----------------------------------------------------------------------------------------------------
@@ -65,59 +67,59 @@ struct Client::Impl {
     const double began = clock.monotonic_seconds();
     double pause = kFirstPause;
     for (;;) {
-      const auto response = heartbeat_line.send("POST", "/v2/join", body, kHeartbeatSeconds);
+      const auto response = heartbeat_connection.send("POST", "/v2/join", body, kHeartbeatSeconds);
       if (response && membership.joined(*response, clock.monotonic_seconds())) return;
       const double waited = clock.monotonic_seconds() - began;
       if (waited + pause > options.patience_seconds) {
-        throw Error("no coordinator to join: " + trouble_in(response),
-                    "is the run still going on, and is this its address?");
+        throw Error(kUnreachable, "cannot join the run: " + reason_in(response),
+                    "check that the run still goes on and that its coordinator listens at this address");
       }
       clock.sleep_seconds(pause);
       pause = std::min(2 * pause, kLongestPause);
     }
   }
 
-  // ---- speaking ----------------------------------------------------------------------------------------------------
+  // ---- sending -----------------------------------------------------------------------------------------------------
 
   void wait(std::unique_lock<std::mutex>& lock, double seconds, const bool& unless) {
     changed.wait_for(lock, std::chrono::duration<double>(seconds),
                      [&] { return stopping || membership.over() || unless; });
   }
 
-  void speak() {
+  void send() {
     double pause = kFirstPause;
     std::unique_lock lock(mutex);
     while (!membership.over()) {
-      wait(lock, options.pulse_seconds, dirty);
-      if (membership.over() || (stopping && !dirty)) return;
+      wait(lock, options.pulse_seconds, urgent);
+      if (membership.over() || (stopping && !urgent)) return;
       const bool last = stopping;
       const std::string heartbeat = membership.heartbeat();
-      dirty = false;
+      urgent = false;
       const double sent = clock.monotonic_seconds();
       lock.unlock();
-      const auto response = heartbeat_line.send("POST", "/v2/heartbeat", heartbeat, kHeartbeatSeconds);
+      const auto response = heartbeat_connection.send("POST", "/v2/heartbeat", heartbeat, kHeartbeatSeconds);
       const bool answered = response && take(*response, sent);
       lock.lock();
       if (answered) pause = kFirstPause;
       if (answered || last) continue;
-      note_failure(lock, trouble_in(response));
+      count_failure(lock, reason_in(response));
       const bool never = false;
       wait(lock, pause, never);
       pause = std::min(2 * pause, kLongestPause);
-      dirty = !stopping;  // it goes out again, with whatever came since
+      urgent = !stopping;  // the next heartbeat repeats it, together with newer changes
     }
   }
 
-  // ---- listening ---------------------------------------------------------------------------------------------------
+  // ---- receiving ---------------------------------------------------------------------------------------------------
 
-  void listen() {
+  void receive() {
     double pause = kFirstPause;
     std::unique_lock lock(mutex);
     while (!membership.over() && !stopping) {
       const std::string target = membership.updates_target();
       const double sent = clock.monotonic_seconds();
       lock.unlock();
-      const auto response = updates_line.send("GET", target, "", kUpdatesSeconds);
+      const auto response = updates_connection.send("GET", target, "", kUpdatesSeconds);
       const bool answered = response && take(*response, sent);
       lock.lock();
       const bool never = false;
@@ -130,33 +132,33 @@ struct Client::Impl {
     }
   }
 
-  // ---- what an answer says -----------------------------------------------------------------------------------------
+  // ---- acting on an answer -----------------------------------------------------------------------------------------
 
   bool take(const http::Response& response, double sent) {
     const std::lock_guard one_at_a_time(delivering);
-    Heard heard;
+    ReplyActions actions;
     {
       const std::lock_guard lock(mutex);
-      heard = membership.hear(response, sent, clock.monotonic_seconds());
-      dirty = dirty || heard.speak;
+      actions = membership.receive(response, sent, clock.monotonic_seconds());
+      urgent = urgent || actions.send_heartbeat;
       changed.notify_all();
     }
-    if (heard.view && events.on_view) events.on_view(*heard.view);
-    if (heard.requests && events.on_requests) events.on_requests(*heard.requests);
-    if (heard.finished && events.on_finished) events.on_finished(*heard.finished);
-    if (heard.fenced && events.on_fenced) events.on_fenced(*heard.fenced);
-    return heard.understood;
+    if (actions.view && events.on_view) events.on_view(*actions.view);
+    if (actions.requests && events.on_requests) events.on_requests(*actions.requests);
+    if (actions.finished && events.on_finished) events.on_finished(*actions.finished);
+    if (actions.fenced && events.on_fenced) events.on_fenced(*actions.fenced);
+    return actions.understood;
   }
 
-  void note_failure(std::unique_lock<std::mutex>& lock, const std::string& what) {
+  void count_failure(std::unique_lock<std::mutex>& lock, const std::string& what) {
     if (stopping) return;
     lock.unlock();
     {
       const std::lock_guard one_at_a_time(delivering);
       std::unique_lock again(mutex);
-      const auto out = membership.failed(what, clock.monotonic_seconds());
+      const auto fenced = membership.failed(what, clock.monotonic_seconds());
       again.unlock();
-      if (out && events.on_fenced) events.on_fenced(*out);
+      if (fenced && events.on_fenced) events.on_fenced(*fenced);
       changed.notify_all();
     }
     lock.lock();
@@ -165,22 +167,22 @@ struct Client::Impl {
 
 Client::Client(const ClientOptions& options, ClientEvents events, Clock& clock)
     : impl_(std::make_unique<Impl>(options, std::move(events), clock)) {
-  Impl* state = impl_.get();
-  state->join();
-  state->speaker = std::thread([state] { state->speak(); });
-  state->listener = std::thread([state] { state->listen(); });
+  Impl* impl = impl_.get();
+  impl->join();
+  impl->sender = std::thread([impl] { impl->send(); });
+  impl->receiver = std::thread([impl] { impl->receive(); });
 }
 
 Client::~Client() {
-  Impl& state = *impl_;
+  Impl& impl = *impl_;
   {
-    const std::lock_guard lock(state.mutex);
-    state.stopping = true;
+    const std::lock_guard lock(impl.mutex);
+    impl.stopping = true;
   }
-  state.changed.notify_all();
-  state.updates_line.cancel();
-  state.listener.join();
-  state.speaker.join();  // says what is left to say, within kHeartbeatSeconds
+  impl.changed.notify_all();
+  impl.updates_connection.cancel();
+  impl.receiver.join();
+  impl.sender.join();  // sends what is left to report, within kHeartbeatSeconds
 }
 
 MemberId Client::id() const {
@@ -188,11 +190,11 @@ MemberId Client::id() const {
 }
 
 void Client::report(const std::function<void(MemberReport&)>& change) {
-  Impl& state = *impl_;
-  const std::lock_guard lock(state.mutex);
-  if (!state.membership.report(change)) return;
-  state.dirty = true;
-  state.changed.notify_all();
+  Impl& impl = *impl_;
+  const std::lock_guard lock(impl.mutex);
+  if (!impl.membership.report(change)) return;
+  impl.urgent = true;
+  impl.changed.notify_all();
 }
 
 bool Client::leased(double seconds) const {

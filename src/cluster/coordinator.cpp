@@ -1,31 +1,45 @@
-// The coordinator over HTTP: routes, the secret, and members that wait for news. What it decides is CoordinatorState's.
+// The coordinator over HTTP: routes, the secret, and members that wait for updates. CoordinatorState makes the
+// decisions.
 #include <condition_variable>
 #include <list>
 #include <thread>
 
+#include "cluster/coordinator_connection.h"
 #include "cluster/coordinator_state.h"
-#include "cluster/line.h"
+#include "cluster/protocol.h"
 
 namespace sinew::cluster {
 namespace {
 
-constexpr double kHoldSeconds = 5;  // a poll without news is answered after so long
+constexpr double kHoldSeconds = 5;  // a poll is answered after so long even if there are no updates
 
 http::Response response_of(Reply reply) {
   http::Response response;
   response.status = reply.status;
   response.body = std::move(reply.body);
+  response.headers[kVersionHeader] = std::to_string(kProtocolVersion);
   response.headers[kSumHeader] = sum_of(response);
   return response;
 }
 
-// Takes the same time wherever the texts differ.
+// The time it takes does not depend on where the texts differ.
 bool same_secret(const std::string& a, const std::string& b) {
   unsigned difference = a.size() == b.size() ? 0 : 1;
   for (size_t i = 0; i < a.size(); ++i) {
     difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b.empty() ? 0 : b[i % b.size()]);
   }
   return difference == 0;
+}
+
+// "1" for "/v1/join"; nullopt: this version, or no version.
+std::optional<std::string> other_version(const std::string& path) {
+  const size_t end = path.find('/', 1);
+  if (!path.starts_with("/v") || end == std::string::npos) return std::nullopt;
+  const std::string version = path.substr(2, end - 2);
+  const bool number =
+      !version.empty() && version.size() < 10 && version.find_first_not_of("0123456789") == version.npos;
+  if (!number || version == std::to_string(kProtocolVersion)) return std::nullopt;
+  return version;
 }
 
 }  // namespace
@@ -35,10 +49,10 @@ struct Coordinator::Impl {
   struct Route {
     const char* method;
     const char* path;
-    Call call;  // null: a route of its own
+    Call call;  // null: serve() handles the route
   };
   struct Waiting {
-    Poll poll;
+    UpdatesPoll poll;
     http::Answer answer;
     double until = 0;
   };
@@ -47,15 +61,15 @@ struct Coordinator::Impl {
   CoordinatorOptions options;
   Clock& clock;
   std::mutex mutex;
-  CoordinatorState coordinator;
+  CoordinatorState state;
   std::list<Waiting> waiting;
   bool stopping = false;
   std::condition_variable due_changed;
-  std::thread waker;                     // for what is due before the next tick
-  std::unique_ptr<http::Server> server;  // last: its threads use all of the above
+  std::thread waker;                     // ticks when a decision is due before the next regular tick
+  std::unique_ptr<http::Server> server;  // the last member: its threads use all of the above
 
   Impl(const CoordinatorOptions& options_given, Clock& clock_given)
-      : options(options_given), clock(clock_given), coordinator(options, moment()) {}
+      : options(options_given), clock(clock_given), state(options, moment()) {}
 
   Moment moment() const { return {clock.monotonic_seconds(), clock.wall_seconds()}; }
 
@@ -72,16 +86,16 @@ struct Coordinator::Impl {
     return all;
   }
 
-  // Answers are sent after the lock is released: a write may take its time.
+  // The caller has released the lock, because a write may take long.
   static void send(Outbox& outbox) {
     for (auto& [answer, reply] : outbox) answer(response_of(std::move(reply)));
   }
 
-  // Everyone who waits and for whom there is something now.
-  void settle(Moment at, Outbox& outbox) {
+  // Answers every waiting poll that has updates or has waited long enough.
+  void answer_polls(Moment at, Outbox& outbox) {
     for (auto one = waiting.begin(); one != waiting.end();) {
-      auto reply = coordinator.updates(one->poll, at);
-      if (!reply && at.now >= one->until) reply = coordinator.no_updates(one->poll, at);
+      auto reply = state.updates(one->poll, at);
+      if (!reply && at.now >= one->until) reply = state.no_updates(one->poll, at);
       if (!reply) {
         ++one;
         continue;
@@ -89,7 +103,7 @@ struct Coordinator::Impl {
       outbox.emplace_back(std::move(one->answer), std::move(*reply));
       one = waiting.erase(one);
     }
-    if (coordinator.due()) due_changed.notify_all();
+    if (state.due()) due_changed.notify_all();
   }
 
   bool allowed(const http::Request& request) const {
@@ -100,22 +114,28 @@ struct Coordinator::Impl {
   void handle(const http::Request& request, http::Answer answer) {
     if (request.path == "/healthz") return answer(response_of({200, R"({"ok":true})"}));
     if (!is_as_sent(request)) {
-      return answer(response_of(refuse(503, "the call was changed on its way", "try again")));
+      return answer(response_of(refuse(503, kCallDamaged, "the call was changed on its way", "try again")));
     }
     if (!allowed(request)) {
-      return answer(response_of(refuse(401, "the call does not carry this run's token",
-                                       "send \"Authorization: Bearer <secret>\"; the secret is the run's own")));
+      return answer(response_of(refuse(401, kWrongSecret, "the call does not carry this run's token",
+                                       "send \"Authorization: Bearer <secret>\" with the secret of the run")));
+    }
+    if (const auto version = other_version(request.path)) {
+      return answer(response_of(refuse(400, kVersionDiffers,
+                                       "the call has version " + *version + " of the protocol, and this coordinator " +
+                                           std::to_string(kProtocolVersion),
+                                       "use the version of sinew that started the run")));
     }
     const Route* route = nullptr;
     for (const Route& one : routes()) {
       if (request.path == one.path) route = &one;
     }
     if (route == nullptr) {
-      return answer(response_of(refuse(404, "there is no " + request.path.substr(0, 100),
-                                       "docs/formats/coordinator.md lists what there is")));
+      return answer(response_of(refuse(404, kUnknownRoute, "there is no " + request.path.substr(0, 100),
+                                       "docs/formats/coordinator.md lists the calls")));
     }
     if (request.method != route->method) {
-      return answer(response_of(refuse(405, request.path + " takes " + route->method, "")));
+      return answer(response_of(refuse(405, kBadRequest, request.path + " takes " + route->method, "")));
     }
     serve(*route, request, std::move(answer));
   }
@@ -126,19 +146,20 @@ struct Coordinator::Impl {
       const std::lock_guard lock(mutex);
       const Moment at = moment();
       if (stopping) {
-        outbox.emplace_back(std::move(answer), refuse(503, "the coordinator stops", "its successor answers soon"));
+        outbox.emplace_back(std::move(answer),
+                            refuse(503, kNotReady, "the coordinator stops", "its successor answers soon"));
       } else if (route.call != nullptr) {
-        outbox.emplace_back(std::move(answer), (coordinator.*route.call)(request.body, at));
-        settle(at, outbox);
+        outbox.emplace_back(std::move(answer), (state.*route.call)(request.body, at));
+        answer_polls(at, outbox);
       } else if (request.path == "/v2/status") {
-        outbox.emplace_back(std::move(answer), coordinator.status(at));
+        outbox.emplace_back(std::move(answer), state.status(at));
       } else {
         const auto poll = poll_of(request.query);
         if (!poll) {
           outbox.emplace_back(std::move(answer), poll.error());
         } else {
           waiting.push_back({*poll, std::move(answer), at.now + kHoldSeconds});
-          settle(at, outbox);
+          answer_polls(at, outbox);
         }
       }
     }
@@ -150,8 +171,8 @@ struct Coordinator::Impl {
     {
       const std::lock_guard lock(mutex);
       const Moment at = moment();
-      coordinator.tick(at);
-      settle(at, outbox);
+      state.tick(at);
+      answer_polls(at, outbox);
     }
     send(outbox);
   }
@@ -159,7 +180,7 @@ struct Coordinator::Impl {
   void wake_when_due() {
     std::unique_lock lock(mutex);
     while (!stopping) {
-      const auto due = coordinator.due();
+      const auto due = state.due();
       if (!due) {
         due_changed.wait(lock);
         continue;
@@ -178,32 +199,31 @@ struct Coordinator::Impl {
 
 Coordinator::Coordinator(const CoordinatorOptions& options, Clock& clock)
     : impl_(std::make_unique<Impl>(options, clock)) {
-  Impl& state = *impl_;
+  Impl& impl = *impl_;
   http::ServerOptions server;
   server.address = options.listen;
   server.port = options.port;
   server.max_body_bytes = size_t{4} << 20;
   if (options.tls) server.shared_secret = options.secret;
-  state.server = std::make_unique<http::Server>(server, [&state](const http::Request& request, http::Answer answer) {
-    state.handle(request, std::move(answer));
-  });
-  state.waker = std::thread([&state] { state.wake_when_due(); });
+  impl.server = std::make_unique<http::Server>(
+      server, [&impl](const http::Request& request, http::Answer answer) { impl.handle(request, std::move(answer)); });
+  impl.waker = std::thread([&impl] { impl.wake_when_due(); });
 }
 
 Coordinator::~Coordinator() {
-  Impl& state = *impl_;
+  Impl& impl = *impl_;
   Impl::Outbox outbox;
   {
-    const std::lock_guard lock(state.mutex);
-    state.stopping = true;
-    for (auto& one : state.waiting)
-      outbox.emplace_back(std::move(one.answer), refuse(503, "the coordinator stops", ""));
-    state.waiting.clear();
+    const std::lock_guard lock(impl.mutex);
+    impl.stopping = true;
+    for (auto& one : impl.waiting)
+      outbox.emplace_back(std::move(one.answer), refuse(503, kNotReady, "the coordinator stops", ""));
+    impl.waiting.clear();
   }
-  Impl::send(outbox);  // so that the server has nobody to wait for
-  state.server.reset();
-  state.due_changed.notify_all();
-  state.waker.join();
+  Impl::send(outbox);  // so that the server has no answer to wait for
+  impl.server.reset();
+  impl.due_changed.notify_all();
+  impl.waker.join();
 }
 
 std::string Coordinator::url() const {
@@ -216,7 +236,7 @@ void Coordinator::tick() {
 
 std::optional<int64_t> Coordinator::over() const {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->coordinator.over(impl_->clock.monotonic_seconds());
+  return impl_->state.over(impl_->clock.monotonic_seconds());
 }
 
 }  // namespace sinew::cluster

@@ -1,58 +1,24 @@
-// Calls of other processes to the coordinator of a run (docs/formats/coordinator.md): its status, and requests to it.
+// Single calls to the coordinator of a run (docs/formats/coordinator.md).
 //
-// For the supervisor and for the commands ps, scale, control and chaos. The supervisor must go on whatever the
-// coordinator does, so CoordinatorClient returns failures as values; ask_coordinator, for commands, throws.
+// For the supervisor, ps, scale, control and chaos. The supervisor must go on whatever the coordinator does, so it uses
+// CoordinatorClient, which never throws. The commands of people use the functions that throw.
 #pragma once
-
-#include <sys/types.h>
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "cluster/coordinator_info.h"
+#include "cluster/coordinator_status.h"
 
 namespace sinew::cluster {
 
-struct GroupMember {
-  int64_t id = 0, pid = 0, step = 0;
-  std::string host, phase;
-  double part = 0;   // of the work, 0 to 1
-  double speed = 0;  // shards a second
-};
-
-struct GroupStatus {
-  int64_t wanted = 0, step = 0, durable_step = -1;
-  int64_t generation = 0, leader = 0;  // 0: there is no view yet
-  std::string why;                     // the reason of the newest decision
-  std::optional<int64_t> finished;
-  std::vector<GroupMember> members;
-  std::string recovery;                // the last recovery in words; empty: there was none
-  std::string facts;                   // of the leader, in words
-  std::vector<std::string> decisions;  // oldest first
-};
-// Throws Error if the text is not a status.
-GroupStatus parse_status(const std::string& text);
-
-// The processes of one machine.
-struct LocalProcesses {
-  std::vector<pid_t> computing;
-  std::vector<pid_t> leaving;  // for any reason
-};
-LocalProcesses processes_on(const std::string& host, const GroupStatus& status);
-
-std::string status_text(const std::string& run_directory, const GroupStatus& status);  // for people
-
-std::string control_body(const std::string& kind, double value, const std::string& reason);
-std::string scale_body(int64_t wanted);
-
-// nullopt and false mean that the coordinator did not answer, or refused.
 class CoordinatorClient {
  public:
   CoordinatorClient(std::string url, std::string secret, double timeout_seconds);
-  std::optional<GroupStatus> status() const;
-  bool lost(int64_t pid, const std::string& why) const;  // a process of this machine
+  std::optional<CoordinatorStatus> status() const;  // nullopt: no answer, or none that can be understood
+  // False: the coordinator did not answer, or refused.
+  bool lost(int64_t pid, const std::string& why) const;  // reports a process of this machine
   bool control(const std::string& kind, double value, const std::string& reason) const;
   bool scale(int64_t wanted) const;
 
@@ -63,8 +29,17 @@ class CoordinatorClient {
   double timeout_seconds_;
 };
 
-// Returns the coordinator's answer. Throws Error with its refusal, or if it cannot be reached.
-std::string ask_coordinator(const CoordinatorInfo& info, const std::string& run_directory, const std::string& method,
-                            const std::string& path, const std::string& body = "");
+// Makes one call and returns the body of the answer. With https:// it trusts only a server that has the secret. Throws
+// Error with what the coordinator answered, or COORDINATOR_UNREACHABLE.
+std::string call(const std::string& url, const std::string& secret, const std::string& method, const std::string& path,
+                 const std::string& body, double timeout_seconds = 5);
+
+// Calls of people to the coordinator of this run. If it does not answer, they wait for a second and ask once more,
+// because a successor may have taken over. They throw Error with what the coordinator answered, or that it does not
+// answer.
+std::string fetch_status(const CoordinatorInfo& info, const std::string& run_directory);  // JSON
+void request_control(const CoordinatorInfo& info, const std::string& run_directory, const std::string& kind,
+                     double value, const std::string& reason);
+void request_scale(const CoordinatorInfo& info, const std::string& run_directory, int64_t wanted);
 
 }  // namespace sinew::cluster

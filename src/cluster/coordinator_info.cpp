@@ -1,42 +1,67 @@
 #include "cluster/coordinator_info.h"
 
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/private_files.h"
+#include "cluster/json.h"
 #include "rundir/rundir.h"
 
 namespace sinew::cluster {
 namespace {
 
 constexpr size_t kMostBytes = 64 << 10;
+constexpr size_t kLongestField = 4096;
+constexpr int64_t kMostIncarnations = 1'000'000'000;
+constexpr int64_t kVersion = 2;
+
+// Version 1 had no "version", and called the incarnation "life" and the exit code "over".
+CoordinatorInfo info_of(Fields& fields, bool first_version) {
+  CoordinatorInfo info;
+  info.url = fields.text("url", kLongestField);
+  info.secret = fields.text("secret", kLongestField);
+  info.pid = fields.whole("pid", 0);
+  info.incarnation = fields.whole(first_version ? "life" : "incarnation", 0, std::nullopt, kMostIncarnations);
+  const char* exit_code = first_version ? "over" : "exit_code";
+  if (fields.has(exit_code)) info.exit_code = fields.whole(exit_code, 0, std::nullopt, 255);
+  return info;
+}
+
+std::string path_in(const std::string& run_directory) {
+  return rundir::file_in(run_directory, rundir::kCoordinatorFile);
+}
 
 }  // namespace
 
 std::optional<CoordinatorInfo> read_coordinator_info(const std::string& run_directory) {
-  const std::string path = rundir::file_in(run_directory, rundir::kCoordinatorFile);
+  return read_coordinator_info_file(path_in(run_directory));
+}
+
+std::optional<CoordinatorInfo> read_coordinator_info_file(const std::string& path) {
   if (!system_disk().exists(path)) return std::nullopt;
-  const Error broken("COORDINATOR_FILE_INVALID", "cannot understand " + path,
-                     "remove it: the next start of the run writes a new one");
   std::string text(kMostBytes, '\0');
   text.resize(system_disk().read_at(path, 0, std::as_writable_bytes(std::span(text))));
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) throw broken;
-  try {
-    CoordinatorInfo file;
-    file.url = json.at("url").get<std::string>();
-    file.secret = json.at("secret").get<std::string>();
-    file.pid = json.at("pid").get<int64_t>();
-    file.life = json.at("life").get<int64_t>();
-    if (json.contains("over")) file.over = json.at("over").get<int64_t>();
-    if (file.life < 0 || file.life > 1'000'000'000) throw broken;
-    return file;
-  } catch (const nlohmann::json::exception&) {
-    throw broken;
+  const auto json = parse_json(text);
+  if (!json) {
+    throw Error("COORDINATOR_FILE_INVALID", path + " is not JSON",
+                "remove it; the next coordinator of the run writes it again");
   }
+  Fields fields(*json);
+  const int64_t version = fields.whole("version", 1, 1);
+  if (fields.problem().empty() && version > kVersion) {
+    throw Error("COORDINATOR_FILE_VERSION",
+                path + " has version " + std::to_string(version) + ", and this program reads versions up to " +
+                    std::to_string(kVersion),
+                "use the version of sinew that started the run");
+  }
+  const CoordinatorInfo info = info_of(fields, version == 1);
+  if (!fields.problem().empty()) {
+    throw Error("COORDINATOR_FILE_INVALID", path + " cannot be understood: " + fields.problem(),
+                "remove it; the next coordinator of the run writes it again");
+  }
+  return info;
 }
 
 std::optional<CoordinatorInfo> coordinator_info_now(const std::string& run_directory) {
@@ -47,36 +72,40 @@ std::optional<CoordinatorInfo> coordinator_info_now(const std::string& run_direc
   }
 }
 
-void write_coordinator_info(const std::string& run_directory, const CoordinatorInfo& file) {
-  nlohmann::ordered_json json = {{"url", file.url}, {"secret", file.secret}, {"pid", file.pid}, {"life", file.life}};
-  if (file.over) json["over"] = *file.over;
-  const std::string text = json.dump() + "\n";
-  const PrivateFiles only_ours;
-  write_durably(system_disk(), rundir::file_in(run_directory, rundir::kCoordinatorFile),
-                std::as_bytes(std::span(text)));
-}
-
-void record_end(const std::string& run_directory, int64_t pid, int64_t code) {
-  auto file = read_coordinator_info(run_directory);
-  if (!file || file->pid != pid) return;
-  file->over = code;
-  write_coordinator_info(run_directory, *file);
-}
-
 CoordinatorInfo running_coordinator(const std::string& root, const std::string& run, std::string* directory) {
-  const bool is_path = system_disk().exists(rundir::file_in(run, rundir::kCoordinatorFile));
+  const bool is_path = system_disk().exists(path_in(run));
   const std::string found = is_path ? run : rundir::find_run(root, run);
   if (directory != nullptr) *directory = found;
-  const auto file = read_coordinator_info(found);
-  if (!file) {
-    throw Error("RUN_WITHOUT_COORDINATOR", found + " has no coordinator: it was not started with several workers",
-                "sinew train JOB --workers N; sinew runs shows every run");
+  const auto info = read_coordinator_info(found);
+  if (!info) {
+    throw Error("RUN_WITHOUT_COORDINATOR", found + " has no coordinator: the run was not started with several workers",
+                "start it with: sinew train JOB --workers N; 'sinew runs' lists all runs");
   }
-  if (file->over) {
-    throw Error("RUN_NOT_RUNNING", found + " is not running: it ended with exit code " + std::to_string(*file->over),
-                *file->over == 0 ? "sinew runs show " + found : "sinew resume " + found + " --workers N resumes it");
+  if (info->exit_code) {
+    throw Error("RUN_NOT_RUNNING", found + " does not run: it ended with exit code " + std::to_string(*info->exit_code),
+                *info->exit_code == 0 ? "see its results with: sinew runs show " + found
+                                      : "continue it with: sinew resume " + found + " --workers N");
   }
-  return *file;
+  return *info;
+}
+
+void write_coordinator_info(const std::string& run_directory, const CoordinatorInfo& info) {
+  Json json = {{"version", kVersion},
+               {"url", info.url},
+               {"secret", info.secret},
+               {"pid", info.pid},
+               {"incarnation", info.incarnation}};
+  if (info.exit_code) json["exit_code"] = *info.exit_code;
+  const std::string text = dump(json) + "\n";
+  const PrivateFiles only_ours;
+  write_durably(system_disk(), path_in(run_directory), std::as_bytes(std::span(text)));
+}
+
+void record_end(const std::string& run_directory, int64_t pid, int64_t exit_code) {
+  auto info = read_coordinator_info(run_directory);
+  if (!info || info->pid != pid) return;
+  info->exit_code = exit_code;
+  write_coordinator_info(run_directory, *info);
 }
 
 std::string new_secret() {

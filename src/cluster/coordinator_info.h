@@ -1,8 +1,8 @@
-// RUN/coordinator.json: where a run's coordinator is, and the numbers it must never give twice
+// RUN/coordinator.json: where a run's coordinator listens, and which numbers it must never give twice
 // (docs/formats/coordinator.md).
 //
-// Each coordinator writes it when it starts; workers read it at every connection, and so do ps, scale and control. Its
-// mode is 0600, because any reader can control the run.
+// Each coordinator writes the file when it begins. Workers read it for every connection; ps, scale and control read it,
+// too. Whoever can read the file can steer the run, so its mode is 0600.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,23 @@ namespace sinew::cluster {
 struct CoordinatorInfo {
   std::string url, secret;
   int64_t pid = 0;
-  int64_t life = 0;             // coordinators that this run had before
-  std::optional<int64_t> over;  // the run's exit code, once it has ended
+  int64_t incarnation = 0;           // number of coordinators that this run had before
+  std::optional<int64_t> exit_code;  // of the run, once it ended
   bool with_tls() const { return url.starts_with("https://"); }
 };
 
-// nullopt: there is no file. Throws Error if the file cannot be understood.
+// nullopt: the file does not exist. Throws Error when it cannot be understood, or when a later version wrote it.
 std::optional<CoordinatorInfo> read_coordinator_info(const std::string& run_directory);
-// Also nullopt if the file cannot be read now. For callers that look again later.
+std::optional<CoordinatorInfo> read_coordinator_info_file(const std::string& path);
+// nullopt also when the file cannot be read now. For callers that look again.
 std::optional<CoordinatorInfo> coordinator_info_now(const std::string& run_directory);
 void write_coordinator_info(const std::string& run_directory, const CoordinatorInfo& info);
-// Records that the run ended, if the process `pid` is still the run's newest coordinator.
-void record_end(const std::string& run_directory, int64_t pid, int64_t code);
-// The coordinator of a run that goes on, found by the run's directory or name. Throws Error if the run is not running
-// with a coordinator.
+// Records that the run ended, unless a newer coordinator than `pid` has taken over.
+void record_end(const std::string& run_directory, int64_t pid, int64_t exit_code);
+// The coordinator of a run that goes on; `run` is the run's directory or name. Throws Error when the run never had a
+// coordinator, or has ended.
 CoordinatorInfo running_coordinator(const std::string& root, const std::string& run, std::string* directory = nullptr);
 
-std::string new_secret();  // 256 random bits from the kernel as hexadecimal digits
+std::string new_secret();  // 256 random bits of the kernel, as hex digits
 
 }  // namespace sinew::cluster

@@ -1,21 +1,22 @@
-// Calls of people and of the supervisor, and what happens at every call.
+// The coordinator's decisions, and the calls of people and of the supervisor.
 #include "cluster/coordinator_state.h"
 
 #include <algorithm>
 
 #include "cluster/membership.h"
+#include "cluster/protocol.h"
 #include "cluster/view_json.h"
 
 namespace sinew::cluster {
 
-Reply refuse(int status, const std::string& error, const std::string& hint) {
-  return {status, dump({{"error", error}, {"hint", hint}})};
+Reply refuse(int status, ErrorCode code, const std::string& error, const std::string& hint) {
+  return {status, dump({{"error", error}, {"hint", hint}, {"code", code.text()}})};
 }
 
 namespace {
 
 Reply bad_body(const std::string& problem) {
-  return refuse(400, problem, "docs/formats/coordinator.md says what a call looks like");
+  return refuse(400, kBadRequest, problem, "docs/formats/coordinator.md describes the calls");
 }
 
 Reply done(const Json& json) {
@@ -34,24 +35,26 @@ CoordinatorState::CoordinatorState(const CoordinatorOptions& options, Moment at)
 }
 
 void CoordinatorState::tick(Moment at) {
-  notice(at);
+  notice_pause(at);
   decide(at);
 }
 
-void CoordinatorState::notice(Moment at) {
+// Ticks come every 50 ms. A longer time between two calls means that this process did not run. The heartbeats of that
+// time still wait in its sockets.
+void CoordinatorState::notice_pause(Moment at) {
   if (at.now - last_call_ > options_.cluster.silence_seconds / 2) {
     state_.awake = at.now;
-    say(at, "the coordinator itself did not run for " + seconds_text(at.now - last_call_) +
-                "; nobody's silence counts from before");
+    log(at, "the coordinator itself did not run for " + seconds_text(at.now - last_call_) +
+                "; members' silence in that time does not count");
   }
   last_call_ = at.now;
   if (due_ && at.now >= *due_) due_.reset();
 }
 
-void CoordinatorState::say(Moment at, const std::string& text) {
+void CoordinatorState::log(Moment at, const std::string& text) {
   constexpr size_t kMostLines = 50;
-  lines_.push_back({at.wall, text});
-  if (lines_.size() > kMostLines) lines_.pop_front();
+  log_.push_back({at.wall, text});
+  if (log_.size() > kMostLines) log_.pop_front();
   if (options_.log) options_.log(text);
 }
 
@@ -69,31 +72,32 @@ void CoordinatorState::decide(Moment at) {
   why_ = decision.why;
   bool lost = false;
   for (const auto& [id, why] : decision.fenced) {
-    const ViewMember* view_member = state_.view ? state_.view->find(id) : nullptr;
+    const ViewMember* entry = state_.view ? state_.view->find(id) : nullptr;
     const auto member = state_.members.find(id);
     const bool leaves = member != state_.members.end() && member->second.phase == Member::Phase::leaving;
-    lost = lost || (view_member != nullptr && !view_member->joining && !leaves);
-    if (view_member == nullptr || !decision.view) say(at, "member " + std::to_string(id.value) + " is put out: " + why);
+    lost = lost || (entry != nullptr && !entry->joining && !leaves);
+    // The reason of a new view names the members that the view lost.
+    if (entry == nullptr || !decision.view) log(at, "member " + std::to_string(id.value) + " is fenced: " + why);
     const auto incarnation = incarnations_.find(id);
     if (incarnation == incarnations_.end()) continue;
-    fence(incarnation->second.incarnation, why);
+    fence(incarnation->second.name, why);
     incarnations_.erase(incarnation);
   }
   if (decision.view) {
-    given_ = decision.view->generation;
-    say(at, "view " + std::to_string(given_.value) + ": " + decision.why);
-    if (lost && !decision.view->fresh) recovery_ = Recovery{at.now, given_, decision.why, std::nullopt};
+    made_ = decision.view->generation;
+    log(at, "view " + std::to_string(made_.value) + ": " + decision.why);
+    if (lost && !decision.view->fresh) recovery_ = Recovery{at.now, made_, decision.why, std::nullopt};
   }
   const auto before = state_.view;
-  apply(decision, at.now, state_);
+  cluster::apply(decision, at.now, state_);
   if (decision.view && options_.on_view) options_.on_view(*decision.view);
   if (before && !state_.view) {
-    buried_ = before->generation;
-    say(at, "nobody who has the state is left; whoever comes begins from the newest checkpoint");
+    abandoned_ = before->generation;
+    log(at, "no member that has the state is left; the next members begin from the newest checkpoint");
   }
 }
 
-void CoordinatorState::look_at_recovery(Moment at) {
+void CoordinatorState::update_recovery(Moment at) {
   if (!recovery_ || recovery_->seconds || !state_.view) return;
   for (const MemberId id : state_.view->computing()) {
     const auto member = state_.members.find(id);
@@ -103,7 +107,7 @@ void CoordinatorState::look_at_recovery(Moment at) {
 }
 
 Reply CoordinatorState::lost(const std::string& body, Moment at) {
-  notice(at);
+  notice_pause(at);
   const auto json = parse_json(body);
   if (!json) return bad_body("the body is not JSON");
   Fields fields(*json);
@@ -111,7 +115,7 @@ Reply CoordinatorState::lost(const std::string& body, Moment at) {
   const auto pid = fields.has("pid") ? fields.whole("pid", 1) : 0;
   const std::string host = fields.text("host", kLongestAddress, "");
   const std::string why = one_line(fields.text("why", kLongestText));
-  if (id == 0 && pid == 0) fields.blame("\"id\" or \"pid\" must say who is lost");
+  if (id == 0 && pid == 0) fields.blame("\"id\" or \"pid\" must name the lost member");
   if (!fields.problem().empty()) return bad_body(fields.problem());
   Json found = Json::array();
   for (auto& [key, member] : state_.members) {
@@ -122,27 +126,28 @@ Reply CoordinatorState::lost(const std::string& body, Moment at) {
   }
   if (found.empty()) {
     const std::string named = id != 0 ? "id " + std::to_string(id) : "process " + std::to_string(pid);
-    return refuse(404, "no member here has " + named, "it may be out already; `sinew ps` lists the members");
+    return refuse(404, kUnknownMember, "no member has " + named,
+                  "the coordinator may have fenced it already; `sinew ps` lists the members");
   }
   decide(at);
   return done({{"lost", found}});
 }
 
 Reply CoordinatorState::scale(const std::string& body, Moment at) {
-  notice(at);
+  notice_pause(at);
   const auto json = parse_json(body);
   if (!json) return bad_body("the body is not JSON");
   Fields fields(*json);
   const int64_t workers = fields.whole("workers", 1, std::nullopt, kMostMembers);
   if (!fields.problem().empty()) return bad_body(fields.problem());
   const int64_t was = std::exchange(options_.cluster.wanted, workers);
-  if (was != workers) say(at, "workers wanted: " + std::to_string(workers) + " instead of " + std::to_string(was));
+  if (was != workers) log(at, "workers wanted: " + std::to_string(workers) + " instead of " + std::to_string(was));
   decide(at);
   return done({{"workers", workers}, {"was", was}});
 }
 
 Reply CoordinatorState::control(const std::string& body, Moment at) {
-  notice(at);
+  notice_pause(at);
   const auto json = parse_json(body);
   if (!json) return bad_body("the body is not JSON");
   Fields fields(*json);
@@ -152,16 +157,18 @@ Reply CoordinatorState::control(const std::string& body, Moment at) {
   request.reason = one_line(fields.text("reason", kLongestText, ""));
   if (fields.problem().empty()) fields.blame(problem_of(request));
   if (!fields.problem().empty()) return bad_body(fields.problem());
-  if (state_.finished) return refuse(409, "the run is over", "");
+  if (state_.finished) return refuse(409, kRunOver, "the run is over", "");
   if (listening(at.now)) {
-    return refuse(503, "the coordinator began anew and still listens to the members", "try again in two seconds");
+    return refuse(503, kNotReady, "a new coordinator has taken over and still listens to the members",
+                  "try again in two seconds");
   }
   if (requests_.size() >= kMostRequests) {
-    return refuse(429, std::to_string(requests_.size()) + " requests wait already", "is any member computing?");
+    return refuse(429, kTooMany, std::to_string(requests_.size()) + " requests wait already",
+                  "check with `sinew ps` that a member computes and takes them");
   }
   request.number = ++last_request_;
   requests_.push_back(request);
-  say(at, "request " + std::to_string(request.number) + ": " + request.kind +
+  log(at, "request " + std::to_string(request.number) + ": " + request.kind +
               (request.reason.empty() ? "" : " (" + request.reason + ")"));
   return done({{"number", request.number}});
 }
@@ -170,13 +177,13 @@ std::optional<int64_t> CoordinatorState::over(double now) const {
   if (!state_.finished) return std::nullopt;
   if (!state_.view) return state_.finished;
   const auto gone = gone_members(now, state_, options_.cluster);
-  for (const ViewMember& view_member : state_.view->members) {
-    const auto incarnation = incarnations_.find(view_member.id);
-    const auto member = state_.members.find(view_member.id);
+  for (const ViewMember& entry : state_.view->members) {
+    const auto incarnation = incarnations_.find(entry.id);
+    const auto member = state_.members.find(entry.id);
     if (incarnation == incarnations_.end() || member == state_.members.end() || incarnation->second.knows_end) continue;
-    // Who is silent now is not waited for, whatever it had: the state is not needed any more.
+    // A silent member is not waited for, even if it is the last one that has the state: the run no longer needs it.
     const double silence = now - std::max(member->second.heard, state_.awake);
-    if (!gone.contains(view_member.id) && silence <= options_.cluster.silence_seconds) return std::nullopt;
+    if (!gone.contains(entry.id) && silence <= options_.cluster.silence_seconds) return std::nullopt;
   }
   return state_.finished;
 }

@@ -1,5 +1,5 @@
-// What the coordinator knows and answers, without network, threads or a clock of its own: every call says what time it
-// is. Coordinator puts HTTP and a mutex around it.
+// What the coordinator knows, and how it answers calls. No network, no threads and no clock of its own: every call says
+// what time it is. Coordinator puts HTTP and a mutex around this class; a simulation puts its own network around it.
 #pragma once
 
 #include <deque>
@@ -9,30 +9,33 @@
 #include <string>
 #include <vector>
 
-#include "cluster/cluster.h"
+#include "base/error.h"
+#include "cluster/coordinator.h"
+#include "cluster/coordinator_status.h"
 #include "cluster/messages.h"
 
 namespace sinew::cluster {
 
+// The answer to a call.
 struct Reply {
-  int status = 200;
+  int status = 200;  // of HTTP
   std::string body;
 };
-Reply refuse(int status, const std::string& error, const std::string& hint);
+Reply refuse(int status, ErrorCode code, const std::string& error, const std::string& hint);
 
-// A member that waits for news.
-struct Poll {
+// A member's long poll for updates: what the member has received already.
+struct UpdatesPoll {
   MemberId id;
   std::string incarnation;
   Generation known_view;
   std::string requests_key;
   bool knows_end = false;
 };
-std::expected<Poll, Reply> poll_of(const std::map<std::string, std::string>& query);
+std::expected<UpdatesPoll, Reply> poll_of(const std::map<std::string, std::string>& query);
 
 struct Moment {
   double now = 0;   // monotonic seconds
-  double wall = 0;  // for what people read
+  double wall = 0;  // seconds since 1970, for what people read
 };
 
 class CoordinatorState {
@@ -46,59 +49,64 @@ class CoordinatorState {
   Reply scale(const std::string& body, Moment at);
   Reply control(const std::string& body, Moment at);
   Reply status(Moment at) const;
-  // The answer, if there is something this member does not have.
-  std::optional<Reply> updates(const Poll& poll, Moment at) const;
-  Reply no_updates(const Poll& poll, Moment at) const;
+  // nullopt: the member has received everything.
+  std::optional<Reply> updates(const UpdatesPoll& poll, Moment at) const;
+  Reply no_updates(const UpdatesPoll& poll, Moment at) const;
   std::optional<int64_t> over(double now) const;
-  // When time alone may change the decision, sooner than ticks come; nothing: ticks are enough.
+  // The next tick must come at this time, because time alone may change the decision then. nullopt: regular ticks are
+  // enough.
   std::optional<double> due() const { return due_; }
 
  private:
   struct Incarnation {
-    std::string incarnation;
-    bool knows_end = false;
+    std::string name;        // chosen by the member; no other has it
+    bool knows_end = false;  // the member has received that the run is over
   };
-  struct Line {
+  struct LogLine {
     double wall = 0;
     std::string text;
   };
+  // From the loss of a computing member until all computing members act by the next view.
   struct Recovery {
     double began = 0;
-    Generation generation;
+    Generation generation;  // of the view after the loss
     std::string why;
-    std::optional<double> seconds;
+    std::optional<double> seconds;  // nullopt: not over
   };
 
-  void notice(Moment at);  // at every call: was this coordinator itself not running?
+  void notice_pause(Moment at);  // every call begins with it
   void decide(Moment at);
-  void say(Moment at, const std::string& text);
-  std::optional<Reply> admit(const Heartbeat& heartbeat, Moment at);  // an answer: it is not (yet) a member
+  void log(Moment at, const std::string& text);
+  // Returns the answer to a sender that is not a member, or not yet.
+  std::optional<Reply> admit(const Heartbeat& heartbeat, Moment at);
   std::optional<Reply> introduce(const Heartbeat& heartbeat, Moment at);
   void learn_view(const View& view, Moment at);
   void learn_requests(const std::vector<ControlRequest>& requests);
-  void take_in(const Heartbeat& heartbeat, Moment at);
-  void look_at_recovery(Moment at);
+  void apply(const Heartbeat& heartbeat, Moment at);
+  void update_recovery(Moment at);
   void fence(const std::string& incarnation, const std::string& why);
   bool listening(double now) const { return now < state_.listens_until; }
-  HeartbeatReply reply_for(MemberId id, Generation have, const std::string& key, bool knows_end, double now) const;
+  HeartbeatReply reply_for(MemberId id, Generation known_view, const std::string& known_requests, bool knows_end,
+                           double now) const;
   std::string requests_key() const;
-  Json member_json(const Member& member, double now) const;
+  MemberStatus status_of(const Member& member, double now) const;
 
   CoordinatorOptions options_;
   ClusterState state_;
   std::map<MemberId, Incarnation> incarnations_;  // of the members of state_
-  std::map<std::string, std::string> fenced_;     // life -> why; they hear it when they speak again
-  std::deque<std::string> fenced_order_;          // oldest first: how many are remembered has a bound
-  std::vector<ControlRequest> requests_;          // not taken yet, by number
+  // Incarnation to reason. A fenced member receives the reason with its next call. The oldest entries are dropped.
+  std::map<std::string, std::string> fenced_;
+  std::deque<std::string> fenced_order_;  // oldest first
+  std::vector<ControlRequest> requests_;  // not taken yet, by number
   int64_t last_request_ = 0, taken_ = 0;
   int64_t next_id_ = 1;
-  std::deque<Line> lines_;
+  std::deque<LogLine> log_;
   std::optional<Recovery> recovery_;
   std::optional<double> due_;
   double last_call_ = 0;
-  Generation given_;   // newest view of this coordinator's own
-  Generation buried_;  // views up to here are known to have nobody left
-  std::string why_;    // of the newest decision
+  Generation made_;       // the newest view that this coordinator made
+  Generation abandoned_;  // no member that has the state is left of the views up to this one
+  std::string why_;       // reason of the newest decision
 };
 
 }  // namespace sinew::cluster

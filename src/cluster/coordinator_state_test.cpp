@@ -1,4 +1,5 @@
-// The coordinator's mind with a made-up clock: successors, zombies, late heartbeats, two with one id, its own pauses.
+// The coordinator with a clock of the test: successors, members that the group went on without, late heartbeats, two
+// members with one id, and pauses of the coordinator itself.
 #include "cluster/coordinator_state.h"
 
 #include <gmock/gmock.h>
@@ -12,7 +13,7 @@ namespace {
 using Phase = Member::Phase;
 using ::testing::HasSubstr;
 
-// A member as the coordinator sees it: heartbeats in, news out.
+// A member as the coordinator sees it: it sends heartbeats and receives replies.
 struct Speaker {
   Heartbeat heartbeat;
   Introduction introduction{"127.0.0.1:1", "here", 7, {"job", "machine", "probe"}};
@@ -26,7 +27,7 @@ struct Speaker {
     heartbeat.id = MemberId(*whole_of(*parse_json(answer.body), "id"));
   }
 
-  // Says a heartbeat, introduces itself if asked, and acts by what it hears.
+  // Sends a heartbeat, introduces itself if the reply wants it, and acts by the reply.
   void speak(CoordinatorState& coordinator, double now) {
     for (int tries = 0; tries < 2; ++tries) {
       const Reply answer = coordinator.heartbeat(to_json(heartbeat), {now, now});
@@ -41,8 +42,8 @@ struct Speaker {
     if (!reply.view) return;
     heartbeat.report.view = reply.view;
     heartbeat.known_view = heartbeat.acting_view = reply.view->generation;
-    const ViewMember* view_member = reply.view->find(heartbeat.id);
-    heartbeat.report.phase = view_member->joining ? Phase::caught_up : Phase::computing;
+    const ViewMember* entry = reply.view->find(heartbeat.id);
+    heartbeat.report.phase = entry->joining ? Phase::caught_up : Phase::computing;
   }
 };
 
@@ -53,7 +54,7 @@ CoordinatorOptions options_for(int64_t wanted, int64_t successor = 0) {
   return options;
 }
 
-// `count` members that compute by one view, heard at `now`.
+// `count` members that compute by one view. Their last heartbeats came at `now`.
 std::vector<Speaker> group(CoordinatorState& coordinator, int64_t count, double now) {
   std::vector<Speaker> speakers;
   for (int64_t i = 0; i < count; ++i) {
@@ -223,7 +224,7 @@ TEST(CoordinatorState, OfTwoWithOneIdTheSeatedOneKeepsIt) {
   EXPECT_FALSE(speakers[0].reply.fenced);
   newcomer.speak(second, 10.2);
   ASSERT_TRUE(newcomer.reply.fenced);
-  EXPECT_EQ(*newcomer.reply.fenced, "another has id 1");
+  EXPECT_EQ(*newcomer.reply.fenced, "another member has id 1");
 }
 
 TEST(CoordinatorState, ThePlaceOfADeadGroupIsNotTakenByItsZombies) {

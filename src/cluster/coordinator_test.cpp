@@ -4,13 +4,14 @@
 namespace sinew::cluster::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TEST(Coordinator, MembersFormAGroupTheyAllSeeAlike) {
   Running coordinator(options_for(3));
-  Place place;
-  place.set(coordinator.url());
-  const Workers workers = start(place, 3);
+  Address address;
+  address.set(coordinator.url());
+  const Workers workers = start(address, 3);
   ASSERT_TRUE(settle(workers));
   const View view = *workers[0]->view();
   EXPECT_TRUE(view.fresh);
@@ -27,11 +28,11 @@ TEST(Coordinator, MembersFormAGroupTheyAllSeeAlike) {
 
 TEST(Coordinator, ALaterWorkerJoinsAndComputes) {
   Running coordinator(options_for(1));
-  Place place;
-  place.set(coordinator.url());
-  Workers workers = start(place, 1);
+  Address address;
+  address.set(coordinator.url());
+  Workers workers = start(address, 1);
   ASSERT_TRUE(settle(workers));
-  workers.push_back(std::make_unique<Worker>(place));
+  workers.push_back(std::make_unique<Worker>(address));
   Worker& joiner = *workers.back();
   ASSERT_TRUE(wait_for([&] { return joiner.view().has_value(); }));
   const View first = *joiner.view();
@@ -44,11 +45,11 @@ TEST(Coordinator, ALaterWorkerJoinsAndComputes) {
 
 TEST(Coordinator, TheSupervisorTellsOfADeathAndTheOthersGoOn) {
   Running coordinator(options_for(3));
-  Place place;
-  place.set(coordinator.url());
-  Workers workers = start(place, 3);
+  Address address;
+  address.set(coordinator.url());
+  Workers workers = start(address, 3);
   ASSERT_TRUE(settle(workers));
-  const auto victim = std::move(workers[0]);  // the lead
+  const auto victim = std::move(workers[0]);  // the leader
   workers.erase(workers.begin());
   const json answer =
       json::parse(coordinator.post("/v2/lost", R"({"pid":)" + std::to_string(victim->pid) + R"(,"why":"killed"})"));
@@ -60,16 +61,16 @@ TEST(Coordinator, TheSupervisorTellsOfADeathAndTheOthersGoOn) {
   EXPECT_FALSE(victim->client->leased(kBound));
   ASSERT_TRUE(wait_for([&] { return coordinator.status()["last_recovery"].contains("seconds"); }));
   EXPECT_THAT(error_of([&] { coordinator.post("/v2/lost", R"({"pid":4999999,"why":"x"})"); }),
-              HasSubstr("no member here has process 4999999"));
+              AllOf(HasSubstr("process 4999999"), HasSubstr("[COORDINATOR_UNKNOWN_MEMBER]")));
 }
 
 TEST(Coordinator, APeerThatMostReportIsOut) {
   CoordinatorOptions options = options_for(3);
-  options.cluster.report_seconds = kBound;  // nobody is believed alone
+  options.cluster.report_seconds = kBound;  // one report is not enough
   Running coordinator(options);
-  Place place;
-  place.set(coordinator.url());
-  Workers workers = start(place, 3);
+  Address address;
+  address.set(coordinator.url());
+  Workers workers = start(address, 3);
   ASSERT_TRUE(settle(workers));
   const MemberId lost = workers[1]->id();
   for (const size_t i : {size_t{0}, size_t{2}}) {
@@ -84,9 +85,9 @@ TEST(Coordinator, APeerThatMostReportIsOut) {
 
 TEST(Coordinator, OfTwoThatReportEachOtherOneStays) {
   Running coordinator(options_for(2));
-  Place place;
-  place.set(coordinator.url());
-  Workers workers = start(place, 2);
+  Address address;
+  address.set(coordinator.url());
+  Workers workers = start(address, 2);
   ASSERT_TRUE(settle(workers));
   workers[0]->client->report([&](MemberReport& report) { report.lost.emplace_back(workers[1]->id(), "cable cut"); });
   workers[1]->client->report([&](MemberReport& report) { report.lost.emplace_back(workers[0]->id(), "cable cut"); });
@@ -98,9 +99,9 @@ TEST(Coordinator, OfTwoThatReportEachOtherOneStays) {
 
 TEST(Coordinator, WhoLeavesHandsItsWorkOverFirst) {
   Running coordinator(options_for(2));
-  Place place;
-  place.set(coordinator.url());
-  Workers workers = start(place, 2);
+  Address address;
+  address.set(coordinator.url());
+  Workers workers = start(address, 2);
   ASSERT_TRUE(settle(workers));
   const auto leaver = std::move(workers[0]);
   workers.erase(workers.begin());
@@ -118,22 +119,22 @@ TEST(Coordinator, WhoLeavesHandsItsWorkOverFirst) {
 
 TEST(Coordinator, TheEndIsToldToEveryone) {
   Running coordinator(options_for(3));
-  Place place;
-  place.set(coordinator.url());
-  const Workers workers = start(place, 3);
+  Address address;
+  address.set(coordinator.url());
+  const Workers workers = start(address, 3);
   ASSERT_TRUE(settle(workers));
   EXPECT_EQ(coordinator.over(), std::nullopt);
   workers[0]->client->report([](MemberReport& report) { report.finished = 3; });
   for (const auto& worker : workers) ASSERT_TRUE(wait_for([&] { return worker->finished() == 3; }));
   ASSERT_TRUE(wait_for([&] { return coordinator.over() == 3; }));
-  EXPECT_THAT(error_of([&] { Worker late(place); }), HasSubstr("the run is over"));
+  EXPECT_THAT(error_of([&] { Worker late(address); }), HasSubstr("[COORDINATOR_RUN_OVER]"));
 }
 
 TEST(Coordinator, TheLastWordIsSaidBeforeAClientEnds) {
   Running coordinator(options_for(1));
-  Place place;
-  place.set(coordinator.url());
-  const Workers workers = start(place, 1);
+  Address address;
+  address.set(coordinator.url());
+  const Workers workers = start(address, 1);
   ASSERT_TRUE(settle(workers));
   workers[0]->client->report([](MemberReport& report) { report.finished = 0; });
   workers[0]->client.reset();

@@ -17,9 +17,9 @@ CoordinatorOptions with_tls(int64_t wanted) {
 TEST(CoordinatorTls, MembersFormAGroupAndGoOnWithASuccessor) {
   auto coordinator = std::make_unique<Running>(with_tls(3));
   EXPECT_THAT(coordinator->url(), StartsWith("https://127.0.0.1:"));
-  Place place;
-  place.set(coordinator->url());
-  const Workers workers = start(place, 3);
+  Address address;
+  address.set(coordinator->url());
+  const Workers workers = start(address, 3);
   ASSERT_TRUE(settle(workers));
   const Generation before = workers[0]->view()->generation;
   EXPECT_EQ(coordinator->status()["members"].size(), 3u);
@@ -28,7 +28,7 @@ TEST(CoordinatorTls, MembersFormAGroupAndGoOnWithASuccessor) {
   next.at_least = Generation(1'000'000);
   next.first_id = MemberId(1'000'000);
   coordinator = std::make_unique<Running>(next);
-  place.set(coordinator->url());
+  address.set(coordinator->url());
   ASSERT_TRUE(
       wait_for([&] { return coordinator->status()["members"].size() == 3 && !coordinator->status()["listening"]; }));
   EXPECT_EQ(coordinator->status()["view"]["generation"], before.value);
@@ -37,11 +37,11 @@ TEST(CoordinatorTls, MembersFormAGroupAndGoOnWithASuccessor) {
 TEST(CoordinatorTls, AnotherSecretIsRefusedBeforeAnythingIsSaid) {
   Running coordinator(with_tls(1));
   EXPECT_THAT(error_of([&] { call(coordinator.url(), "guess", "GET", "/v2/status", "", kBound); }),
-              AllOf(HasSubstr("is not trusted"), HasSubstr("not made from the secret")));
-  Place place;
-  place.set(coordinator.url());
+              AllOf(HasSubstr("not made from the secret"), HasSubstr("[COORDINATOR_UNREACHABLE]")));
+  Address address;
+  address.set(coordinator.url());
   EXPECT_THAT(error_of([&] {
-                Worker stranger(place, [](ClientOptions& options) {
+                Worker stranger(address, [](ClientOptions& options) {
                   options.secret = "guess";
                   options.patience_seconds = 0.3;
                 });

@@ -1,14 +1,14 @@
 #include "cluster/membership_client.h"
 
 #include "base/error.h"
-#include "cluster/line.h"
+#include "cluster/coordinator_connection.h"
 #include "cluster/messages.h"
 
 namespace sinew::cluster {
 namespace {
 
-// What others wait for goes out at once; the rest travels with the next pulse.
-bool matters(const MemberReport& before, const MemberReport& after) {
+// Whether other members wait for this change.
+bool is_urgent(const MemberReport& before, const MemberReport& after) {
   const auto generation = [](const MemberReport& report) {
     return report.view ? report.view->generation : Generation();
   };
@@ -28,10 +28,7 @@ std::string MembershipClient::join_request() const {
 
 bool MembershipClient::joined(const http::Response& response, double now) {
   if (response.status >= 500) return false;
-  if (response.status != 200) {
-    const Trouble refused = trouble_of(response);
-    throw Error(refused.error, refused.hint);
-  }
+  if (response.status != 200) throw error_in(response);
   const auto json = parse_json(response.body);
   const auto given = json ? whole_of(*json, "id", 1) : std::nullopt;
   if (!given) return false;
@@ -65,48 +62,48 @@ std::string MembershipClient::updates_target() const {
 bool MembershipClient::report(const std::function<void(MemberReport&)>& change) {
   const MemberReport before = report_;
   change(report_);
-  return matters(before, report_);
+  return is_urgent(before, report_);
 }
 
-Heard MembershipClient::hear(const http::Response& response, double sent, double now) {
+ReplyActions MembershipClient::receive(const http::Response& response, double sent, double now) {
   if (over_) return {.understood = true};
   const auto reply =
-      response.status == 200 ? heartbeat_reply_of(response.body) : std::unexpected(std::string("no reply"));
+      response.status == 200 ? heartbeat_reply_of(response.body) : std::unexpected(std::string("an error"));
   if (!reply) return {};
-  Heard heard{.understood = true};
+  ReplyActions actions{.understood = true};
   reached_ = now;
   introducing_ = reply->introduce;
   if (reply->introduce) {
-    heard.speak = true;
-    return heard;
+    actions.send_heartbeat = true;
+    return actions;
   }
   if (reply->fenced) {
     end();
-    heard.fenced = reply->fenced;
-    return heard;
+    actions.fenced = reply->fenced;
+    return actions;
   }
   if (reply->lease) confirmed_ = std::max(confirmed_, sent);
   if (reply->view && reply->view->generation > known_view_) {
     known_view_ = reply->view->generation;
     std::erase_if(report_.lost, [&](const auto& peer) { return reply->view->find(peer.first) == nullptr; });
-    heard.view = reply->view;
+    actions.view = reply->view;
   }
   if (reply->requests && reply->requests_key != requests_key_) {
     requests_key_ = reply->requests_key;
     requests_ = *reply->requests;
-    heard.requests = requests_;
+    actions.requests = requests_;
   }
   if (reply->finished && !knows_end_) {
-    knows_end_ = heard.speak = true;
-    heard.finished = reply->finished;
+    knows_end_ = actions.send_heartbeat = true;
+    actions.finished = reply->finished;
   }
-  return heard;
+  return actions;
 }
 
 std::optional<std::string> MembershipClient::failed(const std::string& why, double now) {
   if (over_ || now - reached_ <= options_.patience_seconds) return std::nullopt;
   end();
-  return "no coordinator for so long that this member gives up: " + why;
+  return "no coordinator has answered for so long that this member gives up: " + why;
 }
 
 void MembershipClient::end() {

@@ -1,49 +1,53 @@
-// A member's side of the membership with the coordinator, without network, threads or a clock of its own: what it says,
-// and what the answers mean. Client puts HTTP and threads around it; a simulation puts its own.
+// A member's side of the protocol with the coordinator: what it sends, and what the answers mean. No network, no
+// threads and no clock of its own. Client puts HTTP and threads around this class; a simulation puts its own network
+// around it.
 #pragma once
 
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "cluster/cluster.h"
+#include "cluster/client.h"
+#include "http/http.h"
 
 namespace sinew::cluster {
 
-// What a member is to do because of an answer, in this order; nothing else is left of the answer.
-struct Heard {
-  bool understood = false;                 // else: as if no answer had come
-  bool speak = false;                      // the coordinator waits for a heartbeat
-  std::optional<std::string> fenced = {};  // this life is over; nothing comes after it
+// What the member must do because of an answer, in this order. An answer has no other effect.
+struct ReplyActions {
+  bool understood = false;      // false: treat the answer as if it had not come
+  bool send_heartbeat = false;  // the coordinator waits for a heartbeat
   std::optional<View> view = {};
   std::optional<std::vector<ControlRequest>> requests = {};
   std::optional<int64_t> finished = {};
+  std::optional<std::string> fenced = {};  // the reason; this incarnation has ended, and no action follows
 };
 
 class MembershipClient {
  public:
-  // `life`: a name for this life that no other has.
+  // `incarnation`: a name that no other member has.
   MembershipClient(const ClientOptions& options, std::string incarnation)
       : options_(options), incarnation_(std::move(incarnation)) {}
 
   // ---- joining
   std::string join_request() const;
-  // The answer to it. False: to be tried again. Throws Error when refused.
+  // Takes the answer to it. False: try again. Throws Error when the coordinator refuses this member.
   bool joined(const http::Response& response, double now);
   MemberId id() const { return id_; }
 
-  // ---- speaking
+  // ---- sending
   std::string heartbeat() const;
-  std::string updates_target() const;  // path and query of the poll
-  // True: others wait for what changed; else it travels with the next pulse.
+  std::string updates_target() const;  // path and query of the long poll
+  // True: other members wait for the change, so a heartbeat must go out now. False: the next pulse carries it.
   bool report(const std::function<void(MemberReport&)>& change);
 
-  // ---- listening
-  Heard hear(const http::Response& response, double sent, double now);
-  // A call failed. Why this life is over, if there was no coordinator for too long.
+  // ---- receiving
+  // `sent`: when the call was sent that this answers.
+  ReplyActions receive(const http::Response& response, double sent, double now);
+  // A call failed. Returns the reason why this incarnation ends, if there was no coordinator for too long.
   std::optional<std::string> failed(const std::string& why, double now);
-  bool introducing() const { return introducing_; }  // the coordinator asked who this is
+  bool introducing() const { return introducing_; }  // the coordinator has asked for an introduction
   bool over() const { return over_; }
   bool leased(double now, double seconds) const { return !over_ && now - confirmed_ < seconds; }
 
@@ -58,9 +62,10 @@ class MembershipClient {
   Generation known_view_;
   std::string requests_key_;
   std::vector<ControlRequest> requests_;
-  bool knows_end_ = false;  // and the coordinator was not told that yet, or was: it may be told again
+  bool knows_end_ = false;  // this member has received that the run is over
   double reached_ = 0;      // when a coordinator last answered
-  double confirmed_ = -std::numeric_limits<double>::infinity();  // when that was asked which it confirmed
+  // When the newest call was sent whose answer confirmed that this member is in the newest view.
+  double confirmed_ = -std::numeric_limits<double>::infinity();
 };
 
 }  // namespace sinew::cluster

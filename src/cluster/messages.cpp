@@ -12,7 +12,6 @@ namespace {
 using Phase = Member::Phase;
 
 constexpr std::array kPhases = {"waiting", "joining", "caught_up", "computing", "leaving", "finished"};
-constexpr double kMostSpeed = 1e12;
 
 Json json_of(const Introduction& introduction) {
   return {{"address", introduction.address},
@@ -54,38 +53,12 @@ Introduction introduction_of(Fields& fields) {
   return introduction;
 }
 
-std::vector<ControlRequest> requests_of(Fields& fields) {
-  std::vector<ControlRequest> requests;
-  const Json* list = fields.list("requests", kMostRequests);
-  if (list == nullptr) return requests;
-  for (const Json& one : *list) {
-    Fields inner(one);
-    ControlRequest request;
-    request.number = inner.whole("number", 1);
-    request.kind = inner.text("kind", 64);
-    request.value = inner.number("value", -1e18, 1e18);
-    request.reason = one_line(inner.text("reason", kLongestText));
-    if (inner.problem().empty()) inner.blame(problem_of(request));
-    if (!inner.problem().empty()) fields.blame("requests: " + inner.problem());
-    requests.push_back(std::move(request));
-  }
-  return requests;
-}
-
 Phase phase_of(Fields& fields) {
   const std::string name = fields.text("phase", 32);
   const auto found = std::find(kPhases.begin(), kPhases.end(), name);
   if (found != kPhases.end()) return static_cast<Phase>(found - kPhases.begin());
   fields.blame("\"phase\" is none of waiting, joining, caught_up, computing, leaving, finished");
   return Phase::waiting;
-}
-
-std::optional<View> view_in(Fields& fields) {
-  const Json* json = fields.object("view");
-  if (json == nullptr) return std::nullopt;
-  auto view = view_of(*json);
-  if (!view) fields.blame("\"view\" is not a view");
-  return view;
 }
 
 MemberReport report_of(Fields& fields) {
@@ -109,13 +82,39 @@ MemberReport report_of(Fields& fields) {
 
 }  // namespace
 
+std::vector<ControlRequest> requests_of(Fields& fields) {
+  std::vector<ControlRequest> requests;
+  const Json* list = fields.list("requests", kMostRequests);
+  if (list == nullptr) return requests;
+  for (const Json& one : *list) {
+    Fields inner(one);
+    ControlRequest request;
+    request.number = inner.whole("number", 1);
+    request.kind = inner.text("kind", 64);
+    request.value = inner.number("value", -1e18, 1e18);
+    request.reason = one_line(inner.text("reason", kLongestText));
+    if (inner.problem().empty()) inner.blame(problem_of(request));
+    if (!inner.problem().empty()) fields.blame("requests: " + inner.problem());
+    requests.push_back(std::move(request));
+  }
+  return requests;
+}
+
+std::optional<View> view_in(Fields& fields) {
+  const Json* json = fields.object("view");
+  if (json == nullptr) return std::nullopt;
+  auto view = view_of(*json);
+  if (!view) fields.blame("\"view\" is not a view");
+  return view;
+}
+
 Json json_of(const ControlRequest& request) {
   return {{"number", request.number}, {"kind", request.kind}, {"value", request.value}, {"reason", request.reason}};
 }
 
-std::string to_json(const JoinRequest& call) {
-  Json json = json_of(call.introduction);
-  json["incarnation"] = call.incarnation;
+std::string to_json(const JoinRequest& request) {
+  Json json = json_of(request.introduction);
+  json["incarnation"] = request.incarnation;
   return dump(json);
 }
 
@@ -160,10 +159,10 @@ std::expected<JoinRequest, std::string> join_request_of(const std::string& text)
   const auto json = parse_json(text);
   if (!json) return std::unexpected("the body is not JSON");
   Fields fields(*json);
-  JoinRequest call;
-  call.introduction = introduction_of(fields);
-  call.incarnation = fields.text("incarnation", kLongestText);
-  return result_of(fields, std::move(call));
+  JoinRequest request;
+  request.introduction = introduction_of(fields);
+  request.incarnation = fields.text("incarnation", kLongestText);
+  return result_of(fields, std::move(request));
 }
 
 std::expected<Heartbeat, std::string> heartbeat_of(const std::string& text) {

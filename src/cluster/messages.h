@@ -1,5 +1,6 @@
-// What a member and the coordinator say to each other, as JSON (docs/formats/coordinator.md). Read with suspicion:
-// everything is checked for kind and range, and what is wrong is said by name.
+// The messages between a member and the coordinator, as JSON (docs/formats/coordinator.md).
+//
+// The readers trust nothing: they check the kind and range of every field, and name the field that is wrong.
 #pragma once
 
 #include <expected>
@@ -7,16 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "cluster/cluster.h"
+#include "cluster/client.h"
 #include "cluster/json.h"
 
 namespace sinew::cluster {
 
 constexpr size_t kMostRequests = 256;
-constexpr size_t kLongestText = 1024;  // a reason, a name
+constexpr size_t kLongestText = 1024;  // bytes of a reason or a name
 constexpr size_t kLongestFacts = 1 << 16;
+constexpr double kMostSpeed = 1e12;
 
-// Who a member is; with its first heartbeat to a coordinator that does not know it.
+// Who a member is. It sends this with its first heartbeat to a coordinator that does not know it.
 struct Introduction {
   std::string address, host;
   int64_t pid = 0;
@@ -26,45 +28,50 @@ struct Introduction {
 // POST /v2/heartbeat
 struct Heartbeat {
   MemberId id;
-  std::string incarnation;   // chosen by the member when it joined: no other has it
-  Generation known_view;     // newest view it was given
-  std::string requests_key;  // of the requests it was given
-  bool knows_end = false;
-  MemberReport report;     // its view only with the introduction
-  Generation acting_view;  // by this view
+  std::string incarnation;   // a name that the member chose when it joined; no other member has it
+  Generation known_view;     // the newest view it has received
+  std::string requests_key;  // names the list of requests it has received
+  bool knows_end = false;    // it has received that the run is over
+  MemberReport report;       // its view is sent only with the introduction
+  Generation acting_view;    // the view it acts by; 0: none
   std::optional<Introduction> introduction;
-  std::vector<ControlRequest> requests;  // those it knows; with the introduction
+  std::vector<ControlRequest> requests;  // those it knows; sent only with the introduction
 };
 
 // The answer to a heartbeat and to GET /v2/updates.
 struct HeartbeatReply {
-  bool introduce = false;  // the coordinator does not know this member: introduce yourself
-  std::optional<std::string> fenced;
-  Generation newest;         // 0: no view yet
-  bool lease = false;        // in the newest view, and the coordinator vouches that it is the newest
-  std::optional<View> view;  // when newer than what the member has
-  std::string requests_key;  // of the requests
-  std::optional<std::vector<ControlRequest>> requests;  // when others than the member has
-  std::optional<int64_t> finished;
+  bool introduce = false;  // the coordinator does not know the member, which must introduce itself; no field follows
+  std::optional<std::string> fenced;  // this incarnation has ended, for this reason
+  Generation newest;                  // of all views; 0: none yet
+  bool lease = false;        // the member is in the newest view, and the coordinator is sure that it is the newest
+  std::optional<View> view;  // if it is newer than known_view
+  std::string requests_key;
+  std::optional<std::vector<ControlRequest>> requests;  // all that are not taken, if requests_key is another
+  std::optional<int64_t> finished;                      // the run's exit code, unless knows_end
 };
 
+// POST /v2/join
 struct JoinRequest {
   Introduction introduction;
   std::string incarnation;
 };
 
-std::string to_json(const JoinRequest& call);
+std::string to_json(const JoinRequest& request);
 std::string to_json(const Heartbeat& heartbeat);
 std::string to_json(const HeartbeatReply& reply);
 std::expected<JoinRequest, std::string> join_request_of(const std::string& text);
 std::expected<Heartbeat, std::string> heartbeat_of(const std::string& text);
 std::expected<HeartbeatReply, std::string> heartbeat_reply_of(const std::string& text);
 
+// Parts of messages. What is wrong goes to `fields`.
 Json json_of(const ControlRequest& request);
-// What is wrong with it, or empty. `number` is not looked at.
+std::vector<ControlRequest> requests_of(Fields& fields);  // of "requests"
+std::optional<View> view_in(Fields& fields);              // of "view"
+
+// What is wrong with a request, apart from its number; empty: nothing.
 std::string problem_of(const ControlRequest& request);
 const char* name_of(Member::Phase phase);
-// One line a log can take: control characters become spaces, at most `most` bytes.
+// The text as one line for a log: control characters become spaces, and at most `most` bytes stay.
 std::string one_line(std::string text, size_t most = 300);
 
 }  // namespace sinew::cluster

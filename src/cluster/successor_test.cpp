@@ -1,16 +1,17 @@
-// Coordinators that die, successors that listen, members that do not speak.
+// Coordinators that die, successors that listen, and members that stay silent.
 #include "cluster/testing.h"
 
 namespace sinew::cluster::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TEST(Coordinator, ASuccessorKnowsWhatTheMembersTell) {
-  Place place;
+  Address address;
   auto first = std::make_unique<Running>(options_for(3));
-  place.set(first->url());
-  Workers workers = start(place, 3);
+  address.set(first->url());
+  Workers workers = start(address, 3);
   ASSERT_TRUE(settle(workers));
   first->post("/v2/control", R"({"kind":"evaluate","reason":"curious"})");
   for (const auto& worker : workers) ASSERT_TRUE(wait_for([&] { return worker->requests().size() == 1; }));
@@ -19,9 +20,9 @@ TEST(Coordinator, ASuccessorKnowsWhatTheMembersTell) {
   CoordinatorOptions options = options_for(3);
   options.at_least = Generation(5);
   Running second(options);
-  place.set(second.url());
+  address.set(second.url());
   ASSERT_TRUE(wait_for([&] { return second.status()["members"].size() == 3 && !second.status()["listening"]; }));
-  EXPECT_EQ(second.status()["view"]["generation"], before.generation.value) << "nothing changed, so nothing moved";
+  EXPECT_EQ(second.status()["view"]["generation"], before.generation.value) << "nothing changed";
   EXPECT_EQ(second.status()["requests"].size(), 1u);
   for (const auto& worker : workers) {
     EXPECT_EQ(worker->view(), before);
@@ -32,22 +33,22 @@ TEST(Coordinator, ASuccessorKnowsWhatTheMembersTell) {
   workers.erase(workers.begin() + 1);
   ASSERT_TRUE(settle(workers));
   EXPECT_GE(workers[0]->view()->generation.value, before.generation.value + 1000);
-  workers.push_back(std::make_unique<Worker>(place));
-  EXPECT_GE(workers.back()->id().value, 1000) << "an id the first may have given";
+  workers.push_back(std::make_unique<Worker>(address));
+  EXPECT_GE(workers.back()->id().value, 1000) << "the first coordinator may have given lower ids";
   ASSERT_TRUE(settle(workers));
 }
 
-// Out of descriptors, or the file that says it is on a disk that is away.
+// The process has no free descriptor, or the disk that holds coordinator.json is away.
 TEST(Coordinator, WhoCanNotFindOutWhereItIsTriesUntilPatienceEnds) {
-  Place place;
+  Address address;
   auto first = std::make_unique<Running>(options_for(1));
-  place.set(first->url());
+  address.set(first->url());
   std::atomic<bool> known = true;
-  Worker worker(place, [&](ClientOptions& options) {
+  Worker worker(address, [&](ClientOptions& options) {
     options.patience_seconds = 1;
     options.url = [&] {
-      if (!known) throw Error("too many open files");
-      return place.get();
+      if (!known) throw Error("TEST_ERROR", "too many open files", "");
+      return address.get();
     };
   });
   known = false;
@@ -57,24 +58,24 @@ TEST(Coordinator, WhoCanNotFindOutWhereItIsTriesUntilPatienceEnds) {
 }
 
 TEST(Coordinator, ASuccessorPutsOutWhoDoesNotSpeak) {
-  Place place, nowhere;
+  Address address, other_address;
   auto first = std::make_unique<Running>(options_for(2));
-  place.set(first->url());
-  nowhere.set(first->url());
+  address.set(first->url());
+  other_address.set(first->url());
   Workers workers;
-  workers.push_back(std::make_unique<Worker>(place));
-  workers.push_back(std::make_unique<Worker>(nowhere));
+  workers.push_back(std::make_unique<Worker>(address));
+  workers.push_back(std::make_unique<Worker>(other_address));
   ASSERT_TRUE(settle(workers));
   first.reset();
   CoordinatorOptions options = options_for(2);
   options.first_id = MemberId(500);
   Running second(options);
-  place.set(second.url());
+  address.set(second.url());
   const auto deaf = std::move(workers[1]);
   workers.pop_back();
   ASSERT_TRUE(settle(workers));
   EXPECT_THAT(workers[0]->view()->why, HasSubstr("member 2 lost: has not spoken to the new coordinator"));
-  nowhere.set(second.url());  // the zombie finds the way back, and hears that the group went on
+  other_address.set(second.url());  // the fenced member finds the successor and hears that the group went on
   ASSERT_TRUE(wait_for([&] { return deaf->fenced().has_value(); }));
   EXPECT_THAT(*deaf->fenced(), HasSubstr("the group went on without it"));
 }
@@ -83,9 +84,9 @@ TEST(Coordinator, WhoIsSilentIsPutOut) {
   CoordinatorOptions options = options_for(2);
   options.cluster.silence_seconds = 5;
   Running coordinator(options);
-  Place place;
-  place.set(coordinator.url());
-  Workers workers = start(place, 1);
+  Address address;
+  address.set(coordinator.url());
+  Workers workers = start(address, 1);
   const json mute = json::parse(coordinator.post(
       "/v2/join", R"({"address":"a","host":"h","pid":1,"incarnation":"mute",)"
                   R"("identity":{"job":"job-digest","machine":"a CPU with libraries","probe":"probe-digest"}})"));
@@ -100,22 +101,22 @@ TEST(Coordinator, WhoIsSilentIsPutOut) {
 }
 
 TEST(Client, WhoseCoordinatorStaysAwayGivesUp) {
-  Place place;
+  Address address;
   auto coordinator = std::make_unique<Running>(options_for(1));
-  place.set(coordinator->url());
-  Worker worker(place, [](ClientOptions& options) { options.patience_seconds = 5; });
+  address.set(coordinator->url());
+  Worker worker(address, [](ClientOptions& options) { options.patience_seconds = 5; });
   ASSERT_TRUE(wait_for([&] { return worker.view().has_value(); }));
   coordinator.reset();
   ASSERT_TRUE(wait_for([&] { return worker.fenced().has_value(); }));
-  EXPECT_THAT(*worker.fenced(), HasSubstr("no coordinator for so long"));
+  EXPECT_THAT(*worker.fenced(), HasSubstr("no coordinator has answered"));
   EXPECT_FALSE(worker.client->leased(kBound));
 }
 
 TEST(Client, WithoutACoordinatorJoiningEnds) {
-  Place place;
-  place.set("http://127.0.0.1:1");
-  EXPECT_THAT(error_of([&] { Worker lonely(place, [](ClientOptions& options) { options.patience_seconds = 0.3; }); }),
-              HasSubstr("no coordinator to join: cannot connect to 127.0.0.1:1"));
+  Address address;
+  address.set("http://127.0.0.1:1");
+  EXPECT_THAT(error_of([&] { Worker lonely(address, [](ClientOptions& options) { options.patience_seconds = 0.3; }); }),
+              AllOf(HasSubstr("127.0.0.1:1"), HasSubstr("[COORDINATOR_UNREACHABLE]")));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Bits that change between a member and the coordinator: nothing is believed that does not have its sum.
-#include "cluster/line.h"
+// Bits that change between a member and the coordinator: neither side believes a message that does not fit its sum.
+#include "cluster/coordinator_connection.h"
+#include "cluster/protocol.h"
 #include "cluster/testing.h"
 
 namespace sinew::cluster::testing {
@@ -32,7 +33,7 @@ TEST(Sums, AChangedCallDoesNothing) {
   const auto refused = client.send(changed, kBound);
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->status, 503);
-  EXPECT_THAT(refused->body, HasSubstr("changed on its way"));
+  EXPECT_THAT(refused->body, HasSubstr("COORDINATOR_CALL_DAMAGED"));
   EXPECT_EQ(coordinator.status()["wanted"], 1);
   http::Request from_a_person = scale_call();
   from_a_person.headers.erase(kSumHeader);
@@ -40,7 +41,7 @@ TEST(Sums, AChangedCallDoesNothing) {
   EXPECT_EQ(coordinator.status()["wanted"], 3);
 }
 
-// Something that is no coordinator, or whose answers are changed on their way.
+// A server that is no coordinator, and answers that change on their way.
 TEST(Sums, AnAnswerWithoutItsSumIsAFailure) {
   std::string sum;
   const http::Server server({}, [&](const http::Request& request, const http::Answer& answer) {
@@ -48,13 +49,15 @@ TEST(Sums, AnAnswerWithoutItsSumIsAFailure) {
     response.body = R"({"id":3})";
     if (request.path == "/right") sum = sum_of(response);
     if (!sum.empty()) response.headers[kSumHeader] = sum;
+    if (request.path != "/old") response.headers[kVersionHeader] = std::to_string(kProtocolVersion);
     if (request.path == "/changed") response.body = R"({"id":7})";
     answer(response);
   });
   const auto ask = [&](const std::string& path) { return call(server.url(), "sesame", "GET", path, "", kBound); };
-  EXPECT_THAT(error_of([&] { ask("/without"); }), HasSubstr("not as a coordinator sent it"));
+  EXPECT_THAT(error_of([&] { ask("/without"); }), HasSubstr("[COORDINATOR_ANSWER_DAMAGED]"));
   EXPECT_EQ(ask("/right"), R"({"id":3})");
-  EXPECT_THAT(error_of([&] { ask("/changed"); }), HasSubstr("not as a coordinator sent it"));
+  EXPECT_THAT(error_of([&] { ask("/old"); }), HasSubstr("[COORDINATOR_VERSION_DIFFERS]"));
+  EXPECT_THAT(error_of([&] { ask("/changed"); }), HasSubstr("[COORDINATOR_ANSWER_DAMAGED]"));
 }
 
 }  // namespace

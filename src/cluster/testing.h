@@ -1,5 +1,5 @@
-// A coordinator and its members over real HTTP on loopback, for tests. Nothing here depends on how fast the machine is:
-// waits are for things to happen, with a bound that only a hang reaches.
+// A coordinator and its members over real HTTP on loopback, for tests. The tests do not depend on the machine's speed:
+// they wait for events, with a bound that only a hang reaches.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ namespace sinew::cluster::testing {
 using nlohmann::json;
 using Phase = Member::Phase;
 
-constexpr double kBound = 60;  // seconds; a hang, not a slow machine
+constexpr double kBound = 60;  // seconds; only a hang takes longer
 
 inline bool wait_for(const std::function<bool()>& condition) {
   Clock& clock = system_clock();
@@ -36,14 +36,14 @@ inline CoordinatorOptions options_for(int64_t wanted) {
   options.job = "test";
   options.run_directory = "runs/test";
   options.cluster.wanted = wanted;
-  options.cluster.silence_seconds = 20;  // tests that are about silence say so
+  options.cluster.silence_seconds = 20;  // tests of silence set a shorter one
   options.cluster.gather_seconds = 30;
   options.cluster.settle_seconds = 3;
   options.cluster.report_seconds = 0.05;
   return options;
 }
 
-// A coordinator with the ticks it is promised.
+// A coordinator, and a thread that calls tick().
 class Running {
  public:
   explicit Running(const CoordinatorOptions& options) : coordinator_(options, system_clock()) {
@@ -71,8 +71,8 @@ class Running {
   std::thread ticks_;
 };
 
-// Where the coordinator is, for members; a successor changes it.
-class Place {
+// The coordinator's address, as members find it. A successor changes it.
+class Address {
  public:
   void set(const std::string& url) {
     const std::lock_guard lock(mutex_);
@@ -90,10 +90,10 @@ class Place {
 
 class Worker {
  public:
-  explicit Worker(Place& place, const std::function<void(ClientOptions&)>& change = nullptr) {
+  explicit Worker(Address& address, const std::function<void(ClientOptions&)>& change = nullptr) {
     static std::atomic<int64_t> pids = 1000;
     ClientOptions options;
-    options.url = [&place] { return place.get(); };
+    options.url = [&address] { return address.get(); };
     options.secret = "sesame";
     options.pid = pid = ++pids;
     options.address = "127.0.0.1:" + std::to_string(pid);
@@ -110,7 +110,7 @@ class Worker {
     };
     events.on_fenced = [this](const std::string& why) {
       const std::lock_guard lock(mutex_);
-      EXPECT_FALSE(fenced_) << "put out twice";
+      EXPECT_FALSE(fenced_) << "fenced twice";
       fenced_ = why;
     };
     events.on_requests = [this](const std::vector<ControlRequest>& requests) {
@@ -134,15 +134,15 @@ class Worker {
   std::optional<int64_t> finished() const { return locked(finished_); }
   MemberId id() const { return client->id(); }
 
-  // Acts by the newest view as a member does; a joiner needs no time to catch up.
+  // Acts by the newest view, as a member does. A joiner catches up at once.
   void act() const {
     const auto newest = view();
-    const ViewMember* view_member = newest ? newest->find(id()) : nullptr;
-    if (view_member == nullptr) return;
+    const ViewMember* entry = newest ? newest->find(id()) : nullptr;
+    if (entry == nullptr) return;
     client->report([&](MemberReport& report) {
       if (report.view != newest) report.view = newest;
-      if (report.phase != Phase::leaving) report.phase = view_member->joining ? Phase::caught_up : Phase::computing;
-      report.speed = view_member->joining ? 0 : 1;
+      if (report.phase != Phase::leaving) report.phase = entry->joining ? Phase::caught_up : Phase::computing;
+      report.speed = entry->joining ? 0 : 1;
     });
   }
 
@@ -171,7 +171,7 @@ inline std::vector<MemberId> ids_of(const Workers& workers) {
   return ids;
 }
 
-// All of them compute by one view, and by nobody else's.
+// Waits until exactly these workers compute by one view.
 inline bool settle(const Workers& workers) {
   return wait_for([&] {
     for (const auto& worker : workers) worker->act();
@@ -181,17 +181,18 @@ inline bool settle(const Workers& workers) {
   });
 }
 
-inline Workers start(Place& place, int64_t count) {
+inline Workers start(Address& address, int64_t count) {
   Workers workers;
-  for (int64_t i = 0; i < count; ++i) workers.push_back(std::make_unique<Worker>(place));
+  for (int64_t i = 0; i < count; ++i) workers.push_back(std::make_unique<Worker>(address));
   return workers;
 }
 
+// "what | hint [CODE]"
 inline std::string error_of(const std::function<void()>& action) {
   try {
     action();
   } catch (const Error& error) {
-    return std::string(error.what()) + " | " + error.hint;
+    return std::string(error.what()) + " | " + error.hint + " [" + std::string(error.code.text()) + "]";
   }
   return "no error";
 }

@@ -1,9 +1,6 @@
 // A run's seat in the group.
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
-#include "base/disk.h"
 #include "base/error.h"
 #include "base/process.h"
 #include "distribute/distribute.h"
@@ -18,30 +15,25 @@ constexpr double kLookSeconds = 0.005;
 
 using Phase = cluster::Member::Phase;
 
-struct Line {
-  std::string url, secret;
-};
-
-Line read_line(const std::string& path) {
-  const auto document = nlohmann::json::parse(read_text(system_disk(), path), nullptr, /*allow_exceptions=*/false);
-  if (!document.is_object() || !document.contains("url") || !document.contains("secret"))
-    throw Error(path + " does not say where the coordinator is", "is the run's supervisor (sinew train) alive?");
-  return {document["url"].get<std::string>(), document["secret"].get<std::string>()};
+cluster::CoordinatorInfo read_info(const std::string& path) {
+  if (auto info = cluster::read_coordinator_info_file(path)) return *info;
+  throw Error("RUN_WITHOUT_COORDINATOR", "there is no " + path + ", which says where the run's coordinator listens",
+              "check that the run's supervisor (sinew train) is alive");
 }
 
 group::MemberOptions member_options(const JoinOptions& options, const train::Identity& identity) {
-  const Line line = read_line(options.coordinator_file);
+  const cluster::CoordinatorInfo info = read_info(options.coordinator_file);
   group::MemberOptions wanted;
-  wanted.client.url = [path = options.coordinator_file] { return read_line(path).url; };
-  wanted.client.secret = line.secret;
+  wanted.client.url = [path = options.coordinator_file] { return read_info(path).url; };
+  wanted.client.secret = info.secret;
   wanted.client.host = host_name();
   wanted.client.pid = getpid();
   wanted.client.identity = {identity.job, identity.machine, identity.probe};
   wanted.link.listen = options.listen;
   wanted.link.advertise = options.advertise;
   wanted.link.job = identity.job;
-  wanted.link.secret = line.secret;
-  wanted.link.tls = line.url.starts_with("https://");
+  wanted.link.secret = info.secret;
+  wanted.link.tls = info.with_tls();
   wanted.group.merge = merged;
   wanted.group.patience_seconds = options.patience_seconds;
   return wanted;

@@ -13,24 +13,24 @@ constexpr double kAnswerSeconds = 1;
 
 // coordinator.json may be that of an earlier attempt, so the coordinator has to answer, too.
 bool is_up(const cluster::CoordinatorInfo& info) {
-  return !info.over && !info.url.empty() &&
+  return !info.exit_code && !info.url.empty() &&
          cluster::CoordinatorClient(info.url, info.secret, kAnswerSeconds).status().has_value();
 }
 
-int64_t life_of(const std::optional<cluster::CoordinatorInfo>& info) {
-  return info ? info->life : -1;
+int64_t incarnation_of(const std::optional<cluster::CoordinatorInfo>& info) {
+  return info ? info->incarnation : -1;
 }
 
 // Returns the exit code of a run that began and ended meanwhile, or of a stop request; nullopt: its coordinator is up.
 std::optional<int> wait_for_coordinator(const std::string& run_directory, double wait_seconds, SignalSource& signals,
                                         Clock& clock) {
-  const int64_t before = life_of(cluster::read_coordinator_info(run_directory));
+  const int64_t before = incarnation_of(cluster::read_coordinator_info(run_directory));
   const double end = clock.monotonic_seconds() + wait_seconds;
   while (true) {
     if (const int signal = signals.next()) return 128 + signal;
     const auto info = cluster::read_coordinator_info(run_directory);
     if (info && is_up(*info)) return std::nullopt;
-    if (info && info->over && info->life != before) return static_cast<int>(*info->over);
+    if (info && info->exit_code && info->incarnation != before) return static_cast<int>(*info->exit_code);
     if (clock.monotonic_seconds() >= end) break;
     clock.sleep_seconds(kLookSeconds);
   }

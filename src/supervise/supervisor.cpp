@@ -109,12 +109,12 @@ class Supervisor final : public Shell {
       const bool its_own = info && info->pid == coordinator_->pid();
       coordinator_.reset();
       client_.reset();
-      say(coordinator_ended(now(), state_, *end, its_own ? info->over : std::nullopt));
+      say(coordinator_ended(now(), state_, *end, its_own ? info->exit_code : std::nullopt));
     }
   }
 
   // A stopped process computes nothing, and the coordinator notices that only a second later.
-  static cluster::LocalProcesses processes_here(const cluster::GroupStatus& status) {
+  static cluster::LocalProcesses processes_here(const cluster::CoordinatorStatus& status) {
     cluster::LocalProcesses here = cluster::processes_on(host_name(), status);
     std::erase_if(here.computing, [](pid_t pid) {
       const auto facts = process_facts(pid);
@@ -139,8 +139,9 @@ class Supervisor final : public Shell {
     next_poll_ = now() + kPollSeconds;
     if (!status) return;
     const int64_t here = std::max<int64_t>(1, status->wanted - options_.elsewhere);
-    const auto computing = std::ranges::count(status->members, "computing", &cluster::GroupMember::phase);
-    say(coordinator_answered(now(), state_, here, status->step, status->finished, computing, processes_here(*status)));
+    const auto computing = std::ranges::count(status->members, "computing", &cluster::MemberStatus::phase);
+    say(coordinator_answered(now(), state_, here, status->step(), status->finished, computing,
+                             processes_here(*status)));
   }
 
   // Finds the workers that hold up a run that makes no progress.

@@ -23,8 +23,8 @@ constexpr double kOverSeconds = 1;  // between two looks whether the run is over
 // at the next look.
 std::optional<int> exit_code_of(const std::string& run_directory) {
   const auto info = cluster::coordinator_info_now(run_directory);
-  if (!info || !info->over) return std::nullopt;
-  return static_cast<int>(*info->over);
+  if (!info || !info->exit_code) return std::nullopt;
+  return static_cast<int>(*info->exit_code);
 }
 
 class RestartLoop final : public Shell {

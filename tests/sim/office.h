@@ -29,7 +29,7 @@ class Office {
 
  private:
   struct Waiting {
-    cluster::Poll poll;
+    cluster::UpdatesPoll poll;
     Answer answer;
     double until = 0;
   };

@@ -1,4 +1,5 @@
-// The supervisor of a story: supervise/supervision decides, as in supervise/supervisor.cpp; processes are simulated ones.
+// The supervisor of a story: supervise/supervision decides, as in supervise/supervisor.cpp; processes are simulated
+// ones.
 #include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
@@ -70,10 +71,10 @@ void Story::talk() {
   post("/v2/status", "", [this](const auto& response) {
     polling_ = false;
     if (!response || response->status != 200) return;
-    const auto status = cluster::parse_status(response->body);
-    const auto computing = std::ranges::count(status.members, "computing", &cluster::GroupMember::phase);
-    coordinator_answered(scene_.world.now(), state_, status.wanted, status.step, status.finished, computing,
-                     cluster::processes_on("here", status));
+    const auto status = cluster::status_of_json(response->body);
+    const auto computing = std::ranges::count(status.members, "computing", &cluster::MemberStatus::phase);
+    coordinator_answered(scene_.world.now(), state_, status.wanted, status.step(), status.finished, computing,
+                         cluster::processes_on("here", status));
   });
 }
 

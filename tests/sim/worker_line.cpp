@@ -160,15 +160,15 @@ void Worker::listen() {
 
 bool Worker::take(const http::Response& response, double sent) {
   if (response.body.find("\"lease\":true") != std::string::npos) confirmed_ = std::max(confirmed_, sent);
-  const cluster::Heard heard = membership_->hear(response, sent, scene_.world.now());
-  dirty_ = dirty_ || heard.speak;
-  if (heard.view) act_on(*heard.view);
-  if (heard.requests) requests_ = *heard.requests;
-  if (heard.finished) finished_ = heard.finished;
-  const std::string over = heard.fenced.value_or(heard.finished ? "the run is over" : "");
+  const cluster::ReplyActions actions = membership_->receive(response, sent, scene_.world.now());
+  dirty_ = dirty_ || actions.send_heartbeat;
+  if (actions.view) act_on(*actions.view);
+  if (actions.requests) requests_ = *actions.requests;
+  if (actions.finished) finished_ = actions.finished;
+  const std::string over = actions.fenced.value_or(actions.finished ? "the run is over" : "");
   if (!over.empty() && out_.empty()) out_ = over, group_->fence(over);
   wake();
-  return heard.understood;
+  return actions.understood;
 }
 
 void Worker::act_on(const cluster::View& view) {

@@ -151,24 +151,24 @@ class Alone(unittest.TestCase):
 
     def write_file(self, **fields):
         # Written beside it and renamed, as the coordinator does.
-        text = json.dumps({"url": "http://127.0.0.1:1", "secret": "x", "pid": 1, "life": 0, **fields})
+        text = json.dumps({"url": "http://127.0.0.1:1", "secret": "x", "pid": 1, "version": 2, "incarnation": 0, **fields})
         (self.directory / "new").write_text(text)
         os.replace(self.directory / "new", self.directory / "coordinator.json")
 
     def test_without_a_coordinator_the_wait_ends(self):
         words = ("--launcher", "env", "--wait", "1")
         self.ends(1, f"no coordinator came up in {self.directory} within 1 s", torchrun(1, 2, 2), *words)
-        for fields in ({}, {"over": 0}, {"url": ""}):  # of an attempt before this one
+        for fields in ({}, {"exit_code": 0}, {"url": ""}):  # of an attempt before this one
             self.write_file(**fields)
             self.ends(1, "no coordinator came up", torchrun(1, 2, 2), *words)
 
     def test_a_run_that_began_and_ended_meanwhile_says_how(self):
-        self.write_file(over=0, life=3)
+        self.write_file(exit_code=0, incarnation=3)
         process = subprocess.Popen(self.command("--launcher", "env"), stderr=subprocess.DEVNULL, cwd=self.path,
                                    env={**os.environ, **torchrun(1, 2, 2)})
         try:
-            for life in range(4, 4 + 10 * LONG):  # whichever of them it finds first is not the last
-                self.write_file(over=3, life=life)
+            for incarnation in range(4, 4 + 10 * LONG):  # whichever of them it finds first is not the last
+                self.write_file(exit_code=3, incarnation=incarnation)
                 if wait_for(lambda: process.poll() is not None, 0.1):
                     break
             self.assertEqual(process.wait(LONG), 3)

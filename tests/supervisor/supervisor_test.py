@@ -117,7 +117,7 @@ class Supervisor(unittest.TestCase):
             self.assertEqual(oct(run.directory.joinpath("coordinator.json").stat().st_mode & 0o777), "0o600")
             (run.directory / "finish").touch()
             run.ends(0)
-            self.assertEqual(run.file()["over"], 0)
+            self.assertEqual(run.file()["exit_code"], 0)
             self.assertEqual(len(run.started()), 3, "nobody is started anew at the end")
             ps = run.sinew("ps", str(run.directory))
             self.assertEqual(ps.returncode, 1)
@@ -150,7 +150,7 @@ class Supervisor(unittest.TestCase):
             os.kill(first["pid"], signal.SIGKILL)
             self.assertTrue(wait_for(lambda: run.file()["pid"] != first["pid"]), run.said())
             second = run.file()
-            self.assertEqual((second["life"], second["secret"]), (first["life"] + 1, first["secret"]))
+            self.assertEqual((second["incarnation"], second["secret"]), (first["incarnation"] + 1, first["secret"]))
             self.assertEqual(run.wait_computing(2), before, run.said())
             (run.directory / "finish").touch()
             run.ends(0)
@@ -165,7 +165,7 @@ class Supervisor(unittest.TestCase):
                 program.chmod(0o755)
                 first = run.file()
                 os.kill(first["pid"], signal.SIGKILL)
-                self.assertTrue(wait_for(lambda: run.file()["life"] > first["life"] and run.pids()), run.said())
+                self.assertTrue(wait_for(lambda: run.file()["incarnation"] > first["incarnation"] and run.pids()), run.said())
                 self.assertEqual(run.wait_computing(2), before, run.said())
                 (run.directory / "finish").touch()
                 run.ends(0)
@@ -225,7 +225,7 @@ class Supervisor(unittest.TestCase):
                 self.assertEqual((taken[0]["value"], taken[0]["reason"]), (value, "a test"))
             run.sinew("control", str(run.directory), "stop")
             run.ends(75)
-            self.assertEqual(run.file()["over"], 75)
+            self.assertEqual(run.file()["exit_code"], 75)
 
     @staticmethod
     def requests(run):

@@ -1,16 +1,18 @@
-// Calls of members: joining, heartbeats, news. A member this coordinator does not know is asked who it is; what it then
-// tells makes a successor know what its predecessor knew.
+// Calls of members: join, heartbeat and updates. The coordinator asks a member that it does not know to introduce
+// itself. From the introductions a successor learns what its predecessor knew.
 #include <algorithm>
 
 #include "cluster/coordinator_state.h"
 #include "cluster/membership.h"
+#include "cluster/protocol.h"
 #include "cluster/view_json.h"
 
 namespace sinew::cluster {
 namespace {
 
-// How far a successor stays away from numbers its predecessor may have given without anybody left to tell.
-constexpr int64_t kJump = 1000;
+// A predecessor may have given numbers that no living member has heard of. A successor skips as many.
+constexpr int64_t kSkippedNumbers = 1000;
+constexpr const char* kSeeFormat = "docs/formats/coordinator.md describes the calls";
 
 Member member_of(MemberId id, const Introduction& introduction, double now) {
   Member member;
@@ -39,6 +41,7 @@ Reply introduce_reply() {
   return reply_of(reply);
 }
 
+// -1: absent, or not a number.
 int64_t number_in(const std::map<std::string, std::string>& query, const char* key) {
   const auto found = query.find(key);
   if (found == query.end() || found->second.empty() || found->second.size() > 15) return -1;
@@ -57,80 +60,90 @@ std::string text_in(const std::map<std::string, std::string>& query, const char*
 
 }  // namespace
 
-std::expected<Poll, Reply> poll_of(const std::map<std::string, std::string>& query) {
-  const int64_t id = number_in(query, "id"), have = number_in(query, "known_view");
-  if (id < 1 || have < 0) {
-    return std::unexpected(refuse(400, "\"id\" and \"known_view\" must be whole numbers",
+std::expected<UpdatesPoll, Reply> poll_of(const std::map<std::string, std::string>& query) {
+  const int64_t id = number_in(query, "id"), known_view = number_in(query, "known_view");
+  if (id < 1 || known_view < 0) {
+    return std::unexpected(refuse(400, kBadRequest, "\"id\" and \"known_view\" must be whole numbers",
                                   "/v2/updates?id=1&incarnation=...&known_view=0"));
   }
-  return Poll{MemberId(id), text_in(query, "incarnation"), Generation(have), text_in(query, "requests_key"),
-              number_in(query, "knows_end") == 1};
+  return UpdatesPoll{MemberId(id), text_in(query, "incarnation"), Generation(known_view),
+                     text_in(query, "requests_key"), number_in(query, "knows_end") == 1};
 }
 
 Reply CoordinatorState::join(const std::string& body, Moment at) {
-  notice(at);
-  const auto call = join_request_of(body);
-  if (!call) return refuse(400, call.error(), "docs/formats/coordinator.md says what a call looks like");
-  if (state_.finished) return refuse(409, "the run is over", "");
-  for (const auto& [id, incarnation] : incarnations_) {  // the answer to its first try was lost on the way
-    if (incarnation.incarnation == call->incarnation) return {200, dump({{"id", id.value}})};
+  notice_pause(at);
+  const auto request = join_request_of(body);
+  if (!request) return refuse(400, kBadRequest, request.error(), kSeeFormat);
+  if (state_.finished) return refuse(409, kRunOver, "the run is over", "");
+  for (const auto& [id, incarnation] : incarnations_) {  // the worker tries again: the first answer did not reach it
+    if (incarnation.name == request->incarnation) return {200, dump({{"id", id.value}})};
   }
-  if (fenced_.contains(call->incarnation))
-    return refuse(409, "this incarnation is over: " + fenced_[call->incarnation], "begin another");
+  if (const auto fenced = fenced_.find(request->incarnation); fenced != fenced_.end()) {
+    return refuse(409, kMemberFenced, "the coordinator has fenced this incarnation: " + fenced->second,
+                  "join again as another incarnation");
+  }
   if (state_.members.size() >= kMostMembers) {
-    return refuse(429, "there are " + std::to_string(kMostMembers) + " members already", "");
+    return refuse(429, kTooMany,
+                  "the run has " + std::to_string(kMostMembers) + " members already, the most it can have", "");
   }
-  Member member = member_of(MemberId(next_id_), call->introduction, at.now);
+  Member member = member_of(MemberId(next_id_), request->introduction, at.now);
   if (const std::string why = refusal(member, state_); !why.empty()) {
-    say(at, "a worker on " + member.host + " is refused: " + why);
-    return refuse(403, "refused: " + why, "start it with the same job, data and programs, on the same kind of machine");
+    log(at, "a worker on " + member.host + " is refused: " + why);
+    return refuse(403, kIdentityDiffers, "the coordinator refuses this worker: " + why,
+                  "start it with the same job, data and programs, on the same kind of machine");
   }
   ++next_id_;
-  incarnations_[member.id] = {call->incarnation, false};
+  incarnations_[member.id] = {request->incarnation, false};
   state_.members[member.id] = member;
   decide(at);
   return {200, dump({{"id", member.id.value}})};
 }
 
 Reply CoordinatorState::heartbeat(const std::string& body, Moment at) {
-  notice(at);
+  notice_pause(at);
   const auto heartbeat = heartbeat_of(body);
-  if (!heartbeat) return refuse(400, heartbeat.error(), "docs/formats/coordinator.md says what a call looks like");
+  if (!heartbeat) return refuse(400, kBadRequest, heartbeat.error(), kSeeFormat);
   if (const auto answer = admit(*heartbeat, at)) return *answer;
-  take_in(*heartbeat, at);
+  apply(*heartbeat, at);
   decide(at);
-  look_at_recovery(at);
-  if (const auto out = fenced_.find(heartbeat->incarnation); out != fenced_.end()) return fenced_reply(out->second);
+  update_recovery(at);
+  if (const auto fenced = fenced_.find(heartbeat->incarnation); fenced != fenced_.end())
+    return fenced_reply(fenced->second);
   return reply_of(
       reply_for(heartbeat->id, heartbeat->known_view, heartbeat->requests_key, heartbeat->knows_end, at.now));
 }
 
 std::optional<Reply> CoordinatorState::admit(const Heartbeat& heartbeat, Moment at) {
-  if (const auto out = fenced_.find(heartbeat.incarnation); out != fenced_.end()) return fenced_reply(out->second);
+  if (const auto fenced = fenced_.find(heartbeat.incarnation); fenced != fenced_.end())
+    return fenced_reply(fenced->second);
   const auto incarnation = incarnations_.find(heartbeat.id);
-  const bool known = incarnation != incarnations_.end() && incarnation->second.incarnation == heartbeat.incarnation;
-  const Generation newest = std::max(state_.view ? state_.view->generation : Generation(), buried_);
-  if (!heartbeat.introduction)
-    return known && heartbeat.acting_view <= newest ? std::nullopt : std::optional(introduce_reply());
-  if (heartbeat.acting_view.value > 0 &&
-      (!heartbeat.report.view || heartbeat.report.view->generation < heartbeat.acting_view)) {
-    return refuse(400, "it acts by view " + std::to_string(heartbeat.acting_view.value) + " and does not tell it", "");
+  const bool known = incarnation != incarnations_.end() && incarnation->second.name == heartbeat.incarnation;
+  const Generation newest = std::max(state_.view ? state_.view->generation : Generation(), abandoned_);
+  if (!heartbeat.introduction) {
+    if (known && heartbeat.acting_view <= newest) return std::nullopt;
+    return introduce_reply();
+  }
+  const auto& view = heartbeat.report.view;
+  if (heartbeat.acting_view.value > 0 && (!view || view->generation < heartbeat.acting_view)) {
+    return refuse(400, kBadRequest,
+                  "the member acts by view " + std::to_string(heartbeat.acting_view.value) +
+                      ", and its introduction lacks that view",
+                  kSeeFormat);
   }
   if (!known) {
     if (auto answer = introduce(heartbeat, at)) return answer;
   }
-  if (heartbeat.report.view) learn_view(*heartbeat.report.view, at);
+  if (view) learn_view(*view, at);
   learn_requests(heartbeat.requests);
   return std::nullopt;
 }
 
 std::optional<Reply> CoordinatorState::introduce(const Heartbeat& heartbeat, Moment at) {
   const auto other = incarnations_.find(heartbeat.id);
-  if (other != incarnations_.end()) {  // two with one id: who has a seat keeps it
-    const bool mine_is_in_view = state_.view && state_.view->find(heartbeat.id) != nullptr;
-    const std::string& loser =
-        mine_is_in_view || !heartbeat.report.view ? heartbeat.incarnation : other->second.incarnation;
-    const std::string why = "another has id " + std::to_string(heartbeat.id.value);
+  if (other != incarnations_.end()) {  // two members have one id: the one that is in the view keeps it
+    const bool known_is_in_view = state_.view && state_.view->find(heartbeat.id) != nullptr;
+    const std::string& loser = known_is_in_view || !heartbeat.report.view ? heartbeat.incarnation : other->second.name;
+    const std::string why = "another member has id " + std::to_string(heartbeat.id.value);
     const bool newcomer_goes = loser == heartbeat.incarnation;
     fence(loser, why);
     if (newcomer_goes) return fenced_reply(why);
@@ -141,21 +154,21 @@ std::optional<Reply> CoordinatorState::introduce(const Heartbeat& heartbeat, Mom
     fence(heartbeat.incarnation, why);
     return fenced_reply(why);
   }
-  next_id_ = std::max(next_id_, heartbeat.id.value + kJump);
+  next_id_ = std::max(next_id_, heartbeat.id.value + kSkippedNumbers);
   state_.members[heartbeat.id] = member;
   incarnations_[heartbeat.id] = {heartbeat.incarnation, false};
   return std::nullopt;
 }
 
-// A view of a predecessor, if it is newer than what is known. The next one stays well away from its number: there may
-// have been later ones.
+// Takes a predecessor's view over if it is newer than the known one. The predecessor may have made still newer views,
+// so the generation of this coordinator's first view is much higher.
 void CoordinatorState::learn_view(const View& view, Moment at) {
-  const Generation known = std::max(state_.view ? state_.view->generation : Generation(), buried_);
-  if (view.generation <= std::max(known, given_)) return;
+  const Generation known = std::max(state_.view ? state_.view->generation : Generation(), abandoned_);
+  if (view.generation <= std::max(known, made_)) return;
   state_.view = view;
-  state_.at_least = std::max(state_.at_least, Generation(view.generation.value + kJump - 1));
+  state_.at_least = std::max(state_.at_least, Generation(view.generation.value + kSkippedNumbers - 1));
   state_.listens_until = std::max(state_.listens_until, at.now + options_.cluster.settle_seconds);
-  say(at, "took over view " + std::to_string(view.generation.value));
+  log(at, "took over view " + std::to_string(view.generation.value));
 }
 
 void CoordinatorState::learn_requests(const std::vector<ControlRequest>& requests) {
@@ -168,7 +181,7 @@ void CoordinatorState::learn_requests(const std::vector<ControlRequest>& request
   }
 }
 
-void CoordinatorState::take_in(const Heartbeat& heartbeat, Moment at) {
+void CoordinatorState::apply(const Heartbeat& heartbeat, Moment at) {
   Member& member = state_.members.at(heartbeat.id);
   const MemberReport& report = heartbeat.report;
   member.heard = at.now;
@@ -185,11 +198,11 @@ void CoordinatorState::take_in(const Heartbeat& heartbeat, Moment at) {
     const bool fresh = lost->second.loss_reports.emplace(heartbeat.id, Member::LossReport{at.now, why}).second;
     if (fresh) due_ = at.now + options_.cluster.report_seconds;
   }
-  const ViewMember* view_member = state_.view ? state_.view->find(heartbeat.id) : nullptr;
-  if (view_member == nullptr || view_member->joining) return;
+  const ViewMember* entry = state_.view ? state_.view->find(heartbeat.id) : nullptr;
+  if (entry == nullptr || entry->joining) return;  // only a computing member can end the run or take requests
   if (report.finished && !state_.finished) {
     state_.finished = report.finished;
-    say(at, "the run is over: member " + std::to_string(heartbeat.id.value) + " says exit code " +
+    log(at, "member " + std::to_string(heartbeat.id.value) + " ends the run with exit code " +
                 std::to_string(*report.finished));
   }
   taken_ = std::max(taken_, report.taken_requests);
@@ -206,31 +219,30 @@ std::string CoordinatorState::requests_key() const {
   return key;
 }
 
-HeartbeatReply CoordinatorState::reply_for(MemberId id, Generation have, const std::string& key, bool knows_end,
-                                           double now) const {
+HeartbeatReply CoordinatorState::reply_for(MemberId id, Generation known_view, const std::string& known_requests,
+                                           bool knows_end, double now) const {
   HeartbeatReply reply;
   reply.requests_key = requests_key();
-  if (reply.requests_key != key) reply.requests = requests_;
+  if (reply.requests_key != known_requests) reply.requests = requests_;
   if (state_.finished && !knows_end) reply.finished = state_.finished;
   if (!state_.view) return reply;
   reply.newest = state_.view->generation;
-  const bool here = state_.view->find(id) != nullptr;
-  reply.lease = here && !listening(now);
-  if (here && state_.view->generation > have) reply.view = state_.view;
+  const bool in_view = state_.view->find(id) != nullptr;
+  reply.lease = in_view && !listening(now);
+  if (in_view && state_.view->generation > known_view) reply.view = state_.view;
   return reply;
 }
 
-std::optional<Reply> CoordinatorState::updates(const Poll& poll, Moment at) const {
-  if (const auto out = fenced_.find(poll.incarnation); out != fenced_.end()) return fenced_reply(out->second);
+std::optional<Reply> CoordinatorState::updates(const UpdatesPoll& poll, Moment at) const {
+  if (const auto fenced = fenced_.find(poll.incarnation); fenced != fenced_.end()) return fenced_reply(fenced->second);
   const auto incarnation = incarnations_.find(poll.id);
-  if (incarnation == incarnations_.end() || incarnation->second.incarnation != poll.incarnation)
-    return introduce_reply();
+  if (incarnation == incarnations_.end() || incarnation->second.name != poll.incarnation) return introduce_reply();
   const HeartbeatReply reply = reply_for(poll.id, poll.known_view, poll.requests_key, poll.knows_end, at.now);
   if (!reply.view && !reply.requests && !reply.finished) return std::nullopt;
   return reply_of(reply);
 }
 
-Reply CoordinatorState::no_updates(const Poll& poll, Moment at) const {
+Reply CoordinatorState::no_updates(const UpdatesPoll& poll, Moment at) const {
   return reply_of(reply_for(poll.id, poll.known_view, poll.requests_key, poll.knows_end, at.now));
 }
 

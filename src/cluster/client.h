@@ -1,0 +1,72 @@
+// A member's client of the coordinator.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "cluster/cluster_state.h"
+#include "cluster/control_request.h"
+
+namespace sinew::cluster {
+
+// What a member reports about itself. The next heartbeat carries it. The Client owns it; Client::report changes it.
+struct MemberReport {
+  Member::Phase phase = Member::Phase::waiting;
+  std::optional<View> view;  // the view the member acts by; a successor learns the group's view from it
+  int64_t step = 0, durable_step = -1;
+  double speed = 0;
+  std::string facts;
+  std::vector<std::pair<MemberId, std::string>> lost;  // members the link to which broke, with the reason
+  std::optional<int64_t> finished;                     // from the leader: the run's exit code
+  int64_t taken_requests = 0;                          // from the leader: highest number it put into the control log
+};
+
+// The client calls these on a thread of its own, one at a time. They must return soon.
+struct ClientEvents {
+  std::function<void(const View&)> on_view = nullptr;               // every newer view, once
+  std::function<void(const std::string& why)> on_fenced = nullptr;  // this incarnation has ended: join again as another
+  std::function<void(const std::vector<ControlRequest>&)> on_requests = nullptr;  // all that the leader has not taken
+  std::function<void(int64_t exit_code)> on_finished = nullptr;                   // the leader ended the run
+};
+
+struct ClientOptions {
+  std::function<std::string()> url = nullptr;  // called for every new connection: a successor may listen elsewhere
+  std::string secret;
+  std::string address, host;
+  int64_t pid = 0;
+  Identity identity;
+  double pulse_seconds = 0.25;   // the longest time between two heartbeats
+  double patience_seconds = 60;  // without a coordinator for so long, the client calls on_fenced
+};
+
+// A member's connection to the coordinator, on two threads of its own. It sends a heartbeat at every change and every
+// pulse, and receives views by a long poll. If the coordinator does not answer, the client tries again and reports
+// everything to the successor. Events may come before the constructor returns, and may call report(). No event comes
+// after the destructor has returned; the destructor first sends what is left to report, within two seconds.
+class Client {
+ public:
+  // Joins the run. Throws Error when the coordinator refuses this member (the message names the difference) or cannot
+  // be reached in time.
+  Client(const ClientOptions& options, ClientEvents events, Clock& clock);
+  ~Client();
+  MemberId id() const;
+  // Any thread. Changes what the heartbeats report. The client sends a heartbeat at once if other members wait for the
+  // change.
+  void report(const std::function<void(MemberReport&)>& change);
+  // Whether the coordinator confirmed within `seconds` that this member is in the newest view. A member does what is
+  // visible outside the group (publishing or deleting checkpoints, writing lines) only while it holds this lease.
+  bool leased(double seconds = 1.0) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sinew::cluster

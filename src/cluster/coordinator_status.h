@@ -1,0 +1,74 @@
+// The status of a coordinator: GET /v2/status, and what `sinew ps` shows (docs/formats/coordinator.md).
+//
+// The coordinator writes this struct as JSON, and its callers read it back from the JSON.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/control_request.h"
+#include "cluster/view.h"
+
+namespace sinew::cluster {
+
+struct MemberStatus {
+  int64_t id = 0, pid = 0;
+  std::string host, address, phase;
+  bool in_view = false;
+  double work_share = 0;  // of all the work, 0 to 1
+  int64_t view = 0;       // generation of the newest view it acts by; 0: none
+  int64_t step = 0, durable_step = -1;
+  double speed = 0;  // shards a second
+  double here_seconds = 0, silent_seconds = 0;
+  int64_t donor = 0;  // of a joining member; 0: none
+};
+
+struct RecoveryStatus {
+  int64_t generation = 0;
+  std::string why;
+  double seconds_ago = 0;
+  std::optional<double> seconds;  // nullopt: the recovery is not over
+};
+
+struct LoggedDecision {
+  std::string at, text;  // at: UTC
+};
+
+struct CoordinatorStatus {
+  std::string job, run_directory;
+  int64_t wanted = 0, minimum = 0;
+  bool listening = false;  // a successor that does not decide yet
+  double running_seconds = 0;
+  std::string why;  // reason of the newest decision
+  std::vector<MemberStatus> members;
+  std::vector<ControlRequest> requests;   // not taken yet
+  std::vector<LoggedDecision> decisions;  // oldest first
+  std::optional<View> view;
+  int64_t leader = 0;               // 0: there is no view
+  std::string facts;                // a JSON object from the leader; empty: none
+  std::optional<int64_t> finished;  // the run's exit code
+  std::optional<RecoveryStatus> last_recovery;
+
+  int64_t generation() const { return view ? view->generation.value : 0; }
+  int64_t step() const;          // the highest of all members
+  int64_t durable_step() const;  // the highest of all members; -1: none
+};
+std::string to_json(const CoordinatorStatus& status);
+// Control characters in texts become spaces. Throws Error when the text is no status.
+CoordinatorStatus status_of_json(const std::string& text);
+
+// The processes of one machine, by phase.
+struct LocalProcesses {
+  std::vector<pid_t> computing;
+  std::vector<pid_t> leaving;
+};
+LocalProcesses processes_on(const std::string& host, const CoordinatorStatus& status);
+
+// The status as a table and sentences, for a terminal.
+std::string status_text(const std::string& run_directory, const CoordinatorStatus& status);
+
+}  // namespace sinew::cluster

@@ -1,0 +1,43 @@
+// The protocol between the coordinator and its callers: its version, and the codes of its errors.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace sinew::cluster {
+
+// The version stands in the path of every call (/v2/join) and in a header of every answer. A coordinator refuses calls
+// of another version; a caller refuses such answers.
+inline constexpr int kProtocolVersion = 2;
+inline constexpr const char* kVersionHeader = "x-sinew-protocol";
+
+inline constexpr ErrorCode kBadRequest = "COORDINATOR_BAD_REQUEST";
+inline constexpr ErrorCode kVersionDiffers = "COORDINATOR_VERSION_DIFFERS";
+inline constexpr ErrorCode kWrongSecret = "COORDINATOR_WRONG_SECRET";
+inline constexpr ErrorCode kIdentityDiffers = "COORDINATOR_IDENTITY_DIFFERS";
+inline constexpr ErrorCode kUnknownRoute = "COORDINATOR_UNKNOWN_ROUTE";
+inline constexpr ErrorCode kUnknownMember = "COORDINATOR_UNKNOWN_MEMBER";
+inline constexpr ErrorCode kRunOver = "COORDINATOR_RUN_OVER";
+inline constexpr ErrorCode kMemberFenced = "COORDINATOR_MEMBER_FENCED";
+inline constexpr ErrorCode kTooMany = "COORDINATOR_TOO_MANY";
+inline constexpr ErrorCode kNotReady = "COORDINATOR_NOT_READY";
+inline constexpr ErrorCode kCallDamaged = "COORDINATOR_CALL_DAMAGED";
+// The caller makes these: an answer that changed on its way, an answer with an unknown code, and no answer.
+inline constexpr ErrorCode kAnswerDamaged = "COORDINATOR_ANSWER_DAMAGED";
+inline constexpr ErrorCode kRefused = "COORDINATOR_REFUSED";
+inline constexpr ErrorCode kUnreachable = "COORDINATOR_UNREACHABLE";
+
+// The code that an answer names, or kRefused.
+constexpr ErrorCode code_named(std::string_view text) {
+  constexpr std::array kAll = {kBadRequest,   kVersionDiffers, kWrongSecret, kIdentityDiffers,
+                               kUnknownRoute, kUnknownMember,  kRunOver,     kMemberFenced,
+                               kTooMany,      kNotReady,       kCallDamaged};
+  for (const ErrorCode code : kAll) {
+    if (code.text() == text) return code;
+  }
+  return kRefused;
+}
+
+}  // namespace sinew::cluster

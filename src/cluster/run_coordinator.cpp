@@ -1,0 +1,119 @@
+// A coordinator together with the files of its run directory.
+#include <unistd.h>
+
+#include <span>
+
+#include "base/disk.h"
+#include "base/error.h"
+#include "base/process.h"
+#include "cluster/coordinator.h"
+#include "cluster/coordinator_info.h"
+#include "cluster/view_json.h"
+#include "rundir/rundir.h"
+
+namespace sinew::cluster {
+namespace {
+
+// Each incarnation of the coordinator may give so many ids and generations. The next one begins where they end, so that
+// no number is given twice.
+constexpr int64_t kNumbersOfAnIncarnation = 1'000'000;
+constexpr double kTickSeconds = 0.05;
+constexpr int64_t kViewFileVersion = 2;
+
+// Reserves this incarnation's numbers on disk before it gives any of them. The file keeps the predecessor's url and pid
+// until this coordinator listens; until then members call the predecessor in vain and try again.
+CoordinatorInfo begin_incarnation(const std::string& run_directory) {
+  CoordinatorInfo info;
+  if (const auto before = read_coordinator_info(run_directory)) {
+    info = *before;
+    info.incarnation = before->incarnation + 1;
+    info.exit_code.reset();
+  } else {
+    info.secret = new_secret();
+  }
+  write_coordinator_info(run_directory, info);
+  return info;
+}
+
+// The file is not synced: it serves a successor on this machine, and a lost member's work must not wait for a disk. If
+// the disk is full, a successor has to rely on what the members report.
+void write_view(const std::string& path, const View& view) {
+  Json json = {{"version", kViewFileVersion}};
+  json.update(json_of(view));
+  const std::string text = dump(json) + "\n";
+  Disk& disk = system_disk();
+  try {
+    const auto file = disk.create(path + ".new");
+    file->write(std::as_bytes(std::span(text)));
+    file->close();
+    disk.rename(path + ".new", path);
+  } catch (const DiskError&) {
+  }
+}
+
+// nullopt: there is no view, or the file is damaged, as a power failure may leave it.
+std::optional<View> read_view(const std::string& path) {
+  if (!system_disk().exists(path)) return std::nullopt;
+  const auto json = parse_json(read_text(system_disk(), path));
+  if (!json) return std::nullopt;
+  const auto version = whole_of(*json, "version", 1).value_or(1);
+  if (version != kViewFileVersion) {
+    throw Error("COORDINATOR_FILE_VERSION",
+                path + " has version " + std::to_string(version) + ", and this program reads version " +
+                    std::to_string(kViewFileVersion),
+                "use the version of sinew that started the run, or stop the run and resume it");
+  }
+  return view_of(*json);
+}
+
+CoordinatorOptions options_of(const RunCoordinatorOptions& given, const CoordinatorInfo& info) {
+  CoordinatorOptions options;
+  options.cluster.minimum = given.minimum;
+  options.cluster.wanted = given.workers;
+  options.secret = info.secret;
+  options.tls = given.tls || info.with_tls();  // a run that began with TLS keeps it
+  options.run_directory = given.run_directory;
+  options.job = given.job;
+  options.listen = given.listen;
+  options.port = given.port;
+  options.at_least = Generation(info.incarnation * kNumbersOfAnIncarnation);
+  options.first_id = MemberId(info.incarnation * kNumbersOfAnIncarnation);
+  const std::string path = rundir::file_in(given.run_directory, rundir::kViewFile);
+  options.last_view = read_view(path);
+  options.on_view = [path](const View& view) { write_view(path, view); };
+  options.log = given.log;
+  return options;
+}
+
+}  // namespace
+
+int run_coordinator(const RunCoordinatorOptions& options, SignalSource& stop, Clock& clock) {
+  const auto log = [&](const std::string& line) {
+    if (options.log) options.log(line);
+  };
+  CoordinatorInfo info = begin_incarnation(options.run_directory);
+  Coordinator coordinator(options_of(options, info), clock);
+  info.url = coordinator.url();
+  info.pid = getpid();
+  write_coordinator_info(options.run_directory, info);
+  log("listens at " + info.url + ", pid " + std::to_string(info.pid));
+  while (true) {
+    coordinator.tick();
+    if (const auto code = coordinator.over()) {
+      try {
+        record_end(options.run_directory, info.pid, *code);
+      } catch (const Error& error) {  // the supervisor has received the exit code, and tries to record it as well
+        log(error.what());
+      }
+      log("the run is over with exit code " + std::to_string(*code));
+      return static_cast<int>(*code);
+    }
+    if (const int signal = stop.next()) {
+      log("ends by " + signal_name(signal));
+      return 128 + signal;
+    }
+    clock.sleep_seconds(kTickSeconds);
+  }
+}
+
+}  // namespace sinew::cluster

@@ -1,0 +1,60 @@
+// Views of the group, and who computes what under a view.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace sinew::cluster {
+
+// One member's entry in a view. A joining member computes nothing yet. The other members send it the reduced results of
+// all collectives from this view's first one on, and its donor sends it a snapshot of the state. When it has caught up,
+// it asks to compute.
+struct ViewMember {
+  MemberId id;
+  std::string address;  // where the member's links listen
+  double share = 1;     // of the work, relative to the other shares; 0: no work
+  bool joining = false;
+  MemberId donor;  // only of a joining member
+  bool operator==(const ViewMember&) const = default;
+};
+
+// The group as all its members see it. The leader is the computing member with the lowest id. It writes the run's files
+// and decides what enters the control log.
+struct View {
+  Generation generation;
+  std::vector<ViewMember> members;  // by id, ascending
+  // No member of this view has the state of an earlier one: all begin alike, from the newest checkpoint or from step 0.
+  bool fresh = false;
+  std::string why;  // a sentence: what changed, and for what reason
+  bool operator==(const View&) const = default;
+
+  const ViewMember* find(MemberId id) const;  // null: not a member
+  std::vector<MemberId> computing() const;    // ascending
+  std::optional<MemberId> leader() const;     // nullopt: no member computes
+};
+std::string to_json(const View& view);
+std::optional<View> view_of_json(const std::string& json);
+
+// ---- who computes what: pure functions that give the same result on every member -----------------------------------
+
+// Returns the owner of every shard of a collective. `held[s]` names the member that already has the result of shard s,
+// if one has it; a computing member keeps the shards that it holds. The other shards go to the members in proportion to
+// their shares, in contiguous runs. A cut between two runs lies at the edge of an aligned subtree where the balance
+// allows it. Every shard has exactly one owner. A member with share 0 gets no shard unless all shares are 0.
+std::vector<MemberId> plan_shards(const View& view, int64_t shards,
+                                  const std::vector<std::optional<MemberId>>& held = {});
+
+// A slice [begin, end) of a flat row of n floats, and the member that adds up the tree for these floats. The slices
+// are in order and cover the row without holes. Boundaries are multiples of 1024 floats. Empty slices are left out.
+struct Slice {
+  MemberId owner;
+  int64_t begin = 0, end = 0;
+  bool operator==(const Slice&) const = default;
+};
+std::vector<Slice> plan_slices(const View& view, int64_t n);
+
+}  // namespace sinew::cluster
