@@ -142,7 +142,7 @@ class Foreign(unittest.TestCase):
         self.meanwhile(group, *acts)
         after = group.status()
         self.assertEqual([one["id"] for one in after["members"]], [one["id"] for one in before["members"]])
-        for word in ("lost", "joins", "is put out"):
+        for word in ("lost", "joins", "is fenced"):
             self.assertNotIn(word, group.log(said))
         print(f"\n  strangers: {len(self.held)} connections held; without a step for {group.watch.longest_gap(since):.2f} s at most")
         group.kill(0)  # and there is still room for a new member
