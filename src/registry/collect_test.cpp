@@ -296,7 +296,7 @@ TEST(Collect, ALostContentIsSaid) {
   Artifacts artifacts(folder / "a");
   const auto collected = artifacts.collect([] { return std::set<std::string>{sha256_hex("lost")}; });
   ASSERT_EQ(collected.problems.size(), 1u);
-  EXPECT_NE(collected.problems[0].find("is referred to and not there"), std::string::npos);
+  EXPECT_NE(collected.problems[0].find("is referenced but missing"), std::string::npos);
 }
 
 }  // namespace

@@ -12,11 +12,12 @@ void judge(store::Store& store, const std::string& model, int64_t version) {
   const auto record = store.find({Kind::kVersion, model, version});
   const auto of = store.find({Kind::kModel, model});
   if (!of || !record || record->hidden)
-    throw Error("there is no version " + std::to_string(version) + " of model '" + model + "'",
-                "'sinew models show " + model + "' lists them");
+    throw Error("MODEL_VERSION_NOT_FOUND", "model '" + model + "' has no version " + std::to_string(version),
+                "'sinew models show " + model + "' lists its versions");
   for (const store::Alias& alias : of->aliases) {
     if (alias.version == version)
-      throw Error(model + "/" + std::to_string(version) + " is the " + alias.name,
+      throw Error("MODEL_VERSION_IN_USE",
+                  model + "/" + std::to_string(version) + " cannot be deleted: it is the " + alias.name,
                   "move that alias to another version first");
   }
 }
@@ -40,9 +41,10 @@ void delete_version(store::Store& store, const std::string& model, int64_t versi
     const auto outcome = store.write(batch);
     if (outcome) return;
     if (outcome.error().reason != store::Refusal::Reason::kConflict)
-      throw Error("the store refused: " + outcome.error().why, "look at the model again");
+      throw Error("MODEL_CHANGE_REFUSED", "the store refused to delete the version: " + outcome.error().why,
+                  "check the model with 'sinew models show " + model + "'");
   }
-  throw Error("others changed model '" + model + "' each time", "try again");
+  throw Error("MODEL_BUSY", "other processes changed model '" + model + "' during each attempt", "try again");
 }
 
 }  // namespace sinew::registry

@@ -36,7 +36,7 @@ std::expected<VersionFacts, std::string> parse_facts(std::string_view text) {
     const json metrics = document.value("metrics", json::object());
     for (const auto& [name, value] : metrics.items()) {
       const auto number = number_in_json(value);
-      if (!number) return std::unexpected("metric " + name + " is no number");
+      if (!number) return std::unexpected("metric " + name + " is not a number");
       facts.metrics[name] = *number;
     }
     facts.monitor = document.value("monitor", "");
@@ -48,7 +48,7 @@ std::expected<VersionFacts, std::string> parse_facts(std::string_view text) {
     facts.bytes = document.value("bytes", int64_t{0});
     return facts;
   } catch (const json::exception& error) {
-    return std::unexpected(std::string("a field is not of its kind: ") + error.what());
+    return std::unexpected(std::string("a field has the wrong type: ") + error.what());
   }
 }
 

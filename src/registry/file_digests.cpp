@@ -45,8 +45,8 @@ std::string absolute(const std::string& path) {
 FileStamp stamp_of(const std::string& path) {
   struct stat facts {};
   if (::stat(path.c_str(), &facts) != 0)
-    throw Error("cannot look at " + path + ": " + std::strerror(errno), "check the paths of the job's data");
-  if (!S_ISREG(facts.st_mode)) throw Error(path + " is not a file", "check the paths of the job's data");
+    throw Error("DATA_FILE_UNREADABLE", "cannot examine " + path + ": " + std::strerror(errno), kPathsHint);
+  if (!S_ISREG(facts.st_mode)) throw Error("DATA_FILE_UNREADABLE", path + " is not a regular file", kPathsHint);
   return {static_cast<int64_t>(facts.st_size), static_cast<int64_t>(facts.st_ino), static_cast<int64_t>(facts.st_dev),
           nanoseconds(facts.st_mtim), nanoseconds(facts.st_ctim)};
 }
@@ -80,7 +80,7 @@ std::string FileDigests::digest(const std::string& path, const FileStamp& facts)
   const double began = clock_.wall_seconds();  // a later change sets times that are not older than this
   std::string digest = sha256_of_file(path);
   if (stamp_of(path) != facts)
-    throw Error(path + " changed while it was read", "begin again when nobody writes to the data");
+    throw Error("DATA_FILE_CHANGED", path + " changed while Sinew read it", "try again once no program writes to it");
   const double newest = static_cast<double>(std::max(facts.modified_ns, facts.changed_ns)) / 1e9;
   if (newest + kFreshSeconds < began) {
     entries_[key] = {facts, digest, true};

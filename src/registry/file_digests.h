@@ -9,6 +9,8 @@
 
 namespace sinew::registry {
 
+inline constexpr const char* kPathsHint = "check the paths of the job's data";
+
 struct FileStamp {
   int64_t bytes = 0, inode = 0, device = 0, modified_ns = 0, changed_ns = 0;
   bool operator==(const FileStamp&) const = default;

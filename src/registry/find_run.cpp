@@ -20,7 +20,7 @@ std::string tag(const store::Record& run, const char* name) {
     const std::string directory = tag(meant[i], kTagDirectory);
     all += (i == 0 ? "" : ", ") + (directory.empty() ? meant[i].subject.id : directory);
   }
-  throw Error(std::to_string(meant.size()) + " runs are called '" + name + "'", "say which: " + all);
+  throw Error("RUN_AMBIGUOUS", std::to_string(meant.size()) + " runs match '" + name + "'", "name one of them: " + all);
 }
 
 // Returns the path relative to the root, as the store has it.
@@ -57,7 +57,8 @@ store::Record find_run(store::Store& store, const std::string& name, const std::
     if (name == "last") meant.clear();
     meant.push_back(std::move(run));
   });
-  if (meant.empty()) throw Error("no run '" + name + "' in the store", "'sinew runs' shows what there is");
+  if (meant.empty())
+    throw Error("RUN_NOT_FOUND", "the store has no run '" + name + "'", "'sinew runs list' lists the runs");
   if (meant.size() > 1) fail_ambiguous(name, meant);
   return *store.find(meant[0].subject);
 }

@@ -17,7 +17,9 @@ class Lease {
   explicit Lease(store::Store& store) : store_(store) {
     const auto taken =
         store.write(store::Acquire{kLease, host_name() + ":" + std::to_string(::getpid()), kLeaseSeconds});
-    if (!taken) throw Error("another process is collecting: " + taken.error().why, "wait for it");
+    if (!taken)
+      throw Error("ARTIFACTS_BUSY", "another process is collecting garbage: " + taken.error().why,
+                  "try again once it has finished");
     fence_ = taken->answers.at(0).fence;
   }
   ~Lease() {
@@ -30,8 +32,9 @@ class Lease {
   Lease& operator=(const Lease&) = delete;
   void renew() {
     if (const auto renewed = store_.write(store::Renew{kLease, fence_, kLeaseSeconds}); !renewed)
-      throw Error("another process is collecting now: " + renewed.error().why,
-                  "nothing that is referred to was removed");
+      throw Error("ARTIFACTS_BUSY",
+                  "this process lost its lease, and another one may collect garbage now: " + renewed.error().why,
+                  "try again once it has finished; no referenced file was removed");
   }
 
  private:
@@ -44,7 +47,9 @@ std::string id_of(store::Store& store) {
   if (const std::string id = store.note(kIdNote); !id.empty()) return id;
   // If several processes do this at once, the first one sets the id.
   const auto outcome = store.write(store::Batch{{store::SetNote{kIdNote, random_hex(16)}}, kIdNote});
-  if (!outcome) throw Error("the store takes no note: " + outcome.error().why, "check that it can be written");
+  if (!outcome)
+    throw Error("STORE_NOT_WRITABLE", "cannot write the store's id into the store: " + outcome.error().why,
+                "check that the store can be written");
   return store.note(kIdNote);
 }
 
@@ -56,8 +61,8 @@ bool refers_to_some(store::Store& store, Artifacts& artifacts) {
 }
 
 [[noreturn]] void fail_foreign(const Artifacts& artifacts, const std::string& why) {
-  throw Error("the artifacts in " + artifacts.directory() + why,
-              "name the store they belong to with --store, or give this one others with --artifacts");
+  throw Error("ARTIFACTS_FOREIGN", "the artifacts in " + artifacts.directory() + " belong to another store" + why,
+              "name that store with --store, or other artifacts with --artifacts");
 }
 
 // Deletes the store's records of unreferenced blobs that are no longer on the disk. The store refuses the whole batch
@@ -84,11 +89,11 @@ void forget_gone(store::Store& store, Artifacts& artifacts, Lease& lease) {
 void claim(store::Store& store, Artifacts& artifacts) {
   if (artifacts.owner().empty()) {
     if (!artifacts.empty() && !refers_to_some(store, artifacts))
-      fail_foreign(artifacts, " are of another store: this one refers to none of them");
+      fail_foreign(artifacts, ": this one refers to none of them");
     artifacts.set_owner(id_of(store));
   }
   if (const std::string owner = artifacts.owner(); owner != id_of(store))
-    fail_foreign(artifacts, " are of another store, whose id is " + owner + "; this one's is " + id_of(store));
+    fail_foreign(artifacts, ", whose id is " + owner + "; the id of this one is " + id_of(store));
 }
 
 Artifacts::Collected collect_garbage(store::Store& store, Artifacts& artifacts, bool dry_run) {

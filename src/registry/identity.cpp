@@ -123,7 +123,8 @@ int64_t first_difference(const RunIdentity& recorded, const RunIdentity& again) 
 RunIdentity read_identity(const std::string& run_directory) {
   RunIdentity identity;
   const std::string yaml = text_or_empty(run_directory + "/resolved.yaml");
-  if (yaml.empty()) throw Error(run_directory + " is not a run: it has no resolved.yaml", "name a run directory");
+  if (yaml.empty())
+    throw Error("RUN_NOT_FOUND", run_directory + " is not a run: it has no resolved.yaml", "name a run directory");
   identity.options = rundir::flat_options(yaml);
   identity.environment = flat(json::parse(text_or_empty(run_directory + "/environment.json"), nullptr, false));
   if (auto manifest = parse_manifest(text_or_empty(run_directory + "/data.json"))) identity.data = std::move(*manifest);
@@ -138,8 +139,8 @@ Comparison compare(const RunIdentity& recorded, const RunIdentity& again) {
   Comparison comparison;
   std::vector<std::string>& facts = comparison.facts;
   if (recorded.manual_changes != again.manual_changes) {
-    for (const std::string& what : recorded.manual_changes) facts.push_back("by hand in the recorded run: " + what);
-    for (const std::string& what : again.manual_changes) facts.push_back("by hand in the new run: " + what);
+    for (const std::string& what : recorded.manual_changes) facts.push_back("a user changed the recorded run: " + what);
+    for (const std::string& what : again.manual_changes) facts.push_back("a user changed the new run: " + what);
   }
   compare_data(recorded.data, again.data, facts);
   compare_texts(recorded.options, again.options, "the job", is_of_the_machine, facts);
@@ -153,17 +154,18 @@ Comparison compare(const RunIdentity& recorded, const RunIdentity& again) {
   }
   if (recorded.digest.empty() || again.digest.empty()) {
     comparison.why = (recorded.digest.empty() ? "the recorded run" : "the new run") +
-                     std::string(" has no digest of its final state: it did not end by itself");
+                     std::string(" has no digest of its final state, because it did not end by itself");
     return comparison;
   }
   const int64_t step = first_difference(recorded, again);
-  comparison.why = "digest was " + recorded.digest + ", is " + again.digest;
-  if (step > 0) comparison.why += "; they part at step " + std::to_string(step);
+  comparison.why = "the digest was " + recorded.digest + " and is " + again.digest;
+  if (step > 0) comparison.why += "; the runs differ from step " + std::to_string(step) + " on";
   if (!facts.empty()) comparison.why += "; likely cause: " + facts[0];
   if (facts.empty())
-    comparison.why += "; data, job and environment are the same, as far as recorded: " +
-                      std::string(recorded.data.digest.empty() ? "the data's digest was not"
-                                                               : "an operator that is not deterministic, or a fault");
+    comparison.why += recorded.data.digest.empty()
+                          ? "; job and environment are the same, but the digest of the data was not recorded"
+                          : "; data, job and environment are the same, so an operator is not deterministic, or the "
+                            "hardware made an error";
   return comparison;
 }
 

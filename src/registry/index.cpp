@@ -77,7 +77,7 @@ struct Index::State {
     if (unchanged && outcome.error().reason == Reason::kConflict &&
         store.newest_event(unchanged->subject) != unchanged->seq)
       return false;
-    throw Problem{"the store refuses what its files say: " + outcome.error().why};
+    throw Problem{"the store refuses the contents of its files: " + outcome.error().why};
   }
   void write(std::vector<store::Change> changes) { write_unless_news(std::move(changes), {}); }
 
@@ -112,12 +112,14 @@ struct Index::State {
   void check_root() {
     std::error_code code;
     const std::string root = std::filesystem::canonical(options.root, code).string();
-    if (code) throw Error("no directory " + options.root, "say where the runs are with --root");
+    if (code)
+      throw Error("INDEX_ROOT_UNREADABLE", "cannot open the directory " + options.root + ": " + code.message(),
+                  "name the directory of the runs with --root");
     const std::string noted = store.note(kRootNote);
     if (noted == root) return;
     if (!noted.empty() && std::filesystem::is_directory(noted, code))
-      throw Error("this store indexes the runs in " + noted + ", not those in " + root,
-                  "give each root its own --store");
+      throw Error("INDEX_OTHER_ROOT", "this store indexes the runs in " + noted + ", not those in " + root,
+                  "use another store for this directory: --store");
     write({store::SetNote{kRootNote, root}});
   }
 
@@ -180,7 +182,7 @@ struct Index::State {
       std::string why;
       const auto record = report::parse_metrics_line(line, &why);
       if (!record) {
-        add_problem(report, path + "/metrics.jsonl: a line that is no metrics: " + why);
+        add_problem(report, path + "/metrics.jsonl: a line is not a metrics record: " + why);
         continue;
       }
       for (const auto& [name, value] : record->values)
@@ -194,7 +196,7 @@ struct Index::State {
       changes.push_back(store::AddPoints{run.id, key, std::move(points)});
     }
     if (run.keys->size() > known_keys) changes.push_back(store::SetNote{keys_note_of(run.id), keys_to_note(*run.keys)});
-    if (piece.too_long > 0) add_problem(report, path + "/metrics.jsonl: a line longer than any of metrics");
+    if (piece.too_long > 0) add_problem(report, path + "/metrics.jsonl: a line is too long to be a metrics record");
   }
 
   // Returns how often `word` has occurred in the file so far. Continues at `mark`, where the count was `count`.
@@ -276,7 +278,8 @@ struct Index::State {
     }
     run.reading.seen = signature;
     for (int attempt = 0; !bring_up_to_date(files, run); ++attempt) {
-      if (attempt == kMostAttempts) throw Problem{"others change it each time it is brought up to date"};
+      if (attempt == kMostAttempts)
+        throw Problem{"other processes changed its record during each attempt to update it"};
     }
     const auto now = store.find({Kind::kRun, run.id});
     run.over = now && store::is_over(now->state);
@@ -327,7 +330,7 @@ struct Index::State {
       report_problems_of(path, run, report, [&] { index_run(path, run, report); });
     }
     for (const auto& [path, why] : directories.unlisted)
-      add_problem(report, path + ": cannot be listed: " + why + "; what is known of its runs stays as it is");
+      add_problem(report, path + ": cannot be listed: " + why + "; the records of its runs stay unchanged");
     const auto may_be_there = [&](const std::string& path) {
       return there.contains(path) ||
              std::any_of(directories.unlisted.begin(), directories.unlisted.end(), [&](const auto& folder) {
@@ -367,7 +370,7 @@ PassReport Index::pass() {
     state_->forget();
     report.held_by = other.why;
   } catch (const Problem& problem) {
-    throw Error(problem.what, "this is about no run; see 'sinew runs'");
+    throw Error("INDEX_FAILED", problem.what, "check that the store can be written");
   } catch (...) {  // a write may or may not have succeeded, so load everything again
     state_->loaded = false;
     throw;

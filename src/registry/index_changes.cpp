@@ -86,7 +86,7 @@ void move(const RunFiles& files, const store::Record& record, int64_t resumes, s
   // The record has ended but the lock is held: the process is about to write to the log that it resumes.
   if (store::is_over(state) && !files.outcome) return;
   if (store::is_over(state))  // the directory was copied here file by file, and the report came last
-    changes.push_back(store::Move{record.subject.id, RunState::kRunning, "its report tells otherwise", true, 0});
+    changes.push_back(store::Move{record.subject.id, RunState::kRunning, "its report shows another end", true, 0});
   changes.push_back(store::Move{record.subject.id, status.state, status.why, false, status.ended_ms});
 }
 
@@ -98,7 +98,7 @@ RunStatus status_of(const RunFiles& files) {
   const rundir::Outcome& outcome = *files.outcome;
   const auto ended = static_cast<int64_t>((outcome.started_wall_seconds + outcome.seconds) * 1000);
   if (outcome.status == "done") return {RunState::kFinished, "done", "", ended};
-  if (outcome.status == "stopped") return {RunState::kStopped, "stopped", "stopped, resumable", ended};
+  if (outcome.status == "stopped") return {RunState::kStopped, "stopped", "stopped; it can be resumed", ended};
   if (outcome.status == "budget") return {RunState::kStopped, "budget", "its budget is used up", ended};
   return {RunState::kFailed, "failed", clean_text(outcome.error, 4000), ended};
 }

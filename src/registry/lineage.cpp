@@ -22,7 +22,7 @@ std::string describe(store::Store& store, const store::Subject& subject) {
       if (!run) return "run " + subject.id + " (gone)";
       const auto directory = run->tags.find(kTagDirectory);
       return "run " + (directory == run->tags.end() ? subject.id : directory->second) + ", " + to_string(run->state) +
-             (run->hidden ? ", its directory is gone" : "");
+             (run->hidden ? ", directory removed" : "");
     }
     case Kind::kData: return "data " + subject.id;
     default: return subject.id;
@@ -57,14 +57,15 @@ store::Record find_version(store::Store& store, const std::string& name) {
   const size_t at = name.rfind('@'), slash = name.rfind('/');
   const auto model_named = [&](const std::string& model) {
     auto record = store.find({Kind::kModel, model});
-    if (!record) throw Error("there is no model '" + model + "'", "'sinew models list' shows those there are");
+    if (!record)
+      throw Error("MODEL_NOT_FOUND", "there is no model '" + model + "'", "'sinew models list' lists all models");
     return std::move(*record);
   };
   const auto version_of = [&](const std::string& model, int64_t number) {
     auto record = store.find({Kind::kVersion, model, number});
     if (!record || record->hidden)
-      throw Error("model '" + model + "' has no version " + std::to_string(number),
-                  "'sinew models show " + model + "' lists them");
+      throw Error("MODEL_VERSION_NOT_FOUND", "model '" + model + "' has no version " + std::to_string(number),
+                  "'sinew models show " + model + "' lists its versions");
     return std::move(*record);
   };
   if (at != std::string::npos) {
@@ -72,7 +73,8 @@ store::Record find_version(store::Store& store, const std::string& name) {
     for (const store::Alias& one : model_named(model).aliases) {
       if (one.name == alias) return version_of(model, one.version);
     }
-    throw Error("model '" + model + "' has no alias '" + alias + "'", "'sinew models show " + model + "' lists them");
+    throw Error("MODEL_ALIAS_NOT_FOUND", "model '" + model + "' has no alias '" + alias + "'",
+                "'sinew models show " + model + "' lists its aliases");
   }
   int64_t number = 0;
   if (slash != std::string::npos) {
@@ -84,7 +86,9 @@ store::Record find_version(store::Store& store, const std::string& name) {
     if (one.name == kChampion) return version_of(name, one.version);
   }
   auto newest = store.list({.kind = Kind::kVersion, .name = name, .metrics = false, .limit = 1});
-  if (newest.empty()) throw Error("model '" + name + "' has no version", "make one: sinew models register RUN");
+  if (newest.empty())
+    throw Error("MODEL_VERSION_NOT_FOUND", "model '" + name + "' has no version",
+                "register one: sinew models register RUN");
   return std::move(newest[0]);
 }
 

@@ -22,7 +22,7 @@ using nlohmann::json;
 constexpr size_t kMostListed = 20'000;  // a split with more files has only its count, size and digest in data.json
 
 [[noreturn]] void fail_to_list(const std::string& path, const std::string& why) {
-  throw Error("cannot list " + path + ": " + why, "check the paths of the job's data");
+  throw Error("DATA_FILE_UNREADABLE", "cannot list " + path + ": " + why, kPathsHint);
 }
 
 // Lists the files below a path with their names in the split. Follows links, except for a link to a folder that
@@ -41,7 +41,7 @@ class Listing {
     if (!S_ISDIR(facts.st_mode)) return;
     const std::pair<dev_t, ino_t> here{facts.st_dev, facts.st_ino};
     if (std::find(way_.begin(), way_.end(), here) != way_.end()) return;
-    if (way_.size() == kDeepest) fail_to_list(path, "folders within folders, " + std::to_string(kDeepest) + " deep");
+    if (way_.size() == kDeepest) fail_to_list(path, "more than " + std::to_string(kDeepest) + " nested folders");
     way_.push_back(here);
     std::error_code code;
     fs::directory_iterator it(path, code);
@@ -207,7 +207,7 @@ std::expected<DataManifest, std::string> parse_manifest(std::string_view text) {
   if (!document.is_object()) return std::unexpected("not a JSON object");
   try {
     if (document.at("format") != "sinew-data" || document.at("version") != 1)
-      return std::unexpected("not a manifest of data, version 1");
+      return std::unexpected("not a data manifest of version 1");
     DataManifest manifest;
     manifest.digest = document.at("digest").get<std::string>();
     for (const auto& [name, facts] : document.at("parts").items()) {
@@ -222,7 +222,7 @@ std::expected<DataManifest, std::string> parse_manifest(std::string_view text) {
     }
     return manifest;
   } catch (const json::exception&) {
-    return std::unexpected("fields missing or not of their kind");
+    return std::unexpected("a field is missing or has the wrong type");
   }
 }
 

@@ -10,7 +10,7 @@ constexpr int kMostAttempts = 50;  // an attempt fails only if another process c
 
 store::Record model_record(store::Store& store, const std::string& model) {
   if (auto record = store.find({Kind::kModel, model})) return std::move(*record);
-  throw Error("there is no model '" + model + "'", "'sinew models list' shows those there are");
+  throw Error("MODEL_NOT_FOUND", "there is no model '" + model + "'", "'sinew models list' lists all models");
 }
 
 store::Alias alias_of(const store::Record& model, const std::string& name) {
@@ -23,8 +23,8 @@ store::Alias alias_of(const store::Record& model, const std::string& name) {
 store::Record version_record(store::Store& store, const std::string& model, int64_t version) {
   auto record = store.find({Kind::kVersion, model, version});
   if (record && !record->hidden) return std::move(*record);
-  throw Error("there is no version " + std::to_string(version) + " of model '" + model + "'",
-              "'sinew models show " + model + "' lists them");
+  throw Error("MODEL_VERSION_NOT_FOUND", "model '" + model + "' has no version " + std::to_string(version),
+              "'sinew models show " + model + "' lists its versions");
 }
 
 using Seen = std::vector<store::Batch::Unchanged>;
@@ -50,7 +50,8 @@ bool move_alias(store::Store& store, const std::string& model, const std::string
   const auto outcome = store.write(batch);
   if (outcome) return true;
   if (outcome.error().reason == store::Refusal::Reason::kConflict) return false;
-  throw Error("the store refused to move alias " + alias + ": " + outcome.error().why, "look at the model again");
+  throw Error("MODEL_CHANGE_REFUSED", "the store refused to move alias " + alias + ": " + outcome.error().why,
+              "check the model with 'sinew models show " + model + "'");
 }
 
 // Calls `decide` with the current alias, and moves the alias accordingly. Decides again if the model changes meanwhile.
@@ -68,7 +69,7 @@ Promotion move_as_decided(store::Store& store, const std::string& model, const s
     if (promotion.done) return promotion;
   }
   promotion.decision.allowed = false;
-  promotion.decision.why = "the model was changed by others each time it was decided";
+  promotion.decision.why = "other processes changed the model during each attempt";
   return promotion;
 }
 
@@ -85,7 +86,7 @@ Promotion promote(store::Store& store, const std::string& model, int64_t version
     promotion.decision = may_promote(facts_of(store, version_record(store, model, version)), champion, rules);
     if (!promotion.decision.allowed && force) {
       promotion.decision.allowed = true;
-      promotion.decision.why = "forced, though " + promotion.decision.why;
+      promotion.decision.why = "forced, although " + promotion.decision.why;
     }
     return promotion;
   });
@@ -98,10 +99,10 @@ Promotion rollback(store::Store& store, const std::string& model, const std::str
     promotion.to = stands.previous;
     const auto before = store.find({Kind::kVersion, model, stands.previous});
     if (stands.version == 0 || stands.previous == 0) {
-      promotion.decision.why = stands.version == 0 ? "alias " + alias + " of " + model + " stands nowhere"
-                                                   : "alias " + alias + " of " + model + " stood nowhere before";
+      promotion.decision.why = stands.version == 0 ? model + " has no alias " + alias
+                                                   : "alias " + alias + " of " + model + " has no earlier version";
     } else if (!before || before->hidden) {
-      promotion.decision.why = "version " + std::to_string(stands.previous) + ", where it stood before, is gone";
+      promotion.decision.why = "the earlier version, " + std::to_string(stands.previous) + ", is deleted";
     } else {
       promotion.decision.allowed = true;
       promotion.decision.why = "rolled back from version " + std::to_string(stands.version);

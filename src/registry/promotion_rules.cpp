@@ -56,10 +56,10 @@ Decision compare_metric(Decision decision, const VersionFacts& candidate, const 
   const double mine = candidate.metrics.at(metric), other = champion.metrics.at(metric);
   const std::string of_mine = metric + " of " + name_of(candidate) + " is " + number(mine);
   const std::string of_other = "the champion's (" + name_of(champion) + ") is " + number(other);
-  decision.facts.push_back(of_mine + ", " + of_other + (lower ? "; less is better" : "; more is better"));
+  decision.facts.push_back(of_mine + ", " + of_other + (lower ? "; lower is better" : "; higher is better"));
   if (!std::isfinite(mine)) return refuse(std::move(decision), of_mine);
   const bool enough = std::isnan(other) || (lower ? mine <= other - margin : mine >= other + margin);
-  const std::string asked = margin == 0 ? "" : ", asked for a margin of " + number(margin);
+  const std::string asked = margin == 0 ? "" : "; the required margin is " + number(margin);
   if (!enough) return refuse(std::move(decision), of_mine + ", " + of_other + asked);
   return allow(std::move(decision), of_mine + ", " + of_other + asked);
 }
@@ -90,7 +90,7 @@ Decision may_promote(const VersionFacts& candidate, const std::optional<VersionF
   if (rules.need_checks && candidate.checks.empty())
     return refuse(std::move(decision), name_of(candidate) + " was not checked");
   if (champion && champion->version == candidate.version)
-    return allow(std::move(decision), name_of(candidate) + " is the champion already");
+    return allow(std::move(decision), name_of(candidate) + " is already the champion");
   const std::string metric = pick_metric(candidate, rules.metric);
   if (!candidate.metrics.contains(metric))
     return refuse(std::move(decision), name_of(candidate) + " has no metric " + metric);
@@ -105,7 +105,7 @@ Decision may_promote(const VersionFacts& candidate, const std::optional<VersionF
   const std::string problem = data_problem(candidate, *champion, split_of(metric));
   if (!problem.empty()) decision.facts.push_back(problem);
   if (rules.need_same_data && !problem.empty())
-    return refuse(std::move(decision), metric + " can not be compared: " + problem);
+    return refuse(std::move(decision), metric + " cannot be compared: " + problem);
   return compare_metric(std::move(decision), candidate, *champion, metric, rules.margin);
 }
 

@@ -179,12 +179,15 @@ VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store
                           const RegisterOptions& options) {
   const std::string directory = directory_of(run, root);
   if (directory.empty())
-    throw Error("run " + run.subject.id + " has no directory here", "it was logged from elsewhere");
+    throw Error("RUN_NO_DIRECTORY", "run " + run.subject.id + " has no directory, because a client logged it",
+                "register its model through that client");
   const auto files = read_run_files(root, run.tags.at(kTagDirectory));
   if (!files || files->id != run.subject.id)
-    throw Error(directory + " is not what it was when it was indexed", "index it again, or restore the directory");
+    throw Error("RUN_CHANGED", directory + " now holds another run than when it was indexed",
+                "run the command again, which indexes it anew, or restore the directory");
   if (files->model.empty())
-    throw Error(directory + " has no model/", "a run has one when it ended by itself; see 'sinew runs show'");
+    throw Error("RUN_NO_MODEL", directory + " has no model/, which a run writes when it ends",
+                "'sinew runs show' shows how the run ended; 'sinew resume' continues it");
   claim(store, artifacts);
   auto pin = artifacts.pin();  // pins the files until the version refers to them
   const Frozen frozen = freeze(pin, directory, *files);
@@ -204,9 +207,10 @@ VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store
     if (outcome) return facts;
     using Reason = store::Refusal::Reason;
     if (outcome.error().reason != Reason::kConflict && outcome.error().reason != Reason::kExists)
-      throw Error("the store refused the version: " + outcome.error().why, "look at the run: 'sinew runs show'");
+      throw Error("MODEL_CHANGE_REFUSED", "the store refused the version: " + outcome.error().why,
+                  "check the run with 'sinew runs show'");
   }
-  throw Error("others made versions of " + facts.model + " each time this one was to be made", "try again");
+  throw Error("MODEL_BUSY", "other processes made versions of " + facts.model + " during each attempt", "try again");
 }
 
 }  // namespace sinew::registry

@@ -45,7 +45,8 @@ void collect(const fs::path& root, const std::string& below, int depth, RunDirec
     if (folder) collect(root, path, depth - 1, found);
   }
   if (code && below.empty())
-    throw Error("cannot list " + root.string() + ": " + code.message(), "say where the runs are with --root");
+    throw Error("INDEX_ROOT_UNREADABLE", "cannot list " + root.string() + ": " + code.message(),
+                "name the directory of the runs with --root");
   if (code && !is_not_there(code)) found.unlisted[below] = code.message();
 }
 
@@ -66,8 +67,8 @@ class Reader {
   std::optional<std::string> text(const char* name) {
     const std::string path = directory_ + "/" + name;
     try {
-      if (system_disk().size(path) > kMostOfSmall) throw Error("too large to be one");
-      return read_text(system_disk(), path);
+      if (system_disk().size(path) <= kMostOfSmall) return read_text(system_disk(), path);
+      problem(name, "too large");
     } catch (const DiskError& error) {
       if (error.system_code != ENOENT && error.system_code != ENOTDIR) problem(name, error.what());
     } catch (const Error& error) {
@@ -161,7 +162,8 @@ std::optional<RunFiles> read_run_files(const std::string& root, const std::strin
   files.locked = rundir::lock_is_held(directory);
   Reader reader(directory, files);
   const auto yaml = reader.text("resolved.yaml"), job = reader.text("job.yaml");
-  if (!files.problems.empty()) throw Error(files.problems[0], "check who owns it, and its permissions");
+  if (!files.problems.empty())
+    throw Error("RUN_UNREADABLE", files.problems[0], "check the owner and the permissions of the file");
   if (!yaml) return std::nullopt;
   files.id = run_id_of(path, job.value_or(""), *yaml);
   read_options(reader, files, *yaml);

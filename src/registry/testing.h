@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/random.h"
 
 namespace sinew::registry {
@@ -39,6 +40,17 @@ class HandClock final : public Clock {
   void sleep_seconds(double duration) override { seconds += duration; }
   double seconds = 0;
 };
+
+// Returns the code of the Error that `work` throws, or "" if it throws none.
+template <typename Work>
+std::string code_of(Work work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return std::string(error.code.text());
+  }
+  return "";
+}
 
 inline void write_file(const std::string& path, std::string_view text) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());

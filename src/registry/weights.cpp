@@ -10,6 +10,7 @@ namespace sinew::registry {
 namespace {
 
 constexpr size_t kPiece = 1 << 20;
+constexpr const char* kNotChecked = "not checked";
 
 // A number is infinite or NaN if all bits of its exponent are set.
 template <typename Word>
@@ -49,15 +50,15 @@ bool is_finite(Disk& disk, const std::string& path, const checkpoint::Safetensor
 WeightsCheck check_weights(Disk& disk, const std::string& path) {
   try {
     const auto index = checkpoint::read_safetensors_index(disk, path);
-    if (!index) return {clean_text(index.error(), 1000), "not looked at"};
+    if (!index) return {clean_text(index.error(), 1000), kNotChecked};
     std::vector<std::byte> buffer(kPiece);
     for (const checkpoint::TensorEntry& tensor : index->tensors) {
       if (!is_finite(disk, path, *index, tensor, buffer))
-        return {"passed", clean_text("a value of " + tensor.name + " is infinite or no number", 1000)};
+        return {"passed", clean_text("a value of " + tensor.name + " is infinite or NaN", 1000)};
     }
     return {"passed", "passed"};
   } catch (const Error& error) {
-    return {clean_text(error.what(), 1000), "not looked at"};
+    return {clean_text(error.what(), 1000), kNotChecked};
   }
 }
 

@@ -94,7 +94,7 @@ class Registry(unittest.TestCase):
         self.assertEqual(self.json("models", "rollback", "m")["to"], 1)
         self.assertEqual(self.json("models", "show", "m@champion")["version"], 1)
         forced = self.json("models", "promote", "m/2", "--force")
-        self.assertTrue(forced["done"] and forced["why"].startswith("forced, though"))
+        self.assertTrue(forced["done"] and forced["why"].startswith("forced, although"))
         shown = self.sinew("models", "show", "m/1")
         for part in ("run: run prices/20261121T000001Z-a", "code: sinew 0.1.0", "check finite: passed", "model/model.safetensors"):
             self.assertIn(part, shown)
@@ -136,7 +136,7 @@ class Registry(unittest.TestCase):
         self.assertIn("there is no store", self.sinew("models", "gc", code=1))
         self.assertFalse((self.folder / "runs/.sinew/store.db").exists())
         self.sinew("models", "list")  # makes one
-        self.assertIn("are of another store", self.sinew("models", "gc", code=1))
+        self.assertIn("[ARTIFACTS_FOREIGN]", self.sinew("models", "gc", code=1))
         self.assertIn("7 of 7", self.sinew("models", "verify", "--store", "elsewhere.db"))
 
     def test_other_test_data_and_bad_weights_are_refused(self):

@@ -34,7 +34,7 @@ class Registry(unittest.TestCase):
             self.models("list")
             self.models("register", first, check=1)  # indexes it; there is no model yet
         sp.kill(process)
-        self.assertIn("has no model/", self.models("register", first, check=1))
+        self.assertIn("[RUN_NO_MODEL]", self.models("register", first, check=1))
         sp.run("resume", first, "--ledger", check=0)
         made = self.models("register", first, "--model", "m")
         self.assertEqual((made["version"], made["checks"]), (1, {"done": "passed", "finite": "passed", "whole": "passed"}))
@@ -59,7 +59,7 @@ class Registry(unittest.TestCase):
         sp.run("data", "status", first, "--root", self.root, check=4)
         said = sp.run("repro", first, "--root", self.root, "--run-dir", self.root / "drill" / "three", check=4)
         self.assertIn("likely cause: the data differs: train: changed images", said.stdout)
-        self.assertIn("they part at step 1", said.stdout)
+        self.assertIn("differ from step 1 on", said.stdout)
 
 
 if __name__ == "__main__":
