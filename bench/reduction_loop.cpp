@@ -38,7 +38,7 @@ std::string wait_for_address(const std::filesystem::path& place) {
     if (std::ifstream(place) >> address) return address;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  throw Error(place.string() + " does not appear", "start the other rank");
+  throw Error("BENCH_FAILED", place.string() + " does not appear", "start the other rank");
 }
 
 cluster::View view_of(const std::vector<std::string>& addresses) {
@@ -98,7 +98,7 @@ void run(int rank, const std::filesystem::path& folder, int64_t floats, double s
   group->start_at(0, {});
   Rows rows{std::vector<float>(static_cast<size_t>(floats), 1.0F), std::vector<float>(static_cast<size_t>(floats))};
   auto took = collectives(*group, rows, seconds);
-  if (rows.sum.front() != 2.0F || rows.sum.back() != 2.0F) throw Error("the sum is wrong", "");
+  if (rows.sum.front() != 2.0F || rows.sum.back() != 2.0F) throw Error("BENCH_FAILED", "the sum is wrong", "");
   took.erase(took.begin(), took.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(took.size() / 2, 5)));
   std::sort(took.begin(), took.end());
   if (rank == 0) std::printf("%.4f\n", took[took.size() / 2]);

@@ -1,6 +1,6 @@
-// Your own model, loss or data set in C++, trained by Sinew.
+// Write a model, a loss or a data set in C++, and let Sinew train with it.
 //
-// Include this, build a shared object against the libtorch that sinew-worker uses, and name it in the job file:
+// Include this header, build a shared object against the libtorch that sinew-worker uses, and name it in the job file:
 //
 //   struct Net : torch::nn::Module {
 //     explicit Net(const sinew::library::About& about) { ... register_module(...) ... }
@@ -10,14 +10,15 @@
 //
 //   model: {name: library, file: build/libnet.so}
 //
-// What Sinew asks of the code, because a step is cut into shards that any worker may compute:
-//   - forward is a function of its input, the parameters, the buffers and torch's random numbers. Several models made
-//     by the same library run side by side, one a thread: no globals that change.
-//   - Random numbers come from torch (torch::dropout, torch::rand ...): those repeat whoever draws them.
-//   - What forward remembers is a buffer (register_buffer). Floating-point buffers become the mean of the shards' ones,
-//     integers must change alike in all shards.
-//   - One thread: Sinew sets that up; do not start others.
-// examples/cpp-module/ is a project to begin with.
+// A step is cut into shards that any worker may compute, so the code must follow four rules:
+//   - forward is a function of its input, the parameters, the buffers and torch's random numbers. Several models of one
+//     library run in parallel, one in each thread, so the code must not change global variables.
+//   - Random numbers come from torch (torch::dropout, torch::rand ...). Sinew makes them the same on every worker.
+//   - forward keeps its state in buffers (register_buffer). A floating-point buffer becomes the mean over the shards;
+//   an
+//     integer buffer must change in the same way in all shards.
+//   - forward runs on one thread, which Sinew configures. It must not start others.
+// examples/cpp-module/ is a project to start from.
 #pragma once
 
 #include <torch/torch.h>
@@ -30,21 +31,21 @@
 #include <utility>
 #include <vector>
 
-// The number of this interface. Another number is refused when the library is opened, before any of it runs; likewise
-// another Sinew, libtorch or string ABI.
+// The version of this interface. Sinew refuses a library with another version, or one built for another Sinew, libtorch
+// or string ABI, before any of its code runs.
 #define SINEW_LIBRARY_INTERFACE 1
 #define SINEW_VERSION "0.1.0"
 
 namespace sinew::library {
 
-// model.options of the job file: "width=64" -> {"width", "64"}.
+// The entries of model.options in the job file: "width=64" becomes {"width", "64"}.
 using Options = std::map<std::string, std::string>;
 
-// What a model is built for.
+// Describes the data and the options for which a model is built.
 struct About {
   std::vector<int64_t> input_shape;  // of one sample: [channels, height, width], [columns], [window]
-  bool tokens = false;               // the input is int64; else float32
-  int64_t outputs = 0;               // numbers that forward returns a sample: classes, or targets; a token likewise
+  bool tokens = false;               // true: the input is int64; false: float32
+  int64_t outputs = 0;               // numbers that forward returns for each sample or token: classes, or targets
   int64_t classes = 0;               // 0: the target is a number
   std::vector<std::string> input_names;
   Options options;
@@ -65,7 +66,7 @@ struct Model {
 };
 using MakeModel = std::function<Model(const About& about)>;
 
-// Net: a torch::nn::Module made from an About, with `torch::Tensor forward(const torch::Tensor&)`.
+// Net: a torch::nn::Module with a constructor from About and `torch::Tensor forward(const torch::Tensor&)`.
 template <typename Net>
 MakeModel model() {
   return [](const About& about) {
@@ -74,8 +75,8 @@ MakeModel model() {
   };
 }
 
-// A loss as a sum, and what it is to be divided by: samples, or whatever you weigh them by. Not a mean: shards are
-// added as sums and divided once. `loss: library`.
+// A loss as a sum, with its divisor: the number of samples, or their weights. Do not return a mean, because Sinew adds
+// the sums of all shards and divides once. Used by `loss: library`.
 struct Sum {
   torch::Tensor sum;  // one number, differentiable
   double weight = 0;
@@ -83,8 +84,8 @@ struct Sum {
 using LossOfBatch = std::function<Sum(const torch::Tensor& outputs, const torch::Tensor& targets)>;
 using MakeLoss = std::function<LossOfBatch(const Options& options)>;
 
-// One sample: an input of float32 (or int64 for tokens), always of the same shape; the target a class (int64, no
-// dimensions), numbers (float32) or the next tokens (int64, [window]).
+// One sample. The input is float32, or int64 for tokens, and has the same shape in every sample. The target is a class
+// (int64, no dimensions), numbers (float32) or the next tokens (int64, [window]).
 struct Sample {
   torch::Tensor input, target;
 };
@@ -96,15 +97,15 @@ class DataSet {
   virtual int64_t size() const = 0;
   // The number of classes, or of tokens; 0: the target is a number.
   virtual int64_t classes() const = 0;
-  // From any thread, in any order, as often as asked: always the same but for torch's random numbers, which are a
-  // function of (seed, epoch, sample). `training`: augment now; never for validation.
+  // Any thread calls this, in any order and repeatedly. The result must always be the same, except for torch's random
+  // numbers, which are a function of (seed, epoch, sample). `training`: true if the sample may be augmented.
   virtual Sample sample(int64_t index, bool training) const = 0;
-  // A name a person can find the sample by.
+  // A name by which a person can find the sample.
   virtual std::string name(int64_t index) const { return "#" + std::to_string(index); }
 };
 using OpenData = std::function<std::unique_ptr<DataSet>(const std::string& path, const Options& options)>;
 
-// What a library offers; each may be missing.
+// The parts that a library offers; each may be missing.
 struct Library {
   MakeModel model;
   MakeLoss loss;
@@ -123,14 +124,14 @@ struct Library {
 #define SINEW_PLATFORM "other"
 #endif
 
-// What the library was built for; Sinew reads it from the file before it opens the library.
+// States what the library was built for. Sinew reads it from the file before it opens the library.
 #define SINEW_LIBRARY_STAMP                                                                                 \
   "interface " SINEW_TEXT(SINEW_LIBRARY_INTERFACE) "\nsinew " SINEW_VERSION "\ntorch " TORCH_VERSION        \
                                                    "\nstring_abi " SINEW_TEXT(                              \
                                                        _GLIBCXX_USE_CXX11_ABI) "\nplatform " SINEW_PLATFORM \
                                                                                "\ncompiler " __VERSION__ "\n"
 
-// Once in a library: fills in what it offers.
+// Use it once in a library, to fill in the parts that the library offers.
 #define SINEW_LIBRARY(name)                                                                                \
   extern "C" {                                                                                             \
   __attribute__((used, section(".sinew_library"))) const char sinew_library_stamp[] = SINEW_LIBRARY_STAMP; \

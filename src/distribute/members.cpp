@@ -56,8 +56,8 @@ class GroupMembers final : public train::Members {
 
   train::Reducer& reducer() override { return reducer_; }
   bool is_leader() const override { return member_.is_leader(); }
-  bool others() const override { return group_.view().computing().size() > 1; }
-  bool alone() const override { return group_.view().members.size() < 2; }
+  bool has_peers() const override { return group_.view().computing().size() > 1; }
+  bool is_alone() const override { return group_.view().members.size() < 2; }
   bool may_write() const override { return member_.leased(); }
 
   std::optional<checkpoint::Loaded> take_state() override {
@@ -110,7 +110,7 @@ class GroupMembers final : public train::Members {
     member_.client().report([](cluster::MemberReport& report) { report.phase = Phase::leaving; });
   }
 
-  void check() const override { member_.check(); }
+  void check_membership() const override { member_.check(); }
 
   void finished(int exit_code) override {
     member_.client().report([&](cluster::MemberReport& report) {

@@ -10,31 +10,31 @@ namespace sinew::model {
 const std::vector<Architecture>& architectures() {
   static const std::vector<Architecture> list = {
       {"linear", make_linear, "one linear layer over the flattened input; PyTorch's default initialisation"},
-      {"svm", make_linear, "a linear layer trained with hinge loss; PyTorch's default initialisation"},
+      {"svm", make_linear, "one linear layer trained with hinge loss; PyTorch's default initialisation"},
       {"mlp", make_mlp, "hidden layers with activation, optional batch norm and dropout; PyTorch's defaults"},
       {"cnn", make_cnn, "3x3 convolution blocks, each halving the image, then a linear layer; PyTorch's defaults"},
       {"resnet18", make_resnet18, "He et al. 2016, basic blocks; Kaiming normal (fan out), batch norm at 1 and 0"},
       {"resnet34", make_resnet34, "He et al. 2016, basic blocks; as resnet18"},
       {"resnet50", make_resnet50, "He et al. 2016, bottlenecks with the stride in the 3x3; as resnet18"},
       {"lstm", make_lstm,
-       "text: embedding, LSTM, a prediction a place; else a classifier over rows; PyTorch's defaults"},
-      {"program", make_program, "a .pt2 of torch.export, model.file; with the weights that stand in it"},
-      {"torchscript", make_script, "a .pt of TorchScript, model.file; with the weights that stand in it"},
-      {"library", make_library, "C++ of your own, a shared object in model.file; as its constructor initialises"},
+       "text: embedding, LSTM, one prediction for each token; else a classifier over rows; PyTorch's defaults"},
+      {"program", make_program, "a .pt2 of torch.export, model.file; with the weights in the file"},
+      {"torchscript", make_script, "a .pt of TorchScript, model.file; with the weights in the file"},
+      {"library", make_library, "your C++ code, a shared object in model.file; initialised by its constructor"},
   };
   return list;
 }
 
 std::vector<size_t> parameters_like(const std::string& pattern, const std::vector<NamedTensor>& parameters,
                                     const std::string& option) {
-  std::vector<size_t> places;
+  std::vector<size_t> indices;
   for (size_t p = 0; p < parameters.size(); ++p) {
-    if (spec::fits_pattern(pattern, parameters[p].name)) places.push_back(p);
+    if (spec::fits_pattern(pattern, parameters[p].name)) indices.push_back(p);
   }
-  if (!places.empty()) return places;
-  throw Error(option + ": no parameter is named like '" + pattern + "'",
-              parameters.empty() ? "the model has none"
-                                 : "the model has " + std::to_string(parameters.size()) + ", from " +
+  if (!indices.empty()) return indices;
+  throw Error("MODEL_PATTERN_MATCHES_NOTHING", option + ": no parameter matches '" + pattern + "'",
+              parameters.empty() ? "the model has no parameters"
+                                 : "the model has " + std::to_string(parameters.size()) + " parameters, from " +
                                        parameters.front().name + " to " + parameters.back().name);
 }
 
@@ -66,7 +66,7 @@ std::unique_ptr<Model> make_model(const spec::ModelOptions& options, const data:
     }
     return model;
   }
-  throw Error("no architecture '" + options.name + "'", "sinew schema lists them");
+  throw Error("MODEL_UNKNOWN_NAME", "there is no architecture '" + options.name + "'", "run sinew schema for the list");
 }
 
 int64_t parameter_count(Model& model) {
@@ -77,7 +77,7 @@ int64_t parameter_count(Model& model) {
 
 void require_numbers(const data::DataInfo& data, const char* model) {
   if (data.input_dtype == DType::f32) return;
-  throw Error(std::string("model '") + model + "' takes numbers or images, but the data is text",
+  throw Error("MODEL_DATA_MISMATCH", std::string("model '") + model + "' takes numbers or images, but the data is text",
               "use model: lstm for text");
 }
 
@@ -85,7 +85,8 @@ void require_images(const data::DataInfo& data, const char* model) {
   if (data.input_dtype == DType::f32 && data.input_shape.size() == 3) return;
   std::ostringstream shape;
   for (const int64_t size : data.input_shape) shape << size << ' ';
-  throw Error(std::string("model '") + model + "' takes images [channels, height, width], but a sample is [" +
+  throw Error("MODEL_DATA_MISMATCH",
+              std::string("model '") + model + "' takes images [channels, height, width], but a sample is [" +
                   shape.str() + "]",
               "use model: mlp for tables, model: lstm for text");
 }
@@ -95,7 +96,7 @@ torch::Tensor activate(const torch::Tensor& input, const std::string& name) {
   if (name == "gelu") return torch::gelu(input);
   if (name == "tanh") return torch::tanh(input);
   if (name == "silu") return torch::silu(input);
-  throw Error("no activation '" + name + "'", "relu, gelu, tanh or silu");
+  throw Error("MODEL_UNKNOWN_NAME", "there is no activation '" + name + "'", "use relu, gelu, tanh or silu");
 }
 
 }  // namespace sinew::model

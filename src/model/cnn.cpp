@@ -12,8 +12,9 @@ struct CnnNet : torch::nn::Module {
     int64_t channels = image[0], height = image[1], width = image[2];
     for (const int64_t size : options.channels) {
       if (height < 2 || width < 2) {
-        throw Error("model.channels has more blocks than a " + std::to_string(image[1]) + "x" +
-                        std::to_string(image[2]) + " image can be halved",
+        throw Error("MODEL_DATA_MISMATCH",
+                    "model.channels has too many blocks: each halves the image, which is " + std::to_string(image[1]) +
+                        "x" + std::to_string(image[2]),
                     "list fewer channels");
       }
       convolutions->push_back(

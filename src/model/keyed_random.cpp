@@ -173,12 +173,12 @@ at::Tensor& keyed_random_to(at::Tensor& self, int64_t to, std::optional<at::Gene
 at::Tensor& keyed_randperm(int64_t n, std::optional<at::Generator>, at::Tensor& out) {
   TORCH_CHECK(n >= 0, "randperm expects n >= 0, got ", n);
   at::Tensor order = at::empty({n}, at::kLong);
-  auto* places = order.mutable_data_ptr<int64_t>();
+  auto* values = order.mutable_data_ptr<int64_t>();
   RandomStream stream(next_call_key());
   for (int64_t i = 0; i < n; ++i) {  // Fisher-Yates, inside out
     const auto j = static_cast<int64_t>(stream.below(static_cast<uint64_t>(i) + 1));
-    if (j != i) places[i] = places[j];
-    places[j] = i;
+    if (j != i) values[i] = values[j];
+    values[j] = i;
   }
   out.resize_({n});
   return out.copy_(order);
@@ -189,8 +189,8 @@ constexpr std::array kAskReplaced = {"aten::native_dropout", "aten::bernoulli.ou
                                      "aten::_scaled_dot_product_flash_attention_for_cpu"};
 
 constexpr const char* kWhyRefused =
-    " draws from the process's one generator, in the order of the calls: with several lanes or workers its "
-    "numbers would not be the same twice. Build it from rand, randn, bernoulli, exponential_ or randperm";
+    " draws from the process's only generator in the order of the calls, so with several lanes or workers its numbers "
+    "would not repeat. Build it from rand, randn, bernoulli, exponential_ or randperm";
 
 void refuse(const c10::OperatorHandle& op, torch::jit::Stack*) {
   const std::string& name = op.schema().name();

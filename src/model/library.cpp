@@ -31,18 +31,22 @@ std::map<std::string, std::string> own_stamp() {
 void check_stamp(const std::string& path) {
   const std::vector<std::string> reasons = why_not_open(program::read_library_stamp(path));
   if (reasons.empty()) return;
-  std::string text = path + " can not be opened:";
+  std::string text = path + " cannot be opened:";
   for (const std::string& reason : reasons) text += "\n  " + reason;
-  throw Error(text, "build it again against this Sinew's include/ and the libtorch it runs with (" TORCH_VERSION ")");
+  throw Error("LIBRARY_INCOMPATIBLE", text,
+              "rebuild it with the include/ of this Sinew and with its libtorch (" TORCH_VERSION ")");
 }
 
 library::Library load(const std::string& path) {
   void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr)
-    throw Error(std::string("cannot open ") + ::dlerror(), "look at what it was linked with: ldd " + path);
+    throw Error("LIBRARY_UNLOADABLE", std::string("cannot open a library: ") + ::dlerror(),
+                "look for missing libraries with: ldd " + path);
   using Open = void (*)(library::Library&);
   const auto open = reinterpret_cast<Open>(::dlsym(handle, "sinew_library_open"));
-  if (open == nullptr) throw Error(path + " has no SINEW_LIBRARY", "end the file with SINEW_LIBRARY(library) { ... }");
+  if (open == nullptr)
+    throw Error("LIBRARY_OFFERS_NONE", path + " has no SINEW_LIBRARY",
+                "end the file with SINEW_LIBRARY(library) { ... }");
   library::Library offers;
   open(offers);
   return offers;
@@ -51,7 +55,7 @@ library::Library load(const std::string& path) {
 }  // namespace
 
 std::vector<std::string> why_not_open(const std::map<std::string, std::string>& stamp) {
-  if (stamp.empty()) return {"it does not say what it was built for: it has no SINEW_LIBRARY (sinew/library.h)"};
+  if (stamp.empty()) return {"it has no SINEW_LIBRARY (sinew/library.h), so nothing says what it was built for"};
   std::vector<std::string> reasons;
   for (const auto& [name, own] : own_stamp()) {
     const bool must = std::ranges::find(kMustAgree, name) != std::end(kMustAgree);
@@ -67,7 +71,8 @@ const OpenLibrary& open_library(const std::string& path) {
   static std::mutex mutex;
   static std::map<std::string, OpenLibrary> opened;  // dlopen returns the same object for a second open anyway
   const std::lock_guard lock(mutex);
-  if (!system_disk().exists(path)) throw Error("there is no " + path, "build the library, or check model.file");
+  if (!system_disk().exists(path))
+    throw Error("MODEL_FILE_MISSING", "there is no file " + path, "build the library, or check model.file");
   // dlopen searches other directories for a path without a slash
   const std::string whole = std::filesystem::absolute(path).string();
   if (const auto found = opened.find(whole); found != opened.end()) return found->second;

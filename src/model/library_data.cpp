@@ -14,17 +14,17 @@
 namespace sinew::model {
 namespace {
 
-constexpr int64_t kDigested = 64;  // number of samples that the digest of a data set covers
+constexpr int64_t kDigestedSamples = 64;  // number of samples that the digest of a data set covers
 
 // Loader threads are not lanes, so each must limit libtorch to one thread itself: sums of more threads have other bits.
-void compute_alone() {
-  thread_local const bool alone = [] {
+void use_one_thread() {
+  thread_local const bool done = [] {
     omp_set_num_threads(1);
     at::init_num_threads();
     at::set_num_threads(1);
     return true;
   }();
-  SINEW_CHECK(alone);
+  SINEW_CHECK(done);
 }
 
 std::string shape_text(const torch::Tensor& tensor) {
@@ -53,19 +53,22 @@ class Source {
  public:
   Source(const OpenLibrary& opened, const std::string& path, const library::Options& options)
       : where_(opened.path + ": " + path), set_(opened.offers.data(path, options)) {
-    if (!set_) throw Error(where_ + ": its data set is none", "library.data returns a DataSet");
-    if (set_->size() <= 0) throw Error(where_ + " has no samples", "check the path, and DataSet::size");
+    if (!set_) throw Error("LIBRARY_DATA_INVALID", where_ + ": library.data returned no data set", "return a DataSet");
+    if (set_->size() <= 0)
+      throw Error("LIBRARY_DATA_INVALID", where_ + " has no samples", "check the path and DataSet::size");
     const library::Sample first = sample(0, false, 0, 0);
     input_ = first.input;
     target_ = first.target;
     if (input_.scalar_type() != torch::kFloat32 && input_.scalar_type() != torch::kInt64)
-      throw Error(where_ + ": inputs are " + shape_text(input_) + ", not float32, nor int64 tokens",
-                  "Sample{input.to(torch::kFloat32), target}");
+      throw Error("LIBRARY_DATA_INVALID",
+                  where_ + ": inputs are " + shape_text(input_) + ", but must be float32, or int64 for tokens",
+                  "return Sample{input.to(torch::kFloat32), target}");
     const auto wanted = set_->classes() > 0 ? torch::kInt64 : torch::kFloat32;
     if (target_.scalar_type() != wanted)
-      throw Error(where_ + ": targets are " + shape_text(target_) + ", but with classes() " +
-                      std::to_string(set_->classes()) + " they are " + toString(wanted),
-                  "classes are int64, numbers float32 with classes() 0");
+      throw Error("LIBRARY_DATA_INVALID",
+                  where_ + ": targets are " + shape_text(target_) + ", but with classes() == " +
+                      std::to_string(set_->classes()) + " they must be " + toString(wanted),
+                  "return classes as int64, or numbers as float32 with classes() == 0");
   }
 
   int64_t size() const { return set_->size(); }
@@ -74,7 +77,7 @@ class Source {
   int64_t classes() const { return set_->classes(); }
   std::string name(int64_t index) const { return set_->name(index); }
   // Whether the samples of both have the same shapes and types, so that they can be batched alike.
-  bool like(const Source& other, bool labelled) const {
+  bool compatible(const Source& other, bool labelled) const {
     return fits(input_, other.input_) && (!labelled || (fits(target_, other.target_) && classes() == other.classes()));
   }
   std::string text() const {
@@ -82,12 +85,13 @@ class Source {
   }
 
   library::Sample sample(int64_t index, bool training, uint64_t seed, int64_t epoch) const {
-    compute_alone();
+    use_one_thread();
     const torch::NoGradGuard no_grad;
     const RandomScope scope(sample_key(training ? seed : 0, training ? epoch : 0, index));
     library::Sample sample = set_->sample(index, training);
     if (!sample.input.defined() || !sample.target.defined())
-      throw Error(where_ + ": sample " + set_->name(index) + " has no input or no target", "Sample{input, target}");
+      throw Error("LIBRARY_DATA_INVALID", where_ + ": sample " + set_->name(index) + " has no input or no target",
+                  "return Sample{input, target}");
     sample.input = sample.input.contiguous();
     sample.target = sample.target.contiguous();
     if (input_.defined()) check(sample, index);
@@ -100,10 +104,11 @@ class Source {
   }
   void check(const library::Sample& sample, int64_t index) const {
     if (fits(sample.input, input_) && fits(sample.target, target_)) return;
-    throw Error(where_ + ": sample " + set_->name(index) + " is " + shape_text(sample.input) + " with " +
+    throw Error("LIBRARY_DATA_INVALID",
+                where_ + ": sample " + set_->name(index) + " is " + shape_text(sample.input) + " with " +
                     shape_text(sample.target) + ", but the first is " + shape_text(input_) + " with " +
                     shape_text(target_),
-                "all samples have one shape: pad or crop them");
+                "pad or crop the samples to one shape");
   }
 
   std::string where_;
@@ -111,7 +116,7 @@ class Source {
   torch::Tensor input_, target_;  // of the first sample
 };
 
-struct PartOf {
+struct SplitSamples {
   const Source* source = nullptr;
   std::vector<int64_t> samples;  // empty: all of them
   int64_t size() const {
@@ -125,27 +130,29 @@ class LibraryData final : public data::Dataset {
   LibraryData(const OpenLibrary& opened, const spec::Job& job)
       : path_(opened.path), opened_(opened), options_(options_of(job.model.options)) {
     if (!opened_.offers.data)
-      throw Error(path_ + " offers no data set", "SINEW_LIBRARY(library) { library.data = ...; }");
+      throw Error("LIBRARY_OFFERS_NONE", path_ + " offers no data set",
+                  "SINEW_LIBRARY(library) { library.data = ...; }");
   }
 
   void open(const spec::DataOptions& options, uint64_t seed) {
-    PartOf& train = part(data::Split::train, options.train.path);
-    if (options.val.given()) part(data::Split::val, options.val.path);
-    if (options.test.given()) part(data::Split::test, options.test.path);
-    split(train, options, seed);
-    describe_all(*train.source);
+    SplitSamples& train = add_split(data::Split::train, options.train.path);
+    if (options.val.given()) add_split(data::Split::val, options.val.path);
+    if (options.test.given()) add_split(data::Split::test, options.test.path);
+    split_train(train, options, seed);
+    fill_info(*train.source);
     info_.digest = identity(train);
   }
-  // Opens `path` as the only part, test. Without labels the batches still contain targets, filled with zeros: the
+  // Opens `path` as the only split, test. Without labels the batches still contain targets, filled with zeros: the
   // library's targets of unlabelled samples need not have the right shape, so they are not read.
-  void open_alone(const std::string& path, const data::DataInfo& train, bool labelled) {
-    const Source& source = *part(data::Split::test, path).source;
+  void open_as_test(const std::string& path, const data::DataInfo& train, bool labelled) {
+    const Source& source = *add_split(data::Split::test, path).source;
     const bool input = shape_of(source.input()) == train.input_shape && dtype_of(source.input()) == train.input_dtype;
     const bool target =
         shape_of(source.target()) == train.target_shape && dtype_of(source.target()) == target_dtype(train);
     if (!input || (labelled && !target))
-      throw Error(path + ": samples are " + source.text() + ", which is not what the model was trained on",
-                  "take data of the same shapes and types");
+      throw Error("LIBRARY_DATA_MISMATCH",
+                  path + ": samples are " + source.text() + ", unlike those that the model was trained on",
+                  "use data of the same shapes and types");
     labelled_ = labelled;
     info_ = train;
     info_.digest = {};  // empty: these are not the training samples
@@ -155,16 +162,16 @@ class LibraryData final : public data::Dataset {
   }
 
   const data::DataInfo& info() const override { return info_; }
-  int64_t size(data::Split which) const override { return parts_[static_cast<size_t>(which)].size(); }
-  std::string describe(data::Split which, int64_t sample) const override {
-    const PartOf& from = parts_[static_cast<size_t>(which)];
+  int64_t size(data::Split split) const override { return splits_[static_cast<size_t>(split)].size(); }
+  std::string describe(data::Split split, int64_t sample) const override {
+    const SplitSamples& from = splits_[static_cast<size_t>(split)];
     return from.source->name(from[sample]);
   }
   bool in_memory() const override { return false; }
 
-  data::Batch load(data::Split which, std::span<const int64_t> samples,
+  data::Batch load(data::Split split, std::span<const int64_t> samples,
                    const data::SampleContext& context) const override {
-    const PartOf& from = parts_[static_cast<size_t>(which)];
+    const SplitSamples& from = splits_[static_cast<size_t>(split)];
     const auto count = static_cast<int64_t>(samples.size());
     const auto with_count = [&](const Shape& shape) {
       Shape whole = shape;
@@ -189,35 +196,37 @@ class LibraryData final : public data::Dataset {
   }
 
  private:
-  PartOf& part(data::Split which, const std::string& path) {
+  SplitSamples& add_split(data::Split split, const std::string& path) {
     sources_.push_back(std::make_unique<Source>(opened_, path, options_));
-    PartOf& made = parts_[static_cast<size_t>(which)];
+    SplitSamples& made = splits_[static_cast<size_t>(split)];
     made.source = sources_.back().get();
-    if (!made.source->like(*sources_[0], /*labelled=*/true))
-      throw Error(path + ": samples are " + made.source->text() + ", those of train " + sources_[0]->text(),
-                  "all parts have samples of one shape and type, targets likewise, and the same classes");
+    if (!made.source->compatible(*sources_[0], /*labelled=*/true))
+      throw Error(
+          "LIBRARY_DATA_INVALID",
+          path + ": samples are " + made.source->text() + ", but those of data.train are " + sources_[0]->text(),
+          "give all splits the same shapes, types and classes");
     return made;
   }
 
   // Splits by a keyed permutation, like every other data set: a function of (seed, size, shares).
-  void split(PartOf& train, const spec::DataOptions& options, uint64_t seed) {
+  void split_train(SplitSamples& train, const spec::DataOptions& options, uint64_t seed) {
     const int64_t size = train.size();
     const auto share = [&](double fraction) { return static_cast<int64_t>(fraction * static_cast<double>(size)); };
     const int64_t val = options.val.given() ? 0 : share(options.split_val);
     const int64_t test = options.test.given() ? 0 : share(options.split_test);
     if (val + test == 0) return;
     const data::Permutation order(derive(random_key({seed}), "split"), size);
-    PartOf cut[3] = {{train.source, {}}, {train.source, {}}, {train.source, {}}};
+    SplitSamples cut[3] = {{train.source, {}}, {train.source, {}}, {train.source, {}}};
     for (int64_t i = 0; i < size; ++i) cut[i < val ? 1 : i < val + test ? 2 : 0].samples.push_back(order[i]);
-    for (PartOf& one : cut) std::ranges::sort(one.samples);
-    if (val > 0) parts_[1] = std::move(cut[1]);
-    if (test > 0) parts_[2] = std::move(cut[2]);
+    for (SplitSamples& one : cut) std::ranges::sort(one.samples);
+    if (val > 0) splits_[1] = std::move(cut[1]);
+    if (test > 0) splits_[2] = std::move(cut[2]);
     if (cut[0].samples.empty())
-      throw Error("data.split leaves nothing to train on", "give more data, or smaller shares");
+      throw Error("DATA_SPLIT_EMPTY", "data.split leaves no training samples", "give more data, or smaller shares");
     train = std::move(cut[0]);
   }
 
-  void describe_all(const Source& source) {
+  void fill_info(const Source& source) {
     info_.format = "library";
     info_.preparation = "{}";  // the library delivers its samples already prepared
     info_.input_shape = shape_of(source.input());
@@ -230,17 +239,18 @@ class LibraryData final : public data::Dataset {
                                     : data::Task::classification;
     if (info_.task == data::Task::next_token) info_.tokens_per_sample = element_count(info_.input_shape);
     if (info_.task == data::Task::classification && !info_.target_shape.empty())
-      throw Error(path_ + ": a class is " + shape_text(source.target()) + ", not one number",
-                  "torch::tensor(label, torch::kInt64)");
+      throw Error("LIBRARY_DATA_INVALID",
+                  path_ + ": a class is " + shape_text(source.target()) + ", but must be one number",
+                  "return torch::tensor(label, torch::kInt64)");
     info_.train_size = size(data::Split::train);
     info_.val_size = size(data::Split::val);
     info_.test_size = size(data::Split::test);
   }
 
-  Digest identity(const PartOf& train) const {
+  Digest identity(const SplitSamples& train) const {
     std::vector<Digest> parts = {digest_of(std::string_view(opened_.digest))};
-    for (const PartOf& one : parts_) parts.push_back(digest_of(std::to_string(one.size())));
-    const int64_t step = std::max<int64_t>(1, train.size() / kDigested);
+    for (const SplitSamples& one : splits_) parts.push_back(digest_of(std::to_string(one.size())));
+    const int64_t step = std::max<int64_t>(1, train.size() / kDigestedSamples);
     for (int64_t i = 0; i < train.size(); i += step) {
       const library::Sample sample = train.source->sample(train[i], false, 0, 0);
       for (const torch::Tensor& tensor : {sample.input, sample.target})
@@ -255,7 +265,7 @@ class LibraryData final : public data::Dataset {
   data::DataInfo info_;
   bool labelled_ = true;
   std::vector<std::unique_ptr<Source>> sources_;
-  PartOf parts_[3];
+  SplitSamples splits_[3];
 };
 
 const OpenLibrary& library_of(const spec::Job& job) {
@@ -266,7 +276,8 @@ const OpenLibrary& library_of(const spec::Job& job) {
 
 std::unique_ptr<data::Dataset> data_of(const OpenLibrary& opened, const spec::Job& job) {
   auto set = std::make_unique<LibraryData>(opened, job);
-  if (job.data.train.path.empty()) throw Error("data.train names no path", "data: {format: library, train: path}");
+  if (job.data.train.path.empty())
+    throw Error("DATA_SOURCE_MISSING", "data.train names no path", "set data: {format: library, train: PATH}");
   set->open(job.data, job.trainer.seed);
   return set;
 }
@@ -274,7 +285,7 @@ std::unique_ptr<data::Dataset> data_of(const OpenLibrary& opened, const spec::Jo
 std::unique_ptr<data::Dataset> inputs_of(const OpenLibrary& opened, const spec::Job& job, const data::DataInfo& train,
                                          const spec::DataSource& source, bool labelled) {
   auto set = std::make_unique<LibraryData>(opened, job);
-  set->open_alone(source.path, train, labelled);
+  set->open_as_test(source.path, train, labelled);
   return set;
 }
 

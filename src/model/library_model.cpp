@@ -22,54 +22,59 @@ library::About about(const spec::ModelOptions& options, const data::DataInfo& da
 
 // Checks that evaluation is a function of the input, and that the output has the shape that the loss takes. Leaves the
 // model unchanged.
-void try_out(Model& model, const std::string& path, const data::DataInfo& data, int64_t outputs) {
+void check_evaluation(Model& model, const std::string& path, const data::DataInfo& data, int64_t outputs) {
   constexpr int64_t kSamples = 3;
   const torch::NoGradGuard no_grad;
   const RandomScope scope(random_key({7}));
   model.set_training(false);
-  const torch::Tensor input = made_up_input(data, kSamples);
+  const torch::Tensor input = synthetic_input(data, kSamples);
   const torch::Tensor first = model.forward(input, {});
-  check_made(path, first, data, outputs, kSamples);
+  check_output_shape(path, first, data, outputs, kSamples);
   if (!torch::equal(torch::nan_to_num(first), torch::nan_to_num(model.forward(input, {}))))
-    throw Error(path + ": evaluation gives another answer each time", "torch::dropout(x, p, is_training())");
+    throw Error("MODEL_NOT_REPRODUCIBLE", path + ": two evaluations of the same input give different results",
+                "use torch::dropout(x, p, is_training())");
   model.set_training(true);
 }
 
-[[noreturn]] void offers_no(const std::string& path, const char* what) {
-  throw Error(path + " offers no " + what, std::string("SINEW_LIBRARY(library) { library.") + what + " = ...; }");
+[[noreturn]] void missing_offer(const std::string& path, const char* what) {
+  throw Error("LIBRARY_OFFERS_NONE", path + " offers no " + what,
+              std::string("add SINEW_LIBRARY(library) { library.") + what + " = ...; }");
 }
 
 }  // namespace
 
 std::unique_ptr<Model> make_library(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs) {
   const OpenLibrary& opened = open_library(options.file);
-  if (!opened.offers.model) offers_no(options.file, "model");
+  if (!opened.offers.model) missing_offer(options.file, "model");
   library::Model made = opened.offers.model(about(options, data, outputs));
   if (!made.module || !made.forward)
-    throw Error(options.file + ": its model has no module, or no forward", "sinew::library::model<Net>() makes one");
+    throw Error("LIBRARY_MODEL_INVALID", options.file + ": its model has no module, or no forward",
+                "make the model with sinew::library::model<Net>()");
   auto model = std::make_unique<ModuleModel>(std::move(made.module), std::move(made.forward), opened.digest);
   for (const auto& [name, tensor] : model->parameters()) {
     if (tensor.scalar_type() != torch::kFloat32)
-      throw Error(options.file + ": parameter " + name + " is " + toString(tensor.scalar_type()) +
+      throw Error("MODEL_PARAMETER_TYPE",
+                  options.file + ": parameter " + name + " is " + toString(tensor.scalar_type()) +
                       ", but parameters are trained in float32",
-                  "trainer.precision: bf16 computes in bfloat16");
+                  "keep parameters in float32; trainer.precision: bf16 computes in bfloat16");
   }
   if (model->parameters().empty())
-    throw Error(options.file + ": its model has no parameters", "register_module and register_parameter tell of them");
-  try_out(*model, options.file, data, outputs);
+    throw Error("MODEL_NO_PARAMETERS", options.file + ": its model has no parameters",
+                "register them with register_module and register_parameter");
+  check_evaluation(*model, options.file, data, outputs);
   return model;
 }
 
 LossFunction library_loss(const spec::Job& job) {
   const std::string& path = job.loss.library.empty() ? job.model.file : job.loss.library;
   const OpenLibrary& opened = open_library(path);
-  if (!opened.offers.loss) offers_no(path, "loss");
+  if (!opened.offers.loss) missing_offer(path, "loss");
   const library::LossOfBatch loss = opened.offers.loss(options_of(job.model.options));
   return [loss, path](const torch::Tensor& outputs, const torch::Tensor& targets) {
     library::Sum sum = loss(outputs, targets);
     if (!sum.sum.defined() || sum.sum.numel() != 1 || !(sum.weight >= 0))
-      throw Error(path + ": its loss gave no single number with a weight of at least 0",
-                  "return {the sum over the batch, what to divide it by}");
+      throw Error("LIBRARY_LOSS_INVALID", path + ": its loss did not return one number and a weight of at least 0",
+                  "return {sum over the batch, divisor}");
     return std::pair(sum.sum.reshape({}), sum.weight);
   };
 }

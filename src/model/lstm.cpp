@@ -52,7 +52,8 @@ struct LstmNet : torch::nn::Module {
 
 std::unique_ptr<Model> make_lstm(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs) {
   if (options.bidirectional && data.task == data::Task::next_token) {
-    throw Error("a bidirectional LSTM would see the tokens it is to predict", "set model.bidirectional: false");
+    throw Error("MODEL_DATA_MISMATCH", "a bidirectional LSTM would see the tokens that it must predict",
+                "set model.bidirectional: false");
   }
   return as_model(std::make_shared<LstmNet>(options, data, outputs));
 }

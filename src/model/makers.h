@@ -23,14 +23,14 @@ std::unique_ptr<Model> make_library(const spec::ModelOptions&, const data::DataI
 
 // Synthetic samples of the shapes and types in `data`, to try a model with: [count, ...] of the input, or of the
 // target.
-torch::Tensor made_up_input(const data::DataInfo& data, int64_t count);
-torch::Tensor made_up_target(const data::DataInfo& data, int64_t count);
+torch::Tensor synthetic_input(const data::DataInfo& data, int64_t count);
+torch::Tensor synthetic_target(const data::DataInfo& data, int64_t count);
 // Throws Error, naming `file`, if the model's output for `count` samples is not what the loss takes: `outputs` numbers
 // for each sample (or token), or one number if `outputs` is 0.
-void check_made(const std::string& file, const torch::Tensor& made, const data::DataInfo& data, int64_t outputs,
-                int64_t count);
+void check_output_shape(const std::string& file, const torch::Tensor& made, const data::DataInfo& data, int64_t outputs,
+                        int64_t count);
 
-// The cases of inspect_file and save_own_file.
+// The cases of inspect_file and save_model_file.
 FileReport inspect_script(const std::string& file);
 FileReport inspect_library(const std::string& file);
 void save_library(const std::string& file, const std::string& to);

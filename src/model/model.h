@@ -110,14 +110,14 @@ std::vector<std::string> program_problems(const std::string& file);  // of a .pt
 
 // The name under which a run keeps the user's model file: "model.pt2", "model.pt", "model.so"; "" for built-in
 // architectures.
-std::string own_file_name(const std::string& model_name);
+std::string model_file_name(const std::string& model_name);
 // Writes the model of options.file with these values, of parameters and buffers by name, to `to`, in the format that it
 // came in. A library is copied as it is. The new file appears whole or not at all. It is made from the content that
 // options.file had when this process opened it, even if the user has overwritten the file since. The exception is a
 // file of more than 64 MiB, which is not kept in memory: if it changed, the function writes nothing and returns the
 // reason as a sentence. Throws Error.
-std::string save_own_file(const spec::ModelOptions& options, const std::vector<NamedTensor>& values,
-                          const std::string& to);
+std::string save_model_file(const spec::ModelOptions& options, const std::vector<NamedTensor>& values,
+                            const std::string& to);
 
 void save_program(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to);  // a .pt2
 

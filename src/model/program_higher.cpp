@@ -24,13 +24,13 @@ std::vector<IValue> flat(const IValue& operands) {
   return std::vector<IValue>(list.begin(), list.end());
 }
 
-bool holds(const IValue& value) {
+bool as_bool(const IValue& value) {
   return value.isTensor() ? value.toTensor().item<bool>() : value.toBool();
 }
 
 // Tensors that only the other branch of a cond reads get the gradient zero, as in torch.cond. Without this they would
 // get no gradient, and an optimizer with momentum or decay treats no gradient differently from zero.
-struct WithZeros : torch::autograd::Function<WithZeros> {
+struct WithZeroGradients : torch::autograd::Function<WithZeroGradients> {
   static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& value,
                                at::TensorList others) {
     context->save_for_backward({others.begin(), others.end()});
@@ -52,11 +52,11 @@ void cond(const HigherOrder& node, Stack& stack, bool training) {
   for (const IValue& operand : operands) {
     if (operand.isTensor() && operand.toTensor().requires_grad()) differentiable.push_back(operand.toTensor());
   }
-  std::vector<IValue> outputs = run_plan(node.bodies[holds(stack[0]) ? 0 : 1], operands, training);
+  std::vector<IValue> outputs = run_plan(node.bodies[as_bool(stack[0]) ? 0 : 1], operands, training);
   for (IValue& output : outputs) {
     if (torch::GradMode::is_enabled() && !differentiable.empty() && output.isTensor() &&
         output.toTensor().is_floating_point())
-      output = WithZeros::apply(output.toTensor(), at::TensorList(differentiable));
+      output = WithZeroGradients::apply(output.toTensor(), at::TensorList(differentiable));
   }
   stack = std::move(outputs);
 }
@@ -69,20 +69,20 @@ void with_gradients(const HigherOrder& node, Stack& stack, bool training) {
 }
 
 // Restores the thread's autocast settings when it is destroyed.
-class AutocastAsItWas {
+class AutocastRestore {
  public:
-  explicit AutocastAsItWas(at::DeviceType device)
+  explicit AutocastRestore(at::DeviceType device)
       : device_(device),
         on_(at::autocast::is_autocast_enabled(device)),
         cached_(at::autocast::is_autocast_cache_enabled()),
         type_(at::autocast::get_autocast_dtype(device)) {}
-  ~AutocastAsItWas() {
+  ~AutocastRestore() {
     at::autocast::set_autocast_enabled(device_, on_);
     at::autocast::set_autocast_cache_enabled(cached_);
     at::autocast::set_autocast_dtype(device_, type_);
   }
-  AutocastAsItWas(const AutocastAsItWas&) = delete;
-  AutocastAsItWas& operator=(const AutocastAsItWas&) = delete;
+  AutocastRestore(const AutocastRestore&) = delete;
+  AutocastRestore& operator=(const AutocastRestore&) = delete;
 
  private:
   at::DeviceType device_;
@@ -96,7 +96,7 @@ class AutocastAsItWas {
 void with_autocast(const HigherOrder& node, Stack& stack, bool training) {
   TORCH_CHECK(stack.size() >= 4 && node.bodies.size() == 1, "expects four settings and a body");
   const auto device = at::Device(stack[0].toStringRef()).type();
-  const AutocastAsItWas back(device);
+  const AutocastRestore restore(device);
   at::autocast::set_autocast_cache_enabled(false);
   if (!stack[1].isNone()) at::autocast::set_autocast_dtype(device, static_cast<at::ScalarType>(stack[1].toInt()));
   at::autocast::set_autocast_enabled(device, stack[2].toBool());
@@ -105,7 +105,7 @@ void with_autocast(const HigherOrder& node, Stack& stack, bool training) {
 
 // tag_activation_checkpoint(body, *operands). Activations are kept instead of being recomputed; the values are the
 // same.
-void plain_body(const HigherOrder& node, Stack& stack, bool training) {
+void run_body(const HigherOrder& node, Stack& stack, bool training) {
   TORCH_CHECK(node.bodies.size() == 1, "expects one body");
   stack = run_plan(node.bodies[0], take(stack, 0), training);
 }
@@ -121,9 +121,9 @@ void while_loop(const HigherOrder& node, Stack& stack, bool training) {
     return all;
   };
   constexpr int64_t kMost = 1'000'000;  // an endless loop would hang all workers
-  int64_t round = 0;
-  while (holds(run_plan(node.bodies[0], inputs(), training).at(0))) {
-    TORCH_CHECK(++round <= kMost, "the loop did not end after ", kMost, " rounds");
+  int64_t iterations = 0;
+  while (as_bool(run_plan(node.bodies[0], inputs(), training).at(0))) {
+    TORCH_CHECK(++iterations <= kMost, "the loop did not end after ", kMost, " iterations");
     carried = run_plan(node.bodies[1], inputs(), training);
   }
   stack = std::move(carried);
@@ -136,7 +136,7 @@ std::vector<IValue> slices(const std::vector<IValue>& tensors, int64_t i) {
   return all;
 }
 int64_t length_of(const std::vector<IValue>& tensors) {
-  TORCH_CHECK(!tensors.empty(), "expects tensors to go over");
+  TORCH_CHECK(!tensors.empty(), "expects tensors to iterate over");
   return tensors[0].toTensor().size(0);
 }
 void append(std::vector<IValue>& to, const std::vector<IValue>& more) {
@@ -158,7 +158,7 @@ void map_over(const HigherOrder& node, Stack& stack, bool training) {
     append(inputs, additional);
     rows.push_back(run_plan(node.bodies[0], std::move(inputs), training));
   }
-  TORCH_CHECK(!rows.empty(), "has nothing to go over");
+  TORCH_CHECK(!rows.empty(), "has no elements to iterate over");
   std::vector<IValue> outputs;
   for (size_t column = 0; column < rows[0].size(); ++column) outputs.push_back(stacked(rows, column));
   stack = std::move(outputs);
@@ -166,7 +166,8 @@ void map_over(const HigherOrder& node, Stack& stack, bool training) {
 
 // scan(combine, init, xs, additional). `combine` returns the next carry, followed by the outputs.
 void scan(const HigherOrder& node, Stack& stack, bool training) {
-  TORCH_CHECK(stack.size() == 3 && node.bodies.size() == 1, "expects a body, its start and what it goes over");
+  TORCH_CHECK(stack.size() == 3 && node.bodies.size() == 1,
+              "expects a body, its initial carry and tensors to iterate over");
   std::vector<IValue> carry = flat(stack[0]);
   const std::vector<IValue> over = flat(stack[1]), additional = flat(stack[2]);
   std::vector<std::vector<IValue>> rows;
@@ -179,7 +180,7 @@ void scan(const HigherOrder& node, Stack& stack, bool training) {
     std::copy(made.begin(), end, carry.begin());
     rows.emplace_back(end, made.end());
   }
-  TORCH_CHECK(!rows.empty(), "has nothing to go over");
+  TORCH_CHECK(!rows.empty(), "has no elements to iterate over");
   std::vector<IValue> outputs = carry;
   for (size_t column = 0; column < rows[0].size(); ++column) outputs.push_back(stacked(rows, column));
   stack = std::move(outputs);
@@ -192,8 +193,8 @@ HigherOrderRun higher_order_function(const std::string& name) {
       {"cond", cond},
       {"wrap_with_set_grad_enabled", with_gradients},
       {"wrap_with_autocast", with_autocast},
-      {"tag_activation_checkpoint", plain_body},
-      {"wrap_activation_checkpoint", plain_body},
+      {"tag_activation_checkpoint", run_body},
+      {"wrap_activation_checkpoint", run_body},
       {"while_loop", while_loop},
       {"map_impl", map_over},
       {"scan", scan},

@@ -48,7 +48,7 @@ bool fits(const TensorMeta& meta, const Shape& sample) {
   return true;
 }
 
-struct Given {
+struct SampleSource {
   Binding::Source source = Binding::Source::input;
   int64_t first = 0, last = 0;
   Shape shape;  // of one sample
@@ -67,14 +67,14 @@ std::optional<std::pair<int64_t, int64_t>> range_of(const std::string& text) {
   return std::pair(first, last);
 }
 
-Given whole_input(const data::DataInfo& data) {
+SampleSource whole_input(const data::DataInfo& data) {
   return {Binding::Source::input, 0, 0, data.input_shape, data.input_dtype == DType::i64, "input"};
 }
-Given whole_target(const data::DataInfo& data) {
+SampleSource whole_target(const data::DataInfo& data) {
   return {Binding::Source::target, 0, 0, data.target_shape, data.task != data::Task::regression, "target"};
 }
 
-Given source_of(const std::string& text, const data::DataInfo& data) {
+SampleSource source_of(const std::string& text, const data::DataInfo& data) {
   if (text == "input") return whole_input(data);
   if (text == "target") return whole_target(data);
   const auto column = std::ranges::find(data.input_names, text);
@@ -83,14 +83,15 @@ Given source_of(const std::string& text, const data::DataInfo& data) {
       column != data.input_names.end() ? std::optional(std::pair<int64_t, int64_t>(place, place + 1)) : range_of(text);
   const int64_t columns = data.input_shape.size() == 1 ? data.input_shape[0] : 0;
   if (!range)
-    throw Error("model.inputs names '" + text + "', which is no column of the data",
-                "input, target, columns as first:last" +
+    throw Error("MODEL_INPUTS_INVALID", "model.inputs names '" + text + "', which is no column of the data",
+                "use input, target, columns as first:last" +
                     (data.input_names.empty()
                          ? ""
                          : ", or one of: " + data.input_names.front() + " ... " + data.input_names.back()));
   if (range->first < 0 || range->first >= range->second || range->second > columns)
-    throw Error("model.inputs takes columns " + text + ", but a sample has " + std::to_string(columns),
-                "first:last, counted from 0, last not included");
+    throw Error("MODEL_INPUTS_INVALID",
+                "model.inputs names columns " + text + ", but a sample has " + std::to_string(columns),
+                "give first:last, counted from 0, without the last");
   return {Binding::Source::columns, range->first, range->second, {range->second - range->first}, false, text};
 }
 
@@ -102,18 +103,20 @@ bool is_real(program::ScalarType type) {
 }
 
 // Checks what the program expects of an input against what the data offers, and binds the two.
-Binding bind(const Program& program, const InputSpec& spec, const Given& given) {
-  if (const auto none = why_no_batch(program, spec)) throw Error(*none);
+Binding bind(const Program& program, const InputSpec& spec, const SampleSource& given) {
+  if (const auto none = batching_problem(program, spec)) throw Error(*none);
   const auto& meta = program.graph.values.at(static_cast<size_t>(spec.value)).meta;
   const bool one = given.source == Binding::Source::columns && given.shape[0] == 1 && meta->sizes.size() == 1;
   const std::string has = given_text(given.shape, given.whole ? "int64" : "float32");
   if (!one && !fits(*meta, given.shape))
-    throw Error(program.path + ": input " + spec.name + " takes " + wanted_text(*meta) + ", but '" + given.text +
+    throw Error("MODEL_INPUT_MISMATCH",
+                program.path + ": input " + spec.name + " takes " + wanted_text(*meta) + ", but '" + given.text +
                     "' of the data is " + has,
-                "model.inputs says what each input is given; or export the model for this data");
+                "choose other data in model.inputs, or export the model for this data");
   const bool image = given.source == Binding::Source::input && !given.whole;
   if (is_whole(meta->dtype) && image && given.shape.size() != 1)
-    throw Error(program.path + ": input " + spec.name + " takes " + wanted_text(*meta) + ", but '" + given.text +
+    throw Error("MODEL_INPUT_MISMATCH",
+                program.path + ": input " + spec.name + " takes " + wanted_text(*meta) + ", but '" + given.text +
                     "' of the data is " + has,
                 "export the model for " + std::string(given.whole ? "int64" : "float32") + " inputs");
   Binding binding;
@@ -133,17 +136,18 @@ std::string known_names(const std::vector<std::string>& names) {
   return text;
 }
 
-std::map<std::string, Given> sources(const std::string& file, const std::vector<std::string>& names,
-                                     const std::vector<std::string>& wanted, const data::DataInfo& data) {
-  std::map<std::string, Given> given;
+std::map<std::string, SampleSource> sources(const std::string& file, const std::vector<std::string>& names,
+                                            const std::vector<std::string>& wanted, const data::DataInfo& data) {
+  std::map<std::string, SampleSource> given;
   for (const std::string& item : wanted) {
     const size_t at = item.find('=');
     SINEW_CHECK(at != std::string::npos, item);  // spec/ has checked it
     const std::string name = item.substr(0, at);
     if (std::ranges::find(names, name) == names.end())
-      throw Error("model.inputs names '" + name + "', which is no input of " + file, known_names(names));
+      throw Error("MODEL_INPUTS_INVALID", "model.inputs names '" + name + "', which is no input of " + file,
+                  known_names(names));
     if (!given.emplace(name, source_of(item.substr(at + 1), data)).second)
-      throw Error("model.inputs names '" + name + "' twice", known_names(names));
+      throw Error("MODEL_INPUTS_INVALID", "model.inputs names '" + name + "' twice", known_names(names));
   }
   if (!wanted.empty()) return given;
   for (size_t i = 0; i < names.size() && i < 2; ++i)
@@ -151,24 +155,26 @@ std::map<std::string, Given> sources(const std::string& file, const std::vector<
   return given;
 }
 
-[[noreturn]] void given_nothing(const std::string& file, const std::string& name,
-                                const std::vector<std::string>& names) {
-  throw Error(file + ": input " + name + " is given nothing",
-              "model.inputs: ['" + name + "=...', ...]; " + known_names(names));
+[[noreturn]] void missing_source(const std::string& file, const std::string& name,
+                                 const std::vector<std::string>& names) {
+  throw Error("MODEL_INPUTS_INVALID", file + ": input " + name + " has no source",
+              "set model.inputs: ['" + name + "=...', ...]; " + known_names(names));
 }
 
 }  // namespace
 
-std::optional<Error> why_no_batch(const Program& program, const InputSpec& spec) {
+std::optional<Error> batching_problem(const Program& program, const InputSpec& spec) {
   const auto& meta = program.graph.values.at(static_cast<size_t>(spec.value)).meta;
   const std::string input = program.path + ": input " + spec.name;
-  if (!meta) return Error(input + " has no shape in the file", "export the model again");
-  if (meta->sizes.empty()) return Error(input + " is one number, not a batch", "give it a batch dimension");
+  if (!meta) return Error("MODEL_NOT_BATCHED", input + " has no shape in the file", "export the model again");
+  if (meta->sizes.empty())
+    return Error("MODEL_NOT_BATCHED", input + " is one number, not a batch", "give it a batch dimension");
   if (meta->sizes[0].fixed)
-    return Error(input + " was exported for batches of exactly " + std::to_string(*meta->sizes[0].fixed),
+    return Error("MODEL_NOT_BATCHED",
+                 input + " was exported for batches of exactly " + std::to_string(*meta->sizes[0].fixed),
                  "export it with dynamic_shapes={'" + spec.name + "': {0: torch.export.Dim('batch')}}");
   if (!is_whole(meta->dtype) && !is_real(meta->dtype))
-    return Error(input + " takes " + wanted_text(*meta) + ", but data is float32, or int64",
+    return Error("MODEL_INPUT_MISMATCH", input + " takes " + wanted_text(*meta) + ", but data is float32 or int64",
                  "export the model for float32 or int64 inputs, and convert them in forward");
   return std::nullopt;
 }
@@ -182,11 +188,11 @@ std::vector<Binding> bind_inputs(const Program& program, const std::vector<std::
     users.push_back(&spec);
     names.push_back(spec.name);
   }
-  const std::map<std::string, Given> given = sources(program.path, names, wanted, data);
+  const std::map<std::string, SampleSource> given = sources(program.path, names, wanted, data);
   std::vector<Binding> bindings;
   for (const InputSpec* user : users) {
     const auto found = given.find(user->name);
-    if (found == given.end()) given_nothing(program.path, user->name, names);
+    if (found == given.end()) missing_source(program.path, user->name, names);
     bindings.push_back(bind(program, *user, found->second));
   }
   return bindings;
@@ -197,13 +203,13 @@ std::vector<Binding> bind_names(const std::string& file, const std::vector<std::
                                 const data::DataInfo& data) {
   std::vector<std::string> known = names;
   known.insert(known.end(), optional.begin(), optional.end());
-  const std::map<std::string, Given> given = sources(file, wanted.empty() ? names : known, wanted, data);
+  const std::map<std::string, SampleSource> given = sources(file, wanted.empty() ? names : known, wanted, data);
   std::vector<Binding> bindings;
   for (const std::string& name : known) {
     const auto found = given.find(name);
     if (found == given.end() && std::ranges::find(optional, name) != optional.end()) continue;
-    if (found == given.end()) given_nothing(file, name, known);
-    const Given& source = found->second;
+    if (found == given.end()) missing_source(file, name, known);
+    const SampleSource& source = found->second;
     bindings.push_back(
         {name, source.source, source.first, source.last, false, source.whole ? at::kLong : at::kFloat, source.text});
   }
@@ -217,43 +223,49 @@ void check_output(const Program& program, const data::DataInfo& data, int64_t ou
   const auto* ref = first == program.outputs.end() ? nullptr : std::get_if<program::ValueRef>(&first->value.value);
   const program::Value* value = ref ? &program.graph.values.at(static_cast<size_t>(ref->id)) : nullptr;
   if (!value || value->kind != program::ValueKind::tensor || !value->meta)
-    throw Error(program.path + ": its first output is not a tensor", "return the prediction, or the loss, first");
+    throw Error("MODEL_OUTPUT_MISMATCH", program.path + ": its first output is not a tensor",
+                "return the prediction, or the loss, first");
   const std::vector<Dim>& sizes = value->meta->sizes;
   if (outputs == 0) {
     if (sizes.empty()) return;
     throw Error(
-        program.path + ": loss: program takes one number as the first output, but it is " + wanted_text(*value->meta),
+        "MODEL_OUTPUT_MISMATCH",
+        program.path + ": loss: program needs one number as the first output, but it is " + wanted_text(*value->meta),
         "return the loss first, reduced to one number");
   }
   Shape sample = data.task == data::Task::next_token ? Shape{data.tokens_per_sample} : Shape{};
   sample.push_back(outputs);
   const bool number = outputs == 1 && sizes.size() == 1;  // [batch] is accepted for one number a sample
   if (number || (!sizes.empty() && fits(*value->meta, sample))) return;
-  throw Error(program.path + ": its first output is " + (sizes.empty() ? "one number" : wanted_text(*value->meta)) +
+  throw Error("MODEL_OUTPUT_MISMATCH",
+              program.path + ": its first output is " + (sizes.empty() ? "one number" : wanted_text(*value->meta)) +
                   ", but the loss takes " + given_text(sample, "float32"),
-              sizes.empty() ? "loss: program, when the model returns its loss"
-                            : "change the model's last layer, or the data's classes");
+              sizes.empty() ? "set loss: program if the model returns its loss"
+                            : "change the model's last layer or the data's classes");
 }
 
 torch::Tensor bound(const Binding& binding, const torch::Tensor& input, const torch::Tensor& target) {
   torch::Tensor given = binding.source == Binding::Source::target ? target : input;
   if (!given.defined())
-    throw Error("the program's input " + binding.name + " is the target, and these samples have none",
-                "a model that returns its loss can be trained and evaluated, not asked");
+    throw Error("MODEL_NEEDS_TARGET",
+                "the program's input " + binding.name + " is the target, but these samples have none",
+                "a model that returns its loss can be trained and evaluated, but cannot predict");
   if (binding.source == Binding::Source::columns) given = given.slice(1, binding.first, binding.last);
   if (binding.one_value) given = given.squeeze(1);
   if (given.scalar_type() == binding.dtype) return given;
   const torch::Tensor made = given.to(binding.dtype);
   if (made.is_floating_point()) return made;
   if (!torch::equal(made.to(given.scalar_type()), given))
-    throw Error("the program's input " + binding.name + " takes whole numbers, but the data has others",
-                "columns that are normalised are no whole numbers any more: data.normalize: none");
+    throw Error("MODEL_INPUT_MISMATCH",
+                "the program's input " + binding.name + " takes whole numbers, but the data has others",
+                "normalised columns are not whole numbers: set data.normalize: none");
   // from here on float32, which holds the data, cannot represent every whole number
   constexpr double kAllDiffer = 1 << 24;
   if (given.is_floating_point() && given.numel() > 0 && given.abs().max().item<double>() >= kAllDiffer)
-    throw Error("the program's input " + binding.name + " takes whole numbers, but '" + binding.of + "' has some of " +
-                    std::to_string(1 << 24) + " and more, which run together in float32",
-                "number them from 0 on: as many as there are different ones");
+    throw Error("MODEL_INPUT_MISMATCH",
+                "the program's input " + binding.name + " takes whole numbers, but '" + binding.of +
+                    "' has numbers of " + std::to_string(1 << 24) + " and more, which float32 cannot tell apart",
+                "renumber the values from 0");
   return made;
 }
 

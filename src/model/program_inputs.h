@@ -23,7 +23,7 @@ struct Binding {
 
 // The reason why training cannot feed samples to this input, whatever the data: it has no shape, no batch dimension or
 // one of a fixed size, or a dtype that no data has. nullopt: it can.
-std::optional<Error> why_no_batch(const program::Program& program, const program::InputSpec& spec);
+std::optional<Error> batching_problem(const program::Program& program, const program::InputSpec& spec);
 
 // Returns one binding for each user input of the program, by options.inputs, or by order: the batch's input, then its
 // target. Throws Error for unknown names, inputs without a source, shapes or dtypes that do not fit (the message gives

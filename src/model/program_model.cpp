@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "model/own_file.h"
+#include "model/model_file.h"
 #include "model/program_refusals.h"
 
 namespace sinew::model {
@@ -68,7 +68,8 @@ ProgramModel::ProgramModel(const std::string& path)
     if (spec.kind != program::OutputSpec::Kind::buffer_mutation) continue;
     const auto buffer = std::ranges::find(buffers_, spec.name, &NamedTensor::name);
     if (buffer == buffers_.end())
-      throw Error(path + ": the program writes to " + spec.name + ", which it does not have");
+      throw Error("MODEL_FILE_UNREADABLE", path + ": the program writes to " + spec.name + ", which it does not have",
+                  "");
     mutated_.emplace_back(o, static_cast<size_t>(buffer - buffers_.begin()));
   }
   choose_copies();
@@ -79,33 +80,33 @@ ProgramModel::ProgramModel(const std::string& path)
 // was exported for training and writes to it.
 void ProgramModel::choose_copies() {
   for (size_t b = 0; b < buffers_.size(); ++b) {
-    const size_t place = buffer_places_[b];
-    if (std::ranges::any_of(mutated_, [&](const auto& m) { return m.second == b; })) copied_.push_back(place);
-    if (plan_.written[place]) copied_in_evaluation_.push_back(place);
+    const size_t index = buffer_indices_[b];
+    if (std::ranges::any_of(mutated_, [&](const auto& m) { return m.second == b; })) copied_.push_back(index);
+    if (plan_.written[index]) copied_in_evaluation_.push_back(index);
   }
 }
 
-void ProgramModel::add_parameter(const InputSpec& spec, size_t place) {
+void ProgramModel::add_parameter(const InputSpec& spec, size_t index) {
   const Stored& mine = stored_of(program_, spec);
-  const Slot slot = plan_.inputs[place];
+  const Slot slot = plan_.inputs[index];
   for (size_t p = 0; p < parameters_.size(); ++p) {
     const Stored& other = program_.weights.at(parameters_[p].name);
     if (same_memory(mine, other)) {  // tied weights: one parameter under several names
       shadows_[p] = shadows_[p] && only_cast(plan_, slot);
-      inputs_[place] = parameters_[p].tensor;
+      inputs_[index] = parameters_[p].tensor;
       return;
     }
   }
   const auto& meta = program_.graph.values.at(static_cast<size_t>(spec.value)).meta;
   torch::Tensor tensor = tensor_of(program_, mine).set_requires_grad(!meta || meta->requires_grad);
-  inputs_[place] = tensor;
+  inputs_[index] = tensor;
   parameters_.push_back({spec.name, std::move(tensor)});
   shadows_.push_back(only_cast(plan_, slot));
 }
 
 // The export lists a buffer that two modules share under both names, and writes it under one. Here both names refer to
 // one tensor.
-void ProgramModel::add_buffer(const InputSpec& spec, size_t place) {
+void ProgramModel::add_buffer(const InputSpec& spec, size_t index) {
   const auto found = program_.weights.find(spec.name);
   const auto same = [&](const NamedTensor& known) {
     const auto other = program_.weights.find(known.name);
@@ -115,35 +116,35 @@ void ProgramModel::add_buffer(const InputSpec& spec, size_t place) {
   const auto tied = std::ranges::find_if(buffers_, same);
   buffers_.push_back(
       {spec.name, tied != buffers_.end() ? tied->tensor : tensor_of(program_, stored_of(program_, spec))});
-  buffer_places_.push_back(place);
-  inputs_[place] = buffers_.back().tensor;
+  buffer_indices_.push_back(index);
+  inputs_[index] = buffers_.back().tensor;
 }
 
 void ProgramModel::read_inputs() {
   inputs_.resize(plan_.inputs.size());
   std::vector<Digest> parts = {program_.digest};
-  size_t place = 0;
+  size_t index = 0;
   for (size_t i = 0; i < program_.inputs.size(); ++i) {
     const InputSpec& spec = program_.inputs[i];
     if (spec.kind == InputSpec::Kind::user_constant) continue;
     switch (spec.kind) {
-      case InputSpec::Kind::parameter: add_parameter(spec, place); break;
-      case InputSpec::Kind::buffer: add_buffer(spec, place); break;
+      case InputSpec::Kind::parameter: add_parameter(spec, index); break;
+      case InputSpec::Kind::buffer: add_buffer(spec, index); break;
       case InputSpec::Kind::constant: {
         const torch::Tensor constant = tensor_of(program_, stored_of(program_, spec));
         constants_.push_back({spec.name, constant});
         parts.push_back(
             digest_of(std::span(static_cast<const std::byte*>(constant.const_data_ptr()), constant.nbytes())));
-        inputs_[place] = constant;
+        inputs_[index] = constant;
         break;
       }
-      default: user_places_.push_back(place);
+      default: user_indices_.push_back(index);
     }
-    ++place;
+    ++index;
   }
   identity_ = digest_of(parts);
   for (const std::string& name : plan_.originals)
-    inputs_[place++] = std::ranges::find(buffers_, name, &NamedTensor::name)->tensor;
+    inputs_[index++] = std::ranges::find(buffers_, name, &NamedTensor::name)->tensor;
 }
 
 void ProgramModel::share(size_t index, const torch::Tensor& memory) {
@@ -179,12 +180,12 @@ void ProgramModel::check_unwritten(const std::vector<uint32_t>& before) const {
 }
 
 std::vector<c10::IValue> ProgramModel::run(const std::vector<torch::Tensor>& inputs) {
-  SINEW_CHECK(inputs.size() == user_places_.size(), inputs.size());
+  SINEW_CHECK(inputs.size() == user_indices_.size(), inputs.size());
   std::vector<c10::IValue> all = inputs_;
-  for (size_t i = 0; i < inputs.size(); ++i) all[user_places_[i]] = inputs[i];
-  for (const size_t place : copied_) all[place] = all[place].toTensor().clone();
+  for (size_t i = 0; i < inputs.size(); ++i) all[user_indices_[i]] = inputs[i];
+  for (const size_t index : copied_) all[index] = all[index].toTensor().clone();
   if (!training_) {
-    for (const size_t place : copied_in_evaluation_) all[place] = all[place].toTensor().clone();
+    for (const size_t index : copied_in_evaluation_) all[index] = all[index].toTensor().clone();
   }
   const std::vector<uint32_t> before = versions();
   std::vector<c10::IValue> outputs = run_plan(plan_, std::move(all), training_);
@@ -206,7 +207,7 @@ torch::Tensor ProgramModel::forward(const torch::Tensor& input, const torch::Ten
 }
 
 std::unique_ptr<Model> make_program(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs) {
-  keep_own_file(options.file);
+  remember_model_file(options.file);
   auto model = std::make_unique<ProgramModel>(options.file);
   model->bind(bind_inputs(model->program(), options.inputs, data));
   check_output(model->program(), data, outputs);

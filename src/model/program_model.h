@@ -31,8 +31,8 @@ class ProgramModel final : public Model {
  private:
   void read_inputs();
   void choose_copies();
-  void add_parameter(const program::InputSpec& spec, size_t place);
-  void add_buffer(const program::InputSpec& spec, size_t place);
+  void add_parameter(const program::InputSpec& spec, size_t index);
+  void add_buffer(const program::InputSpec& spec, size_t index);
   std::vector<uint32_t> versions() const;
   void check_unwritten(const std::vector<uint32_t>& before) const;
   void write_buffers(const std::vector<c10::IValue>& outputs);
@@ -46,7 +46,7 @@ class ProgramModel final : public Model {
   std::vector<bool> shadows_;
   // the plan's inputs: parameters, buffers and constants filled in, the caller's empty
   std::vector<c10::IValue> inputs_;
-  std::vector<size_t> user_places_, buffer_places_;    // indices into inputs_
+  std::vector<size_t> user_indices_, buffer_indices_;  // indices into inputs_
   std::vector<std::pair<size_t, size_t>> mutated_;     // (output, buffer) pairs that a functional graph writes back
   std::vector<size_t> copied_, copied_in_evaluation_;  // inputs that each run copies
 };

@@ -56,12 +56,13 @@ Operand operand_of(const Graph& graph, const Argument& argument, const c10::Type
   if (!uses_values(argument)) return constant_operand(constant_of(argument, *type));
   const List& list = std::get<List>(argument.value);
   if (list.of == program::ListOf::lists || list.of == program::ListOf::strings)
-    throw Error("a list of such values is not an argument this program can give");
+    throw Error("MODEL_OPERATOR_UNSUPPORTED", "an argument is a list of a kind that is not supported", "");
   Operand operand;
   operand.kind = Operand::Kind::list;
   operand.of = list.of;
   const auto* list_type = bare(type).castRaw<c10::ListType>();
-  if (!list_type) throw Error("a list where the operator takes " + type->str());
+  if (!list_type)
+    throw Error("MODEL_OPERATOR_UNSUPPORTED", "an argument is a list, but the operator takes " + type->str(), "");
   // The file gives an argument of type Tensor?[] that has no empty elements as a plain list of tensors.
   if (list.of == program::ListOf::tensors && list_type->getElementType()->kind() == c10::TypeKind::OptionalType)
     operand.of = program::ListOf::optional_tensors;
@@ -96,16 +97,17 @@ std::vector<Operand> operands_of(const Graph& graph, const Node& node, const c10
       try {
         operands.push_back(operand_of(graph, given->value, argument.real_type()));
       } catch (const Error& error) {
-        throw Error("argument '" + argument.name() + "': " + error.what());
+        throw Error("MODEL_OPERATOR_UNSUPPORTED", "argument '" + argument.name() + "': " + error.what(), "");
       }
     } else if (argument.default_value()) {
       operands.push_back(constant_operand(*argument.default_value()));
     } else {
-      throw Error("argument '" + argument.name() + "' is missing");
+      throw Error("MODEL_OPERATOR_UNSUPPORTED", "argument '" + argument.name() + "' is missing", "");
     }
   }
   for (const NamedArgument& given : node.inputs) {
-    if (!known.contains(given.name)) throw Error("the operator has no argument '" + given.name + "'");
+    if (!known.contains(given.name))
+      throw Error("MODEL_OPERATOR_UNSUPPORTED", "the operator has no argument '" + given.name + "'", "");
   }
   return operands;
 }
@@ -137,14 +139,14 @@ class Evaluation {
   static bool is_true(const Operand& operand) {
     return operand.kind == Operand::Kind::constant && operand.constant.isBool() && operand.constant.toBool();
   }
-  static std::optional<size_t> place_of(const c10::FunctionSchema& schema, const char* name) {
+  static std::optional<size_t> index_of(const c10::FunctionSchema& schema, const char* name) {
     const auto index = schema.argumentIndexWithName(name);
     return index ? std::optional(static_cast<size_t>(*index)) : std::nullopt;
   }
 
   // Also true for operators without running statistics (dropout, lstm).
   static bool has_running_mean(const Instruction& instruction, const c10::FunctionSchema& schema) {
-    const auto mean = place_of(schema, "running_mean");
+    const auto mean = index_of(schema, "running_mean");
     return !mean || instruction.operands[*mean].kind == Operand::Kind::slot;
   }
 
@@ -155,8 +157,8 @@ class Evaluation {
     const std::string module = node.module.substr(0, node.module.find(" ("));
     const auto mean = slot_of(module + ".running_mean"), variance = slot_of(module + ".running_var");
     if (!mean || !variance) return false;
-    instruction.evaluated.emplace_back(*place_of(schema, "running_mean"), *mean);
-    instruction.evaluated.emplace_back(*place_of(schema, "running_var"), *variance);
+    instruction.evaluated.emplace_back(*index_of(schema, "running_mean"), *mean);
+    instruction.evaluated.emplace_back(*index_of(schema, "running_var"), *variance);
     return true;
   }
 
@@ -183,12 +185,13 @@ Instruction operator_instruction(const Graph& graph, const Node& node) {
   Instruction instruction;
   const auto op = name.name.empty() ? std::nullopt : c10::Dispatcher::singleton().findSchema(name);
   if (!op)
-    throw Error("there is no such operator in this libtorch",
+    throw Error("MODEL_OPERATOR_UNSUPPORTED", "libtorch has no such operator",
                 "operators of other libraries (torchvision, custom ones) are not available; export the model without "
-                "them, or with ep.run_decompositions()");
+                "them, or use ep.run_decompositions()");
   instruction.op = *op;
   instruction.target = c10::toString(name);
-  if (const std::string why = why_refused(instruction.target); !why.empty()) throw Error(why);
+  if (const std::string why = why_refused(instruction.target); !why.empty())
+    throw Error("MODEL_OPERATOR_UNSUPPORTED", why, "");
   instruction.operands = operands_of(graph, node, op->schema());
   return instruction;
 }
@@ -215,7 +218,8 @@ Instruction higher_instruction(const program::Program& program, const Graph& gra
   auto higher = std::make_shared<HigherOrder>();
   higher->run = higher_order_function(node.target.substr(kPrefix.size()));
   if (!higher->run)
-    throw Error("this higher-order operator is not supported", "export the model without it, or write the loop out");
+    throw Error("MODEL_OPERATOR_UNSUPPORTED", "this higher-order operator is not supported",
+                "export the model without it, or unroll the loop");
   for (const NamedArgument& input : node.inputs) {
     if (!input.name.empty()) continue;  // settings of Python's tracing, such as use_reentrant
     if (const auto* body = std::get_if<std::shared_ptr<const Graph>>(&input.value.value)) {
@@ -236,7 +240,7 @@ Instruction instruction_of(const program::Program& program, const Graph& graph, 
     instruction = operator_instruction(graph, node);
   } else {
     instruction.function = symbolic_function(node.target);
-    if (!instruction.function) throw Error("there is no such function here");
+    if (!instruction.function) throw Error("MODEL_OPERATOR_UNSUPPORTED", "there is no such function", "");
     for (const NamedArgument& input : node.inputs) instruction.operands.push_back(untyped(graph, input.value));
   }
   if (instruction.target.empty()) instruction.target = node.target;
@@ -252,8 +256,8 @@ std::vector<Result> results_of(const Node& node) {
     } else if (const auto* list = std::get_if<List>(&output.value)) {
       result.is_list = true;
       for (const Argument& item : list->items) {
-        const auto* place = std::get_if<ValueRef>(&item.value);
-        result.items.push_back(place ? place->id : -1);
+        const auto* element = std::get_if<ValueRef>(&item.value);
+        result.items.push_back(element ? element->id : -1);
       }
     }
     results.push_back(std::move(result));
@@ -275,7 +279,7 @@ void mark_last_uses(Plan& plan) {
   for (auto output = plan.outputs.rbegin(); output != plan.outputs.rend(); ++output) mark_last(*output, used);
   for (auto at = plan.instructions.rbegin(); at != plan.instructions.rend(); ++at) {
     // An operand that only evaluation reads keeps its slot until the run ends.
-    for (const auto& [place, operand] : at->evaluated) {
+    for (const auto& [index, operand] : at->evaluated) {
       if (operand.kind == Operand::Kind::slot) used[static_cast<size_t>(operand.slot)] = true;
     }
     for (auto operand = at->operands.rbegin(); operand != at->operands.rend(); ++operand) mark_last(*operand, used);
@@ -311,7 +315,7 @@ Plan compile_graph(const program::Program& program, const Graph& graph, std::vec
       named.target = node.target;
       named.where = node.where;
       const std::string what = node_text(named) + ": " + error.what();
-      if (problems == nullptr) throw Error(program.path + ": " + what, error.hint);
+      if (problems == nullptr) throw Error(error.code, program.path + ": " + what, error.hint);
       problems->push_back(what + (error.hint.empty() ? "" : " / " + error.hint));
     }
   }

@@ -37,9 +37,10 @@ void refuse_shared(const Program& program, const std::vector<Weight>& weights, s
       if (one.stored->member != other.stored->member || (!one.changes && !other.changes)) continue;
       const bool alike = one.parameter == other.parameter && same_memory(*one.stored, *other.stored);
       if (alike || !share_bytes(*one.stored, *other.stored)) continue;
-      refused.emplace_back(program.path + ": " + text(one) + " and " + text(other) +
-                               " are views of one memory; trained here, each would go its own way",
-                           "clone one of them before the export, or make it in forward from the other");
+      refused.push_back(Error("MODEL_SHARED_MEMORY",
+                              program.path + ": " + text(one) + " and " + text(other) +
+                                  " are different views of one memory, so training would make them diverge",
+                              "clone one of them before the export, or compute it in forward from the other"));
     }
   }
 }
@@ -47,7 +48,8 @@ void refuse_shared(const Program& program, const std::vector<Weight>& weights, s
 }  // namespace
 
 Error writes_to(const std::string& file, const std::string& name, bool parameter) {
-  return Error(file + ": the program writes to its " + (parameter ? "parameter " : "constant ") + name,
+  return Error("MODEL_WRITES_SHARED_MEMORY",
+               file + ": the program writes to its " + (parameter ? "parameter " : "constant ") + name,
                "make it a buffer (register_buffer)");
 }
 
@@ -71,22 +73,24 @@ std::vector<Error> refusals(const Program& program, const Plan& plan) {
     if (output.kind == OutputSpec::Kind::parameter_mutation)
       refused.push_back(writes_to(program.path, output.name, /*parameter=*/true));
   }
-  size_t place = 0;
+  size_t index = 0;
   for (const InputSpec& spec : program.inputs) {
     if (spec.kind == Kind::user_constant) continue;
-    const bool overwritten = plan.overwritten[place], written = overwritten || plan.written[place];
+    const bool overwritten = plan.overwritten[index], written = overwritten || plan.written[index];
     const program::Value& value = program.graph.values.at(static_cast<size_t>(spec.value));
-    ++place;
+    ++index;
     if (spec.kind == Kind::user && value.kind != program::ValueKind::tensor)
-      refused.emplace_back(program.path + ": input " + spec.name + " is a number, not a tensor",
-                           "export the model with this number fixed");
+      refused.push_back(Error("MODEL_INPUT_MISMATCH",
+                              program.path + ": input " + spec.name + " is a number, not a tensor",
+                              "export the model with this number fixed"));
     if (spec.kind == Kind::user) continue;
     const Stored& stored = stored_of(program, spec);
     const bool parameter = spec.kind == Kind::parameter;
     if (parameter && stored.dtype != program::ScalarType::f32)
-      refused.emplace_back(program.path + ": parameter " + spec.name + " is " + std::string(name_of(stored.dtype)) +
-                               ", but parameters are trained in float32",
-                           "export model.float(); trainer.precision: bf16 computes in bfloat16");
+      refused.push_back(Error("MODEL_PARAMETER_TYPE",
+                              program.path + ": parameter " + spec.name + " is " + std::string(name_of(stored.dtype)) +
+                                  ", but parameters are trained in float32",
+                              "export model.float(); for bfloat16 set trainer.precision: bf16"));
     if (overwritten && spec.kind != Kind::buffer) refused.push_back(writes_to(program.path, spec.name, parameter));
     if (spec.kind == Kind::constant) continue;
     const bool changes =

@@ -65,7 +65,7 @@ void run(const Instruction& instruction, torch::jit::Stack& stack, Slots& slots,
   stack.clear();
   for (const Operand& operand : instruction.operands) stack.push_back(fetch(operand, slots));
   if (!training) {
-    for (const auto& [place, operand] : instruction.evaluated) stack[place] = fetch(operand, slots);
+    for (const auto& [index, operand] : instruction.evaluated) stack[index] = fetch(operand, slots);
   }
   if (instruction.op) {
     instruction.op->callBoxed(stack);
@@ -108,7 +108,7 @@ std::vector<IValue> run_plan(const Plan& plan, std::vector<IValue> inputs, bool 
     }
   } catch (const c10::Error& error) {
     const std::string text = error.what_without_backtrace();
-    throw Error(node_text(*at) + ": " + text.substr(0, text.find('\n')));
+    throw Error("MODEL_OPERATOR_FAILED", node_text(*at) + ": " + text.substr(0, text.find('\n')), "");
   }
   std::vector<IValue> outputs;
   outputs.reserve(plan.outputs.size());

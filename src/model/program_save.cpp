@@ -13,7 +13,8 @@ namespace {
 Array array_of(const torch::Tensor& tensor, DType dtype) {
   const torch::Tensor dense = tensor.detach().cpu().contiguous();
   Array array(dtype, Shape(dense.sizes().begin(), dense.sizes().end()));
-  if (array.bytes.size() != dense.nbytes()) throw Error("a value has another type than the program's");
+  if (array.bytes.size() != dense.nbytes())
+    throw Error("MODEL_SAVE_FAILED", "a value does not have the type that the program gives it", "");
   if (dense.nbytes() > 0) std::memcpy(array.bytes.data(), dense.const_data_ptr(), dense.nbytes());
   return array;
 }
@@ -29,7 +30,7 @@ std::vector<std::string> program_problems(const std::string& file) {
     const bool tensor = spec.kind == program::InputSpec::Kind::user &&
                         program.graph.values.at(static_cast<size_t>(spec.value)).kind == program::ValueKind::tensor;
     if (!tensor) continue;
-    if (const auto none = why_no_batch(program, spec)) refused.push_back(*none);
+    if (const auto none = batching_problem(program, spec)) refused.push_back(*none);
   }
   for (const Error& error : refused) {
     std::string what = error.what();
@@ -48,7 +49,7 @@ void save_program(const std::string& file, const std::vector<NamedTensor>& value
     const auto stored = program.weights.find(value.name);
     if (stored == program.weights.end()) continue;  // a buffer that is not persistent is not in the file
     const std::optional<DType> dtype = dtype_of(stored->second.dtype);
-    if (!dtype) throw Error(file + ": " + value.name + " has a type that can not be saved");
+    if (!dtype) throw Error("MODEL_SAVE_FAILED", file + ": " + value.name + " has a type that cannot be saved", "");
     arrays.push_back(array_of(value.tensor, *dtype));
     replacements.push_back({value.name, &arrays.back()});
   }

@@ -20,7 +20,7 @@ at::MemoryFormat memory_format(program::MemoryFormat format) {
     case program::MemoryFormat::channels_last_3d: return at::MemoryFormat::ChannelsLast3d;
     case program::MemoryFormat::preserve: return at::MemoryFormat::Preserve;
   }
-  throw Error("a memory format this program does not know");
+  throw Error("MODEL_OPERATOR_UNSUPPORTED", "an argument is an unknown memory format", "");
 }
 
 template <typename T>
@@ -31,10 +31,10 @@ c10::IValue list_of(const program::List& list) {
       values.push_back(*value);
     } else if constexpr (std::is_same_v<T, double>) {
       const auto* whole = std::get_if<int64_t>(&item.value);
-      if (!whole) throw Error("a list of numbers holds something else");
+      if (!whole) throw Error("MODEL_OPERATOR_UNSUPPORTED", "a list of numbers contains another value", "");
       values.push_back(static_cast<double>(*whole));
     } else {
-      throw Error("a list holds something else than its type says");
+      throw Error("MODEL_OPERATOR_UNSUPPORTED", "a list contains a value of another type", "");
     }
   }
   return values;
@@ -59,7 +59,7 @@ c10::IValue list_constant(const program::List& list, const c10::Type& type) {
     }
     case program::ListOf::lists: break;
   }
-  throw Error("a list of lists is not an argument this program can give");
+  throw Error("MODEL_OPERATOR_UNSUPPORTED", "an argument is a list of lists, which is not supported", "");
 }
 
 // Converts a number where the schema wants a tensor (`x + 1`), and a whole number where it wants a real one.
@@ -91,7 +91,7 @@ at::ScalarType scalar_type(program::ScalarType type) {
     case ScalarType::u32: return at::kUInt32;
     case ScalarType::u64: return at::kUInt64;
   }
-  throw Error("a dtype this program does not know");
+  throw Error("MODEL_OPERATOR_UNSUPPORTED", "an argument is an unknown dtype", "");
 }
 
 c10::IValue constant_of(const Argument& argument, const c10::Type& declared) {
@@ -125,7 +125,7 @@ c10::IValue constant_of(const Argument& argument, const c10::Type& declared) {
         } else if constexpr (std::is_same_v<T, program::List>) {
           return list_constant(value, *type);
         } else {
-          throw Error("an argument of a kind that operators do not take");
+          throw Error("MODEL_OPERATOR_UNSUPPORTED", "an argument is of a kind that operators do not take", "");
         }
       },
       argument.value);

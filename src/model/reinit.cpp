@@ -33,7 +33,7 @@ void uniform_within(const torch::Tensor& tensor, int64_t fan) {
   tensor.uniform_(-limit, limit);
 }
 
-void begin_anew(const NamedTensor& parameter, const std::vector<NamedTensor>& parameters) {
+void reset_parameter(const NamedTensor& parameter, const std::vector<NamedTensor>& parameters) {
   const torch::Tensor tensor = parameter.tensor.detach();
   const std::string leaf = leaf_of(parameter.name);
   if (tensor.dim() >= 2) {
@@ -57,7 +57,7 @@ void reinitialise(const std::vector<std::string>& patterns, const std::vector<Na
       // The key depends on the name alone, so the result does not depend on the other patterns or the order in the
       // file.
       const RandomScope scope(derive(derive(random_key({seed}), "reinit"), parameters[p].name));
-      begin_anew(parameters[p], parameters);
+      reset_parameter(parameters[p], parameters);
     }
     for (const NamedTensor& buffer : buffers) {
       if (!spec::fits_pattern(pattern, buffer.name)) continue;

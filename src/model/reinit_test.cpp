@@ -26,7 +26,7 @@ struct Tensors {
         if (item.name == name) return item.tensor;
       }
     }
-    throw Error("no " + name);
+    throw Error("TEST_NO_TENSOR", "no " + name, "");
   }
 };
 

@@ -11,7 +11,7 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "model/makers.h"
-#include "model/own_file.h"
+#include "model/model_file.h"
 #include "program/program.h"
 
 namespace sinew::model {
@@ -37,9 +37,10 @@ void refuse_shared(const std::string& path, const std::vector<NamedTensor>& para
     const auto check = [&](const NamedTensor& other) {
       const auto overlap = at::get_overlap_status(parameters[p].tensor, other.tensor);
       if (overlap != at::MemOverlapStatus::Full && overlap != at::MemOverlapStatus::Partial) return;
-      throw Error(path + ": " + parameters[p].name + " and " + other.name +
-                      " are views of one memory; trained here, each would go its own way",
-                  "clone one of them before the module is saved, or make it in forward from the other");
+      throw Error("MODEL_SHARED_MEMORY",
+                  path + ": " + parameters[p].name + " and " + other.name +
+                      " are different views of one memory, so training would make them diverge",
+                  "clone one of them before saving the module, or compute it in forward from the other");
     };
     std::for_each(parameters.begin(), parameters.begin() + static_cast<int64_t>(p), check);
     std::ranges::for_each(buffers, check);
@@ -61,7 +62,7 @@ torch::Tensor tensor_in(const std::string& path, const c10::IValue& value) {
   if (value.isTuple() && !value.toTupleRef().elements().empty() && value.toTupleRef().elements()[0].isTensor())
     return value.toTupleRef().elements()[0].toTensor();
   if (value.isTensorList() && !value.toTensorVector().empty()) return value.toTensorVector()[0];
-  throw Error(path + ": forward returns " + value.type()->repr_str() + ", not a tensor",
+  throw Error("MODEL_OUTPUT_MISMATCH", path + ": forward returns " + value.type()->repr_str() + ", not a tensor",
               "return the prediction, or the loss, first");
 }
 
@@ -76,8 +77,8 @@ torch::jit::Module load_script(const std::string& path) {
   } catch (const std::exception& error) {
     const std::string text = first_lines(error);
     const bool unknown = text.find("Unknown builtin op") != std::string::npos;
-    throw Error(path + " can not be loaded as TorchScript: " + text,
-                unknown ? "operators of other libraries are not known here: build the model from PyTorch's own"
+    throw Error("MODEL_FILE_UNREADABLE", path + " cannot be loaded as TorchScript: " + text,
+                unknown ? "operators of other libraries are not available: build the model from PyTorch's own"
                         : "save it with torch.jit.save(torch.jit.script(model), 'model.pt')");
   }
 }
@@ -85,13 +86,14 @@ torch::jit::Module load_script(const std::string& path) {
 ScriptModel::ScriptModel(const std::string& path)
     : path_(path), identity_(to_hex(program::read_script_file(path).code)), module_(load_script(path)) {
   if (!module_.find_method("forward"))
-    throw Error(path + ": the module has no forward", "script the whole model, not a part of it");
+    throw Error("MODEL_NOT_TRAINABLE", path + ": the module has no forward",
+                "script the whole model, not a part of it");
   const ScriptScan scan = scan_script(module_);
   if (!scan.problems.empty()) {
     std::string text;
     for (const std::string& problem : scan.problems) text += "\n  " + problem;
-    throw Error(path + " can not be trained:" + text,
-                "torch.jit.script keeps what depends on model.train() and model.eval()");
+    throw Error("MODEL_NOT_TRAINABLE", path + " cannot be trained:" + text,
+                "use torch.jit.script, which keeps the difference between model.train() and model.eval()");
   }
   remarks_ = scan.remarks;
   read_parameters();
@@ -109,15 +111,17 @@ void ScriptModel::read_parameters() {
       continue;
     }
     if (item.value.scalar_type() != torch::kFloat32)
-      throw Error(path_ + ": parameter " + item.name + " is " + toString(item.value.scalar_type()) +
+      throw Error("MODEL_PARAMETER_TYPE",
+                  path_ + ": parameter " + item.name + " is " + toString(item.value.scalar_type()) +
                       ", but parameters are trained in float32",
-                  "save model.float(); trainer.precision: bf16 computes in bfloat16");
+                  "save model.float(); for bfloat16 set trainer.precision: bf16");
     parameters_.push_back({item.name, item.value});
   }
   for (const auto& item : module_.named_buffers()) buffers_.push_back({item.name, item.value});
   refuse_shared(path_, parameters_, buffers_);
   if (parameters_.empty())
-    throw Error(path_ + " has no parameters", "torch.jit.freeze makes constants of them: save the model before it");
+    throw Error("MODEL_NO_PARAMETERS", path_ + " has no parameters",
+                "torch.jit.freeze turns parameters into constants: save the model before freezing it");
 }
 
 std::vector<std::string> ScriptModel::input_names(bool optional) const {
@@ -144,8 +148,8 @@ torch::Tensor ScriptModel::forward(const torch::Tensor& input, const torch::Tens
   const torch::Tensor made = tensor_in(path_, module_.get_method("forward")({}, given));
   for (size_t p = 0; p < parameters_.size(); ++p) {
     if (parameters_[p].tensor._version() != before[p])
-      throw Error(path_ + ": forward writes to its parameter " + parameters_[p].name,
-                  "make it a buffer (register_buffer): all who compute a step share the parameters");
+      throw Error("MODEL_WRITES_SHARED_MEMORY", path_ + ": forward writes to its parameter " + parameters_[p].name,
+                  "make it a buffer (register_buffer), because all lanes share the parameters");
   }
   return made;
 }
@@ -153,14 +157,15 @@ torch::Tensor ScriptModel::forward(const torch::Tensor& input, const torch::Tens
 void save_script(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to) {
   torch::jit::Module module = load_script(file);
   const torch::NoGradGuard no_grad;
-  std::map<std::string, torch::Tensor> places;
-  for (const auto& item : module.named_parameters()) places.emplace(item.name, item.value);
-  for (const auto& item : module.named_buffers()) places.emplace(item.name, item.value);
+  std::map<std::string, torch::Tensor> targets;
+  for (const auto& item : module.named_parameters()) targets.emplace(item.name, item.value);
+  for (const auto& item : module.named_buffers()) targets.emplace(item.name, item.value);
   for (const NamedTensor& value : values) {
-    const auto place = places.find(value.name);
-    if (place == places.end() || place->second.sizes() != value.tensor.sizes())
-      throw Error(file + " has no " + value.name + " of this shape", "restore the file the training began with");
-    place->second.copy_(value.tensor);
+    const auto target = targets.find(value.name);
+    if (target == targets.end() || target->second.sizes() != value.tensor.sizes())
+      throw Error("MODEL_FILE_CHANGED", file + " has no " + value.name + " of this shape",
+                  "restore the file with which the training began");
+    target->second.copy_(value.tensor);
   }
   std::ostringstream bytes;
   module.save(bytes);
@@ -168,7 +173,7 @@ void save_script(const std::string& file, const std::vector<NamedTensor>& values
 }
 
 std::unique_ptr<Model> make_script(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs) {
-  keep_own_file(options.file);
+  remember_model_file(options.file);
   auto model = std::make_unique<ScriptModel>(options.file);
   model->bind(bind_names(options.file, model->input_names(false), model->input_names(true), options.inputs, data));
   probe_script(*model, data, outputs);

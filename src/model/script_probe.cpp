@@ -50,12 +50,12 @@ class Probe {
     // use one key. scan_script has already checked its dropout.
     const torch::Tensor first = forward(1), second = forward(outputs == 0 ? 1 : 2);
     if (!same(first, second))
-      refuse("evaluation gives another answer each time: it does not turn dropout off",
+      refuse("two evaluations of the same input give different results: evaluation does not turn dropout off",
              "torch.jit.trace fixes the mode it was traced in: use torch.jit.script, or trace model.eval() and train "
              "without dropout");
     if (!buffers_as_before())
       refuse("evaluation changes the buffer " + changed_buffer(), "update it only when self.training is true");
-    check_made(model_.path(), first, data_, outputs, kProbeSamples);
+    check_output_shape(model_.path(), first, data_, outputs, kProbeSamples);
 
     model_.set_training(true);
     const auto attributes = other_attributes(model_);
@@ -68,15 +68,15 @@ class Probe {
     restore();
     check_attributes(attributes);
     if (!equal)
-      refuse("the same samples and random numbers give another answer the second time",
-             "what forward remembers must be in buffers (register_buffer)");
+      refuse("the same samples and random numbers give different results the second time",
+             "keep the state of forward in buffers (register_buffer)");
   }
 
  private:
   torch::Tensor forward(uint64_t key) {
     const RandomScope scope(random_key({key}));
     try {
-      return model_.forward(made_up_input(data_, kProbeSamples), made_up_target(data_, kProbeSamples)).clone();
+      return model_.forward(synthetic_input(data_, kProbeSamples), synthetic_target(data_, kProbeSamples)).clone();
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
@@ -84,8 +84,10 @@ class Probe {
       std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
       if (text.size() > 1500) text = text.substr(text.size() - 1500);  // the reason is at the end
       throw Error(
+          "MODEL_OPERATOR_FAILED",
           model_.path() + ": forward fails on " + std::to_string(kProbeSamples) + " samples like the data's:\n" + text,
-          "model.inputs says what each input is given; a traced module takes only the shapes it was traced with");
+          "set the source of each input in model.inputs; a traced module accepts only the shapes with which it was "
+          "traced");
     }
   }
 
@@ -105,12 +107,12 @@ class Probe {
       const bool buffer =
           std::ranges::any_of(buffers_, [&](const NamedTensor& b) { return b.name == before[i].first; });
       if (!buffer && !same(before[i].second, after[i].second))
-        refuse("forward changes " + before[i].first + ", which is no buffer",
-               "make it one (register_buffer): only buffers belong to the state");
+        refuse("forward changes " + before[i].first + ", which is not a buffer",
+               "make it a buffer (register_buffer): only buffers belong to the training state");
     }
   }
   [[noreturn]] void refuse(const std::string& what, const std::string& hint) const {
-    throw Error(model_.path() + ": " + what, hint);
+    throw Error("MODEL_NOT_REPRODUCIBLE", model_.path() + ": " + what, hint);
   }
 
   ScriptModel& model_;
@@ -121,7 +123,7 @@ class Probe {
 
 }  // namespace
 
-torch::Tensor made_up_input(const data::DataInfo& data, int64_t count) {
+torch::Tensor synthetic_input(const data::DataInfo& data, int64_t count) {
   std::vector<int64_t> shape(data.input_shape.begin(), data.input_shape.end());
   shape.insert(shape.begin(), count);
   const RandomScope scope(random_key({0x5A}));
@@ -129,7 +131,7 @@ torch::Tensor made_up_input(const data::DataInfo& data, int64_t count) {
   return torch::randint(std::max<int64_t>(1, data.classes), shape, torch::kInt64);
 }
 
-torch::Tensor made_up_target(const data::DataInfo& data, int64_t count) {
+torch::Tensor synthetic_target(const data::DataInfo& data, int64_t count) {
   std::vector<int64_t> shape(data.target_shape.begin(), data.target_shape.end());
   shape.insert(shape.begin(), count);
   if (data.task == data::Task::regression) return torch::zeros(shape);
@@ -137,8 +139,8 @@ torch::Tensor made_up_target(const data::DataInfo& data, int64_t count) {
   return torch::randint(std::max<int64_t>(1, data.classes), shape, torch::kInt64);
 }
 
-void check_made(const std::string& file, const torch::Tensor& made, const data::DataInfo& data, int64_t outputs,
-                int64_t count) {
+void check_output_shape(const std::string& file, const torch::Tensor& made, const data::DataInfo& data, int64_t outputs,
+                        int64_t count) {
   std::vector<int64_t> wanted = {count};
   if (data.task == data::Task::next_token) wanted.push_back(data.tokens_per_sample);
   wanted.push_back(outputs);
@@ -146,14 +148,16 @@ void check_made(const std::string& file, const torch::Tensor& made, const data::
   is << made.sizes();
   takes << at::IntArrayRef(wanted);
   if (outputs == 0 && made.numel() != 1)
-    throw Error(file + ": loss: program takes one number as the first output, but it is " + is.str(),
+    throw Error("MODEL_OUTPUT_MISMATCH",
+                file + ": loss: program needs one number as the first output, but it is " + is.str(),
                 "return the loss first, reduced to one number");
   // [batch] is accepted for one number a sample
   const bool number = outputs == 1 && made.sizes() == at::IntArrayRef({count});
   if (outputs == 0 || number || made.sizes() == at::IntArrayRef(wanted)) return;
-  throw Error(file + ": its first output for " + std::to_string(count) + " samples is " + is.str() +
+  throw Error("MODEL_OUTPUT_MISMATCH",
+              file + ": its first output for " + std::to_string(count) + " samples is " + is.str() +
                   ", but the loss takes " + takes.str(),
-              "change the model's last layer, or the data's classes");
+              "change the model's last layer or the data's classes");
 }
 
 void probe_script(ScriptModel& model, const data::DataInfo& data, int64_t outputs) {

@@ -13,7 +13,7 @@ namespace {
 
 using torch::jit::Node;
 
-constexpr const char* kFixed = " is fixed as in training, so evaluation would train";
+constexpr const char* kFixed = " is fixed in training mode, so evaluation would behave like training";
 
 // The value of a constant argument of the node, by its name in the schema.
 std::optional<c10::IValue> constant(const Node* node, const std::string& name) {
@@ -27,10 +27,10 @@ bool positive(const std::optional<c10::IValue>& value) {
   return !value || (value->isDouble() && value->toDouble() > 0) || (value->isInt() && value->toInt() > 0);
 }
 
-std::string said(const Node* node) {
+std::string location_of(const Node* node) {
   std::string text = node->kind().toQualString();
-  if (const auto place = node->sourceRange().file_line_col()) {
-    const auto& [file, line, column] = *place;
+  if (const auto location = node->sourceRange().file_line_col()) {
+    const auto& [file, line, column] = *location;
     text += " (" + file + ":" + std::to_string(line) + ")";
   }
   return text;
@@ -38,27 +38,28 @@ std::string said(const Node* node) {
 
 class Scanner {
  public:
-  void look(const torch::jit::Block* block) {
+  void scan(const torch::jit::Block* block) {
     for (const Node* node : block->nodes()) {
-      look(node);
-      for (const torch::jit::Block* inner : node->blocks()) look(inner);
+      scan(node);
+      for (const torch::jit::Block* inner : node->blocks()) scan(inner);
     }
   }
   ScriptScan result() && { return std::move(scan_); }
 
  private:
-  void look(const Node* node) {
+  void scan(const Node* node) {
     const std::string kind = node->kind().toQualString();
     if (kind == "prim::fork" || kind == "prim::awaitable")
-      scan_.problems.push_back(said(node) + " hands work to other threads, where a shard is not the same twice");
+      scan_.problems.push_back(location_of(node) +
+                               " hands work to other threads, so a shard would not repeat its bits");
     const auto* schema = node->maybeSchema();
     if (schema == nullptr) return;
     const std::string refused = why_refused(c10::toString(schema->operator_name()));
-    if (!refused.empty()) scan_.problems.push_back(said(node) + ": " + refused);
-    look_at_mode(node, kind);
+    if (!refused.empty()) scan_.problems.push_back(location_of(node) + ": " + refused);
+    check_mode(node, kind);
   }
 
-  void look_at_mode(const Node* node, const std::string& kind) {
+  void check_mode(const Node* node, const std::string& kind) {
     const bool recurrent = kind == "aten::lstm" || kind == "aten::gru" || kind.starts_with("aten::rnn_");
     const auto rate = constant(node, recurrent ? "dropout" : "p");
     for (const char* name : {"training", "train"}) {
@@ -74,7 +75,7 @@ class Scanner {
       if (mode->toBool()) {
         problem(node, kFixed);
       } else {
-        remark(node, normalises ? " keeps its statistics in training" : " leaves nothing out in training");
+        remark(node, normalises ? " does not update its statistics in training" : " drops nothing in training");
       }
     }
     const auto dropout = constant(node, "dropout_p");
@@ -82,14 +83,13 @@ class Scanner {
   }
 
   void problem(const Node* node, const std::string& what) {
-    if (seen_.insert(said(node) + what).second)
-      scan_.problems.push_back(
-          said(node) + what +
-          ": torch.jit.trace writes down one of the two, and F.dropout needs training=self.training");
+    if (seen_.insert(location_of(node) + what).second)
+      scan_.problems.push_back(location_of(node) + what +
+                               ": torch.jit.trace records only one mode, and F.dropout needs training=self.training");
   }
   void remark(const Node* node, const std::string& what) {
-    if (seen_.insert(said(node) + what).second)
-      scan_.remarks.push_back(said(node) + what + ": the module was traced in evaluation mode");
+    if (seen_.insert(location_of(node) + what).second)
+      scan_.remarks.push_back(location_of(node) + what + ": the module was traced in evaluation mode");
   }
 
   ScriptScan scan_;
@@ -102,7 +102,7 @@ ScriptScan scan_script(const torch::jit::Module& module) {
   const auto graph = module.get_method("forward").graph()->copy();
   torch::jit::Inline(*graph);
   Scanner scanner;
-  scanner.look(graph->block());
+  scanner.scan(graph->block());
   return std::move(scanner).result();
 }
 
@@ -129,7 +129,7 @@ FileReport inspect_script(const std::string& file) {
   for (size_t i = 1; i < schema.arguments().size(); ++i)
     report.lines.push_back("input\t" + schema.arguments()[i].name() + "\t" + schema.arguments()[i].type()->repr_str());
   for (const auto& output : schema.returns()) report.lines.push_back("output\t-\t" + output.type()->repr_str());
-  if (numbers == 0) report.problems.emplace_back("it has no parameters: torch.jit.freeze makes constants of them");
+  if (numbers == 0) report.problems.emplace_back("it has no parameters: torch.jit.freeze turns them into constants");
   ScriptScan scan = scan_script(module);
   for (const std::string& remark : scan.remarks) report.lines.push_back("remark\t" + remark + "\t");
   report.problems.insert(report.problems.end(), scan.problems.begin(), scan.problems.end());

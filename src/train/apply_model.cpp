@@ -15,14 +15,14 @@ using nlohmann::json;
 
 json read_json(Disk& disk, const std::string& path) {
   json document = json::parse(read_text(disk, path), nullptr, /*allow_exceptions=*/false);
-  if (!document.is_object()) throw Error(path + " is not a JSON object", "take the file as it was written");
+  if (!document.is_object()) throw Error("WEIGHTS_UNREADABLE", path + " is not a JSON object", "restore the file");
   return document;
 }
 
 std::string job_of(const json& document, const std::string& path) {
   const auto found = document.find("job");
   if (found == document.end() || !found->is_string())
-    throw Error(path + " names no job", "take the file as it was written");
+    throw Error("WEIGHTS_UNREADABLE", path + " has no job", "restore the file");
   return *found;
 }
 
@@ -42,11 +42,12 @@ Trained from_model_directory(const std::string& directory, Disk& disk) {
   trained.weights = directory + "/model.safetensors";
   const json document = read_json(disk, directory + "/model.json");
   if (!disk.exists(trained.weights))
-    throw Error(directory + " has a model.json and no model.safetensors", "copy both files");
+    throw Error("WEIGHTS_NOT_FOUND", directory + " has a model.json but no model.safetensors", "copy both files");
   trained.job_yaml = job_of(document, directory + "/model.json");
   trained.data = data_of(document);
-  if (disk.exists(parent_of(directory) + "/resolved.yaml")) trained.run_directory = parent_of(directory);
-  trained.said = "the model " + trained.weights;
+  if (disk.exists(rundir::file_in(parent_of(directory), rundir::kResolvedFile)))
+    trained.run_directory = parent_of(directory);
+  trained.description = "the model " + trained.weights;
   return trained;
 }
 
@@ -57,18 +58,18 @@ Trained from_checkpoint(const std::string& directory, Disk& disk) {
   const json document = read_json(disk, directory + "/state.json");
   trained.job_yaml = job_of(document, directory + "/state.json");
   const std::string run = parent_of(parent_of(directory));
-  if (disk.exists(run + "/resolved.yaml")) trained.run_directory = run;
-  const std::string about = run + "/model/model.json";
+  if (disk.exists(rundir::file_in(run, rundir::kResolvedFile))) trained.run_directory = run;
+  const std::string about = rundir::file_in(run, rundir::kModel) + "/model.json";
   if (!trained.run_directory.empty() && disk.exists(about)) trained.data = data_of(read_json(disk, about));
   const auto step = document.find("step");
-  trained.said = "the checkpoint " + directory + (step == document.end() ? "" : ", step " + step->dump());
+  trained.description = "the checkpoint " + directory + (step == document.end() ? "" : ", step " + step->dump());
   return trained;
 }
 
 // Whether the newest attempt wrote model/. Every attempt removes the previous report and writes its own last, so
 // without a report model/ comes from an earlier stop. A failed attempt writes no model.
 bool model_is_newest(const std::string& directory, Disk& disk) {
-  const std::string file = directory + "/report.json";
+  const std::string file = rundir::file_in(directory, rundir::kOutcomeFile);
   if (!disk.exists(file)) return false;
   const auto outcome = rundir::parse_outcome(read_text(disk, file));
   return outcome && outcome->status != "failed";
@@ -76,16 +77,17 @@ bool model_is_newest(const std::string& directory, Disk& disk) {
 
 Trained from_run(const std::string& directory, Disk& disk) {
   Trained trained;
-  const bool has_model = disk.exists(directory + "/model/model.json");
+  const bool has_model = disk.exists(rundir::file_in(directory, rundir::kModel) + "/model.json");
   if (has_model && model_is_newest(directory, disk)) {
-    trained = from_model_directory(directory + "/model", disk);
-  } else if (const auto newest = checkpoint::load_newest(disk, directory + "/checkpoints"); newest.loaded) {
+    trained = from_model_directory(rundir::file_in(directory, rundir::kModel), disk);
+  } else if (const auto newest = checkpoint::load_newest(disk, rundir::file_in(directory, rundir::kCheckpoints));
+             newest.loaded) {
     trained = from_checkpoint(newest.loaded->directory, disk);
-    trained.said += " (the run has not ended)";
+    trained.description += " (the run has not ended)";
   } else if (has_model) {
-    trained = from_model_directory(directory + "/model", disk);
+    trained = from_model_directory(rundir::file_in(directory, rundir::kModel), disk);
   } else {
-    throw Error(directory + " has no model yet and no intact checkpoint",
+    throw Error("WEIGHTS_NOT_FOUND", directory + " has no model yet and no intact checkpoint",
                 "wait for one, or finish the run: sinew resume " + directory);
   }
   trained.run_directory = directory;
@@ -109,19 +111,20 @@ void load_weights(const Trained& trained, TrainingState& state, Disk& disk) {
   if (trained.checkpoint) {
     const auto loaded = checkpoint::load(disk, trained.weights);
     if (!loaded) {
-      throw Error(loaded.error().directory + " is damaged (" + loaded.error().file + ": " + loaded.error().what + ")",
-                  "take another checkpoint: sinew checkpoint verify tells which are whole");
+      throw Error("CHECKPOINT_DAMAGED",
+                  loaded.error().directory + " is damaged (" + loaded.error().file + ": " + loaded.error().what + ")",
+                  "use another checkpoint: sinew checkpoint verify lists the intact ones");
     }
     StateFacts ignored;
     restore(state, ignored, *loaded);
     return;
   }
   const auto file = checkpoint::read_safetensors(disk, trained.weights);
-  if (!file) throw Error(file.error(), "copy the file again, or take a checkpoint of the run");
+  if (!file) throw Error("WEIGHTS_UNREADABLE", file.error(), "copy the file again, or use a checkpoint of the run");
   for (const auto& buffer : state.buffers) {  // a warm start may lack buffers, an evaluation may not
     if (file->tensors.contains(buffer.name)) continue;
-    throw Error(trained.weights + " does not fit this job's model: it has no " + buffer.name,
-                "use the model.json it was written with");
+    throw Error("WEIGHTS_MISMATCH", trained.weights + " does not fit this job's model: it has no " + buffer.name,
+                "use the model.json that was written with it");
   }
   warm_start(state, {trained.weights, {}, true}, {}, disk);
 }
@@ -132,20 +135,20 @@ std::string normal_form(const data::DataInfo& info) {
 
 // Opens the job's own data. Throws Error if it would be prepared differently from the data that the model was trained
 // on.
-std::unique_ptr<data::Dataset> open_as_trained(const Trained& trained, const spec::Job& job) {
+std::unique_ptr<data::Dataset> open_matching_data(const Trained& trained, const spec::Job& job) {
   auto dataset = open_data(job);
   if (trained.data && normal_form(dataset->info()) != normal_form(*trained.data)) {
     throw Error(
-        "the training data is not what it was when this model was trained: its classes, columns or normalisation "
-        "differ",
-        "restore it, or name files for the part: --data test.path=FILE needs no training data");
+        "TRAIN_DATA_CHANGED",
+        "the training data has changed since this model was trained: its classes, columns or normalisation differ",
+        "restore the data, or give files for the part: --data test.path=FILE needs no training data");
   }
   return dataset;
 }
 
 // Uses the copy of the model file in the model directory, because the original file may no longer exist.
-spec::Job with_file_beside(const Trained& trained, spec::Job job, Disk& disk) {
-  const std::string own = model::own_file_name(job.model.name);
+spec::Job with_copied_model_file(const Trained& trained, spec::Job job, Disk& disk) {
+  const std::string own = model::model_file_name(job.model.name);
   const std::string beside = parent_of(trained.weights) + "/" + own;
   if (own.empty() || trained.checkpoint || !disk.exists(beside)) return job;
   for (std::string* library : {&job.loss.library, &job.data.library}) {
@@ -161,13 +164,14 @@ Trained find_trained(const std::string& given, Disk& disk) {
   std::string path = given;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   if (!disk.exists(path))
-    throw Error("there is no " + path, "name a run, a model directory or a checkpoint; sinew runs lists runs");
+    throw Error("WEIGHTS_NOT_FOUND", "there is no " + path,
+                "give a run, a model directory or a checkpoint; sinew runs lists the runs");
   if (path.ends_with("/model.safetensors")) path = parent_of(path);
   if (disk.exists(path + "/manifest.json")) return from_checkpoint(path, disk);
   if (disk.exists(path + "/model.json")) return from_model_directory(path, disk);
-  if (disk.exists(path + "/resolved.yaml")) return from_run(path, disk);
+  if (disk.exists(rundir::file_in(path, rundir::kResolvedFile))) return from_run(path, disk);
   throw Error(
-      path + " is no run, model directory or checkpoint",
+      "WEIGHTS_NOT_FOUND", path + " is no run, model directory or checkpoint",
       "a run holds resolved.yaml, a model directory model.json and model.safetensors, a checkpoint manifest.json");
 }
 
@@ -183,13 +187,14 @@ std::unique_ptr<data::Dataset> open_samples(const Trained& trained, const spec::
                                             const spec::DataSource& source, bool labelled, Disk& disk) {
   const data::DataInfo known = training_data(trained, job);
   if (known.format != "library") return data::open_inference_data(job.data, known, source, labelled);
-  return model::open_library_inputs(with_file_beside(trained, job, disk), known, source, labelled);
+  return model::open_library_inputs(with_copied_model_file(trained, job, disk), known, source, labelled);
 }
 
 AppliedModel apply_model(const Trained& trained, const spec::Job& job, std::unique_ptr<data::Dataset> dataset,
                          Disk& disk) {
   AppliedModel applied;
-  applied.job = resolve(without_training(with_file_beside(trained, job, disk)), dataset->info(), this_machine()).job;
+  applied.job =
+      resolve(without_training(with_copied_model_file(trained, job, disk)), dataset->info(), this_machine()).job;
   applied.dataset = std::move(dataset);
   applied.prefetcher = std::make_unique<data::Prefetcher>(
       *applied.dataset, applied.job.trainer.seed, *applied.job.data.prefetch_threads, applied.job.data.prefetch_bytes);
@@ -205,22 +210,22 @@ AppliedModel apply_model(const Trained& trained, const spec::Job& job, std::uniq
   return applied;
 }
 
-Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split part, Disk& disk) {
-  const spec::DataSource& named = part == data::Split::val ? job.data.val : job.data.test;
-  const double share = part == data::Split::val ? job.data.split_val : job.data.split_test;
-  if (part != data::Split::train && !named.given() && share == 0) {
-    const std::string name = data::to_string(part),
+Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split split, Disk& disk) {
+  const spec::DataSource& named = split == data::Split::val ? job.data.val : job.data.test;
+  const double share = split == data::Split::val ? job.data.split_val : job.data.split_test;
+  if (split != data::Split::train && !named.given() && share == 0) {
+    const std::string name = data::to_string(split),
                       other = job.data.val.given() || job.data.split_val > 0 ? "val" : "train";
-    throw Error("the job has no " + name + " data", "give some: --data " + name + ".path=FILE (idx and npy: " + name +
-                                                        ".images=FILE " + name +
-                                                        ".labels=FILE), or choose another part: --part " + other);
+    throw Error("EVALUATION_NO_DATA", "the job has no " + name + " data",
+                "give files: --data " + name + ".path=FILE (idx and npy: " + name + ".images=FILE " + name +
+                    ".labels=FILE), or choose another split: --part " + other);
   }
-  const bool alone = part != data::Split::train && named.given();
+  const bool alone = split != data::Split::train && named.given();
   auto dataset = alone ? open_samples(trained, job, named, /*labelled=*/true, disk)
-                       : open_as_trained(trained, with_file_beside(trained, job, disk));
-  const data::Split served = alone ? data::Split::test : part;
+                       : open_matching_data(trained, with_copied_model_file(trained, job, disk));
+  const data::Split served = alone ? data::Split::test : split;
   if (dataset->size(served) == 0)
-    throw Error("the " + data::to_string(part) + " part of the job's data is empty",
+    throw Error("EVALUATION_NO_DATA", "the " + data::to_string(split) + " split of the job's data is empty",
                 "give more data, or a larger share");
   AppliedModel applied = apply_model(trained, job, std::move(dataset), disk);
   EvaluationResult result = applied.engine->evaluate(served);

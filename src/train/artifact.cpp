@@ -11,16 +11,17 @@ namespace sinew::train {
 
 Restored restore_best(Engine& engine, const spec::Job& job, const std::string& run_directory, Disk& disk) {
   const EvaluationState evaluation = engine.state().evaluation;
-  const std::string best = run_directory + "/checkpoints/best";
+  const std::string best = rundir::file_in(run_directory, rundir::kCheckpoints) + "/best";
   const bool wanted = !job.early_stopping.monitor.empty() && job.early_stopping.restore_best;
   if (!wanted || !evaluation.best || evaluation.best_step == engine.state().step) return {};
-  const std::string lost = "the best state, of step " + std::to_string(evaluation.best_step.value) +
-                           ", is in no checkpoint; the model is that of step ";
+  const std::string lost = "no checkpoint has the best state, of step " + std::to_string(evaluation.best_step.value) +
+                           "; the model is that of step ";
   if (!disk.exists(best)) return {lost + std::to_string(engine.state().step.value) + ", the last", true};
   const auto loaded = checkpoint::load(disk, best);
   if (!loaded) {
-    throw Error("the best checkpoint is damaged: " + loaded.error().file + ": " + loaded.error().what,
-                "the last one is in " + run_directory + "/checkpoints/last");
+    throw Error("CHECKPOINT_DAMAGED",
+                "the best checkpoint is damaged: " + loaded.error().file + ": " + loaded.error().what,
+                "the last checkpoint is in " + rundir::file_in(run_directory, rundir::kCheckpoints) + "/last");
   }
   StateFacts ignored;
   restore(engine.state(), ignored, *loaded);
@@ -33,14 +34,14 @@ Restored restore_best(Engine& engine, const spec::Job& job, const std::string& r
 std::string write_artifact(const TrainingState& state, const spec::Job& job, const std::string& resolved_yaml,
                            const data::DataInfo& info, const std::string& run_directory, Disk& disk) {
   std::string left_out;
-  const std::string directory = run_directory + "/model";
+  const std::string directory = rundir::file_in(run_directory, rundir::kModel);
   disk.make_directories(directory);
   write_model(state, directory + "/model.safetensors", {{"format", "pt"}}, disk);
   // In the format that the user's file had.
-  if (const std::string own = model::own_file_name(job.model.name); !own.empty()) {
+  if (const std::string own = model::model_file_name(job.model.name); !own.empty()) {
     std::vector<model::NamedTensor> values = state.ema.empty() ? state.parameters : state.ema;
     values.insert(values.end(), state.buffers.begin(), state.buffers.end());
-    left_out = model::save_own_file(job.model, values, directory + "/" + own);
+    left_out = model::save_model_file(job.model, values, directory + "/" + own);
   }
   const nlohmann::json about = {{"format", 1},
                                 {"job", resolved_yaml},

@@ -9,8 +9,8 @@ namespace sinew::train {
 
 // The result of restore_best.
 struct Restored {
-  std::string said;   // a sentence; empty: there was nothing to restore
-  bool loud = false;  // the weights are not those of the best step
+  std::string message;      // a sentence; empty: there was nothing to restore
+  bool is_warning = false;  // the weights are not those of the best step
 };
 
 // Loads the weights of the best checkpoint into the engine if early stopping asks for it and the engine is at another

@@ -45,12 +45,14 @@ std::vector<ControlEntry> entries_of_json(const std::string& text) {
   try {
     for (const auto& item : nlohmann::json::parse(text)) {
       const auto kind = control_kind(item.at("kind").get<std::string>());
-      if (!kind) throw Error("the control log has an entry of an unknown kind: " + item.dump());
+      if (!kind)
+        throw Error("TRAIN_CONTROL_LOG_INVALID", "the control log has an entry of an unknown kind: " + item.dump(), "");
       entries.push_back({Step(item.at("step")), *kind, item.at("value"), item.at("reason"), item.value("done", false),
                          item.value("request", int64_t{0})});
     }
   } catch (const nlohmann::json::exception& error) {
-    throw Error(std::string("the control log can not be read: ") + error.what(), "it was written by another version");
+    throw Error("TRAIN_CONTROL_LOG_INVALID", std::string("the control log cannot be read: ") + error.what(),
+                "another version of Sinew wrote it: use that version");
   }
   return entries;
 }
@@ -59,7 +61,7 @@ void ControlLog::append(ControlEntry entry) {
   entries_.push_back(std::move(entry));
 }
 
-std::vector<ControlEntry> ControlLog::obey(Step step) {
+std::vector<ControlEntry> ControlLog::apply(Step step) {
   std::vector<ControlEntry> found;
   for (ControlEntry& entry : entries_) {
     if (entry.effective != step || entry.done || entry.kind == ControlEntry::Kind::stop) continue;

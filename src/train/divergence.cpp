@@ -60,18 +60,18 @@ class FirstBadOperator {
   static std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
     auto call = std::make_unique<Call>();
     FirstBadOperator* const self = std::exchange(current, nullptr);  // our own calls are not observed
-    if (self != nullptr && self->found_.empty()) self->look_at_inputs(function, *call);
+    if (self != nullptr && self->found_.empty()) self->check_inputs(function, *call);
     current = self;
     return call;
   }
 
   static void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
     FirstBadOperator* const self = std::exchange(current, nullptr);
-    if (self != nullptr && self->found_.empty()) self->look_at_outputs(function, static_cast<const Call&>(*context));
+    if (self != nullptr && self->found_.empty()) self->check_outputs(function, static_cast<const Call&>(*context));
     current = self;
   }
 
-  void look_at_inputs(const at::RecordFunction& function, Call& call) const {
+  void check_inputs(const at::RecordFunction& function, Call& call) const {
     for (const c10::IValue& value : function.inputs()) {
       if (!value.isTensor() || !value.toTensor().defined()) continue;
       const torch::Tensor tensor = value.toTensor();
@@ -82,7 +82,7 @@ class FirstBadOperator {
     }
   }
 
-  void look_at_outputs(const at::RecordFunction& function, const Call& call) {
+  void check_outputs(const at::RecordFunction& function, const Call& call) {
     bool outputs_finite = true;
     for (const c10::IValue& value : function.outputs()) {
       if (value.isTensor()) outputs_finite = outputs_finite && finite(value.toTensor());
@@ -118,16 +118,16 @@ std::string Engine::cause_of_divergence(const data::StepRange& range) {
     const data::Batch batch =
         options_.prefetcher->take({data::Split::train, range.epoch, range.first + first, last - first});
     if (batch.count() == 0) continue;
-    start_buffers(0);
+    reset_buffers(0);
     replicas_[0]->set_training(true);
     torch::Tensor losses;
     const torch::Tensor input = to_input(batch);
-    if (bad_operator.empty() && !finite(input)) bad_operator = "not finite in the input";
+    if (bad_operator.empty() && !finite(input)) bad_operator = "the input is not finite";
     const std::string found = FirstBadOperator(replica_parameters_[0]).find([&] {
       const model::RandomScope random(shard_key(ShardIndex(static_cast<int64_t>(shard))));
       losses = loss_.per_sample(forward(0, input, to_target(batch)), to_target(batch));
     });
-    if (bad_operator.empty() && !found.empty()) bad_operator = "first at " + found;
+    if (bad_operator.empty() && !found.empty()) bad_operator = "first not finite at " + found;
     for (int64_t i = 0; i < batch.count(); ++i) {
       if (std::isfinite(losses[i].item<float>())) continue;
       if (++bad <= 5)
@@ -139,7 +139,7 @@ std::string Engine::cause_of_divergence(const data::StepRange& range) {
   if (!bad_operator.empty()) text << "; " << bad_operator;
   if (bad > 0)
     text << "; " << bad << " of " << range.count << " samples (" << bad_samples << (bad > 5 ? ", ..." : "") << ")";
-  if (bad == 0 && bad_parameter.empty()) text << "; the outputs are finite, a gradient is not";
+  if (bad == 0 && bad_parameter.empty()) text << "; the outputs are finite, but a gradient is not";
   return text.str();
 }
 
@@ -152,9 +152,9 @@ void Engine::diverged(const data::StepRange& range, double loss) {
     // A library's loss may refuse single samples, and a file may have disappeared since. The error is reported without
     // a cause then.
   }
-  throw Diverged(text.str(),
-                 "lower optimizer.lr, add scheduler.warmup or trainer.grad_clip_norm, and look at the samples named; "
-                 "the last checkpoint is from before this step");
+  throw Diverged("TRAIN_DIVERGED", text.str(),
+                 "lower optimizer.lr, add scheduler.warmup or trainer.grad_clip_norm, and check these samples; the "
+                 "last checkpoint is from before this step");
 }
 
 }  // namespace sinew::train

@@ -100,18 +100,18 @@ void Engine::state_replaced() {
     if (shadows_[p].defined()) shadows_[p].copy_(state_.parameters[p].tensor);
   }
   bind_replicas(false);
-  forget_expected();
+  forget_prefetched();
 }
 
 void Engine::set_reducer(Reducer& reducer) {
   options_.reducer = &reducer;
-  forget_expected();
+  forget_prefetched();
 }
 
-void Engine::forget_expected() {
+void Engine::forget_prefetched() {
   options_.prefetcher->clear();
-  expected_step_ = -1;
-  expected_.clear();
+  prefetched_step_ = -1;
+  prefetched_.clear();
 }
 
 void Engine::bind_replicas(bool averaged) {
@@ -148,7 +148,7 @@ torch::Tensor Engine::forward(int lane, const torch::Tensor& input, const torch:
   return replicas_[static_cast<size_t>(lane)]->forward(input, target);
 }
 
-void Engine::start_buffers(int lane) {
+void Engine::reset_buffers(int lane) {
   const torch::NoGradGuard no_grad;
   auto& buffers = replica_buffers_[static_cast<size_t>(lane)];
   for (size_t b = 0; b < buffers.size(); ++b) buffers[b].tensor.copy_(state_.buffers[b].tensor);
@@ -197,7 +197,7 @@ RandomKey Engine::shard_key(ShardIndex shard) const {
                 "forward");
 }
 
-void Engine::note_skipped(const std::vector<data::Skipped>& samples) {
+void Engine::record_skipped(const std::vector<data::Skipped>& samples) {
   if (samples.empty()) return;
   const std::lock_guard lock(skipped_mutex_);
   for (const data::Skipped& sample : samples) {
@@ -211,9 +211,9 @@ std::optional<Contribution> Engine::train_shard(int lane, const data::StepRange&
   if (first == last) return std::nullopt;
   const data::Batch batch =
       options_.prefetcher->take({data::Split::train, range.epoch, range.first + first, last - first});
-  note_skipped(batch.skipped);
+  record_skipped(batch.skipped);
   if (batch.count() == 0) return std::nullopt;
-  start_buffers(lane);
+  reset_buffers(lane);
   const model::RandomScope random(shard_key(shard));
   const torch::Tensor targets = to_target(batch);
   const torch::Tensor outputs = forward(lane, to_input(batch), targets);
@@ -239,42 +239,42 @@ data::StepRange Engine::next_range() const {
 }
 
 // Announces the shards of this step and the next ones to the prefetcher, each once.
-void Engine::expect_next(const data::StepRange& range) {
+void Engine::prefetch_next(const data::StepRange& range) {
   if (options_.dataset->in_memory()) return;  // loading is a copy, which the lane does best itself
   const auto& trainer = options_.job.trainer;
   data::StepRange ahead = range;
   for (int64_t step = state_.step.value; step <= state_.step.value + 2; ++step) {
     const int64_t size = batch_size(Step(step));
-    if (step > expected_step_) {
+    if (step > prefetched_step_) {
       std::vector<data::ShardRequest> requests;
-      std::vector<bool>& expected = expected_[step];
+      std::vector<bool>& expected = prefetched_[step];
       for (const auto& [first, last] : data::split_into_shards(ahead.count, size, shards())) {
         expected.push_back(options_.reducer->expects(ShardIndex(static_cast<int64_t>(expected.size())), shards()));
         if (first < last && expected.back())
           requests.push_back({data::Split::train, ahead.epoch, ahead.first + first, last - first});
       }
       options_.prefetcher->prefetch(requests);
-      expected_step_ = step;
+      prefetched_step_ = step;
     }
     ahead = data::step_range(data::after(ahead, info_.train_size, size, trainer.drop_last), info_.train_size,
                              batch_size(Step(step + 1)), trainer.drop_last);
   }
 }
 
-void Engine::do_shard(int lane, const Work& work, const std::function<std::optional<Contribution>()>& shard) {
+void Engine::run_shard(int lane, const Work& work, const std::function<std::optional<Contribution>()>& shard) {
   std::optional<Contribution> leaf;
   try {
-    tell(lane, work);
+    report_work(lane, work);
     leaf = shard();
   } catch (const Error& error) {
-    throw ShardFailed(to_string(work) + ": " + error.what(), error.hint);
+    throw ShardFailed("TRAIN_SHARD_FAILED", to_string(work) + ": " + error.what(), error.hint);
   } catch (const c10::Error& error) {
-    throw ShardFailed(to_string(work) + ": " + error.what_without_backtrace());
+    throw ShardFailed("TRAIN_SHARD_FAILED", to_string(work) + ": " + error.what_without_backtrace(), "");
   } catch (const std::exception& error) {
-    throw ShardFailed(to_string(work) + ": " + error.what());
+    throw ShardFailed("TRAIN_SHARD_FAILED", to_string(work) + ": " + error.what(), "");
   }
   options_.reducer->deliver(ShardIndex(work.shard), std::move(leaf));
-  tell(lane, {Work::Kind::reducing, work.step});
+  report_work(lane, {Work::Kind::reducing, work.step});
 }
 
 // Computes all shards that the reducer gives to this worker, on all lanes, and then reduces the tree.
@@ -282,26 +282,26 @@ void Engine::compute(const data::StepRange& range, const std::vector<std::pair<i
   std::vector<std::atomic<bool>> computed(parts.size());
   const int64_t step = state_.step.value;
   const auto work_on_lane = [&](int lane) {
-    tell(lane, {Work::Kind::reducing, step});
+    report_work(lane, {Work::Kind::reducing, step});
     replicas_[static_cast<size_t>(lane)]->set_training(true);
     while (const auto shard = options_.reducer->next_shard()) {
-      const auto place = static_cast<size_t>(shard->value);
-      const int64_t first = parts[place].first, last = parts[place].second;
-      computed[place] = true;
-      do_shard(lane, {Work::Kind::computing, step, shard->value, range.epoch, range.first + first, last - first},
-               [&] { return train_shard(lane, range, first, last, *shard); });
+      const auto index = static_cast<size_t>(shard->value);
+      const int64_t first = parts[index].first, last = parts[index].second;
+      computed[index] = true;
+      run_shard(lane, {Work::Kind::computing, step, shard->value, range.epoch, range.first + first, last - first},
+                [&] { return train_shard(lane, range, first, last, *shard); });
     }
-    tell(lane, {});
+    report_work(lane, {});
   };
   lanes_.run(work_on_lane, [this] { options_.reducer->give_up(); });
   const auto reduce = [&](int) { options_.reducer->reduce(); };
-  small() ? reduce(0) : lanes_.run(reduce);
+  has_one_group() ? reduce(0) : lanes_.run(reduce);
   // A shard that was loaded ahead but computed by another worker would stay in the prefetcher for ever.
-  const auto expected = expected_.find(state_.step.value);
-  if (expected == expected_.end()) return;
+  const auto expected = prefetched_.find(state_.step.value);
+  if (expected == prefetched_.end()) return;
   const bool left = !std::equal(computed.begin(), computed.end(), expected->second.begin(), expected->second.end());
-  expected_.erase(expected);
-  if (left) forget_expected();
+  prefetched_.erase(expected);
+  if (left) forget_prefetched();
 }
 
 Digest Engine::probe() {
@@ -328,11 +328,11 @@ StepResult Engine::step(double lr, bool want_norm, std::string control_message) 
   const data::StepRange range = next_range();
   const int64_t size = batch_size(state_.step);
   const auto parts = data::split_into_shards(range.count, size, shards());
-  expect_next(range);
+  prefetch_next(range);
   skipped_ = {};
   options_.reducer->begin(shards(), gradients_, std::move(control_message));
   compute(range, parts);
-  tell(0, {Work::Kind::updating, state_.step.value});
+  report_work(0, {Work::Kind::updating, state_.step.value});
   Reducer::Reduced reduced = options_.reducer->reduced();
 
   StepResult result;
@@ -362,7 +362,7 @@ StepResult Engine::step(double lr, bool want_norm, std::string control_message) 
   state_.samples += range.count;
   state_.tokens += range.count * info_.tokens_per_sample;
   state_.step = state_.step.next();
-  tell(0, {});
+  report_work(0, {});
   return result;
 }
 

@@ -75,17 +75,17 @@ class Engine {
   data::StepRange next_range() const;
   int64_t batch_size(Step step) const;  // from the job and the control log
   // Commits one step with this learning rate. `want_norm`: return the gradient's norm even without clipping.
-  // `control_message`: the control message, see Reducer::begin.
+  // `control_message`: see Reducer::begin.
   StepResult step(double lr, bool want_norm, std::string control_message = "");
   // The digest of the gradients and the loss of the next step's first shard. Changes nothing.
   Digest probe();
   // Replaces the reducer. Call it only between steps.
   void set_reducer(Reducer& reducer);
-  EvaluationResult evaluate(data::Split part);
-  // Computes the model's outputs for every sample of a part, with the pieces and the weights of an evaluation. All
+  EvaluationResult evaluate(data::Split split);
+  // Computes the model's outputs for every sample of a split, with the pieces and the weights of an evaluation. All
   // lanes call `take` in parallel, once for each piece.
   using Take = std::function<void(const data::ShardRequest&, const data::Batch&, const torch::Tensor& outputs)>;
-  void outputs(data::Split part, const Take& take);
+  void outputs(data::Split split, const Take& take);
 
   Lanes& lanes() { return lanes_; }
   int64_t shards() const { return *options_.job.trainer.shards; }
@@ -98,22 +98,22 @@ class Engine {
  private:
   std::optional<Contribution> train_shard(int lane, const data::StepRange& range, int64_t first, int64_t last,
                                           ShardIndex shard);
-  std::vector<data::ShardRequest> pieces_of(data::Split part) const;  // the pieces of an evaluation of this part
+  std::vector<data::ShardRequest> pieces_of(data::Split split) const;  // the pieces of an evaluation of this split
   std::optional<Contribution> evaluate_shard(int lane, const data::ShardRequest& request);
   // Computes the shard of `work` and delivers it. Throws ShardFailed.
-  void do_shard(int lane, const Work& work, const std::function<std::optional<Contribution>()>& shard);
-  void tell(int lane, const Work& work) const {
+  void run_shard(int lane, const Work& work, const std::function<std::optional<Contribution>()>& shard);
+  void report_work(int lane, const Work& work) const {
     if (options_.on_work) options_.on_work(lane, work);
   }
   void compute(const data::StepRange& range, const std::vector<std::pair<int64_t, int64_t>>& parts);
   torch::Tensor forward(int lane, const torch::Tensor& input, const torch::Tensor& target = {});
   std::vector<torch::Tensor> gradients_of(int lane, const Loss::Value& loss) const;
   torch::Tensor as_leaf_gradient(const torch::Tensor& gradient, const torch::Tensor& parameter) const;
-  void start_buffers(int lane);
+  void reset_buffers(int lane);
   std::vector<torch::Tensor> buffer_deltas(int lane, int64_t samples);
-  void expect_next(const data::StepRange& range);
-  bool small() const { return blocks_.groups.size() <= 1; }
-  void over_groups(const std::function<void(size_t group)>& work);
+  void prefetch_next(const data::StepRange& range);
+  bool has_one_group() const { return blocks_.groups.size() <= 1; }
+  void for_each_group(const std::function<void(size_t group)>& work);
   double divide(size_t block, double weight);
   double divide_and_norm(double weight, const std::vector<bool>& present);
   void apply(double lr, double scale, const std::vector<bool>& present);
@@ -124,7 +124,7 @@ class Engine {
   RandomKey shard_key(ShardIndex shard) const;  // key of all random operators in this shard of the next step
   [[noreturn]] void diverged(const data::StepRange& range, double loss);
   std::string cause_of_divergence(const data::StepRange& range);
-  void note_skipped(const std::vector<data::Skipped>& samples);  // any lane
+  void record_skipped(const std::vector<data::Skipped>& samples);  // any lane
 
   EngineOptions options_;
   data::DataInfo info_;
@@ -146,9 +146,9 @@ class Engine {
   std::mutex skipped_mutex_;
   SkippedSamples skipped_;  // those of the current step or evaluation
   bool bound_to_average_ = false;
-  void forget_expected();
-  int64_t expected_step_ = -1;                     // the prefetcher has the requests of all steps up to this one
-  std::map<int64_t, std::vector<bool>> expected_;  // for each of those steps: the shards that were requested
+  void forget_prefetched();
+  int64_t prefetched_step_ = -1;                     // the prefetcher has the requests of all steps up to this one
+  std::map<int64_t, std::vector<bool>> prefetched_;  // for each of those steps: the shards that were requested
 };
 
 }  // namespace sinew::train

@@ -1,4 +1,4 @@
-// Runs a part of the data through the model: for metrics, reduced with the step's tree, or for the outputs.
+// Runs a split of the data through the model: for metrics, reduced with the step's tree, or for the outputs.
 #include <utility>
 
 #include "train/engine.h"
@@ -15,20 +15,20 @@ RandomKey piece_key(const TrainingState& state, const data::ShardRequest& piece)
 
 }  // namespace
 
-std::vector<data::ShardRequest> Engine::pieces_of(data::Split part) const {
-  const int64_t size = options_.dataset->size(part);
+std::vector<data::ShardRequest> Engine::pieces_of(data::Split split) const {
+  const int64_t size = options_.dataset->size(split);
   const auto& trainer = options_.job.trainer;
   const int64_t batch_size = trainer.eval_batch_size > 0 ? trainer.eval_batch_size : trainer.batch_size;
   const int64_t piece = std::max<int64_t>(1, (batch_size + shards() - 1) / shards());
   std::vector<data::ShardRequest> pieces;
   for (int64_t first = 0; first < size; first += piece)
-    pieces.push_back({part, 0, first, std::min(piece, size - first), true});
+    pieces.push_back({split, 0, first, std::min(piece, size - first), true});
   return pieces;
 }
 
 std::optional<Contribution> Engine::evaluate_shard(int lane, const data::ShardRequest& request) {
   const data::Batch batch = options_.prefetcher->take(request);
-  note_skipped(batch.skipped);
+  record_skipped(batch.skipped);
   if (batch.count() == 0) return std::nullopt;
   const torch::NoGradGuard no_grad;
   const model::RandomScope random(piece_key(state_, request));  // a program may draw random numbers in evaluation too
@@ -43,15 +43,15 @@ std::optional<Contribution> Engine::evaluate_shard(int lane, const data::ShardRe
   return leaf;
 }
 
-EvaluationResult Engine::evaluate(data::Split part) {
-  const std::vector<data::ShardRequest> pieces = pieces_of(part);
+EvaluationResult Engine::evaluate(data::Split split) {
+  const std::vector<data::ShardRequest> pieces = pieces_of(split);
   const auto count = static_cast<int64_t>(pieces.size());
   if (!options_.dataset->in_memory()) {
     std::vector<data::ShardRequest> requests;
     for (int64_t i = 0; i < count; ++i) {
       if (options_.reducer->expects(ShardIndex(i), count)) requests.push_back(pieces[static_cast<size_t>(i)]);
     }
-    forget_expected();
+    forget_prefetched();
     options_.prefetcher->prefetch(requests);
   }
   if (bound_to_average_ != !state_.ema.empty()) bind_replicas(!state_.ema.empty());
@@ -59,15 +59,15 @@ EvaluationResult Engine::evaluate(data::Split part) {
   options_.reducer->begin(count, {}, "");
   const int64_t step = state_.step.value;
   const auto work_on_lane = [&](int lane) {
-    tell(lane, {Work::Kind::reducing, step});
+    report_work(lane, {Work::Kind::reducing, step});
     replicas_[static_cast<size_t>(lane)]->set_training(false);
-    start_buffers(lane);
+    reset_buffers(lane);
     while (const auto shard = options_.reducer->next_shard()) {
       const data::ShardRequest& samples = pieces[static_cast<size_t>(shard->value)];
-      do_shard(lane, {Work::Kind::evaluating, step, shard->value, 0, samples.first, samples.count},
-               [&] { return evaluate_shard(lane, samples); });
+      run_shard(lane, {Work::Kind::evaluating, step, shard->value, 0, samples.first, samples.count},
+                [&] { return evaluate_shard(lane, samples); });
     }
-    tell(lane, {});
+    report_work(lane, {});
   };
   lanes_.run(work_on_lane, [this] { options_.reducer->give_up(); });
   const Reducer::Reduced reduced = options_.reducer->reduced();
@@ -76,16 +76,16 @@ EvaluationResult Engine::evaluate(data::Split part) {
           std::exchange(skipped_, {})};
 }
 
-void Engine::outputs(data::Split part, const Take& take) {
-  const std::vector<data::ShardRequest> pieces = pieces_of(part);
-  forget_expected();
+void Engine::outputs(data::Split split, const Take& take) {
+  const std::vector<data::ShardRequest> pieces = pieces_of(split);
+  forget_prefetched();
   if (!options_.dataset->in_memory()) options_.prefetcher->prefetch(pieces);
   if (bound_to_average_ != !state_.ema.empty()) bind_replicas(!state_.ema.empty());
   std::atomic<size_t> next{0};
   lanes_.run([&](int lane) {
     const torch::NoGradGuard no_grad;
     replicas_[static_cast<size_t>(lane)]->set_training(false);
-    start_buffers(lane);
+    reset_buffers(lane);
     for (size_t i = next++; i < pieces.size(); i = next++) {
       const data::Batch batch = options_.prefetcher->take(pieces[i]);
       const model::RandomScope random(piece_key(state_, pieces[i]));

@@ -88,8 +88,10 @@ TEST(ParametersByName, APatternThatFitsNothingIsRefusedAndSaysWhatThereIs) {
     after(job, 0);
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "model.freeze: no parameter is named like 'encoder.*'");
-    EXPECT_EQ(error.hint, "the model has 6, from hidden.0.weight to output.bias");
+    EXPECT_EQ(error.code, ErrorCode("MODEL_PATTERN_MATCHES_NOTHING"));
+    EXPECT_NE(std::string(error.what()).find("model.freeze"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("'encoder.*'"), std::string::npos) << error.what();
+    EXPECT_NE(error.hint.find("from hidden.0.weight to output.bias"), std::string::npos) << error.hint;
   }
   job.model.freeze.clear();
   job.optimizer.lr_scale = {"encoder.*=0.1"};

@@ -99,7 +99,7 @@ TEST(EngineTrouble, WhatCanNotBeExplainedHasDivergedAllTheSame) {
 class Holes final : public AlteredData {
  public:
   using AlteredData::AlteredData;
-  data::Batch load(data::Split part, std::span<const int64_t> samples,
+  data::Batch load(data::Split split, std::span<const int64_t> samples,
                    const data::SampleContext& context) const override {
     std::vector<int64_t> whole;
     std::vector<data::Skipped> skipped;
@@ -107,11 +107,11 @@ class Holes final : public AlteredData {
       if (sample % 5 != 0) {
         whole.push_back(sample);
       } else {
-        skipped.push_back({sample, describe(part, sample) + ": torn"});
+        skipped.push_back({sample, describe(split, sample) + ": torn"});
       }
     }
     augmented = augmented || context.augment;
-    data::Batch batch = data_.load(part, whole, context);
+    data::Batch batch = data_.load(split, whole, context);
     batch.skipped = std::move(skipped);
     return batch;
   }

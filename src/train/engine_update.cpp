@@ -32,13 +32,13 @@ __attribute__((target_clones("avx2", "default"), optimize("O3"))) double divide_
 }  // namespace
 
 // Runs `work` for each group on all lanes, or on this lane alone if waking the others takes longer than the work.
-void Engine::over_groups(const std::function<void(size_t group)>& work) {
+void Engine::for_each_group(const std::function<void(size_t group)>& work) {
   std::atomic<size_t> next{0};
-  const auto some = [&](int) {
+  const auto work_on_groups = [&](int) {
     const torch::NoGradGuard no_grad;  // NoGradGuard is thread-local: each lane needs its own
     for (size_t group = next++; group < blocks_.groups.size(); group = next++) work(group);
   };
-  small() ? some(0) : lanes_.run(some);
+  has_one_group() ? work_on_groups(0) : lanes_.run(work_on_groups);
 }
 
 // Divides one block of the gradient in place and returns its sum of squares. That sum is finite if and only if all
@@ -56,7 +56,7 @@ double Engine::divide(size_t b, double weight) {
 
 double Engine::divide_and_norm(double weight, const std::vector<bool>& present) {
   std::vector<double> squares(blocks_.blocks.size(), 0.0);
-  over_groups([&](size_t group) {
+  for_each_group([&](size_t group) {
     for (size_t b = blocks_.groups[group].first; b < blocks_.groups[group].last; ++b) {
       if (present[blocks_.blocks[b].parameter]) squares[b] = divide(b, weight);
     }
@@ -68,7 +68,7 @@ double Engine::divide_and_norm(double weight, const std::vector<bool>& present) 
 
 void Engine::apply(double lr, double scale, const std::vector<bool>& present) {
   optimizer_->begin(present);
-  over_groups([&](size_t group) { apply_group(group, lr, scale); });
+  for_each_group([&](size_t group) { apply_group(group, lr, scale); });
 }
 
 void Engine::apply_group(size_t group, double lr, double scale) {

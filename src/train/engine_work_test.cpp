@@ -11,8 +11,8 @@ namespace sinew::train {
 namespace {
 
 // An engine that records what its lanes begin.
-struct Told {
-  explicit Told(const spec::Job& job, Reducer* reducer = nullptr)
+struct RecordingEngine {
+  explicit RecordingEngine(const spec::Job& job, Reducer* reducer = nullptr)
       : prefetcher(data, job.trainer.seed, 2, 1 << 24),
         own(make_local_reducer()),
         engine(EngineOptions{.job = job,
@@ -22,21 +22,22 @@ struct Told {
                              .on_work = [this](int, const Work& work) { take(work); }}) {}
   void take(const Work& work) {
     const std::lock_guard lock(mutex);
-    told.push_back(work);
-    if (fails && work.kind == Work::Kind::computing && work.shard == 1) throw Error("no such shard", "try another");
+    recorded.push_back(work);
+    if (fails && work.kind == Work::Kind::computing && work.shard == 1)
+      throw Error("TEST_SHARD", "no such shard", "try another");
   }
 
   SyntheticData data{data::Task::classification, {10}, 4, 107, 31};
   data::Prefetcher prefetcher;
   std::unique_ptr<Reducer> own;
   std::mutex mutex;
-  std::vector<Work> told;
+  std::vector<Work> recorded;
   bool fails = false;
   Engine engine;
 };
 
 TEST(EngineWork, EveryShardIsToldWithItsSamples) {
-  Told test(test_job("mlp", 1, 4));
+  RecordingEngine test(test_job("mlp", 1, 4));
   test.engine.step(0.1, false);
   using Kind = Work::Kind;
   std::vector<Work> expected = {{Kind::reducing, 0}};
@@ -45,11 +46,11 @@ TEST(EngineWork, EveryShardIsToldWithItsSamples) {
     expected.push_back({Kind::reducing, 0});
   }
   for (const Work& last : {Work{}, Work{Kind::updating, 0}, Work{}}) expected.push_back(last);
-  EXPECT_EQ(test.told, expected);
-  test.told.clear();
+  EXPECT_EQ(test.recorded, expected);
+  test.recorded.clear();
   test.engine.evaluate(data::Split::val);
-  EXPECT_EQ(test.told.at(1), (Work{Kind::evaluating, 1, 0, 0, 0, 10}));
-  EXPECT_EQ(test.told.back(), Work{});
+  EXPECT_EQ(test.recorded.at(1), (Work{Kind::evaluating, 1, 0, 0, 0, 10}));
+  EXPECT_EQ(test.recorded.back(), Work{});
 }
 
 // A reducer that waits for every shard it gave out, as a group does.
@@ -81,12 +82,13 @@ class Waiting final : public Reducer {
 TEST(EngineWork, AShardThatFailsIsNamedAndNoLaneWaitsForIt) {
   for (const int lanes : {1, 2, 4}) {
     Waiting reducer;
-    Told test(test_job("mlp", lanes, 4), &reducer);
+    RecordingEngine test(test_job("mlp", lanes, 4), &reducer);
     test.fails = true;
     try {
       test.engine.step(0.1, false);
       FAIL();
     } catch (const ShardFailed& error) {
+      EXPECT_EQ(error.code, ErrorCode("TRAIN_SHARD_FAILED"));
       EXPECT_STREQ(error.what(), "step 0, shard 1 (samples 10 to 19 in the order of epoch 0): no such shard");
       EXPECT_EQ(error.hint, "try another");
     }

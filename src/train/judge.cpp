@@ -33,7 +33,7 @@ void remember(EvaluationState& state, Step step, int64_t keep) {
   }
 }
 
-void lose_patience(EvaluationState& state, const spec::EarlyStoppingOptions& options) {
+void check_patience(EvaluationState& state, const spec::EarlyStoppingOptions& options) {
   if (options.monitor.empty() || state.without_improvement < options.patience) return;
   std::ostringstream why;
   why << options.monitor << " did not improve in " << state.without_improvement << " evaluations; its best was "
@@ -80,7 +80,7 @@ Judgement judge(const EvaluationState& before, Step step, const report::Metrics&
     }
     state.without_improvement = better ? 0 : state.without_improvement + 1;
   }
-  if (metrics.contains(early.monitor)) lose_patience(state, early);
+  if (metrics.contains(early.monitor)) check_patience(state, early);
   if (!job.objective) return verdict;
   if (const auto value = value_of(metrics, job.objective->metric); value && meets(*job.objective, *value)) {
     std::ostringstream why;

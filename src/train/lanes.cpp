@@ -14,12 +14,12 @@ namespace {
 // A phase of a small step takes about ten microseconds, and so do sleeping and waking. Lanes therefore spin for a
 // moment before they sleep, but only if every lane can have its own core. With fewer cores, a spinning lane takes the
 // core from the lane that it waits for.
-constexpr int kLooks = 2000;
+constexpr int kSpins = 2000;
 
 template <typename Done>
-bool look_for(bool own_core, Done done) {
+bool spin_until(bool own_core, Done done) {
   if (!own_core) return done();
-  for (int i = 0; i < kLooks; ++i) {
+  for (int i = 0; i < kSpins; ++i) {
     if (done()) return true;
     __builtin_ia32_pause();
   }
@@ -49,7 +49,7 @@ Lanes::~Lanes() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    ++round_;
+    ++phase_;
   }
   wake_.notify_all();
   for (std::thread& thread : threads_) thread.join();
@@ -62,11 +62,11 @@ void Lanes::run(const std::function<void(int)>& work, const std::function<void()
     on_failure_ = &on_failure;
     failure_ = nullptr;
     running_ = count_ - 1;
-    ++round_;
+    ++phase_;
   }
   wake_.notify_all();
   work_on(0);
-  if (!look_for(each_has_a_core_, [this] { return running_ == 0; })) {
+  if (!spin_until(each_has_a_core_, [this] { return running_ == 0; })) {
     std::unique_lock lock(mutex_);
     done_.wait(lock, [this] { return running_ == 0; });
   }
@@ -91,13 +91,13 @@ void Lanes::loop(int lane) {
   become_lane();
   uint64_t seen = 0;
   while (true) {
-    if (!look_for(each_has_a_core_, [&] { return round_ != seen; })) {
+    if (!spin_until(each_has_a_core_, [&] { return phase_ != seen; })) {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return round_ != seen; });
+      wake_.wait(lock, [&] { return phase_ != seen; });
     }
     {
       const std::lock_guard lock(mutex_);  // pairs with the lock in run(): work_ and stopping_ are visible
-      seen = round_;
+      seen = phase_;
       if (stopping_) return;
     }
     work_on(lane);

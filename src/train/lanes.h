@@ -32,7 +32,7 @@ class Lanes {
   const std::function<void()>* on_failure_ = nullptr;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::atomic<uint64_t> round_{0};
+  std::atomic<uint64_t> phase_{0};
   std::atomic<int> running_{0};
   std::condition_variable done_;
   std::exception_ptr failure_;

@@ -30,11 +30,12 @@ std::string resolve_loss(const spec::Job& job, const data::DataInfo& data, std::
   if (job.loss.name == "program" || job.loss.name == "library") return job.loss.name;
   const bool for_numbers = job.loss.name == "mse" || job.loss.name == "l1";
   if (for_numbers && !regression) {
-    throw Error("loss '" + job.loss.name + "' needs a numeric target, but the task is classification",
+    throw Error("TRAIN_LOSS_MISMATCH",
+                "loss '" + job.loss.name + "' needs a numeric target, but the task is classification",
                 "use loss: cross_entropy, or data.task: regression");
   }
   if (!for_numbers && regression) {
-    throw Error("loss '" + job.loss.name + "' needs classes, but the task is regression",
+    throw Error("TRAIN_LOSS_MISMATCH", "loss '" + job.loss.name + "' needs classes, but the task is regression",
                 "use loss: mse or l1, or data.task: classification");
   }
   return job.loss.name;
@@ -59,9 +60,10 @@ Loss::Loss(const spec::Job& job, const data::DataInfo& data)
   const std::vector<double>& weights = job.loss.class_weights;
   if (weights.empty()) return;
   if (static_cast<int64_t>(weights.size()) != data.classes) {
-    throw Error("loss.class_weights has " + std::to_string(weights.size()) + " numbers for " +
+    throw Error("TRAIN_LOSS_MISMATCH",
+                "loss.class_weights has " + std::to_string(weights.size()) + " numbers for " +
                     std::to_string(data.classes) + " classes",
-                "give one weight a class, in the order of the classes");
+                "give one weight for each class, in the order of the classes");
   }
   class_weights_ = torch::tensor(weights, torch::kFloat32);
 }
@@ -87,7 +89,7 @@ torch::Tensor Loss::sum_of(const torch::Tensor& outputs, const torch::Tensor& ta
 
 // The program returns the mean or the sum over the weight that is computed here, so the sum is known in both cases.
 Loss::Value Loss::of_program(const torch::Tensor& output, const torch::Tensor& targets) const {
-  TORCH_CHECK(output.numel() == 1, "loss: program takes one number, but the model gave ", output.numel());
+  TORCH_CHECK(output.numel() == 1, "loss: program needs one number, but the model returned ", output.numel());
   const auto weight =
       over_targets_ ? targets.ne(ignore_index_).sum().item<int64_t>() : static_cast<int64_t>(targets.size(0));
   if (weight == 0) return {torch::zeros({}), 0};  // a mean over nothing is not a number
@@ -112,7 +114,7 @@ Loss::Value Loss::operator()(const torch::Tensor& outputs, const torch::Tensor& 
 
 torch::Tensor Loss::per_sample(const torch::Tensor& outputs, const torch::Tensor& targets) const {
   const torch::NoGradGuard no_grad;
-  // Only their sum is known.
+  // Only the loss of the whole batch is known.
   if (name_ == "program") return outputs.reshape({1}).expand({targets.size(0)});
   if (own_) {
     std::vector<torch::Tensor> each;

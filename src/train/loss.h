@@ -55,8 +55,8 @@ class MetricCounter {
   // Adds the outputs of one shard to its contribution.
   void count(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
   // The metrics of a reduced result, without prefix: loss, accuracy, top5, f1, auc, rmse, mae, r2, perplexity.
-  report::Metrics finish(const Contribution& root) const;
-  std::vector<int64_t> confusion(const Contribution& root) const;  // [classes * classes], row: truth; empty if none
+  report::Metrics finish(const Contribution& reduced) const;
+  std::vector<int64_t> confusion(const Contribution& reduced) const;  // [classes * classes], row: truth; empty if none
   // Every metric that an evaluation gives, "loss" first.
   static std::vector<std::string> names(const std::string& loss, const data::DataInfo& data);
 

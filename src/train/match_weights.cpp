@@ -89,17 +89,17 @@ std::string proposed_rule(const std::vector<const WantedWeight*>& missing,
   return side(most->first.first) + "=" + side(most->first.second);
 }
 
-class Matching {
+class WeightMatcher {
  public:
-  Matching(const std::vector<WantedWeight>& wanted, const std::vector<WeightShape>& given,
-           const spec::WeightSource& from)
+  WeightMatcher(const std::vector<WantedWeight>& wanted, const std::vector<WeightShape>& given,
+                const spec::WeightSource& from)
       : wanted_(wanted), given_(given), from_(from), taken_(wanted.size()) {}
 
   MatchedWeights run() {
     check_rules();
-    for (size_t g = 0; g < given_.size(); ++g) place(g);
+    for (size_t g = 0; g < given_.size(); ++g) match(g);
     for (size_t w = 0; w < wanted_.size(); ++w) {
-      if (taken_[w] || wanted_[w].anew || !wanted_[w].required) continue;
+      if (taken_[w] || wanted_[w].reinitialised || !wanted_[w].required) continue;
       missing_.push_back(&wanted_[w]);
       result_.missing.push_back(wanted_[w].name);
     }
@@ -107,9 +107,9 @@ class Matching {
       for (const WantedWeight* want : missing_)
         result_.problems.push_back("missing: " + want->name + " " + text_of(*want));
       for (size_t i = 0; i < unexpected_.size(); ++i)
-        result_.problems.push_back("not wanted: " + result_.unexpected[i] + " " + text_of(*unexpected_[i]));
+        result_.problems.push_back("unexpected: " + result_.unexpected[i] + " " + text_of(*unexpected_[i]));
     } else if (result_.fits.empty() && result_.problems.empty()) {
-      result_.problems.emplace_back("none of its tensors has a name of the model");
+      result_.problems.emplace_back("none of its tensors has a name that the model uses");
     }
     if (!result_.problems.empty()) result_.hint = hint();
     return std::move(result_);
@@ -124,7 +124,7 @@ class Matching {
         result_.problems.push_back("the rule '" + rule + "' has more * on the right than on the left");
       } else if (std::ranges::none_of(given_,
                                       [&](const WeightShape& have) { return renamed(rule, have.name).has_value(); })) {
-        result_.problems.push_back("the rule '" + rule + "' fits none of its names");
+        result_.problems.push_back("the rule '" + rule + "' matches none of its names");
       }
     }
   }
@@ -136,18 +136,18 @@ class Matching {
     return name;
   }
 
-  void place(size_t g) {
+  void match(size_t g) {
     const WeightShape& have = given_[g];
     const std::string name = name_in_model(have.name);
     if (name.empty()) return;  // the rule drops this tensor
-    const std::string said = have.name + (name == have.name ? "" : " (as " + name + ")");
+    const std::string label = have.name + (name == have.name ? "" : " (as " + name + ")");
     const auto want = std::ranges::find(wanted_, name, &WantedWeight::name);
     if (want == wanted_.end()) {
       unexpected_.push_back(&have);
-      result_.unexpected.push_back(said);
+      result_.unexpected.push_back(label);
       return;
     }
-    if (want->anew) return;
+    if (want->reinitialised) return;
     const auto w = static_cast<size_t>(want - wanted_.begin());
     if (taken_[w]) {
       result_.problems.push_back("twice: " + name + ", from " + *taken_[w] + " and from " + have.name);
@@ -155,7 +155,8 @@ class Matching {
     }
     taken_[w] = have.name;
     if (have.shape != want->shape || !same_kind(have.dtype, want->dtype)) {
-      result_.problems.push_back("other shape: " + said + " is " + text_of(have) + ", the model has " + text_of(*want));
+      result_.problems.push_back("wrong shape: " + label + " is " + text_of(have) + ", the model has " +
+                                 text_of(*want));
       misshapen_ = name;
       return;
     }
@@ -174,8 +175,9 @@ class Matching {
                "']";
     }
     if (!misshapen_.empty())
-      return "model.reinit: ['" + misshapen_ + "'] begins it anew; or take the job the weights were trained with";
-    return "model.init_from: map gives other names, strict: false takes what fits, model.reinit begins parameters anew";
+      return "model.reinit: ['" + misshapen_ + "'] initialises it again; or use the job that trained the weights";
+    return "set model.init_from.map to translate names, model.init_from.strict: false to take the tensors that match, "
+           "or model.reinit to initialise parameters again";
   }
 
   const std::vector<WantedWeight>& wanted_;
@@ -208,7 +210,7 @@ std::optional<std::string> renamed(const std::string& rule, const std::string& n
 
 MatchedWeights match_weights(const std::vector<WantedWeight>& wanted, const std::vector<WeightShape>& given,
                              const spec::WeightSource& from) {
-  return Matching(wanted, given, from).run();
+  return WeightMatcher(wanted, given, from).run();
 }
 
 }  // namespace sinew::train

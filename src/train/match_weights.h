@@ -20,8 +20,8 @@ struct WeightShape {
 };
 
 struct WantedWeight : WeightShape {
-  bool required = true;  // false for buffers: a file may hold parameters alone
-  bool anew = false;     // initialised again: nothing is taken from the file
+  bool required = true;        // false for buffers: a file may hold parameters alone
+  bool reinitialised = false;  // initialised again: nothing is taken from the file
 };
 
 struct WeightFit {

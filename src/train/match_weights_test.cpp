@@ -88,9 +88,9 @@ TEST(MatchWeights, SaysEverythingThatDoesNotFitWithBothShapes) {
   const std::vector<WeightShape> given = {have("body.0.weight", {8, 5}), have("body.0.bias", {8}, DType::i64),
                                           have("pooler.bias", {8}), have("head.bias", {3})};
   const MatchedWeights matched = match_weights(kModel, given, mapped({}));
-  EXPECT_THAT(matched.problems, ElementsAre("other shape: body.0.weight is f32 [8, 5], the model has f32 [8, 4]",
-                                            "other shape: body.0.bias is i64 [8], the model has f32 [8]",
-                                            "missing: head.weight f32 [3, 8]", "not wanted: pooler.bias f32 [8]"));
+  EXPECT_THAT(matched.problems, ElementsAre("wrong shape: body.0.weight is f32 [8, 5], the model has f32 [8, 4]",
+                                            "wrong shape: body.0.bias is i64 [8], the model has f32 [8]",
+                                            "missing: head.weight f32 [3, 8]", "unexpected: pooler.bias f32 [8]"));
   EXPECT_FALSE(matched.hint.empty());
 }
 
@@ -114,7 +114,8 @@ TEST(MatchWeights, TheLastRuleThatFitsCounts) {
 TEST(MatchWeights, RefusesRulesThatMeanNothing) {
   const std::vector<WeightShape> given = {have("a", {2})};
   const std::vector<WantedWeight> wanted = {want("a", {2})};
-  EXPECT_THAT(match_weights(wanted, given, mapped({"b.*=c.*"})).problems, Contains(HasSubstr("'b.*=c.*' fits none")));
+  EXPECT_THAT(match_weights(wanted, given, mapped({"b.*=c.*"})).problems,
+              Contains(HasSubstr("'b.*=c.*' matches none")));
   EXPECT_THAT(match_weights(wanted, given, mapped({"a=*"})).problems, Contains(HasSubstr("more * on the right")));
 }
 
@@ -152,7 +153,7 @@ TEST(MatchWeights, NotStrictTakesWhatThereIs) {
 
 TEST(MatchWeights, WhatBeginsAnewIsNeitherTakenNorMissed) {
   std::vector<WantedWeight> wanted = kModel;
-  wanted[2].anew = wanted[3].anew = true;
+  wanted[2].reinitialised = wanted[3].reinitialised = true;
   const std::vector<WeightShape> body = {have("body.0.weight", {8, 4}), have("body.0.bias", {8})};
   std::vector<WeightShape> with_old_head = body;
   with_old_head.push_back(have("head.weight", {1000, 8}));

@@ -12,8 +12,8 @@ class MembersStub : public Members {
  public:
   Reducer& reducer() override { std::abort(); }
   bool is_leader() const override { return false; }
-  bool others() const override { return true; }
-  bool alone() const override { return false; }
+  bool has_peers() const override { return true; }
+  bool is_alone() const override { return false; }
   bool may_write() const override { return false; }
   std::optional<checkpoint::Loaded> take_state() override { return std::nullopt; }
   void begin(Step, Digest) override {}
@@ -21,7 +21,7 @@ class MembersStub : public Members {
   std::vector<ControlEntry> requests() override { return {}; }
   void report(std::optional<Step>, const std::string&) override {}
   void leave() override {}
-  void check() const override {}
+  void check_membership() const override {}
   void finished(int) override {}
   std::optional<int> wait_for_end() override { return 0; }
 };

@@ -143,34 +143,34 @@ void MetricCounter::count_numbers(const torch::Tensor& outputs, const torch::Ten
   }
 }
 
-report::Metrics MetricCounter::finish(const Contribution& root) const {
+report::Metrics MetricCounter::finish(const Contribution& reduced) const {
   report::Metrics metrics;
-  metrics["loss"] = ratio(root.loss, root.weight);
-  if (root.counts.empty()) return metrics;
-  const auto seen = static_cast<double>(root.counts[kSeen]);
+  metrics["loss"] = ratio(reduced.loss, reduced.weight);
+  if (reduced.counts.empty()) return metrics;
+  const auto seen = static_cast<double>(reduced.counts[kSeen]);
   if (task_ == data::Task::regression) {
-    metrics["rmse"] = std::sqrt(ratio(root.sums[kSquared], seen));
-    metrics["mae"] = ratio(root.sums[kAbsolute], seen);
-    const double spread = root.sums[kTargetSquared] - ratio(root.sums[kTarget] * root.sums[kTarget], seen);
-    if (detailed_ && spread > 0) metrics["r2"] = 1.0 - root.sums[kSquared] / spread;
+    metrics["rmse"] = std::sqrt(ratio(reduced.sums[kSquared], seen));
+    metrics["mae"] = ratio(reduced.sums[kAbsolute], seen);
+    const double spread = reduced.sums[kTargetSquared] - ratio(reduced.sums[kTarget] * reduced.sums[kTarget], seen);
+    if (detailed_ && spread > 0) metrics["r2"] = 1.0 - reduced.sums[kSquared] / spread;
     return metrics;
   }
-  metrics["accuracy"] = ratio(static_cast<double>(root.counts[kCorrect]), seen);
+  metrics["accuracy"] = ratio(static_cast<double>(reduced.counts[kCorrect]), seen);
   if (task_ == data::Task::next_token) metrics["perplexity"] = std::exp(metrics["loss"]);
   if (detailed_ && task_ == data::Task::classification && classes_ > kTop) {
-    metrics["top5"] = ratio(static_cast<double>(root.counts[kInTop]), seen);
+    metrics["top5"] = ratio(static_cast<double>(reduced.counts[kInTop]), seen);
   }
-  if (confusion_) metrics["f1"] = macro_f1(confusion(root), classes_);
+  if (confusion_) metrics["f1"] = macro_f1(confusion(reduced), classes_);
   if (gather_) {
-    const double area = area_under_curve(root.scores);
+    const double area = area_under_curve(reduced.scores);
     if (!std::isnan(area)) metrics["auc"] = area;
   }
   return metrics;
 }
 
-std::vector<int64_t> MetricCounter::confusion(const Contribution& root) const {
-  if (!confusion_ || root.counts.empty()) return {};
-  return {root.counts.begin() + kConfusion, root.counts.end()};
+std::vector<int64_t> MetricCounter::confusion(const Contribution& reduced) const {
+  if (!confusion_ || reduced.counts.empty()) return {};
+  return {reduced.counts.begin() + kConfusion, reduced.counts.end()};
 }
 
 std::vector<std::string> MetricCounter::names(const std::string& loss, const data::DataInfo& data) {

@@ -9,10 +9,10 @@
 #include "rundir/rundir.h"
 #include "train/engine.h"
 #include "train/judge.h"
+#include "train/leader_reporter.h"
 #include "train/resolve.h"
 #include "train/schedule.h"
 #include "train/state.h"
-#include "train/voice.h"
 
 namespace sinew::train {
 
@@ -24,7 +24,7 @@ struct Window {
   report::Metrics means(bool classes) const;  // train/loss, train/accuracy
 };
 
-std::string listed(const report::Metrics& metrics);  // "  val/accuracy 0.9190  val/loss 0.2274"
+std::string metrics_text(const report::Metrics& metrics);  // "  val/accuracy 0.9190  val/loss 0.2274"
 
 class Run {
  public:
@@ -40,26 +40,26 @@ class Run {
   void start_reporting(Step begins_at);
   void start_state(const std::optional<checkpoint::Loaded>& loaded);
   void restore_from(const checkpoint::Loaded& loaded);
-  void say_start();
+  void log_start();
 
   // ---- run.cpp
   void loop();
-  void measure();   // computes the number of steps and the learning rate schedule
-  bool one_turn();  // runs one step and everything around it; false: training is over
-  struct Asked {
+  void plan_steps();  // computes the number of steps and the learning rate schedule
+  bool advance();     // runs one step and everything around it; false: training is over
+  struct DueActions {
     bool evaluation = false, checkpoint = false;
   };
-  Asked obey();
-  void say_skipped(const SkippedSamples& skipped, const std::string& where);
+  DueActions apply_entries();
+  void log_skipped(const SkippedSamples& skipped, const std::string& where);
   void one_step();
   void poll();
   void poll_signals();
   void poll_leaving();
   void poll_clock();
-  bool can_do(const ControlEntry& entry);  // logs the reason if not
+  bool accepts(const ControlEntry& entry);  // logs the reason if not
   void request(ControlEntry::Kind kind, double value, const std::string& reason, int64_t number = 0);
-  void tell_work(Work::Kind kind);  // the step thread's work between two steps
-  bool evaluate();                  // true: the best so far, to be saved
+  void report_work(Work::Kind kind);  // the step thread's work between two steps
+  bool evaluate();                    // true: the best so far, to be saved
 
   // ---- run_save.cpp
   checkpoint::Writer& writer();
@@ -75,7 +75,7 @@ class Run {
   std::string facts_json(const report::Progress& progress) const;
 
   // ---- run_end.cpp
-  bool lead_at_end();  // false: another member ended the run and set exit_code_
+  bool leads_at_end();  // false: another member ended the run and set exit_code_
   void finish();
   void test(rundir::Outcome& outcome);
   void fail(const Error& error);
@@ -88,7 +88,7 @@ class Run {
   bool due(const std::optional<int64_t>& every) const {
     return every && *every > 0 && state().step.value % *every == 0;
   }
-  bool decides() const { return !members_ || members_->is_leader(); }
+  bool is_leader() const { return !members_ || members_->is_leader(); }
   TrainingState& state() const { return engine_->state(); }
   double now() const { return clock_.monotonic_seconds() - began_; }  // seconds of this attempt
   double elapsed() const { return before_ + now(); }                  // seconds of the run, over all its attempts
@@ -103,7 +103,7 @@ class Run {
   std::unique_ptr<Reducer> own_reducer_;  // reduces when the run has one worker, and after training
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Members> members_;
-  std::unique_ptr<Voice> voice_;
+  std::unique_ptr<LeaderReporter> reporter_;
   std::unique_ptr<checkpoint::Writer> writer_;
   std::optional<Schedule> schedule_;
   std::optional<int64_t> total_steps_;  // the current estimate: users may change the batch size
@@ -111,13 +111,13 @@ class Run {
   std::string resolved_yaml_;
   Lengths lengths_;  // from the job alone; intervals are counted in these
   std::optional<int64_t> evaluate_every_, save_every_, log_every_, budget_steps_;
-  Window window_, evaluation_window_;  // since the last line of metrics.jsonl, since the last evaluation
-  std::vector<ControlEntry> asked_;    // sent with the next step's control message
+  Window window_, evaluation_window_;          // since the last line of metrics.jsonl, since the last evaluation
+  std::vector<ControlEntry> pending_entries_;  // sent with the next step's control message
   std::optional<checkpoint::OwnedSnapshot> pending_best_;
   std::vector<checkpoint::Damage> damaged_;  // checkpoints that were passed over when loading one
   bool from_member_ = false;                 // the state came from another member, in the middle of training
   std::optional<Step> last_saved_;
-  int64_t skipped_ = 0, told_skipped_saves_ = 0;
+  int64_t skipped_ = 0, reported_skipped_saves_ = 0;
   int seen_stops_ = 0, seen_checkpoint_signals_ = 0;
   bool saved_to_leave_ = false;
   std::optional<double> alone_since_;  // since when this worker wants to leave while no other member can take over
@@ -125,7 +125,7 @@ class Run {
   double rate_began_ = 0, samples_per_second_ = 0;
   int64_t rate_samples_ = 0;
   std::string stop_status_ = "done", stop_reason_;
-  std::string told_trouble_;
+  std::string reported_trouble_;
   int exit_code_ = 0;
   RunResult result_;
 };

@@ -34,7 +34,7 @@ Predictions predict(const Trained& trained, const spec::Job& job, const std::str
   predictions.numbers.resize(numbers ? count * static_cast<size_t>(predictions.width) : 0);
   predictions.classes.resize(numbers ? 0 : count);
   predictions.probabilities.resize(numbers ? 0 : count);
-  std::vector<char> made(count, 0);  // bytes and not bits, because lanes write to it in parallel
+  std::vector<char> decoded(count, 0);  // bytes and not bits, because lanes write to it in parallel
   std::mutex mutex;
   applied.engine->outputs(
       data::Split::test, [&](const data::ShardRequest&, const data::Batch& batch, const torch::Tensor& outputs) {
@@ -51,7 +51,7 @@ Predictions predict(const Trained& trained, const spec::Job& job, const std::str
         for (int64_t i = 0; i < batch.count(); ++i) {
           const float* row = values.const_data_ptr<float>() + i * width;
           const auto sample = static_cast<size_t>(batch.samples[static_cast<size_t>(i)]);
-          made[sample] = 1;
+          decoded[sample] = 1;
           for (int64_t j = 0; numbers && j < width; ++j) {
             predictions.numbers[sample * static_cast<size_t>(width) + static_cast<size_t>(j)] =
                 row[j] * info.target_std + info.target_mean;
@@ -61,7 +61,7 @@ Predictions predict(const Trained& trained, const spec::Job& job, const std::str
               most_likely(row, width, width == 1 && info.classes == 2, sigmoid);
         }
       });
-  predictions.made.assign(made.begin(), made.end());
+  predictions.decoded.assign(decoded.begin(), decoded.end());
   predictions.samples = std::move(applied.dataset);
   return predictions;
 }

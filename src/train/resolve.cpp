@@ -44,20 +44,21 @@ void resolve_trainer(Resolved& resolved, const data::DataInfo& data, const Machi
   auto& reasons = resolved.reasons;
   if (!trainer.shards) {
     trainer.shards = data::default_shards(trainer.batch_size);
-    reasons["trainer.shards"] = "from trainer.batch_size alone: 8, fewer where a shard would fall under 16 samples";
+    reasons["trainer.shards"] = "from trainer.batch_size alone: 8, or fewer if a shard would have less than 16 samples";
   }
   if (trainer.device == "auto") {
     trainer.device = machine.cuda ? "cuda" : "cpu";
     reasons["trainer.device"] = machine.cuda ? "a CUDA device is present" : "no CUDA device is present";
   } else if (trainer.device == "cuda" && !machine.cuda) {
-    throw Error("trainer.device: cuda, but libtorch sees no CUDA device",
+    throw Error("TRAIN_DEVICE_MISSING", "trainer.device is cuda, but libtorch finds no CUDA device",
                 "use trainer.device: auto, or a CUDA build of libtorch");
   }
   const bool cuda = trainer.device == "cuda";
   if (trainer.precision == "auto") {
     const bool low = cuda || (machine.fast_bfloat16 && is_convolutional(resolved.job));
     trainer.precision = low ? "bf16" : "fp32";
-    reasons["trainer.precision"] = low ? "this device multiplies bfloat16 in hardware" : "bfloat16 is not faster here";
+    reasons["trainer.precision"] =
+        low ? "this device has bfloat16 multiplication in hardware" : "bfloat16 is not faster here";
   }
   if (trainer.memory_format == "auto") {
     const bool last = channels_last_is_faster(resolved.job, data, machine);
@@ -89,7 +90,7 @@ void resolve_monitors(Resolved& resolved, bool has_validation) {
   const auto direction = [&](std::string& mode, const std::string& metric, const char* key) {
     if (mode != "auto" || metric.empty()) return;
     mode = report::lower_is_better(metric) ? "min" : "max";
-    resolved.reasons[key] = metric + (mode == "min" ? " is better low" : " is better high");
+    resolved.reasons[key] = metric + (mode == "min" ? ": lower is better" : ": higher is better");
   };
   direction(job.checkpoint.mode, job.checkpoint.monitor, "checkpoint.mode");
   direction(job.early_stopping.mode, job.early_stopping.monitor, "early_stopping.mode");
@@ -107,7 +108,8 @@ void require_metric(const std::string& metric, const char* key, const spec::Job&
   if (std::find(known.begin(), known.end(), metric) != known.end()) return;
   std::string list;
   for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
-  throw Error(std::string(key) + " names the metric '" + metric + "', which this job does not give" +
+  throw Error("TRAIN_METRIC_UNKNOWN",
+              std::string(key) + " names the metric '" + metric + "', which this job does not compute" +
                   (data.val_size == 0 && metric.starts_with("val/") ? " (there is no validation data)" : ""),
               data.val_size == 0 ? "give data.val or data.split.val, or use one of: " + list : "use one of: " + list);
 }
@@ -155,8 +157,8 @@ Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine
   if (!resolved.job.trainer.lanes)
     resolved.job.trainer.lanes = cuda ? 1 : std::min(machine.cores, *resolved.job.trainer.shards);
   if (!resolved.job.data.prefetch_threads) resolved.job.data.prefetch_threads = std::max<int64_t>(1, machine.cores);
-  resolved.reasons["trainer.lanes"] = "one a core, wherever it runs; never changes the result";
-  resolved.reasons["data.prefetch.threads"] = "one a core, wherever it runs; never changes the result";
+  resolved.reasons["trainer.lanes"] = "one for each core of the machine; never changes the result";
+  resolved.reasons["data.prefetch.threads"] = "one for each core of the machine; never changes the result";
   return resolved;
 }
 

@@ -1,11 +1,12 @@
 // The loop of a run: control entries, one step, and what is due after it.
+#include "rundir/rundir.h"
 #include "train/one_run.h"
 
 namespace sinew::train {
 namespace {
 
 constexpr const char* kBySignal = "stopped by a signal";
-constexpr double kOthersComeSeconds = 10;  // time for a stopped or starting worker to join
+constexpr double kSuccessorSeconds = 10;  // time for a stopped or starting worker to join
 
 }  // namespace
 
@@ -37,24 +38,24 @@ RunResult Run::train() {
   open();
   if (options_.join) join();
   // Removes the report of an earlier attempt. Only the leader does, because the run may have ended just now.
-  if (decides()) disk_.remove_file(options_.run_directory + "/report.json");
+  if (is_leader()) disk_.remove_file(rundir::file_in(options_.run_directory, rundir::kOutcomeFile));
   auto loaded = state_to_begin_with();
   start_reporting(loaded ? loaded->step : Step(0));
-  say_start();
+  log_start();
   try {
     start_state(loaded);
     loaded.reset();
     if (members_) members_->begin(state().step, digest(state()));
     loop();
-    if (lead_at_end()) finish();
+    if (leads_at_end()) finish();
   } catch (const Diverged& error) {
     // The same step diverges on every member; the leader alone reports it.
-    if (!lead_at_end()) return {exit_code_, state().step, {}, {}};
+    if (!leads_at_end()) return {exit_code_, state().step, {}, {}};
     fail(error);
     throw;
   } catch (const ShardFailed& error) {
     // The failure may be specific to this worker: the others try the shard, and their supervisor counts such failures.
-    if (members_ && members_->others()) throw;
+    if (members_ && members_->has_peers()) throw;
     fail(error);
     throw;
   } catch (const Error& error) {
@@ -69,13 +70,13 @@ void Run::loop() {
   rate_began_ = now();
   rate_samples_ = state().samples;
   next_timed_save_ = next_timed_evaluation_ = next_timed_log_ = next_show_ = now();
-  while (one_turn()) {
+  while (advance()) {
   }
-  tell_work(Work::Kind::nothing);
+  report_work(Work::Kind::nothing);
 }
 
 // Depends only on the job and the batch sizes requested so far, so a resumed run computes the same.
-void Run::measure() {
+void Run::plan_steps() {
   Lengths lengths = lengths_;
   if (state().control.changes_batch_size()) {
     lengths.total_steps =
@@ -85,7 +86,7 @@ void Run::measure() {
   schedule_.emplace(resolved_.job.scheduler, lengths);
 }
 
-bool Run::one_turn() {
+bool Run::advance() {
   if (members_) members_->boundary(state(), [this] { return snapshot(state(), facts(), &engine_->lanes()); });
   stop_reason_ = state().evaluation.stop;
   if (!stop_reason_.empty()) return false;
@@ -96,7 +97,7 @@ bool Run::one_turn() {
     return false;
   }
   if (total_steps_ && state().step.value >= *total_steps_) {
-    stop_reason_ = "all " + std::to_string(*total_steps_) + " steps done";
+    stop_reason_ = "all " + std::to_string(*total_steps_) + " steps are done";
     return false;
   }
   if (budget_steps_ && state().step.value >= *budget_steps_) {
@@ -115,58 +116,59 @@ void Run::one_step() {
   const double lr =
       resolved_.job.optimizer.lr * schedule_->factor(step.value) * state().control.learning_rate_factor(step);
   const bool log_next = log_every_ && (step.value + 1) % *log_every_ == 0;
-  const StepResult result = engine_->step(lr, log_next, asked_.empty() ? "" : entries_json(asked_));
-  asked_.clear();
-  tell_work(Work::Kind::recording);
+  const StepResult result = engine_->step(lr, log_next, pending_entries_.empty() ? "" : entries_json(pending_entries_));
+  pending_entries_.clear();
+  report_work(Work::Kind::recording);
   if (!result.control_message.empty()) {
     for (ControlEntry& entry : entries_of_json(result.control_message)) state().control.append(std::move(entry));
-    measure();
+    plan_steps();
   }
   window_.add(result, lr);
   evaluation_window_.add(result, lr);
   skipped_ += result.skipped.count;
-  say_skipped(result.skipped, "in step " + std::to_string(step.value) + ", " + std::to_string(skipped_) + " so far");
+  log_skipped(result.skipped, "in step " + std::to_string(step.value) + ", " + std::to_string(skipped_) + " so far");
   const bool last = total_steps_ && state().step.value >= *total_steps_;
   // Evaluates before saving, because a step must be saved in its final state.
-  const Asked asked = obey();
-  const bool evaluates = due(evaluate_every_) || last || asked.evaluation;
+  const DueActions due_actions = apply_entries();
+  const bool evaluates = due(evaluate_every_) || last || due_actions.evaluation;
   const bool improved = evaluates && evaluate();
   if (!evaluates && due(log_every_)) log_window(false);  // an evaluation logs the window itself
-  if (options_.ledger) voice_->ledger(state().step, digest(state(), &engine_->lanes()));
-  voice_->end_step();
+  if (options_.ledger) reporter_->ledger(state().step, digest(state(), &engine_->lanes()));
+  reporter_->end_step();
   // Submitted last: the records of a step must be written before the step is saved.
   submit_pending();
   if (improved) {
     save(true);
-  } else if (due(save_every_) || asked.checkpoint) {
+  } else if (due(save_every_) || due_actions.checkpoint) {
     save(false);
   }
   submit_pending();
   show();
-  tell_work(Work::Kind::nothing);
+  report_work(Work::Kind::nothing);
 }
 
 // Signals, the clock and users' requests become entries that travel with this step and take effect at the next one,
 // which no member has started.
 void Run::poll() {
   poll_signals();
-  if (!decides()) return;
+  if (!is_leader()) return;
   poll_clock();
   if (!members_) return;
   for (const ControlEntry& entry : members_->requests()) {
-    if (can_do(entry)) request(entry.kind, entry.value, entry.reason, entry.request);
+    if (accepts(entry)) request(entry.kind, entry.value, entry.reason, entry.request);
   }
 }
 
 // Refuses a batch size with which no batch fits: it would end the run, and every resume of it.
-bool Run::can_do(const ControlEntry& entry) {
+bool Run::accepts(const ControlEntry& entry) {
   if (entry.kind != ControlEntry::Kind::batch_size) return true;
   const auto size = static_cast<int64_t>(entry.value);
   const int64_t samples = data_->info().train_size;
   if (size >= 1 && data::steps_per_epoch(samples, size, resolved_.job.trainer.drop_last) > 0) return true;
-  voice_->say(report::Level::warning, "control_refused",
-              "batch_size " + std::to_string(size) + " is not taken: with trainer.drop_last no batch of it fits into " +
-                  std::to_string(samples) + " training samples");
+  reporter_->say(report::Level::warning, "control_refused",
+                 "batch_size " + std::to_string(size) +
+                     " is refused: with trainer.drop_last no batch of this size fits into " + std::to_string(samples) +
+                     " training samples");
   return false;
 }
 
@@ -184,7 +186,7 @@ void Run::poll_signals() {
   const int saves = options_.checkpoint_signals != nullptr ? options_.checkpoint_signals->load() : 0;
   if (saves > seen_checkpoint_signals_) {
     seen_checkpoint_signals_ = saves;
-    request(ControlEntry::Kind::checkpoint, 0, "asked for by SIGUSR1");
+    request(ControlEntry::Kind::checkpoint, 0, "requested by SIGUSR1");
   }
 }
 
@@ -192,15 +194,15 @@ void Run::poll_signals() {
 // was cut off or just started. It may arrive after this worker's time is up, so the state is saved first.
 void Run::poll_leaving() {
   const bool leaves = seen_stops_ > 0 && members_;
-  if (leaves && !members_->others() && !saved_to_leave_) {
+  if (leaves && !members_->has_peers() && !saved_to_leave_) {
     saved_to_leave_ = true;
-    request(ControlEntry::Kind::checkpoint, 0, "the last worker that computes is to leave");
+    request(ControlEntry::Kind::checkpoint, 0, "the last computing worker is about to leave");
   }
-  if (!leaves || !members_->alone()) {
+  if (!leaves || !members_->is_alone()) {
     alone_since_.reset();
   } else if (!alone_since_) {
     alone_since_ = now();
-  } else if (now() - *alone_since_ >= kOthersComeSeconds) {
+  } else if (now() - *alone_since_ >= kSuccessorSeconds) {
     alone_since_ = now();
     request(ControlEntry::Kind::stop, kResumable, kBySignal);
   }
@@ -228,34 +230,35 @@ void Run::poll_clock() {
 }
 
 void Run::request(ControlEntry::Kind kind, double value, const std::string& reason, int64_t number) {
-  asked_.push_back({state().step.next(), kind, value, reason, false, number});
+  pending_entries_.push_back({state().step.next(), kind, value, reason, false, number});
 }
 
-void Run::tell_work(Work::Kind kind) {
+void Run::report_work(Work::Kind kind) {
   if (options_.on_work) options_.on_work(0, {kind, state().step.value});
 }
 
-// Applies the control log's entries for this step. one_turn handles a stop, when the next step would begin.
-Run::Asked Run::obey() {
-  Asked asked;
-  for (const ControlEntry& entry : state().control.obey(state().step)) {
-    asked.evaluation = asked.evaluation || entry.kind == ControlEntry::Kind::evaluate;
-    asked.checkpoint = asked.checkpoint || entry.kind == ControlEntry::Kind::checkpoint;
+// Applies the control log's entries for this step. advance handles a stop, when the next step would begin.
+Run::DueActions Run::apply_entries() {
+  DueActions due_actions;
+  for (const ControlEntry& entry : state().control.apply(state().step)) {
+    due_actions.evaluation = due_actions.evaluation || entry.kind == ControlEntry::Kind::evaluate;
+    due_actions.checkpoint = due_actions.checkpoint || entry.kind == ControlEntry::Kind::checkpoint;
     if (members_ || !entry.reason.empty()) {
-      voice_->say(report::Level::info, "control",
-                  "step " + std::to_string(entry.effective.value) + ": " + to_string(entry.kind) + ": " + entry.reason);
+      reporter_->say(
+          report::Level::info, "control",
+          "step " + std::to_string(entry.effective.value) + ": " + to_string(entry.kind) + ": " + entry.reason);
     }
   }
-  return asked;
+  return due_actions;
 }
 
-void Run::say_skipped(const SkippedSamples& skipped, const std::string& where) {
+void Run::log_skipped(const SkippedSamples& skipped, const std::string& where) {
   if (skipped.count == 0) return;
   std::string names;
   for (const std::string& name : skipped.names) names += (names.empty() ? ": " : "; ") + name;
   if (skipped.count > static_cast<int64_t>(skipped.names.size())) names += "; ...";
-  voice_->say(report::Level::warning, "skipped_samples",
-              std::to_string(skipped.count) + " corrupt samples skipped " + where + names);
+  reporter_->say(report::Level::warning, "skipped_samples",
+                 std::to_string(skipped.count) + " corrupt samples skipped " + where + names);
 }
 
 bool Run::evaluate() {
@@ -263,17 +266,17 @@ bool Run::evaluate() {
   if (data_->info().val_size > 0) {
     const EvaluationResult result = engine_->evaluate(data::Split::val);
     for (const auto& [name, value] : result.metrics) metrics["val/" + name] = value;
-    say_skipped(result.skipped, "in the evaluation of step " + std::to_string(state().step.value));
+    log_skipped(result.skipped, "in the evaluation of step " + std::to_string(state().step.value));
   }
   const Judgement verdict = judge(state().evaluation, state().step, metrics, resolved_.job);
   state().evaluation = verdict.state;
-  tell_work(Work::Kind::recording);  // the engine's lanes are idle now
+  report_work(Work::Kind::recording);  // the engine's lanes are idle now
   evaluation_window_.sums.clear();
   log_window(true);
-  voice_->say(
-      report::Level::info, "evaluation",
-      "step " + std::to_string(state().step.value) + ":" + listed(metrics) + (verdict.improved ? "  (best)" : ""));
-  if (!verdict.state.stop.empty()) voice_->say(report::Level::info, "stop", verdict.state.stop);
+  reporter_->say(report::Level::info, "evaluation",
+                 "step " + std::to_string(state().step.value) + ":" + metrics_text(metrics) +
+                     (verdict.improved ? "  (best)" : ""));
+  if (!verdict.state.stop.empty()) reporter_->say(report::Level::info, "stop", verdict.state.stop);
   return verdict.improved && resolved_.job.checkpoint.keep_best > 0;
 }
 

@@ -21,7 +21,8 @@ int terminal_columns() {
 void Run::open() {
   if (!options_.join) {  // with several workers their supervisor holds the lock
     auto lock = rundir::RunLock::take(options_.run_directory);
-    if (!lock) throw Error(lock.error(), "wait for it to end, stop it, or use another --run-dir");
+    if (!lock)
+      throw Error("RUN_IN_USE", lock.error(), "wait for that process to end, stop it, or use another --run-dir");
     lock_ = std::move(*lock);
   }
   data_ = open_data(options_.job);
@@ -30,8 +31,8 @@ void Run::open() {
   resolved_ = resolve(options_.job, data_->info(), machine);
   resolved_.written.tune = {};  // training does not use it
   resolved_yaml_ = spec::to_yaml(resolved_.written, resolved_.reasons);
-  write_durably(disk_, options_.run_directory + "/resolved.yaml", resolved_yaml_);
-  write_durably(disk_, options_.run_directory + "/environment.json", environment_json(machine));
+  write_durably(disk_, rundir::file_in(options_.run_directory, rundir::kResolvedFile), resolved_yaml_);
+  write_durably(disk_, rundir::file_in(options_.run_directory, rundir::kEnvironmentFile), environment_json(machine));
 
   const spec::Job& job = resolved_.job;
   lengths_ = lengths_of(job, data_->info().train_size, data_->info().tokens_per_sample);
@@ -48,7 +49,7 @@ void Run::open() {
                                                    .prefetcher = prefetcher_.get(),
                                                    .reducer = own_reducer_.get(),
                                                    .on_work = options_.on_work});
-  measure();
+  plan_steps();
 }
 
 void Run::join() {
@@ -81,11 +82,12 @@ std::optional<checkpoint::Loaded> Run::state_to_begin_with() {
     }
   }
   if (!options_.resume && !members_) return std::nullopt;
-  const std::string root = options_.run_directory + "/checkpoints";
+  const std::string root = rundir::file_in(options_.run_directory, rundir::kCheckpoints);
   checkpoint::Newest newest = checkpoint::load_newest(disk_, root);
   damaged_ = std::move(newest.damaged);
   if (!newest.loaded && !damaged_.empty()) {
-    throw Error("every checkpoint in " + root + " is damaged", "look at them with: sinew checkpoint verify " + root);
+    throw Error("CHECKPOINT_DAMAGED", "every checkpoint in " + root + " is damaged",
+                "see what is damaged with: sinew checkpoint verify " + root);
   }
   return std::move(newest.loaded);
 }
@@ -102,63 +104,67 @@ void Run::start_reporting(Step begins_at) {
   options.tensorboard = resolved_.job.logging.tensorboard;
   options.ledger = options_.ledger;
   if (options_.resume || members_) options.resumed_at = begins_at;
-  voice_ = std::make_unique<Voice>(options, spec::changed_options(resolved_.job), members_.get(), clock_);
+  reporter_ = std::make_unique<LeaderReporter>(options, spec::changed_options(resolved_.job), members_.get(), clock_);
 }
 
-void Run::say_start() {
+void Run::log_start() {
   const spec::Job& job = resolved_.job;
-  voice_->say(report::Level::info, "start",
-              job.name + ": " + job.model.name + ", " + std::to_string(model::parameter_count(engine_->replica(0))) +
-                  " parameters; " + std::to_string(data_->info().train_size) + " training samples, batch " +
-                  std::to_string(job.trainer.batch_size) + " in " + std::to_string(engine_->shards()) + " shards on " +
-                  std::to_string(engine_->lanes().count()) + (members_ ? " lanes a worker; " : " lanes; ") +
-                  job.trainer.precision + " on " + job.trainer.device);
+  reporter_->say(report::Level::info, "start",
+                 job.name + ": " + job.model.name + ", " + std::to_string(model::parameter_count(engine_->replica(0))) +
+                     " parameters; " + std::to_string(data_->info().train_size) + " training samples, batch " +
+                     std::to_string(job.trainer.batch_size) + " in " + std::to_string(engine_->shards()) +
+                     " shards on " + std::to_string(engine_->lanes().count()) +
+                     (members_ ? " lanes per worker; " : " lanes; ") + job.trainer.precision + " on " +
+                     job.trainer.device);
   for (const std::string& remark : engine_->replica(0).remarks())
-    voice_->say(report::Level::warning, "model", job.model.file + ": " + remark);
-  voice_->say(report::Level::info, "run_directory", "run directory: " + options_.run_directory);
+    reporter_->say(report::Level::warning, "model", job.model.file + ": " + remark);
+  reporter_->say(report::Level::info, "run_directory", "run directory: " + options_.run_directory);
 }
 
 void Run::start_state(const std::optional<checkpoint::Loaded>& loaded) {
   for (const checkpoint::Damage& damage : damaged_) {
-    voice_->say(report::Level::warning, "damaged_checkpoint",
-                "checkpoint " + damage.directory + " is damaged (" + damage.file + ": " + damage.what +
-                    "); taking an older one");
+    reporter_->say(report::Level::warning, "damaged_checkpoint",
+                   "checkpoint " + damage.directory + " is damaged (" + damage.file + ": " + damage.what +
+                       "); an older one is used");
   }
   if (loaded) return restore_from(*loaded);
-  if (options_.resume) voice_->say(report::Level::info, "resume", "no checkpoint yet: starting from step 0");
+  if (options_.resume)
+    reporter_->say(report::Level::info, "resume", "there is no checkpoint yet: starting from step 0");
   if (resolved_.job.model.init_from.path.empty()) return;
   const std::string said = warm_start(state(), resolved_.job.model.init_from, resolved_.job.model.reinit, disk_);
   engine_->state_replaced();
-  voice_->say(report::Level::info, "warm_start", said);
+  reporter_->say(report::Level::info, "warm_start", said);
 }
 
 void Run::restore_from(const checkpoint::Loaded& loaded) {
   StateFacts saved;
   restore(state(), saved, loaded);
   if (saved.data_digest != data_->info().digest) {
-    throw Error("the training data is not what it was when this run began (digest " + to_hex(data_->info().digest) +
+    throw Error("TRAIN_DATA_CHANGED",
+                "the training data has changed since this run began (digest " + to_hex(data_->info().digest) +
                     ", was " + to_hex(saved.data_digest) + ")",
                 "restore the data, or start a new run with model.init_from: " + loaded.directory);
   }
   if (saved.model != engine_->replica(0).identity()) {
-    throw Error(resolved_.job.model.file + " is not the program it was when this run began",
+    throw Error("TRAIN_MODEL_CHANGED", resolved_.job.model.file + " has changed since this run began",
                 "restore the file, or start a new run with model.init_from: " + loaded.directory);
   }
-  measure();
+  plan_steps();
   window_.sums = saved.window;
   evaluation_window_.sums = saved.evaluation_window;
   before_ = saved.seconds;
   began_ = clock_.monotonic_seconds();
   engine_->state_replaced();
   if (digest(state()) != loaded.digest) {
-    throw Error(loaded.directory + ": the state does not have the digest it was saved with",
-                "report this; it should be impossible");
+    throw Error("TRAIN_STATE_CORRUPT",
+                loaded.directory + ": the restored state does not have the digest with which it was saved",
+                "please report this, because it should be impossible");
   }
   if (from_member_) return;  // the control log's entries continue unchanged
   state().control.resume_at(state().step);
   last_saved_ = state().step;
-  voice_->say(report::Level::info, "resume",
-              "resumed at step " + std::to_string(state().step.value) + " from " + loaded.directory);
+  reporter_->say(report::Level::info, "resume",
+                 "resumed at step " + std::to_string(state().step.value) + " from " + loaded.directory);
 }
 
 }  // namespace sinew::train

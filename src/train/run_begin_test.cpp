@@ -30,16 +30,16 @@ TEST_F(RunBegin, ToResumeWhatHasNoCheckpointIsToBegin) {
 // The only member of its run; a user makes one request.
 class Alone final : public MembersStub {
  public:
-  explicit Alone(ControlEntry asked) : asked_{std::move(asked)}, reducer_(make_local_reducer()) {}
+  explicit Alone(ControlEntry asked) : pending_entries_{std::move(asked)}, reducer_(make_local_reducer()) {}
   Reducer& reducer() override { return *reducer_; }
   bool is_leader() const override { return true; }
-  bool others() const override { return false; }
-  bool alone() const override { return true; }
+  bool has_peers() const override { return false; }
+  bool is_alone() const override { return true; }
   bool may_write() const override { return true; }
-  std::vector<ControlEntry> requests() override { return std::exchange(asked_, {}); }
+  std::vector<ControlEntry> requests() override { return std::exchange(pending_entries_, {}); }
 
  private:
-  std::vector<ControlEntry> asked_;
+  std::vector<ControlEntry> pending_entries_;
   std::unique_ptr<Reducer> reducer_;
 };
 

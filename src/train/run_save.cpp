@@ -3,14 +3,15 @@
 
 #include "base/error.h"
 #include "base/hex.h"
+#include "rundir/rundir.h"
 #include "train/one_run.h"
 
 namespace sinew::train {
 namespace {
 
-constexpr double kFinalSaveSeconds = 600;  // the run fails if the last checkpoint takes longer
-constexpr double kLeftMirrorSeconds = 10;  // for the chunk that the writer is copying
-constexpr int kTries = 1200;               // about two minutes, longer than a member continues without a coordinator
+constexpr double kFinalSaveSeconds = 600;       // the run fails if the last checkpoint takes longer
+constexpr double kAbandonedMirrorSeconds = 10;  // for the chunk that the writer is copying
+constexpr int kMaxTries = 1200;  // about two minutes, longer than a member continues without a coordinator
 constexpr double kBetweenTriesSeconds = 0.1;
 
 }  // namespace
@@ -21,47 +22,47 @@ std::string Run::mirror_of_run() {
   const std::string& mirror = resolved_.job.checkpoint.mirror;
   if (mirror.empty()) return "";
   const std::string file = options_.run_directory + "/mirror";
-  std::string place = disk_.exists(file) ? read_text(disk_, file) : "";
-  while (place.ends_with('\n')) place.pop_back();
-  if (place.empty()) {
+  std::string directory = disk_.exists(file) ? read_text(disk_, file) : "";
+  while (directory.ends_with('\n')) directory.pop_back();
+  if (directory.empty()) {
     const auto path = std::filesystem::absolute(options_.run_directory).lexically_normal();
-    place = (path.has_filename() ? path : path.parent_path()).filename().string() + "-" + random_hex(4);
-    if (!resolved_.job.name.empty()) place = resolved_.job.name + "/" + place;
+    directory = (path.has_filename() ? path : path.parent_path()).filename().string() + "-" + random_hex(4);
+    if (!resolved_.job.name.empty()) directory = resolved_.job.name + "/" + directory;
     try {
-      write_durably(disk_, file, place + "\n");
+      write_durably(disk_, file, directory + "\n");
     } catch (const DiskError& trouble) {
-      voice_->say(report::Level::warning, "mirror",
-                  std::string(trouble.what()) + "; a resumed run would begin another directory below the mirror");
+      reporter_->say(report::Level::warning, "mirror",
+                     std::string(trouble.what()) + "; a resumed run would use another directory below the mirror");
     }
   }
-  return mirror + "/" + place;
+  return mirror + "/" + directory;
 }
 
 checkpoint::Writer& Run::writer() {
   if (writer_) return *writer_;
   const auto& options = resolved_.job.checkpoint;
-  checkpoint::WriterOptions wanted{options_.run_directory + "/checkpoints", mirror_of_run(), options.keep,
-                                   options.keep_best};
-  if (members_) wanted.may_write = [this] { return members_->may_write() && !voice_->waits(); };
+  checkpoint::WriterOptions wanted{rundir::file_in(options_.run_directory, rundir::kCheckpoints), mirror_of_run(),
+                                   options.keep, options.keep_best};
+  if (members_) wanted.may_write = [this] { return members_->may_write() && !reporter_->has_unwritten(); };
   writer_ = std::make_unique<checkpoint::Writer>(disk_, wanted);
   writer_->set_best(state().evaluation.best_steps);
   return *writer_;
 }
 
 void Run::save(bool best) {
-  if (!decides() || last_saved_ == state().step) return;
+  if (!is_leader() || last_saved_ == state().step) return;
   // A best state that still waits is saved first, because later checkpoints state that it exists.
   if (!best && (pending_best_ || !writer().ready())) {
     const checkpoint::WriterStatus status = writer().status();
-    if (++told_skipped_saves_ <= 3) {
-      voice_->say(report::Level::warning, "checkpoint_skipped",
-                  "the disk is behind: checkpoint of step " + std::to_string(state().step.value) +
-                      " skipped; the newest durable one is " +
-                      (status.durable ? "of step " + std::to_string(status.durable->value) : "not there yet"));
+    if (++reported_skipped_saves_ <= 3) {
+      reporter_->say(report::Level::warning, "checkpoint_skipped",
+                     "the disk is behind: checkpoint of step " + std::to_string(state().step.value) +
+                         " skipped; the newest durable checkpoint is " +
+                         (status.durable ? "of step " + std::to_string(status.durable->value) : "not written yet"));
     }
     return;
   }
-  voice_->flush();
+  reporter_->flush();
   checkpoint::OwnedSnapshot taken = snapshot(state(), facts(), &engine_->lanes());
   last_saved_ = state().step;
   if (best) {
@@ -81,10 +82,11 @@ void Run::submit_pending() {
     pending_best_.reset();
   }
   const std::string trouble = writer_->status().trouble;
-  if (trouble != told_trouble_ && !trouble.empty()) {
-    voice_->say(report::Level::warning, "checkpoint_failed", "checkpoint not saved: " + trouble + "; training goes on");
+  if (trouble != reported_trouble_ && !trouble.empty()) {
+    reporter_->say(report::Level::warning, "checkpoint_failed",
+                   "checkpoint not saved: " + trouble + "; training continues");
   }
-  told_trouble_ = trouble;
+  reported_trouble_ = trouble;
 }
 
 // Waits until no write is in progress. If the mirror is slow, the writer stops waiting for it: the primary copy is what
@@ -93,13 +95,15 @@ void Run::wait_for_disk() {
   if (writer().wait(kFinalSaveSeconds)) return;
   const bool there = writer().status().durable == state().step;
   if (const std::string& mirror = resolved_.job.checkpoint.mirror; !mirror.empty()) {
-    voice_->say(report::Level::warning, "mirror_left",
-                "checkpoint.mirror " + mirror + " did not take a copy in 600 s; it is not waited for any longer");
+    reporter_->say(
+        report::Level::warning, "mirror_left",
+        "checkpoint.mirror " + mirror + " did not receive a copy within 600 s; the run no longer waits for it");
     writer().abandon_mirror();
-    if (writer().wait(there ? kLeftMirrorSeconds : kFinalSaveSeconds)) return;
+    if (writer().wait(there ? kAbandonedMirrorSeconds : kFinalSaveSeconds)) return;
   }
   if (!there && writer().status().durable != state().step)
-    throw Error("the disk did not finish a checkpoint in 600 s", "look at the disk");
+    throw Error("TRAIN_SAVE_FAILED", "the disk did not finish a checkpoint within 600 s",
+                "check the disk of the run directory");
 }
 
 void Run::finish_saving() {
@@ -108,21 +112,24 @@ void Run::finish_saving() {
   wait_for_disk();
   // With several members a write may fall into a moment without a coordinator, when no member may write; it is
   // repeated.
-  for (int tries = 0; writer().status().durable != state().step && tries < (members_ ? kTries : 1); ++tries) {
+  for (int tries = 0; writer().status().durable != state().step && tries < (members_ ? kMaxTries : 1); ++tries) {
     if (tries > 0) clock_.sleep_seconds(kBetweenTriesSeconds);
-    if (members_) members_->check();  // throws if this worker is fenced; after rejoining it saves this step again
+    if (members_)
+      members_->check_membership();  // throws if this worker is fenced; after rejoining it saves this step again
     last_saved_.reset();
     save(false);
     wait_for_disk();
   }
   submit_pending();
-  if (members_) members_->check();
+  if (members_) members_->check_membership();
   const checkpoint::WriterStatus status = writer().status();
   if (status.durable != state().step) {
     throw Error(
+        "TRAIN_SAVE_FAILED",
         "the last checkpoint (step " + std::to_string(state().step.value) + ") could not be saved: " + status.trouble,
-        "free space and run again with --resume; the newest durable one is of step " +
-            (status.durable ? std::to_string(status.durable->value) : std::string("none")));
+        "free space on the disk and run sinew resume; " +
+            (status.durable ? "the newest durable checkpoint is of step " + std::to_string(status.durable->value)
+                            : std::string("there is no durable checkpoint yet")));
   }
 }
 

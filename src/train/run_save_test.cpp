@@ -27,7 +27,7 @@ class RunSave : public SmallRun {
     job_.checkpoint.interval = "1st";
     slowly_ = true;
   }
-  int said(const std::string& event) const {
+  int count_events(const std::string& event) const {
     int times = 0;
     for (const auto& line : lines_of("log.jsonl")) times += line.at("event") == event ? 1 : 0;
     return times;
@@ -59,7 +59,7 @@ TEST_F(RunSave, AStepIsSavedInItsFinalStateOnly) {
   const auto ledger = lines_of("ledger.jsonl");
   const std::vector<Step> steps = saved();
   EXPECT_GE(steps.size(), 3U);
-  EXPECT_GE(said("control"), 2);
+  EXPECT_GE(count_events("control"), 2);
   for (const Step step : steps) {
     const auto found = checkpoint::describe(system_disk(), checkpoints() + "/" + name_of_step(step.value));
     ASSERT_TRUE(found);
@@ -98,7 +98,7 @@ TEST_F(RunSave, ABestThatIsGoneIsSaidLoudly) {
   run_in("run");
   fs::remove_all(checkpoints() + "/" + best());
   EXPECT_EQ(run_in("run", true).exit_code, 0);
-  EXPECT_EQ(said("best_not_restored"), 1);
+  EXPECT_EQ(count_events("best_not_restored"), 1);
 }
 
 // A requested evaluation met the objective. A run that resumes there finds the state that was saved.

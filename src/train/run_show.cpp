@@ -6,7 +6,7 @@
 
 namespace sinew::train {
 
-std::string listed(const report::Metrics& metrics) {
+std::string metrics_text(const report::Metrics& metrics) {
   std::string line;
   for (const auto& [name, value] : metrics) {
     char text[64];
@@ -33,7 +33,7 @@ void Run::log_window(bool evaluated) {
   }
   rate_began_ = at;
   rate_samples_ = state().samples;
-  voice_->metrics(state().step, state().samples, metrics);
+  reporter_->metrics(state().step, state().samples, metrics);
   window_.sums.clear();
 }
 
@@ -41,7 +41,7 @@ void Run::show() {
   const double at = now();
   if (at < next_show_) return;
   next_show_ = at + 0.1;
-  if (!voice_->heard()) return;
+  if (!reporter_->reports()) return;
   const auto of_data = [&](double samples) {
     return samples / static_cast<double>(std::max<int64_t>(1, data_->info().train_size));
   };
@@ -68,7 +68,7 @@ void Run::show() {
   for (const auto& [name, value] : state().evaluation.last) {
     if (name == "val/accuracy" || name == "val/loss" || name == "val/rmse") progress.shown[name] = value;
   }
-  voice_->progress(progress);
+  reporter_->progress(progress);
   if (members_ && members_->is_leader())
     members_->report(writer_ ? writer_->status().durable : std::nullopt, facts_json(progress));
 }

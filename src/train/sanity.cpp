@@ -10,41 +10,42 @@ namespace {
 
 using namespace sanity;
 
-constexpr int64_t kMostSamples = 100'000;  // samples covered of each part
-constexpr double kLookSeconds = 4;         // limit for train and for val; only slow sources reach it
+constexpr int64_t kMaxSamples = 100'000;  // samples covered of each split
+constexpr double kScanSeconds = 4;        // limit for train and for val; only slow sources reach it
 
-void says_nothing(Subject&, SanityFinding& finding) {
+void skip_loss_only(Subject&, SanityFinding& finding) {
   finding.verdict = Verdict::skip;
-  finding.what = "the model gives its loss alone: there is no prediction to look at";
+  finding.what = "the model returns only its loss, so there are no predictions to check";
 }
 
 struct Entry {
   const char* name;
-  Check run, run_of_loss;  // run_of_loss: for a model that returns only its loss
-  bool trains;             // gives no new information once the data is known to be broken
+  Check run, run_loss_only;  // run_loss_only: for a model that returns only its loss
+  bool trains;               // gives no new information once the data is known to be broken
   const char* help;
 };
 
 const Entry kChecks[] = {
-    {"data", check_data, check_data, false, "inputs and targets are finite, in range, and not all alike"},
-    {"classes", check_classes, says_nothing, false,
-     "every class that is judged is also learned; none outweighs all others"},
+    {"data", check_data, check_data, false, "inputs and targets are finite, in range, and not all equal"},
+    {"classes", check_classes, skip_loss_only, false,
+     "every validation class also occurs in training; no class outweighs all others"},
     {"duplicates", check_duplicates, check_duplicates, false, "validation samples are not training samples"},
-    {"labels", check_labels, says_nothing, true, "inputs say something about labels, the same in train and val"},
-    {"initial_loss", check_initial_loss, says_nothing, true, "the untrained model's loss is that of knowing nothing"},
-    {"function", check_function, check_own_function, true,
-     "the output depends on the input, and not just linearly when it should not"},
-    {"batch_leak", check_batch_leak, check_own_batch, true,
-     "a sample's output does not depend on its neighbours, nor on later tokens"},
-    {"eval_mode", check_eval_mode, check_own_eval_mode, true,
+    {"labels", check_labels, skip_loss_only, true, "inputs predict labels, in the same way in train and val"},
+    {"initial_loss", check_initial_loss, skip_loss_only, true,
+     "the untrained model has the loss of a model that knows nothing"},
+    {"function", check_function, check_loss_only_function, true,
+     "the output depends on the input, and not only linearly unless intended"},
+    {"batch_leak", check_batch_leak, check_loss_only_batch, true,
+     "a sample's output does not depend on other samples or on later tokens"},
+    {"eval_mode", check_eval_mode, check_loss_only_eval_mode, true,
      "in evaluation mode the same input gives the same output"},
     {"gradients", check_gradients, check_gradients, true,
-     "every parameter gets a gradient, none dead, vanishing or exploding"},
-    {"one_batch", check_one_batch, check_own_one_batch, true,
-     "the model and its optimizer can learn one small batch by heart"},
-    {"first_steps", check_first_steps, check_first_steps, true, "the job's own schedule does not make the loss worse"},
+     "every parameter has a gradient; none is dead, vanishing or exploding"},
+    {"one_batch", check_one_batch, check_loss_only_one_batch, true,
+     "the model and its optimizer can overfit one small batch"},
+    {"first_steps", check_first_steps, check_first_steps, true, "the job's own schedule does not increase the loss"},
     {"repeatable", check_repeatable, check_repeatable, true,
-     "the same steps twice, and on other numbers of lanes, give the same bits"},
+     "the same steps give the same bits twice and on other numbers of lanes"},
 };
 
 Subject subject_of(const SanityOptions& options, Clock& clock) {
@@ -67,8 +68,8 @@ Subject subject_of(const SanityOptions& options, Clock& clock) {
                   {},
                   {},
                   {}};
-  subject.train = look_at(subject.data, data::Split::train, kMostSamples, subject.until(kLookSeconds), clock);
-  subject.val = look_at(subject.data, data::Split::val, kMostSamples, subject.until(kLookSeconds), clock);
+  subject.train = scan_data(subject.data, data::Split::train, kMaxSamples, subject.until(kScanSeconds), clock);
+  subject.val = scan_data(subject.data, data::Split::val, kMaxSamples, subject.until(kScanSeconds), clock);
   return subject;
 }
 
@@ -81,15 +82,15 @@ SanityFinding run_one(const Entry& entry, Subject& subject) {
     finding.what = subject.no_training;
   } else if (began >= subject.deadline) {
     finding.verdict = Verdict::skip;
-    finding.what = "no time left";
+    finding.what = "there was no time left";
   } else {
     try {
-      (subject.gives_its_loss() ? entry.run_of_loss : entry.run)(subject, finding);
+      (subject.returns_only_loss() ? entry.run_loss_only : entry.run)(subject, finding);
     } catch (const std::exception& error) {
       const std::string text = error.what();
-      finding.what = "could not be run: " + text.substr(0, text.find('\n'));
-      judge(finding, Verdict::fail, "error", "the model or the data can not be used as they are",
-            "put right what the message names");
+      finding.what = "the check failed to run: " + text.substr(0, text.find('\n'));
+      judge(finding, Verdict::fail, "error", "the model or the data is not usable in its present form",
+            "fix the problem that the message names");
     }
   }
   finding.seconds = subject.now() - began;
@@ -137,7 +138,7 @@ std::vector<SanityCheckInfo> sanity_checks() {
 std::string finding_text(const SanityFinding& finding) {
   std::string name = finding.check;
   std::replace(name.begin(), name.end(), '_', ' ');
-  std::string text = say("  %s  %-13s ", mark(finding.verdict), name.c_str()) + finding.what;
+  std::string text = format("  %s  %-13s ", mark(finding.verdict), name.c_str()) + finding.what;
   if (!finding.likely.empty()) text += "\n        likely: " + finding.likely;
   if (!finding.hint.empty()) text += "\n        try:    " + finding.hint;
   return text;
@@ -154,7 +155,7 @@ std::string findings_summary(const std::vector<SanityFinding>& findings, double 
                                       std::pair{Verdict::skip, " skipped"}}) {
     if (count(verdict) > 0) text += ", " + std::to_string(count(verdict)) + word;
   }
-  return text + say(" (%.0f s)", seconds);
+  return text + format(" (%.0f s)", seconds);
 }
 
 std::string findings_json(const std::string& job, const std::vector<SanityFinding>& findings) {

@@ -17,43 +17,43 @@ namespace sinew::train::sanity {
 using Verdict = SanityFinding::Verdict;
 
 template <typename... Values>
-std::string say(const char* pattern, Values... values) {
+std::string format(const char* pattern, Values... values) {
   char text[600];
   std::snprintf(text, sizeof text, pattern, values...);
   return text;
 }
 
-// Some samples of one part, presented as a training part and never augmented.
+// Some samples of one split, presented as the training split and never augmented.
 class Excerpt final : public data::Dataset {
  public:
-  Excerpt(const data::Dataset& whole, data::Split part, std::vector<int64_t> samples);
+  Excerpt(const data::Dataset& whole, data::Split split, std::vector<int64_t> samples);
   const data::DataInfo& info() const override { return info_; }
-  int64_t size(data::Split part) const override { return part == data::Split::train ? info_.train_size : 0; }
-  data::Batch load(data::Split part, std::span<const int64_t> samples,
+  int64_t size(data::Split split) const override { return split == data::Split::train ? info_.train_size : 0; }
+  data::Batch load(data::Split split, std::span<const int64_t> samples,
                    const data::SampleContext& context) const override;
-  std::string describe(data::Split part, int64_t sample) const override;
+  std::string describe(data::Split split, int64_t sample) const override;
   bool in_memory() const override { return whole_.in_memory(); }
 
  private:
   const data::Dataset& whole_;
-  data::Split part_;
+  data::Split split_;
   std::vector<int64_t> samples_;
   data::DataInfo info_;
 };
 
 // A set of bad samples: the first of them, and their number.
-struct Place {
-  int64_t sample = 0, count = 0;  // `sample` is the first
+struct BadSamples {
+  int64_t first = 0, count = 0;
 };
 
-// What one pass over the samples of a part found. The pass covers a bounded number of samples.
+// What one pass over the samples of a split found. The pass covers a bounded number of samples.
 struct Facts {
   int64_t size = 0;
-  std::vector<int64_t> samples;    // the samples that the pass covered, in this order
-  std::vector<Digest> inputs;      // one for each sample
-  std::vector<float> low, high;    // lowest and highest value of each feature; only if inputs are numbers
-  double mean = 0, deviation = 0;  // over all finite input values
-  Place not_finite, bad_target;    // count 0: there are none
+  std::vector<int64_t> samples;       // the samples that the pass covered, in this order
+  std::vector<Digest> inputs;         // one for each sample
+  std::vector<float> low, high;       // lowest and highest value of each feature; only if inputs are numbers
+  double mean = 0, deviation = 0;     // over all finite input values
+  BadSamples not_finite, bad_target;  // count 0: there are none
   std::vector<int64_t> class_counts;
   double target_low = 0, target_high = 0;
   bool complete() const { return static_cast<int64_t>(samples.size()) == size; }
@@ -63,10 +63,10 @@ struct Facts {
 struct FirstSteps {
   int64_t planned = 0;
   std::vector<double> losses, rates;
-  double knows_nothing = 0;     // the loss of all-zero outputs, averaged over some training samples
+  double uninformed_loss = 0;   // the loss of all-zero outputs, averaged over some training samples
   std::vector<double> squares;  // by parameter: sum of squared gradients over the early steps
   // by parameter: fraction of rows that never had a gradient; -1 if the parameter has no rows
-  std::vector<double> silent_rows;
+  std::vector<double> inactive_rows;
   std::string diverged;  // the reason if training diverged and the steps ended early
   bool out_of_time = false;
 };
@@ -86,10 +86,10 @@ struct Subject {
   double now() const { return clock.monotonic_seconds(); }
   // The time at which a trial of at most `seconds` must end.
   double until(double seconds) const { return std::min(deadline, now() + seconds); }
-  bool gives_its_loss() const { return loss.name() == "program"; }  // the model returns its loss and no predictions
+  bool returns_only_loss() const { return loss.name() == "program"; }  // the model returns its loss and no predictions
   bool reads_tokens() const { return info().input_dtype == DType::i64; }
-  // Samples of a part, never augmented.
-  data::Batch load(data::Split part, std::span<const int64_t> samples) const;
+  // Samples of a split, never augmented.
+  data::Batch load(data::Split split, std::span<const int64_t> samples) const;
   // Draws `count` different samples from those that the pass covered; each `purpose` has its own order.
   std::vector<int64_t> draw(const Facts& facts, int64_t count, uint64_t purpose) const;
 };
@@ -112,8 +112,8 @@ class Trial {
 
 FirstSteps& first_steps(Subject& subject);
 
-Facts look_at(const data::Dataset& data, data::Split part, int64_t most, double until, Clock& clock);
-// The loss of a model whose outputs are all zero, averaged over a part's first samples.
+Facts scan_data(const data::Dataset& data, data::Split split, int64_t most, double until, Clock& clock);
+// The loss of a model whose outputs are all zero, averaged over the first samples of a split.
 double loss_of_zeros(const Subject& subject, const data::Batch& batch);
 
 // Measures how well scores predict labels, in standard deviations from a random pairing of the two. Mean and variance
@@ -137,11 +137,11 @@ void check_first_steps(Subject&, SanityFinding&);
 void check_gradients(Subject&, SanityFinding&);
 void check_repeatable(Subject&, SanityFinding&);
 // For models that return only their loss.
-void check_own_function(Subject&, SanityFinding&);
-void check_own_batch(Subject&, SanityFinding&);
-void check_own_eval_mode(Subject&, SanityFinding&);
-void check_own_one_batch(Subject&, SanityFinding&);
-double own_loss(const Subject& subject, const data::Batch& batch);  // mean loss of the untrained model
+void check_loss_only_function(Subject&, SanityFinding&);
+void check_loss_only_batch(Subject&, SanityFinding&);
+void check_loss_only_eval_mode(Subject&, SanityFinding&);
+void check_loss_only_one_batch(Subject&, SanityFinding&);
+double mean_returned_loss(const Subject& subject, const data::Batch& batch);  // mean loss of the untrained model
 
 inline void judge(SanityFinding& finding, Verdict verdict, std::string cause, std::string likely, std::string hint) {
   finding.verdict = verdict;

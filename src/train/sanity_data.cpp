@@ -1,4 +1,4 @@
-// Checks of the data alone: values, classes, and samples that are in both parts.
+// Checks of the data alone: values, classes, and samples that are in both splits.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -22,46 +22,46 @@ std::string class_name(const data::DataInfo& info, int64_t index) {
   return at < info.class_names.size() ? "'" + info.class_names[at] + "'" : std::to_string(index);
 }
 
-std::string looked_at(const Facts& facts) {
+std::string coverage_text(const Facts& facts) {
   if (facts.complete()) return std::to_string(facts.size) + " samples";
   return std::to_string(facts.samples.size()) + " of " + std::to_string(facts.size) + " samples";
 }
 
 // Reports problems that make every trial meaningless; true if there is one.
 bool broken(Subject& subject, SanityFinding& finding) {
-  for (const auto& [facts, part] :
+  for (const auto& [facts, split] :
        {std::pair{&subject.train, data::Split::train}, std::pair{&subject.val, data::Split::val}}) {
     if (facts->not_finite.count > 0) {
-      finding.what = say("%lld samples of %s have inputs that are not finite, first: ",
-                         static_cast<long long>(facts->not_finite.count), to_string(part).c_str()) +
-                     subject.data.describe(part, facts->not_finite.sample);
+      finding.what = format("%lld samples of %s have inputs that are not finite, first: ",
+                            static_cast<long long>(facts->not_finite.count), to_string(split).c_str()) +
+                     subject.data.describe(split, facts->not_finite.first);
       judge(finding, Verdict::fail, "input_not_finite", "a missing value, a division by zero or a damaged file",
             "repair or remove these samples");
       return true;
     }
     if (facts->bad_target.count > 0) {
       const bool number = subject.info().task == data::Task::regression;
-      finding.what =
-          say("%lld samples of %s have a target that is %s, first: ", static_cast<long long>(facts->bad_target.count),
-              to_string(part).c_str(), number ? "not finite" : "no class") +
-          subject.data.describe(part, facts->bad_target.sample);
+      finding.what = format("%lld samples of %s have a target that is %s, first: ",
+                            static_cast<long long>(facts->bad_target.count), to_string(split).c_str(),
+                            number ? "not finite" : "no class") +
+                     subject.data.describe(split, facts->bad_target.first);
       judge(finding, Verdict::fail, "target_out_of_range",
             number ? "a missing value"
-                   : say("labels must be 0..%lld", static_cast<long long>(subject.info().classes - 1)),
+                   : format("labels must be 0..%lld", static_cast<long long>(subject.info().classes - 1)),
             "repair or remove these samples");
       return true;
     }
   }
   const Facts& train = subject.train;
   if (std::set<Digest>(train.inputs.begin(), train.inputs.end()).size() == 1 && train.samples.size() > 1) {
-    finding.what = "all " + looked_at(train) + " of train have the same input";
+    finding.what = "all " + coverage_text(train) + " of train have the same input";
     judge(finding, Verdict::fail, "inputs_constant",
-          "the wrong columns or files are read, or normalisation wiped them out",
-          "look at data.train and data.columns");
+          "the job reads the wrong columns or files, or normalisation removed all differences",
+          "check data.train and data.columns");
     return true;
   }
   if (subject.info().task == data::Task::regression && train.target_low == train.target_high) {
-    finding.what = say("every target of train is %g", train.target_low);
+    finding.what = format("every target of train is %g", train.target_low);
     judge(finding, Verdict::fail, "target_constant", "the wrong column is the target", "set data.columns.target");
     return true;
   }
@@ -78,29 +78,29 @@ void count_constant(const Subject& subject, SanityFinding& finding) {
     if (++constant <= 3) names += (names.empty() ? "" : ", ") + (i < known.size() ? known[i] : "#" + std::to_string(i));
   }
   if (constant == 0) return;
-  finding.what += say("; %lld of %zu features never change", static_cast<long long>(constant), train.low.size());
+  finding.what += format("; %lld of %zu features are constant", static_cast<long long>(constant), train.low.size());
   if (subject.info().input_shape.size() != 1) return;  // constant features are normal in images (dark borders)
   finding.what += " (" + names + (constant > 3 ? ", ..." : "") + ")";
-  judge(finding, Verdict::warn, "feature_constant", "a column that was never filled in, or data of one source only",
-        "leave them out: data.columns.ignore");
+  judge(finding, Verdict::warn, "feature_constant", "a column that was never filled in, or data from a single source",
+        "exclude them: data.columns.ignore");
 }
 
 }  // namespace
 
 void check_data(Subject& subject, SanityFinding& finding) {
   if (broken(subject, finding)) {
-    subject.no_training = "the data must be put right first";
+    subject.no_training = "the data must be fixed first";
     return;
   }
   const Facts& train = subject.train;
-  finding.what = looked_at(train) + ", all finite";
+  finding.what = coverage_text(train) + ", all finite";
   if (subject.info().task == data::Task::regression)
-    finding.what += say("; target %g to %g", train.target_low, train.target_high);
+    finding.what += format("; target %g to %g", train.target_low, train.target_high);
   if (train.low.empty()) return;
-  finding.what += say("; inputs %.3g +- %.3g", train.mean, train.deviation);
+  finding.what += format("; inputs %.3g +- %.3g", train.mean, train.deviation);
   if (std::abs(train.mean) > kLargeInputs || train.deviation > kLargeInputs) {
     judge(finding, Verdict::fail, "inputs_unnormalised",
-          "inputs are not normalised, or one column's values are enormous", "data.normalize=auto");
+          "inputs are not normalised, or one column has very large values", "data.normalize=auto");
     return;
   }
   count_constant(subject, finding);
@@ -128,26 +128,25 @@ void check_classes(Subject& subject, SanityFinding& finding) {
     return sum > 0 ? static_cast<double>(train[static_cast<size_t>(c)]) / static_cast<double>(sum) : 0.0;
   };
   if (present <= 1) {
-    finding.what = "every training sample looked at is of class " + class_name(subject.info(), largest);
+    finding.what = "every training sample that was checked has class " + class_name(subject.info(), largest);
     if (subject.train.complete()) {
       subject.no_training = "there is only one class";
       judge(finding, Verdict::fail, "one_class",
             "labels were lost, the wrong column is the target, or the data was cut while sorted by class",
-            "look at the labels of data.train");
+            "check the labels of data.train");
     }
     return;
   }
-  finding.what = say("%lld of %zu classes, from %.1f %% (%s) to %.1f %% (%s)", static_cast<long long>(present),
-                     train.size(), 100 * share(smallest), class_name(subject.info(), smallest).c_str(),
-                     100 * share(largest), class_name(subject.info(), largest).c_str());
+  finding.what = format("%lld of %zu classes, from %.1f %% (%s) to %.1f %% (%s)", static_cast<long long>(present),
+                        train.size(), 100 * share(smallest), class_name(subject.info(), smallest).c_str(),
+                        100 * share(largest), class_name(subject.info(), largest).c_str());
   if (!unlearned.empty() && subject.train.complete()) {
     finding.what += "; in val but never in train: " + unlearned;
-    judge(finding, Verdict::fail, "class_missing_in_train",
-          "the split was made along the classes, or a file is missing",
+    judge(finding, Verdict::fail, "class_missing_in_train", "the data was split by class, or a file is missing",
           "split at random: data.split.val; or add samples of the class");
   } else if (share(largest) > kMajority) {
     judge(finding, Verdict::warn, "imbalance",
-          say("always answering one class would already be right %.1f %% of the time", 100 * share(largest)),
+          format("a model that always predicts one class would be right %.1f %% of the time", 100 * share(largest)),
           "set loss.class_weights, and monitor val/f1 or val/auc instead of accuracy");
   }
 }
@@ -173,20 +172,20 @@ void check_duplicates(Subject& subject, SanityFinding& finding) {
   }
   const double share = static_cast<double>(repeated) / static_cast<double>(val.inputs.size());
   const double natural = static_cast<double>(repeated_in_train) / static_cast<double>(train.inputs.size());
-  finding.what = say("%lld of %zu validation inputs (%.1f %%) are also in train", static_cast<long long>(repeated),
-                     val.inputs.size(), 100 * share);
-  if (!train.complete()) finding.what += " (" + looked_at(train) + " looked at)";
+  finding.what = format("%lld of %zu validation inputs (%.1f %%) are also in train", static_cast<long long>(repeated),
+                        val.inputs.size(), 100 * share);
+  if (!train.complete()) finding.what += " (" + coverage_text(train) + " checked)";
   if (repeated <= 1 || share <= kRepeated) return;
   finding.what += ", first: " + example;
-  // Rows with few distinct values repeat naturally, and then as often within train as across the parts.
+  // Rows with few distinct values repeat naturally, and then as often within train as across the splits.
   if (subject.info().input_shape.size() == 1 && share < 2 * natural) {
-    finding.what += say("; %.1f %% repeat within train", 100 * natural);
+    finding.what += format("; %.1f %% repeat within train", 100 * natural);
     if (subject.reads_tokens()) return;
-    judge(finding, Verdict::warn, "rows_repeat", "rows have few distinct values; or copies were made before the split",
+    judge(finding, Verdict::warn, "rows_repeat", "rows have few distinct values, or copies were made before the split",
           "if copies were made, split first");
     return;
   }
-  judge(finding, Verdict::fail, "duplicates", "the parts overlap: validation would reward learning by heart",
+  judge(finding, Verdict::fail, "duplicates", "train and val overlap, so validation would reward overfitting",
         "remove the copies from train, or split again: data.split.val");
 }
 

@@ -21,11 +21,11 @@ struct Samples {
   torch::Tensor labels;  // [n]
 };
 
-Samples samples_of(const Subject& subject, data::Split part, const std::vector<int64_t>& chosen) {
+Samples samples_of(const Subject& subject, data::Split split, const std::vector<int64_t>& chosen) {
   std::vector<torch::Tensor> inputs, labels;
   for (size_t i = 0; i < chosen.size(); i += 256) {
     const data::Batch batch =
-        subject.load(part, std::span(chosen).subspan(i, std::min<size_t>(256, chosen.size() - i)));
+        subject.load(split, std::span(chosen).subspan(i, std::min<size_t>(256, chosen.size() - i)));
     torch::Tensor x = tensor_of(batch.input);
     if (x.dim() == 4 && (x.size(2) > 16 || x.size(3) > 16))
       x = torch::adaptive_avg_pool2d(x, {std::min<int64_t>(16, x.size(2)), std::min<int64_t>(16, x.size(3))});
@@ -154,18 +154,17 @@ void judge_val(const Subject& subject, const Probes& probes, const Learner& best
   // The value that the same relation would give with as many samples as val has.
   const double expected = z_held * std::sqrt(static_cast<double>(probes.val().labels.size(0)) /
                                              static_cast<double>(probes.held().labels.size(0)));
-  finding.what += say(", in val %.1f", z_val);
+  finding.what += format(", in val %.1f", z_val);
   const std::string swapped =
       subject.info().task == data::Task::classification ? swapped_classes(subject, probes, best) : "";
   if (!swapped.empty()) {
     finding.what += "; " + swapped;
-    judge(finding, Verdict::fail, "val_labels_differ",
-          "the classes of val are numbered in another order than those of train",
-          "number the classes of both parts alike, or split one set: data.split.val");
+    judge(finding, Verdict::fail, "val_labels_differ", "val numbers its classes in another order than train",
+          "number the classes of both splits equally, or split one data set: data.split.val");
   } else if (expected > 8 && z_val < 2) {
     judge(finding, Verdict::fail, "val_labels_differ",
-          "labels of val are shuffled, shifted by a row, or mean something else than those of train",
-          "look at some validation samples and their labels");
+          "the labels of val are shuffled, shifted by a row, or have another meaning than those of train",
+          "check some validation samples and their labels");
   }
 }
 
@@ -174,7 +173,7 @@ void check_tokens(Subject& subject, SanityFinding& finding) {
   const auto learned = subject.draw(subject.train, 2 * kMostLearned, 31);
   if (classes > 4096 || learned.size() < 20) {
     finding.verdict = Verdict::skip;
-    finding.what = "too few samples, or too many tokens for pairs of them";
+    finding.what = "there are too few samples, or too many different tokens to count pairs";
     return;
   }
   const size_t half = learned.size() / 2;
@@ -195,11 +194,11 @@ void check_tokens(Subject& subject, SanityFinding& finding) {
           .mean(1);
   const double z = gain.mean().item<double>() /
                    std::max(1e-12, gain.std().item<double>() / std::sqrt(static_cast<double>(gain.size(0))));
-  finding.what = say("knowing the token before saves %.2f of the loss (%.1f deviations from chance)",
-                     gain.mean().item<double>(), z);
+  finding.what = format("the previous token reduces the loss by %.2f (%.1f deviations from chance)",
+                        gain.mean().item<double>(), z);
   if (z < kSure)
-    judge(finding, Verdict::warn, "labels_unrelated", "the tokens follow no order that shows in pairs",
-          "look at the text: is it encrypted, compressed or shuffled?");
+    judge(finding, Verdict::warn, "labels_unrelated", "pairs of neighbouring tokens show no order",
+          "check that the text is not encrypted, compressed or shuffled");
 }
 
 }  // namespace
@@ -226,7 +225,7 @@ void check_labels(Subject& subject, SanityFinding& finding) {
   const int64_t held_count = std::min(kMostHeld, known / 2), learned_count = std::min(kMostLearned, known - held_count);
   if (held_count < kFewestHeld || subject.reads_tokens()) {
     finding.verdict = Verdict::skip;
-    finding.what = say("%lld samples are too few to tell", static_cast<long long>(known));
+    finding.what = format("%lld samples are too few for this check", static_cast<long long>(known));
     return;
   }
   const auto chosen = subject.draw(subject.train, held_count + learned_count, 32);
@@ -244,23 +243,24 @@ void check_labels(Subject& subject, SanityFinding& finding) {
     if (z > best_z) best = learner, best_z = z;
   }
   if (best_z >= kSure) {
-    finding.what = say("%s on %lld samples knows labels it did not see: %.1f deviations above chance", best.name,
-                       static_cast<long long>(learned_count), best_z);
+    finding.what = format("%s on %lld samples predicts labels that it did not see: %.1f deviations above chance",
+                          best.name, static_cast<long long>(learned_count), best_z);
     return judge_val(subject, probes, best, best_z, finding);
   }
   const torch::Tensor scores = trained_scores(subject, learned, held);
   const double z = scores.defined() && scores.isfinite().all().item<bool>() ? probes.z(scores, probes.held()) : 0;
   if (z >= kSure) {
-    finding.what = say("after a short training the model knows labels it did not see: %.1f deviations above chance", z);
+    finding.what =
+        format("after a short training the model predicts labels that it did not see: %.1f deviations above chance", z);
     return;
   }
-  finding.what =
-      say("nothing learned from %lld samples holds on %lld others: linear or neighbours %.1f, the model %.1f "
-          "deviations from chance",
-          static_cast<long long>(learned_count), static_cast<long long>(held_count), best_z, z);
+  finding.what = format(
+      "nothing learned from %lld samples holds for %lld others: linear or neighbours %.1f, the model %.1f "
+      "deviations from chance",
+      static_cast<long long>(learned_count), static_cast<long long>(held_count), best_z, z);
   judge(finding, held_count >= kEnoughHeld ? Verdict::fail : Verdict::warn, "labels_unrelated",
-        "labels are shuffled, or shifted against the inputs; or the inputs say (nearly) nothing about them",
-        "look at some samples and their labels; keep order when joining files");
+        "labels are shuffled or shifted against the inputs, or the inputs contain almost no information about them",
+        "check some samples and their labels; keep the order when joining files");
 }
 
 }  // namespace sinew::train::sanity

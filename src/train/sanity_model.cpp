@@ -105,22 +105,22 @@ void check_initial_loss(Subject& subject, SanityFinding& finding) {
   }
   if (weight <= 0) {
     finding.verdict = Verdict::skip;
-    finding.what = "these samples weigh nothing (loss.class_weights)";
+    finding.what = "these samples have no weight (loss.class_weights)";
     return;
   }
   const double start = sum / weight, expected = nothing / weight;
-  finding.what =
-      say("%.4g, expected about %.4g (%s of a model that knows nothing)", start, expected, subject.loss.name().c_str());
+  finding.what = format("%.4g, expected about %.4g (%s of a model that knows nothing)", start, expected,
+                        subject.loss.name().c_str());
   const double factor = subject.info().task == data::Task::regression ? kStartFactorOfNumbers : kStartFactor;
   if (!(start <= factor * expected + kStartSlack)) {
     const bool large = subject.train.deviation > 5 || std::abs(subject.train.mean) > 5;
     judge(finding, Verdict::fail, large ? "inputs_unnormalised" : "initialisation",
           large ? "inputs are far from mean 0 and deviation 1"
-                : "the initial weights are too large, or the last layer's are",
-          large ? "data.normalize=auto" : "start the last layer near zero");
+                : "the initial weights, or those of the last layer, are too large",
+          large ? "data.normalize=auto" : "initialise the last layer near zero");
   } else if (start < 0.5 * expected - 0.05 && !brings_weights(subject.job)) {
-    judge(finding, Verdict::fail, "knows_too_much", "the answer is part of the input, or the model is not untrained",
-          "leave the target out of the inputs");
+    judge(finding, Verdict::fail, "knows_too_much", "the target is part of the input, or the model is already trained",
+          "remove the target from the inputs");
   }
 }
 
@@ -137,11 +137,11 @@ void check_function(Subject& subject, SanityFinding& finding) {
   }
   const torch::Tensor other = forward(subject, *model, disturbed(subject, x));
   finding.what =
-      say("%lld parameters; outputs depend on inputs", static_cast<long long>(model::parameter_count(*model)));
+      format("%lld parameters; outputs depend on inputs", static_cast<long long>(model::parameter_count(*model)));
   if (largest_difference(out, other) == 0) {
     finding.what = "outputs are the same for every input";
     judge(finding, Verdict::fail, "output_constant", "a dead layer, a layer of zeros, or an input that is never used",
-          "look at the initial weights and at how forward uses its input");
+          "check the initial weights and how forward uses its input");
     return;
   }
   if (subject.reads_tokens() || x.size(0) < 2) return;
@@ -154,12 +154,12 @@ void check_function(Subject& subject, SanityFinding& finding) {
   const bool meant =
       subject.job.model.name == "linear" || subject.job.model.name == "svm" || weight_matrices(*model) < 2;
   if (linear && !meant) {
-    finding.what = say("the model is a linear function though it has %lld layers",
-                       static_cast<long long>(weight_matrices(*model)));
+    finding.what = format("the model is a linear function although it has %lld layers",
+                          static_cast<long long>(weight_matrices(*model)));
     judge(finding, Verdict::fail, "no_activation", "there is no activation between its layers",
           "put an activation after each hidden layer");
   } else {
-    finding.what += linear ? " linearly, as meant" : "";
+    finding.what += linear ? " linearly, as intended" : "";
   }
 }
 
@@ -174,35 +174,35 @@ void check_batch_leak(Subject& subject, SanityFinding& finding) {
   const torch::Tensor input = tensor_of(subject.load(data::Split::train, chosen).input);
   model->set_training(false);
   const double in_eval = leak(subject, *model, input);
-  finding.what = "changing one sample leaves the others' outputs as they are";
+  finding.what = "changing one sample does not change the outputs of others";
   if (in_eval > kSame) {
-    finding.what = say("changing one sample changes others' outputs by %.2g in evaluation mode", in_eval);
+    finding.what = format("changing one sample changes the outputs of others by %.2g in evaluation mode", in_eval);
     judge(finding, Verdict::fail, "batch_leak",
           "an operation mixes samples: a view or transpose over the wrong dimension, or statistics over the batch",
-          "work along the feature dimensions only; dimension 0 is the sample");
+          "operate only along the feature dimensions; dimension 0 is the sample");
     return;
   }
   if (subject.info().task == data::Task::next_token && input.dim() == 2 && input.size(1) > 1) {
     const double future = future_leak(subject, *model, input);
     if (future > kSame) {
-      finding.what = say("changing later tokens changes earlier outputs by %.2g", future);
-      judge(finding, Verdict::fail, "future_leak", "the model sees the tokens it is to predict",
-            "mask the future; no bidirectional layers");
+      finding.what = format("changing later tokens changes earlier outputs by %.2g", future);
+      judge(finding, Verdict::fail, "future_leak", "the model sees the tokens that it must predict",
+            "mask the future, and use no bidirectional layers");
       return;
     }
-    finding.what += ", and later tokens leave earlier ones";
+    finding.what += ", and later tokens do not change earlier ones";
   }
   if (has_parameter_like(*model, "running_mean")) {
-    finding.what += " (in evaluation; in training batch norm mixes them, as it should)";
+    finding.what += " (in evaluation; in training batch norm correctly mixes them)";
     return;
   }
   model->set_training(true);
   const double in_training = leak(subject, *model, input);
   if (in_training <= kSame) return;
-  finding.what =
-      say("changing one sample changes others' outputs by %.2g in training mode, without batch norm", in_training);
-  judge(finding, Verdict::fail, "batch_leak", "an operation mixes samples while training",
-        "work along the feature dimensions only; dimension 0 is the sample");
+  finding.what = format(
+      "changing one sample changes the outputs of others by %.2g in training mode, without batch norm", in_training);
+  judge(finding, Verdict::fail, "batch_leak", "an operation mixes samples in training mode",
+        "operate only along the feature dimensions; dimension 0 is the sample");
 }
 
 void check_eval_mode(Subject& subject, SanityFinding& finding) {
@@ -224,14 +224,14 @@ void check_eval_mode(Subject& subject, SanityFinding& finding) {
   const torch::Tensor once = run(1), twice = run(2);
   if (!torch::equal(once, twice)) {
     finding.what =
-        say("the same input gave outputs that differ by %.2g of their size", largest_difference(once, twice));
+        format("the same input gave outputs that differ by %.2g of their size", largest_difference(once, twice));
     judge(finding, Verdict::fail, "random_in_eval",
-          "dropout or noise stays on in evaluation mode (traced TorchScript does this), or forward keeps a state of "
-          "its own",
-          "let forward depend on its input, weights and training mode only");
+          "dropout or noise stays on in evaluation mode (traced TorchScript does this), or forward keeps hidden state",
+          "make forward depend only on its input, weights and training mode");
     return;
   }
-  finding.what = say("the same output twice; untrained loss %.4g, in training mode %.4g", loss_of(once), training);
+  finding.what = format("the same input gave the same output twice; untrained loss %.4g, in training mode %.4g",
+                        loss_of(once), training);
 }
 
 }  // namespace sinew::train::sanity

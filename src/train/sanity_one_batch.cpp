@@ -14,10 +14,10 @@
 namespace sinew::train::sanity {
 namespace {
 
-constexpr int64_t kMostSamples = 64, kFewestSamples = 4;
+constexpr int64_t kMaxSamples = 64, kFewestSamples = 4;
 constexpr int64_t kSteps = 200, kOtherSteps = 100;
 constexpr double kSeconds = 5, kOtherSeconds = 1.5;
-constexpr double kByHeart = 0.1, kLearns = 0.5;  // fractions of the loss of a model that knows nothing
+constexpr double kOverfit = 0.1, kLearns = 0.5;  // fractions of the loss of a model that knows nothing
 constexpr int64_t kShortJob = 500;               // in steps; shorter jobs are judged as if they had as many
 
 struct Outcome {
@@ -45,7 +45,7 @@ std::vector<int64_t> choose(const Subject& subject) {
   const auto model = subject.make_model();
   const int64_t outputs = std::max<int64_t>(1, outputs_for(subject.loss.name(), subject.info()));
   const int64_t room = model::parameter_count(*model) / (4 * outputs * subject.info().tokens_per_sample);
-  const int64_t wanted = std::clamp(room, kFewestSamples, kMostSamples);
+  const int64_t wanted = std::clamp(room, kFewestSamples, kMaxSamples);
   const auto known = static_cast<int64_t>(subject.train.samples.size());
   const data::Permutation order(random_key({subject.job.trainer.seed, 41}), known);
   std::set<Digest> seen;
@@ -63,7 +63,7 @@ Outcome train_on(const Subject& subject, const spec::Job& job, const data::Datas
   outcome.lr = lr;
   Trial trial(subject, job, batch);
   try {
-    while (outcome.steps < most && outcome.lowest > kByHeart * nothing) {
+    while (outcome.steps < most && outcome.lowest > kOverfit * nothing) {
       const double loss = trial.engine().step(lr, false).loss;
       if (outcome.steps == 0) outcome.start = std::max(loss, nothing);
       outcome.lowest = std::min(outcome.lowest, loss);
@@ -104,14 +104,14 @@ void check_one_batch(Subject& subject, SanityFinding& finding) {
   const double nothing = loss_of_zeros(subject, subject.load(data::Split::train, chosen));
   const double lr = job.optimizer.lr;
   const Outcome own = train_on(plain, job, batch, lr, kSteps, subject.until(kSeconds), nothing);
-  finding.what = own.diverged ? say("loss is not finite after %lld steps on %zu samples at lr %.2g",
-                                    static_cast<long long>(own.steps), chosen.size(), lr)
-                              : say("loss %.4g -> %.4g on %zu samples in %lld steps at lr %.2g", own.start, own.lowest,
-                                    chosen.size(), static_cast<long long>(own.steps), lr);
+  finding.what = own.diverged ? format("the loss is not finite after %lld steps on %zu samples at lr %.2g",
+                                       static_cast<long long>(own.steps), chosen.size(), lr)
+                              : format("loss %.4g -> %.4g on %zu samples in %lld steps at lr %.2g", own.start,
+                                       own.lowest, chosen.size(), static_cast<long long>(own.steps), lr);
   if (own.half_after > 0) return;
   if (own.out_of_time) {
     finding.verdict = Verdict::skip;
-    finding.what += "; no time for more";
+    finding.what += "; there was no time for more steps";
     return;
   }
   // If training diverged, lower rates are tried first, otherwise higher ones. The first rate that halves the loss shows
@@ -126,36 +126,36 @@ void check_one_batch(Subject& subject, SanityFinding& finding) {
   for (const double rate : rates) {
     if (subject.now() >= subject.deadline) {
       finding.verdict = Verdict::skip;
-      finding.what += "; no time to try other learning rates";
+      finding.what += "; there was no time to try other learning rates";
       return;
     }
     const Outcome other = train_on(plain, job, batch, rate, kOtherSteps, subject.until(kOtherSeconds), nothing);
     closest = std::min(closest, other.lowest);
     if (other.half_after == 0) continue;
-    finding.what += say("; at %.1g it halves in %lld", rate, static_cast<long long>(other.half_after));
+    finding.what += format("; at lr %.1g it halves in %lld steps", rate, static_cast<long long>(other.half_after));
     if (rate < lr) {
-      judge(finding, Verdict::fail, "learning_rate_too_large", say("a learning rate of %.2g is too large", lr),
-            say("optimizer.lr=%.1g", rate));
+      judge(finding, Verdict::fail, "learning_rate_too_large", format("a learning rate of %.2g is too large", lr),
+            format("optimizer.lr=%.1g", rate));
       return;
     }
     // A rate that is n times smaller needs n times as many steps. A job with that many steps is slow but not wrong.
     const double needed = static_cast<double>(other.half_after) * rate / lr;
     const auto has = static_cast<double>(std::max(kShortJob, lengths.total_steps.value_or(1'000'000)));
     if (needed < has) {
-      finding.what += say("; the job has %.0f steps for the %.0f it needs", has, needed);
+      finding.what += format("; the job needs about %.0f steps and has %.0f", needed, has);
       return;
     }
     judge(finding, needed > 10 * has ? Verdict::fail : Verdict::warn, "learning_rate_too_small",
-          say("a learning rate of %.2g is too small: halving the loss would take about %.2g steps, the job has %.0f",
-              lr, needed, has),
-          say("optimizer.lr=%.1g", rate));
+          format("a learning rate of %.2g is too small: halving the loss would take about %.2g steps, the job has %.0f",
+                 lr, needed, has),
+          format("optimizer.lr=%.1g", rate));
     return;
   }
-  finding.what += say("; at no other learning rate below %.3g", std::min(own.lowest, closest));
+  finding.what += format("; no other learning rate gets below %.3g", std::min(own.lowest, closest));
   judge(finding, Verdict::fail, "cannot_learn",
-        "the model can not tell these samples apart: gradients do not reach its parameters, or its inputs lose what "
-        "matters",
-        "look at the checks above; try a larger model");
+        "the model cannot distinguish these samples: gradients do not reach its parameters, or its inputs lose the "
+        "relevant information",
+        "see the checks above; try a larger model");
 }
 
 }  // namespace sinew::train::sanity

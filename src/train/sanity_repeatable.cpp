@@ -35,19 +35,20 @@ void check_repeatable(Subject& subject, SanityFinding& finding) {
     finding.what = "training diverges within " + std::to_string(kSteps) + " steps";
     return;
   }
-  finding.what = say("%lld steps twice, and on 1 and %lld lanes: digest ", static_cast<long long>(steps),
-                     static_cast<long long>(lanes)) +
+  finding.what = format("%lld steps, twice on 1 lane and once on %lld, all gave digest ", static_cast<long long>(steps),
+                        static_cast<long long>(lanes)) +
                  one.substr(0, 12);
   if (one != again) {
-    finding.what = say("the same %lld steps gave two digests: ", static_cast<long long>(steps)) + one.substr(0, 12) +
+    finding.what = format("the same %lld steps gave two digests: ", static_cast<long long>(steps)) + one.substr(0, 12) +
                    " and " + again.substr(0, 12);
     judge(finding, Verdict::fail, "not_repeatable",
-          "the model or the data keeps a state outside its weights, or draws its own random numbers",
-          "let forward and load depend on their arguments only");
+          "the model or the data keeps hidden state, or draws its own random numbers",
+          "make forward and load depend only on their arguments");
   } else if (one != wide) {
-    finding.what = say("1 and %lld lanes gave two digests: ", static_cast<long long>(lanes)) + one.substr(0, 12) +
+    finding.what = format("1 and %lld lanes gave two digests: ", static_cast<long long>(lanes)) + one.substr(0, 12) +
                    " and " + wide.substr(0, 12);
-    judge(finding, Verdict::fail, "lanes_differ", "replicas of the model share a state, or do not start alike",
+    judge(finding, Verdict::fail, "lanes_differ",
+          "replicas of the model share hidden state, or start with different values",
           "give each replica its own state");
   }
 }

@@ -14,10 +14,10 @@ Shape without_first(const Shape& shape) {
   return {shape.begin() + 1, shape.end()};
 }
 
-// Accumulates Facts over the batches of one part.
-class Look {
+// Accumulates Facts over the batches of one split.
+class DataPass {
  public:
-  Look(const data::DataInfo& info, Facts& facts) : info_(info), facts_(facts) {
+  DataPass(const data::DataInfo& info, Facts& facts) : info_(info), facts_(facts) {
     facts_.class_counts.assign(static_cast<size_t>(std::clamp<int64_t>(info.classes, 0, 1 << 20)), 0);
     facts_.target_low = std::numeric_limits<double>::infinity();
     facts_.target_high = -facts_.target_low;
@@ -44,9 +44,9 @@ class Look {
   }
 
  private:
-  static void note(Place& place, int64_t sample) {
-    if (place.count == 0 || place.sample != sample) ++place.count;
-    if (place.count == 1) place.sample = sample;
+  static void record(BadSamples& bad, int64_t sample) {
+    if (bad.count == 0 || bad.first != sample) ++bad.count;
+    if (bad.count == 1) bad.first = sample;
   }
 
   void add_numbers(const float* values, int64_t features, int64_t sample) {
@@ -67,7 +67,7 @@ class Look {
     }
     if (!finite) {
       ++facts_.not_finite.count;
-      if (facts_.not_finite.count == 1) facts_.not_finite.sample = sample;
+      if (facts_.not_finite.count == 1) facts_.not_finite.first = sample;
       return;
     }
     sum_ += sum;
@@ -78,13 +78,14 @@ class Look {
   void add_target(const data::Batch& batch, int64_t at, int64_t sample) {
     if (batch.target.dtype == DType::f32) {
       const float value = batch.target.as<float>()[at];
-      if (!std::isfinite(value)) return note(facts_.bad_target, sample);
+      if (!std::isfinite(value)) return record(facts_.bad_target, sample);
       facts_.target_low = std::min<double>(facts_.target_low, value);
       facts_.target_high = std::max<double>(facts_.target_high, value);
       return;
     }
     const int64_t label = batch.target.as<int64_t>()[at];
-    if (label < 0 || label >= static_cast<int64_t>(facts_.class_counts.size())) return note(facts_.bad_target, sample);
+    if (label < 0 || label >= static_cast<int64_t>(facts_.class_counts.size()))
+      return record(facts_.bad_target, sample);
     ++facts_.class_counts[static_cast<size_t>(label)];
   }
 
@@ -96,8 +97,8 @@ class Look {
 
 }  // namespace
 
-Excerpt::Excerpt(const data::Dataset& whole, data::Split part, std::vector<int64_t> samples)
-    : whole_(whole), part_(part), samples_(std::move(samples)), info_(whole.info()) {
+Excerpt::Excerpt(const data::Dataset& whole, data::Split split, std::vector<int64_t> samples)
+    : whole_(whole), split_(split), samples_(std::move(samples)), info_(whole.info()) {
   info_.train_size = static_cast<int64_t>(samples_.size());
   info_.val_size = info_.test_size = 0;
 }
@@ -105,7 +106,7 @@ Excerpt::Excerpt(const data::Dataset& whole, data::Split part, std::vector<int64
 data::Batch Excerpt::load(data::Split, std::span<const int64_t> samples, const data::SampleContext& context) const {
   std::vector<int64_t> chosen;
   for (const int64_t sample : samples) chosen.push_back(samples_.at(static_cast<size_t>(sample)));
-  data::Batch batch = whole_.load(part_, chosen, {context.seed, 0, false});
+  data::Batch batch = whole_.load(split_, chosen, {context.seed, 0, false});
   // Rows come in the requested order without corrupt samples. Translate them back to this data set's own indices.
   size_t at = 0;
   for (int64_t& sample : batch.samples) {
@@ -116,11 +117,11 @@ data::Batch Excerpt::load(data::Split, std::span<const int64_t> samples, const d
 }
 
 std::string Excerpt::describe(data::Split, int64_t sample) const {
-  return whole_.describe(part_, samples_.at(static_cast<size_t>(sample)));
+  return whole_.describe(split_, samples_.at(static_cast<size_t>(sample)));
 }
 
-data::Batch Subject::load(data::Split part, std::span<const int64_t> samples) const {
-  return data.load(part, samples, {job.trainer.seed, 0, false});
+data::Batch Subject::load(data::Split split, std::span<const int64_t> samples) const {
+  return data.load(split, samples, {job.trainer.seed, 0, false});
 }
 
 std::vector<int64_t> Subject::draw(const Facts& facts, int64_t count, uint64_t purpose) const {
@@ -131,22 +132,22 @@ std::vector<int64_t> Subject::draw(const Facts& facts, int64_t count, uint64_t p
   return chosen;
 }
 
-Facts look_at(const data::Dataset& data, data::Split part, int64_t most, double until, Clock& clock) {
+Facts scan_data(const data::Dataset& data, data::Split split, int64_t most, double until, Clock& clock) {
   Facts facts;
-  facts.size = data.size(part);
+  facts.size = data.size(split);
   if (facts.size == 0) return facts;
-  Look look(data.info(), facts);
-  // If the pass covers everything, it uses the natural order, otherwise a random sample of the whole part.
+  DataPass pass(data.info(), facts);
+  // If the pass covers everything, it uses the natural order, otherwise a random sample of the whole split.
   const data::Permutation order(random_key({77}), facts.size);
   const bool in_order = facts.size <= most && data.in_memory();
   std::vector<int64_t> chunk;
   for (int64_t i = 0; i < std::min(most, facts.size); i += kChunk) {
     chunk.clear();
     for (int64_t k = i; k < std::min({i + kChunk, most, facts.size}); ++k) chunk.push_back(in_order ? k : order[k]);
-    look.add(data.load(part, chunk, {0, 0, false}));
+    pass.add(data.load(split, chunk, {0, 0, false}));
     if (clock.monotonic_seconds() > until) break;
   }
-  look.finish();
+  pass.finish();
   return facts;
 }
 
@@ -174,7 +175,7 @@ std::unique_ptr<model::Model> Trial::model(const Subject& subject) {
 }
 
 double loss_of_zeros(const Subject& subject, const data::Batch& batch) {
-  if (subject.gives_its_loss()) return own_loss(subject, batch);
+  if (subject.returns_only_loss()) return mean_returned_loss(subject, batch);
   const torch::Tensor targets = tensor_of(batch.target);
   std::vector<int64_t> shape(batch.target.shape.begin(), batch.target.shape.end());
   if (subject.info().task == data::Task::regression) {

@@ -23,12 +23,12 @@ class Altered final : public data::Dataset {
       : inner_(std::move(inner)), change_(std::move(change)), info_(inner_->info()) {}
   data::DataInfo& info_to_change() { return info_; }
   const data::DataInfo& info() const override { return info_; }
-  int64_t size(Split part) const override { return inner_->size(part); }
-  std::string describe(Split part, int64_t sample) const override { return inner_->describe(part, sample); }
+  int64_t size(Split split) const override { return inner_->size(split); }
+  std::string describe(Split split, int64_t sample) const override { return inner_->describe(split, sample); }
   bool in_memory() const override { return true; }
-  data::Batch load(Split part, std::span<const int64_t> samples, const data::SampleContext& context) const override {
-    data::Batch batch = inner_->load(part, samples, context);
-    change_(part, batch);
+  data::Batch load(Split split, std::span<const int64_t> samples, const data::SampleContext& context) const override {
+    data::Batch batch = inner_->load(split, samples, context);
+    change_(split, batch);
     return batch;
   }
 
@@ -43,7 +43,7 @@ std::shared_ptr<SyntheticData> synthetic(Task task, Shape shape, int64_t classes
   return std::make_shared<SyntheticData>(task, std::move(shape), classes, train, val, noise);
 }
 
-// Targets standardised by the training part, as every reader of tables delivers them.
+// Targets standardised by the training split, as every reader of tables delivers them.
 std::shared_ptr<Altered> numbers(Shape shape, int64_t train = 700, int64_t val = 200) {
   auto inner = synthetic(Task::regression, std::move(shape), 0, train, val);
   std::vector<int64_t> all(static_cast<size_t>(train));
@@ -152,8 +152,8 @@ std::vector<Planted> planted_data_bugs() {
   const auto table = [] { return synthetic(Task::classification, {10}, 4); };
   const auto images = [] { return synthetic(Task::classification, {1, 8, 8}, 4); };
   const auto each = [](auto change) {
-    return [change](Split part, data::Batch& batch) {
-      for (size_t row = 0; row < batch.samples.size(); ++row) change(part, batch, row);
+    return [change](Split split, data::Batch& batch) {
+      for (size_t row = 0; row < batch.samples.size(); ++row) change(split, batch, row);
     };
   };
   const spec::Job mlp = job_for("mlp"), cnn = job_for("cnn");
@@ -179,12 +179,12 @@ std::vector<Planted> planted_data_bugs() {
                             for (int64_t i = 0; i < width(b); ++i) input(b, r)[i] = 40 * input(b, r)[i] / 2 + 20;
                           }))});
   bugs.push_back({"one NaN pixel", "data", "input_not_finite", cnn,
-                  altered(images(), each([](Split part, data::Batch& b, size_t r) {
-                            if (part == Split::train && b.samples[r] == 333) input(b, r)[5] = std::nanf("");
+                  altered(images(), each([](Split split, data::Batch& b, size_t r) {
+                            if (split == Split::train && b.samples[r] == 333) input(b, r)[5] = std::nanf("");
                           }))});
   bugs.push_back({"an infinite value in val", "data", "input_not_finite", mlp,
-                  altered(table(), each([](Split part, data::Batch& b, size_t r) {
-                            if (part == Split::val && b.samples[r] == 7)
+                  altered(table(), each([](Split split, data::Batch& b, size_t r) {
+                            if (split == Split::val && b.samples[r] == 7)
                               input(b, r)[0] = std::numeric_limits<float>::infinity();
                           }))});
   bugs.push_back(
@@ -207,20 +207,20 @@ std::vector<Planted> planted_data_bugs() {
   bugs.push_back({"all of one class", "classes", "one_class", mlp,
                   altered(table(), each([](Split, data::Batch& b, size_t r) { label(b, r) = 2; }))});
   bugs.push_back({"a class only in val", "classes", "class_missing_in_train", mlp,
-                  altered(table(), each([](Split part, data::Batch& b, size_t r) {
-                            if (part == Split::train && label(b, r) == 3) label(b, r) = 1;
+                  altered(table(), each([](Split split, data::Batch& b, size_t r) {
+                            if (split == Split::train && label(b, r) == 3) label(b, r) = 1;
                           }))});
   bugs.push_back(
       {"99 % of one class", "classes", "imbalance", mlp,
        altered(table(), each([](Split, data::Batch& b, size_t r) { label(b, r) = b.samples[r] % 100 == 0 ? 1 : 0; }))});
   const auto source = table();
-  bugs.push_back(
-      {"val is a copy of train", "duplicates", "duplicates", mlp, altered(table(), [source](Split part, data::Batch& b) {
-         if (part == Split::val) b = source->load(Split::train, b.samples, {});
-       })});
+  bugs.push_back({"val is a copy of train", "duplicates", "duplicates", mlp,
+                  altered(table(), [source](Split split, data::Batch& b) {
+                    if (split == Split::val) b = source->load(Split::train, b.samples, {});
+                  })});
   bugs.push_back({"a tenth of val is in train", "duplicates", "duplicates", mlp,
-                  altered(table(), [source](Split part, data::Batch& b) {
-                    for (size_t row = 0; row < b.samples.size() && part == Split::val; ++row) {
+                  altered(table(), [source](Split split, data::Batch& b) {
+                    for (size_t row = 0; row < b.samples.size() && split == Split::val; ++row) {
                       if (b.samples[row] % 10 != 0) continue;
                       const data::Batch one = source->load(Split::train, std::span(&b.samples[row], 1), {});
                       std::copy_n(one.input.as<float>(), width(b), input(b, row));
@@ -228,16 +228,16 @@ std::vector<Planted> planted_data_bugs() {
                     }
                   })});
   bugs.push_back({"two classes swapped in val", "labels", "val_labels_differ", mlp,
-                  altered(table(), each([](Split part, data::Batch& b, size_t r) {
-                            if (part == Split::val && label(b, r) < 2) label(b, r) = 1 - label(b, r);
+                  altered(table(), each([](Split split, data::Batch& b, size_t r) {
+                            if (split == Split::val && label(b, r) < 2) label(b, r) = 1 - label(b, r);
                           }))});
   bugs.push_back({"classes of val numbered from elsewhere", "labels", "val_labels_differ", cnn,
-                  altered(images(), each([](Split part, data::Batch& b, size_t r) {
-                            if (part == Split::val) label(b, r) = (label(b, r) + 1) % 4;
+                  altered(images(), each([](Split split, data::Batch& b, size_t r) {
+                            if (split == Split::val) label(b, r) = (label(b, r) + 1) % 4;
                           }))});
   bugs.push_back({"labels of val shuffled", "labels", "val_labels_differ", mlp,
-                  altered(numbers({10}), each([](Split part, data::Batch& b, size_t r) {
-                            if (part == Split::val)
+                  altered(numbers({10}), each([](Split split, data::Batch& b, size_t r) {
+                            if (split == Split::val)
                               b.target.as<float>()[r] = static_cast<float>(3 * dice(b, r).normal());
                           }))});
   return bugs;

@@ -13,19 +13,19 @@ constexpr int64_t kSteps = 60, kGradientSteps = 5;
 constexpr double kSeconds = 6;
 constexpr double kWorse = 1.3, kWorseSlack = 0.2;    // relative to the start; noise of small batches stays within
 constexpr double kVanished = 1e-6, kExploded = 1e5;  // relative to the gradients of other layers
-constexpr double kMostSilent = 0.9;
+constexpr double kMaxInactive = 0.9;
 
 // Each row of a weight belongs to a unit. If a row's gradient was always zero, the unit was never active.
-void note_gradients(Engine& engine, FirstSteps& steps, std::vector<torch::Tensor>& spoke) {
+void record_gradients(Engine& engine, FirstSteps& steps, std::vector<torch::Tensor>& active_rows) {
   const auto& gradients = engine.gradients();
   steps.squares.resize(gradients.size(), 0.0);
-  spoke.resize(gradients.size());
+  active_rows.resize(gradients.size());
   for (size_t p = 0; p < gradients.size(); ++p) {
     const torch::Tensor gradient = gradients[p].to(torch::kCPU, torch::kFloat64);
     steps.squares[p] += gradient.square().sum().item<double>();
     if (gradient.dim() < 2) continue;
     const torch::Tensor active = gradient.flatten(1).abs().amax(1) > 0;
-    spoke[p] = spoke[p].defined() ? spoke[p].logical_or(active) : active;
+    active_rows[p] = active_rows[p].defined() ? active_rows[p].logical_or(active) : active;
   }
 }
 
@@ -33,7 +33,7 @@ double rms(const FirstSteps& steps, const std::vector<model::NamedTensor>& param
   return std::sqrt(steps.squares[p] / static_cast<double>(parameters[p].tensor.numel()));
 }
 
-std::string listed(const std::vector<std::string>& names) {
+std::string name_list(const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 0; i < names.size() && i < 4; ++i) text += (i > 0 ? ", " : "") + names[i];
   return names.size() > 4 ? text + " and " + std::to_string(names.size() - 4) + " more" : text;
@@ -54,26 +54,28 @@ std::string dead_input_of(const FirstSteps& steps, const std::vector<model::Name
 }
 
 // Reports parameters without gradients; true if there are any.
-bool unreached(const FirstSteps& steps, const std::vector<model::NamedTensor>& parameters, SanityFinding& finding) {
-  std::vector<std::string> silent;
+bool report_without_gradient(const FirstSteps& steps, const std::vector<model::NamedTensor>& parameters,
+                             SanityFinding& finding) {
+  std::vector<std::string> without_gradient;
   for (size_t p = 0; p < parameters.size(); ++p) {
-    if (steps.squares[p] == 0 && parameters[p].tensor.requires_grad()) silent.push_back(parameters[p].name);
+    if (steps.squares[p] == 0 && parameters[p].tensor.requires_grad()) without_gradient.push_back(parameters[p].name);
   }
-  if (silent.empty()) return false;
-  finding.what = say("%zu of %zu parameters get no gradient: ", silent.size(), parameters.size()) + listed(silent);
+  if (without_gradient.empty()) return false;
+  finding.what = format("%zu of %zu parameters have no gradient: ", without_gradient.size(), parameters.size()) +
+                 name_list(without_gradient);
   if (const std::string layer = dead_input_of(steps, parameters); !layer.empty()) {
     judge(finding, Verdict::fail, "dead_activation",
           "the inputs of " + layer + " are all zero: the activation before it is dead",
           "use smaller biases or a lower learning rate, normalised inputs, or model.activation=gelu");
   } else {
-    judge(finding, Verdict::fail, "no_gradient", "they are frozen, detached from the loss, or never used",
-          "check the path from the loss to them");
+    judge(finding, Verdict::fail, "no_gradient", "the parameters are frozen, detached from the loss, or never used",
+          "check the path from the loss to these parameters");
   }
   return true;
 }
 
-void judge_sizes(const Subject& subject, const FirstSteps& steps, const std::vector<model::NamedTensor>& parameters,
-                 SanityFinding& finding) {
+void check_gradient_sizes(const Subject& subject, const FirstSteps& steps,
+                          const std::vector<model::NamedTensor>& parameters, SanityFinding& finding) {
   std::vector<double> sizes;
   size_t smallest = 0, largest = 0;
   bool any = false;
@@ -90,23 +92,23 @@ void judge_sizes(const Subject& subject, const FirstSteps& steps, const std::vec
   std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2), sizes.end());
   const double median = sizes[sizes.size() / 2], low = rms(steps, parameters, smallest),
                high = rms(steps, parameters, largest);
-  finding.what += say("; smallest %.1e (%s), largest %.1e (%s)", low, parameters[smallest].name.c_str(), high,
-                      parameters[largest].name.c_str());
+  finding.what += format("; smallest %.1e (%s), largest %.1e (%s)", low, parameters[smallest].name.c_str(), high,
+                         parameters[largest].name.c_str());
   if (low < kVanished * high) {
     judge(finding, Verdict::fail, "vanishing_gradient",
-          "the gradient is lost on the way to " + parameters[smallest].name,
-          "fewer layers, model.norm=batch, or model.activation=relu");
+          "the gradient vanishes on the way to " + parameters[smallest].name,
+          "use fewer layers, model.norm=batch, or model.activation=relu");
   } else if (high > kExploded * median) {
     judge(finding, Verdict::fail, "exploding_gradient", "the gradient grows on the way to " + parameters[largest].name,
           "trainer.grad_clip_norm=1, or smaller initial weights");
   }
   const int64_t outputs = outputs_for(subject.loss.name(), subject.info());
   for (size_t p = 0; p < parameters.size(); ++p) {
-    const bool units = steps.silent_rows[p] >= 0 && parameters[p].tensor.size(0) != outputs &&
+    const bool units = steps.inactive_rows[p] >= 0 && parameters[p].tensor.size(0) != outputs &&
                        parameters[p].name.find("embedding") == std::string::npos;
-    if (!units || steps.silent_rows[p] <= kMostSilent || finding.verdict != Verdict::pass) continue;
-    finding.what +=
-        say("; %.0f %% of the units of %s never speak", 100 * steps.silent_rows[p], parameters[p].name.c_str());
+    if (!units || steps.inactive_rows[p] <= kMaxInactive || finding.verdict != Verdict::pass) continue;
+    finding.what += format("; %.0f %% of the units of %s are never active", 100 * steps.inactive_rows[p],
+                           parameters[p].name.c_str());
     judge(finding, Verdict::fail, "dead_activation", "their activation is zero for every sample",
           "use smaller biases or normalised inputs, or model.activation=gelu");
   }
@@ -127,23 +129,24 @@ FirstSteps& first_steps(Subject& subject) {
   const Lengths lengths = lengths_of(job, subject.info().train_size, subject.info().tokens_per_sample);
   const Schedule schedule(job.scheduler, lengths);
   steps.planned = lengths.total_steps.value_or(1'000'000);
-  steps.knows_nothing = loss_of_zeros(subject, subject.load(data::Split::train, subject.draw(subject.train, 256, 21)));
+  steps.uninformed_loss =
+      loss_of_zeros(subject, subject.load(data::Split::train, subject.draw(subject.train, 256, 21)));
   Trial trial(subject, job, subject.data);
-  std::vector<torch::Tensor> spoke;
+  std::vector<torch::Tensor> active_rows;
   const double until = subject.until(kSeconds);
   try {
     for (int64_t i = 0; i < std::min(kSteps, steps.planned); ++i) {
       steps.rates.push_back(job.optimizer.lr * schedule.factor(i));
       steps.losses.push_back(trial.engine().step(steps.rates.back(), false).loss);
-      if (i < kGradientSteps) note_gradients(trial.engine(), steps, spoke);
+      if (i < kGradientSteps) record_gradients(trial.engine(), steps, active_rows);
       steps.out_of_time = subject.now() > until;
       if (steps.out_of_time) break;
     }
   } catch (const Diverged& diverged) {
     steps.diverged = diverged.what();
   }
-  for (const torch::Tensor& rows : spoke) {
-    steps.silent_rows.push_back(rows.defined() ? 1.0 - rows.to(torch::kFloat64).mean().item<double>() : -1.0);
+  for (const torch::Tensor& rows : active_rows) {
+    steps.inactive_rows.push_back(rows.defined() ? 1.0 - rows.to(torch::kFloat64).mean().item<double>() : -1.0);
   }
   return steps;
 }
@@ -157,50 +160,51 @@ void check_gradients(Subject& subject, SanityFinding& finding) {
       frozen.push_back(parameter.name);
   }
   if (!frozen.empty()) {
-    finding.what = say("%zu of %zu parameters are frozen: ", frozen.size(), parameters.size()) + listed(frozen);
+    finding.what = format("%zu of %zu parameters are frozen: ", frozen.size(), parameters.size()) + name_list(frozen);
     subject.no_training = "some parameters are frozen";
-    judge(finding, Verdict::fail, "no_gradient", "they do not require a gradient",
-          "make them require one, or register them as buffers");
+    judge(finding, Verdict::fail, "no_gradient", "the parameters do not require a gradient",
+          "set requires_grad, or register them as buffers");
     return;
   }
   const FirstSteps& steps = first_steps(subject);
   if (steps.squares.empty()) {
     finding.verdict = Verdict::skip;
-    finding.what = "no step could be made: " + steps.diverged.substr(0, steps.diverged.find('\n'));
+    finding.what = "the training made no step: " + steps.diverged.substr(0, steps.diverged.find('\n'));
     return;
   }
-  if (unreached(steps, parameters, finding)) return;
+  if (report_without_gradient(steps, parameters, finding)) return;
   const auto still = std::ranges::count_if(parameters, [](const auto& p) { return !p.tensor.requires_grad(); });
-  finding.what = still == 0 ? say("all %zu parameters get one", parameters.size())
-                            : say("all of %zu parameters get one but the %td frozen", parameters.size(), still);
-  judge_sizes(subject, steps, parameters, finding);
+  finding.what =
+      still == 0 ? format("all %zu parameters have a gradient", parameters.size())
+                 : format("all of %zu parameters have a gradient, except %td frozen ones", parameters.size(), still);
+  check_gradient_sizes(subject, steps, parameters, finding);
 }
 
 void check_first_steps(Subject& subject, SanityFinding& finding) {
   const FirstSteps& steps = first_steps(subject);
   if (!steps.diverged.empty()) {
-    finding.what = say("step %zu: ", steps.losses.size()) + steps.diverged.substr(0, steps.diverged.find('\n'));
+    finding.what = format("step %zu: ", steps.losses.size()) + steps.diverged.substr(0, steps.diverged.find('\n'));
     judge(finding, Verdict::fail, "diverged", "the learning rate is too large, or inputs are not normalised",
-          say("optimizer.lr=%.1g, or scheduler.warmup=100st, or trainer.grad_clip_norm=1",
-              subject.job.optimizer.lr / 10));
+          format("optimizer.lr=%.1g, or scheduler.warmup=100st, or trainer.grad_clip_norm=1",
+                 subject.job.optimizer.lr / 10));
     return;
   }
   const size_t n = steps.losses.size();
   if (n < 5) {
     finding.verdict = Verdict::skip;
-    finding.what = say("only %zu steps in the time there was", n);
+    finding.what = format("there was time for only %zu steps", n);
     return;
   }
   const size_t tail = std::max<size_t>(2, n / 5);
   const double end = std::accumulate(steps.losses.end() - static_cast<std::ptrdiff_t>(tail), steps.losses.end(), 0.0) /
                      static_cast<double>(tail);
   const double start = steps.losses[0];
-  finding.what = say("loss %.4g -> %.4g in %zu steps of %lld", start, end, n, static_cast<long long>(steps.planned));
-  const double begin = std::max(start, steps.knows_nothing);  // a loss of the model's own may be below 0
+  finding.what = format("loss %.4g -> %.4g in %zu steps of %lld", start, end, n, static_cast<long long>(steps.planned));
+  const double begin = std::max(start, steps.uninformed_loss);  // a loss of the model's own may be below 0
   if (end > begin + (kWorse - 1) * std::abs(begin) + kWorseSlack) {
     judge(finding, Verdict::fail, "learning_rate_too_large",
-          say("a learning rate of %.1g throws the weights about", subject.job.optimizer.lr),
-          say("optimizer.lr=%.1g, or a longer scheduler.warmup", subject.job.optimizer.lr / 10));
+          format("a learning rate of %.1g is too large", subject.job.optimizer.lr),
+          format("optimizer.lr=%.1g, or a longer scheduler.warmup", subject.job.optimizer.lr / 10));
   }
 }
 

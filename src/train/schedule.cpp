@@ -18,7 +18,7 @@ double cosine_between(double from, double to, double progress) {
 }
 
 // The lengths in which trainer.max_duration is counted.
-Lengths measures(const spec::TrainerOptions& trainer, int64_t train_size, int64_t tokens_per_sample) {
+Lengths lengths_without_total(const spec::TrainerOptions& trainer, int64_t train_size, int64_t tokens_per_sample) {
   const int64_t steps = data::steps_per_epoch(train_size, trainer.batch_size, trainer.drop_last);
   return {train_size, trainer.batch_size, steps, tokens_per_sample, {}};
 }
@@ -46,9 +46,10 @@ std::optional<int64_t> steps_of(const spec::Duration& duration, const Lengths& l
 }
 
 Lengths lengths_of(const spec::Job& job, int64_t train_size, int64_t tokens_per_sample) {
-  Lengths lengths = measures(job.trainer, train_size, tokens_per_sample);
+  Lengths lengths = lengths_without_total(job.trainer, train_size, tokens_per_sample);
   if (lengths.steps_per_epoch == 0) {
-    throw Error("an epoch has no full batch: " + std::to_string(train_size) + " training samples, batch_size " +
+    throw Error("TRAIN_EPOCH_TOO_SMALL",
+                "an epoch has no full batch: " + std::to_string(train_size) + " training samples, batch_size " +
                     std::to_string(job.trainer.batch_size),
                 "use a smaller trainer.batch_size, or trainer.drop_last: false");
   }
@@ -61,14 +62,15 @@ Lengths lengths_of(const spec::Job& job, int64_t train_size, int64_t tokens_per_
 }
 
 BatchSizes::BatchSizes(const spec::TrainerOptions& trainer, int64_t train_size, int64_t tokens_per_sample)
-    : ramp_(trainer.batch_size_ramp), then_(trainer.batch_size) {
-  const auto stage = steps_of(trainer.batch_size_ramp_interval, measures(trainer, train_size, tokens_per_sample));
+    : ramp_(trainer.batch_size_ramp), final_size_(trainer.batch_size) {
+  const auto stage =
+      steps_of(trainer.batch_size_ramp_interval, lengths_without_total(trainer, train_size, tokens_per_sample));
   stage_ = std::max<int64_t>(1, stage.value_or(1));
 }
 
 int64_t BatchSizes::at(int64_t step) const {
   const auto stage = static_cast<size_t>(step / stage_);
-  return stage < ramp_.size() ? ramp_[stage] : then_;
+  return stage < ramp_.size() ? ramp_[stage] : final_size_;
 }
 
 std::optional<int64_t> count_steps(const spec::TrainerOptions& trainer, const Lengths& lengths,
@@ -98,13 +100,15 @@ Schedule::Schedule(const spec::SchedulerOptions& options, const Lengths& lengths
   const bool needs_end = name_ == "cosine" || name_ == "linear" || name_ == "one_cycle";
   if (needs_end && !lengths.total_steps) {
     throw Error(
+        "TRAIN_SCHEDULE_INVALID",
         "scheduler '" + name_ + "' needs to know its last step, but trainer.max_duration is a time",
         "give trainer.max_duration in ep, st, sp or tok (and a time limit as budget.time), or use scheduler: constant");
   }
   total_ = lengths.total_steps.value_or(0);
   const auto warmup = steps_of(options.warmup, lengths), step_size = steps_of(options.step_size, lengths);
   if (!warmup || !step_size) {
-    throw Error("scheduler.warmup and scheduler.step_size can not be times", "use st, ep, sp or tok");
+    throw Error("TRAIN_SCHEDULE_INVALID", "scheduler.warmup and scheduler.step_size cannot be times",
+                "use st, ep, sp or tok");
   }
   warmup_ = *warmup;
   step_size_ = std::max<int64_t>(1, *step_size);

@@ -31,7 +31,7 @@ class BatchSizes {
 
  private:
   std::vector<int64_t> ramp_;
-  int64_t stage_ = 1, then_;
+  int64_t stage_ = 1, final_size_;
 };
 
 // The number of steps until trainer.max_duration is over, if step t takes size_at(t) samples; nullopt if it is a time.

@@ -35,7 +35,7 @@ torch::ScalarType type_of(DType dtype) {
 }
 
 // On the CPU in C order, as files store tensors.
-torch::Tensor plain(const torch::Tensor& tensor) {
+torch::Tensor file_layout(const torch::Tensor& tensor) {
   return tensor.detach().cpu().contiguous();
 }
 
@@ -60,10 +60,10 @@ class TensorWalk {
     std::vector<Digest> parts(1 + blocks_.size());
     parts[0] = digest_of(text);
     std::atomic<size_t> next = 0;
-    const auto some = [&](int) {
+    const auto work_on_blocks = [&](int) {
       for (size_t i = next++; i < blocks_.size(); i = next++) parts[i + 1] = walk(blocks_[i]);
     };
-    lanes&& bytes_ >= kWorthWaking ? lanes->run(some) : some(0);
+    lanes&& bytes_ >= kWorthWaking ? lanes->run(work_on_blocks) : work_on_blocks(0);
     return digest_of(parts);
   }
 
@@ -101,7 +101,7 @@ bool has_state(const torch::Tensor& of_optimizer, const torch::Tensor& parameter
   return of_optimizer.numel() == parameter.numel();
 }
 
-std::string exact(double value) {
+std::string exact_text(double value) {
   char text[40];
   std::snprintf(text, sizeof text, "%a", value);
   return text;
@@ -115,11 +115,11 @@ std::string digest_text(const TrainingState& state) {
   for (const int64_t updates : state.optimizer_steps) text += std::to_string(updates) + " ";
   text += "\n" + state.control.digest_text(state.step);
   const EvaluationState& evaluation = state.evaluation;
-  text += "best " + (evaluation.best ? exact(*evaluation.best) : "none") + " at " +
+  text += "best " + (evaluation.best ? exact_text(*evaluation.best) : "none") + " at " +
           std::to_string(evaluation.best_step.value) + " then " + std::to_string(evaluation.without_improvement);
   // Appended only if it differs from `best`, so that states with one metric keep their digests.
   if (evaluation.patience_best != evaluation.best || evaluation.patience_step != evaluation.best_step) {
-    text += " patience " + (evaluation.patience_best ? exact(*evaluation.patience_best) : "none") + " at " +
+    text += " patience " + (evaluation.patience_best ? exact_text(*evaluation.patience_best) : "none") + " at " +
             std::to_string(evaluation.patience_step.value);
   }
   return text;
@@ -127,7 +127,7 @@ std::string digest_text(const TrainingState& state) {
 
 void push(std::vector<std::pair<checkpoint::TensorEntry, Buffer>>& part, const std::string& name,
           const torch::Tensor& tensor, TensorWalk& walk) {
-  const torch::Tensor values = plain(tensor);
+  const torch::Tensor values = file_layout(tensor);
   checkpoint::TensorEntry entry{name, dtype_of(values), Shape(values.sizes().begin(), values.sizes().end()), 0, 0};
   part.emplace_back(std::move(entry), Buffer(values.nbytes()));
   walk.add(values, part.back().second.data());
@@ -143,9 +143,9 @@ json evaluation_json(const EvaluationState& evaluation) {
                    {"stop", evaluation.stop},
                    {"last", json::object()}};
   for (const Step step : evaluation.best_steps) document["best_steps"].push_back(step.value);
-  if (evaluation.best) document["best"] = exact(*evaluation.best);
-  if (evaluation.patience_best) document["patience_best"] = exact(*evaluation.patience_best);
-  for (const auto& [name, value] : evaluation.last) document["last"][name] = exact(value);
+  if (evaluation.best) document["best"] = exact_text(*evaluation.best);
+  if (evaluation.patience_best) document["patience_best"] = exact_text(*evaluation.patience_best);
+  for (const auto& [name, value] : evaluation.last) document["last"][name] = exact_text(value);
   return document;
 }
 
@@ -211,24 +211,26 @@ struct Loader {
   }
 
   // Accepts a tensor that only earlier versions wrote.
-  void pass_over(const std::string& name) { used += file.tensors.contains(name) ? 1 : 0; }
+  void skip(const std::string& name) { used += file.tensors.contains(name) ? 1 : 0; }
 
   void finish() {
     if (problems.empty() && used != file.tensors.size()) {
-      problems.push_back(std::to_string(file.tensors.size() - used) + " tensors the model does not have");
+      problems.push_back(std::to_string(file.tensors.size() - used) + " tensors that the model does not have");
     }
     if (problems.empty()) return;
     std::string list;
     for (size_t i = 0; i < problems.size() && i < 8; ++i) list += "\n  " + problems[i];
     if (problems.size() > 8) list += "\n  and " + std::to_string(problems.size() - 8) + " more";
-    throw Error(where + " does not fit this job's model:" + list, "use the job file the weights were trained with");
+    throw Error("CHECKPOINT_MISMATCH", where + " does not fit this job's model:" + list,
+                "use the job file that trained the weights");
   }
 };
 
 const checkpoint::TensorFile& part_of(const checkpoint::Loaded& loaded, const std::string& name) {
   const auto found = loaded.parts.find(name);
   if (found == loaded.parts.end())
-    throw Error(loaded.directory + " has no " + name + ".safetensors", "choose another checkpoint");
+    throw Error("CHECKPOINT_UNREADABLE", loaded.directory + " has no " + name + ".safetensors",
+                "choose another checkpoint");
   return found->second;
 }
 
@@ -244,7 +246,8 @@ DType dtype_of(const torch::Tensor& tensor) {
   for (const TypePair& pair : kTypes) {
     if (pair.theirs == tensor.scalar_type()) return pair.ours;
   }
-  throw Error(std::string("a tensor of type ") + toString(tensor.scalar_type()) + " can not be saved");
+  throw Error("TRAIN_SAVE_FAILED",
+              std::string("a tensor of type ") + toString(tensor.scalar_type()) + " cannot be saved", "");
 }
 
 torch::Tensor view_of(const Array& array) {
@@ -271,12 +274,12 @@ TrainingState initial_state(const spec::Job& job, model::Model& model, torch::Me
 Digest digest(const TrainingState& state, Lanes* lanes) {
   TensorWalk walk;
   for (const auto* list : {&state.parameters, &state.buffers, &state.ema}) {
-    for (const auto& item : *list) walk.add(plain(item.tensor));
+    for (const auto& item : *list) walk.add(file_layout(item.tensor));
   }
   for (const auto& [name, tensors] : state.optimizer) {
     for (size_t p = 0; p < tensors.size(); ++p) {
       const torch::Tensor& parameter = state.parameters[p].tensor;
-      has_state(tensors[p], parameter) ? walk.add(plain(tensors[p])) : walk.add_zeros(parameter.nbytes());
+      has_state(tensors[p], parameter) ? walk.add(file_layout(tensors[p])) : walk.add_zeros(parameter.nbytes());
     }
   }
   return walk.finish(digest_text(state), lanes);
@@ -303,7 +306,7 @@ checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts&
   result.digest = walk.finish(digest_text(state), lanes);
   const auto sums = [](const report::Metrics& metrics) {
     json object = json::object();
-    for (const auto& [name, value] : metrics) object[name] = exact(value);
+    for (const auto& [name, value] : metrics) object[name] = exact_text(value);
     return object;
   };
   result.state_json = json({{"format", 1},
@@ -327,7 +330,8 @@ checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts&
 
 void restore(TrainingState& state, StateFacts& facts, const checkpoint::Loaded& loaded) {
   const json document = json::parse(loaded.state_json, nullptr, /*allow_exceptions=*/false);
-  if (document.is_discarded()) throw Error(loaded.directory + "/state.json is not JSON", "choose another checkpoint");
+  if (document.is_discarded())
+    throw Error("CHECKPOINT_UNREADABLE", loaded.directory + "/state.json is not JSON", "choose another checkpoint");
   try {
     state.step = Step(document.at("step"));
     state.cursor = {document.at("cursor").at("epoch"), document.at("cursor").at("offset")};
@@ -343,10 +347,10 @@ void restore(TrainingState& state, StateFacts& facts, const checkpoint::Loaded& 
     facts.resolved_job = document.at("job");
     facts.model = document.value("model", "");
     if (!from_hex(document.at("data_digest").get<std::string>(), facts.data_digest))
-      throw Error("data_digest is no digest");
+      throw Error("CHECKPOINT_UNREADABLE", "data_digest is no digest", "");
   } catch (const json::exception& error) {
-    throw Error(loaded.directory + "/state.json: " + error.what(),
-                "it was written by another version; choose another checkpoint");
+    throw Error("CHECKPOINT_UNREADABLE", loaded.directory + "/state.json: " + error.what(),
+                "another version of Sinew wrote it: choose another checkpoint");
   }
   Loader model{part_of(loaded, "model"), loaded.directory + "/model.safetensors", {}, 0};
   for (const auto& item : state.parameters) model.load(item.name, item.tensor);
@@ -365,7 +369,7 @@ void restore(TrainingState& state, StateFacts& facts, const checkpoint::Loaded& 
       if (has_state(tensors[p], state.parameters[p].tensor)) {
         optimizer.load(name + "." + parameter, tensors[p]);
       } else {
-        optimizer.pass_over(name + "." + parameter);
+        optimizer.skip(name + "." + parameter);
       }
     }
   }
@@ -377,7 +381,7 @@ void write_model(const TrainingState& state, const std::string& path, const chec
   std::vector<torch::Tensor> held;
   std::vector<checkpoint::TensorBytes> tensors;
   const auto put = [&](const model::NamedTensor& item) {
-    held.push_back(plain(item.tensor));
+    held.push_back(file_layout(item.tensor));
     const torch::Tensor& values = held.back();
     tensors.push_back({item.name, dtype_of(values), Shape(values.sizes().begin(), values.sizes().end()),
                        std::span(static_cast<const std::byte*>(values.const_data_ptr()), values.nbytes())});

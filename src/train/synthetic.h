@@ -29,16 +29,16 @@ class SyntheticData final : public data::Dataset {
   }
 
   const data::DataInfo& info() const override { return info_; }
-  int64_t size(data::Split part) const override {
-    return part == data::Split::train ? info_.train_size : part == data::Split::val ? info_.val_size : 0;
+  int64_t size(data::Split split) const override {
+    return split == data::Split::train ? info_.train_size : split == data::Split::val ? info_.val_size : 0;
   }
-  std::string describe(data::Split part, int64_t sample) const override {
-    return to_string(part) + "#" + std::to_string(sample);
+  std::string describe(data::Split split, int64_t sample) const override {
+    return to_string(split) + "#" + std::to_string(sample);
   }
   bool in_memory() const override { return in_memory_; }
   void pretend_on_disk() { in_memory_ = false; }  // makes the prefetcher use its threads
 
-  data::Batch load(data::Split part, std::span<const int64_t> samples,
+  data::Batch load(data::Split split, std::span<const int64_t> samples,
                    const data::SampleContext& context) const override {
     const auto n = static_cast<int64_t>(samples.size());
     Shape input = info_.input_shape, target = info_.target_shape;
@@ -50,7 +50,7 @@ class SyntheticData final : public data::Dataset {
                       {samples.begin(), samples.end()},
                       {}};
     for (int64_t i = 0; i < n; ++i)
-      fill(batch, i, random_key({static_cast<uint64_t>(part), static_cast<uint64_t>(samples[static_cast<size_t>(i)])}),
+      fill(batch, i, random_key({static_cast<uint64_t>(split), static_cast<uint64_t>(samples[static_cast<size_t>(i)])}),
            context);
     return batch;
   }
@@ -95,8 +95,8 @@ class AlteredData : public data::Dataset {
  public:
   explicit AlteredData(const SyntheticData& data) : data_(data) {}
   const data::DataInfo& info() const override { return data_.info(); }
-  int64_t size(data::Split part) const override { return data_.size(part); }
-  std::string describe(data::Split part, int64_t sample) const override { return data_.describe(part, sample); }
+  int64_t size(data::Split split) const override { return data_.size(split); }
+  std::string describe(data::Split split, int64_t sample) const override { return data_.describe(split, sample); }
   bool in_memory() const override { return true; }
 
  protected:
@@ -125,6 +125,7 @@ inline std::string refused_step(Engine& engine) {
   try {
     engine.step(0.01, false);
   } catch (const Diverged& error) {
+    EXPECT_EQ(error.code, ErrorCode("TRAIN_DIVERGED"));
     EXPECT_EQ(digest(engine.state()), before);  // the state is unchanged
     return error.what();
   }

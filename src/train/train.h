@@ -58,8 +58,8 @@ void add(Contribution& left, Contribution&& right);
 class Reducer {
  public:
   virtual ~Reducer() = default;
-  // `gradients`: the memory for the summed gradients, the same for every step. `control_message`: the leader's for
-  // this step (control entries); every member receives it with the result.
+  // `gradients`: the memory for the summed gradients, the same for every step. `control_message`: the leader's control
+  // message for this step (control entries); every member receives it with the result.
   virtual void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message) = 0;
   virtual std::optional<ShardIndex> next_shard() = 0;  // any thread
   // any thread; nullopt: the shard has no samples
@@ -110,7 +110,7 @@ class ControlLog {
   const std::vector<ControlEntry>& entries() const { return entries_; }
   int64_t newest_request() const;  // 0: none
   // Returns the entries of this step that were not applied yet, except stops, and marks them applied.
-  std::vector<ControlEntry> obey(Step step);
+  std::vector<ControlEntry> apply(Step step);
   // The stop entry of this step. It is never marked, because a member that receives the state at this boundary must
   // stop here too.
   std::optional<ControlEntry> stop_at(Step step) const;
@@ -187,8 +187,8 @@ class Members {
   // Whether this member is the leader, which writes the run's files and decides what enters the control log. The leader
   // changes only when it dies.
   virtual bool is_leader() const = 0;
-  virtual bool others() const = 0;     // another member computes too
-  virtual bool alone() const = 0;      // no other member computes or is about to
+  virtual bool has_peers() const = 0;  // another member computes too
+  virtual bool is_alone() const = 0;   // no other member computes or is about to
   virtual bool may_write() const = 0;  // any thread: this member is certainly still the leader
   // Returns the state to begin from. nullopt: all members begin from the newest checkpoint or from step 0. Blocks for a
   // bounded time.
@@ -200,11 +200,11 @@ class Members {
   // The requests of users, with their numbers, except those that were in the state's control log at the last boundary.
   // Only the leader calls it.
   virtual std::vector<ControlEntry> requests() = 0;
-  virtual void report(std::optional<Step> durable,
-                      const std::string& facts_json) = 0;  // the leader's status, for users
+  // Publishes the leader's status for users. Only the leader calls it.
+  virtual void report(std::optional<Step> durable, const std::string& facts_json) = 0;
   // This worker wants to leave. Its work moves to the other members, or to joiners once they compute.
   virtual void leave() = 0;
-  virtual void check() const = 0;  // throws if the others have continued without this worker
+  virtual void check_membership() const = 0;  // throws if the others have continued without this worker
   // called by the leader: everything is written, and the run is over for all members
   virtual void finished(int exit_code) = 0;
   // Called at the end of training by a member that is not the leader. Returns the exit code that the leader announced,
@@ -256,14 +256,14 @@ struct Trained {
   std::string job_yaml;       // the job as it was resolved when training began
   // what the model file stores about its data; nullopt: it must be read from the data
   std::optional<data::DataInfo> data;
-  std::string said;  // a sentence that says which weights these are
+  std::string description;  // a sentence that says which weights these are
 };
 // `path`: a run (its model, or its newest intact checkpoint if training has not ended), a model directory, or the
 // directory of a checkpoint. Throws Error for anything else and for damage.
 Trained find_trained(const std::string& path, Disk& disk);
 
 // The result of an evaluation. It uses the same shards and the same tree as the evaluations of training, so the same
-// state gives the same bits on the same kind of machine. If the job names separate files for the part, the training
+// state gives the same bits on the same kind of machine. If the job names separate files for the split, the training
 // data is not opened. Otherwise the job's data is opened again, and refused if it would be prepared differently from
 // what the model stores.
 struct Evaluation {
@@ -274,12 +274,12 @@ struct Evaluation {
   int64_t skipped = 0;                     // samples that could not be decoded (data.on_corrupt: skip)
   std::vector<std::string> skipped_names;  // the first of them, each with its reason
 };
-Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split part, Disk& disk);
+Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split split, Disk& disk);
 
 // One prediction for each sample of `samples`, in order. Next-token models predict the token after each window.
 struct Predictions {
-  std::unique_ptr<data::Dataset> samples;  // its part `test` holds the samples and their names
-  std::vector<bool> made;                  // false: the sample could not be decoded (data.on_corrupt: skip)
+  std::unique_ptr<data::Dataset> samples;  // its split `test` holds the samples and their names
+  std::vector<bool> decoded;               // false: the sample could not be decoded (data.on_corrupt: skip)
   std::vector<int32_t> classes;            // most likely class; empty for regression
   std::vector<float> probabilities;        // probability of that class: softmax, or the sigmoid under loss bce
   std::vector<double> numbers;             // regression: [samples * width], in the target's own units

@@ -26,7 +26,8 @@ std::string file_in(const std::string& path, Disk& disk) {
 checkpoint::TensorFile read_one(const std::string& file, Disk& disk) {
   auto read = checkpoint::read_safetensors(disk, file);
   if (!read)
-    throw Error("model.init_from: " + read.error(), "give a checkpoint, a run directory or a .safetensors file");
+    throw Error("WEIGHTS_UNREADABLE", "model.init_from: " + read.error(),
+                "give a checkpoint, a run directory or a .safetensors file");
   return std::move(*read);
 }
 
@@ -36,12 +37,14 @@ checkpoint::TensorFile read_parts(const std::string& index, Disk& disk) {
   const nlohmann::json document = nlohmann::json::parse(read_text(disk, index), nullptr, /*allow_exceptions=*/false);
   const auto map = document.is_object() ? document.find("weight_map") : document.end();
   if (!document.is_object() || map == document.end() || !map->is_object())
-    throw Error("model.init_from: " + index + " has no weight_map", "give the .safetensors files' own index");
+    throw Error("WEIGHTS_UNREADABLE", "model.init_from: " + index + " has no weight_map",
+                "give the index that belongs to the .safetensors files");
   std::vector<std::string> names;
   for (const auto& [tensor, file] : map->items()) {
     const std::string name = file.is_string() ? file.get<std::string>() : "";
     if (name.empty() || name.find('/') != std::string::npos)
-      throw Error("model.init_from: " + index + " names no file beside it for " + tensor, "copy the index again");
+      throw Error("WEIGHTS_UNREADABLE", "model.init_from: " + index + " names no file in its directory for " + tensor,
+                  "copy the index again");
     names.push_back(name);
   }
   std::ranges::sort(names);
@@ -51,7 +54,8 @@ checkpoint::TensorFile read_parts(const std::string& index, Disk& disk) {
     checkpoint::TensorFile part = read_one(index.substr(0, index.rfind('/') + 1) + name, disk);
     all.tensors.merge(part.tensors);
     if (!part.tensors.empty())
-      throw Error("model.init_from: " + name + " repeats " + part.tensors.begin()->first, "copy the files again");
+      throw Error("WEIGHTS_UNREADABLE", "model.init_from: " + name + " repeats " + part.tensors.begin()->first,
+                  "copy the files again");
   }
   return all;
 }
@@ -79,9 +83,9 @@ std::string warm_start(TrainingState& state, const spec::WeightSource& from, con
   std::vector<torch::Tensor> into;
   for (const auto* list : {&state.parameters, &state.buffers}) {
     for (const model::NamedTensor& item : *list) {
-      const bool anew = std::ranges::any_of(
+      const bool reinitialised = std::ranges::any_of(
           reinit, [&](const std::string& pattern) { return spec::fits_pattern(pattern, item.name); });
-      wanted.push_back({shape_of(item), list == &state.parameters, anew});
+      wanted.push_back({shape_of(item), list == &state.parameters, reinitialised});
       into.push_back(item.tensor);
     }
   }
@@ -95,14 +99,14 @@ std::string warm_start(TrainingState& state, const spec::WeightSource& from, con
   if (!matched.problems.empty()) {
     std::string list;
     for (const std::string& problem : matched.problems) list += "\n  " + problem;
-    throw Error(file + " does not fit this job's model:" + list, matched.hint);
+    throw Error("WEIGHTS_MISMATCH", file + " does not fit this job's model:" + list, matched.hint);
   }
   const torch::NoGradGuard no_grad;
   for (const WeightFit& fit : matched.fits) into[fit.wanted].copy_(view_of(*arrays[fit.given]));
   for (size_t p = 0; p < state.ema.size(); ++p) state.ema[p].tensor.copy_(state.parameters[p].tensor);
   return "weights taken from " + file + ": " + std::to_string(matched.fits.size()) + " tensors" +
-         listed("of the model's are not in it", matched.missing) +
-         listed("of its tensors are left out", matched.unexpected);
+         listed("tensors of the model are not in it", matched.missing) +
+         listed("of its tensors are not used", matched.unexpected);
 }
 
 }  // namespace sinew::train

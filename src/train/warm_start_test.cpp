@@ -49,13 +49,13 @@ class WarmStart : public testing::Test {
     for (const auto& item : state.parameters) {
       if (item.name == name) return item.tensor.flatten()[0].item<float>();
     }
-    throw Error("no " + name);
+    throw Error("TEST_NO_TENSOR", "no " + name, "");
   }
   static std::string refusal(TrainingState& state, const spec::WeightSource& from) {
     try {
       return warm_start(state, from, {}, system_disk());
     } catch (const Error& error) {
-      return std::string(error.what()) + " / " + error.hint;
+      return to_string(error) + " / " + error.hint;
     }
   }
 
@@ -99,15 +99,16 @@ TEST_F(WarmStart, ListsAllThatDoesNotFit) {
   const std::string said = refusal(state, {file("a.safetensors", tensors), kRules, true});
   EXPECT_THAT(said, HasSubstr("net.in.weight (as hidden.0.weight) is f32 [5, 7], the model has f32 [5, 6]"));
   EXPECT_THAT(said, HasSubstr("missing: output.bias f32 [3]"));
-  EXPECT_THAT(said, HasSubstr("not wanted: net.out.extra (as output.extra) f32 [3]"));
+  EXPECT_THAT(said, HasSubstr("unexpected: net.out.extra (as output.extra) f32 [3]"));
+  EXPECT_THAT(said, HasSubstr("[WEIGHTS_MISMATCH]"));
   EXPECT_THAT(refusal(state, {file("b.safetensors", kOthers), {}, true}), HasSubstr("model.init_from.map: ['"));
 }
 
 TEST_F(WarmStart, NotStrictSaysWhatItLeftOut) {
   TrainingState state = fresh();
   const std::string said = refusal(state, {file("a.safetensors", kOthers), {"net.in.*=hidden.0.*"}, false});
-  EXPECT_THAT(said, HasSubstr("2 tensors; 2 of the model's are not in it: output.weight output.bias"));
-  EXPECT_THAT(said, HasSubstr("2 of its tensors are left out"));
+  EXPECT_THAT(said, HasSubstr("2 tensors; 2 tensors of the model are not in it: output.weight output.bias"));
+  EXPECT_THAT(said, HasSubstr("2 of its tensors are not used"));
 }
 
 TEST_F(WarmStart, ReadsAFileInPartsByItsIndex) {

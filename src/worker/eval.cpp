@@ -1,4 +1,4 @@
-// `sinew eval`: metrics of a trained model on one part of the data, as text or JSON.
+// `sinew eval`: metrics of a trained model on one split of the data, as text or JSON.
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -61,9 +61,10 @@ void print_confusion(const train::Evaluation& result) {
 }
 
 void print_for_people(const train::Trained& trained, const std::string& part, const train::Evaluation& result) {
-  std::printf("%s on %s: %lld samples\n", trained.said.c_str(), part.c_str(), static_cast<long long>(result.samples));
+  std::printf("%s on %s: %lld samples\n", trained.description.c_str(), part.c_str(),
+              static_cast<long long>(result.samples));
   if (result.skipped > 0) {
-    std::fprintf(stderr, "%lld samples do not decode and are in no metric, one of them: %s\n",
+    std::fprintf(stderr, "%lld samples cannot be decoded and are in no metric, one of them: %s\n",
                  static_cast<long long>(result.skipped), result.skipped_names.front().c_str());
   }
   for (const auto& [name, value] : result.metrics) std::printf("  %-12s %.6g\n", name.c_str(), value);
@@ -75,7 +76,7 @@ void print_for_people(const train::Trained& trained, const std::string& part, co
 int run_eval(const task::Evaluate& task) {
   const std::string& part = task.split;
   std::vector<std::string> overrides = task.overrides;
-  for (const std::string name : {"val", "test"}) {  // files given for a part replace its share of the training data
+  for (const std::string name : {"val", "test"}) {  // files given for a split replace its share of the training data
     const bool named = std::any_of(overrides.begin(), overrides.end(),
                                    [&](const std::string& word) { return word.starts_with("data." + name); });
     if (named) overrides.push_back("data.split." + name + "=0");
@@ -94,7 +95,8 @@ int run_eval(const task::Evaluate& task) {
   } else {
     print_for_people(trained, part, result);
   }
-  if (std::fflush(stdout) != 0) throw Error("cannot write to standard output", "look at where it goes");
+  if (std::fflush(stdout) != 0)
+    throw Error("OUTPUT_FAILED", "cannot write to standard output", "check the file or program that receives it");
   return 0;
 }
 

@@ -29,7 +29,7 @@ int run_inspect(const task::Inspect& task) {
       is_job(path) ? train::inspect_job(read_job_file(path, task.overrides)) : model::inspect_file(path);
   for (const std::string& line : report.lines) print(line);
   for (const std::string& problem : report.problems) std::printf("problem     %s\n", printable(problem, true).c_str());
-  std::printf("%s\n", report.problems.empty() ? "it can be trained here" : "it can not be trained here");
+  std::printf("%s\n", report.problems.empty() ? "it can be trained here" : "it cannot be trained here");
   return report.problems.empty() ? 0 : 4;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 std::string read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error("cannot read " + path, "check the path");
+  if (!file) throw Error("JOB_FILE_UNREADABLE", "cannot read " + path, "check the path");
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 

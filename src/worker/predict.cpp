@@ -76,8 +76,8 @@ struct Rows {
 
   void write(const Write& out) const {
     std::string block = csv ? header() : "";
-    for (size_t i = 0; i < predictions.made.size(); ++i) {
-      if (predictions.made[i]) block += row(i);
+    for (size_t i = 0; i < predictions.decoded.size(); ++i) {
+      if (predictions.decoded[i]) block += row(i);
       if (block.size() < (1 << 16)) continue;
       out(block);
       block.clear();
@@ -97,26 +97,28 @@ int run_predict(const task::Predict& task) {
   if (out == "-") {
     rows.write([](const std::string& text) {
       if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
-        throw Error("cannot write to standard output", "look at where it goes, or give -o FILE");
+        throw Error("OUTPUT_FAILED", "cannot write to standard output",
+                    "check the file or program that receives it, or give -o FILE");
       }
     });
     if (std::fflush(stdout) != 0)
-      throw Error("cannot write to standard output", "look at where it goes, or give -o FILE");
+      throw Error("OUTPUT_FAILED", "cannot write to standard output",
+                  "check the file or program that receives it, or give -o FILE");
   } else {
     write_durably(system_disk(), out, [&](Disk::File& file) {
       rows.write([&](const std::string& text) { file.write(std::as_bytes(std::span(text.data(), text.size()))); });
     });
   }
-  const auto made = std::count(predictions.made.begin(), predictions.made.end(), true);
-  if (const auto without = static_cast<int64_t>(predictions.made.size()) - made; without > 0) {
-    std::fprintf(stderr, "%lld samples do not decode and have no prediction, one of them: %s\n",
+  const auto made = std::count(predictions.decoded.begin(), predictions.decoded.end(), true);
+  if (const auto without = static_cast<int64_t>(predictions.decoded.size()) - made; without > 0) {
+    std::fprintf(stderr, "%lld samples cannot be decoded and have no prediction, one of them: %s\n",
                  static_cast<long long>(without), predictions.first_skipped.c_str());
   }
   const auto left_out = predictions.samples->info().reasons.find("data.on_corrupt");
   if (left_out != predictions.samples->info().reasons.end()) std::fprintf(stderr, "%s\n", left_out->second.c_str());
   if (out != "-")
-    std::fprintf(stderr, "%lld predictions of %s in %s\n", static_cast<long long>(made), trained.said.c_str(),
-                 out.c_str());
+    std::fprintf(stderr, "wrote %lld predictions of %s to %s\n", static_cast<long long>(made),
+                 trained.description.c_str(), out.c_str());
   return 0;
 }
 

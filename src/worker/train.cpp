@@ -14,7 +14,7 @@
 namespace sinew::worker {
 namespace {
 
-constexpr double kPatience = 2;  // factor on --hang-after: the supervisor ends a hanging worker first
+constexpr double kHangFactor = 2;  // factor on --hang-after: the supervisor ends a hanging worker first
 
 // Reads a number of at least `least` from the environment; `otherwise` if the variable is not set. Throws Error if it
 // is no such number.
@@ -24,7 +24,8 @@ double number_from(const char* name, double least, double otherwise) {
   char* end = nullptr;
   const double value = std::strtod(text, &end);
   if (*end != '\0' || !std::isfinite(value) || value < least)
-    throw Error(std::string(name) + "=" + text + " is no number of at least " + std::to_string(least),
+    throw Error("WORKER_BAD_ENVIRONMENT",
+                std::string(name) + "=" + text + " is not a number of at least " + std::to_string(least),
                 std::string("unset ") + name);
   return value;
 }
@@ -44,12 +45,14 @@ class Poison {
     std::istringstream(text) >> step_ >> colons[0] >> shard_ >> colons[1] >> how_;
     const bool known = how_ == "segv" || how_ == "abort" || how_ == "oom" || how_ == "error" || how_ == "hang";
     if (colons[0] != ':' || colons[1] != ':' || !known)
-      throw Error("SINEW_POISON=" + text + " is no STEP:SHARD:segv, abort, oom, error or hang", "unset SINEW_POISON");
+      throw Error("WORKER_BAD_ENVIRONMENT",
+                  "SINEW_POISON=" + text + " must be STEP:SHARD:HOW, where HOW is segv, abort, oom, error or hang",
+                  "unset SINEW_POISON");
   }
 
-  void strike(const Work& work) const {
+  void apply(const Work& work) const {
     if (how_.empty() || work.kind != Work::Kind::computing || work.step != step_ || work.shard != shard_) return;
-    if (how_ == "error") throw Error("this shard fails: SINEW_POISON", "unset SINEW_POISON");
+    if (how_ == "error") throw Error("WORKER_POISONED", "SINEW_POISON makes this shard fail", "unset SINEW_POISON");
     if (how_ == "hang") {
       while (true) ::pause();
     }
@@ -68,7 +71,7 @@ distribute::JoinOptions join_options(const task::Group& group, distribute::Endin
   if (!group.link_listen.empty()) options.listen = group.link_listen;
   options.advertise = group.link_advertise;
   options.pace = number_from("SINEW_PACE", 1, 1);
-  options.patience_seconds = kPatience * group.hang_seconds;
+  options.patience_seconds = kHangFactor * group.hang_seconds;
   options.ending = &ending;
   return options;
 }
@@ -88,7 +91,7 @@ int run_train(const task::Train& task) {
   const Poison poison;
   options.on_work = [&](int lane, const Work& work) {
     board.post(lane, work);
-    poison.strike(work);
+    poison.apply(work);
   };
   if (!task.group) return train::run(options, system_disk(), system_clock()).exit_code;
 
@@ -99,7 +102,7 @@ int run_train(const task::Train& task) {
   try {
     return train::run(options, system_disk(), system_clock()).exit_code;
   } catch (const group::Fenced& out) {
-    if (ending.exit_code == kRejoin) std::fprintf(stderr, "sinew-worker: %s; joining anew\n", out.what());
+    if (ending.exit_code == kRejoin) std::fprintf(stderr, "sinew-worker: %s; joining the group again\n", out.what());
     return ending.exit_code;
   }
 }

@@ -144,13 +144,13 @@ class Apply(unittest.TestCase):
         self.assertEqual([row["sample"] for row in rows[:2]], ["val-images[0]", "val-images[1]"])
         right = sum(int(row["prediction"]) == label for row, label in zip(rows, labels, strict=True))
         self.assertEqual(right / len(labels), expected["accuracy"])
-        self.assertIn("--data test.path=", self.fails(1, "no test data", "eval", run))
+        self.assertIn("--data test.path=", self.fails(1, "[EVALUATION_NO_DATA]", "eval", run))
         # weights of another architecture
         other = self.folder / "other"
         shutil.copytree(run / "model", other)
         kept["job"] = kept["job"].replace("channels: [4]", "channels: [6]")
         (other / "model.json").write_text(json.dumps(kept))
-        self.assertIn("does not fit", self.fails(1, "the model has", "predict", other, self.folder / "val-images"))
+        self.fails(1, "[WEIGHTS_MISMATCH]", "predict", other, self.folder / "val-images")
 
     def test_eval_writes_its_report_and_a_confusion_matrix(self):
         done = self.sinew("eval", self.run_dir)
@@ -267,7 +267,7 @@ class Apply(unittest.TestCase):
     def test_changed_training_data_is_refused_where_it_is_needed(self):
         copy = self.folder / "copy.csv"
         flowers(copy, 400, 9)
-        error = self.fails(1, "not what it was", "eval", self.run_dir, "--data", f"train.path={copy}")
+        error = self.fails(1, "[TRAIN_DATA_CHANGED]", "eval", self.run_dir, "--data", f"train.path={copy}")
         self.assertIn("--data test.path=", error)
 
     def test_usage(self):
@@ -286,7 +286,7 @@ class Apply(unittest.TestCase):
 
     def test_what_is_no_model_is_named(self):
         (self.folder / "empty").mkdir(exist_ok=True)
-        self.fails(1, "is no run, model directory or checkpoint", "eval", "empty")
+        self.fails(1, "[WEIGHTS_NOT_FOUND]", "eval", "empty")
         self.fails(1, "nosuchrun", "eval", "nosuchrun")
         broken = self.folder / "broken"
         shutil.copytree(self.run_dir / "model", broken, dirs_exist_ok=True)
@@ -294,7 +294,7 @@ class Apply(unittest.TestCase):
         (broken / "model.safetensors").write_bytes(weights[:-4])
         self.fails(1, "model.safetensors", "predict", broken, "new.csv")
         (broken / "model.json").write_text("{")
-        self.fails(1, "model.json is not", "predict", broken, "new.csv")
+        self.fails(1, "[WEIGHTS_UNREADABLE]", "predict", broken, "new.csv")
         lacking = self.folder / "lacking.csv"
         lacking.write_text("size,weight\n1,2\n")
         self.fails(1, "no column 'colour'", "predict", self.run_dir, lacking)

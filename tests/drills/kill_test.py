@@ -130,7 +130,7 @@ class Kill(unittest.TestCase):
         try:
             done = sp.run("resume", directory)
             self.assertEqual(done.returncode, 1)
-            self.assertIn("training data is not what it was", done.stderr)
+            self.assertIn("[TRAIN_DATA_CHANGED]", done.stderr)
         finally:
             labels.write_bytes(before)
 

@@ -146,7 +146,7 @@ logging: {{interval: 50st}}
         old.write_bytes(self.library.read_bytes().replace(b"\ntorch " + version, b"\ntorch 1" + version[1:], 1))
         done = sp.run("train", self.job("old", f"{{name: library, file: {old}}}"), "--run-dir", self.path / "old")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("can not be opened", done.stderr)
+        self.assertIn("[LIBRARY_INCOMPATIBLE]", done.stderr)
         self.assertIn("it was built for torch 1", done.stderr)
 
     def test_its_own_job_learns_and_its_data_is_asked(self):

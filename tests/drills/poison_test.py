@@ -84,7 +84,7 @@ class Poison(unittest.TestCase):
     def test_a_shard_with_an_error_is_tried_by_others_and_named(self):
         directory, said = self.poisoned("error", 5, "trainer.lanes=2")
         self.assertRegex(said, NAMED)
-        self.assertIn("this shard fails: SINEW_POISON", said)
+        self.assertIn("[TRAIN_SHARD_FAILED]", said)
         self.assertIn(said.count("ended with an error"), range(2, MOST_DEATHS + 1), said)
         self.assert_goes_on_without_it(directory)
 
@@ -92,7 +92,7 @@ class Poison(unittest.TestCase):
         directory = self.path / "alone"
         sp.run(*self.words("alone", 1), timeout=PATIENCE, check=1, env={"SINEW_POISON": f"{DEADLY}:{SHARD}:error"})
         self.assertEqual(sp.report(directory)["status"], "failed")
-        self.assertRegex(sp.report(directory)["error"], NAMED + ": this shard fails: SINEW_POISON")
+        self.assertRegex(sp.report(directory)["error"], NAMED + ": SINEW_POISON makes this shard fail")
 
     def test_a_shard_that_never_ends(self):
         directory, said = self.poisoned("hang", 3, "--hang-after", "3s")
@@ -156,6 +156,7 @@ class Poison(unittest.TestCase):
         for wrong in ("5", "5:1", "5:1:love", "a:b:segv"):
             done = sp.run("train", self.job, "--run-dir", self.path / "wrong", env={"SINEW_POISON": wrong})
             self.assertEqual(done.returncode, 1)
+            self.assertIn("[WORKER_BAD_ENVIRONMENT]", done.stderr)
             self.assertIn("  try: unset SINEW_POISON", done.stderr)
             (self.path / "wrong" / "job.yaml").unlink()
 

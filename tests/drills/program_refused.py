@@ -1,4 +1,4 @@
-"""Models that export well and can not be trained here, by name: what is wrong, and the sentence that says so."""
+"""Models that can be exported but not trained here: for each name the model and the sentence that refuses it."""
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -25,7 +25,7 @@ class Clamped(Linear):
 
 
 class ClampedView(Linear):
-    """Only a run tells: a view may be a copy."""
+    """Only a run shows it, because a view may be a copy."""
 
     def forward(self, x):
         with torch.no_grad():
@@ -100,7 +100,7 @@ class Bytes(Linear):
 
 
 class SharedNorm(nn.Module):
-    """Nothing wrong with it: one batch norm under two names, and two buffers side by side in one memory."""
+    """A valid model: one batch norm under two names, and two buffers side by side in one memory."""
 
     def __init__(self):
         super().__init__()
@@ -117,20 +117,22 @@ class SharedNorm(nn.Module):
 
 
 IMAGE, ANY = torch.rand(4, 1, 8, 8), {0: torch.export.Dim("batch")}
-# name -> (model, arguments, dynamic_shapes, what is said)
+# name -> (model, arguments, dynamic_shapes, part of the message)
 REFUSED = {
     "clamped": (Clamped, (IMAGE,), (ANY,), "the program writes to its parameter head.weight"),
     "max_norm": (MaxNorm, (IMAGE,), (ANY,), "the program writes to its parameter table.weight"),
     "counting": (Counting, (IMAGE,), (ANY,), "the program writes to its constant calls"),
     "own_statistics": (OwnStatistics, (IMAGE,), (ANY,), "the program writes to its constant mean"),
-    "transposed": (Transposed, (IMAGE,), (ANY,), "parameter down.weight and parameter up.weight are views of one memory"),
-    "keeps_its_weight": (KeepsItsWeight, (IMAGE,), (ANY,), "parameter head.weight and buffer start are views of one memory"),
+    "transposed": (Transposed, (IMAGE,), (ANY,), "parameter down.weight and parameter up.weight are different views"
+                   " of one memory"),
+    "keeps_its_weight": (KeepsItsWeight, (IMAGE,), (ANY,), "parameter head.weight and buffer start are different views"
+                         " of one memory"),
     "half": (Half, (IMAGE,), (ANY,), "is float16, but parameters are trained in float32"),
     "fixed_batch": (Linear, (IMAGE,), None, "input x was exported for batches of exactly 4"),
     "number": (Scaled, (IMAGE, 3), (ANY, torch.export.Dim.DYNAMIC), "input k is a number, not a tensor"),
     "bytes": (Bytes, (torch.zeros(4, 1, 8, 8, dtype=torch.uint8),), (ANY,), "input x takes uint8 [batch, 1, 8, 8]"),
 }
-# Seen when it runs.
+# Refused when it runs.
 WHEN_RUN = {"clamped_view": (ClampedView, (IMAGE,), (ANY,), "the program writes to its parameter head.weight")}
 TRAINED = {"shared_norm": (SharedNorm, (IMAGE,), (ANY,), "")}
 

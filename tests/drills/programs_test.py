@@ -75,7 +75,7 @@ logging: {{interval: 50st}}
             with self.subTest(program=name):
                 done = sp.run("inspect", refused.write(name, self.path), check=4)
                 self.assertIn(said, done.stdout)
-                self.assertIn("it can not be trained here", done.stdout)
+                self.assertIn("it cannot be trained here", done.stdout)
         for name in ("clamped", "own_statistics", "transposed", "half", "clamped_view"):
             with self.subTest(trained=name):
                 refused.write(name, self.path)

@@ -1,4 +1,4 @@
-#include "train/voice.h"
+#include "train/leader_reporter.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,17 +12,17 @@ constexpr int64_t kRememberedSteps = 64;  // minimum number of steps to remember
 
 }  // namespace
 
-Voice::Voice(report::ReporterOptions options, const std::map<std::string, std::string>& hparams, const Members* members,
-             Clock& clock)
+LeaderReporter::LeaderReporter(report::ReporterOptions options, const std::map<std::string, std::string>& hparams,
+                               const Members* members, Clock& clock)
     : options_(std::move(options)), hparams_(hparams), members_(members), clock_(clock) {
   if (members_ != nullptr) {
     options_.may_write = [this] { return members_->may_write(); };
     options_.takes_over = !members_->is_leader();
   }
-  heard();
+  reports();
 }
 
-bool Voice::heard() {
+bool LeaderReporter::reports() {
   if (reporter_) return true;
   // Waits until this process may write: from then on the files hold everything that the previous leader wrote.
   if (members_ != nullptr && !(members_->is_leader() && members_->may_write())) return false;
@@ -33,7 +33,7 @@ bool Voice::heard() {
   return true;
 }
 
-void Voice::keep(Step step, Record record) {
+void LeaderReporter::remember(Step step, Record record) {
   const double now = clock_.monotonic_seconds();
   if (options_.takes_over) options_.resumed_at = std::max(options_.resumed_at.value_or(step), step);
   remembered_.push_back({now, step, std::move(record)});
@@ -43,39 +43,39 @@ void Voice::keep(Step step, Record record) {
   while (is_old(remembered_.front())) remembered_.pop_front();
 }
 
-void Voice::metrics(Step step, int64_t samples, const report::Metrics& values) {
-  if (heard()) return reporter_->metrics(step, samples, values);
-  keep(step, [=](report::Reporter& reporter) { reporter.metrics(step, samples, values); });
+void LeaderReporter::metrics(Step step, int64_t samples, const report::Metrics& values) {
+  if (reports()) return reporter_->metrics(step, samples, values);
+  remember(step, [=](report::Reporter& reporter) { reporter.metrics(step, samples, values); });
 }
 
-void Voice::ledger(Step step, Digest digest) {
-  if (heard()) return reporter_->ledger(step, digest);
-  keep(step, [=](report::Reporter& reporter) { reporter.ledger(step, digest); });
+void LeaderReporter::ledger(Step step, Digest digest) {
+  if (reports()) return reporter_->ledger(step, digest);
+  remember(step, [=](report::Reporter& reporter) { reporter.ledger(step, digest); });
 }
 
-void Voice::say(report::Level level, const std::string& event, const std::string& text) {
-  if (heard()) return reporter_->say(level, event, text);
+void LeaderReporter::say(report::Level level, const std::string& event, const std::string& text) {
+  if (reports()) return reporter_->say(level, event, text);
   if (!members_->is_leader()) return;
   const Step step = remembered_.empty() ? Step(0) : remembered_.back().step;
-  keep(step, [=](report::Reporter& reporter) { reporter.say(level, event, text); });
+  remember(step, [=](report::Reporter& reporter) { reporter.say(level, event, text); });
 }
 
-void Voice::progress(const report::Progress& progress) {
-  if (heard()) reporter_->progress(progress);
+void LeaderReporter::progress(const report::Progress& progress) {
+  if (reports()) reporter_->progress(progress);
 }
 
-void Voice::end_step() {
+void LeaderReporter::end_step() {
   if (members_ != nullptr) flush();
 }
 
-void Voice::finish(bool success) {
-  if (heard()) reporter_->finish(success);
+void LeaderReporter::finish(bool success) {
+  if (reports()) reporter_->finish(success);
 }
 
-void Voice::flush() {
-  if (!heard()) return;
+void LeaderReporter::flush() {
+  if (!reports()) return;
   reporter_->flush();
-  waits_ = reporter_->waits();
+  has_unwritten_ = reporter_->waits();
 }
 
 }  // namespace sinew::train

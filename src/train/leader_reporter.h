@@ -15,15 +15,15 @@
 
 namespace sinew::train {
 
-class Voice {
+class LeaderReporter {
  public:
   // `members` null: the run has one worker. A member that becomes the leader later truncates the files to its own step.
   // The previous leader, or an earlier attempt of a resumed run, may have been further, and the new leader computes
   // those steps itself.
-  Voice(report::ReporterOptions options, const std::map<std::string, std::string>& hparams, const Members* members,
-        Clock& clock);
+  LeaderReporter(report::ReporterOptions options, const std::map<std::string, std::string>& hparams,
+                 const Members* members, Clock& clock);
 
-  bool heard();  // Whether this process reports. The call also notices when this process becomes the leader.
+  bool reports();  // Whether this process reports. The call also notices when this process becomes the leader.
   void metrics(Step step, int64_t samples, const report::Metrics& values);
   void ledger(Step step, Digest digest);
   void say(report::Level level, const std::string& event, const std::string& text);
@@ -36,17 +36,17 @@ class Voice {
   // Whether the last flush left records in memory, where the death of this process would lose them. No checkpoint may
   // appear before these records are in the files, because a run that resumes from it does not write them again. Any
   // thread.
-  bool waits() const { return waits_; }
+  bool has_unwritten() const { return has_unwritten_; }
 
  private:
   using Record = std::function<void(report::Reporter&)>;
-  void keep(Step step, Record record);
+  void remember(Step step, Record record);
 
   report::ReporterOptions options_;
   std::map<std::string, std::string> hparams_;
   const Members* members_;
   Clock& clock_;
-  std::atomic<bool> waits_{false};
+  std::atomic<bool> has_unwritten_{false};
   std::unique_ptr<report::Reporter> reporter_;
   struct Remembered {
     double when;

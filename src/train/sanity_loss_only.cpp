@@ -7,9 +7,9 @@
 namespace sinew::train::sanity {
 namespace {
 
-constexpr int64_t kRows = 8, kSteps = 100, kFewestSteps = 20;
-constexpr double kSame = 1e-3;  // relative tolerance; kernels add in another order
-constexpr double kSeconds = 5;
+constexpr int64_t kLossRows = 8, kLossSteps = 100, kFewestLossSteps = 20;
+constexpr double kSameLoss = 1e-3;  // relative tolerance; kernels add in another order
+constexpr double kLossSeconds = 5;
 
 struct Rows {
   torch::Tensor input, target;
@@ -31,7 +31,7 @@ double number(const Loss::Value& loss) {
 }
 
 bool differ(double a, double b) {
-  return std::abs(a - b) > kSame * std::max({std::abs(a), std::abs(b), 1e-6});
+  return std::abs(a - b) > kSameLoss * std::max({std::abs(a), std::abs(b), 1e-6});
 }
 
 double mean_of(const std::vector<double>& values, size_t first, size_t last) {
@@ -42,37 +42,37 @@ double mean_of(const std::vector<double>& values, size_t first, size_t last) {
 
 }  // namespace
 
-double own_loss(const Subject& subject, const data::Batch& batch) {
+double mean_returned_loss(const Subject& subject, const data::Batch& batch) {
   const auto model = subject.make_model();
   model->set_training(true);
   return number(loss_of(subject, *model, {tensor_of(batch.input), tensor_of(batch.target)}, 5));
 }
 
-void check_own_function(Subject& subject, SanityFinding& finding) {
+void check_loss_only_function(Subject& subject, SanityFinding& finding) {
   const auto model = subject.make_model();
   model->set_training(false);
-  Rows rows = rows_of(subject, kRows, 12);
+  Rows rows = rows_of(subject, kLossRows, 12);
   const double before = number(loss_of(subject, *model, rows, 1));
   finding.what =
-      say("%lld parameters; the loss depends on the input", static_cast<long long>(model::parameter_count(*model)));
+      format("%lld parameters; the loss depends on the input", static_cast<long long>(model::parameter_count(*model)));
   if (!std::isfinite(before)) {
     finding.what = "the loss is not finite before any training";
-    return judge(finding, Verdict::fail, "initialisation", "the weights overflow, or the loss takes other inputs",
-                 "look at the weights, at data.normalize and at model.inputs");
+    return judge(finding, Verdict::fail, "initialisation", "the weights overflow, or the loss expects other inputs",
+                 "check the weights, data.normalize and model.inputs");
   }
   rows.input = subject.reads_tokens() ? (rows.input + 1).remainder(std::max<int64_t>(2, subject.info().classes))
                                       : -3 * rows.input + 5;
   if (number(loss_of(subject, *model, rows, 1)) != before) return;
   finding.what = "the loss is the same for every input";
   judge(finding, Verdict::fail, "output_constant", "a dead layer, or an input that is never used",
-        "look at how forward uses its input, and at model.inputs");
+        "check how forward uses its input, and model.inputs");
 }
 
 // Checks loss.reduction and loss.over: if they are correct, the loss of a batch follows from the losses of its parts.
-void check_own_batch(Subject& subject, SanityFinding& finding) {
+void check_loss_only_batch(Subject& subject, SanityFinding& finding) {
   const auto model = subject.make_model();
   model->set_training(false);
-  const Rows rows = rows_of(subject, kRows, 13);
+  const Rows rows = rows_of(subject, kLossRows, 13);
   if (rows.input.size(0) < 4) {
     finding.verdict = Verdict::skip;
     finding.what = "there are too few samples";
@@ -81,7 +81,7 @@ void check_own_batch(Subject& subject, SanityFinding& finding) {
   const Loss::Value whole = loss_of(subject, *model, rows, 1);
   if (differ(number(whole), number(loss_of(subject, *model, rows, 2)))) {
     finding.verdict = Verdict::skip;
-    finding.what = "the loss draws random numbers in evaluation too, other ones for every batch";
+    finding.what = "the loss draws random numbers in evaluation too, different ones for every batch";
     return;
   }
   Loss::Value parts{torch::zeros({}), 0};
@@ -92,15 +92,16 @@ void check_own_batch(Subject& subject, SanityFinding& finding) {
     parts.sum = parts.sum + part.sum;
     parts.weight += part.weight;
   }
-  finding.what = say("the loss of a batch is that of its parts put together: %.4g", number(whole));
+  finding.what = format("the loss of a batch is the combined loss of its parts: %.4g", number(whole));
   if (!differ(number(whole), number(parts))) return;
-  finding.what = say("the loss of a batch is %.4g, but %.4g from that of its parts", number(whole), number(parts));
+  finding.what =
+      format("the loss of a batch is %.4g, but the combined loss of its parts is %.4g", number(whole), number(parts));
   judge(finding, Verdict::fail, "reduction",
         "the loss is not the " + subject.job.loss.reduction + " over " + subject.job.loss.over + ", or samples mix",
-        "loss.reduction and loss.over say what the number is; dimension 0 is the sample");
+        "describe the number with loss.reduction and loss.over; dimension 0 is the sample");
 }
 
-void check_own_eval_mode(Subject& subject, SanityFinding& finding) {
+void check_loss_only_eval_mode(Subject& subject, SanityFinding& finding) {
   const auto model = subject.make_model();
   const Rows rows = rows_of(subject, 32, 14);
   model->set_training(true);
@@ -109,16 +110,16 @@ void check_own_eval_mode(Subject& subject, SanityFinding& finding) {
   const double once = number(loss_of(subject, *model, rows, 1)), again = number(loss_of(subject, *model, rows, 1)),
                other = number(loss_of(subject, *model, rows, 2));
   if (once != again && !(std::isnan(once) && std::isnan(again))) {
-    finding.what = say("the same samples and random numbers gave %.6g and %.6g", once, again);
+    finding.what = format("the same samples and random numbers gave %.6g and %.6g", once, again);
     return judge(finding, Verdict::fail, "random_in_eval",
-                 "forward keeps a state of its own, or draws numbers of its own",
-                 "let forward depend on its input, weights and training mode only");
+                 "forward keeps hidden state, or draws its own random numbers",
+                 "make forward depend only on its input, weights and training mode");
   }
-  finding.what = say("the same loss twice, %.4g; in training mode %.4g", once, training) +
+  finding.what = format("the same samples gave the same loss twice, %.4g; in training mode %.4g", once, training) +
                  (once == other ? "" : "; it draws random numbers in evaluation too");
 }
 
-void check_own_one_batch(Subject& subject, SanityFinding& finding) {
+void check_loss_only_one_batch(Subject& subject, SanityFinding& finding) {
   const auto chosen = subject.draw(subject.train, 16, 41);
   spec::Job job = subject.job;
   job.trainer.batch_size = static_cast<int64_t>(chosen.size());
@@ -127,30 +128,30 @@ void check_own_one_batch(Subject& subject, SanityFinding& finding) {
   job.trainer.ema_decay = 0;
   const Excerpt batch(subject.data, data::Split::train, chosen);
   Trial trial(subject, job, batch);
-  const double until = subject.until(kSeconds);
+  const double until = subject.until(kLossSeconds);
   std::vector<double> losses;
   try {
-    while (static_cast<int64_t>(losses.size()) < kSteps && subject.now() < until)
+    while (static_cast<int64_t>(losses.size()) < kLossSteps && subject.now() < until)
       losses.push_back(trial.engine().step(job.optimizer.lr, false).loss);
   } catch (const Diverged&) {
-    finding.what = say("the loss is not finite after %zu steps at lr %.2g", losses.size(), job.optimizer.lr);
+    finding.what = format("the loss is not finite after %zu steps at lr %.2g", losses.size(), job.optimizer.lr);
     return judge(finding, Verdict::fail, "learning_rate_too_large",
-                 say("a learning rate of %.2g is too large", job.optimizer.lr),
-                 say("optimizer.lr=%.1g", job.optimizer.lr / 10));
+                 format("a learning rate of %.2g is too large", job.optimizer.lr),
+                 format("optimizer.lr=%.1g", job.optimizer.lr / 10));
   }
   const size_t n = losses.size(), few = 5;
-  if (static_cast<int64_t>(n) < kFewestSteps) {
+  if (static_cast<int64_t>(n) < kFewestLossSteps) {
     finding.verdict = Verdict::skip;
-    finding.what = say("only %zu steps in the time there was", n);
+    finding.what = format("there was time for only %zu steps", n);
     return;
   }
   const double start = mean_of(losses, 0, few), end = mean_of(losses, n - few, n);
-  finding.what =
-      say("loss %.4g -> %.4g on %zu samples in %zu steps at lr %.2g", start, end, chosen.size(), n, job.optimizer.lr);
+  finding.what = format("loss %.4g -> %.4g on %zu samples in %zu steps at lr %.2g", start, end, chosen.size(), n,
+                        job.optimizer.lr);
   if (end < start - 1e-4 * std::abs(start)) return;
   judge(finding, Verdict::fail, "cannot_learn",
         "the loss of one batch does not fall: no gradient reaches the parameters, or the learning rate is far off",
-        say("look at the checks above; try optimizer.lr=%.1g and %.1g", job.optimizer.lr / 10, job.optimizer.lr * 10));
+        format("see the checks above; try optimizer.lr=%.1g and %.1g", job.optimizer.lr / 10, job.optimizer.lr * 10));
 }
 
 }  // namespace sinew::train::sanity

@@ -1,5 +1,5 @@
 // A member that becomes the leader adds to the files exactly what no member wrote, once.
-#include "train/voice.h"
+#include "train/leader_reporter.h"
 
 #include <gtest/gtest.h>
 
@@ -13,23 +13,23 @@ namespace sinew::train {
 namespace {
 
 // A member whose test decides whether it leads and may write.
-class Seat final : public MembersStub {
+class TestMembership final : public MembersStub {
  public:
   bool is_leader() const override { return leads; }
   bool may_write() const override { return writes; }
   bool leads = false, writes = false;
 };
 
-struct Teller {
-  Seat seat;
+struct TestMember {
+  TestMembership membership;
   HandClock clock;
-  Voice voice;
-  explicit Teller(const std::string& folder, bool leads = false, int64_t begins_at = 0)
-      : seat(seat_of(leads)), voice(options_in(folder, begins_at), {}, &seat, clock) {}
-  static Seat seat_of(bool leads) {
-    Seat seat;
-    seat.leads = seat.writes = leads;
-    return seat;
+  LeaderReporter reporter;
+  explicit TestMember(const std::string& folder, bool leads = false, int64_t begins_at = 0)
+      : membership(membership_of(leads)), reporter(options_in(folder, begins_at), {}, &membership, clock) {}
+  static TestMembership membership_of(bool leads) {
+    TestMembership membership;
+    membership.leads = membership.writes = leads;
+    return membership;
   }
   static report::ReporterOptions options_in(const std::string& folder, int64_t begins_at) {
     report::ReporterOptions options;
@@ -41,9 +41,10 @@ struct Teller {
   }
   void step(int64_t number, double seconds) {
     clock.seconds = clock.seconds + seconds;
-    voice.ledger(Step(number), Digest{static_cast<uint64_t>(number), 7});
-    if (number % 10 == 0) voice.metrics(Step(number), number * 4, {{"train/loss", 1.0 / static_cast<double>(number)}});
-    voice.end_step();
+    reporter.ledger(Step(number), Digest{static_cast<uint64_t>(number), 7});
+    if (number % 10 == 0)
+      reporter.metrics(Step(number), number * 4, {{"train/loss", 1.0 / static_cast<double>(number)}});
+    reporter.end_step();
   }
 };
 
@@ -55,7 +56,7 @@ std::vector<int64_t> steps_in(const std::string& path) {
 }
 
 std::string new_folder(const std::string& name) {
-  const std::string folder = testing::TempDir() + "voice_" + name;
+  const std::string folder = testing::TempDir() + "reporter_" + name;
   system_disk().remove_all(folder);
   system_disk().make_directories(folder);
   return folder;
@@ -71,25 +72,25 @@ void expect_every_step(const std::string& folder, int64_t last) {
   EXPECT_EQ(steps_in(folder + "/metrics.jsonl"), tenths);
 }
 
-TEST(Voice, SaysThatRecordsWaitUntilTheyAreInTheFiles) {
+TEST(LeaderReporter, SaysThatRecordsWaitUntilTheyAreInTheFiles) {
   const std::string folder = new_folder("waits");
-  Teller leader(folder, true);
+  TestMember leader(folder, true);
   leader.step(1, 0.1);
-  EXPECT_FALSE(leader.voice.waits());
-  leader.seat.writes = false;
+  EXPECT_FALSE(leader.reporter.has_unwritten());
+  leader.membership.writes = false;
   leader.step(2, 0.1);
-  EXPECT_TRUE(leader.voice.waits());
-  leader.seat.writes = true;
-  EXPECT_TRUE(leader.voice.waits()) << "they still do";
-  leader.voice.flush();
-  EXPECT_FALSE(leader.voice.waits());
+  EXPECT_TRUE(leader.reporter.has_unwritten());
+  leader.membership.writes = true;
+  EXPECT_TRUE(leader.reporter.has_unwritten()) << "they still do";
+  leader.reporter.flush();
+  EXPECT_FALSE(leader.reporter.has_unwritten());
   EXPECT_EQ(steps_in(folder + "/ledger.jsonl").size(), 2U);
 }
 
 // The coordinator is dead, so the leader may not write. Then the leader dies too, and another member takes over.
-TEST(Voice, WhateverWasNotWrittenByTheLeadBeforeIsAdded) {
+TEST(LeaderReporter, WhateverWasNotWrittenByTheLeadBeforeIsAdded) {
   const std::string folder = new_folder("takes_over");
-  Teller leader(folder, true), heir(folder);
+  TestMember leader(folder, true), heir(folder);
   int64_t step = 0;
   const auto both = [&](int64_t until) {
     while (step < until) {
@@ -100,31 +101,31 @@ TEST(Voice, WhateverWasNotWrittenByTheLeadBeforeIsAdded) {
   };
   both(200);
   EXPECT_EQ(steps_in(folder + "/ledger.jsonl").size(), 200U);
-  leader.seat.writes = false;
+  leader.membership.writes = false;
   both(3000);  // 56 s
   EXPECT_EQ(steps_in(folder + "/ledger.jsonl").size(), 200U);
-  heir.seat.leads = true;
+  heir.membership.leads = true;
   heir.step(++step, 0.02);  // it is the leader but may not write yet
-  heir.seat.writes = true;
+  heir.membership.writes = true;
   heir.step(++step, 0.02);
   expect_every_step(folder, step);
 }
 
 // The first leader of a resumed run dies before it may write.
-TEST(Voice, AnHeirDropsWhatTheLifeBeforeWroteOfStepsThatAreStillToCome) {
+TEST(LeaderReporter, AnHeirDropsWhatTheLifeBeforeWroteOfStepsThatAreStillToCome) {
   const std::string folder = new_folder("life_before");
   {
-    Teller before(folder, true);
+    TestMember before(folder, true);
     for (int64_t step = 1; step <= 45; ++step) before.step(step, 0.1);
   }
-  Teller heir(folder, false, 20), late(folder, false, 23);
+  TestMember heir(folder, false, 20), late(folder, false, 23);
   for (int64_t step = 21; step <= 23; ++step) heir.step(step, 0.1);
-  heir.seat.leads = heir.seat.writes = true;
+  heir.membership.leads = heir.membership.writes = true;
   for (int64_t step = 24; step <= 30; ++step) heir.step(step, 0.1);
   expect_every_step(folder, 30);
   for (int64_t step = 24; step <= 29; ++step) late.step(step, 0.1);
-  late.seat.leads = late.seat.writes = true;
-  late.voice.flush();
+  late.membership.leads = late.membership.writes = true;
+  late.reporter.flush();
   EXPECT_EQ(steps_in(folder + "/ledger.jsonl").back(), 29) << "it makes step 30 itself";
   late.step(30, 0.1);
   expect_every_step(folder, 30);

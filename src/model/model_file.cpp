@@ -1,5 +1,5 @@
 // Model files that users bring: inspects them, and writes trained models in the format that they came in.
-#include "model/own_file.h"
+#include "model/model_file.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,26 +16,26 @@
 namespace sinew::model {
 namespace {
 
-constexpr uint64_t kMostKept = 64ULL << 20;
+constexpr uint64_t kMaxKeptBytes = 64ULL << 20;
 
-struct Kept {
+struct FileCopy {
   // These four detect whether the file was written since. Every lane opens it, and one read is enough.
   uint64_t inode = 0, size = 0;
   int64_t seconds = 0, nanoseconds = 0;
   Digest digest;
-  std::vector<std::byte> bytes;  // empty for a file larger than kMostKept
+  std::vector<std::byte> bytes;  // empty for a file larger than kMaxKeptBytes
 
-  bool same_stamp(const Kept& other) const {
+  bool same_stamp(const FileCopy& other) const {
     return inode == other.inode && size == other.size && seconds == other.seconds && nanoseconds == other.nanoseconds;
   }
 };
 
-struct AllKept {
+struct FileCopies {
   std::mutex mutex;
-  std::map<std::string, Kept> by_path;
+  std::map<std::string, FileCopy> by_path;
 };
-AllKept& all_kept() {
-  static AllKept all;
+FileCopies& file_copies() {
+  static FileCopies all;
   return all;
 }
 
@@ -57,14 +57,14 @@ void save(const spec::ModelOptions& options, const std::string& file, const std:
 }
 
 // A file that the destructor removes.
-class Passing {
+class TemporaryFile {
  public:
-  Passing(std::string path, std::span<const std::byte> bytes) : path_(std::move(path)) {
+  TemporaryFile(std::string path, std::span<const std::byte> bytes) : path_(std::move(path)) {
     write_durably(system_disk(), path_, bytes);
   }
-  ~Passing() { ::unlink(path_.c_str()); }
-  Passing(const Passing&) = delete;
-  Passing& operator=(const Passing&) = delete;
+  ~TemporaryFile() { ::unlink(path_.c_str()); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
   const std::string& path() const { return path_; }
 
  private:
@@ -79,22 +79,22 @@ FileReport inspect_file(const std::string& file) {
   return inspect_script(file);
 }
 
-std::string own_file_name(const std::string& model_name) {
+std::string model_file_name(const std::string& model_name) {
   if (model_name == "program") return "model.pt2";
   if (model_name == "torchscript") return "model.pt";
   return model_name == "library" ? "model.so" : "";
 }
 
-void keep_own_file(const std::string& path) {
+void remember_model_file(const std::string& path) {
   struct stat facts {};
   // The code that reads the file reports the error.
   if (::stat(path.c_str(), &facts) != 0) return;
-  Kept now{facts.st_ino, static_cast<uint64_t>(facts.st_size), facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec, {}, {}};
-  AllKept& all = all_kept();
+  FileCopy now{facts.st_ino, static_cast<uint64_t>(facts.st_size), facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec, {}, {}};
+  FileCopies& all = file_copies();
   const std::lock_guard lock(all.mutex);
   const auto known = all.by_path.find(path);
   if (known != all.by_path.end() && known->second.same_stamp(now)) return;
-  if (now.size <= kMostKept) {
+  if (now.size <= kMaxKeptBytes) {
     now.bytes = system_disk().read(path);
   } else {
     now.digest = digest_of_file(path);
@@ -102,25 +102,25 @@ void keep_own_file(const std::string& path) {
   all.by_path[path] = std::move(now);
 }
 
-std::string save_own_file(const spec::ModelOptions& options, const std::vector<NamedTensor>& values,
-                          const std::string& to) {
+std::string save_model_file(const spec::ModelOptions& options, const std::vector<NamedTensor>& values,
+                            const std::string& to) {
   if (options.name == "library") {
     save_library(options.file, to);
     return "";
   }
-  AllKept& all = all_kept();
+  FileCopies& all = file_copies();
   const std::lock_guard lock(all.mutex);
   const auto known = all.by_path.find(options.file);
   if (known != all.by_path.end() && !known->second.bytes.empty()) {
-    const Passing opened(to + ".opened", known->second.bytes);
+    const TemporaryFile opened(to + ".opened", known->second.bytes);
     save(options, opened.path(), values, to);
     return "";
   }
   const bool there = system_disk().exists(options.file);
   if (known != all.by_path.end() && (!there || digest_of_file(options.file) != known->second.digest)) {
     system_disk().remove_file(to);  // written by an earlier end of this run, with other weights
-    return options.file + " is not the file that was trained any more, so there is no " + own_file_name(options.name) +
-           " of it; model.safetensors has the weights by name";
+    return options.file + " changed while it was trained, so the run has no " + model_file_name(options.name) +
+           "; model.safetensors has the weights by name";
   }
   save(options, options.file, values, to);
   return "";

@@ -6,7 +6,7 @@
 
 namespace sinew::model {
 
-// Call it before reading the file. Remembers the content for save_own_file; of a file over 64 MiB only a digest.
-void keep_own_file(const std::string& path);
+// Call it before reading the file. Remembers the content for save_model_file; of a file over 64 MiB only a digest.
+void remember_model_file(const std::string& path);
 
 }  // namespace sinew::model
