@@ -30,7 +30,7 @@ struct Tensors {
   }
 };
 
-Tensors anew(const std::vector<std::string>& patterns, uint64_t seed = 1) {
+Tensors reinitialised(const std::vector<std::string>& patterns, uint64_t seed = 1) {
   install_keyed_random();
   Tensors tensors;
   reinitialise(patterns, tensors.parameters, tensors.buffers, seed);
@@ -38,7 +38,7 @@ Tensors anew(const std::vector<std::string>& patterns, uint64_t seed = 1) {
 }
 
 TEST(Reinit, ChangesWhatThePatternFitsAndNothingElse) {
-  const Tensors made = anew({"head.*"});
+  const Tensors made = reinitialised({"head.*"});
   const Tensors before;
   for (const NamedTensor& item : before.parameters)
     EXPECT_EQ(torch::equal(made[item.name], item.tensor), !item.name.starts_with("head.")) << item.name;
@@ -46,7 +46,7 @@ TEST(Reinit, ChangesWhatThePatternFitsAndNothingElse) {
 }
 
 TEST(Reinit, IsWithinOneOverTheRootOfFanIn) {
-  const Tensors made = anew({"*"});
+  const Tensors made = reinitialised({"*"});
   const auto largest = [&](const char* name) { return made[name].abs().max().item<double>(); };
   EXPECT_LE(largest("head.weight"), 1 / std::sqrt(8.0));
   EXPECT_GT(largest("head.weight"), 0.5 / std::sqrt(8.0));
@@ -63,12 +63,13 @@ TEST(Reinit, IsWithinOneOverTheRootOfFanIn) {
 }
 
 TEST(Reinit, IsAFunctionOfSeedAndName) {
-  EXPECT_TRUE(torch::equal(anew({"head.*"})["head.weight"], anew({"body.*", "head.weight"})["head.weight"]));
-  EXPECT_FALSE(torch::equal(anew({"head.*"}, 1)["head.weight"], anew({"head.*"}, 2)["head.weight"]));
+  EXPECT_TRUE(
+      torch::equal(reinitialised({"head.*"})["head.weight"], reinitialised({"body.*", "head.weight"})["head.weight"]));
+  EXPECT_FALSE(torch::equal(reinitialised({"head.*"}, 1)["head.weight"], reinitialised({"head.*"}, 2)["head.weight"]));
 }
 
 TEST(Reinit, APatternThatFitsNothingIsAnError) {
-  EXPECT_THROW(anew({"haed.*"}), Error);
+  EXPECT_THROW(reinitialised({"haed.*"}), Error);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ class Waiting final : public Reducer {
     std::unique_lock lock(mutex_);
     if (next_ < 2) return ShardIndex(next_++);
     changed_.wait(lock, [this] { return given_up_; });
-    throw std::runtime_error("put out");
+    throw std::runtime_error("fenced");
   }
   void deliver(ShardIndex, std::optional<Contribution>) override {}
   void reduce() override {}

@@ -261,7 +261,7 @@ std::vector<Planted> planted_training_bugs() {
       {"a detached layer", "gradients", "no_gradient", mlp, table(), custom([](Custom& m, const torch::Tensor& x) {
          return m.layer(2, torch::relu(torch::linear(x, m[0].detach(), m[1].detach())));
        })});
-  bugs.push_back({"a parameter nobody uses", "gradients", "no_gradient", mlp, table(),
+  bugs.push_back({"an unused parameter", "gradients", "no_gradient", mlp, table(),
                   custom([](Custom& m, const torch::Tensor& x) { return m.layer(2, torch::relu(m.layer(0, x))); },
                          {10, 24, 4, 3})});
   bugs.push_back({"frozen parameters", "gradients", "no_gradient", mlp, table(), [] {
@@ -283,10 +283,10 @@ std::vector<Planted> planted_training_bugs() {
                   }});
   bugs.push_back({"no activation", "function", "no_activation", mlp, table(),
                   custom([](Custom& m, const torch::Tensor& x) { return m.layer(2, m.layer(0, x)); })});
-  bugs.push_back({"an input nobody uses", "function", "output_constant", mlp, table(),
-                  custom([](Custom& m, const torch::Tensor& x) {
-                    return m.layer(2, torch::relu(m.layer(0, torch::ones_like(x))));
-                  })});
+  bugs.push_back(
+      {"an unused input", "function", "output_constant", mlp, table(), custom([](Custom& m, const torch::Tensor& x) {
+         return m.layer(2, torch::relu(m.layer(0, torch::ones_like(x))));
+       })});
   bugs.push_back({"initial weights times 100", "initial_loss", "initialisation", mlp, table(),
                   custom([](Custom& m, const torch::Tensor& x) { return m.layer(2, torch::relu(m.layer(0, x))); },
                          {10, 24, 4}, 20)});
@@ -329,7 +329,7 @@ std::vector<Planted> planted_training_bugs() {
          });
        }});
   spec::Job twice = mlp;
-  bugs.push_back({"a model that can not learn", "one_batch", "cannot_learn", twice, table(),
+  bugs.push_back({"a model that cannot learn", "one_batch", "cannot_learn", twice, table(),
                   custom([](Custom& m, const torch::Tensor& x) {
                     return 1e-4 * torch::tanh(m.layer(2, torch::relu(m.layer(0, x))));
                   })});
