@@ -40,7 +40,7 @@ std::optional<double> number_of(const Json& object, const char* key, double leas
   const Json* value = member_of(object, key);
   if (value == nullptr || !value->is_number()) return std::nullopt;
   const auto number = value->get<double>();
-  if (!(number >= least && number <= most)) return std::nullopt;  // NaN can not stand in JSON, infinity is out of range
+  if (!(number >= least && number <= most)) return std::nullopt;  // JSON has no NaN, and infinity is out of range
   return number;
 }
 

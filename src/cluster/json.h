@@ -1,5 +1,5 @@
-// JSON from elsewhere, read with suspicion: each reader says nothing when the value is absent, of another kind or out
-// of range. Nothing here throws for what stands in a text.
+// Reading JSON from other processes without trusting it. A reader returns nullopt when the value is absent, has another
+// kind, or is out of range. No function throws because of the content of a text.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace sinew::cluster {
 
 using Json = nlohmann::ordered_json;
 
-// Whole numbers up to here survive every JSON reader there is.
+// Every JSON reader keeps whole numbers up to this one exact.
 constexpr int64_t kMostWhole = int64_t{1} << 53;
 
-std::optional<Json> parse_json(const std::string& text);  // nullopt: not JSON, or nested absurdly deep
+std::optional<Json> parse_json(const std::string& text);  // nullopt: not JSON, or nested too deep
 std::string dump(const Json& value);                      // bytes that are not UTF-8 become U+FFFD
 
 const Json* member_of(const Json& object, const char* key);  // null: no object, or nothing there, or null
@@ -24,8 +24,8 @@ std::optional<double> number_of(const Json& object, const char* key, double leas
 std::optional<bool> truth_of(const Json& object, const char* key);
 std::optional<std::string> text_of(const Json& object, const char* key, size_t most_bytes);
 
-// Reads an object's fields and keeps the first thing that is wrong, as a sentence: `"pid" must be a whole number ...`.
-// A field with an `otherwise` may be absent.
+// Reads the fields of an object and keeps the first problem as a sentence: `"pid" must be a whole number ...`. A field
+// with an `otherwise` may be absent.
 class Fields {
  public:
   explicit Fields(const Json& object) : object_(object) {

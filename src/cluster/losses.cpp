@@ -1,4 +1,4 @@
-// Who is gone, and for what reason.
+// The members that are gone, and the reasons.
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -14,7 +14,7 @@ double silence_of(double now, const Member& member, const ClusterState& state) {
   return now - std::max({member.heard, state.awake, state.began});
 }
 
-// Is there, apart from those gone and those silent for so long, somebody who has the state?
+// Whether a member has the state that is neither gone nor silent for longer than `silence`.
 bool state_lives_without(double now, const ClusterState& state, const Gone& gone, double silence) {
   if (!state.view) return false;
   for (const MemberId id : state.view->computing()) {
@@ -43,12 +43,12 @@ void add_silent(double now, const ClusterState& state, const ClusterOptions& opt
 struct Break {
   MemberId reporter, reported;
   bool by_joining = false;
-  bool both_live = false;  // the reported one has spoken since: it is the link that broke, nobody died
+  bool both_live = false;  // the reported member has sent a heartbeat since: the link broke, and no process died
   double at = 0;
   std::string why;
 };
 
-// Reports that still say something: both ends are seated and not gone by other knowledge.
+// The reports that still matter: both members are in the view, and neither is gone for another reason.
 std::vector<Break> breaks_of(const ClusterState& state, const ClusterOptions& options, const Gone& gone) {
   std::vector<Break> breaks;
   if (!state.view) return breaks;
@@ -58,32 +58,34 @@ std::vector<Break> breaks_of(const ClusterState& state, const ClusterOptions& op
       const ViewMember* view_member = state.view->find(reporter);
       if (view_member == nullptr || reporter == id || gone.contains(reporter) || !state.members.contains(reporter))
         continue;
-      const bool lives = member.heard > report.at + options.report_seconds / 4;  // not a heartbeat that was under way
+      const bool lives =
+          member.heard > report.at + options.report_seconds / 4;  // not a heartbeat that was already on its way
       breaks.push_back({reporter, id, view_member->joining, lives, report.at, report.why});
     }
   }
   return breaks;
 }
 
-// What the breaks say of each member that is an end of one, kept up to date as members go: there may be hundreds, each
-// with a heartbeat about half of the others, and all of this is asked for under the coordinator's lock.
+// The members at the ends of broken links, and what the reports say about each; kept up to date while members are taken
+// out. There may be hundreds of such members, each with reports about half of the others, and the coordinator holds its
+// lock during all of this.
 class Ends {
  public:
   Ends(double now, const std::vector<Break>& breaks, const ClusterState& state, const ClusterOptions& options,
        const Gone& gone);
 
-  // Who is to go next; nullopt: nobody. What was between it and the others is over then.
+  // Takes out the member that must go next, together with its reports; nullopt: no member must go.
   std::optional<MemberId> take_worst();
 
  private:
-  // Between a member and another, as the member's row of bits says.
+  // Bits that describe the relation of one member to another.
   static constexpr unsigned kReported = 1, kReportedByComputing = 2, kCutOff = 4, kRipe = 8;
   struct End {
     MemberId id;
     bool computes = false, joins = false, taken = false;
     int64_t reporters = 0, computing_reporters = 0;
-    // How many of those that compute it has no link to: they say so, or it says so of them and they live. Who is cut
-    // off from several goes rather than they, whoever was first to say it.
+    // Number of computing members to which it has no link: they report it, or it reports them and they live. A member
+    // that is cut off from several goes rather than they, whoever reported first.
     int64_t cut_off_from = 0;
     int64_t ripe = 0;
   };
@@ -97,8 +99,9 @@ class Ends {
   int64_t computing_ = 0;      // that are not gone
 };
 
-// Whether a report waited long enough for others' to come in. The heartbeat of one who joins is not worth a member that
-// has the state: it counts once that member spoke again and so lives; if it never does, its silence tells.
+// Whether a report is old enough that other reports have come in. The report of a joining member must not cost the
+// group a member that has the state. It counts once the reported member has sent another heartbeat, which shows that it
+// lives. If no heartbeat comes, the member's silence decides.
 bool ripe(const Break& one, double now, const ClusterOptions& options) {
   return now - one.at >= options.report_seconds && (one.both_live || !one.by_joining);
 }
@@ -136,7 +139,7 @@ void Ends::count(End& end, unsigned how, int64_t by) {
   if ((how & kRipe) != 0) end.ripe += by;
 }
 
-// More than half of the others that compute, at least two of them, say that it is lost.
+// Whether more than half of the other computing members, and at least two, report it as lost.
 bool Ends::most_say(const End& end) const {
   const int64_t others = computing_ - (end.computes ? 1 : 0);
   return others >= 2 && 2 * end.computing_reporters > others;
@@ -158,7 +161,7 @@ std::optional<MemberId> Ends::take_worst() {
   return ends_[*worst].id;
 }
 
-// Of a broken link both ends have a heartbeat: one closed it for a reason, the other saw it closed.
+// Both ends of a broken link report a reason: one end closed the link, the other saw that it closed.
 std::string reason_for(MemberId id, const std::vector<Break>& breaks) {
   std::vector<MemberId> reporters;
   std::string why;

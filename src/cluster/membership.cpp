@@ -1,6 +1,7 @@
-// The next view: a pure function, so that a test can live through thousands of histories of a group in a second.
+// The next view: a pure function, so that a test can run thousands of histories of a group in a second.
 //
-// What is known at one instant goes into one view. Each change is a sentence; the sentences are the view's reason.
+// One view contains every change that is known at that time. Each change adds a sentence; the sentences together are
+// the view's reason.
 #include "cluster/membership.h"
 
 #include <algorithm>
@@ -43,13 +44,13 @@ struct Draft {
     const auto found = state.members.find(id);
     return found == state.members.end() ? nullptr : &found->second;
   }
-  bool stays(const ViewMember& view_member) const {  // computes, and means to go on
+  bool stays(const ViewMember& view_member) const {  // computes and does not leave
     const Member* known = member(view_member.id);
     return !view_member.joining && known != nullptr && known->phase != Phase::leaving &&
            known->phase != Phase::finished;
   }
   std::vector<MemberId> computing() const { return View{.generation = {}, .members = members, .why = {}}.computing(); }
-  // Who goes on when `one` is gone: all that stay; where none does, the lead, which leaves last.
+  // The members that take over the work of `one`: all that stay. If none stays, the leader, which leaves last.
   std::vector<MemberId> takers_of(MemberId one) const {
     std::vector<MemberId> ids;
     for (const ViewMember& view_member : members) {
@@ -72,7 +73,8 @@ std::string work_moves(const Draft& draft, const ViewMember& from) {
   return takers.empty() ? "" : "; its work moves to " + list_of(takers);
 }
 
-// ---- who goes ------------------------------------------------------------------------------------------------------
+// ---- members that go
+// ---------------------------------------------------------------------------------------------------
 
 std::string loss_sentence(const Draft& draft, const ViewMember& view_member, const std::string& why) {
   const Member* member = draft.member(view_member.id);
@@ -96,10 +98,11 @@ void take_out_the_gone(Draft& draft) {
   }
 }
 
-constexpr double kAtWorkSeconds = 2;  // after a view: all have spoken long before, and steps may take longer
+// So long after a view, all its members have sent heartbeats; a step may take longer.
+constexpr double kAtWorkSeconds = 2;
 
-// Whether one of them has begun to compute with the others: its speed was measured, or the view is not new. One that
-// was only just sent the state can not tell, if those who sent it are gone, whether they went on from it.
+// Whether at least one of these members has begun to compute with the group: its speed was measured, or the view is not
+// new. If the donors of a new member are gone, it cannot know whether the group went on from the state it received.
 bool are_at_work(const Draft& draft, const std::vector<MemberId>& ids) {
   if (draft.now - draft.state.view_made >= kAtWorkSeconds) return true;
   return std::ranges::any_of(ids, [&](MemberId id) {
@@ -108,8 +111,8 @@ bool are_at_work(const Draft& draft, const std::vector<MemberId>& ids) {
   });
 }
 
-// A member that leaves hands its work over first (share 0); once it acts by that view, and others are at the work, it
-// goes. Where all leave, the lead stays: it ends the run by itself, or another comes.
+// A leaving member first hands its work over: its share becomes 0. It goes once it acts by that view and other members
+// compute. If all members leave, the leader stays: it ends the run, or hands over to a new member.
 void let_leavers_go(Draft& draft) {
   std::vector<MemberId> left;
   for (ViewMember& view_member : draft.members) {
@@ -132,7 +135,7 @@ void let_leavers_go(Draft& draft) {
   });
 }
 
-// Joiners whose state would have come from one that is gone begin another life.
+// Fences the joiners whose donor is gone. They join again.
 void take_out_orphans(Draft& draft) {
   const auto computing = draft.computing();
   std::erase_if(draft.members, [&](const ViewMember& view_member) {
@@ -144,7 +147,8 @@ void take_out_orphans(Draft& draft) {
   });
 }
 
-// Whoever acted by a view once and is in none now: a member stopped for so long that the group went on without it.
+// Fences members that acted by a view before and are not in the newest one, for example because their process was
+// stopped for so long that the group went on without them.
 void turn_away_strangers(Draft& draft) {
   for (const auto& [id, member] : draft.state.members) {
     if (draft.gone.contains(id) || (draft.state.view && draft.state.view->find(id) != nullptr)) continue;
@@ -156,7 +160,8 @@ void turn_away_strangers(Draft& draft) {
   }
 }
 
-// ---- who comes -----------------------------------------------------------------------------------------------------
+// ---- members that come
+// ---------------------------------------------------------------------------------------------------
 
 void let_compute(Draft& draft) {
   double sum = 0;
@@ -176,7 +181,8 @@ void let_compute(Draft& draft) {
   }
 }
 
-// Who has the least to do beside: not the lead, which writes the files, nor one about to leave, if there is another.
+// The donor is the computing member with the least other work: not a leaving member and not the leader, which writes
+// the files, if there is another.
 MemberId donor_in(const Draft& draft) {
   const auto computing = draft.computing();
   const auto burden = [&](MemberId id) {
@@ -242,7 +248,7 @@ Decision with_view(Draft& draft, bool fresh) {
   return {.view = std::move(view), .fenced = std::move(draft.fenced), .why = why};
 }
 
-// Nobody who has the state is left. Those who wait begin together.
+// No member that has the state is left. The waiting members begin together.
 Decision begin_afresh(Draft& draft) {
   for (const ViewMember& view_member : draft.members)
     draft.fence(view_member.id, "nobody is left who could give it the state");
@@ -286,7 +292,7 @@ Decision next_view(double now, const ClusterState& state, const ClusterOptions& 
   if (state.view) draft.members = state.view->members;
   take_out_the_gone(draft);
   turn_away_strangers(draft);
-  let_compute(draft);  // before the others are counted: who caught up has the state, whatever became of its donor
+  let_compute(draft);  // first: a member that has caught up has the state, even if its donor is gone
   if (draft.computing().empty()) return begin_afresh(draft);
   let_leavers_go(draft);
   take_out_orphans(draft);
@@ -306,7 +312,8 @@ void apply(const Decision& decision, double now, ClusterState& state) {
     }
     state.view = decision.view;
     state.view_made = now;
-  } else if (state.view && now >= state.listens_until) {  // before, those who compute may not have spoken yet
+  } else if (state.view &&
+             now >= state.listens_until) {  // earlier, computing members may not have sent a heartbeat yet
     const auto computing = state.view->computing();
     const bool buried =
         std::none_of(computing.begin(), computing.end(), [&](MemberId id) { return state.members.contains(id); });

@@ -14,7 +14,7 @@
 
 namespace sinew::cluster {
 
-// What the member must do because of an answer, in this order. An answer has no other effect.
+// The actions that an answer requires of the member, in this order. An answer has no other effect.
 struct ReplyActions {
   bool understood = false;      // false: treat the answer as if it had not come
   bool send_heartbeat = false;  // the coordinator waits for a heartbeat

@@ -63,12 +63,12 @@ std::expected<JoinRequest, std::string> join_request_of(const std::string& text)
 std::expected<Heartbeat, std::string> heartbeat_of(const std::string& text);
 std::expected<HeartbeatReply, std::string> heartbeat_reply_of(const std::string& text);
 
-// Parts of messages. What is wrong goes to `fields`.
+// Parts of messages. They report problems to `fields`.
 Json json_of(const ControlRequest& request);
 std::vector<ControlRequest> requests_of(Fields& fields);  // of "requests"
 std::optional<View> view_in(Fields& fields);              // of "view"
 
-// What is wrong with a request, apart from its number; empty: nothing.
+// The problem with a request, apart from its number; empty: there is none.
 std::string problem_of(const ControlRequest& request);
 const char* name_of(Member::Phase phase);
 // The text as one line for a log: control characters become spaces, and at most `most` bytes stay.

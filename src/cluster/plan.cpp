@@ -1,7 +1,7 @@
-// Who computes which shard, and who finishes the tree for which numbers.
+// The assignment of shards and slices to members.
 //
-// Every member works this out for itself from the view alone, so nothing here may depend on anything else; the sums of
-// shares go in the order of ids.
+// Every member computes the assignment for itself. It may depend on nothing but the view, so sums of shares are added
+// in the order of ids.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -17,7 +17,8 @@ struct Taker {
   double share = 1;
 };
 
-// Those who get work, ascending by id: who computes and has a share; all who compute alike if none has any.
+// The members that get work, ascending by id: computing members with a share above 0. If there is none, all computing
+// members with equal shares.
 std::vector<Taker> takers_of(const View& view) {
   std::vector<Taker> takers;
   for (const ViewMember& view_member : view.members) {
@@ -35,8 +36,8 @@ double total_of(const std::vector<Taker>& takers) {
   return total;
 }
 
-// What a taker gets at least, and whether it may get one more: those may for whom one more keeps the time the round
-// takes, count / share at most, as short as it can be.
+// The number of shards that a taker gets at least, and whether it may get one more. The time of a collective is the
+// largest count / share. A taker may get one more if that keeps this time as short as possible.
 struct Quota {
   int64_t base = 0;
   bool may_have_one_more = false;
@@ -63,16 +64,17 @@ std::vector<Quota> quotas_of(const std::vector<Taker>& takers, int64_t count, in
   return quotas;
 }
 
-// How far a cut before open[at] is from being the edge of a large subtree.
+// The cost of a cut before open[at]: the lower, the larger the subtree whose edge is there.
 int64_t cost_of_cut(const std::vector<int64_t>& open, int64_t at) {
   if (at == 0 || at == static_cast<int64_t>(open.size())) return 0;
   const int64_t shard = open[static_cast<size_t>(at)];
-  if (open[static_cast<size_t>(at - 1)] + 1 != shard) return 0;  // apart anyway
+  if (open[static_cast<size_t>(at - 1)] + 1 != shard) return 0;  // the two shards are not neighbours
   return 64 - std::countr_zero(static_cast<uint64_t>(shard));
 }
 
-// How many each taker gets: runs over `open` in the takers' order, cut where subtrees end as far as the quotas leave a
-// choice. best[i][extra]: the least cost of the cuts behind the first i takers when `extra` of them got one more.
+// The number of shards of each taker. The takers get contiguous runs of `open` in their order. Where the quotas leave a
+// choice, a cut lies at the end of a subtree. best[i][extra] is the least cost of the cuts after the first i takers if
+// `extra` of them got one more.
 std::vector<int64_t> counts_of(const std::vector<Taker>& takers, const std::vector<int64_t>& open) {
   int64_t left_over = 0;
   const auto quotas = quotas_of(takers, static_cast<int64_t>(open.size()), left_over);
@@ -105,7 +107,7 @@ std::vector<int64_t> counts_of(const std::vector<Taker>& takers, const std::vect
 std::vector<MemberId> plan_shards(const View& view, int64_t shards, const std::vector<std::optional<MemberId>>& held) {
   SINEW_CHECK(shards >= 0, shards);
   std::vector<MemberId> owners(static_cast<size_t>(shards));
-  std::vector<int64_t> open;  // nobody has their result
+  std::vector<int64_t> open;  // shards whose result no member has
   for (int64_t shard = 0; shard < shards; ++shard) {
     const auto at = static_cast<size_t>(shard);
     const ViewMember* holder = at < held.size() && held[at] ? view.find(*held[at]) : nullptr;

@@ -1,4 +1,4 @@
-// Who computes what, for random views: balance, runs, aligned cuts, and what is held stays.
+// The assignment of work for random views: balance, runs, aligned cuts, and shards that stay with their holder.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ View random_view(RandomStream& random) {
   return view;
 }
 
-// What everybody would get if shards could be cut.
+// The exact part of each member, as if shards could be divided.
 std::map<MemberId, double> exact_parts(const View& view, double whole) {
   double total = 0;
   std::map<MemberId, double> parts;
@@ -67,7 +67,7 @@ TEST(PlanShards, EveryShardHasOneOwnerInProportionToTheShares) {
   }
 }
 
-// The round takes as long as its slowest member: no other way to hand out one more here and there is shorter.
+// A collective takes as long as its slowest member. No other assignment of the remaining shards is faster.
 TEST(PlanShards, NoShardCouldMoveToMakeTheRoundShorter) {
   int tried = 0;
   for (uint64_t seed = 0; seed < 2000; ++seed) {
@@ -119,7 +119,7 @@ TEST(PlanShards, WhatIsHeldStays) {
     const auto shards = static_cast<int64_t>(1 + random.below(40));
     std::vector<std::optional<MemberId>> held(static_cast<size_t>(shards));
     for (auto& one : held) {
-      if (random.below(2) == 0) one = MemberId(static_cast<int64_t>(random.below(22)));  // some of nobody here
+      if (random.below(2) == 0) one = MemberId(static_cast<int64_t>(random.below(22)));  // some are not in the view
     }
     const auto owners = plan_shards(view, shards, held);
     int64_t open = 0;

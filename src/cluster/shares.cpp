@@ -1,4 +1,4 @@
-// Shares of the work follow the members' speeds, not too often and not for trifles.
+// Shares of the work follow the members' speeds, but not too often and not for small changes.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -8,7 +8,8 @@
 namespace sinew::cluster {
 namespace {
 
-constexpr double kLeastShare = 0.001;  // and the step shares are rounded to: a trifle less speed is no other share
+// The least share, and the step that shares are rounded to, so that a tiny change of speed leaves the share as it is.
+constexpr double kLeastShare = 0.001;
 
 std::string percent(double part) {
   char text[32];
@@ -22,7 +23,7 @@ bool follows_speed(const ViewMember& view_member, const ClusterState& state) {
   return member->second.phase != Member::Phase::leaving && member->second.phase != Member::Phase::finished;
 }
 
-// Each one's speed, who was not measured at the mean of the others; empty: nobody was.
+// The speed of each member. A member without a measured speed gets the mean of the others. Empty: none was measured.
 std::map<MemberId, double> speeds_of(const std::vector<ViewMember>& members, const ClusterState& state) {
   std::map<MemberId, double> speeds;
   double sum = 0;

@@ -1,4 +1,4 @@
-// A view: who sits where, and its text for the wire.
+// Views, and their JSON.
 #include <algorithm>
 
 #include "cluster/cluster.h"
@@ -74,7 +74,7 @@ std::optional<View> view_of(const Json& json) {
     if (!view_member || (!view.members.empty() && !(view.members.back().id < view_member->id))) return std::nullopt;
     view.members.push_back(*view_member);
   }
-  for (const ViewMember& view_member : view.members) {  // a state comes from somebody who has it
+  for (const ViewMember& view_member : view.members) {  // a donor must have the state
     const ViewMember* donor = view_member.joining ? view.find(view_member.donor) : nullptr;
     if (view_member.joining && (donor == nullptr || donor->joining)) return std::nullopt;
   }

@@ -1,4 +1,4 @@
-// Views of the group, and who computes what under a view.
+// Views of the group, and the assignment of the work to the members of a view.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,8 @@ struct View {
 std::string to_json(const View& view);
 std::optional<View> view_of_json(const std::string& json);
 
-// ---- who computes what: pure functions that give the same result on every member -----------------------------------
+// ---- assignment of work: pure functions that give the same result on every member
+// ------------------------------------
 
 // Returns the owner of every shard of a collective. `held[s]` names the member that already has the result of shard s,
 // if one has it; a computing member keeps the shards that it holds. The other shards go to the members in proportion to

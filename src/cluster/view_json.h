@@ -1,4 +1,4 @@
-// Views as parts of larger JSON texts, and the bounds of what is believed when it is read.
+// Views as parts of larger JSON texts, and the limits that readers check.
 #pragma once
 
 #include "cluster/cluster.h"
@@ -12,8 +12,8 @@ constexpr size_t kLongestWhy = 4096;
 constexpr double kMostShare = 1e6;
 
 Json json_of(const View& view);
-// nullopt: not a view: something missing or out of range, seats not ascending, nobody who computes, or a state that
-// would come from somebody who has none.
+// nullopt: the JSON is not a view. A field is missing or out of range, the members are not sorted by id, no member
+// computes, or a donor does not have the state.
 std::optional<View> view_of(const Json& json);
 
 }  // namespace sinew::cluster

@@ -1,6 +1,7 @@
-// Training by a group: the reducer over members, and a run's seat among them.
+// Training by a group: the reducer over the members of a group, and a run's membership in the group.
 //
-// For worker/. Thin: group/ does the work with floats and bytes, this room turns tensors into those and back.
+// worker/ uses this room. It is thin: group/ works with floats and bytes, and this room converts tensors to them and
+// back.
 #pragma once
 
 #include <memory>
@@ -13,22 +14,25 @@
 
 namespace sinew::distribute {
 
-// How this worker's life in the group ended, for whoever catches a group::PutOut: known once the Members are gone.
+// How this worker's membership ended, for a caller that catches group::Fenced. It is valid after the Members are
+// destroyed.
 struct Ending {
-  int exit_code = kRejoin;  // the run's, if it is over; kResumable, if this worker was told to leave
+  int exit_code = kRejoin;  // the run's, if the run is over; kResumable, if the worker was asked to leave
 };
 
 struct JoinOptions {
-  std::string coordinator_file;      // JSON {"url", "secret"}; read anew at every connection: a successor rewrites it
-  std::string listen = "127.0.0.1";  // of this member's links
-  std::string advertise;             // host the others reach it by; empty: `listen`
-  double pace = 1;                   // a shard takes so many times as long as it needs: a slow machine, for tests
+  std::string
+      coordinator_file;  // path of coordinator.json; read again for every connection, because a successor rewrites it
+  std::string listen = "127.0.0.1";  // where this member's links listen
+  std::string advertise;             // host name for the other members; empty: `listen`
+  double pace = 1;                   // slows every shard down by this factor, for tests
   double patience_seconds = 120;     // see GroupOptions
   Ending* ending = nullptr;          // outlives the Members
 };
 
-// Joins the run's group: returns once this worker has a seat. Throws Error when refused, group::PutOut when this life
-// ends (start another), as do all calls of the result.
+// Joins the run's group. Returns once a view contains this worker. Throws Error when the coordinator refuses the
+// worker. This function and all calls of its result throw group::Fenced when this incarnation has ended; the process
+// must join again.
 std::unique_ptr<train::Members> join(const JoinOptions& options, const train::Identity& identity, Clock& clock);
 
 }  // namespace sinew::distribute

@@ -7,7 +7,7 @@
 namespace sinew::distribute {
 namespace {
 
-thread_local double shard_began = 0;  // of the lane's shard
+thread_local double shard_began = 0;  // when the lane began its shard
 
 }  // namespace
 
@@ -55,7 +55,7 @@ group::Leaf GroupReducer::leaf_of(train::Contribution contribution) const {
 }
 
 train::Reducer::Reduced GroupReducer::reduced() {
-  std::vector<torch::Tensor> staged;  // where the gradients are not in this memory
+  std::vector<torch::Tensor> staged;  // host memory for gradients on another device
   std::vector<float*> out;
   for (const torch::Tensor& gradient : gradients_) {
     staged.push_back(gradient.is_cpu() ? gradient : torch::empty_like(gradient, torch::kCPU));

@@ -1,4 +1,5 @@
-// Inside distribute/: train's Reducer over a group. The same tree, so the same bits, wherever shards are computed.
+// train's Reducer over a group. It uses the same tree as a single process, so the result has the same bits, whichever
+// member computes a shard. Private to distribute/.
 #pragma once
 
 #include <atomic>
@@ -11,18 +12,18 @@ namespace sinew::distribute {
 
 class GroupReducer final : public train::Reducer {
  public:
-  // `pace`: see JoinOptions. The group outlives it.
+  // `pace`: see JoinOptions. The group must outlive the reducer.
   GroupReducer(group::Group& group, double pace, Clock& clock);
 
   void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message) override;
   std::optional<ShardIndex> next_shard() override;
   void deliver(ShardIndex shard, std::optional<train::Contribution> leaf) override;
-  void reduce() override {}  // next_shard says no only when the root is here
+  void reduce() override {}  // when next_shard returns nullopt, the result is already here
   Reduced reduced() override;
   void give_up() override { group_.fence("a shard failed on this worker"); }
   bool expects(ShardIndex shard, int64_t shards) const override { return group_.expects(shard.value, shards); }
 
-  // Shards a second of computing, all lanes side by side, as SpeedMeter says. 0: not known yet.
+  // Shards a second of computing, for all lanes together, measured by SpeedMeter. 0: not known yet.
   double speed() const;
 
  private:
@@ -32,7 +33,7 @@ class GroupReducer final : public train::Reducer {
   double pace_;
   Clock& clock_;
   std::vector<torch::Tensor> gradients_;
-  bool training_ = false;  // rounds with gradients: the ones whose speed is measured
+  bool training_ = false;  // the collective has gradients; only the speed of such collectives is measured
   SpeedMeter meter_;
   std::atomic<int> lanes_{1};
   std::atomic<int> busy_{0};

@@ -1,4 +1,4 @@
-// A run's seat in the group.
+// A run's membership in the group.
 #include <unistd.h>
 
 #include "base/error.h"
@@ -10,7 +10,7 @@
 namespace sinew::distribute {
 namespace {
 
-constexpr double kTellSeconds = 0.2;  // between words about step and speed
+constexpr double kTellSeconds = 0.2;  // between two reports of step and speed
 constexpr double kLookSeconds = 0.005;
 
 using Phase = cluster::Member::Phase;
@@ -83,9 +83,9 @@ class GroupMembers final : public train::Members {
     });
   }
 
-  // A request is taken when the step whose note it went with is committed: then the control log of every member has it,
-  // and every one says so, for the lead it was given to may die first, and the coordinator with it. What the run makes
-  // no entry of is taken when the next are asked for.
+  // A request counts as taken when the step is committed whose control message contained it. Then the control logs of
+  // all members contain it. Every member reports that, because the leader and the coordinator may die first. A request
+  // that makes no entry of the control log counts as taken at the next call.
   std::vector<train::ControlEntry> requests() override {
     mark_taken(std::exchange(given_, 0));
     std::vector<train::ControlEntry> entries;
@@ -117,7 +117,7 @@ class GroupMembers final : public train::Members {
       report.finished = exit_code;
       report.phase = Phase::finished;
     });
-    // The others are waiting for this word; give it time to arrive before the line closes.
+    // The other members wait for this report. It must reach the coordinator before the connection closes.
     const double end = clock_.monotonic_seconds() + 10;
     while (!member_.finished() && clock_.monotonic_seconds() < end) clock_.sleep_seconds(kLookSeconds);
   }
@@ -142,7 +142,7 @@ class GroupMembers final : public train::Members {
   group::Group& group_;  // the member's
   GroupReducer reducer_;
   int64_t collective_ = 0;
-  int64_t given_ = 0, taken_ = 0;  // requests of people: the newest of each
+  int64_t given_ = 0, taken_ = 0;  // highest numbers of people's requests
   std::optional<uint64_t> history_;
   double reported_at_ = 0;
   bool leaving_ = false;

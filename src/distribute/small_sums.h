@@ -1,4 +1,4 @@
-// Inside distribute/: everything of a contribution but its gradients, as bytes and back.
+// Encoding of a contribution, except its gradients, as bytes. Private to distribute/.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace sinew::distribute {
 
-// Exact: decoded(encoded(c)) has every bit of c. The order of bytes is the machine's: members share a kind of machine.
+// Exact: decoded(encoded(c)) has every bit of c. Bytes are in the machine's order, because members run on the same kind
+// of machine.
 std::string encoded(const train::Contribution& contribution);
-train::Contribution decoded(std::string_view bytes);  // throws Error for what encoded() did not make
+train::Contribution decoded(std::string_view bytes);  // throws Error if encoded() cannot have made the bytes
 
-// The tree's arithmetic (train::add) on encoded contributions.
+// Adds two encoded contributions as the tree does (train::add).
 std::string merged(std::string_view left, std::string_view right);
 
 }  // namespace sinew::distribute

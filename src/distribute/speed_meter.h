@@ -1,6 +1,6 @@
-// How fast a worker computes shards, by the shards it computed. Decides nothing: cluster/ gives shares by it.
+// Measures how fast a worker computes shards. It decides nothing; cluster/ computes shares from the speed.
 //
-// Any thread. The caller says what time it is, so that a test can.
+// Any thread. The caller passes the time, so that a test can choose it.
 #pragma once
 
 #include <mutex>
@@ -10,30 +10,31 @@ namespace sinew::distribute {
 
 class SpeedMeter {
  public:
-  // A round of training begins: what it gives this worker shows by the next.
+  // A collective of training begins. Until the next one begins, it shows whether this worker received shards.
   void begin_collective(double now);
   // One lane computed one shard.
   void took(double seconds);
 
-  // Shards a second of one lane: those of about the last kSmoothSeconds of computing, so that one that was preempted
-  // moves no shares. 0: nothing was measured yet.
+  // Shards a second of one lane, over about the last kSmoothSeconds of computing, so that one preempted shard does not
+  // change the shares. 0: not measured yet.
   //
-  // Who was given no shard for a while says twice what it measured, then four times, ...: a share too small for a shard
-  // would else stay so for ever. So it is tried again with the one shard that its growing share first comes to, the
-  // later the slower it was, and the round is held up by little. A round counts for one doubling at most: what is
-  // longer is an evaluation or a halt, not a lack of shards. Each time it is tried in vain, the doublings take twice as
-  // long; that is forgotten when it was given shards for kSteadySeconds.
+  // A worker that has received no shard for a while reports twice its measured speed, then four times, and so on.
+  // Otherwise a share that is too small for one shard would stay so for ever. The growing share comes to one shard at
+  // some time, the later the slower the worker is, and trying it with one shard costs the group little. A collective
+  // counts for at most one doubling, because a longer one is an evaluation or a halt, not a lack of shards. After each
+  // vain try the doublings take twice as long; this is forgotten when the worker has received shards for
+  // kSteadySeconds.
   double shards_a_second(double now) const;
 
   static constexpr double kSmoothSeconds = 2, kDoublingSeconds = 5, kLongestDoubling = 40, kSteadySeconds = 10;
 
  private:
   mutable std::mutex mutex_;
-  double shards_ = 0, seconds_ = 0;  // of late: older ones count ever less
-  bool given_ = true;                // a shard in this round
+  double shards_ = 0, seconds_ = 0;  // recent ones; the weight of older ones decreases
+  bool given_ = true;                // it received a shard in this collective
   double collective_began_ = 0;
-  std::optional<double> without_since_;  // the first round of those that gave it nothing
-  std::optional<double> given_since_;    // the first round of those that gave it shards
+  std::optional<double> without_since_;  // start of the first collective without a shard
+  std::optional<double> given_since_;    // start of the first collective with shards
   double doubling_ = kDoublingSeconds;
 };
 

@@ -1,4 +1,4 @@
-// Numbers, bits and texts to bytes and back. Private to group/.
+// Encoding of numbers, bits and texts as bytes. Private to group/.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class ByteWriter {
   void byte(uint8_t value) { bytes_.push_back(std::byte{value}); }
   void number(uint64_t value) { append(&value, sizeof value); }
   void number(int64_t value) { append(&value, sizeof value); }
-  void bits(const std::vector<bool>& bits) {  // how many there are is known to the reader
+  void bits(const std::vector<bool>& bits) {  // the reader must know their number
     const size_t at = bytes_.size();
     bytes_.resize(at + (bits.size() + 7) / 8, std::byte{0});
     for (size_t i = 0; i < bits.size(); ++i) {
@@ -38,7 +38,7 @@ class ByteWriter {
   link::Bytes bytes_;
 };
 
-// Reads what a peer sent: past the end everything is 0 or empty, and good() is false from then on.
+// Reads bytes from a peer. After the end, it returns 0 or empty values, and good() is false.
 class ByteReader {
  public:
   explicit ByteReader(const link::Bytes& bytes) : bytes_(bytes) {}

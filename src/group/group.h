@@ -1,7 +1,7 @@
 // One member's part in reducing collectives together with the other members, whichever of them die.
 //
-// distribute/ (training) and its tests use this room. It knows no tensors: the result of a shard is rows of floats and a
-// few small bytes. A collective is one reduction over S shards: the gradients of a training step, or a pass of
+// distribute/ (training) and its tests use this room. It knows no tensors: the result of a shard is rows of floats and
+// a few small bytes. A collective is one reduction over S shards: the gradients of a training step, or a pass of
 // evaluation. Any member can compute any shard. Each member adds its shards to sums of maximal aligned subtrees and
 // sends each slice of these sums to the slice's owner. The owner finishes the fixed tree and sends its slice of the
 // reduced result to all members. Therefore the reduced result has the same bits as the result of a single process
@@ -9,9 +9,9 @@
 //
 // Healing: a member keeps the results of its shards until the collective is over. When the view changes, every member
 // reports what it has (ViewChangeReport). Only the shards that no member has move to another member, and the sums are
-// sent anew. No shard is computed twice while a member has its result. The members are at most one collective apart, and
-// each keeps the reduced results of the last two, so that a member that has a result can send it to one that lacks it.
-// Nothing is rolled back.
+// sent anew. No shard is computed twice while a member has its result. The members are at most one collective apart,
+// and each keeps the reduced results of the last two, so that a member that has a result can send it to one that lacks
+// it. Nothing is rolled back.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,8 @@
 
 namespace sinew::group {
 
-// This incarnation of the member has ended: it left the view, fell too far behind, or is ahead of the group. The process
-// must join again as a new member.
+// This incarnation of the member has ended: it left the view, fell too far behind, or is ahead of the group. The
+// process must join again as a new member.
 struct Fenced : std::runtime_error {
   using std::runtime_error::runtime_error;
   std::optional<int64_t> finished = std::nullopt;  // set by Member's constructor if the run is over: its exit code
@@ -149,8 +149,8 @@ struct MemberOptions {
 
 class Member {
  public:
-  // Joins the run and waits, at most `wait_seconds`, for the first view that contains this member. Throws Error when the
-  // coordinator refuses the member, and Fenced when no view comes or the run is over.
+  // Joins the run and waits, at most `wait_seconds`, for the first view that contains this member. Throws Error when
+  // the coordinator refuses the member, and Fenced when no view comes or the run is over.
   Member(MemberOptions options, Clock& clock, double wait_seconds = 300);
   ~Member();
 

@@ -1,5 +1,6 @@
-// How much may wait for somebody, here or in the network: so many bytes, and some roots of the largest round at least,
-// for a model may be larger than any number thought of beforehand. All of this runs under the lock.
+// Limits on the memory for waiting frames, here and in the network. Each limit is a number of bytes, but at least a few
+// reduced results of the largest collective, because a model may be larger than any fixed number. All functions of this
+// file run with the mutex.
 #include <algorithm>
 
 #include "group/group_state.h"
@@ -7,13 +8,13 @@
 namespace sinew::group {
 namespace {
 
-constexpr size_t kResultsForJoiner = 8;  // the kept ones, and those that come while its state does
+constexpr size_t kResultsForJoiner = 8;  // the kept ones, and those that come during the transfer of the state
 constexpr size_t kResultsQueued = 4;
-constexpr size_t kResultsEarly = 16;  // a round's sums, several nodes of each member, and its root
+constexpr size_t kResultsEarly = 16;  // a collective's sums (several nodes of each member) and its result
 
 }  // namespace
 
-// From a whole piece on a root's size is known well enough; the last of a slice may be smaller.
+// One whole piece tells the size of a result well enough. The last piece of a slice may be smaller.
 void Group::State::learn_result_size(const link::Frame& one) {
   const auto kind = static_cast<Kind>(one.kind);
   if (!one.payload || (kind != Kind::reduced_piece && kind != Kind::sums)) return;
@@ -32,7 +33,7 @@ size_t Group::State::most_early() const {
   return std::max(options.early_bytes, kResultsEarly * result_bytes);
 }
 
-// A joiner whose network is slower than the group's rounds would fill this member's memory.
+// A joiner whose network is slower than the group's collectives would fill this member's memory.
 bool Group::State::takes(MemberId joiner, Outbox& outbox) {
   if (given_up.contains(joiner)) return false;
   const size_t queued = links.queued_bytes(joiner);

@@ -1,11 +1,12 @@
-// How long a round may stand still, and what happens then.
+// How long a collective may stand still, and what the member does then.
 //
-// Who computes tells the others so once a second while it delivers shards: a round may take as long as it likes while
-// anybody gets on with it. When nothing has come in for a member's patience it names those it waits for, and the
-// coordinator decides who goes. Whoever waits for what another makes of a third one's sums does not know which of them
-// is silent, and leaves them half as long again to find out. Where nothing helps, this life is over; the run goes on.
+// A member that delivers shards sends a progress frame once a second, so a collective may take any time while a member
+// makes progress. When nothing has come for a member's patience, it reports the members it waits for, and the
+// coordinator decides which of them goes. If a member waits for a result that another one makes from a third one's
+// sums, it cannot know which of the two is silent; it gives them half as long again before it reports them. If nothing
+// helps, the member fences itself, and the run goes on.
 //
-// All of this runs under the lock.
+// All functions of this file run with the mutex.
 #include <algorithm>
 #include <cmath>
 
@@ -14,11 +15,11 @@
 namespace sinew::group {
 namespace {
 
-constexpr double kFirstPatience = 10;          // times the patience, in the first round
-constexpr double kCollectivesOfPatience = 40;  // times the usual round
-constexpr double kNewestCollective = 0.2;      // weight of the newest round in the usual one
-constexpr double kProgressSeconds = 1;         // between two words that this member computes; less for the impatient
-constexpr double kLongestLook = 1;             // a longer time between two looks: this process did not run either
+constexpr double kFirstPatience = 10;          // times the patience, in the first collective
+constexpr double kCollectivesOfPatience = 40;  // usual collectives
+constexpr double kNewestCollective = 0.2;      // weight of the newest collective in the usual one
+constexpr double kProgressSeconds = 1;         // between two progress frames; less if patience_seconds is short
+constexpr double kLongestLook = 1;             // if two looks are further apart, this process did not run in between
 constexpr double kHearsay = 1.5, kInVain = 2;  // times the patience
 
 }  // namespace
@@ -35,7 +36,7 @@ void Group::State::send_progress(Outbox& outbox) {
   send_to_others(Kind::progress, open->collective, 0, nullptr, true, outbox);
 }
 
-// A shard may take long without anything being wrong, the first of all above all.
+// A shard may take long although nothing is wrong, and the very first one takes longest.
 double Group::State::patience() const {
   return usual_collective == 0 ? kFirstPatience * options.patience_seconds
                                : std::max(options.patience_seconds, kCollectivesOfPatience * usual_collective);
@@ -49,7 +50,7 @@ void Group::State::be_patient(Outbox& outbox) {
   const double now = clock.monotonic_seconds();
   still += std::min(kLongestLook, now - looked);
   looked = now;
-  // What is computed here the others wait for, not this member: how long that may take is theirs to say.
+  // While this member computes, the others wait for it; their patience decides.
   if (open->plan && open->plan->missing > 0) still = 0;
   if (still <= patience()) return;
   const std::string stands = "collective " + std::to_string(open->collective) + " has not moved for " +
@@ -64,7 +65,7 @@ void Group::State::be_patient(Outbox& outbox) {
   }
 }
 
-// `by_hearsay`: also those who owe something that they may only have to wait for themselves.
+// `by_hearsay`: also members that may themselves wait for another one.
 std::set<MemberId> Group::State::silent_ones(bool by_hearsay) const {
   std::set<MemberId> silent;
   const std::vector<MemberId> everybody = view ? view->computing() : std::vector<MemberId>();
@@ -93,7 +94,7 @@ std::set<MemberId> Group::State::silent_ones(bool by_hearsay) const {
   return silent;
 }
 
-// Those who have not sent their part of the root.
+// Adds the members that have not sent their parts of the reduced result.
 void Group::State::add_debtors(std::set<MemberId>& silent) const {
   const auto found = gatherings.find(open->collective);
   const Gathering none;

@@ -1,8 +1,9 @@
-// Roots: how they come in, how long they are kept, and that they belong together.
+// Reduced results: how they come in, how long they are kept, and how the member checks that they belong together.
 //
-// A root is taken from frames of one view only, and views are dropped whole, so its pieces and its note fit. Each tells
-// a digest of the notes of all rounds before it: who finds that it followed another note than the group (a joiner whose
-// round was made anew after it had got it) leaves, before it has done anything with a wrong state.
+// All parts of a result come from frames of one view, and a new view drops all incomplete results, so the parts fit
+// each other. Each result contains a digest of the control messages of all collectives before it. A joiner may have
+// received a result that the group later repeated with another control message. The digest shows this, and the joiner
+// is fenced before it uses the wrong state.
 #include <algorithm>
 
 #include "base/check.h"
@@ -11,8 +12,8 @@
 namespace sinew::group {
 namespace {
 
-constexpr int64_t kKept = 2;             // roots that are kept for others, if there are any
-constexpr int64_t kKeptForJoiners = 16;  // at most, if there are joining seats
+constexpr int64_t kKept = 2;             // results kept for other members, if there are any
+constexpr int64_t kKeptForJoiners = 16;  // at most, if there are joining members
 
 std::string name(MemberId id) {
   return "member " + std::to_string(id.value);
@@ -41,11 +42,11 @@ void Group::State::begin_at(int64_t first, std::optional<uint64_t> history_there
   complete();
 }
 
-// ---- coming in -----------------------------------------------------------------------------------------------------
+// ---- receiving -----------------------------------------------------------------------------------------------------
 
 void Group::State::take_result(MemberId from, const link::Frame& one) {
   if (!one.payload) return fence(name(from) + " sent an empty reduced result");
-  if (have && one.collective < *have) return;  // it is here
+  if (have && one.collective < *have) return;  // the result is here already
   if (static_cast<Kind>(one.kind) == Kind::reduced_piece) {
     gather_piece(from, one.collective, one.part, one.payload);
   } else {
@@ -113,7 +114,7 @@ void Group::State::complete() {
     fence(name(me) + " is too slow: the reduced results it waits to replay do not fit any more");
 }
 
-// ---- going ---------------------------------------------------------------------------------------------------------
+// ---- dropping ------------------------------------------------------------------------------------------------------
 
 void Group::State::forget() {
   if (!have || !started) return;

@@ -1,7 +1,8 @@
-// A member: what comes from the coordinator and from the links goes where it belongs.
+// A member: it passes what comes from the coordinator and the links to the group.
 //
-// Threads: the client's (views, requests), the links' (frames, losses), the step thread (boundary, receive_state) and
-// one that sends snapshots. One mutex guards what they share; it is never held while another room is called.
+// Threads: those of the client (views, requests), those of the links (frames, losses), the step thread (boundary,
+// receive_state) and one that sends snapshots. One mutex guards what they share. No thread holds it while it calls
+// another room.
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -16,7 +17,7 @@
 namespace sinew::group {
 namespace {
 
-constexpr size_t kQueuedBytes = size_t{8} << 20;  // of a snapshot, handed to the network and not yet taken
+constexpr size_t kQueuedBytes = size_t{8} << 20;  // the most bytes of a snapshot that wait in a link's queue
 
 }  // namespace
 
@@ -30,7 +31,7 @@ struct Member::State {
     uint64_t history = 0;
     std::vector<MemberId> joiners;
   };
-  // A parcel on its way to one of its joiners.
+  // The transfer of a snapshot to one joiner.
   struct Delivery {
     std::shared_ptr<const checkpoint::OwnedSnapshot> snapshot;
     StateSender frames;
@@ -53,17 +54,17 @@ struct Member::State {
   std::unique_ptr<link::Links> links;
   std::unique_ptr<Group> group;
   std::unique_ptr<cluster::Client> client;
-  cluster::Client* line = nullptr;  // the client, also while it is being destroyed
+  cluster::Client* line = nullptr;  // the client, also while its destructor runs
   MemberId me;
 
-  std::mutex adopting;   // views are acted on one at a time
-  std::mutex reporting;  // of losses; held by the links' threads while they use the line
+  std::mutex adopting;   // held while a view is adopted, one at a time
+  std::mutex reporting;  // held by the links' threads while they report losses through `line`
   bool may_report = false;
   std::mutex mutex;
   std::condition_variable changed;
-  bool ready = false;                   // group and client stand
-  std::optional<cluster::View> newest;  // maybe not acted on yet
-  std::optional<Role> role;             // once this member has an id
+  bool ready = false;                   // group and client exist
+  std::optional<cluster::View> newest;  // may not be adopted yet
+  std::optional<Role> role;             // set once this member has an id
   std::string out;
   std::optional<int64_t> finished;
   std::vector<cluster::ControlRequest> requests;
@@ -126,12 +127,12 @@ void Member::State::on_view(const cluster::View& newer) {
     const std::lock_guard lock(mutex);
     if (newest && newest->generation >= newer.generation) return;
     newest = newer;
-    if (!ready) return;  // join() acts on it
+    if (!ready) return;  // join() adopts it
   }
   act_on(newer);
 }
 
-// Only with `adopting` held.
+// The caller holds `adopting`.
 void Member::State::act_on(const cluster::View& newer) {
   group->adopt(newer);
   {
@@ -186,7 +187,7 @@ Member::State::Handed Member::State::hand_to(Delivery& delivery) {
   return Handed::something;
 }
 
-// In turn, a frame each: a joiner that takes its state slowly holds up no other.
+// Sends one frame to each joiner in turn, so that a slow joiner does not delay the others.
 void Member::State::send_parcels() {
   std::list<Delivery> under_way;
   std::unique_lock lock(mutex);
@@ -222,7 +223,7 @@ Member::State::~State() {
     const std::lock_guard lock(reporting);
     may_report = false;
   }
-  // Whoever calls into others ends before them: the client's views reach the group and, through it, the links.
+  // A part ends before the parts it calls: the client calls the group, and the group calls the links.
   client.reset();
   links.reset();
 }

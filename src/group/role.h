@@ -1,5 +1,5 @@
-// A member's place in the newest view: whether it leads, to whom it owes the state, what it says of itself. Private to
-// group/; no threads of its own, so that a simulation lives by the same rules.
+// A member's role in the newest view: whether it leads, which joiners it must send the state to, and what it reports.
+// Private to group/. The class has no threads, so that a simulation runs the same rules.
 #pragma once
 
 #include <optional>
@@ -21,12 +21,12 @@ class Role {
   bool joining() const { return view_member() != nullptr && view_member()->joining; }
   bool joins(MemberId other) const;
 
-  // Joiners whose donor this member is. Each is served once: a snapshot is on its way from then on.
+  // The joiners whose donor this member is. serve() returns each of them once; the caller then sends it a snapshot.
   bool owes_state() const { return !owed_.empty(); }
   std::vector<MemberId> serve();
 
-  // What the coordinator is told of acting by the newest view; true once: a joiner that has nothing left to replay
-  // (`ahead`: it has) asks to compute.
+  // report_view writes the newest view and the phase into the report. wants_to_compute returns true once, when this
+  // joiner has nothing left to replay (`ahead`: it has).
   void report_view(cluster::MemberReport& report) const;
   bool wants_to_compute(bool ahead);
 

@@ -1,7 +1,7 @@
-// Inside group/: a snapshot of the training state on its way from a donor to a member that joins.
+// The transfer of a snapshot of the training state from a donor to a joining member. Private to group/.
 //
-// On the wire: one frame that describes (what is there, how large), then the bytes of all tensors in that order, in
-// chunks. A link delivers whole and in order or is lost, so nothing is numbered twice or acknowledged.
+// On the wire: one frame that describes the tensors and their sizes, then the bytes of all tensors in that order, in
+// chunks. A link delivers everything in order or is lost, so chunks are neither repeated nor acknowledged.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@
 
 namespace sinew::group {
 
-constexpr uint16_t kStateBegin = 64, kStateChunk = 65;  // frame kinds; those below are Group's
+constexpr uint16_t kStateBegin = 64, kStateChunk = 65;  // frame kinds; lower ones belong to Group
 constexpr size_t kStateChunkBytes = size_t{1} << 20;
 
-// The frames of a snapshot, made one by one so that only those under way take memory.
+// Makes the frames of a snapshot one by one, so that only the frames in flight take memory.
 class StateSender {
  public:
   StateSender(const checkpoint::OwnedSnapshot& snapshot, int64_t collective, uint64_t history);
-  std::optional<link::Frame> next();  // nullopt: that was all
+  std::optional<link::Frame> next();  // nullopt: there are no more
 
  private:
   const checkpoint::OwnedSnapshot& snapshot_;
@@ -33,15 +33,15 @@ class StateSender {
   int64_t chunk_ = 0;
 };
 
-// Puts the state together again. A begin frame starts over.
+// Reassembles the state. A begin frame starts again from the beginning.
 class StateReceiver {
  public:
-  // Why the frame makes no sense, or empty.
+  // Returns what is wrong with the frame; empty: nothing.
   std::string take(const link::Frame& frame);
   bool complete() const { return begun_ && tensor_ == tensors_.size(); }
   int64_t collective() const { return collective_; }
   uint64_t history() const { return history_; }
-  checkpoint::Loaded result();  // once, when complete
+  checkpoint::Loaded result();  // call once, when complete()
 
  private:
   std::string begin(const link::Frame& frame);
