@@ -1,5 +1,5 @@
-// Another optimiser: a program that speaks the conversation of docs/formats/ask-tell.md on its standard input and
-// output.
+// Another optimiser: a child process that speaks the ask-tell protocol (docs/formats/ask-tell.md) on its standard input
+// and output.
 #pragma once
 
 #include <cstdio>

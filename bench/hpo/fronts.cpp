@@ -1,10 +1,10 @@
-// Several objectives, and constraints.
+// Measures samplers on several objectives, and under constraints.
 //
 //   hpo_fronts --samplers auto,tpe [--tasks zdt1,dtlz2,bird] [--seeds 10] [--trials 100]
 //
-// Of two objectives the hypervolume within (1.1, 1.1) over that of the ideal front: 1 is perfect. Of a constrained one
-// the best feasible value less the least there is: 0 is perfect. Zitzler, Deb, Thiele 2000; Deb et al. 2002;
-// Mishra 2006; Gardner et al. 2014.
+// For two objectives it prints the hypervolume within (1.1, 1.1), relative to that of the ideal front: 1 is perfect.
+// For a constrained objective it prints how far the best feasible value is above the feasible minimum: 0 is perfect.
+// Tasks: Zitzler, Deb, Thiele 2000; Deb et al. 2002; Mishra 2006; Gardner et al. 2014.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -26,7 +26,7 @@ struct Outcome {
 struct Task {
   std::string name, space;
   std::function<Outcome(const Values&)> evaluate;
-  double ideal;  // hypervolume, or the least feasible value
+  double ideal;  // the hypervolume, or the smallest feasible value
 };
 
 std::string box(int axes, double low, double high) {
@@ -56,7 +56,7 @@ double front_volume(const std::function<std::pair<double, double>(double)>& fron
   return volume_of(std::move(points));
 }
 
-// h of the ZDT family, by its first objective and g.
+// The function h of the ZDT family, of the first objective and g.
 double zdt_shape(int which, double a, double g) {
   if (which == 2) return 1 - (a / g) * (a / g);
   return 1 - std::sqrt(a / g) - (which == 3 ? a / g * std::sin(10 * kPi * a) : 0);

@@ -13,7 +13,7 @@ double shift(std::string_view function, int variant, int axis) {
   return random.uniform(-1, 1);
 }
 
-size_t Values::place(std::string_view name) const {
+size_t Values::index_of(std::string_view name) const {
   for (size_t i = 0; i < space_.size(); ++i) {
     if (space_[i].name == name) return i;
   }
@@ -21,7 +21,7 @@ size_t Values::place(std::string_view name) const {
 }
 
 double Values::operator()(std::string_view name) const {
-  const double value = point_[place(name)];
+  const double value = point_[index_of(name)];
   SINEW_CHECK(!std::isnan(value), name);
   return value;
 }
@@ -35,7 +35,7 @@ double Values::log2(std::string_view name) const {
 }
 
 bool Values::is(std::string_view name, std::string_view choice) const {
-  const size_t i = place(name);
+  const size_t i = index_of(name);
   return !std::isnan(point_[i]) &&
          space_[i].choices[static_cast<size_t>(point_[i])] == "\"" + std::string(choice) + "\"";
 }

@@ -1,7 +1,8 @@
-// Functions to search, with known minima: the measure of samplers.
+// Test functions with known minima, to measure samplers on.
 //
-// `suite`: ten of the kinds others are compared on. `own`: ten more, to develop with, so that nothing is fitted to the
-// first ten. A variant above 0 moves the minimum inside the space; the value there stays the same.
+// `suite` has ten functions of the kinds that others compare samplers on. `own` has ten more for development, so that
+// the samplers are not fitted to the suite. A variant above 0 shifts the minimum within the space; the minimal value stays
+// the same.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace sinew::bench {
 
-// A point by the names of its parameters.
+// Access to a point by the names of its parameters.
 class Values {
  public:
   Values(const tune::Space& space, const tune::Point& point) : space_(space), point_(point) {}
@@ -25,12 +26,12 @@ class Values {
   std::vector<double> all() const { return point_; }
 
  private:
-  size_t place(std::string_view name) const;
+  size_t index_of(std::string_view name) const;
   const tune::Space& space_;
   const tune::Point& point_;
 };
 
-// In [-1, 1): how far variant `variant` of a function moves along axis `axis`; 0 for variant 0.
+// How far variant `variant` of a function is shifted along an axis, in [-1, 1); 0 for variant 0.
 double shift(std::string_view function, int variant, int axis);
 
 struct Function {

@@ -1,4 +1,5 @@
-// Ten more: ill-conditioned, multimodal, stepped, diverging, categorical, conditional, wide.
+// Ten functions for development: ill-conditioned, multimodal, stepped, diverging, categorical, conditional and wide
+// ones.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -22,7 +23,7 @@ std::string many(int count, const std::string& rest) {
 
 constexpr const char* kUnit = R"("type":"float","low":0,"high":1)";
 
-// Where the minimum lies along an axis of the unit cube: not in the middle, not at the rim.
+// The position of the minimum along an axis of the unit cube: neither in the middle nor at the boundary.
 double home(const char* name, int variant, int axis) {
   RandomStream random(derive(derive(random_key({1711}), std::string_view(name)), static_cast<uint64_t>(axis)));
   return std::clamp(random.uniform(0.15, 0.85) + 0.12 * shift(name, variant, axis), 0.05, 0.95);
@@ -45,7 +46,7 @@ double valley6(const Values& p, int variant) {
   return sum;
 }
 
-// A bowl with ripples that matter near its ground only.
+// A bowl with ripples that matter only near its bottom.
 double ripples5(const Values& p, int variant) {
   const auto d = off("ripples5", variant, p.all());
   double squares = 0, waves = 1;
@@ -56,7 +57,7 @@ double ripples5(const Values& p, int variant) {
   return 2 * squares + 0.15 * (1 - waves);
 }
 
-// Forty hills and holes; the deepest hole is narrow-ish and known.
+// Twelve random holes, and a deeper and narrower one whose minimum is known.
 double holes3(const Values& p, int variant) {
   const auto x = p.all();
   const auto d = off("holes3", variant, x);
@@ -74,7 +75,7 @@ double holes3(const Values& p, int variant) {
   return value;
 }
 
-// Whole numbers only, each with its own weight, in terraces.
+// Whole numbers only, each with a weight of its own, in terraces.
 double terraces6(const Values& p, int variant) {
   double sum = 0;
   const auto x = p.all();
@@ -85,7 +86,7 @@ double terraces6(const Values& p, int variant) {
   return sum;
 }
 
-// The nearer to the edge the better, and a step further everything is lost.
+// The values improve towards an edge, and everything is lost one step beyond it.
 double cliff4(const Values& p, int variant) {
   const auto d = off("cliff4", variant, {p.log10("a") / 6 + 1, p.log10("b") / 6 + 1, p("c"), p("d")});
   const double edge = d[0] + 0.5 * d[1];
@@ -93,7 +94,7 @@ double cliff4(const Values& p, int variant) {
   return 3 * d[0] * d[0] + d[1] * d[1] + 0.3 * std::abs(d[2]) + 0.5 * d[3] * d[3];
 }
 
-// Eight choices; what is best for one depends on the one before.
+// Eight choices; the best value of one depends on the choice before.
 double choices8(const Values& p, int variant) {
   const auto x = p.all();
   double sum = 0;
@@ -109,7 +110,7 @@ double choices8(const Values& p, int variant) {
   return sum;
 }
 
-// Twenty numbers of which five matter.
+// Twenty numbers, of which five have an effect.
 double wide20(const Values& p, int variant) {
   const auto d = off("wide20", variant, p.all());
   double sum = 0;
@@ -118,7 +119,7 @@ double wide20(const Values& p, int variant) {
   return sum;
 }
 
-// Four methods; the best one has the hardest space, an easy one is nearly as good.
+// Four methods: the best one has the hardest space, and an easy one is nearly as good.
 double methods4(const Values& p, int variant) {
   const auto h = [&](int axis) { return home("methods4", variant, axis); };
   if (p.is("method", "ridge")) return 0.16 + 0.05 * std::pow(p.log10("alpha") / 6 - h(0) + 0.5, 2);
@@ -137,7 +138,7 @@ double methods4(const Values& p, int variant) {
   return value + (p.is("norm", "batch") ? 0 : 0.015);
 }
 
-// Training with everything mixed: a plateau of failure, a ridge, weak and useless options.
+// A training with everything mixed: a plateau of failures, a ridge, and options with little or no effect.
 double training9(const Values& p, int variant) {
   const auto h = [&](int axis) { return home("training9", variant, axis); };
   const double rate = p.log10("lr") / 5 + 1 - h(0), batch = p.log2("batch") / 8 - 0.5 - h(1) * 0.3,
@@ -150,7 +151,7 @@ double training9(const Values& p, int variant) {
   return std::min(value, 1.0);
 }
 
-// Deep at one corner region, flat elsewhere: plateaus tell nothing.
+// Deep in one region and made of plateaus elsewhere, where neighbouring values are equal.
 double plateau4(const Values& p, int variant) {
   const auto d = off("plateau4", variant, p.all());
   double squares = 0;

@@ -1,4 +1,5 @@
-// The ten: five classical surfaces in boxes, two narrow ones, and three that look like tuning a model.
+// The suite of ten functions: five classical surfaces in boxes, two narrow ones, and three that resemble tuning a
+// model.
 #include <cmath>
 #include <numbers>
 
@@ -18,7 +19,7 @@ std::string box(int dimensions, const char* low, const char* high) {
   return space + "]";
 }
 
-// The same surface, moved by up to `part` of the box.
+// The same surface, shifted by up to `reach` along each axis.
 auto moved(const char* name, double reach, double (*surface)(const std::vector<double>&)) {
   return [=](const Values& p, int variant) {
     auto x = p.all();
@@ -83,7 +84,7 @@ double rastrigin(const std::vector<double>& x) {
   return sum;
 }
 
-// An error surface of a kernel machine: chance level far out, a slanted valley in (log C, log gamma).
+// The error surface of a kernel machine: chance level far out, and a slanted valley in (log C, log gamma).
 double svm_surface(const Values& p, int variant) {
   const double depth = p.is("kernel", "rbf") ? 0.42 : p.is("kernel", "sigmoid") ? 0.36 : 0.39;
   const double home = (p.is("kernel", "rbf")       ? -2.0
@@ -96,7 +97,7 @@ double svm_surface(const Values& p, int variant) {
          0.005 * (1 - std::cos(2 * kPi * across)) + (p.is("weight", "balanced") ? 0 : 0.015);
 }
 
-// Three learners with spaces of their own; the boosted trees are best, the network nearly as good.
+// Three learners with search spaces of their own; boosted trees are best, and the network is nearly as good.
 double cond3(const Values& p, int variant) {
   const auto s = [&](int axis) { return 0.4 * shift("cond3", variant, axis); };
   if (p.is("algo", "svm")) {
@@ -116,7 +117,7 @@ double cond3(const Values& p, int variant) {
                                     : 0);
 }
 
-// A network's error: it diverges above a learning rate that depends on optimizer, momentum and batch size.
+// The error of a network. It diverges above a learning rate that depends on the optimizer, momentum and batch size.
 double nn8(const Values& p, int variant) {
   const auto s = [&](int axis) { return 0.3 * shift("nn8", variant, axis); };
   const double batch = p.log2("batch") - 7, width = p.log2("width") - 8, layers = p("layers") - 3;

@@ -1,4 +1,4 @@
-// The command lines of these programs: --name value, each with a default.
+// Command line options of these programs: --name value, each with a default.
 #pragma once
 
 #include <cstdio>
@@ -32,13 +32,13 @@ inline int run_with(int argc, char** argv, Options options, int (*run)(const Opt
   for (int i = 1; i < argc; i += 2) {
     const std::string name = argv[i][0] == '-' && argv[i][1] == '-' ? argv[i] + 2 : "";
     if (!options.contains(name) || i + 1 == argc)
-      return std::fprintf(stderr, "no option %s, or no value for it\n", argv[i]), 2;
+      return std::fprintf(stderr, "there is no option %s, or it has no value\n", argv[i]), 2;
     options[name] = argv[i + 1];
   }
   try {
     return run(options);
   } catch (const Error& error) {
-    return std::fprintf(stderr, "%s\n  try: %s\n", error.what(), error.hint.c_str()), 2;
+    return std::fprintf(stderr, "%s\n  try: %s\n", to_string(error).c_str(), error.hint.c_str()), 2;
   }
 }
 

@@ -1,13 +1,14 @@
-// Normalised regret of samplers: (mean best - minimum) / (median best of random search - minimum), per function.
+// Measures the normalised regret of samplers on each function: (mean best value - minimum) / (median best value of
+// random search - minimum).
 //
 //   hpo_regret --samplers auto,tpe [--set suite|own] [--functions a,b] [--seeds 20] [--trials 100] [--variant 0]
 //              [--workers 1] [--seed0 0] [--child COMMAND] [--scale 0] [--earlier none|moved|mirrored]
 //
-// 0 is perfect, 1 is what random search gets with the same number of trials. With several workers trials take random
-// times, and a suggestion does not know those that still run. A sampler @NAME is the sampler NAME of the program that
-// --child starts (child.h). --scale N measures against random search of N trials instead. --earlier begins with five
-// finished studies of 100 trials: of the function moved in five other ways, or of something else, its mirror image.
-// Ends with the mean over all functions, and the seconds spent on suggestions and values.
+// 0 is perfect; 1 is the result of random search with the same number of trials. With several workers trials take
+// random times, and a suggestion does not know the values of running trials. A sampler @NAME is the sampler NAME of the
+// program that --child starts (child.h). --scale N compares with random search of N trials instead. --earlier starts
+// with five finished studies of 100 trials: of the function shifted in five other ways, or of its unrelated mirror
+// image. The last lines show the mean over all functions, and the seconds spent on suggestions and values.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -21,7 +22,7 @@
 namespace sinew::bench {
 namespace {
 
-// A study of one sampler, of this program or of another one.
+// A study of one sampler, either of this program or of another one.
 class Contestant {
  public:
   Contestant(const Function& function, const std::string& sampler, uint64_t seed, int trials, Child* child,
@@ -56,13 +57,13 @@ class Contestant {
   tune::Study study_;
   std::unique_ptr<tune::Sampler> sampler_;
   Child* child_ = nullptr;
-  std::vector<int64_t> theirs_;  // the child's ids
+  std::vector<int64_t> theirs_;  // the trial ids of the other program
 };
 
 double best_of(const Function& function, Contestant contestant, uint64_t seed, int trials, int variant, int workers) {
   const tune::Study& study = contestant.study();
   RandomStream random(random_key({seed, 4242}));
-  using Event = std::pair<double, int64_t>;  // when a trial ends
+  using Event = std::pair<double, int64_t>;  // the time when a trial ends, and its id
   std::priority_queue<Event, std::vector<Event>, std::greater<>> running;
   const auto start = [&](double now) {
     const int64_t id = contestant.ask();
@@ -81,14 +82,14 @@ double best_of(const Function& function, Contestant contestant, uint64_t seed, i
   return best;
 }
 
-// The point seen in a mirror.
+// The point reflected at the centre of the space.
 tune::Point mirrored(const tune::Space& space, const tune::Point& point) {
   auto unit = space.to_unit(point);
   for (double& u : unit) u = 1 - u;
   return space.from_unit(unit);
 }
 
-// Five studies of a hundred trials each, by the process.
+// Five studies of a hundred trials each, by the default sampler.
 std::vector<tune::EarlierStudy> earlier_of(const Function& function, const std::string& kind, uint64_t seed,
                                            int variant) {
   std::vector<tune::EarlierStudy> all;

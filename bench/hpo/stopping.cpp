@@ -1,15 +1,15 @@
-// What stopping trials early costs and saves, on simulated learning curves: epochs trained, as a part of what all
-// trials would train, and the normalised regret of what was found (0: the best there is, 1: the median of random
+// Measures what pruners save and cost on simulated learning curves: the trained epochs, as a fraction of those of all
+// trials without pruning, and the normalised regret of the result (0: the best possible, 1: the median of random
 // points).
 //
 //   hpo_stopping [--sampler auto] [--pruner auto] [--kind hard|mild|annealed] [--seeds 10] [--workers 1] [--variant 0]
 //
 // hard and mild: 81 trials of up to 81 epochs. Curves cross: a high learning rate begins fast and ends worse, and one
-// that is too high diverges; in the mild form ranks hold early. annealed: 30 trials of up to 27 epochs with a learning
-// rate that falls to nothing, as real trainings have it: noise that is larger than what the better ones differ by, and
-// a drop at the end that the beginning does not show. What was found is the trial whose last word was the best; it
-// counts by where its curve ends. With several workers each trains one trial, an epoch at a time. Speaks ask-tell
-// (docs/formats/ask-tell.md), so it measures what any program that does would get.
+// that is too high diverges. In the mild form the ranks settle early. annealed: 30 trials of up to 27 epochs with a
+// learning rate that falls to 0, as in real trainings: the noise is larger than the differences between good trials,
+// and the values improve at the end in a way that the beginning does not show. The result is the trial with the lowest
+// last report; it counts by the end of its curve. With several workers each trains one trial, one epoch at a time. The
+// simulation uses the ask-tell protocol (docs/formats/ask-tell.md), so any program that uses it gets the same results.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kLeast = 0.05;  // where the best curve ends
+constexpr double kLeast = 0.05;  // the end of the best curve
 constexpr const char* kSpace = R"([
   {"name":"lr","type":"float","low":1e-5,"high":1,"log":true},
   {"name":"decay","type":"float","low":1e-7,"high":0.1,"log":true},
@@ -39,7 +39,8 @@ struct Curves {
   double at(const json& params, int epoch) const {
     const double whole = smooth(params, epoch);
     if (kind != "annealed") return whole;
-    // Ends lie closer together, and a falling rate takes away the noise and what the rate itself adds.
+    // The ends lie closer together, and a falling learning rate removes the noise and the error that the rate itself
+    // adds.
     const double rate = 0.5 * (1 + std::cos(std::numbers::pi * epoch / epochs()));
     RandomStream random(random_key({std::hash<std::string>{}(params.dump()), static_cast<uint64_t>(epoch)}));
     const double bounce = 0.04 * std::pow(10, 0.4 * (std::log10(params["lr"].get<double>()) + 2.5));
@@ -80,7 +81,7 @@ struct Spent {
   double epochs = 0, regret = 0;
 };
 
-// One study: workers train in turn, an epoch each.
+// One study, in which the workers take turns and train one epoch each.
 class Simulation {
  public:
   Simulation(const Options& options, const Curves& curves, int seed)
