@@ -1,12 +1,11 @@
 // `sinew check` names planted bugs and passes clean jobs.
-#include "train/sanity.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "train/sanity.h"
 #include "train/synthetic.h"
 
 namespace sinew::train {
@@ -19,8 +18,7 @@ using data::Task;
 class Altered final : public data::Dataset {
  public:
   using Change = std::function<void(Split, data::Batch&)>;
-  Altered(std::shared_ptr<const data::Dataset> inner, Change change)
-      : inner_(std::move(inner)), change_(std::move(change)), info_(inner_->info()) {}
+  Altered(std::shared_ptr<const data::Dataset> inner, Change change) : inner_(std::move(inner)), change_(std::move(change)), info_(inner_->info()) {}
   data::DataInfo& info_to_change() { return info_; }
   const data::DataInfo& info() const override { return info_; }
   int64_t size(Split split) const override { return inner_->size(split); }
@@ -38,8 +36,7 @@ class Altered final : public data::Dataset {
   data::DataInfo info_;
 };
 
-std::shared_ptr<SyntheticData> synthetic(Task task, Shape shape, int64_t classes, int64_t train = 700,
-                                         int64_t val = 200, double noise = 1.0) {
+std::shared_ptr<SyntheticData> synthetic(Task task, Shape shape, int64_t classes, int64_t train = 700, int64_t val = 200, double noise = 1.0) {
   return std::make_shared<SyntheticData>(task, std::move(shape), classes, train, val, noise);
 }
 
@@ -50,12 +47,10 @@ std::shared_ptr<Altered> numbers(Shape shape, int64_t train = 700, int64_t val =
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
   const data::Batch batch = inner->load(Split::train, all, {});
   double sum = 0, squares = 0;
-  for (int64_t i = 0; i < train; ++i)
-    sum += batch.target.as<float>()[i], squares += std::pow(batch.target.as<float>()[i], 2);
+  for (int64_t i = 0; i < train; ++i) sum += batch.target.as<float>()[i], squares += std::pow(batch.target.as<float>()[i], 2);
   auto data = std::make_shared<Altered>(inner, [](Split, data::Batch&) {});
   data->info_to_change().target_mean = sum / static_cast<double>(train);
-  data->info_to_change().target_std =
-      std::sqrt(squares / static_cast<double>(train) - std::pow(sum / static_cast<double>(train), 2));
+  data->info_to_change().target_std = std::sqrt(squares / static_cast<double>(train) - std::pow(sum / static_cast<double>(train), 2));
   return data;
 }
 
@@ -72,8 +67,7 @@ spec::Job job_for(const std::string& model) {
   return job;
 }
 
-std::vector<SanityFinding> check(const spec::Job& job, const data::Dataset& data,
-                                 std::function<std::unique_ptr<model::Model>()> make = nullptr) {
+std::vector<SanityFinding> check(const spec::Job& job, const data::Dataset& data, std::function<std::unique_ptr<model::Model>()> make = nullptr) {
   return check_sanity({job, &data, std::move(make), 60, nullptr}, system_clock());
 }
 
@@ -83,24 +77,17 @@ std::string all_text(const std::vector<SanityFinding>& findings) {
   return text;
 }
 
-int64_t& label(data::Batch& batch, size_t row) {
-  return batch.target.as<int64_t>()[row];
-}
+int64_t& label(data::Batch& batch, size_t row) { return batch.target.as<int64_t>()[row]; }
 float* input(data::Batch& batch, size_t row) {
   return batch.input.as<float>() + static_cast<int64_t>(row) * (element_count(batch.input.shape) / batch.count());
 }
-int64_t width(const data::Batch& batch) {
-  return element_count(batch.input.shape) / batch.count();
-}
-RandomStream dice(const data::Batch& batch, size_t row) {
-  return RandomStream(random_key({4711, static_cast<uint64_t>(batch.samples[row])}));
-}
+int64_t width(const data::Batch& batch) { return element_count(batch.input.shape) / batch.count(); }
+RandomStream dice(const data::Batch& batch, size_t row) { return RandomStream(random_key({4711, static_cast<uint64_t>(batch.samples[row])})); }
 
 // A model of the tests: a function of tensors with named weights.
 struct Custom final : model::Model {
   using Function = std::function<torch::Tensor(Custom&, const torch::Tensor&)>;
-  Custom(std::vector<model::NamedTensor> weights, Function function)
-      : weights_(std::move(weights)), function_(std::move(function)) {}
+  Custom(std::vector<model::NamedTensor> weights, Function function) : weights_(std::move(weights)), function_(std::move(function)) {}
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor&) override { return function_(*this, x); }
   void set_training(bool on) override { training = on; }
   std::vector<model::NamedTensor> parameters() override { return weights_; }
@@ -108,9 +95,7 @@ struct Custom final : model::Model {
   void share(size_t index, const torch::Tensor& memory) override { weights_.at(index).tensor.set_data(memory); }
   bool wants_shadow(size_t) override { return false; }
   torch::Tensor operator[](size_t i) const { return weights_.at(i).tensor; }
-  torch::Tensor layer(size_t i, const torch::Tensor& x) const {
-    return torch::linear(x, weights_.at(i).tensor, weights_.at(i + 1).tensor);
-  }
+  torch::Tensor layer(size_t i, const torch::Tensor& x) const { return torch::linear(x, weights_.at(i).tensor, weights_.at(i + 1).tensor); }
 
   std::vector<model::NamedTensor> weights_;
   Function function_;
@@ -124,15 +109,13 @@ std::vector<model::NamedTensor> layers(const std::vector<int64_t>& widths, doubl
   for (size_t i = 0; i + 1 < widths.size(); ++i) {
     const double bound = scale / std::sqrt(static_cast<double>(widths[i]));
     const std::string name = "layers." + std::to_string(i);
-    list.push_back(
-        {name + ".weight", torch::empty({widths[i + 1], widths[i]}).uniform_(-bound, bound).requires_grad_()});
+    list.push_back({name + ".weight", torch::empty({widths[i + 1], widths[i]}).uniform_(-bound, bound).requires_grad_()});
     list.push_back({name + ".bias", torch::empty({widths[i + 1]}).uniform_(-bound, bound).requires_grad_()});
   }
   return list;
 }
 
-std::function<std::unique_ptr<model::Model>()> custom(Custom::Function function,
-                                                      std::vector<int64_t> widths = {10, 24, 4}, double scale = 1.0) {
+std::function<std::unique_ptr<model::Model>()> custom(Custom::Function function, std::vector<int64_t> widths = {10, 24, 4}, double scale = 1.0) {
   return [=] { return std::make_unique<Custom>(layers(widths, scale), function); };
 }
 
@@ -159,67 +142,44 @@ std::vector<Planted> planted_data_bugs() {
   const spec::Job mlp = job_for("mlp"), cnn = job_for("cnn");
   std::vector<Planted> bugs;
   bugs.push_back({"shuffled labels", "labels", "labels_unrelated", mlp,
-                  altered(table(), each([](Split, data::Batch& b, size_t r) {
-                            label(b, r) = static_cast<int64_t>(dice(b, r).below(4));
-                          }))});
+                  altered(table(), each([](Split, data::Batch& b, size_t r) { label(b, r) = static_cast<int64_t>(dice(b, r).below(4)); }))});
   bugs.push_back({"shuffled labels of images", "labels", "labels_unrelated", cnn,
-                  altered(images(), each([](Split, data::Batch& b, size_t r) {
-                            label(b, r) = static_cast<int64_t>(dice(b, r).below(4));
-                          }))});
+                  altered(images(), each([](Split, data::Batch& b, size_t r) { label(b, r) = static_cast<int64_t>(dice(b, r).below(4)); }))});
   bugs.push_back({"shuffled numbers", "labels", "labels_unrelated", mlp,
-                  altered(numbers({10}), each([](Split, data::Batch& b, size_t r) {
-                            b.target.as<float>()[r] = static_cast<float>(3 * dice(b, r).normal());
-                          }))});
-  bugs.push_back({"inputs times 1000", "data", "inputs_unnormalised", mlp,
-                  altered(table(), each([](Split, data::Batch& b, size_t r) {
-                            for (int64_t i = 0; i < width(b); ++i) input(b, r)[i] *= 1000;
-                          }))});
-  bugs.push_back({"pixels of 0 to 255", "initial_loss", "inputs_unnormalised", cnn,
-                  altered(images(), each([](Split, data::Batch& b, size_t r) {
-                            for (int64_t i = 0; i < width(b); ++i) input(b, r)[i] = 40 * input(b, r)[i] / 2 + 20;
-                          }))});
-  bugs.push_back({"one NaN pixel", "data", "input_not_finite", cnn,
-                  altered(images(), each([](Split split, data::Batch& b, size_t r) {
-                            if (split == Split::train && b.samples[r] == 333) input(b, r)[5] = std::nanf("");
-                          }))});
-  bugs.push_back({"an infinite value in val", "data", "input_not_finite", mlp,
-                  altered(table(), each([](Split split, data::Batch& b, size_t r) {
-                            if (split == Split::val && b.samples[r] == 7)
-                              input(b, r)[0] = std::numeric_limits<float>::infinity();
-                          }))});
-  bugs.push_back(
-      {"constant inputs", "data", "inputs_constant", mlp, altered(table(), each([](Split, data::Batch& b, size_t r) {
-                                                                    for (int64_t i = 0; i < width(b); ++i)
-                                                                      input(b, r)[i] = 0.5F;
-                                                                  }))});
-  bugs.push_back({"a column never filled in", "data", "feature_constant", mlp,
-                  altered(table(), each([](Split, data::Batch& b, size_t r) { input(b, r)[3] = 0; }))});
-  bugs.push_back({"a label out of range", "data", "target_out_of_range", mlp,
-                  altered(table(), each([](Split, data::Batch& b, size_t r) {
-                            if (b.samples[r] == 100) label(b, r) = 4;
-                          }))});
-  bugs.push_back({"a constant target", "data", "target_constant", mlp,
-                  altered(numbers({10}), each([](Split, data::Batch& b, size_t r) { b.target.as<float>()[r] = 3; }))});
-  bugs.push_back({"a missing target", "data", "target_out_of_range", mlp,
-                  altered(numbers({10}), each([](Split, data::Batch& b, size_t r) {
-                            if (b.samples[r] == 50) b.target.as<float>()[r] = std::nanf("");
-                          }))});
-  bugs.push_back({"all of one class", "classes", "one_class", mlp,
-                  altered(table(), each([](Split, data::Batch& b, size_t r) { label(b, r) = 2; }))});
-  bugs.push_back({"a class only in val", "classes", "class_missing_in_train", mlp,
-                  altered(table(), each([](Split split, data::Batch& b, size_t r) {
-                            if (split == Split::train && label(b, r) == 3) label(b, r) = 1;
-                          }))});
-  bugs.push_back(
-      {"99 % of one class", "classes", "imbalance", mlp,
-       altered(table(), each([](Split, data::Batch& b, size_t r) { label(b, r) = b.samples[r] % 100 == 0 ? 1 : 0; }))});
+                  altered(numbers({10}), each([](Split, data::Batch& b, size_t r) { b.target.as<float>()[r] = static_cast<float>(3 * dice(b, r).normal()); }))});
+  bugs.push_back({"inputs times 1000", "data", "inputs_unnormalised", mlp, altered(table(), each([](Split, data::Batch& b, size_t r) {
+                    for (int64_t i = 0; i < width(b); ++i) input(b, r)[i] *= 1000;
+                  }))});
+  bugs.push_back({"pixels of 0 to 255", "initial_loss", "inputs_unnormalised", cnn, altered(images(), each([](Split, data::Batch& b, size_t r) {
+                    for (int64_t i = 0; i < width(b); ++i) input(b, r)[i] = 40 * input(b, r)[i] / 2 + 20;
+                  }))});
+  bugs.push_back({"one NaN pixel", "data", "input_not_finite", cnn, altered(images(), each([](Split split, data::Batch& b, size_t r) {
+                    if (split == Split::train && b.samples[r] == 333) input(b, r)[5] = std::nanf("");
+                  }))});
+  bugs.push_back({"an infinite value in val", "data", "input_not_finite", mlp, altered(table(), each([](Split split, data::Batch& b, size_t r) {
+                    if (split == Split::val && b.samples[r] == 7) input(b, r)[0] = std::numeric_limits<float>::infinity();
+                  }))});
+  bugs.push_back({"constant inputs", "data", "inputs_constant", mlp, altered(table(), each([](Split, data::Batch& b, size_t r) {
+                    for (int64_t i = 0; i < width(b); ++i) input(b, r)[i] = 0.5F;
+                  }))});
+  bugs.push_back({"a column never filled in", "data", "feature_constant", mlp, altered(table(), each([](Split, data::Batch& b, size_t r) { input(b, r)[3] = 0; }))});
+  bugs.push_back({"a label out of range", "data", "target_out_of_range", mlp, altered(table(), each([](Split, data::Batch& b, size_t r) {
+                    if (b.samples[r] == 100) label(b, r) = 4;
+                  }))});
+  bugs.push_back({"a constant target", "data", "target_constant", mlp, altered(numbers({10}), each([](Split, data::Batch& b, size_t r) { b.target.as<float>()[r] = 3; }))});
+  bugs.push_back({"a missing target", "data", "target_out_of_range", mlp, altered(numbers({10}), each([](Split, data::Batch& b, size_t r) {
+                    if (b.samples[r] == 50) b.target.as<float>()[r] = std::nanf("");
+                  }))});
+  bugs.push_back({"all of one class", "classes", "one_class", mlp, altered(table(), each([](Split, data::Batch& b, size_t r) { label(b, r) = 2; }))});
+  bugs.push_back({"a class only in val", "classes", "class_missing_in_train", mlp, altered(table(), each([](Split split, data::Batch& b, size_t r) {
+                    if (split == Split::train && label(b, r) == 3) label(b, r) = 1;
+                  }))});
+  bugs.push_back({"99 % of one class", "classes", "imbalance", mlp, altered(table(), each([](Split, data::Batch& b, size_t r) { label(b, r) = b.samples[r] % 100 == 0 ? 1 : 0; }))});
   const auto source = table();
-  bugs.push_back({"val is a copy of train", "duplicates", "duplicates", mlp,
-                  altered(table(), [source](Split split, data::Batch& b) {
+  bugs.push_back({"val is a copy of train", "duplicates", "duplicates", mlp, altered(table(), [source](Split split, data::Batch& b) {
                     if (split == Split::val) b = source->load(Split::train, b.samples, {});
                   })});
-  bugs.push_back({"a tenth of val is in train", "duplicates", "duplicates", mlp,
-                  altered(table(), [source](Split split, data::Batch& b) {
+  bugs.push_back({"a tenth of val is in train", "duplicates", "duplicates", mlp, altered(table(), [source](Split split, data::Batch& b) {
                     for (size_t row = 0; row < b.samples.size() && split == Split::val; ++row) {
                       if (b.samples[row] % 10 != 0) continue;
                       const data::Batch one = source->load(Split::train, std::span(&b.samples[row], 1), {});
@@ -227,19 +187,15 @@ std::vector<Planted> planted_data_bugs() {
                       label(b, row) = one.target.as<int64_t>()[0];
                     }
                   })});
-  bugs.push_back({"two classes swapped in val", "labels", "val_labels_differ", mlp,
-                  altered(table(), each([](Split split, data::Batch& b, size_t r) {
-                            if (split == Split::val && label(b, r) < 2) label(b, r) = 1 - label(b, r);
-                          }))});
-  bugs.push_back({"classes of val numbered from elsewhere", "labels", "val_labels_differ", cnn,
-                  altered(images(), each([](Split split, data::Batch& b, size_t r) {
-                            if (split == Split::val) label(b, r) = (label(b, r) + 1) % 4;
-                          }))});
-  bugs.push_back({"labels of val shuffled", "labels", "val_labels_differ", mlp,
-                  altered(numbers({10}), each([](Split split, data::Batch& b, size_t r) {
-                            if (split == Split::val)
-                              b.target.as<float>()[r] = static_cast<float>(3 * dice(b, r).normal());
-                          }))});
+  bugs.push_back({"two classes swapped in val", "labels", "val_labels_differ", mlp, altered(table(), each([](Split split, data::Batch& b, size_t r) {
+                    if (split == Split::val && label(b, r) < 2) label(b, r) = 1 - label(b, r);
+                  }))});
+  bugs.push_back({"classes of val numbered from elsewhere", "labels", "val_labels_differ", cnn, altered(images(), each([](Split split, data::Batch& b, size_t r) {
+                    if (split == Split::val) label(b, r) = (label(b, r) + 1) % 4;
+                  }))});
+  bugs.push_back({"labels of val shuffled", "labels", "val_labels_differ", mlp, altered(numbers({10}), each([](Split split, data::Batch& b, size_t r) {
+                    if (split == Split::val) b.target.as<float>()[r] = static_cast<float>(3 * dice(b, r).normal());
+                  }))});
   return bugs;
 }
 
@@ -257,23 +213,20 @@ std::vector<Planted> planted_training_bugs() {
   bugs.push_back({"sgd at 1000", "one_batch", "learning_rate_too_large", job_at("sgd", 1000), table()});
   bugs.push_back({"adamw at 1e-9", "one_batch", "learning_rate_too_small", job_at("adamw", 1e-9), table()});
   bugs.push_back({"sgd at 1e-7", "one_batch", "learning_rate_too_small", job_at("sgd", 1e-7), table()});
-  bugs.push_back(
-      {"a detached layer", "gradients", "no_gradient", mlp, table(), custom([](Custom& m, const torch::Tensor& x) {
-         return m.layer(2, torch::relu(torch::linear(x, m[0].detach(), m[1].detach())));
-       })});
-  bugs.push_back({"an unused parameter", "gradients", "no_gradient", mlp, table(),
-                  custom([](Custom& m, const torch::Tensor& x) { return m.layer(2, torch::relu(m.layer(0, x))); },
-                         {10, 24, 4, 3})});
+  bugs.push_back({"a detached layer", "gradients", "no_gradient", mlp, table(), custom([](Custom& m, const torch::Tensor& x) {
+                    return m.layer(2, torch::relu(torch::linear(x, m[0].detach(), m[1].detach())));
+                  })});
+  bugs.push_back({"an unused parameter", "gradients", "no_gradient", mlp, table(), custom([](Custom& m, const torch::Tensor& x) {
+                    return m.layer(2, torch::relu(m.layer(0, x)));
+                  }, {10, 24, 4, 3})});
   bugs.push_back({"frozen parameters", "gradients", "no_gradient", mlp, table(), [] {
                     auto weights = layers({10, 24, 4});
                     weights[0].tensor.requires_grad_(false);
-                    return std::make_unique<Custom>(weights, [](Custom& m, const torch::Tensor& x) {
-                      return m.layer(2, torch::relu(m.layer(0, x)));
-                    });
+                    return std::make_unique<Custom>(weights, [](Custom& m, const torch::Tensor& x) { return m.layer(2, torch::relu(m.layer(0, x))); });
                   }});
-  bugs.push_back(
-      {"dead units", "function", "output_constant", mlp, table(),
-       custom([](Custom& m, const torch::Tensor& x) { return m.layer(2, torch::relu(m.layer(0, x) - 100)); })});
+  bugs.push_back({"dead units", "function", "output_constant", mlp, table(), custom([](Custom& m, const torch::Tensor& x) {
+                    return m.layer(2, torch::relu(m.layer(0, x) - 100));
+                  })});
   bugs.push_back({"dead units in one of two branches", "gradients", "dead_activation", mlp, table(), [] {
                     auto weights = layers({10, 24, 4});
                     for (auto& weight : layers({10, 4})) weights.push_back({"direct." + weight.name, weight.tensor});
@@ -281,56 +234,45 @@ std::vector<Planted> planted_training_bugs() {
                       return m.layer(2, torch::relu(m.layer(0, x) - 100)) + m.layer(4, torch::tanh(x));
                     });
                   }});
-  bugs.push_back({"no activation", "function", "no_activation", mlp, table(),
-                  custom([](Custom& m, const torch::Tensor& x) { return m.layer(2, m.layer(0, x)); })});
-  bugs.push_back(
-      {"an unused input", "function", "output_constant", mlp, table(), custom([](Custom& m, const torch::Tensor& x) {
-         return m.layer(2, torch::relu(m.layer(0, torch::ones_like(x))));
-       })});
-  bugs.push_back({"initial weights times 100", "initial_loss", "initialisation", mlp, table(),
-                  custom([](Custom& m, const torch::Tensor& x) { return m.layer(2, torch::relu(m.layer(0, x))); },
-                         {10, 24, 4}, 20)});
-  bugs.push_back({"statistics over the batch", "batch_leak", "batch_leak", mlp, table(),
-                  custom([](Custom& m, const torch::Tensor& x) {
+  bugs.push_back({"no activation", "function", "no_activation", mlp, table(), custom([](Custom& m, const torch::Tensor& x) { return m.layer(2, m.layer(0, x)); })});
+  bugs.push_back({"an unused input", "function", "output_constant", mlp, table(), custom([](Custom& m, const torch::Tensor& x) {
+                    return m.layer(2, torch::relu(m.layer(0, torch::ones_like(x))));
+                  })});
+  bugs.push_back({"initial weights times 100", "initial_loss", "initialisation", mlp, table(), custom([](Custom& m, const torch::Tensor& x) {
+                    return m.layer(2, torch::relu(m.layer(0, x)));
+                  }, {10, 24, 4}, 20)});
+  bugs.push_back({"statistics over the batch", "batch_leak", "batch_leak", mlp, table(), custom([](Custom& m, const torch::Tensor& x) {
                     return m.layer(2, torch::relu(m.layer(0, x - x.mean(0, true))));
                   })});
-  bugs.push_back({"softmax over the batch", "batch_leak", "batch_leak", mlp, table(),
-                  custom([](Custom& m, const torch::Tensor& x) { return m.layer(2, m.layer(0, x).softmax(0) * 20); })});
-  bugs.push_back({"statistics over the batch while training", "batch_leak", "batch_leak", mlp, table(),
-                  custom([](Custom& m, const torch::Tensor& x) {
+  bugs.push_back({"softmax over the batch", "batch_leak", "batch_leak", mlp, table(), custom([](Custom& m, const torch::Tensor& x) {
+                    return m.layer(2, m.layer(0, x).softmax(0) * 20);
+                  })});
+  bugs.push_back({"statistics over the batch while training", "batch_leak", "batch_leak", mlp, table(), custom([](Custom& m, const torch::Tensor& x) {
                     return m.layer(2, torch::relu(m.layer(0, m.training ? x - x.mean(0, true) : x)));
                   })});
-  bugs.push_back({"dropout in evaluation", "eval_mode", "random_in_eval", mlp, table(),
-                  custom([](Custom& m, const torch::Tensor& x) {
+  bugs.push_back({"dropout in evaluation", "eval_mode", "random_in_eval", mlp, table(), custom([](Custom& m, const torch::Tensor& x) {
                     return m.layer(2, torch::dropout(torch::relu(m.layer(0, x)), 0.3, true));
                   })});
   bugs.push_back({"a state of its own", "repeatable", "not_repeatable", mlp, table(), [] {
                     static int made = 0;
                     const double own = ++made * 0.1;
-                    return std::make_unique<Custom>(layers({10, 24, 4}), [own](Custom& m, const torch::Tensor& x) {
-                      return m.layer(2, torch::relu(m.layer(0, x))) + own * x.slice(1, 0, 4);
+                    return std::make_unique<Custom>(layers({10, 24, 4}), [own](Custom& m, const torch::Tensor& x) { return m.layer(2, torch::relu(m.layer(0, x))) + own * x.slice(1, 0, 4); });
+                  }});
+  bugs.push_back({"twenty layers of small weights", "gradients", "vanishing_gradient", mlp, table(), custom([](Custom& m, const torch::Tensor& x) {
+                    torch::Tensor h = x;
+                    for (size_t i = 0; i < 18; i += 2) h = torch::sigmoid(m.layer(i, h));
+                    return m.layer(18, h);
+                  }, {10, 12, 12, 12, 12, 12, 12, 12, 12, 12, 4})});
+  spec::Job text = job_for("lstm");
+  bugs.push_back({"a model that sees the future", "batch_leak", "future_leak", text, synthetic(Task::next_token, {8}, 11), [] {
+                    auto weights = layers({11, 24, 11});
+                    return std::make_unique<Custom>(weights, [](Custom& m, const torch::Tensor& x) {
+                      const torch::Tensor h = torch::one_hot(x, 11).to(torch::kFloat32);
+                      return m.layer(2, torch::relu(m.layer(0, h + h.mean(1, true))));
                     });
                   }});
-  bugs.push_back({"twenty layers of small weights", "gradients", "vanishing_gradient", mlp, table(),
-                  custom(
-                      [](Custom& m, const torch::Tensor& x) {
-                        torch::Tensor h = x;
-                        for (size_t i = 0; i < 18; i += 2) h = torch::sigmoid(m.layer(i, h));
-                        return m.layer(18, h);
-                      },
-                      {10, 12, 12, 12, 12, 12, 12, 12, 12, 12, 4})});
-  spec::Job text = job_for("lstm");
-  bugs.push_back(
-      {"a model that sees the future", "batch_leak", "future_leak", text, synthetic(Task::next_token, {8}, 11), [] {
-         auto weights = layers({11, 24, 11});
-         return std::make_unique<Custom>(weights, [](Custom& m, const torch::Tensor& x) {
-           const torch::Tensor h = torch::one_hot(x, 11).to(torch::kFloat32);
-           return m.layer(2, torch::relu(m.layer(0, h + h.mean(1, true))));
-         });
-       }});
   spec::Job twice = mlp;
-  bugs.push_back({"a model that cannot learn", "one_batch", "cannot_learn", twice, table(),
-                  custom([](Custom& m, const torch::Tensor& x) {
+  bugs.push_back({"a model that cannot learn", "one_batch", "cannot_learn", twice, table(), custom([](Custom& m, const torch::Tensor& x) {
                     return 1e-4 * torch::tanh(m.layer(2, torch::relu(m.layer(0, x))));
                   })});
   return bugs;
@@ -339,24 +281,18 @@ std::vector<Planted> planted_training_bugs() {
 void expect_named(const std::vector<Planted>& bugs) {
   for (const Planted& bug : bugs) {
     const auto findings = check(bug.job, *bug.data, bug.make);
-    const auto found =
-        std::find_if(findings.begin(), findings.end(), [&](const auto& finding) { return finding.check == bug.check; });
+    const auto found = std::find_if(findings.begin(), findings.end(), [&](const auto& finding) { return finding.check == bug.check; });
     ASSERT_NE(found, findings.end());
     EXPECT_EQ(found->cause, bug.cause) << bug.name << "\n" << all_text(findings);
     EXPECT_FALSE(found->hint.empty()) << bug.name;
-    const auto failed =
-        std::find_if(findings.begin(), findings.end(), [](const auto& finding) { return !finding.cause.empty(); });
+    const auto failed = std::find_if(findings.begin(), findings.end(), [](const auto& finding) { return !finding.cause.empty(); });
     EXPECT_EQ(failed, found) << bug.name << " is first named otherwise\n" << all_text(findings);
     if (std::getenv("SINEW_SHOW") != nullptr) std::printf("--- %s\n%s", bug.name.c_str(), all_text(findings).c_str());
   }
 }
 
-TEST(Sanity, BugsInTheDataAreNamed) {
-  expect_named(planted_data_bugs());
-}
-TEST(Sanity, BugsInModelAndTrainingAreNamed) {
-  expect_named(planted_training_bugs());
-}
+TEST(Sanity, BugsInTheDataAreNamed) { expect_named(planted_data_bugs()); }
+TEST(Sanity, BugsInModelAndTrainingAreNamed) { expect_named(planted_training_bugs()); }
 
 struct Clean {
   std::string name;
@@ -366,8 +302,7 @@ struct Clean {
 
 std::vector<Clean> clean_jobs() {
   std::vector<Clean> jobs;
-  const auto add = [&](const std::string& name, const std::string& model, std::shared_ptr<const data::Dataset> data,
-                       auto change) {
+  const auto add = [&](const std::string& name, const std::string& model, std::shared_ptr<const data::Dataset> data, auto change) {
     spec::Job job = job_for(model);
     change(job);
     jobs.push_back({name, job, std::move(data)});
@@ -376,27 +311,13 @@ std::vector<Clean> clean_jobs() {
   const auto table = [](int64_t classes = 4) { return synthetic(Task::classification, {10}, classes); };
   const auto images = [](int64_t channels = 1) { return synthetic(Task::classification, {channels, 8, 8}, 5); };
   add("mlp", "mlp", table(), as_is);
-  add("mlp with all defaults", "mlp", table(), [](spec::Job& job) {
-    job.optimizer = {};
-    job.model = {};
-  });
-  add("mlp with batch norm, dropout and averaging", "mlp", table(), [](spec::Job& job) {
-    job.model.norm = "batch";
-    job.model.dropout = 0.5;
-    job.trainer.ema_decay = 0.99;
-  });
-  add("deep mlp with gelu", "mlp", table(), [](spec::Job& job) {
-    job.model.hidden = {24, 24, 24};
-    job.model.activation = "gelu";
-  });
+  add("mlp with all defaults", "mlp", table(), [](spec::Job& job) { job.optimizer = {}; job.model = {}; });
+  add("mlp with batch norm, dropout and averaging", "mlp", table(), [](spec::Job& job) { job.model.norm = "batch"; job.model.dropout = 0.5; job.trainer.ema_decay = 0.99; });
+  add("deep mlp with gelu", "mlp", table(), [](spec::Job& job) { job.model.hidden = {24, 24, 24}; job.model.activation = "gelu"; });
   add("mlp of two classes with one logit", "mlp", table(2), [](spec::Job& job) { job.loss.name = "bce"; });
-  add("mlp with sgd and momentum", "mlp", table(),
-      [](spec::Job& job) { job.optimizer = {.name = "sgd", .lr = 0.05, .momentum = 0.9}; });
+  add("mlp with sgd and momentum", "mlp", table(), [](spec::Job& job) { job.optimizer = {.name = "sgd", .lr = 0.05, .momentum = 0.9}; });
   add("mlp with plain slow sgd", "mlp", table(), [](spec::Job& job) { job.optimizer = {.name = "sgd", .lr = 0.01}; });
-  add("mlp with rmsprop", "mlp", table(), [](spec::Job& job) {
-    job.optimizer.name = "rmsprop";
-    job.optimizer.lr = 1e-3;
-  });
+  add("mlp with rmsprop", "mlp", table(), [](spec::Job& job) { job.optimizer.name = "rmsprop"; job.optimizer.lr = 1e-3; });
   add("mlp with warm-up and cosine, class weights, smoothing", "mlp", table(), [](spec::Job& job) {
     job.scheduler = {.name = "cosine", .warmup = {20, spec::Duration::Unit::steps}};
     job.loss.class_weights = {1, 2, 1, 0.5};
@@ -408,22 +329,10 @@ std::vector<Clean> clean_jobs() {
   add("svm", "svm", table(), as_is);
   add("svm with sgd", "svm", table(3), [](spec::Job& job) { job.optimizer = {.name = "sgd", .lr = 0.01}; });
   add("cnn", "cnn", images(), as_is);
-  add("cnn with batch norm, augmented, colours", "cnn", images(3), [](spec::Job& job) {
-    job.model.norm = "batch";
-    job.model.dropout = 0.25;
-    job.data.augment.flip = 0.5;
-  });
-  add("narrow resnet", "resnet18", synthetic(Task::classification, {3, 8, 8}, 3, 200, 60), [](spec::Job& job) {
-    job.model.width = 4;
-    job.model.stem = "cifar";
-  });
-  add("resnet in bfloat16", "resnet18", synthetic(Task::classification, {3, 8, 8}, 3, 200, 60), [](spec::Job& job) {
-    job.model.width = 4;
-    job.model.stem = "cifar";
-    job.trainer.precision = "bf16";
-  });
-  add("lstm over text", "lstm", synthetic(Task::next_token, {8}, 11, 300, 60),
-      [](spec::Job& job) { job.optimizer.lr = 1e-2; });
+  add("cnn with batch norm, augmented, colours", "cnn", images(3), [](spec::Job& job) { job.model.norm = "batch"; job.model.dropout = 0.25; job.data.augment.flip = 0.5; });
+  add("narrow resnet", "resnet18", synthetic(Task::classification, {3, 8, 8}, 3, 200, 60), [](spec::Job& job) { job.model.width = 4; job.model.stem = "cifar"; });
+  add("resnet in bfloat16", "resnet18", synthetic(Task::classification, {3, 8, 8}, 3, 200, 60), [](spec::Job& job) { job.model.width = 4; job.model.stem = "cifar"; job.trainer.precision = "bf16"; });
+  add("lstm over text", "lstm", synthetic(Task::next_token, {8}, 11, 300, 60), [](spec::Job& job) { job.optimizer.lr = 1e-2; });
   add("lstm over rows of images", "lstm", images(), as_is);
   add("numbers, mlp", "mlp", numbers({10}), as_is);
   add("numbers, linear with l1", "linear", numbers({10}), [](spec::Job& job) { job.loss.name = "l1"; });
@@ -444,8 +353,7 @@ TEST(Sanity, OutOfTimeIsUnknownNotWrong) {
   const auto data = synthetic(Task::classification, {10}, 4);
   const auto findings = check_sanity({job_for("mlp"), data.get(), nullptr, 1e-9, nullptr}, system_clock());
   EXPECT_EQ(findings.size(), sanity_checks().size());
-  for (const auto& finding : findings)
-    EXPECT_EQ(finding.verdict, SanityFinding::Verdict::skip) << finding_text(finding);
+  for (const auto& finding : findings) EXPECT_EQ(finding.verdict, SanityFinding::Verdict::skip) << finding_text(finding);
   EXPECT_TRUE(all_sane(findings));
 }
 
@@ -478,8 +386,7 @@ TEST(Sanity, PairingOfUnrelatedScoresIsNormal) {
   EXPECT_LT(beyond_two, 40);
   const torch::Tensor labels = torch::rand({120}).mul(3).to(torch::kInt64);
   EXPECT_GT(sanity::pairing_z(torch::one_hot(labels, 3).to(torch::kFloat32), labels), 8);
-  EXPECT_NEAR(sanity::ranking_z(torch::arange(101).to(torch::kFloat32), -torch::arange(101).to(torch::kFloat32)), -10,
-              1e-3);
+  EXPECT_NEAR(sanity::ranking_z(torch::arange(101).to(torch::kFloat32), -torch::arange(101).to(torch::kFloat32)), -10, 1e-3);
 }
 
 }  // namespace
