@@ -1,7 +1,7 @@
 // Inside model/: a TorchScript module behind the Model interface.
 //
-// Each replica loads the file itself, so lanes share only the memory of the parameters. The graph runs without profiling
-// and specialisation, because a plan that changes after some runs would change bits.
+// Each replica loads the file itself, so lanes share only the memory of the parameters. The graph runs without
+// profiling and specialisation, because a plan that changes after some runs would change bits.
 #pragma once
 
 #include <torch/script.h>
