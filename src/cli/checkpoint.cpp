@@ -1,4 +1,4 @@
-// `sinew checkpoint list|verify|show DIR`: what checkpoints there are, whether they are whole, what one holds.
+// `sinew checkpoint list|verify|show DIR`: which checkpoints exist, whether they are intact, what one holds.
 #include "checkpoint/checkpoint.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/size_text.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 
 namespace sinew::cli {
 namespace {
@@ -18,28 +18,20 @@ namespace {
 using checkpoint::Damage;
 using checkpoint::Summary;
 
-constexpr const char* kHelp =
-    "usage: sinew checkpoint list|verify|show DIR\n\n"
-    "DIR is a run directory, its checkpoints/ folder, or one step's directory.\n\n"
-    "  list     steps, sizes and digests, by their manifests (the data is not read)\n"
-    "  verify   reads every byte from the device and checks it; names the damaged file and place\n"
-    "  show     what one checkpoint holds (of several: the newest intact one), checked\n\n"
-    "exit codes: 0 all intact; 1 there are none, or DIR can not be read; 2 usage; 4 at least one is damaged";
-
 bool has(const std::string& directory, const char* name) {
   return system_disk().exists(directory + "/" + name);
 }
 
-// The step directories DIR stands for, oldest first.
+// The step directories that `given` names, oldest first.
 std::vector<std::string> directories_of(const std::string& given) {
   std::string path = given;
   while (path.size() > 1 && path.back() == '/') path.pop_back();
-  if (!system_disk().exists(path)) throw Error("there is no " + path, "check the path");
+  if (!system_disk().exists(path)) throw Error("FILE_NOT_FOUND", "there is no " + path, "check the path");
   const std::string name = path.substr(path.rfind('/') + 1);
   if (has(path, "manifest.json") || name.starts_with("step-")) return {path};
   auto found = checkpoint::list(system_disk(), has(path, "checkpoints") ? path + "/checkpoints" : path);
   if (found.empty()) {
-    throw Error("no checkpoints in " + path,
+    throw Error("CHECKPOINT_NOT_FOUND", "no checkpoints in " + path,
                 "DIR is a run directory, its checkpoints/ folder, or one step's directory");
   }
   return found;
@@ -105,16 +97,22 @@ int show(const std::string& given) {
 }  // namespace
 
 int run_checkpoint(const Arguments& arguments) {
-  const auto asks_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
-  if (std::any_of(arguments.begin(), arguments.end(), asks_help)) {
-    std::puts(kHelp);
-    return kDone;
-  }
-  if (arguments.size() == 2 && arguments[0] == "list") return list_or_verify(arguments[1], false);
-  if (arguments.size() == 2 && arguments[0] == "verify") return list_or_verify(arguments[1], true);
-  if (arguments.size() == 2 && arguments[0] == "show") return show(arguments[1]);
-  std::fprintf(stderr, "%s\n", kHelp);
-  return kUsage;
+  std::string verb, directory;
+  Options options("checkpoint", "Lists, verifies or shows checkpoints");
+  options
+      .about(
+          "  list     steps, sizes and digests, by the manifests; reads no data\n"
+          "  verify   reads every byte from the device and checks it; names the damaged file and place\n"
+          "  show     the contents of one checkpoint, checked; of several, the newest intact one")
+      .argument("COMMAND", verb, "list, verify or show")
+      .argument("DIR", directory, "a run directory, its checkpoints/ folder, or the directory of one step")
+      .notes("Exit codes: 0 all intact; 1 there are none, or DIR cannot be read; 2 usage; 4 at least one is damaged.")
+      .example("sinew checkpoint verify runs/cifar/20251121T040000Z-ab12");
+  if (!options.parse(arguments)) return kDone;
+  if (verb == "list") return list_or_verify(directory, false);
+  if (verb == "verify") return list_or_verify(directory, true);
+  if (verb == "show") return show(directory);
+  options.refuse("checkpoint takes list, verify or show, not '" + verb + "'");
 }
 
 }  // namespace sinew::cli

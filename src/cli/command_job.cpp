@@ -55,21 +55,21 @@ std::string as_json(const std::vector<jobs::AttemptSummary>& attempts, const std
 
 }  // namespace
 
-int run_command_job(const spec::Job& job, const CommandWords& words) {
-  if (words.resume && is_done(words.run_directory)) {
-    std::printf("%s is done already\n", words.run_directory.c_str());
+int run_command_job(const spec::Job& job, const CommandOptions& options) {
+  if (options.resume && is_done(options.run_directory)) {
+    std::printf("%s is done already\n", options.run_directory.c_str());
     return kDone;
   }
   jobs::CommandRun run;
   run.job = job;
-  run.directory = words.run_directory;
-  run.server = words.server.empty() ? value_of("SINEW_SERVER") : words.server;
+  run.directory = options.run_directory;
+  run.server = options.server.empty() ? value_of("SINEW_SERVER") : options.server;
   if (!run.server.empty()) {
     run.run_id = [server = run.server, directory = run.directory](const std::string& resolved_yaml) {
       return run_id_at(server, directory, resolved_yaml, system_clock());
     };
   }
-  run.format = words.json ? report::LogFormat::json : report::LogFormat::human;
+  run.format = options.json ? report::LogFormat::json : report::LogFormat::human;
   run.terminal = ::isatty(STDOUT_FILENO) == 1 && value_of("TERM") != "dumb";
   run.color = run.terminal && value_of("NO_COLOR").empty();
   return jobs::run_command(run, system_clock());

@@ -1,4 +1,4 @@
-// From the command line to jobs/: a job file with a command, or a command alone.
+// Runs the command of a job file, or a command alone, through jobs/.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace sinew::cli {
 
-struct CommandWords {
-  std::string run_directory;  // its job.yaml is written
+struct CommandOptions {
+  std::string run_directory;  // holds the job file already
   std::string server;         // --server; empty: SINEW_SERVER
   bool resume = false, json = false;
 };
 
-// Runs it, in this process; the exit code. A run that is done already stays as it is.
-int run_command_job(const spec::Job& job, const CommandWords& words);
+// Runs the command from this process and returns the exit code. A run that is done already stays as it is.
+int run_command_job(const spec::Job& job, const CommandOptions& options);
 
-// What `sinew ps` shows of a run of a command; "" when it is none.
+// The text of `sinew ps` for a run of a command; empty for another run.
 std::string command_status(const std::string& run_directory, bool json);
 
 }  // namespace sinew::cli

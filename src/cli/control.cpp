@@ -1,67 +1,20 @@
-// `sinew scale` and `sinew control`: wishes of a person for a run that trains.
+// `sinew scale` and `sinew control`: requests of a user to a run that trains.
 #include <cstdio>
 #include <cstdlib>
 
 #include "base/number_text.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "cluster/cluster.h"
 
 namespace sinew::cli {
 namespace {
 
-constexpr const char* kScaleHelp =
-    "usage: sinew scale RUN N [--root DIR]\n\n"
-    "From now on the run has N workers: new ones join while the others train on, surplus ones hand over and leave.\n"
-    "The model stays the same to the last bit. RUN: a run directory, the end of its name, or 'last'.";
-constexpr const char* kControlHelp =
-    "usage: sinew control RUN WISH [options]\n\n"
-    "Asks a run with several workers for something, at its next step. It becomes part of the run's control log.\n\n"
-    "WISH is one of:\n"
-    "  stop            finish the step, save a checkpoint, end with exit code 75\n"
-    "  checkpoint      save a checkpoint\n"
-    "  evaluate        evaluate\n"
-    "  lr=FACTOR       multiply the learning rate by FACTOR from then on\n"
-    "  batch-size=N    samples in a step from then on\n\n"
-    "options:\n"
-    "  --reason TEXT   kept with it\n"
-    "  --root DIR      where runs are looked for (default: runs)";
-
-struct Words {
-  std::vector<std::string> positional;
-  std::string root = "runs", reason;
-};
-
-Words parse(const Arguments& arguments, const std::string& command) {
-  Words words;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& word = arguments[i];
-    const auto value = [&] {
-      if (i + 1 == arguments.size()) throw UsageError(word + " needs a value", "sinew " + command + " --help");
-      return arguments[++i];
-    };
-    if (word == "--root") {
-      words.root = value();
-    } else if (word == "--reason" && command == "control") {
-      words.reason = value();
-    } else if (word.starts_with("-")) {
-      throw UsageError("no option '" + word + "'", "sinew " + command + " --help");
-    } else {
-      words.positional.push_back(word);
-    }
-  }
-  if (words.positional.size() != 2) {
-    const std::string needs = command == "scale" ? "scale needs a run and a number" : "control needs a run and a wish";
-    throw UsageError(needs, "sinew " + command + " --help");
-  }
-  return words;
-}
-
-struct Wish {
+struct Request {
   std::string kind;
   double value = 0;
 };
 
-Wish wish_of(const std::string& word) {
+Request request_of(const std::string& word) {
   const size_t equals = word.find('=');
   const std::string name = word.substr(0, equals);
   const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
@@ -72,33 +25,57 @@ Wish wish_of(const std::string& word) {
     char* end = nullptr;
     const double factor = std::strtod(value.c_str(), &end);
     if (value.empty() || *end != '\0' || !(factor > 0) || factor > 1e6)
-      throw UsageError("lr takes a factor above 0, not '" + value + "'", "lr=0.5 halves the learning rate");
+      throw UsageError("OPTION_INVALID", "lr takes a factor above 0, not '" + value + "'",
+                       "lr=0.5 halves the learning rate");
     return {"learning_rate", factor};
   }
-  throw UsageError("'" + word + "' is nothing a run can be asked for", "sinew control --help lists what is");
+  throw UsageError("OPTION_INVALID", "a run cannot be asked for '" + word + "'",
+                   "sinew control --help lists the requests");
 }
 
 }  // namespace
 
 int run_scale(const Arguments& arguments) {
-  if (print_help_if_asked(arguments, kScaleHelp)) return kDone;
-  const Words words = parse(arguments, "scale");
-  const int64_t wanted = whole_number("the number of workers", words.positional[1], 1, kMostWorkers);
-  std::string directory;
-  const cluster::CoordinatorInfo info = cluster::running_coordinator(words.root, words.positional[0], &directory);
+  std::string run, number, root = "runs", directory;
+  Options options("scale", "Changes the number of workers of a run that trains");
+  options
+      .about(
+          "New workers join while the others train on; surplus ones hand over their work and leave. The model stays "
+          "the "
+          "same to the last bit.")
+      .argument("RUN", run, "a run directory, the end of a run's id, or last")
+      .argument("N", number, "how many workers the run should have")
+      .text("--root", "DIR", root, "where runs are found by name")
+      .example("sinew scale last 4");
+  if (!options.parse(arguments)) return kDone;
+  const int64_t wanted = whole_number("the number of workers", number, 1, kMostWorkers);
+  const cluster::CoordinatorInfo info = cluster::running_coordinator(root, run, &directory);
   cluster::request_scale(info, directory, wanted);
   std::printf("%s: %lld workers wanted\n", directory.c_str(), static_cast<long long>(wanted));
   return kDone;
 }
 
 int run_control(const Arguments& arguments) {
-  if (print_help_if_asked(arguments, kControlHelp)) return kDone;
-  const Words words = parse(arguments, "control");
-  const Wish wish = wish_of(words.positional[1]);
-  std::string directory;
-  const cluster::CoordinatorInfo info = cluster::running_coordinator(words.root, words.positional[0], &directory);
-  cluster::request_control(info, directory, wish.kind, wish.value, words.reason);
-  std::printf("%s: asked for %s at its next step\n", directory.c_str(), words.positional[1].c_str());
+  std::string run, word, root = "runs", reason, directory;
+  Options options("control", "Asks a run that trains for something at its next step");
+  options
+      .about(
+          "The request becomes part of the run's control log.\n\n"
+          "  stop            finish the step, save a checkpoint, end with exit code 75\n"
+          "  checkpoint      save a checkpoint\n"
+          "  evaluate        evaluate\n"
+          "  lr=FACTOR       multiply the learning rate by FACTOR from then on\n"
+          "  batch-size=N    samples in a step from then on")
+      .argument("RUN", run, "a run directory, the end of a run's id, or last")
+      .argument("REQUEST", word, "stop, checkpoint, evaluate, lr=FACTOR or batch-size=N")
+      .text("--reason", "TEXT", reason, "kept with the request")
+      .text("--root", "DIR", root, "where runs are found by name")
+      .example("sinew control last lr=0.5");
+  if (!options.parse(arguments)) return kDone;
+  const Request request = request_of(word);
+  const cluster::CoordinatorInfo info = cluster::running_coordinator(root, run, &directory);
+  cluster::request_control(info, directory, request.kind, request.value, reason);
+  std::printf("%s: asked for %s at its next step\n", directory.c_str(), word.c_str());
   return kDone;
 }
 

@@ -1,86 +1,54 @@
-// `sinew coordinator RUN_DIR`: the process members of a run talk to. `sinew train --workers N` starts it, and another
-// when it dies: it has soft state only.
+// `sinew coordinator RUN_DIR`: the process that the members of a run talk to. `sinew train --workers N` starts one, and
+// another when it dies: its state can be rebuilt from the members.
 #include <csignal>
 
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/number_text.h"
 #include "base/signals.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "cluster/cluster.h"
 #include "supervise/supervise.h"
 
 namespace sinew::cli {
 namespace {
 
-constexpr const char* kHelp =
-    "usage: sinew coordinator RUN_DIR --workers N [options]\n\n"
-    "Says who is in a run and who computes what. 'sinew train --workers N' starts one by itself; by hand it is for\n"
-    "members that something else starts. It ends with the run, with the run's exit code.\n\n"
-    "options:\n"
-    "  --workers N       workers the run is to have\n"
-    "  --min M           workers needed to begin (default: 1)\n"
-    "  --listen ADDRESS  where members reach it (default: 127.0.0.1); address:port for a fixed port\n"
-    "  --job NAME        the job's name, for those who ask\n"
-    "  --tls             HTTPS, trusted by who has the secret; members' links are inside TLS, too\n\n"
-    "Writes RUN_DIR/coordinator.json (where it is, and the secret: readable by its owner alone) and\n"
-    "RUN_DIR/coordinator.log (what it decided and why).";
-
-struct Options {
-  cluster::RunCoordinatorOptions run;
-  bool workers_given = false;
-};
-
-Options parse(const Arguments& arguments) {
-  Options options;
-  cluster::RunCoordinatorOptions& run = options.run;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& word = arguments[i];
-    const auto value = [&] {
-      if (i + 1 == arguments.size()) throw UsageError(word + " needs a value", "sinew coordinator --help");
-      return arguments[++i];
-    };
-    if (word == "--workers") {
-      run.workers = whole_number(word, value(), 1, kMostWorkers);
-      options.workers_given = true;
-    } else if (word == "--min") {
-      run.minimum = whole_number(word, value(), 1, kMostWorkers);
-    } else if (word == "--listen") {
-      run.listen = value();
-    } else if (word == "--job") {
-      run.job = value();
-    } else if (word == "--tls") {
-      run.tls = true;
-    } else if (word.starts_with("-")) {
-      throw UsageError("no option '" + word + "'", "sinew coordinator --help");
-    } else if (run.run_directory.empty()) {
-      run.run_directory = word;
-    } else {
-      throw UsageError("coordinator takes one run directory, and '" + word + "' is a second");
-    }
-  }
-  if (run.run_directory.empty() || !options.workers_given)
-    throw UsageError("coordinator needs a run directory and --workers N", "sinew coordinator --help");
+// Splits "address:port". An address alone leaves the port free.
+void split_listen(cluster::RunCoordinatorOptions& run) {
   const size_t colon = run.listen.rfind(':');
-  if (colon != std::string::npos && run.listen.find(':') == colon) {
-    run.port = static_cast<uint16_t>(whole_number("the port of --listen", run.listen.substr(colon + 1), 0, 65535));
-    run.listen.resize(colon);
-  }
-  return options;
+  if (colon == std::string::npos || run.listen.find(':') != colon) return;
+  run.port = static_cast<uint16_t>(whole_number("the port of --listen", run.listen.substr(colon + 1), 0, 65535));
+  run.listen.resize(colon);
 }
 
 }  // namespace
 
 int run_coordinator(const Arguments& arguments) {
-  if (print_help_if_asked(arguments, kHelp)) return kDone;
-  cluster::RunCoordinatorOptions options = parse(arguments).run;
+  cluster::RunCoordinatorOptions run;
+  Options options("coordinator", "Runs the coordinator of a run, for members that something else starts");
+  options
+      .about(
+          "'sinew train --workers N' starts one by itself. The coordinator decides who is in the run and who computes "
+          "what. It ends with the run, with the run's exit code.")
+      .argument("RUN_DIR", run.run_directory, "the run's directory")
+      .integer("--workers", "N", run.workers, 1, kMostWorkers, "workers that the run should have")
+      .integer("--min", "N", run.minimum, 1, kMostWorkers, "workers that it needs to begin")
+      .text("--listen", "ADDRESS", run.listen, "where members reach it; address:port for a fixed port")
+      .text("--job", "NAME", run.job, "the job's name, shown by its status")
+      .flag("--tls", run.tls, "HTTPS, trusted by everyone who has the secret; the members' links use TLS, too")
+      .notes(
+          "Writes RUN_DIR/coordinator.json (its address and the secret, readable by its owner alone) and "
+          "RUN_DIR/coordinator.log (its decisions and their reasons).");
+  if (!options.parse(arguments)) return kDone;
+  if (!options.given("--workers")) options.refuse("coordinator needs --workers N");
+  split_listen(run);
   Signals stop({SIGINT, SIGTERM, SIGHUP});  // before any thread starts, so that no thread receives a signal
   Clock& clock = system_clock();
-  if (!system_disk().exists(options.run_directory))
-    throw UsageError("there is no " + options.run_directory, "create it, or check the path");
-  supervise::RunLog log(options.run_directory, "coordinator", clock);
-  options.log = [&log](const std::string& line) { log.write(line); };
-  return cluster::run_coordinator(options, stop, clock);
+  if (!system_disk().exists(run.run_directory))
+    throw UsageError("FILE_NOT_FOUND", "there is no " + run.run_directory, "create it, or check the path");
+  supervise::RunLog log(run.run_directory, "coordinator", clock);
+  run.log = [&log](const std::string& line) { log.write(line); };
+  return cluster::run_coordinator(run, stop, clock);
 }
 
 }  // namespace sinew::cli

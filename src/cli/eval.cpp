@@ -1,65 +1,32 @@
-// `sinew eval`: metrics of a trained model on a part of the data.
+// `sinew eval`: metrics of a trained model on one split of the data.
 #include <string>
 #include <vector>
 
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/programs.h"
 
 namespace sinew::cli {
-namespace {
-
-constexpr const char* kHelp =
-    "usage: sinew eval RUN|MODEL_DIR|CHECKPOINT [options]\n\n"
-    "Evaluates a trained model as its training did: the same state gives the same numbers to the last bit.\n"
-    "RUN: a run directory, the end of its name, or 'last'; its model, or its newest checkpoint while it has none.\n\n"
-    "options:\n"
-    "  --part test|val|train  which part of the job's data (default: test)\n"
-    "  --data key=value ...   other data: overrides of data.*, for example --data test.path=new.csv\n"
-    "  --json                 print one JSON object\n"
-    "  --root DIR             where runs are looked for by name (default: runs)\n\n"
-    "Given a run, it writes eval-<part>.json into it, with what --data gave. Files named for the part are prepared as\n"
-    "the training data was, which need not be there any more.";
-
-}  // namespace
 
 int run_eval(const Arguments& arguments) {
-  if (print_help_if_asked(arguments, kHelp)) return kDone;
-  std::string what, root = "runs";
   task::Evaluate task;
-  bool in_data = false;  // words after --data, while they are key=value
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& word = arguments[i];
-    const auto value = [&] {
-      if (i + 1 == arguments.size()) throw UsageError(word + " needs a value", "sinew eval --help");
-      return arguments[++i];
-    };
-    const bool was_in_data = in_data;
-    in_data = false;
-    if (word == "--part") {
-      task.split = value();
-      if (task.split != "test" && task.split != "val" && task.split != "train")
-        throw UsageError("--part is test, val or train, not '" + task.split + "'");
-    } else if (word == "--data") {
-      task.overrides.push_back(data_override(value()));
-      in_data = true;
-    } else if (word == "--root") {
-      root = value();
-    } else if (word == "--json") {
-      task.json = true;
-    } else if (word.starts_with("-")) {
-      throw UsageError("no option '" + word + "'", "sinew eval --help");
-    } else if ((was_in_data || !what.empty()) && word.find('=') != std::string::npos) {
-      task.overrides.push_back(data_override(word));
-      in_data = true;
-    } else if (what.empty()) {
-      what = word;
-    } else {
-      throw UsageError("eval takes one model, and '" + word + "' is a second", "sinew eval --help");
-    }
-  }
-  if (what.empty())
-    throw UsageError("eval needs a run, a model directory or a checkpoint", "sinew eval last; sinew runs lists them");
-  task.model = path_of_model(root, what);
+  std::string root = "runs";
+  std::vector<std::string> data;
+  Options options("eval", "Metrics of a trained model on one split of the data");
+  options.about("The same state gives the same numbers to the last bit as its training did.")
+      .argument("MODEL", task.model,
+                "a run (its directory, the end of its id, or last), a model directory or a checkpoint")
+      .rest("key=value", data, "other data than the job's: test.path=new.csv stands for data.test.path=new.csv")
+      .choice("--split", task.split, {"test", "val", "train"}, "the split of the job's data")
+      .flag("--json", task.json, "print one JSON object")
+      .text("--root", "DIR", root, "where runs are found by name")
+      .notes(
+          "Given a run, eval uses its model, or its newest checkpoint while it has none, and writes eval-<split>.json "
+          "into it. Files given for a split are prepared as the training data was, which need not exist any more.")
+      .example("sinew eval last --split val")
+      .example("sinew eval last test.path=new.csv");
+  if (!options.parse(arguments)) return kDone;
+  for (const std::string& word : data) task.overrides.push_back(data_override(word));
+  task.model = path_of_model(root, task.model);
   return become_worker(task, task.model);
 }
 

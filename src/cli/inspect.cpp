@@ -1,4 +1,4 @@
-// `sinew inspect`: what a model file says of itself, before anything is trained.
+// `sinew inspect`: what a model file holds.
 #include "cli/inspect.h"
 
 #include <algorithm>
@@ -7,27 +7,16 @@
 #include "base/disk.h"
 #include "base/printable.h"
 #include "checkpoint/checkpoint.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/programs.h"
 #include "program/program.h"
 
 namespace sinew::cli {
 namespace {
 
-constexpr const char* kHelp =
-    "usage: sinew inspect FILE [key=value ...]\n\n"
-    "Shows what a model holds, and whether it can be trained here:\n"
-    "  .pt2            a program of torch.export: inputs, outputs, parameters, buffers, operators, FLOPs\n"
-    "  .pt             a TorchScript module: the same but FLOPs; and what tracing has fixed\n"
-    "  .so             a library of your own C++: what it was built for and what it offers\n"
-    "  .yaml           the model of a job file, as it would be built for its data\n"
-    "  .safetensors    its tensors\n"
-    "  a directory     a checkpoint, or the newest intact one of a run\n\n"
-    "Exit code 0: it can be trained; 4: it can not, with each reason.\n";
-
 void show_safetensors(const std::string& path) {
   const auto file = checkpoint::read_safetensors(system_disk(), path);
-  if (!file) throw Error(file.error(), "copy the file again");
+  if (!file) throw Error("MODEL_DAMAGED", file.error(), "copy the file again");
   int64_t numbers = 0;
   for (const auto& [name, array] : file->tensors) numbers += array.count();
   std::printf("%s: %zu tensors, %s numbers\n", path.c_str(), file->tensors.size(), grouped(numbers).c_str());
@@ -62,16 +51,28 @@ std::string grouped(int64_t number) {
 }
 
 int run_inspect(const Arguments& arguments) {
-  if (print_help_if_asked(arguments, kHelp)) return kDone;
-  if (arguments.empty() || arguments[0].starts_with("-"))
-    throw UsageError("inspect takes one file", "sinew inspect net.pt2");
-  const std::string& path = arguments[0];
+  std::string path;
+  std::vector<std::string> overrides;
+  Options options("inspect", "What a model file holds, and whether it can be trained here");
+  options
+      .about(
+          "  .pt2            a program of torch.export: inputs, outputs, parameters, buffers, operators, FLOPs\n"
+          "  .pt             a TorchScript module: the same without FLOPs, and what tracing has fixed\n"
+          "  .so             a library of your own C++: what it was built for and what it offers\n"
+          "  .yaml           the model of a job file, as it would be built for its data\n"
+          "  .safetensors    its tensors\n"
+          "  a directory     a checkpoint, or the newest intact one of a run")
+      .argument("FILE", path, "a model file, a job file, a checkpoint or a run")
+      .rest("key=value", overrides, "overrides of a job file")
+      .notes("Exit code 0: it can be trained; 4: it cannot, with each reason.")
+      .example("sinew inspect net.pt2");
+  if (!options.parse(arguments)) return kDone;
   const bool job = path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json");
-  if (arguments.size() != 1 && !job) throw UsageError("inspect takes one file", "sinew inspect net.pt2");
-  if (!system_disk().exists(path)) throw UsageError("there is no " + path, "check the path");
+  if (!overrides.empty() && !job) options.refuse("only a job file takes overrides");
+  if (!system_disk().exists(path)) throw UsageError("FILE_NOT_FOUND", "there is no " + path, "check the path");
   if (job) {
-    if (!load_training(path, {arguments.begin() + 1, arguments.end()}, "sinew inspect")) return kUsage;
-    return become_worker(task::Inspect{path, {arguments.begin() + 1, arguments.end()}}, path);
+    if (!load_training(path, overrides, "sinew inspect")) return kUsage;
+    return become_worker(task::Inspect{path, overrides}, path);
   }
   if (path.ends_with(".safetensors")) {
     show_safetensors(path);
@@ -86,7 +87,7 @@ int run_inspect(const Arguments& arguments) {
   } else if (system_disk().exists(path + "/.")) {
     return run_checkpoint({"show", path});
   } else {
-    throw UsageError(path + " is no model file that this program knows",
+    throw UsageError("MODEL_UNKNOWN", path + " is not a model file that sinew knows",
                      "a .pt2, .pt, .so, .safetensors, a job file, a checkpoint or a run");
   }
   std::fflush(stdout);

@@ -1,17 +1,16 @@
-// From a path on the command line to a job, for every command that takes one.
+// Reads the job file that a command line names.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 
 #include "cli/commands.h"
-
-extern char** environ;
+#include "supervise/supervise.h"
 
 namespace sinew::cli {
 namespace {
 
-// A little more than a job file may be: the reader then says that it is too large. Never the whole of /dev/zero.
+// A little more than a job file may have, so that the reader can say that it is too large. Bounds /dev/zero.
 constexpr size_t kMostBytes = (1 << 20) + 1;
 
 std::string read_text(const std::string& path) {
@@ -21,7 +20,7 @@ std::string read_text(const std::string& path) {
   const std::unique_ptr<std::FILE, decltype(close)> file(path == "-" ? stdin : std::fopen(path.c_str(), "rb"), close);
   const auto fail = [&](int code) {
     const bool folder = code == EISDIR;
-    throw UsageError("cannot read the job file '" + path + "': " + std::strerror(code),
+    throw UsageError("JOB_UNREADABLE", "cannot read the job file '" + path + "': " + std::strerror(code),
                      folder ? "name the file in it, for example " + path + "/job.yaml"
                             : "check the path and its permissions; 'sinew init DATA' makes a job file");
   };
@@ -32,16 +31,6 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
-spec::Environment environment() {
-  spec::Environment variables;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    const size_t equals = text.find('=');
-    if (equals != std::string::npos) variables.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return variables;
-}
-
 }  // namespace
 
 std::optional<spec::Job> load_job(const std::string& path, const std::vector<std::string>& overrides) {
@@ -50,7 +39,7 @@ std::optional<spec::Job> load_job(const std::string& path, const std::vector<std
 
 std::optional<spec::Job> read_job_text(const std::string& text, const std::string& name,
                                        const std::vector<std::string>& overrides) {
-  spec::Reading reading = spec::read_job(text, name, overrides, environment());
+  spec::Reading reading = spec::read_job(text, name, overrides, supervise::process_environment());
   if (reading.problems.empty()) return std::move(reading.job);
   for (const spec::Problem& problem : reading.problems) std::fprintf(stderr, "%s\n", to_string(problem).c_str());
   const size_t count = reading.problems.size();
@@ -62,7 +51,8 @@ std::optional<spec::Job> load_training(const std::string& path, const std::vecto
                                        const std::string& what) {
   auto job = load_job(path, overrides);
   if (job && job->command.given())
-    throw UsageError(path + " runs a command, and " + what + " is for trainings", "sinew train " + path + " runs it");
+    throw UsageError("JOB_IS_A_COMMAND", path + " runs a command, and " + what + " is for trainings",
+                     "sinew train " + path + " runs it");
   return job;
 }
 
@@ -74,6 +64,12 @@ bool print_help_if_asked(const Arguments& arguments, const char* help) {
     }
   }
   return false;
+}
+
+std::string override_comments(const std::vector<std::string>& overrides) {
+  std::string text;
+  for (const std::string& override_text : overrides) text += "# override: " + override_text + "\n";
+  return text;
 }
 
 }  // namespace sinew::cli

@@ -1,4 +1,4 @@
-// `sinew`: finds the command by name, runs it, prints errors as two sentences.
+// `sinew`: finds the command by its name, runs it, and prints an error as two sentences.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -12,29 +12,29 @@ namespace {
 
 struct Command {
   const char* name;
-  const char* help;  // null: works, and is not among the everyday commands
+  const char* help;  // null: the command works, and is not listed among the everyday commands
   int (*run)(const Arguments&);
 };
 
 constexpr Command kCommands[] = {
     {"train", "train a model from a job file", run_train},
-    {"resume", "go on with a run that was stopped or killed", run_resume},
-    {"run", "any command as a run, without a job file", run_run},
+    {"resume", "resume a run that was stopped or killed", run_resume},
+    {"run", "run any command as a run, without a job file", run_run},
     {"stop", "end a run of this machine", run_stop},
     {"ps", "the workers of a run that trains, or the processes of a command", run_ps},
-    {"scale", "more or fewer workers for a run that trains", run_scale},
+    {"scale", "change the number of workers of a run that trains", run_scale},
     {"control", "stop, checkpoint, learning rate ... of a run that trains", run_control},
-    {"join", "one more worker for a run, from this machine", run_join},
-    {"chaos", "kill workers of a run by a seed, and compare it with an undisturbed one", run_chaos},
+    {"join", "add a worker of this machine to a run", run_join},
+    {"chaos", "kill workers of a run by a seed, and compare it with an undisturbed run", run_chaos},
     {"coordinator", nullptr, run_coordinator},
-    {"eval", "metrics of a trained model on a part of the data", run_eval},
-    {"predict", "what a trained model says of new samples", run_predict},
-    {"check", "try a job for some seconds and say whether it is sane", run_check},
+    {"eval", "metrics of a trained model on one split of the data", run_eval},
+    {"predict", "predictions of a trained model for new samples", run_predict},
+    {"check", "try a job for some seconds and judge whether it can learn", run_check},
     {"tune", "search the options of a job: many trainings, the best one kept", run_tune},
-    {"server", "runs, metrics, models over HTTP; also for MLflow's client and Prometheus", run_server},
-    {"runs", "runs so far: list, show, compare", run_runs},
+    {"server", "serve runs, metrics, models over HTTP; also for MLflow's client and Prometheus", run_server},
+    {"runs", "list, show, compare runs", run_runs},
     {"models", "versions of trained models: register, promote, roll back, where they came from", run_models},
-    {"data", "whether the data is still what it was, by digest", run_data},
+    {"data", "whether data is still what it was, by digest", run_data},
     {"repro", "train a recorded job again and compare it to the last bit", run_repro},
     {"validate", "check a job file and report every problem at once", run_validate},
     {"schema", "print the JSON Schema or the reference page of the job file", run_schema},
@@ -48,7 +48,19 @@ int print_help() {
   for (const Command& command : kCommands) {
     if (command.help != nullptr) std::printf("  %-12s %s\n", command.name, command.help);
   }
-  std::puts("\n'sinew COMMAND --help' says more, 'sinew --version' which sinew this is.");
+  std::puts("\n'sinew COMMAND --help' explains a command; 'sinew --version' prints the version.");
+  return kDone;
+}
+
+// docs/reference/commands.md, made from the options of all commands.
+int print_reference() {
+  std::puts(
+      "# Commands\n\n"
+      "Made by `sinew help --markdown`. Results go to stdout, problems to stderr; [exit codes](exit-codes.md) are the "
+      "same "
+      "for all\ncommands. Every option can be written `--name value` or `--name=value`; durations are `30s`, `10m`, "
+      "`2h`.\n");
+  for (const Command& command : kCommands) command.run({"--help=markdown"});
   return kDone;
 }
 
@@ -59,7 +71,7 @@ int dispatch(const std::string& name, const Arguments& arguments) {
   std::vector<std::string> known;
   for (const Command& command : kCommands) known.push_back(command.name);
   const std::string meant = spec::did_you_mean(name, known);
-  std::fprintf(stderr, "sinew: no command '%s'\n  try: sinew %s\n", name.c_str(),
+  std::fprintf(stderr, "sinew: there is no command '%s' [COMMAND_UNKNOWN]\n  try: sinew %s\n", name.c_str(),
                meant.empty() ? "--help" : meant.c_str());
   return kUsage;
 }
@@ -71,6 +83,7 @@ int main(int argc, char** argv) {
   using namespace sinew;
   using namespace sinew::cli;
   const Arguments words(argv + 1, argv + argc);
+  if (words == Arguments{"help", "--markdown"}) return print_reference();
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") return print_help();
   if (words[0] == "--version") {
     std::puts("sinew " SINEW_VERSION);
@@ -79,12 +92,11 @@ int main(int argc, char** argv) {
   try {
     return dispatch(words[0], Arguments(words.begin() + 1, words.end()));
   } catch (const Error& error) {
-    std::fprintf(stderr, "sinew %s: %s\n", words[0].c_str(), error.what());
+    std::fprintf(stderr, "sinew %s: %s\n", words[0].c_str(), to_string(error).c_str());
     if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", error.hint.c_str());
     return dynamic_cast<const UsageError*>(&error) != nullptr ? kUsage : kTrainingError;
   } catch (const std::exception& error) {
-    std::fprintf(stderr,
-                 "sinew %s: %s\n  try: this is a fault of sinew itself; please report it with the command line\n",
+    std::fprintf(stderr, "sinew %s: %s\n  try: this is a bug in sinew; please report it with the command line\n",
                  words[0].c_str(), error.what());
     return kTrainingError;
   }

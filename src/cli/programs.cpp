@@ -45,7 +45,7 @@ std::string path_of_model(const std::string& root, const std::string& name) {
 std::string data_override(const std::string& word) {
   const size_t equals = word.find('=');
   if (equals == std::string::npos || equals == 0) {
-    throw UsageError("OPTION_INVALID", "'" + word + "' is not key=value", "for example --data test.path=new.csv");
+    throw UsageError("OPTION_INVALID", "'" + word + "' is not key=value", "for example test.path=new.csv");
   }
   if (word.starts_with("data.")) return word;
   const std::string section = word.substr(0, word.find_first_of(".="));

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "base/printable.h"
-#include "report/report.h"
+#include "rundir/rundir.h"
 
 namespace sinew::cli {
 
@@ -15,9 +15,16 @@ bool RegistryPlace::take(const std::string& word, const std::string& value) {
   return word == "--root" || word == "--store" || word == "--artifacts";
 }
 
+void RegistryPlace::add_to(Options& options) {
+  options.text("--root", "DIR", root, "directory of the runs")
+      .text("--store", "WHERE", store, "the store: a file, or postgresql://...; by default ROOT/.sinew/store.db")
+      .text("--artifacts", "DIR", artifacts, "the files kept for good; by default ROOT/.sinew/artifacts");
+}
+
 std::unique_ptr<store::Store> RegistryPlace::open_store() const {
   if (!std::filesystem::is_directory(root))
-    throw Error("no directory " + root, "say where the runs are with --root, or start one with 'sinew train'");
+    throw Error("RUN_NOT_FOUND", "no directory " + root,
+                "say where the runs are with --root, or start one with 'sinew train'");
   if (store.empty()) registry::make_registry_directory(root);
   return std::make_unique<store::Store>(store_place());
 }
@@ -25,12 +32,12 @@ std::unique_ptr<store::Store> RegistryPlace::open_store() const {
 void RegistryPlace::need_store() const {
   const std::string place = store_place();
   if (place.find("://") != std::string::npos || std::filesystem::exists(place)) return;
-  throw Error("there is no store " + place, "say where it is with --store");
+  throw Error("STORE_NOT_FOUND", "there is no store " + place, "say where it is with --store");
 }
 
 namespace {
 
-// Who does it instead; empty: it is done.
+// Returns the process that does the indexing instead; empty: it is done.
 std::string index_runs(store::Store& store, const std::string& root) {
   registry::Index index(store, {.root = root});
   while (true) {
@@ -46,7 +53,7 @@ store::Record run_in_store(store::Store& store, const std::string& root, const s
   constexpr int kTries = 15;
   constexpr double kBetweenTries = 0.2;
   if (auto known = store.find({store::Kind::kRun, name})) return std::move(*known);
-  const std::string directory = report::pick_run(root, name).directory;
+  const std::string directory = rundir::find_run(root, name);
   for (int left = kTries;; --left) {
     const std::string holder = index_runs(store, root);
     try {
@@ -54,7 +61,7 @@ store::Record run_in_store(store::Store& store, const std::string& root, const s
     } catch (const Error&) {
       if (holder.empty()) throw;
       if (left == 0)
-        throw Error(directory + " is not in the store yet: process " + holder + " indexes it",
+        throw Error("RUN_NOT_INDEXED", directory + " is not in the store yet: process " + holder + " indexes it",
                     "try again when it has come so far, or end that process");
     }
     system_clock().sleep_seconds(kBetweenTries);

@@ -1,4 +1,4 @@
-// `sinew repro RUN`: the recorded job once more, and whether it came to the same bits.
+// `sinew repro RUN`: trains a recorded job again and compares the two runs to the last bit.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/printable.h"
 #include "base/process.h"
-#include "cli/commands.h"
 #include "cli/data_manifest.h"
+#include "cli/options.h"
 #include "cli/programs.h"
 #include "report/report.h"
 #include "rundir/rundir.h"
@@ -16,45 +16,9 @@
 namespace sinew::cli {
 namespace {
 
-constexpr const char* kHelp =
-    "usage: sinew repro RUN [options]\n\n"
-    "Trains the job that RUN recorded (its resolved.yaml) once more, in a fresh directory, and compares: the same "
-    "digest\n"
-    "of the final state, or the first step at which they part (where both have a ledger.jsonl) and the likely cause:\n"
-    "the data, the job, the versions, or the CPU. RUN: a run directory, the end of its name, or 'last'.\n\n"
-    "options:\n"
-    "  --root DIR       where runs are looked for (default: runs)\n"
-    "  --run-dir DIR    where the new run is kept (default: runs/<job>/<utc>-<id>)\n"
-    "  --against RUN    train nothing: compare with this run, made earlier or elsewhere\n"
-    "  --format FORMAT  table (default) or json\n\n"
-    "exit codes: 0 the same; 1 error; 2 usage; 4 not the same";
-
-struct Wishes {
+struct Given {
   std::string root = "runs", run_directory, against, format = "table", run;
 };
-
-Wishes parse(const Arguments& arguments) {
-  Wishes wishes;
-  const std::map<std::string, std::string*> texts = {{"--root", &wishes.root},
-                                                     {"--run-dir", &wishes.run_directory},
-                                                     {"--against", &wishes.against},
-                                                     {"--format", &wishes.format}};
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& word = arguments[i];
-    if (const auto text = texts.find(word); text != texts.end()) {
-      if (++i == arguments.size()) throw UsageError(word + " needs a value", "sinew repro --help");
-      *text->second = arguments[i];
-    } else if (word.starts_with("-") || !wishes.run.empty()) {
-      throw UsageError("'" + word + "' is not expected here", "sinew repro --help");
-    } else {
-      wishes.run = word;
-    }
-  }
-  if (wishes.run.empty()) throw UsageError("repro needs a run", "sinew repro last");
-  if (wishes.format != "table" && wishes.format != "json")
-    throw UsageError("--format is table or json, not '" + wishes.format + "'", "sinew repro --help");
-  return wishes;
-}
 
 // The new run's output goes to stderr, so that stdout has the verdict alone. The worker ends when this process does.
 ProcessEnd train_again(const std::string& job, const std::string& run_directory, bool ledger) {
@@ -74,28 +38,30 @@ ProcessEnd train_again(const std::string& job, const std::string& run_directory,
   }
 }
 
-std::string train_fresh(const report::RunSummary& run, const Wishes& wishes) {
+std::string train_fresh(const report::RunSummary& run, const Given& given) {
   const std::string job = run.directory + "/resolved.yaml";
   const auto about = load_job(job, {});
-  if (!about) throw UsageError(job + " is no job that this version can train", "sinew validate " + job);
-  const std::string directory = wishes.run_directory.empty()
+  if (!about)
+    throw UsageError("JOB_UNREADABLE", job + " is not a job that this version can train", "sinew validate " + job);
+  const std::string directory = given.run_directory.empty()
                                     ? rundir::new_run_directory("runs", about->name, system_clock())
-                                    : wishes.run_directory;
+                                    : given.run_directory;
   Disk& disk = system_disk();
   if (disk.exists(directory + "/resolved.yaml"))
-    throw UsageError(directory + " already holds a run", "name another --run-dir");
+    throw UsageError("RUN_EXISTS", directory + " already holds a run", "name another --run-dir");
   disk.make_directories(directory);
   write_durably(disk, directory + "/job.yaml", read_text(disk, job));
-  record_data(*about, directory, wishes.root);
+  record_data(*about, directory, given.root);
   const ProcessEnd end = train_again(job, directory, disk.exists(run.directory + "/ledger.jsonl"));
   if (end != ProcessEnd{})
-    throw Error("the new run in " + directory + " " + to_string(end), "see what it printed, and its log.jsonl");
+    throw Error("REPRO_RUN_FAILED", "the new run in " + directory + " " + to_string(end),
+                "see what it printed, and its log.jsonl");
   return directory;
 }
 
 int say(const registry::Comparison& comparison, const std::string& recorded, const std::string& again,
-        const Wishes& wishes) {
-  if (wishes.format == "json") {
+        const Given& given) {
+  if (given.format == "json") {
     const nlohmann::json out{{"same", comparison.same},
                              {"why", comparison.why},
                              {"facts", comparison.facts},
@@ -104,7 +70,7 @@ int say(const registry::Comparison& comparison, const std::string& recorded, con
     std::puts(out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   } else {
     std::printf("%s: %s\n", comparison.same ? "same" : "NOT the same", printable(comparison.why).c_str());
-    // The first is the likely cause that was just told.
+    // The first fact is the likely cause, which the line above has named.
     for (size_t i = comparison.same ? 0 : 1; i < comparison.facts.size(); ++i)
       std::printf("  %s\n", printable(comparison.facts[i]).c_str());
   }
@@ -114,35 +80,52 @@ int say(const registry::Comparison& comparison, const std::string& recorded, con
 }  // namespace
 
 int run_repro(const Arguments& arguments) {
-  if (print_help_if_asked(arguments, kHelp)) return kDone;
-  const Wishes wishes = parse(arguments);
-  const report::RunSummary run = report::pick_run(wishes.root, wishes.run);
+  Given given;
+  Options options("repro", "Trains a recorded job again and compares it to the last bit");
+  options
+      .about(
+          "Trains the job that RUN recorded (its resolved.yaml) in a fresh directory. Says whether the final state has "
+          "the "
+          "same digest, or else the first step that differs (if both runs have a ledger.jsonl) and the likely cause: "
+          "the "
+          "data, the job, the versions, or the CPU.")
+      .argument("RUN", given.run, "a run directory, the end of a run's id, or last")
+      .text("--root", "DIR", given.root, "where runs are found by name")
+      .text("--run-dir", "DIR", given.run_directory, "where the new run is kept; by default runs/<job>/<utc>-<id>")
+      .text("--against", "RUN", given.against, "train nothing and compare with this run, made earlier or elsewhere")
+      .choice("--format", given.format, {"table", "json"}, "of the output")
+      .notes("Exit codes: 0 the same; 1 error; 2 usage; 4 not the same.")
+      .example("sinew repro last");
+  if (!options.parse(arguments)) return kDone;
+  const report::RunSummary run = report::pick_run(given.root, given.run);
   if (run.digest.empty()) {
-    throw Error(run.directory + " has no digest to compare with: it is " + run.status,
-                "let it end first: sinew resume " + run.directory);
+    throw Error("RUN_INCOMPLETE", run.directory + " has no digest to compare with: it is " + run.status,
+                "finish it first: sinew resume " + run.directory);
   }
   const registry::RunIdentity recorded = registry::read_identity(run.directory);
-  if (!wishes.against.empty()) {
-    const report::RunSummary other = report::pick_run(wishes.root, wishes.against);
+  if (!given.against.empty()) {
+    const report::RunSummary other = report::pick_run(given.root, given.against);
     if (other.steps != run.steps)
-      throw Error(run.directory + " is of " + std::to_string(run.steps) + " steps and " + other.directory + " of " +
-                      std::to_string(other.steps) + ": their digests say nothing of each other",
+      throw Error("RUNS_NOT_COMPARABLE",
+                  run.directory + " is of " + std::to_string(run.steps) + " steps and " + other.directory + " of " +
+                      std::to_string(other.steps) + " steps: their digests cannot be compared",
                   "compare runs that ended at the same step");
     return say(registry::compare(recorded, registry::read_identity(other.directory)), run.directory, other.directory,
-               wishes);
+               given);
   }
   if (run.status != "done") {
-    throw Error(run.directory + " ended before its end (" + run.status + "): its digest is of step " +
-                    std::to_string(run.steps),
-                "let it end first: sinew resume " + run.directory);
+    throw Error("RUN_INCOMPLETE",
+                run.directory + " ended early (" + run.status + "): its digest is of step " + std::to_string(run.steps),
+                "finish it first: sinew resume " + run.directory);
   }
   if (!recorded.manual_changes.empty()) {
-    throw Error(run.directory + " was steered while it trained: " + printable(recorded.manual_changes[0]) +
-                    "; its job alone does not come to the same bits",
-                "compare with a run that was steered alike: sinew repro " + run.directory + " --against RUN");
+    throw Error("RUN_STEERED",
+                run.directory + " was changed by requests while it trained: " + printable(recorded.manual_changes[0]) +
+                    "; its job alone does not give the same bits",
+                "compare with a run that got the same requests: sinew repro " + run.directory + " --against RUN");
   }
-  const std::string again = train_fresh(run, wishes);
-  return say(registry::compare(recorded, registry::read_identity(again)), run.directory, again, wishes);
+  const std::string again = train_fresh(run, given);
+  return say(registry::compare(recorded, registry::read_identity(again)), run.directory, again, given);
 }
 
 }  // namespace sinew::cli

@@ -1,4 +1,4 @@
-// `sinew stop RUN`: ends what runs on this machine, by the signal its own terminal would send.
+// `sinew stop RUN`: ends a run of this machine with the signal that a terminal would send.
 #include <sys/stat.h>
 
 #include <csignal>
@@ -7,9 +7,8 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
-#include "base/number_text.h"
 #include "base/process.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "jobs/jobs.h"
 #include "report/report.h"
 #include "rundir/rundir.h"
@@ -18,52 +17,14 @@ namespace sinew::cli {
 namespace {
 
 constexpr double kLookSeconds = 0.05;
-constexpr const char* kHelp =
-    "usage: sinew stop RUN [options]\n\n"
-    "Ends a run of this machine: a training finishes its step and saves, a command gets SIGTERM and its grace; both "
-    "can\n"
-    "be resumed. What is left of a run whose sinew was killed is ended, too. RUN: a run directory, the end of its "
-    "name,\n"
-    "or 'last'.\n\n"
-    "options:\n"
-    "  --now            stop at once: a training does not finish its step, a command is killed\n"
-    "  --wait SECONDS   how long to wait for the end (default: 120)\n"
-    "  --root DIR       where runs are looked for (default: runs)";
 
-struct Words {
-  std::string run, root = "runs";
-  int64_t wait_seconds = 120;
-  bool now = false;
+struct Wait {
+  double seconds = 120;
+  bool now = false;  // stop at once
 };
 
-Words parse(const Arguments& arguments) {
-  Words words;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& word = arguments[i];
-    const auto value = [&] {
-      if (i + 1 == arguments.size()) throw UsageError(word + " needs a value", "sinew stop --help");
-      return arguments[++i];
-    };
-    if (word == "--root") {
-      words.root = value();
-    } else if (word == "--wait") {
-      words.wait_seconds = whole_number(word, value(), 0, 86'400);
-    } else if (word == "--now") {
-      words.now = true;
-    } else if (word.starts_with("-")) {
-      throw UsageError("no option '" + word + "'", "sinew stop --help");
-    } else if (words.run.empty()) {
-      words.run = word;
-    } else {
-      throw UsageError("stop takes one run, and '" + word + "' is a second", "sinew runs lists all of them");
-    }
-  }
-  if (words.run.empty()) throw UsageError("stop needs a run", "sinew stop last; sinew runs lists them");
-  return words;
-}
-
-// Anybody may write a number into a file of their own, and a number becomes another process's. Throws Error where that
-// is not to be seen.
+// Whether the process has the file open. A lock file may hold any number, and a pid may belong to a new process by now.
+// Throws Error if this user may not look at the process.
 bool has_open(pid_t pid, const std::string& path) {
   struct stat wanted {};
   if (::stat(path.c_str(), &wanted) != 0) return false;
@@ -75,7 +36,7 @@ bool has_open(pid_t pid, const std::string& path) {
     if (there && facts.st_dev == wanted.st_dev && facts.st_ino == wanted.st_ino) return true;
   }
   if (code == std::errc::permission_denied)
-    throw Error(path + " is held by pid " + std::to_string(pid) + " of another user",
+    throw Error("RUN_OF_ANOTHER_USER", path + " is held by pid " + std::to_string(pid) + " of another user",
                 "stop the run as that user, or with sudo");
   return false;
 }
@@ -91,17 +52,17 @@ pid_t holder_of(const std::string& directory) {
   return has_open(holder->pid, rundir::file_in(directory, rundir::kLockFile)) ? holder->pid : 0;
 }
 
-void wait_for_end(const std::string& directory, const Words& words, Clock& clock) {
-  const double end = clock.monotonic_seconds() + static_cast<double>(words.wait_seconds);
+void wait_for_end(const std::string& directory, const Wait& wait, Clock& clock) {
+  const double end = clock.monotonic_seconds() + wait.seconds;
   bool asked = false;
   while (rundir::lock_is_held(directory)) {
-    // Two signals at once would be one; so --now goes on sending until it is heard.
-    const pid_t holder = asked && !words.now ? 0 : holder_of(directory);
+    // The kernel may merge two signals into one, so --now sends until the run has ended.
+    const pid_t holder = asked && !wait.now ? 0 : holder_of(directory);
     if (holder > 0) asked = ::kill(holder, SIGTERM) == 0 || asked;
     if (clock.monotonic_seconds() >= end) {
-      throw Error(directory + " still runs",
+      throw Error("RUN_STILL_RUNNING", directory + " still runs",
                   asked ? "give it more time with --wait, or stop it at once with --now"
-                        : "who holds it was not found; fuser -v " + directory + "/.lock shows it");
+                        : "the process that holds it was not found; fuser -v " + directory + "/.lock shows it");
     }
     clock.sleep_seconds(kLookSeconds);
   }
@@ -115,19 +76,31 @@ std::string status_of(const std::string& directory) {
 }  // namespace
 
 int run_stop(const Arguments& arguments) {
-  if (print_help_if_asked(arguments, kHelp)) return kDone;
-  const Words words = parse(arguments);
-  const report::RunSummary run = report::pick_run(words.root, words.run);
+  std::string name, root = "runs";
+  Wait wait;
+  Options options("stop", "Ends a run of this machine");
+  options
+      .about(
+          "A training finishes its step and saves; a command gets SIGTERM and its grace. Both can be resumed. If the "
+          "sinew "
+          "of a run was killed, stop ends the processes it left.")
+      .argument("RUN", name, "a run directory, the end of a run's id, or last")
+      .flag("--now", wait.now, "stop at once: a training does not finish its step, a command is killed")
+      .duration("--wait", wait.seconds, "how long to wait for the end")
+      .text("--root", "DIR", root, "where runs are found by name")
+      .example("sinew stop last");
+  if (!options.parse(arguments)) return kDone;
+  const report::RunSummary run = report::pick_run(root, name);
   const std::string& directory = run.directory;
   Clock& clock = system_clock();
   if (run.status != "running") {
-    const int open = jobs::attempts_of(directory).empty() ? 0 : jobs::clear_up(directory, clock);
+    const int left = jobs::attempts_of(directory).empty() ? 0 : jobs::clear_up(directory, clock);
     std::printf("%s was not running: %s%s\n", directory.c_str(), run.status.c_str(),
-                open > 0 ? "; its sinew was killed, and nothing of it is left" : "");
+                left > 0 ? "; its sinew had been killed, and its processes are ended now" : "");
     return kDone;
   }
-  wait_for_end(directory, words, clock);
-  // All who held it may have been killed while it was waited for: what they watched over is ended, too.
+  wait_for_end(directory, wait, clock);
+  // The holders may have been killed while we waited. Then nothing else ends the processes they left.
   if (!jobs::attempts_of(directory).empty()) jobs::clear_up(directory, clock);
   std::printf("%s: %s\n", directory.c_str(), status_of(directory).c_str());
   return kDone;

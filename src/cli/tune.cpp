@@ -9,34 +9,15 @@
 #include <functional>
 #include <iostream>
 
-#include "base/number_text.h"
 #include "base/signals.h"
-#include "cli/commands.h"
 #include "cli/data_manifest.h"
+#include "cli/options.h"
 #include "cli/programs.h"
 #include "rundir/rundir.h"
 #include "study/study.h"
 
 namespace sinew::cli {
 namespace {
-
-constexpr const char* kHelp =
-    "usage: sinew tune JOB [key=value ...] [--study DIR]\n"
-    "       sinew tune resume STUDY [trials=N] [cost=C] [--parallel N]\n"
-    "       sinew tune extend STUDY --trials N\n"
-    "       sinew tune report STUDY\n"
-    "       sinew tune --ask-tell\n\n"
-    "Searches the options that JOB names below tune.search: trials are trainings of their own, side by side; those "
-    "that\n"
-    "do not promise much are paused at a checkpoint, and one that is killed goes on from its own. The study is kept "
-    "in\n"
-    "DIR (default: runs/<job>/<utc>-<id>-study). resume goes on with it, with N trials in all if told so, N side by "
-    "side;\n"
-    "while others are at it, it helps them. extend adds N.\n"
-    "report prints the best trials and writes DIR/report.html: what matters, and every trial.\n\n"
-    "--ask-tell: suggests trials to a program that runs them: one JSON object a line on standard input, one answer a\n"
-    "line on standard output (docs/formats/ask-tell.md).\n\n"
-    "First Ctrl-C (or SIGTERM): trials save a checkpoint and end, exit code 75. Second: stop now.\n\n";
 
 void print_list() {
   std::puts("samplers:");
@@ -54,7 +35,7 @@ int converse() {
     const auto answer = conversation.answer(line);
     if (!answer) return kDone;
     std::cout << *answer << '\n' << std::flush;
-    if (!std::cout) return kTrainingError;  // nobody listens
+    if (!std::cout) return kTrainingError;  // the reader is gone
   }
   return kDone;
 }
@@ -82,7 +63,7 @@ study::Options study_options(study::StudyScreen& screen) {
   return options;
 }
 
-// Until the session exists a signal ends this process at once: reading all data for the first time may take long.
+// Signals keep their default effect until the session exists, because the first reading of all data may take long.
 int lead(const study::Options& options,
          const std::function<std::unique_ptr<study::StudySession>(const study::Options&)>& open) {
   const auto session = open(options);
@@ -90,22 +71,20 @@ int lead(const study::Options& options,
   return session->run(signals);
 }
 
-int begin(const Arguments& arguments, const study::Options& options) {
+struct Given {
+  std::string what;  // a job file, or one of the commands resume, extend, report
   std::vector<std::string> words;
+  std::string directory;
+  std::optional<int64_t> trials, parallel;
+  double cost = 0;
+  bool ask_tell = false;
+};
+
+int begin(const Given& given, const study::Options& options) {
   study::NewStudy study;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--study" && i + 1 < arguments.size()) {
-      study.directory = arguments[++i];
-    } else if (arguments[i].starts_with("-")) {
-      throw UsageError("TUNE_BAD_ARGUMENT", "no option '" + arguments[i] + "', or it needs a value",
-                       "overrides say how to search, as tune.trials=4; see sinew tune --help");
-    } else {
-      words.push_back(arguments[i]);
-    }
-  }
-  if (words.empty()) throw UsageError("TUNE_BAD_ARGUMENT", "tune needs a job file", "sinew tune job.yaml");
-  study.job_path = words[0];
-  study.overrides = {words.begin() + 1, words.end()};
+  study.directory = given.directory;
+  study.job_path = given.what;
+  study.overrides = given.words;
   auto job = load_job(study.job_path, study.overrides);
   if (!job) return kUsage;
   study.job = *std::move(job);
@@ -115,55 +94,64 @@ int begin(const Arguments& arguments, const study::Options& options) {
   return lead(options, [&](const study::Options& all) { return study::begin(all, study); });
 }
 
-int resume(const Arguments& arguments, study::Options options) {
-  constexpr const char* kUse = "sinew tune resume DIR [trials=N] [cost=C] [--parallel N]";
-  if (arguments.empty()) throw UsageError("TUNE_BAD_ARGUMENT", "resume needs a study", kUse);
-  study::Extension extension;
-  for (size_t i = 1; i < arguments.size(); ++i) {
-    if (arguments[i].starts_with("trials=")) {
-      extension.trials = whole_number("trials", arguments[i].substr(7), 1, study::kMostTrials);
-    } else if (arguments[i].starts_with("cost=")) {
-      extension.cost = number_above_0("cost", arguments[i].substr(5));
-    } else if (arguments[i] == "--parallel" && i + 1 < arguments.size()) {
-      options.slots = whole_number("--parallel", arguments[++i], 1, study::kMostSlots);
-    } else {
-      throw UsageError("TUNE_BAD_ARGUMENT", "'" + arguments[i] + "' is not trials=N or cost=C, or it needs a value",
-                       kUse);
-    }
-  }
-  return lead(options, [&](const study::Options& all) { return study::resume(all, arguments[0], extension); });
-}
-
-int extend(const Arguments& arguments, const study::Options& options) {
-  if (arguments.size() != 3 || arguments[1] != "--trials")
-    throw UsageError("TUNE_BAD_ARGUMENT", "extend needs a study and how many more trials it should run",
-                     "sinew tune extend DIR --trials 20");
-  study::Extension extension;
-  extension.more_trials = whole_number("--trials", arguments[2], 1, study::kMostTrials);
-  return lead(options, [&](const study::Options& all) { return study::resume(all, arguments[0], extension); });
-}
-
-int report(const Arguments& arguments, const study::Options& options) {
-  if (arguments.size() != 1) throw UsageError("TUNE_BAD_ARGUMENT", "report needs a study", "sinew tune report DIR");
-  study::report(options, arguments[0]);
-  return kDone;
+int go_on(const Given& given, study::Options options, const study::Extension& extension) {
+  options.slots = given.parallel;
+  return lead(options, [&](const study::Options& all) { return study::resume(all, given.words[0], extension); });
 }
 
 }  // namespace
 
 int run_tune(const Arguments& arguments) {
-  if (print_help_if_asked(arguments, kHelp)) {
+  Given given;
+  Options options("tune", "Searches the options of a job: many trainings, the best one kept");
+  options
+      .about(
+          "Searches the options that JOB names below tune.search. Each trial is a training of its own; trials run side "
+          "by "
+          "side, unpromising ones are paused at a checkpoint, and a killed one resumes from its own.\n\n"
+          "  JOB [key=value ...]   starts a study\n"
+          "  resume STUDY          resumes it, with --trials N in all; while other processes lead it, it helps them\n"
+          "  extend STUDY          resumes it with --trials N more\n"
+          "  report STUDY          prints the best trials and writes report.html: what matters, and every trial")
+      .optional_argument("JOB", given.what, "a job file, or resume, extend or report")
+      .rest("WHAT", given.words, "overrides of a job file, or the directory of a study")
+      .text("--study", "DIR", given.directory, "where a new study is kept; by default runs/<job>/<utc>-<id>-study")
+      .integer("--trials", "N", given.trials, 1, study::kMostTrials, "resume: trials in all; extend: further trials")
+      .number("--cost", "C", given.cost, "resume: what all trials may cost")
+      .integer("--parallel", "N", given.parallel, 1, study::kMostSlots,
+               "trials side by side; by default as the job says")
+      .flag(
+          "--ask-tell", given.ask_tell,
+          "suggest trials to a program that runs them: one JSON object a line on standard input, one answer a line on "
+          "standard output")
+      .notes("First Ctrl-C (or SIGTERM): trials save a checkpoint and end, exit code 75. Second: stop now.")
+      .example("sinew tune job.yaml tune.trials=40")
+      .example("sinew tune resume runs/mnist/20251121T040000Z-ab12-study --trials 80");
+  if (!options.parse(arguments)) {
     print_list();
     return kDone;
   }
-  if (arguments == Arguments{"--ask-tell"}) return converse();
+  if (given.ask_tell) return converse();
   study::StudyScreen screen(write_out, terminal_size);
-  const study::Options options = study_options(screen);
-  const std::string word = arguments.empty() ? "" : arguments[0];
-  if (word != "resume" && word != "extend" && word != "report") return begin(arguments, options);
-  const Arguments rest(arguments.begin() + 1, arguments.end());
-  if (word == "resume") return resume(rest, options);
-  return word == "extend" ? extend(rest, options) : report(rest, options);
+  study::Options all = study_options(screen);
+  const bool resumes = given.what == "resume", extends = given.what == "extend", reports = given.what == "report";
+  if (given.what.empty()) options.refuse("tune needs a job file", "sinew tune job.yaml");
+  if (!resumes && !extends && !reports) {
+    all.slots = given.parallel;
+    return begin(given, all);
+  }
+  if (given.words.size() != 1) options.refuse(given.what + " needs one study", "sinew tune " + given.what + " DIR");
+  if (reports) {
+    study::report(all, given.words[0]);
+    return kDone;
+  }
+  if (extends && !given.trials)
+    options.refuse("extend needs --trials N", "sinew tune extend " + given.words[0] + " --trials 20");
+  study::Extension extension;
+  if (resumes) extension.trials = given.trials;
+  if (extends) extension.more_trials = *given.trials;
+  if (given.cost > 0) extension.cost = given.cost;
+  return go_on(given, all, extension);
 }
 
 }  // namespace sinew::cli

@@ -141,7 +141,7 @@ std::unique_ptr<data::Dataset> open_matching_data(const Trained& trained, const 
     throw Error(
         "TRAIN_DATA_CHANGED",
         "the training data has changed since this model was trained: its classes, columns or normalisation differ",
-        "restore the data, or give files for the part: --data test.path=FILE needs no training data");
+        "restore the data, or give files for the part: sinew eval MODEL test.path=FILE needs no training data");
   }
   return dataset;
 }
@@ -217,8 +217,8 @@ Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split sp
     const std::string name = data::to_string(split),
                       other = job.data.val.given() || job.data.split_val > 0 ? "val" : "train";
     throw Error("EVALUATION_NO_DATA", "the job has no " + name + " data",
-                "give files: --data " + name + ".path=FILE (idx and npy: " + name + ".images=FILE " + name +
-                    ".labels=FILE), or choose another split: --part " + other);
+                "give files: " + name + ".path=FILE (idx and npy: " + name + ".images=FILE " + name +
+                    ".labels=FILE), or choose another split: --split " + other);
   }
   const bool alone = split != data::Split::train && named.given();
   auto dataset = alone ? open_samples(trained, job, named, /*labelled=*/true, disk)

@@ -124,27 +124,27 @@ class Apply(unittest.TestCase):
 
     def test_artifact_and_checkpoint_give_the_numbers_of_training(self):
         expected = self.last_val(self.run_dir)
-        self.assertEqual(self.evaluate(self.run_dir, "--part", "val")["metrics"], expected)
-        self.assertEqual(self.evaluate(self.run_dir / "model", "--part", "val")["metrics"], expected)
-        self.assertEqual(self.evaluate(self.run_dir / "checkpoints/last", "--part", "val")["metrics"], expected)
-        self.assertTrue(self.evaluate("last", "--part", "val")["weights"].startswith("runs/"))
+        self.assertEqual(self.evaluate(self.run_dir, "--split", "val")["metrics"], expected)
+        self.assertEqual(self.evaluate(self.run_dir / "model", "--split", "val")["metrics"], expected)
+        self.assertEqual(self.evaluate(self.run_dir / "checkpoints/last", "--split", "val")["metrics"], expected)
+        self.assertTrue(self.evaluate("last", "--split", "val")["weights"].startswith("runs/"))
 
     def test_a_file_of_its_own_gives_the_numbers_of_training(self):
         for prefix, count in (("train", 200), ("val", 70)):
             images(self.folder, prefix, count, 3 + count)
         run = self.train("halves", IDX_JOB.format(folder=self.folder))
         expected = self.last_val(run)
-        self.assertEqual(self.evaluate(run, "--part", "val")["metrics"], expected)
+        self.assertEqual(self.evaluate(run, "--split", "val")["metrics"], expected)
         for old in ("train-images", "train-labels"):  # a model outlives its training data
             (self.folder / old).unlink()
         kept = json.loads((run / "model/model.json").read_text())
-        self.assertEqual(self.evaluate(run, "--part", "val")["metrics"], expected)
+        self.assertEqual(self.evaluate(run, "--split", "val")["metrics"], expected)
         labels = list((self.folder / "val-labels").read_bytes()[8:])
         rows = self.predictions(run, self.folder / "val-images")
         self.assertEqual([row["sample"] for row in rows[:2]], ["val-images[0]", "val-images[1]"])
         right = sum(int(row["prediction"]) == label for row, label in zip(rows, labels, strict=True))
         self.assertEqual(right / len(labels), expected["accuracy"])
-        self.assertIn("--data test.path=", self.fails(1, "[EVALUATION_NO_DATA]", "eval", run))
+        self.assertIn("test.path=", self.fails(1, "[EVALUATION_NO_DATA]", "eval", run))
         # weights of another architecture
         other = self.folder / "other"
         shutil.copytree(run / "model", other)
@@ -162,7 +162,7 @@ class Apply(unittest.TestCase):
         right = sum(row[i] for i, row in enumerate(report["confusion"]))
         self.assertEqual(right / 40, report["metrics"]["accuracy"])
         self.assertEqual(report["data"], [])
-        self.evaluate(self.run_dir, "--data", "test.path=new.csv")  # the same name, of other data: it says so
+        self.evaluate(self.run_dir, "test.path=new.csv")  # the same name, of other data: it says so
         other = json.loads((self.run_dir / "eval-test.json").read_text())
         self.assertEqual((other["samples"], other["data"]), (120, ["data.test.path=new.csv"]))
 
@@ -170,7 +170,7 @@ class Apply(unittest.TestCase):
 
     def test_new_rows_are_prepared_as_the_training_rows(self):
         """A split of train must not change because a test file is named: the file is prepared by the model's memory."""
-        result = self.evaluate(self.run_dir, "--data", "test.path=new.csv")
+        result = self.evaluate(self.run_dir, "test.path=new.csv")
         self.assertEqual(result["samples"], 120)
         with open(self.folder / "new.csv", newline="") as file:
             rows = list(csv.DictReader(file))
@@ -244,9 +244,9 @@ class Apply(unittest.TestCase):
         job = CSV_JOB.format(folder=self.folder, target="price", norm="none", ema=0).replace("train.csv", "prices.csv")
         (self.folder / "train.csv.prices").rename(self.folder / "prices.csv")
         run = self.train("prices", job)
-        self.assertEqual(self.evaluate(run, "--part", "val")["metrics"], self.last_val(run))
+        self.assertEqual(self.evaluate(run, "--split", "val")["metrics"], self.last_val(run))
         flowers(self.folder / "newprices.csv", 90, 5, classes=False)
-        result = self.evaluate(run, "--data", "test.path=newprices.csv")
+        result = self.evaluate(run, "test.path=newprices.csv")
         rows = self.predictions(run, "newprices.csv")
         with open(self.folder / "newprices.csv", newline="") as file:
             truth = [float(row["price"]) for row in csv.DictReader(file)]
@@ -256,10 +256,10 @@ class Apply(unittest.TestCase):
 
     def test_a_checkpoint_alone_learns_from_the_data_what_the_model_would_remember(self):
         """Without model.json the training data tells how to prepare samples, split as it was then."""
-        expected = self.evaluate(self.run_dir, "--data", "test.path=new.csv")["metrics"]
+        expected = self.evaluate(self.run_dir, "test.path=new.csv")["metrics"]
         alone = self.folder / "alone"
         shutil.copytree((self.run_dir / "checkpoints/last").resolve(), alone, dirs_exist_ok=True)
-        self.assertEqual(self.evaluate(alone, "--data", "test.path=new.csv")["metrics"], expected)
+        self.assertEqual(self.evaluate(alone, "test.path=new.csv")["metrics"], expected)
         self.assertEqual(self.predictions(alone, "new.csv"), self.predictions(self.run_dir, "new.csv"))
 
     # ---- mistakes
@@ -267,15 +267,15 @@ class Apply(unittest.TestCase):
     def test_changed_training_data_is_refused_where_it_is_needed(self):
         copy = self.folder / "copy.csv"
         flowers(copy, 400, 9)
-        error = self.fails(1, "[TRAIN_DATA_CHANGED]", "eval", self.run_dir, "--data", f"train.path={copy}")
-        self.assertIn("--data test.path=", error)
+        error = self.fails(1, "[TRAIN_DATA_CHANGED]", "eval", self.run_dir, f"train.path={copy}")
+        self.assertIn("test.path=", error)
 
     def test_usage(self):
         self.fails(2, "needs a run", "eval")
         self.fails(2, "no option '--frob'", "eval", "last", "--frob")
-        self.fails(2, "--part is", "eval", "last", "--part", "dev")
-        self.fails(2, "is not about the data", "eval", "last", "--data", "optimizer.lr=1")
-        self.fails(2, "did you mean", "eval", self.run_dir, "--data", "test.pth=new.csv")
+        self.fails(2, "--split is", "eval", "last", "--split", "dev")
+        self.fails(2, "is not about the data", "eval", "last", "optimizer.lr=1")
+        self.fails(2, "did you mean", "eval", self.run_dir, "test.pth=new.csv")
         self.fails(2, "needs a model and its data", "predict", "last")
         self.fails(2, "there is no nowhere.csv", "predict", "last", "nowhere.csv")
         self.fails(2, "--format is", "predict", "last", "new.csv", "--format", "xml")

@@ -118,7 +118,7 @@ logging: {{interval: 50st}}
             self.assertTrue(torch.equal(back(x), expected), f"training={mode}")
         # The model directory is all that asking needs.
         (self.path / "net.pt").rename(self.path / "away.pt")
-        sp.run("eval", calm / "model", "--data", f"test.images={self.path}/images", f"test.labels={self.path}/labels", check=0)
+        sp.run("eval", calm / "model", f"test.images={self.path}/images", f"test.labels={self.path}/labels", check=0)
         (self.path / "away.pt").rename(self.path / "net.pt")
 
     def test_a_library(self):

@@ -107,7 +107,7 @@ class Tune(Study):
         again = sp.run("tune", self.job, "--study", self.study)
         self.assertNotEqual(again.returncode, 0)
         self.assertIn("is there already", again.stderr)
-        more = sp.run("tune", "resume", self.study, "trials=10", check=0)
+        more = sp.run("tune", "resume", self.study, "--trials", 10, check=0)
         self.assertIn("10 trials", more.stdout)
         self.assertEqual(sum(e["event"] == "start" for e in events(self.study)), 10)
 
@@ -174,10 +174,10 @@ class Tune(Study):
         self.assertGreaterEqual(spent, 6)
         self.assertLess(sum(e["seconds"] for e in events(self.study) if e["event"] == "end"), 6 + 2 * 20, "what ran then ended")
         self.assertIn(f"tune.cost is spent; go on with more: sinew tune resume {self.study} cost=12", done.stdout)
-        begun, again = len(self.ended()), sp.run("tune", "resume", self.study, "trials=200000", check=0)
+        begun, again = len(self.ended()), sp.run("tune", "resume", self.study, "--trials", 200000, check=0)
         self.assertEqual(len(self.ended()), begun, "nothing begins any more")
         self.assertIn(f"cost {spent:.2f}", again.stdout)
-        more = sp.start("tune", "resume", self.study, f"cost={spent + 3}")
+        more = sp.start("tune", "resume", self.study, "--cost", spent + 3)
         self.assertTrue(sp.wait_for(lambda: len(self.trials_begun()) > begun))
         more.send_signal(signal.SIGTERM)
         self.assertEqual(more.wait(60), 75)
@@ -302,7 +302,7 @@ class Tune(Study):
         for process in processes:
             sp.kill(process)
         begun = sum(e["event"] == "start" for e in events(self.study))
-        sp.run("tune", "resume", self.study, f"trials={begun}", check=0)
+        sp.run("tune", "resume", self.study, "--trials", begun, check=0)
         ends = self.ended()
         starts = [e["id"] for e in events(self.study) if e["event"] == "start"]
         self.assertEqual(sorted(starts), list(range(begun)), "each begins once")
