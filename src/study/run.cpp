@@ -137,7 +137,7 @@ class StudyRun final : public Shell {
     say(text);
     if (part < 1 || tuning_.study().next_id() >= planned_) return;
     std::snprintf(text, sizeof text, "%g", 2 * cost_);
-    say("tune.cost is spent; go on with more: sinew tune resume " + directory_ + " cost=" + text);
+    say("tune.cost is spent; go on with more: sinew tune resume " + directory_ + " --cost " + text);
   }
 
   // Said by this process or another one.

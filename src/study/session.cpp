@@ -113,7 +113,7 @@ void Session::resume(const Extension& extension) {
       throw UsageError("a population trains to its end: how many parts there are is fixed when it begins",
                        "begin another study, with more tune.trials or a longer trainer.max_duration");
     if (extension.cost && !(job_.tune.cost > 0))
-      throw UsageError("this study has no tune.cost", "leave cost= out: nothing limits what it costs");
+      throw UsageError("this study has no tune.cost", "leave --cost out: nothing limits what it costs");
     if (trials != before || extension.cost) {
       events_.push_back({.kind = StudyEvent::Kind::extend, .trials = trials, .cost = extension.cost});
       file_->append(space, events_.back());
