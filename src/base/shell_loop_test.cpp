@@ -54,7 +54,9 @@ TEST(ShellLoop, WakesForASignalOfAnotherThread) {
 TEST(ShellLoop, WakesForTheEndOfAChild) {
   SignalQueue queue;
   Recorder shell;
-  shell.child.emplace(ProcessOptions{.command = {"/bin/sh", "-c", "exit 3"}});
+  ProcessOptions options;
+  options.command = {"/bin/sh", "-c", "exit 3"};
+  shell.child.emplace(options);
   EXPECT_EQ(run_shell(shell, queue, 3600), 7);
   EXPECT_EQ(shell.end, (ProcessEnd{3, 0}));
 }
