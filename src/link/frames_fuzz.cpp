@@ -1,6 +1,7 @@
-// Any bytes, cut anyhow, as the stream of a connection: whole frames, then perhaps the reason to close; what was read
-// is, sealed again, what was there. The first byte chooses how the stream is cut, the second its origin: bytes as they
-// are, or with the checksums of the first header put right, so that what is behind them is reached.
+// Reads any bytes, cut in any way, as the stream of a connection. The reader must return whole frames and then perhaps
+// a reason to close. A frame that is sealed again must give the bytes that were read. The first byte of the input
+// chooses how the stream is cut. The second one chooses whether the checksums of the first header are corrected, so
+// that the fuzzer reaches the code behind them.
 #include <algorithm>
 #include <cstring>
 
@@ -32,7 +33,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   for (const Frame& frame : frames) {
     SINEW_CHECK(!frame.payload || (!frame.payload->empty() && frame.payload->size() <= kMost));
-    const Outgoing again = seal(frame, payload_checksum(frame));  // all but the sum that its number went into
+    const Outgoing again =
+        seal(frame, payload_checksum(frame));  // all but the header's checksum, which depends on its number
     SINEW_CHECK(std::search(stream.begin(), stream.end(), again.header.begin(), again.header.end() - 4) !=
                 stream.end());
   }

@@ -1,4 +1,4 @@
-// Who is at the other end: the handshake's messages (docs/formats/link.md), without a socket.
+// The messages of the handshake (docs/formats/link.md), without a socket.
 #pragma once
 
 #include <array>
@@ -28,23 +28,23 @@ struct Hello {
   std::array<std::byte, 32> nonce{};
 };
 
-// With a nonce of its own, from the system's source of secrets.
+// The hello gets a new nonce from the system's source of random secrets.
 Hello make_hello(Role role, MemberId from, MemberId to, std::string_view job, bool wants_tls = false);
 std::array<std::byte, kHelloBytes> encode(const Hello& hello);
 
-// What is wrong with the first bytes of a hello; nullopt: nothing.
+// The problem with the first bytes of a hello; nullopt: none.
 struct PrefixTrouble {
-  bool stranger = false;  // not a link at all
-  std::string why;        // "speaks version 2 of the link; this is version 1"
+  bool stranger = false;  // the bytes are not a hello
+  std::string why;        // "speaks version 1 of the link, this member version 2"
 };
 std::optional<PrefixTrouble> prefix_trouble(std::span<const std::byte, kPrefixBytes> prefix);
 Hello decode(std::span<const std::byte, kHelloBytes> hello);
 
-// What the end of that role shows to prove that it knows the secret.
+// The proof with which the end of that role shows that it has the secret.
 Proof prove(std::string_view secret, Role who, const Hello& dialler, const Hello& listener);
 bool equal(std::span<const std::byte, kProofBytes> a, std::span<const std::byte, kProofBytes> b);  // constant time
 
-// As the dialler tells it: "refused: ...".
+// A sentence for the dialler's report: "refused this member: ...".
 std::string meaning(uint8_t verdict);
 
 }  // namespace sinew::link

@@ -1,8 +1,8 @@
-// Bytes between the members of a group: frames over connections that say when they break.
+// Frames between the members of a group, over connections that report when they break.
 //
-// For group/. Two implementations, one conformance suite: in memory (tests, simulation, one process) and TCP. A frame
-// sent to a peer arrives whole, unchanged and in order, or the connection is reported lost, once; there is no third
-// outcome and nothing is sent again. What a frame means belongs to the room above. No call blocks on the network.
+// group/ uses this room. There are two implementations with one conformance suite: in memory (tests, simulation, one
+// process) and TCP. Either a frame arrives whole, unchanged and in order, or the connection is reported lost, once.
+// Nothing is sent again. The room above defines the meaning of a frame. No call blocks on the network.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace sinew::link {
 
-// Memory that is not cleared before it is first written: payloads are large, and written once.
+// An allocator that does not clear memory: payloads are large and written once.
 template <typename T>
 struct Uncleared : std::allocator<T> {
   template <typename Other>
@@ -33,57 +33,57 @@ struct Uncleared : std::allocator<T> {
     }
   }
 };
-using Bytes = std::vector<std::byte, Uncleared<std::byte>>;  // resize() leaves what is new as it was found
+using Bytes = std::vector<std::byte, Uncleared<std::byte>>;  // resize() does not clear new bytes
 
 struct Frame {
   uint16_t kind = 0;
   Generation generation;
   int64_t collective = 0;
   int64_t part = 0;                      // a slice, a chunk
-  std::shared_ptr<const Bytes> payload;  // null: none; shared, so that one root goes to many without copies
+  std::shared_ptr<const Bytes> payload;  // null: none; shared, so that one result goes to many peers without a copy
 };
 
 struct Peer {
   MemberId id;
-  std::string address;  // as its Links::address() said
+  std::string address;  // as returned by its Links::address()
 };
 
-// Both are called on the link's own threads, one call at a time, and must return soon; they may call send().
+// The links call these on their own threads, one at a time. They must return soon, and may call send().
 struct Events {
   std::function<void(MemberId from, Frame frame)> on_frame = nullptr;
-  // The connection to a peer that was wanted is gone or could not be had within the options' bound. `why` is a
-  // sentence: "connection reset by 127.0.0.1:4711". After this nothing more arrives from that life of the peer.
+  // The connection to a wanted peer broke, or could not be made within connect_seconds. `why` is a sentence:
+  // "connection reset by 127.0.0.1:4711". No frame of that peer arrives afterwards.
   std::function<void(MemberId peer, std::string why)> on_lost = nullptr;
 };
 
 // One member's connections to the others.
 class Links {
  public:
-  virtual ~Links() = default;               // closes all; no event is under way or comes afterwards
-  virtual std::string address() const = 0;  // where others reach this member
-  // Who this member is; once, before connect. Until then nobody is let in.
+  virtual ~Links() = default;               // closes all; no event runs or comes afterwards
+  virtual std::string address() const = 0;  // where other members reach this one
+  // Sets this member's id. Call it once, before connect. Until then no peer is accepted.
   virtual void set_identity(MemberId me) = 0;
-  // From now on exactly these peers are wanted (never `me`): connections to others are closed without a report, missing
-  // ones are made. Of two members the one with the higher id dials. Frames to a peer not connected yet wait in its
+  // Sets the wanted peers (never this member): connections to others are closed without a report, and missing ones are
+  // made. Of two members, the one with the higher id dials. Frames to a peer that is not connected yet wait in its
   // queue.
   virtual void connect(const std::vector<Peer>& peers) = 0;
-  // Queues the frame. To a peer that is not wanted or lost it is dropped. Any thread.
+  // Queues the frame; drops it if the peer is lost or not wanted. Any thread.
   virtual void send(MemberId to, Frame frame) = 0;
-  // Bytes queued for a peer and not yet taken by the network: what a sender of bulk waits for.
+  // Bytes that are queued for a peer and that the network has not taken yet. A sender of large data waits for them.
   virtual size_t queued_bytes(MemberId to) const = 0;
 };
 
 // ---- in memory -----------------------------------------------------------------------------------------------------
 
-// Members of one process that reach each other through it. Outlives its Links.
+// Connects members of one process. It must outlive its Links.
 class MemoryNetwork {
  public:
   MemoryNetwork();
   ~MemoryNetwork();
   std::unique_ptr<Links> join(Events events);
-  // As if the process of that member died: its frames stop, the others' links to it are lost.
+  // Acts as if the member's process died: its frames stop, and the others lose their links to it.
   void kill(MemberId member);
-  // As if the cable between two were cut.
+  // Acts as if the cable between two members were cut.
   void cut(MemberId a, MemberId b);
 
  private:
@@ -95,18 +95,19 @@ class MemoryNetwork {
 
 struct TcpOptions {
   std::string listen = "127.0.0.1";  // address to listen on, a free port
-  std::string advertise;             // host others reach this member by; empty: the listening address
-  std::string job;                   // both ends must name the same
-  std::string secret;                // both ends must know it: handshake by HMAC-SHA256 over both ends' random numbers
-  bool tls = false;                  // everything, the handshake too, inside TLS by the secret; both ends must want it
-  double connect_seconds = 5;        // to connect and shake hands; then the peer is lost
-  double silence_seconds = 4;        // a connection with no byte (links send a pulse each second) is lost
+  std::string advertise;             // host name for other members; empty: the listening address
+  std::string job;                   // must be the same on both ends
+  std::string
+      secret;  // must be the same on both ends; the handshake proves it by HMAC-SHA256 over random numbers of both
+  bool tls = false;            // all bytes inside TLS with keys from the secret; both ends must want it
+  double connect_seconds = 5;  // for connecting and the handshake; after it the peer is lost
+  double silence_seconds = 4;  // a connection without a byte for so long is lost; links send a pulse every second
   size_t max_payload_bytes = size_t{1} << 30;
 };
 
-// Frames on the wire: docs/formats/link.md (length, header, CRC-32C of header and payload). A frame whose checksum is
-// wrong, or whose header is senseless, closes the connection. Foreign processes are turned away within connect_seconds
-// and never slow the group: a bounded number of unfinished handshakes is kept. Throws Error when it can not listen.
+// docs/formats/link.md describes the frames on the wire. A wrong checksum or a senseless header closes the connection.
+// Foreign processes are refused within connect_seconds and never slow the group down, because the number of unfinished
+// handshakes is limited. Throws Error (LINK_CANNOT_LISTEN, LINK_BAD_OPTIONS).
 std::unique_ptr<Links> tcp_links(const TcpOptions& options, Events events);
 
 }  // namespace sinew::link

@@ -1,4 +1,4 @@
-// Two members of one process over TCP on the loopback: how long a word takes there and back, how fast bulk goes.
+// Two members of one process over TCP on loopback: the round-trip time of a small frame, and the rate of large ones.
 #include <benchmark/benchmark.h>
 
 #include <condition_variable>
@@ -9,7 +9,7 @@
 namespace sinew::link {
 namespace {
 
-// Counts what arrived, and answers at once if it is to.
+// Counts frames, and answers each at once if it should.
 class End {
  public:
   End(int64_t id, bool echo) : echo_(echo) {
@@ -47,7 +47,7 @@ void run(benchmark::State& state, bool echo) {
   a.links().connect({{MemberId(2), b.links().address()}});
   b.links().connect({{MemberId(1), a.links().address()}});
   const auto bytes = static_cast<size_t>(state.range(0));
-  Frame frames[2];  // in turn: a payload sent twice in a row is summed once
+  Frame frames[2];  // used in turn, because a payload that is sent twice in a row is checksummed once
   for (Frame& frame : frames) {
     if (bytes > 0) frame.payload = std::make_shared<Bytes>(bytes);
   }

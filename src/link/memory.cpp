@@ -1,8 +1,8 @@
-// Members of one process, joined by queues: what tests and simulations of the rooms above run on.
+// Links between members of one process, made of queues. Tests and simulations of higher rooms use them.
 //
-// One mutex for the whole network (its members are few and a frame is a pointer), one thread for each member's events.
-// It breaks as a real network does: frames that were on their way when a member died still arrive before its on_lost,
-// those on a cable that is cut do not.
+// One mutex guards the whole network, which has few members, and a frame is only a pointer. Each member has one thread
+// for its events. The network breaks as a real one does: frames in flight when a member dies still arrive before
+// on_lost; frames on a link that is cut do not.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -21,25 +21,25 @@ namespace sinew::link {
 namespace {
 
 using Time = std::chrono::steady_clock::time_point;
-constexpr auto kPatience = std::chrono::seconds(30);  // for a peer that is there and does not want this member (yet)
-constexpr size_t kFrameBytes = 48;                    // what a frame without payload counts for in queued_bytes
+constexpr auto kPatience = std::chrono::seconds(30);  // for a peer that exists and does not want this member yet
+constexpr size_t kFrameBytes = 48;                    // size of a frame without payload in queued_bytes
 
 size_t bytes_of(const Frame& frame) {
   return kFrameBytes + (frame.payload ? frame.payload->size() : 0);
 }
 
-// What a member holds for one peer that it wants.
+// A member's state for one wanted peer.
 struct End {
   std::string address;
-  Time deadline;  // to stand by
+  Time deadline;  // for the connection
   enum class Is { waiting, standing, lost } is = Is::waiting;
-  std::deque<Frame> queue = {};  // while it waits
+  std::deque<Frame> queue = {};  // frames before it is connected
   size_t queued = 0;             // bytes in it
 };
 
 struct Arrival {
   MemberId from;
-  std::optional<Frame> frame;  // none: the peer is lost
+  std::optional<Frame> frame;  // none: the event is a loss
   std::string why;
 };
 
@@ -47,7 +47,7 @@ struct Node {
   std::string address;
   Events events;
   std::optional<MemberId> me = std::nullopt;
-  bool gone = false;  // closed or killed: no event comes any more
+  bool gone = false;  // closed or killed: it receives no more events
   std::map<MemberId, End> ends = {};
   std::deque<Arrival> inbox = {};
   std::map<MemberId, size_t> unread = {};  // bytes in the inbox, by sender
@@ -73,7 +73,7 @@ struct Node {
     inbox.push_back({peer, std::nullopt, std::move(why)});
     changed.notify_all();
   }
-  // Peers that did not come within the bound.
+  // Reports peers that did not connect in time.
   void lose_late(Time now) {
     for (auto& [peer, waiting] : ends) {
       if (waiting.is == End::Is::waiting && waiting.deadline <= now) {
@@ -96,10 +96,10 @@ struct Cables {
   std::map<std::string, Node*> addresses;
   std::map<MemberId, Node*> members;
   std::set<MemberId> departed;
-  std::set<std::pair<MemberId, MemberId>> cuts;  // each pair in order
+  std::set<std::pair<MemberId, MemberId>> cuts;  // the lower id first
   int64_t joined = 0;
 
-  // Connects the two if both want it; or finds that it can not be.
+  // Connects two members if both want it, or finds that they cannot be connected.
   void settle(Node& node, MemberId peer) {
     End* const here = node.end(peer);
     if (node.gone || here == nullptr || here->is != End::Is::waiting) return;
@@ -128,7 +128,7 @@ struct Cables {
     to_b.queued = to_a.queued = 0;
   }
 
-  // No longer reachable, whoever closed it. What it sent before is still delivered.
+  // The member can no longer be reached. Frames that it sent before are still delivered.
   void depart(Node& node, const std::string& why) {
     if (node.gone) return;
     node.gone = true;
@@ -208,7 +208,7 @@ class MemoryLinks final : public Links {
     end->queue.push_back(std::move(frame));
   }
 
-  // What the receiver has not begun to look at is still queued here: a slow receiver slows its senders.
+  // Frames that the receiver has not handled count as queued, so a slow receiver slows its senders down.
   size_t queued_bytes(MemberId to) const override {
     const std::lock_guard lock(cables_->mutex);
     const auto end = node_.ends.find(to);

@@ -1,4 +1,4 @@
-// For tests: foreign sockets, and a proxy that looks at what passes.
+// For tests: plain sockets, and a proxy that sees and changes what passes through it.
 #pragma once
 
 #include <arpa/inet.h>
@@ -40,7 +40,7 @@ class Socket {
     }
     return true;
   }
-  // 0: the end, or broken.
+  // 0: the connection ended or broke.
   size_t read_some(std::span<std::byte> bytes) const {
     const ssize_t count = ::recv(descriptor_, bytes.data(), bytes.size(), 0);
     return count <= 0 ? 0 : static_cast<size_t>(count);
@@ -84,8 +84,8 @@ class Listener {
   std::string address_;
 };
 
-// Stands between one dialler and one listener. `meddle` sees what the dialler sends, with the number of bytes before
-// it, may change it, and ends the connection by returning false (what it left in `bytes` is still passed on).
+// A proxy between one dialler and one listener. `meddle` receives the dialler's bytes and the number of bytes before
+// them, and may change them. If it returns false, the proxy passes `bytes` on and ends the connection.
 class Proxy {
  public:
   using Meddle = std::function<bool(std::vector<std::byte>& bytes, size_t before)>;
@@ -100,7 +100,7 @@ class Proxy {
     if (thread_.joinable()) thread_.join();
   }
   const std::string& address() const { return listener_.address(); }
-  // Until then who dials waits.
+  // A dialler waits until this is called.
   void open() {
     thread_ = std::thread([this] { run(); });
   }
@@ -133,7 +133,7 @@ class Proxy {
       before += count;
       going_on = upstream_.write(bytes) && going_on;
     }
-    ::shutdown(upstream_.get(), SHUT_WR);  // what was passed on is read before the end
+    ::shutdown(upstream_.get(), SHUT_WR);  // the listener reads the passed bytes before the end
     dialler_.shut();
     back.join();
   }

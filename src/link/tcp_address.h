@@ -1,4 +1,4 @@
-// "host:port", and options that make sense.
+// "host:port", and the check of options.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct HostPort {
 };
 
 std::string to_text(const HostPort& address);                // an IPv6 address in brackets
-std::optional<HostPort> host_port(const std::string& text);  // what to_text made; nullopt: it is none
+std::optional<HostPort> host_port(const std::string& text);  // the inverse of to_text; nullopt: not an address
 
 TcpOptions checked(const TcpOptions& options);  // throws Error
 

@@ -1,4 +1,5 @@
-// One connection after its handshake: frames out, frames in, pulses, silence. Lives on its links' thread.
+// One connection after its handshake: frames in both directions, pulses, and the detection of silence. All of it runs
+// on the thread of its links.
 #pragma once
 
 #include <memory>
@@ -13,36 +14,36 @@ namespace sinew::link {
 
 class Connection;
 
-// What a connection asks of the links it belongs to.
+// The links that a connection belongs to.
 class ConnectionOwner {
  public:
   virtual ~ConnectionOwner() = default;
-  virtual std::vector<Outgoing> take(const Connection& connection) = 0;  // what to write next; empty: nothing
-  virtual void wrote(const Connection& connection, size_t bytes) = 0;    // of frames that take() gave
-  virtual bool arrived(const Connection& connection, Frame frame) = 0;   // false: read no further
+  virtual std::vector<Outgoing> take(const Connection& connection) = 0;  // frames to write next; empty: none
+  virtual void wrote(const Connection& connection, size_t bytes) = 0;    // of frames from take()
+  virtual bool arrived(const Connection& connection, Frame frame) = 0;   // false: stop reading
   virtual void broke(const Connection& connection, std::string why) = 0;
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  // `life` tells connections to one peer apart. `where`: the other end, for messages.
+  // `life` distinguishes connections to the same peer. `where`: the other end's address, for messages.
   Connection(std::unique_ptr<Stream> stream, MemberId peer, int64_t life, std::string where, size_t max_payload_bytes,
              ConnectionOwner& owner);
 
   MemberId peer() const { return peer_; }
   int64_t life() const { return life_; }
   double silent_seconds() const { return silent_; }
-  // A caller turned out to be this one; before start().
+  // Assigns a connection that a peer dialled to an entry of the wanted peers. Call it before start().
   void belong_to(int64_t life, std::string where) {
     life_ = life;
     where_ = std::move(where);
   }
 
-  void start();  // from now on it reads; until then only pulses go out
-  void write();  // there may be something to take
+  void start();  // begins to read; before that, the connection only sends pulses
+  void write();  // call it when take() may return frames
   // Called about ten times a second with the seconds since the last call.
   void tick(double elapsed, double pulse_seconds, double silence_seconds);
-  // What was given to the network before still goes out if it can. Nothing is told to the owner afterwards.
+  // Bytes that the network already has are still sent if possible. The owner receives no call afterwards.
   void close();
 
  private:
@@ -58,10 +59,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ConnectionOwner& owner_;
   FrameReader reader_;
   std::vector<Outgoing> writing_;
-  uint32_t written_ = 0;  // frames and pulses given to the network; wraps around, as the reader's count does
+  uint32_t written_ = 0;              // frames and pulses written; wraps around, as the reader's count does
   double unpulsed_ = 0, silent_ = 0;  // seconds
-  double unfinished_ = 0;             // seconds whose looks found a frame begun, less those that found none ...
-  size_t trickled_ = 0;               // ... and the bytes that came since it was 0
+  double unfinished_ = 0;             // seconds in the middle of a frame, minus seconds between frames ...
+  size_t trickled_ = 0;               // ... and the bytes received since it was 0
   bool reading_ = false, busy_ = false, mute_ = false, closed_ = false;
 };
 

@@ -7,7 +7,8 @@
 namespace sinew::link {
 namespace {
 
-// One write: as many frames as the system gathers at once (64 buffers), and not much more than it takes at once.
+// Limits of one write: the number of buffers that the system gathers at once (64), and about the bytes that it takes at
+// once.
 constexpr size_t kBatchFrames = 32, kBatchBytes = size_t{1} << 20;
 
 }  // namespace
@@ -135,7 +136,7 @@ void Ends::wrote(MemberId peer, int64_t life, size_t bytes) {
 }
 
 bool Ends::lose(MemberId peer, int64_t life) {
-  std::deque<Outgoing> dropped;  // freed without the lock
+  std::deque<Outgoing> dropped;  // freed after the mutex is released
   const std::lock_guard lock(mutex_);
   Shared* const shared = find(peer, life);
   if (shared == nullptr || shared->is == Shared::Is::lost) return false;

@@ -1,5 +1,5 @@
-// What the callers of TCP links and their network thread share: for each wanted peer, how far the connection is and
-// what waits to be written. Any thread.
+// The state that callers of TCP links share with the network thread: for each wanted peer, the state of its connection
+// and the frames to write. Any thread may call it.
 #pragma once
 
 #include <chrono>
@@ -16,8 +16,8 @@ namespace sinew::link {
 
 using Time = std::chrono::steady_clock::time_point;
 
-// One naming of a peer. A peer that is dropped and named anew gets another life: what still happens to the old
-// connection does not touch the new one.
+// One entry of a wanted peer. A peer that is dropped and then wanted again gets another `life`, so that late events of
+// the old connection do not affect the new one.
 struct End {
   MemberId peer;
   int64_t life = 0;
@@ -30,33 +30,33 @@ class Ends {
   std::optional<MemberId> me() const;
 
   // ---- the callers' side
-  // Exactly these are wanted from now on; the new ones have to stand by `deadline`.
+  // Replaces the wanted peers. The new ones must be connected by `deadline`.
   void name(const std::vector<Peer>& peers, Time deadline);
-  bool wants(MemberId peer) const;  // and has not lost it
-  // True: the network thread is to be told that there is something to write.
+  bool wants(MemberId peer) const;  // wanted, and not lost
+  // True: the caller must wake the network thread.
   bool push(MemberId to, Outgoing frame);
   size_t queued_bytes(MemberId to) const;
 
   // ---- the network thread's side
-  std::vector<End> begin_new();                     // named since the last call
-  std::optional<End> waiting(MemberId peer) const;  // wanted, and does not stand yet
+  std::vector<End> begin_new();                     // peers wanted since the last call
+  std::optional<End> waiting(MemberId peer) const;  // wanted, and not connected yet
   bool stands(MemberId peer, int64_t life) const;
   bool waits(MemberId peer, int64_t life) const;
-  bool given_up(MemberId peer) const;                       // lost, and still named
-  bool stand(MemberId peer, int64_t life);                  // false: it does not wait any more
-  std::vector<Outgoing> take(MemberId peer, int64_t life);  // a batch for one write
+  bool given_up(MemberId peer) const;                       // lost, and still in the list of wanted peers
+  bool stand(MemberId peer, int64_t life);                  // false: the entry no longer waits for a connection
+  std::vector<Outgoing> take(MemberId peer, int64_t life);  // frames for one write
   void wrote(MemberId peer, int64_t life, size_t bytes);
-  bool lose(MemberId peer, int64_t life);  // true: to be reported
-  std::vector<End> late(Time now) const;   // those that wait for too long
+  bool lose(MemberId peer, int64_t life);  // true: the loss must be reported
+  std::vector<End> late(Time now) const;   // peers past their deadline
 
  private:
   struct Shared {
     End end;
     Time deadline;
     enum class Is { waiting, standing, lost } is = Is::waiting;
-    bool begun = false, woken = false;  // woken: the network thread has been told and has not looked yet
+    bool begun = false, woken = false;  // woken: the network thread was woken and has not looked yet
     std::deque<Outgoing> queue = {};
-    size_t queued = 0;  // bytes in the queue, or taken and not yet written
+    size_t queued = 0;  // bytes in the queue, or taken and not written yet
   };
   const Shared* find(MemberId peer) const;
   Shared* find(MemberId peer, int64_t life);

@@ -32,7 +32,7 @@ awaitable<error_code> read(Stream& stream, std::span<std::byte> bytes) {
   co_return code;
 }
 
-// Lets the other end read what was said last: closing with unread bytes would take it back.
+// Lets the other end read the last message. Closing the socket with unread bytes would drop it.
 awaitable<void> hear_out(Stream& stream) {
   error_code ignored;
   stream.socket().shutdown(tcp::socket::shutdown_send, ignored);
@@ -118,7 +118,7 @@ awaitable<std::expected<MemberId, std::string>> shake_as_listener(Stream& stream
   const Hello mine = make_hello(Role::listener, terms.me, theirs.from, terms.job, terms.tls != nullptr);
   const auto hello = encode(mine);
   if (const error_code code = co_await write(stream, hello)) co_return no(code.message());
-  const bool unsafe = mine.wants_tls && !secured;  // the caller is told so, and nothing else
+  const bool unsafe = mine.wants_tls && !secured;  // the caller learns this, and the handshake ends
   if (trouble || unsafe || theirs.job != mine.job || theirs.role != Role::dialler) {
     co_await hear_out(stream);
     co_return no(trouble ? trouble->why : unsafe ? "without TLS" : "another job");

@@ -1,5 +1,5 @@
-// The handshake over a socket, from either end (docs/formats/link.md). Unbounded in time: who calls closes the socket
-// when it has lasted too long.
+// The handshake over a socket, for both ends (docs/formats/link.md). It has no time limit of its own: the caller closes
+// the socket when it takes too long.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -15,14 +15,15 @@ namespace sinew::link {
 struct ShakeTerms {
   std::string job, secret;
   MemberId me;
-  boost::asio::ssl::context* tls = nullptr;  // null: in clear
+  boost::asio::ssl::context* tls = nullptr;  // null: no TLS
 };
 
-// The error says why not, as on_lost does.
+// The error is the reason for on_lost.
 boost::asio::awaitable<std::expected<void, std::string>> shake_as_dialler(Stream& stream, const ShakeTerms& terms,
                                                                           MemberId peer, const std::string& where);
 
-// Who is let in; the error is for nobody but a log. `given_up`: has this member counted that peer as lost?
+// Returns the member that was accepted. The error is only for logs. `given_up`: whether this member has counted that
+// peer as lost.
 boost::asio::awaitable<std::expected<MemberId, std::string>> shake_as_listener(
     Stream& stream, const ShakeTerms& terms, const std::function<bool(MemberId)>& given_up);
 

@@ -14,7 +14,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
-constexpr unsigned char kTlsHandshake = 22;  // the first byte of a record that begins one
+constexpr unsigned char kTlsHandshake = 22;  // first byte of a TLS handshake record
 
 }  // namespace
 

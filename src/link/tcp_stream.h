@@ -1,5 +1,5 @@
-// The bytes of one connection: in clear, or inside TLS once both ends agreed on it. For whoever reads and writes a
-// Stream is what a socket is. Does not move: TLS holds on to its socket.
+// The bytes of one connection: plain, or inside TLS once both ends have agreed on it. Readers and writers use a Stream
+// like a socket. A Stream cannot be moved, because TLS keeps a reference to its socket.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -22,14 +22,14 @@ class Stream {
   boost::asio::ip::tcp::socket& socket() { return socket_; }
   executor_type get_executor() { return socket_.get_executor(); }
 
-  // Waits for the first byte: does the other end begin a TLS handshake? Takes nothing.
+  // Waits for the first byte and returns whether it begins a TLS handshake. The byte stays in the socket.
   boost::asio::awaitable<bool> hears_tls();
-  // From now on all goes through TLS. After an error the stream is of no use.
+  // Switches the stream to TLS. After an error the stream cannot be used.
   boost::asio::awaitable<boost::system::error_code> secure(boost::asio::ssl::context& tls, Side side);
-  bool stranger();  // the other end showed that it does not know the secret
+  bool stranger();  // the other end showed that it does not have the secret
 
-  // Nothing is ever read past the end of TLS: a peer that goes, goes without saying so, as without TLS. What a cut can
-  // hide is the rest of a frame, and who is cut off is lost anyway.
+  // A peer may close a connection without close_notify, as it would close one without TLS. An attacker who cuts the
+  // connection can only hide the rest of a frame, and the connection is lost in any case.
   template <typename Buffers, typename Token>
   auto async_read_some(const Buffers& buffers, Token&& token) {
     if (tls_) return tls_->async_read_some(buffers, std::forward<Token>(token));

@@ -13,10 +13,11 @@ namespace {
 
 constexpr std::array<char, 4> kMagic = {'S', 'N', 'W', 'F'};
 constexpr uint8_t kVersion = 2, kData = 0, kPulse = 1;
-constexpr size_t kSummed = 44;  // bytes of the header that its own checksum covers
+constexpr size_t kSummed = 44;  // bytes of the header under its own checksum
 constexpr size_t kStageBytes = size_t{64} << 10;
-constexpr size_t kPieceBytes = size_t{512} << 10;  // read at once: what the cache still holds when it is summed
-constexpr size_t kAheadBytes = size_t{16} << 20;   // taken on a header's word alone
+constexpr size_t kPieceBytes = size_t{512}
+                               << 10;  // read at once, so that the bytes are still in the cache for the checksum
+constexpr size_t kAheadBytes = size_t{16} << 20;  // allocated before the payload's bytes have come
 
 template <typename Value>
 void put(Header& header, size_t at, Value value) {
@@ -81,7 +82,7 @@ std::expected<void, std::string> FrameReader::took(size_t count, std::vector<Fra
   }
   filled_ += count;
   const auto parsed = parse(frames);
-  // What is left is less than a header, or a payload has begun and nothing is.
+  // Less than a header is left, or nothing because a payload has begun.
   std::memmove(stage_.data(), stage_.data() + parsed_, filled_ - parsed_);
   filled_ -= std::exchange(parsed_, 0);
   return parsed;
@@ -133,7 +134,7 @@ std::expected<void, std::string> FrameReader::begin(std::span<const std::byte> h
   return {};
 }
 
-// `count` more bytes of the payload are where they belong.
+// `count` more bytes of the payload are in place.
 std::expected<void, std::string> FrameReader::take_payload(size_t count, std::vector<Frame>& frames) {
   sum_ = crc32c(std::span<const std::byte>(*payload_).subspan(have_, count), sum_);
   have_ += count;
@@ -152,7 +153,7 @@ std::expected<void, std::string> FrameReader::take_payload(size_t count, std::ve
   return {};
 }
 
-// Doubles with what has come.
+// Doubles the buffer.
 void FrameReader::grow() {
   auto larger = std::make_shared<Bytes>(std::min(length_, 2 * have_));
   std::copy_n(payload_->data(), have_, larger->data());

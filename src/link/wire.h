@@ -1,6 +1,6 @@
-// Frames as bytes (docs/formats/link.md): sealing them, and reading them out of a stream however it is cut.
+// Frames as bytes (docs/formats/link.md): encoding, and reading them from a stream that may be cut anywhere.
 //
-// Pure: no socket, no time. The TCP links, the tests and the fuzzer read through the same FrameReader.
+// Pure functions without sockets or time. The TCP links, the tests and the fuzzer use the same FrameReader.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace sinew::link {
 inline constexpr size_t kHeaderBytes = 48;
 using Header = std::array<std::byte, kHeaderBytes>;
 
-// A frame ready to be written once it is numbered: its header, then its payload as it is.
+// A frame that is ready to write once it has its number: a header, then the payload.
 struct Outgoing {
   Header header;
   std::shared_ptr<const Bytes> payload;  // may be null
@@ -29,20 +29,20 @@ struct Outgoing {
 uint32_t payload_checksum(const Frame& frame);
 Outgoing seal(Frame frame, uint32_t payload_checksum);
 Outgoing seal_pulse();
-// The last thing before it is written: `before` frames and pulses went the same way on this connection. The header's
-// checksum begins with that count, so one that is missing, comes twice or out of turn is noticed.
+// The last step before writing. `before`: number of frames and pulses sent before in this direction. The header's
+// checksum begins with that number, so the receiver notices a missing, repeated or reordered frame.
 void number(Outgoing& frame, uint32_t before);
 
-// Bytes of one connection to frames. The owner reads into room() and says how many bytes came; big payloads are read
-// where they stay. Nothing is believed of a header but what its checksum vouches for, and no length is: memory grows
-// with the bytes that have come.
+// Decodes the bytes of one connection. The owner reads into room() and passes the number of bytes to took(). Large
+// payloads are read directly to their final place. The reader trusts a header only if its checksum fits, and never
+// trusts a length: memory grows with the received bytes.
 class FrameReader {
  public:
   explicit FrameReader(size_t max_payload_bytes);
-  // Where the next bytes go; never empty. Valid until took().
+  // The place for the next bytes; never empty. Valid until took().
   std::span<std::byte> room();
-  // `count` bytes were put at the front of room(). Appends the frames that are now whole. The error is the reason to
-  // close the connection; nothing may be asked of the reader after it.
+  // `count` bytes were written to the front of room(). Appends the frames that are now complete. The error is the
+  // reason to close the connection; the reader must not be used after it.
   std::expected<void, std::string> took(size_t count, std::vector<Frame>& frames);
   bool between_frames() const { return !payload_ && filled_ == 0; }
 
@@ -55,12 +55,12 @@ class FrameReader {
 
   const size_t max_payload_bytes_;
   uint32_t headers_ = 0;          // read so far
-  std::vector<std::byte> stage_;  // bytes not yet understood, [parsed_, filled_)
+  std::vector<std::byte> stage_;  // bytes not decoded yet: [parsed_, filled_)
   size_t parsed_ = 0, filled_ = 0;
-  Frame frame_;                      // the one whose payload is being read
+  Frame frame_;                      // the frame whose payload is being read
   std::shared_ptr<Bytes> payload_;   // null: between frames
   size_t length_ = 0, have_ = 0;     // of the payload; payload_ may be longer than have_
-  uint32_t expected_ = 0, sum_ = 0;  // checksums: told, and of what is here
+  uint32_t expected_ = 0, sum_ = 0;  // checksums: the header's, and that of the bytes so far
 };
 
 }  // namespace sinew::link
