@@ -1,4 +1,5 @@
-// Numbers in memory without a tensor library: what data/ produces, checkpoint/ stores and train/ turns into tensors.
+// Arrays of numbers without a tensor library. data/ produces them, checkpoint/ stores them, train/ makes tensors of
+// them.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +16,8 @@ enum class DType : uint8_t { boolean, u8, i8, i16, i32, i64, f16, bf16, f32, f64
 size_t size_of(DType dtype);            // bytes of one element
 std::string_view name_of(DType dtype);  // "f32"
 
-// Bytes on a 64-byte boundary (vector loads, and equal kernels for equal data: alignment can change which code path a
-// library takes). Contents start undefined. Move-only.
+// Memory on a 64-byte boundary, initially undefined; move-only. The alignment serves vector loads, and it makes equal
+// data run through equal kernels: a library may choose its code path by the alignment of an address.
 class Buffer {
  public:
   static constexpr size_t kAlignment = 64;
@@ -37,7 +38,7 @@ class Buffer {
 using Shape = std::vector<int64_t>;
 int64_t element_count(std::span<const int64_t> shape);  // product; 1 for a scalar
 
-// Dense, C order.
+// A dense array in C order.
 struct Array {
   DType dtype = DType::f32;
   Shape shape;

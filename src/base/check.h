@@ -1,5 +1,5 @@
-// `SINEW_CHECK(cond, values...)`: a programmer's promise. On in every build; prints the values and aborts. To the
-// other members of a run an abort is one more lost peer, which they survive; a wrong number is not.
+// `SINEW_CHECK(condition, values...)` prints the values and aborts if a condition that the programmer guarantees does
+// not hold. It is on in every build: the other members of a run survive the loss of a worker, but not a wrong number.
 #pragma once
 
 #include <sstream>

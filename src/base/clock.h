@@ -1,4 +1,4 @@
-// Time as an argument: whoever needs the time is given a Clock, so tests and simulation can give another one.
+// Time as an argument. Code that needs the time takes a Clock, so that tests and the simulation can pass their own.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,19 @@ namespace sinew {
 class Clock {
  public:
   virtual ~Clock() = default;
-  virtual double monotonic_seconds() const = 0;  // for durations; never goes back
+  virtual double monotonic_seconds() const = 0;  // for durations; never decreases
   virtual double wall_seconds() const = 0;       // seconds since 1970-01-01T00:00Z
   virtual void sleep_seconds(double seconds) = 0;
 };
 
-// The machine's own clock; lives as long as the program. May be used from any thread.
+// The clock of this machine. It lives as long as the program; any thread may use it.
 Clock& system_clock();
 
-// "20261121T031502Z" (sortable, fit for file names) and "2026-11-21T03:15:02.123Z" (for people and logs).
+// utc_compact: "20261121T031502Z", for file names, which then sort by time. utc_iso: "2026-11-21T03:15:02.123Z", for
+// people and logs.
 std::string utc_compact(double wall_seconds);
 std::string utc_iso(double wall_seconds);
-// The time a text begins with in utc_compact's form, as the names of runs do; 0: none.
+// Parses the utc_compact time at the beginning of the text, such as the name of a run. Returns 0 if there is none.
 double utc_of_compact(const std::string& text);
 
 }  // namespace sinew

@@ -13,7 +13,7 @@ namespace sinew {
 namespace {
 
 constexpr size_t kLongest = 1000;  // characters
-constexpr int kDeepest = 50;       // brackets and signs within one another
+constexpr int kDeepest = 50;       // nested brackets and signs
 constexpr double kAlike = 1e-12;
 
 bool is_letter(char c) {
@@ -31,15 +31,16 @@ class ComparisonParser {
   ComparisonParser(std::string_view text, Comparison& made) : text_(text), made_(made) {}
 
   void parse() {
-    if (text_.size() > kLongest) throw Error("it is longer than " + std::to_string(kLongest) + " characters", kHint);
+    if (text_.size() > kLongest)
+      throw Error("COMPARISON_BAD_SYNTAX", "it is longer than " + std::to_string(kLongest) + " characters", kHint);
     read_sum();
     while (const auto relation = read_relation()) {
       made_.relations_.push_back(*relation);
       read_sum();
     }
-    if (at_ < text_.size()) refuse("can not go on with " + here());
-    if (made_.relations_.empty()) refuse("compares nothing: it has none of <=, >=, <, >, ==, !=");
-    if (made_.names_.empty()) refuse("names nothing");
+    if (at_ < text_.size()) refuse("cannot continue with " + here());
+    if (made_.relations_.empty()) refuse("compares nothing: it contains none of <=, >=, <, >, ==, !=");
+    if (made_.names_.empty()) refuse("contains no name");
   }
 
  private:
@@ -49,12 +50,13 @@ class ComparisonParser {
   static constexpr const char* kHint = "for example 'a <= 2 * b', with names, numbers, + - * / % and brackets";
 
   [[noreturn]] void refuse(const std::string& what) const {
-    throw Error("'" + printable(text_) + "' " + what + " (character " + std::to_string(at_ + 1) + ")", kHint);
+    throw Error("COMPARISON_BAD_SYNTAX",
+                "'" + printable(text_) + "' " + what + " (character " + std::to_string(at_ + 1) + ")", kHint);
   }
 
   std::string here() {
     skip_blanks();
-    return at_ < text_.size() ? "'" + printable(text_.substr(at_, 12)) + "'" : "its end";
+    return at_ < text_.size() ? "'" + printable(text_.substr(at_, 12)) + "'" : "the end of the text";
   }
 
   void skip_blanks() {
@@ -111,13 +113,13 @@ class ComparisonParser {
   }
 
   void factor() {
-    if (++depth_ > kDeepest) refuse("has too many brackets and signs within one another");
+    if (++depth_ > kDeepest) refuse("nests too many brackets and signs");
     if (take("-")) {
       factor();
       put(Kind::negate);
     } else if (take("(")) {
       sum();
-      if (!take(")")) refuse("needs ')' instead of " + here());
+      if (!take(")")) refuse("needs ')' here instead of " + here());
     } else {
       number_or_name();
     }
@@ -129,7 +131,7 @@ class ComparisonParser {
     const char c = at_ < text_.size() ? text_[at_] : '\0';
     if (is_digit(c) || c == '.') return number();
     if (c == '"') return quoted_name();
-    if (!is_letter(c)) refuse("needs a number or a name instead of " + here());
+    if (!is_letter(c)) refuse("needs a number or a name here instead of " + here());
     const size_t begin = at_;
     while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]) || text_[at_] == '.')) ++at_;
     name(text_.substr(begin, at_ - begin));
@@ -138,14 +140,14 @@ class ComparisonParser {
   void number() {
     double value = 0;
     const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
-    if (error != std::errc() || !std::isfinite(value)) refuse("has no number in " + here());
+    if (error != std::errc() || !std::isfinite(value)) refuse("contains a number that cannot be read: " + here());
     at_ = static_cast<size_t>(end - text_.data());
     made_.sums_.back().push_back({Kind::number, value, 0});
   }
 
   void quoted_name() {
     const size_t end = text_.find('"', at_ + 1);
-    if (end == std::string_view::npos || end == at_ + 1) refuse("has a name that does not end: " + here());
+    if (end == std::string_view::npos || end == at_ + 1) refuse("contains a quoted name that does not end: " + here());
     name(text_.substr(at_ + 1, end - at_ - 1));
     at_ = end + 1;
   }
@@ -202,7 +204,8 @@ Comparison::Value Comparison::applied(Step::Kind kind, const Value& left, const 
 }
 
 Comparison::Value Comparison::computed(const std::vector<Step>& sum, std::span<const double> values) {
-  Value stack[kLongest / 2 + 1];  // every number and name takes a character, and so does what stands between two
+  // Every operand takes at least one character, and so does the operator between two operands.
+  Value stack[kLongest / 2 + 1];
   size_t top = 0;
   for (const Step& step : sum) {
     using Kind = Step::Kind;

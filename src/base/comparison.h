@@ -1,15 +1,15 @@
-// A comparison of named numbers as people write it in a job file: `model.heads * 8 <= model.dim`.
+// A comparison of named numbers, as users write it in a job file: `model.heads * 8 <= model.dim`.
 //
-//   comparison := sum (("<=" | ">=" | "<" | ">" | "==" | "!=") sum)+      each with its neighbour: 0 < a < b
+//   comparison := sum (("<=" | ">=" | "<" | ">" | "==" | "!=") sum)+      neighbours are compared: 0 < a < b
 //   sum        := product (("+" | "-") product)*
-//   product    := factor (("*" | "/" | "%") factor)*                      a % b: what is left of a by b, as in C
+//   product    := factor (("*" | "/" | "%") factor)*                      a % b is the remainder, as fmod in C
 //   factor     := "-" factor | number | name | '"' name '"' | "(" sum ")"
 //
-// A name is letters, digits, '_' and '.', and begins with a letter or '_'; any other stands in quotes. Numbers that
-// agree to twelve digits of what they were computed from are equal: 0.1 + 0.2 == 0.3, 0.1 + 0.2 - 0.3 == 0 and
-// 0.3 % 0.1 == 0.
+// A name consists of letters, digits, '_' and '.', and begins with a letter or '_'; any other name stands in quotes.
+// Two results are equal if they differ by at most 1e-12 of the largest number that they were computed from. So 0.1 +
+// 0.2 == 0.3, 0.1 + 0.2 - 0.3 == 0 and 0.3 % 0.1 == 0 hold.
 //
-// Errors: what is no comparison throws Error, saying at which character. Threads: const after it was made.
+// The constructor throws Error with the position of the first character that does not fit. A Comparison is immutable.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,16 @@ class Comparison {
   explicit Comparison(std::string_view text);
 
   const std::string& text() const { return text_; }
-  const std::vector<std::string>& names() const { return names_; }  // each once, as they come up
-  // `values`: one a name. False also where a number to compare is none, as after a division by zero.
+  const std::vector<std::string>& names() const { return names_; }  // in order of their first use, without repetition
+  // `values` holds one value for each of names(). Returns false if a compared number is NaN, as after a division by
+  // zero.
   bool holds(std::span<const double> values) const;
 
   bool operator==(const Comparison& other) const { return text_ == other.text_; }
 
  private:
   friend class ComparisonParser;
-  struct Step {  // of a computation on a stack
+  struct Step {  // one operation of a stack machine
     enum class Kind { number, name, negate, add, subtract, multiply, divide, remainder };
     Kind kind = Kind::number;
     double number = 0;
@@ -42,7 +43,7 @@ class Comparison {
   enum class Relation { at_most, at_least, below, above, equal, unequal };
 
   struct Value {
-    double number = 0, scale = 0;  // scale: the largest size of what it was computed from
+    double number = 0, scale = 0;  // scale: the largest magnitude that `number` was computed from
   };
   static bool related(const Value& left, Relation relation, const Value& right);
   static Value applied(Step::Kind kind, const Value& left, const Value& right);
@@ -51,7 +52,7 @@ class Comparison {
   std::string text_;
   std::vector<std::string> names_;
   std::vector<std::vector<Step>> sums_;
-  std::vector<Relation> relations_;  // between neighbours: one less than sums
+  std::vector<Relation> relations_;  // relations_[i] stands between sums_[i] and sums_[i + 1]
 };
 
 }  // namespace sinew

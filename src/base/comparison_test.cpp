@@ -83,7 +83,7 @@ TEST(Comparison, WhatIsNoneIsRefusedAtItsCharacter) {
   }
 }
 
-// Random text, mostly of its own words: refused or computed, never anything else.
+// Random text that mostly consists of tokens of the language is either refused or evaluated, and never crashes.
 TEST(Comparison, AnyTextIsReadOrRefused) {
   const std::string words[] = {"a", "b", "1", "2.5", "+",  "-", "*",  "/",  "%",
                                "(", ")", "<", "<=",  "==", " ", "\"", "x y"};

@@ -21,16 +21,16 @@ namespace fs = std::filesystem;
 
 std::string hint_for(int code) {
   switch (code) {
-    case ENOSPC: return "free some space, or point the run elsewhere with --run-dir";
-    case EDQUOT: return "the disk quota is used up; free some space or ask for more";
+    case ENOSPC: return "free some space, or choose another disk with --run-dir";
+    case EDQUOT: return "the disk quota is used up: free some space or ask for more";
     case EACCES:
-    case EPERM: return "check who owns the path and its permissions";
+    case EPERM: return "check the owner and the permissions of the path";
     case EROFS: return "the file system is mounted read-only";
     case ENOENT: return "check the path";
-    case ENOMEM: return "the file does not fit into memory; check that it is what it should be";
+    case ENOMEM: return "the file does not fit into memory: check that it is the right file";
     case EINVAL: return "check that the path names a regular file";
-    case EIO: return "the device reports an error; see the system log (dmesg)";
-    default: return "";
+    case EIO: return "the device reports an error: see the system log (dmesg)";
+    default: return "check the path and the disk; the system's message stands before this sentence";
   }
 }
 
@@ -38,7 +38,7 @@ std::string hint_for(int code) {
   throw DiskError("cannot " + verb + " " + path + ": " + std::strerror(code), hint_for(code), code);
 }
 
-// Runs a system call again when a signal interrupted it.
+// Repeats a system call that a signal interrupted.
 template <typename Call>
 auto retrying(Call call) {
   auto result = call();
@@ -72,7 +72,7 @@ struct OpenFile {
   size_t size;
 };
 
-// O_NONBLOCK: opening a pipe must not wait for someone to write into it. It changes nothing for a regular file.
+// O_NONBLOCK: opening a pipe must not wait for its writer. The flag has no effect on a regular file.
 OpenFile open_regular(const std::string& path) {
   const int descriptor = retrying([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); });
   if (descriptor < 0) fail("read", path, errno);
@@ -102,7 +102,7 @@ class SystemFile final : public Disk::File {
     while (!bytes.empty()) {
       const ssize_t written = retrying([&] { return ::write(descriptor_.get(), bytes.data(), bytes.size()); });
       if (written < 0) fail("write", path_, errno);
-      if (written == 0) fail("write", path_, EIO);  // no progress and no reason: never spin on it
+      if (written == 0) fail("write", path_, EIO);  // no progress without an error: do not loop for ever
       bytes = bytes.subspan(static_cast<size_t>(written));
     }
   }
@@ -130,9 +130,10 @@ class SystemDisk final : public Disk {
 
   std::vector<std::byte> read(const std::string& path) override {
     const OpenFile file = open_regular(path);
-    std::vector<std::byte> bytes = bytes_or_fail(file.size + 1, path);  // one more: the end is seen without growing
+    // One byte more than fstat reported, so that the loop sees the end of the file without growing the buffer.
+    std::vector<std::byte> bytes = bytes_or_fail(file.size + 1, path);
     size_t done = 0;
-    while (true) {  // to the end, whatever fstat said: the file may grow, and files of /proc have no size
+    while (true) {  // reads to the end whatever fstat reported: the file may grow, and files of /proc have no size
       if (done == bytes.size()) bytes.resize(2 * done + 4096);
       const ssize_t got =
           retrying([&] { return ::read(file.descriptor.get(), bytes.data() + done, bytes.size() - done); });
@@ -203,8 +204,8 @@ class SystemDisk final : public Disk {
   void sync_directory(const std::string& path) override {
     const Descriptor directory = open_or_fail(path.empty() ? "." : path, O_RDONLY | O_DIRECTORY, "open");
     if (retrying([&] { return ::fsync(directory.get()); }) == 0) return;
-    if (errno != EINVAL && errno != EOPNOTSUPP)
-      fail("sync", path, errno);  // these: it has no such call for directories
+    // These two codes mean that the file system cannot sync directories.
+    if (errno != EINVAL && errno != EOPNOTSUPP) fail("sync", path, errno);
   }
   void drop_cache(const std::string& path) override {
     const Descriptor file = open_or_fail(path, O_RDONLY, "open");
@@ -268,7 +269,7 @@ void write_durably(Disk& disk, const std::string& path, const std::function<void
   } catch (const Error&) {
     try {
       disk.remove_file(temporary);
-    } catch (const Error&) {  // the first error is the one worth telling
+    } catch (const Error&) {  // report the first error, not this one
     }
     throw;
   }
@@ -288,7 +289,7 @@ void make_directories_durably(Disk& disk, const std::string& path) {
     try {
       disk.sync_directory(chain[static_cast<size_t>(i)].parent_path().string());
     } catch (const DiskError& error) {
-      // A directory of somebody else's, such as /home: neither ours to read nor ours to have made.
+      // An existing directory of another user, such as /home: this process may not read it and did not create it.
       if (i < missing || (error.system_code != EACCES && error.system_code != EPERM)) throw;
     }
   }

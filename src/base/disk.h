@@ -1,7 +1,8 @@
-// The disk as an argument: what durable rooms may do to files, so that tests can fail, cut or count every call.
+// The disk as an argument. Code whose files must survive a crash uses a Disk, so that tests can fail, cut short or
+// count every call.
 //
-// Every method throws DiskError with the system's code when it fails; none retries. Any thread may call. Only regular
-// files are read: a pipe or a device in a file's place is refused instead of waited for.
+// Every method throws DiskError with the errno of the failure; none retries. Any thread may call any method. The read
+// methods refuse everything but regular files, because opening a pipe or a device could block.
 #pragma once
 
 #include <cstddef>
@@ -27,12 +28,12 @@ struct DiskError : Error {
 
 class Disk {
  public:
-  // A file being written; closing does not sync.
+  // An open file for writing. close() does not sync.
   class File {
    public:
     virtual ~File() = default;
     virtual void write(std::span<const std::byte> bytes) = 0;
-    // fsync. After it failed the file can not be trusted again, whatever a later sync says: write another one.
+    // fsync. If it fails, write a new file: a later sync of this one may succeed without having stored the lost bytes.
     virtual void sync() = 0;
     virtual void close() = 0;
   };
@@ -45,36 +46,39 @@ class Disk {
   virtual std::unique_ptr<File> create(const std::string& path) = 0;  // truncates
   virtual std::unique_ptr<File> append(const std::string& path) = 0;
   virtual std::vector<std::byte> read(const std::string& path) = 0;
-  // Fills `out` from `offset` on and returns how much there was, less than asked only at the end of the file.
+  // Fills `out` from `offset` on and returns the number of bytes read, which is below out.size() only at the file's
+  // end.
   virtual size_t read_at(const std::string& path, uint64_t offset, std::span<std::byte> out);
-  virtual std::vector<Entry> list(const std::string& directory) = 0;  // sorted by name; without . and ..
-  virtual bool exists(const std::string& path) = 0;  // false only if it is not there; not being allowed to look throws
+  virtual std::vector<Entry> list(const std::string& directory) = 0;  // sorted by name, without . and ..
+  // Returns false only if nothing has this name. Throws if the caller may not look.
+  virtual bool exists(const std::string& path) = 0;
   virtual uint64_t size(const std::string& path) = 0;
   virtual void make_directories(const std::string& path) = 0;
   virtual void rename(const std::string& from, const std::string& to) = 0;  // atomic replace
   virtual void symlink(const std::string& target, const std::string& path) = 0;
-  virtual void remove_file(const std::string& path) = 0;  // no error if it is not there
-  virtual void remove_all(const std::string& path) = 0;   // likewise; does not follow links
+  virtual void remove_file(const std::string& path) = 0;  // succeeds if the file does not exist
+  virtual void remove_all(const std::string& path) = 0;   // likewise; removes links, not their targets
   virtual void sync_directory(const std::string& path) = 0;
-  // Asks that the next read come from the device; only what was synced can be dropped, and a file system in memory has
-  // no device.
+  // Asks the kernel to drop its cached pages of the file, so that the next read comes from the device. The kernel keeps
+  // pages that were not synced, and a file system in memory has no device.
   virtual void drop_cache(const std::string& path) = 0;
 };
 
-// The machine's own disk.
+// The disk of this machine.
 Disk& system_disk();
 
-// Whole file, durable and atomic: temporary beside it, fsync, rename, fsync of the parent. The temporary's name is the
-// call's own, so that two writers of one path can not mix their bytes; it is removed when the call fails.
+// Replaces the whole file, atomically and durably: writes a temporary file beside it, syncs it, renames it and syncs
+// the parent directory. Each call has its own temporary name, so that two writers of one path cannot mix their bytes. A
+// call that fails removes its temporary file.
 void write_durably(Disk& disk, const std::string& path, std::span<const std::byte> bytes);
 void write_durably(Disk& disk, const std::string& path, std::string_view text);
 void write_durably(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill);
 
-// The whole file as text, whatever bytes it holds.
+// Reads the whole file as a string, whatever bytes it holds.
 std::string read_text(Disk& disk, const std::string& path);
 
-// Makes the directories that are missing, and makes the names of all on the path durable: one found there may have been
-// made by a process that died before it synced the parent.
+// Creates the missing directories of the path and makes all names on the path durable, those of existing directories
+// too: their creator may have died before it synced the parent.
 void make_directories_durably(Disk& disk, const std::string& path);
 
 }  // namespace sinew

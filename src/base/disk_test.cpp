@@ -154,7 +154,7 @@ TEST(SystemDisk, NeverWaitsForAPipeAndNeverReadsADevice) {
   EXPECT_EQ(code_of([&] { system_disk().read("/dev/zero"); }), EINVAL);
 }
 
-// Address space is bounded first: the system may lend memory it does not have.
+// The test limits its address space first, because the kernel may promise memory that it does not have.
 [[noreturn]] void read_in_small_address_space(const std::string& path) {
   const rlimit bound{rlim_t{1} << 40, rlim_t{1} << 40};
   ::setrlimit(RLIMIT_AS, &bound);

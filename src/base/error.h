@@ -1,8 +1,8 @@
-// The exception for what the user can fix.
+// The exception for problems that the user can fix.
 //
-// `Error` is thrown for a mistake, or a state of the machine, that the user can put right. Only main() catches it, and
-// prints its two sentences: what happened, and what to try. A programmer's mistake is a SINEW_CHECK (base/check.h). What
-// an elastic run expects, such as a lost peer, is a value and not an exception.
+// The program throws `Error` for a mistake of the user, or for a state of the machine that the user can change. main()
+// catches it and prints its two sentences: what is wrong, and what to try. For a programmer's mistake see SINEW_CHECK
+// (base/check.h). Events that an elastic run expects, such as a lost peer, are values and not exceptions.
 #pragma once
 
 #include <cstddef>

@@ -9,8 +9,8 @@ enum ExitCode {
   kUsage = 2,
   kBudget = 3,
   kCheckFailed = 4,
-  kResumable = 75,  // stopped or preempted after a checkpoint
-  kRejoin = 76,     // a worker left the group and can join again: its supervisor starts it anew
+  kResumable = 75,  // stopped or preempted, after saving a checkpoint
+  kRejoin = 76,     // a worker lost its group and can join it again: its supervisor restarts it
 };
 
 }  // namespace sinew

@@ -1,9 +1,10 @@
-// For tests: a disk in memory that can stop the world at any call, fail any call, lie, and lose what was not synced.
+// For tests: a disk in memory that can stop the process at any call, fail any call, corrupt synced data and lose
+// unsynced data.
 //
-// What is durable is kept apart from what a running process sees. After a crash each write since the file's last sync,
-// and each change of a directory since its last sync, is there, or not, or (a write) there in part or as zeros: any
-// combination, drawn by the given key. That is more than real file systems do to us, so what survives here survives
-// there (the model of "All file systems are not created equal", OSDI 2014).
+// The disk keeps the durable state apart from the state that the running process sees. After a crash, each write since
+// the file's last sync and each change of a directory since its last sync is kept or lost; a write may also be kept in
+// part, or as zeros. The random key draws the combination. Real file systems lose less, so code that survives this disk
+// survives them (the model follows "All file systems are not created equal", OSDI 2014).
 #pragma once
 
 #include <algorithm>
@@ -23,7 +24,7 @@
 
 namespace sinew {
 
-// The process stops here. Not an Error: nobody may survive it by catching what can go wrong.
+// Stands for the death of the process. It is not an Error, so that no handler of errors survives it by accident.
 struct WorldStopped : std::exception {
   const char* what() const noexcept override { return "the world stopped"; }
 };
@@ -32,17 +33,17 @@ class FaultyDisk final : public Disk {
  public:
   FaultyDisk() : root_(std::make_shared<Node>()) { root_->directory = true; }
 
-  // ---- what can go wrong -------------------------------------------------------------------------------------------
+  // ---- faults ------------------------------------------------------------------------------------------------------
   enum class When { before, after };
   void stop_world_at(int64_t call, When when) { stop_at_ = count_ + call, stop_when_ = when; }
   void fail_at(int64_t call, int code) { fail_at_ = count_ + call, fail_code_ = code; }
   void flip_media_bit_at_file_sync(int64_t sync) { lie_in_ = sync; }
-  // Run without the lock held: a slow disk waits in here. A rename's is told the path that appears or goes over.
+  // Hooks that run without the lock, for instance to simulate a slow disk. before_rename gets the new path.
   std::function<void()> before_write;
   std::function<void(const std::string& to)> before_rename;
   int64_t calls() const { return count_; }
 
-  // The machine comes up again. With no key everything that was done is there; with none_survives nothing unsynced is.
+  // The machine crashes and restarts. Without a key everything is kept; with none_survives everything unsynced is lost.
   void crash(std::optional<RandomKey> key, bool none_survives = false) {
     const std::lock_guard lock(mutex_);
     RandomStream random(key.value_or(RandomKey()));
@@ -53,13 +54,13 @@ class FaultyDisk final : public Disk {
     stopped_ = false;
     stop_at_ = fail_at_ = -1;
   }
-  // Only the process died: the next one sees everything that was done, and nothing more is durable than was.
+  // Only the process died: the next one sees every write, but unsynced writes stay unsynced.
   void restart() {
     const std::lock_guard lock(mutex_);
     stopped_ = false;
     stop_at_ = fail_at_ = -1;
   }
-  // A file's bytes, to be changed behind everybody's back.
+  // The bytes of a file, for a test that corrupts them.
   std::vector<std::byte>& raw(const std::string& path) {
     Node& node = *at(path);
     node.pending.clear();
@@ -131,7 +132,7 @@ class FaultyDisk final : public Disk {
         if (old->directory && !old->entries.empty()) fail(to, ENOTEMPTY);
       }
       if (from_parent == to_parent) return from_parent->change({{from_name, nullptr}, {to_name, node}});
-      from_parent->change({{from_name, nullptr}});  // each by itself: worse than what file systems do to us
+      from_parent->change({{from_name, nullptr}});  // two separate changes: real file systems keep more order than this
       to_parent->change({{to_name, node}});
     });
   }
@@ -175,7 +176,8 @@ class FaultyDisk final : public Disk {
  private:
   struct Node;
   using NodePtr = std::shared_ptr<Node>;
-  using Change = std::vector<std::pair<std::string, NodePtr>>;  // all of it or nothing; null: the name goes
+  using Change =
+      std::vector<std::pair<std::string, NodePtr>>;  // applied as a whole or not at all; null removes the name
   struct Write {
     uint64_t offset;
     std::vector<std::byte> bytes;
@@ -184,11 +186,11 @@ class FaultyDisk final : public Disk {
   struct Node {
     bool directory = false;
     std::string link;
-    std::vector<std::byte> data, durable;  // of a file
+    std::vector<std::byte> data, durable;  // files only
     std::vector<Write> pending;
-    bool poisoned = false;                                    // a sync failed: later ones mean nothing
-    std::optional<std::vector<std::byte>> media;              // what the device really holds, when it lies
-    std::map<std::string, NodePtr> entries, durable_entries;  // of a directory
+    bool poisoned = false;                                    // a sync failed, so later syncs store nothing
+    std::optional<std::vector<std::byte>> media;              // what the device stores if it corrupts the data
+    std::map<std::string, NodePtr> entries, durable_entries;  // directories only
     std::vector<Change> changes;
 
     static void apply(const Change& change, std::map<std::string, NodePtr>& to) {
@@ -250,7 +252,7 @@ class FaultyDisk final : public Disk {
     throw DiskError(path + ": code " + std::to_string(code), "", code);
   }
 
-  // One call: counted, and where it was asked for, stopped or failed; `half` is what a failing call does all the same.
+  // Counts one call, and stops or fails it if the test asked for that. A call that fails has the effect `half`.
   template <typename Effect>
   auto call(
       Effect effect, const std::function<void()>& half = [] {}) -> decltype(effect()) {
@@ -335,7 +337,7 @@ class FaultyDisk final : public Disk {
       node.change({{name, nullptr}});
     }
   }
-  // fate(): 0 there, 1 not there, 2 in part, 3 zeros
+  // fate(): 0 kept, 1 lost, 2 kept in part, 3 kept as zeros
   template <typename Fate>
   static void settle(Node& node, Fate fate, RandomStream& random) {
     for (const Change& change : node.changes) {

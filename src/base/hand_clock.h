@@ -1,4 +1,4 @@
-// For tests: a clock that a test moves.
+// For tests: a clock that the test sets.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 
 namespace sinew {
 
-// Stands still until it is told; sleeping is real, so that who waits for another process does.
+// The time stands still until the test changes it. Sleeping takes real time, because a test may wait for a process.
 class HandClock final : public Clock {
  public:
   double monotonic_seconds() const override { return seconds; }

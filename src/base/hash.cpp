@@ -30,9 +30,10 @@ int hex_digit(char c) {
   return -1;
 }
 
-constexpr size_t kLane = 1024;  // bytes of one of three parts that are looked at side by side
+constexpr size_t kLane = 1024;  // bytes in each of the three streams that are computed side by side
 
-// What a checksum becomes behind kLane zeros: linear, so it is the sum of what its four bytes become.
+// Advances a checksum over kLane zero bytes. The function is linear, so it is the sum (xor) of one table value for each
+// of the checksum's four bytes.
 struct BehindZeros {
   std::array<std::array<uint32_t, 256>, 4> of{};
   BehindZeros() {
@@ -61,8 +62,9 @@ uint64_t word_at(const std::byte* bytes) {
   return word;
 }
 
-// An instruction takes three cycles, and one can begin in each: three parts at a time, put together (Gopal et al.,
-// "Fast CRC Computation for iSCSI Polynomial Using CRC32 Instruction", Intel 2011).
+// The crc32 instruction has a latency of three cycles and a throughput of one a cycle, so three independent streams
+// keep it busy. Their checksums are then combined (Gopal et al., "Fast CRC Computation for iSCSI Polynomial Using CRC32
+// Instruction", Intel 2011).
 __attribute__((target("sse4.2"))) uint32_t crc32c_hardware(std::span<const std::byte> bytes, uint32_t crc) {
   static const BehindZeros behind_zeros;
   size_t i = 0;
@@ -110,7 +112,7 @@ Digest digest_of(std::span<const Digest> parts) {
 }
 
 struct DigestStream::State {
-  XXH3_state_t xxh;  // wants 64-byte alignment, which make_unique honours
+  XXH3_state_t xxh;  // needs 64-byte alignment, which make_unique provides
 };
 
 DigestStream::DigestStream() : state_(std::make_unique<State>()) {

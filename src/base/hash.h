@@ -1,4 +1,4 @@
-// XXH3-128 of bytes: fast, not cryptographic; tells accidental change, not malice.
+// XXH3-128 digests of bytes: fast and not cryptographic. They detect accidental changes, not deliberate ones.
 #pragma once
 
 #include <compare>
@@ -18,9 +18,9 @@ struct Digest {
 
 Digest digest_of(std::span<const std::byte> bytes);
 Digest digest_of(std::string_view text);
-Digest digest_of(std::span<const Digest> parts);  // a digest of digests, in order
+Digest digest_of(std::span<const Digest> parts);  // the digest of a list of digests; depends on their order
 
-// The digest of bytes that come in pieces; equal to digest_of all of them at once.
+// The digest of bytes that arrive in pieces. It equals digest_of(all bytes), wherever the pieces are cut.
 class DigestStream {
  public:
   DigestStream();
@@ -28,7 +28,7 @@ class DigestStream {
   DigestStream(DigestStream&&) noexcept;
   DigestStream& operator=(DigestStream&&) noexcept;
   void update(std::span<const std::byte> bytes);
-  Digest digest() const;  // of everything so far; more may follow
+  Digest digest() const;  // of the bytes so far; more may follow
   void reset();
 
  private:
@@ -37,9 +37,10 @@ class DigestStream {
 };
 
 std::string to_hex(Digest digest);                     // 32 lower-case hex digits, high half first
-bool from_hex(std::string_view text, Digest& digest);  // false if not 32 hex digits
+bool from_hex(std::string_view text, Digest& digest);  // returns false if the text is not 32 lower-case hex digits
 
-// CRC-32C (Castagnoli, polynomial 0x82F63B78 reflected), as TensorBoard records and links carry it.
+// CRC-32C (Castagnoli, polynomial 0x82F63B78 reflected), as in TensorBoard's records and in link/. `start` is the
+// checksum of the bytes before.
 uint32_t crc32c(std::span<const std::byte> bytes, uint32_t start = 0);
 
 }  // namespace sinew

@@ -23,7 +23,7 @@ TEST(Crc32c, CanBeContinued) {
     EXPECT_EQ(crc32c(bytes.subspan(cut), crc32c(bytes.first(cut))), crc32c(bytes));
 }
 
-// By the polynomial alone (Castagnoli, reflected), bit after bit.
+// The definition: the reflected Castagnoli polynomial, one bit at a time.
 uint32_t bit_by_bit(std::span<const std::byte> bytes) {
   uint32_t crc = ~0U;
   for (const std::byte byte : bytes) {
@@ -54,7 +54,7 @@ TEST(Digest, HexGoesThereAndBack) {
   EXPECT_EQ(back, digest);
   EXPECT_FALSE(from_hex("xyz", back));
   EXPECT_FALSE(from_hex(std::string(31, '0') + "g", back));
-  EXPECT_EQ(to_hex(digest_of(std::string_view(""))), "99aa06d3014798d86001c324468d497f");  // XXH3-128 of nothing
+  EXPECT_EQ(to_hex(digest_of(std::string_view(""))), "99aa06d3014798d86001c324468d497f");  // XXH3-128 of no bytes
 }
 
 TEST(Digest, OfPartsDependsOnOrder) {

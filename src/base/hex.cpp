@@ -24,7 +24,8 @@ std::string random_hex(size_t bytes) {
   for (size_t done = 0; done < bytes;) {
     const ssize_t got = ::getrandom(random.data() + done, bytes - done, 0);
     if (got < 0 && errno != EINTR)
-      throw Error(std::string("the kernel gives no random bytes: ") + std::strerror(errno));
+      throw Error("RANDOM_UNAVAILABLE", std::string("getrandom failed: ") + std::strerror(errno),
+                  "check whether a sandbox forbids the system call getrandom");
     if (got > 0) done += static_cast<size_t>(got);
   }
   return hex_of(random);

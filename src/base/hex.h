@@ -1,4 +1,4 @@
-// Bytes as lower-case hex digits, two each.
+// Bytes as lower-case hex digits, two digits for each byte.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 namespace sinew {
 
 std::string hex_of(std::span<const unsigned char> bytes);
-// So many bytes of the kernel's randomness, for names and secrets that nobody may guess or give twice. Throws Error
-// where the kernel gives none.
+// Returns `bytes` random bytes of the kernel, as hex. For unique names and for secrets. Throws Error if getrandom(2)
+// fails.
 std::string random_hex(size_t bytes);
 
 }  // namespace sinew

@@ -1,4 +1,4 @@
-// Strong numbers: a Step can not be passed where a ShardIndex is meant.
+// Distinct integer types: a Step cannot be passed where a ShardIndex is expected.
 #pragma once
 
 #include <compare>
@@ -18,9 +18,9 @@ struct Number {
 };
 
 using Step = Number<struct StepTag>;              // steps committed so far; step t turns state t into state t+1
-using ShardIndex = Number<struct ShardIndexTag>;  // place of a shard in its step's list, 0..S-1
+using ShardIndex = Number<struct ShardIndexTag>;  // index of a shard in its step, 0..S-1
 using Epoch = Number<struct EpochTag>;            // passes over the training set, from 0
-using MemberId = Number<struct MemberTag>;        // one life of a worker in a group; never given twice in a run
-using Generation = Number<struct GenerationTag>;  // number of a view; a later view has a higher one
+using MemberId = Number<struct MemberTag>;        // one membership of a worker in a group; never reused in a run
+using Generation = Number<struct GenerationTag>;  // number of a view; later views have higher numbers
 
 }  // namespace sinew

@@ -1,4 +1,4 @@
-// Text out of files and from other machines, before it goes to a terminal: a terminal must not be driven by it.
+// Makes text from files and other machines safe to print: it must not send control sequences to the terminal.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace sinew {
 
 // Replaces each control character, and each byte that is not UTF-8, by '?'. If `lines`, keeps newlines and tabs.
 std::string printable(std::string_view text, bool lines = false);
-// For a message: at most `most` bytes of it, cut between characters; "..." where there are more.
+// The first `most` bytes, for a message. Cuts between characters and appends "..." if the text is longer.
 std::string printable_start(std::string_view text, size_t most = 40);
 
 }  // namespace sinew

@@ -26,7 +26,7 @@ TEST(Printable, AStartIsCutBetweenCharacters) {
   EXPECT_EQ(printable_start("日本語", 2), "...");
 }
 
-// Whatever the bytes.
+// For every pair of bytes.
 TEST(Printable, LeavesNoControlCharacter) {
   for (int first = 0; first < 256; ++first) {
     for (int second = 0; second < 256; ++second) {

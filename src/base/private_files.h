@@ -1,5 +1,5 @@
-// While one lives, files that this process makes are its user's alone: there is no moment at which others could read
-// them. The mask is the whole process's, other threads' files are made under it, too.
+// While an object of this class lives, only the user of this process can read the files that the process creates, from
+// the moment of their creation. The umask belongs to the whole process, so it also affects files of other threads.
 #pragma once
 
 #include <sys/stat.h>

@@ -18,7 +18,8 @@
 namespace sinew {
 namespace {
 
-// Whole cores a cgroup allows: "max 100000" or "150000 100000" (v2), or the two files of v1. 0: no limit found.
+// The limit of the cgroup in whole cores, rounded up; 0 if there is none. cgroup v2 writes "max 100000" or
+// "150000 100000" (quota and period) to one file, v1 writes them to two files.
 int64_t cgroup_cores() {
   double quota = 0, period = 0;
   if (const std::string v2 = kernel_text("/sys/fs/cgroup/cpu.max"); !v2.empty()) {
@@ -50,7 +51,7 @@ std::string kernel_text(const std::string& path, size_t most) {
 
 ProcessRow parse_stat(const std::string& text) {
   ProcessRow row;
-  const size_t name_end = text.rfind(')');  // "pid (name) state parent ..."; a name may hold anything
+  const size_t name_end = text.rfind(')');  // "pid (name) state parent ..."; the name may hold any characters
   if (name_end == std::string::npos || name_end + 2 >= text.size()) return row;
   int parent = 0;
   unsigned long long user = 0, system = 0, started = 0;
@@ -128,7 +129,7 @@ double busy_seconds(const std::string& stat, const std::set<int>& cores, double 
   double ticks = 0;
   std::istringstream lines(stat);
   for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("cpu") || line.starts_with("cpu ")) continue;  // the sum of all has no number
+    if (!line.starts_with("cpu") || line.starts_with("cpu ")) continue;  // "cpu " is the sum of all cores
     int core = 0;
     unsigned long long user = 0, nice = 0, system = 0, irq = 0, soft = 0, steal = 0;
     const int found = std::sscanf(line.c_str(), "cpu%d %llu %llu %llu %*u %*u %llu %llu %llu", &core, &user, &nice,

@@ -1,4 +1,4 @@
-// What the kernel says of processes and of the machine, in its files under /proc and /sys.
+// Facts about processes and the machine, read from the kernel's files under /proc and /sys.
 #pragma once
 
 #include <sys/types.h>
@@ -11,42 +11,43 @@
 
 namespace sinew {
 
-// Such files have no size, and those of a process that is gone are gone, too. "" where there is none.
+// Reads at most `most` bytes of such a file. They report no size, and the files of a process vanish when it ends: the
+// result is "" if the file does not exist.
 std::string kernel_text(const std::string& path, size_t most = 1 << 20);
 
 struct ProcessRow {
   pid_t pid = 0, parent = 0;
   char state = '?';          // R S D T Z ...
-  uint64_t started = 0;      // clock ticks since the machine began; with the number it names a process for ever
-  uint64_t cpu_ticks = 0;    // used so far
-  uint64_t gone_ticks = 0;   // by its children that are gone, and theirs
+  uint64_t started = 0;      // clock ticks since boot; pid and `started` together identify a process for ever
+  uint64_t cpu_ticks = 0;    // CPU time of this process
+  uint64_t gone_ticks = 0;   // CPU time of its reaped children, and of theirs
   int64_t memory_bytes = 0;  // resident
   int64_t threads = 0;
 };
-// One line of /proc/<pid>/stat; pid 0 where it is none. Pure.
+// Parses the line of /proc/<pid>/stat; the result's pid is 0 if it is malformed. Pure.
 ProcessRow parse_stat(const std::string& text);
-// Of any process of this machine; pid 0 once it is gone.
+// The row of any process of this machine; its pid is 0 if there is no such process.
 ProcessRow process_row(pid_t pid);
 
-// Every process of this machine (of this process's PID namespace).
+// All processes of this machine, or of this process's PID namespace.
 std::vector<ProcessRow> all_processes();
-// Those below `ancestors`, in any depth, the ancestors not among them. Pure.
+// The descendants of `ancestors`, without the ancestors themselves. Pure.
 std::vector<ProcessRow> below(const std::vector<ProcessRow>& all, const std::set<pid_t>& ancestors);
 
-// Cores this process may run on (its affinity), and how many of them it may use at a time (no more than its cgroup
-// allows), at least 1.
+// own_cores: the cores that this process may run on (its affinity). usable_cores: how many of them it may use at the
+// same time, which its cgroup may limit; at least 1.
 std::set<int> own_cores();
 int64_t usable_cores();
 
-// Seconds of CPU since the machine began.
+// CPU time in seconds.
 struct CpuTimes {
-  double busy = 0;  // of some cores, with what other machines took of them
-  double own = 0;   // of this process and everything that is or was below it
+  double busy = 0;  // since boot, of the given cores; includes time that the hypervisor gave to other machines
+  double own = 0;   // of this process and of all its past and present descendants
 };
 CpuTimes cpu_times(const std::set<int>& cores);
-// The first of it, from the text of /proc/stat. Pure.
+// CpuTimes::busy, from the text of /proc/stat. Pure.
 double busy_seconds(const std::string& stat, const std::set<int>& cores, double ticks_per_second);
 
-std::string boot_id();  // another after each start of the machine; "" where the system does not say
+std::string boot_id();  // changes at each boot of the machine; "" if unknown
 
 }  // namespace sinew

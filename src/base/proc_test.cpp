@@ -1,4 +1,4 @@
-// What is read from the kernel's files.
+// Tests of the parsers of the kernel's files.
 #include "base/proc.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST(Proc, ThisMachineHasCoresToUse) {
   EXPECT_LE(usable_cores(), static_cast<int64_t>(own_cores().size()));
 }
 
-// The time of a child and of its children is this process's own while they run and when they are gone.
+// The CPU time of a child and of its children counts as this process's own, while they run and after their end.
 TEST(Proc, WhatChildrenUseIsOwn) {
   const std::set<int> cores = own_cores();
   const CpuTimes before = cpu_times(cores);

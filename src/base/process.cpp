@@ -26,9 +26,10 @@ extern char** environ;
 namespace sinew {
 namespace {
 
-constexpr double kReapSeconds = 10;  // a killed process may still have to finish a write to a slow disk
+constexpr const char* kTooMany = "the limit of processes, memory or open files may be reached: see ulimit -a";
+constexpr double kReapSeconds = 10;  // a killed process may first have to finish a write to a slow disk
 
-// Rows of words as execve takes them, made before the fork: after it nothing may allocate.
+// Arguments in the form that execve takes. They are built before the fork, because the child must not allocate memory.
 struct Row {
   std::vector<std::string> words;
   std::vector<char*> pointers;
@@ -52,7 +53,8 @@ struct Pipe {
   int read = -1, write = -1;
   Pipe() {
     int both[2];
-    if (::pipe2(both, O_CLOEXEC) != 0) throw Error(std::string("cannot make a pipe: ") + std::strerror(errno));
+    if (::pipe2(both, O_CLOEXEC) != 0)
+      throw Error("PROCESS_NOT_STARTED", std::string("cannot create a pipe: ") + std::strerror(errno), kTooMany);
     read = both[0];
     write = both[1];
   }
@@ -62,11 +64,12 @@ struct Pipe {
   }
 };
 
-// In the child between fork and exec: only calls that are safe there. Comes back with errno when something failed.
+// Runs in the child between fork and exec and makes only calls that are safe there. Returns, with errno set, if one
+// fails.
 void become(const Row& command, const Row& environment, const ProcessOptions& options, pid_t parent) {
   ::setpgid(0, 0);
   if (options.death_signal != 0 && ::prctl(PR_SET_PDEATHSIG, options.death_signal) != 0) return;
-  if (::getppid() != parent) ::_exit(1);  // it died before it could be watched
+  if (::getppid() != parent) ::_exit(1);  // the parent died before prctl could take effect
   forget_signals();
   const int nothing = ::open("/dev/null", O_RDONLY);
   if (nothing < 0 || ::dup2(nothing, STDIN_FILENO) < 0) return;
@@ -82,7 +85,7 @@ ProcessEnd end_of(int status) {
   return {WEXITSTATUS(status), 0};
 }
 
-// True once the descriptor is readable; false after `seconds`.
+// Waits at most `seconds` until the descriptor is readable; false if it is not.
 bool readable(int descriptor, double seconds) {
   const double end = system_clock().monotonic_seconds() + seconds;
   for (double left = seconds; left >= 0; left = end - system_clock().monotonic_seconds()) {
@@ -131,17 +134,18 @@ std::string to_string(const ProcessEnd& end) {
 Process::Process(const ProcessOptions& options) {
   SINEW_CHECK(!options.command.empty(), "a process needs a program");
   const Row command(options.command), environment = environment_row(options.environment);
-  Pipe failure;  // closed by a successful exec, else carries errno
+  Pipe failure;  // a successful exec closes it; otherwise the child writes errno to it
   const pid_t parent = ::getpid();
   pid_ = ::fork();
-  if (pid_ < 0) throw Error(std::string("cannot start a process: ") + std::strerror(errno), "too many processes?");
+  if (pid_ < 0)
+    throw Error("PROCESS_NOT_STARTED", std::string("cannot start a process: ") + std::strerror(errno), kTooMany);
   if (pid_ == 0) {
     become(command, environment, options, parent);
     const int code = errno;
     [[maybe_unused]] const ssize_t told = ::write(failure.write, &code, sizeof code);
     ::_exit(127);
   }
-  ::setpgid(pid_, pid_);  // both sides do it: whoever is first
+  ::setpgid(pid_, pid_);  // the child does the same: either may run first
   ::close(std::exchange(failure.write, -1));
   int code = 0;
   ssize_t got = 0;
@@ -156,7 +160,8 @@ Process::Process(const ProcessOptions& options) {
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
-  throw Error("cannot start " + options.command[0] + ": " + std::strerror(code), "check that it is there and may run");
+  throw Error("PROCESS_NOT_STARTED", "cannot start " + options.command[0] + ": " + std::strerror(code),
+              "check that the program exists and is executable");
 }
 
 Process::~Process() {
@@ -180,20 +185,19 @@ Process& Process::operator=(Process&& other) noexcept {
 std::optional<ProcessEnd> Process::wait(double seconds) {
   if (end_ || pid_ <= 0) return end_;
   if (!readable(descriptor_, seconds)) return std::nullopt;
-  ::kill(-pid_, SIGKILL);  // until it is reaped the number is its own
+  ::kill(-pid_, SIGKILL);  // the child is not reaped yet, so the pid is still its own
   int status = 0;
   pid_t reaped = 0;
   do reaped = ::waitpid(pid_, &status, WNOHANG);
   while (reaped < 0 && errno == EINTR);
   if (reaped == pid_) end_ = end_of(status);
-  // It is gone, and its end was told to somebody else of this process: to who ends what is left of an attempt, by
-  // force.
+  // Another part of this process has reaped the child: the code that kills the leftovers of an attempt does so.
   if (reaped < 0 && errno == ECHILD) end_ = ProcessEnd{0, SIGKILL};
   return end_;
 }
 
 void Process::send(int signal) {
-  if (pid_ > 0 && !end_) ::kill(pid_, signal);  // not reaped yet, so the number is still its own
+  if (pid_ > 0 && !end_) ::kill(pid_, signal);  // not reaped yet, so the pid is still its own
 }
 
 void Process::send_group(int signal) {

@@ -1,9 +1,9 @@
-// Child processes without a shell: started, watched, signalled, reaped, and never left behind.
+// Starts child processes without a shell, watches, signals and reaps them, and never leaves one behind.
 //
-// For cli/ (supervisor, chaos). A child has a process group of its own, so that a Ctrl-C at the terminal reaches its
-// parent alone, and reads from /dev/null. What it started and left in that group is killed when it ends. Whoever starts
-// children does so from its main thread: a child's death signal is sent when the *thread* that started it ends. Nothing
-// here waits without a bound.
+// A child gets its own process group, so that a Ctrl-C at the terminal reaches only the parent, and its standard input
+// is /dev/null. When the child ends, this class kills the processes that are left in its group. A program that uses
+// death signals starts its children from a thread that lives as long as they do: the kernel sends the death signal when
+// the *thread* that started the child ends. No function here waits without a limit.
 #pragma once
 
 #include <sys/types.h>
@@ -15,50 +15,52 @@
 
 namespace sinew {
 
-// How a process ended: by itself with a code, or by a signal.
+// How a process ended: it returned an exit code, or a signal killed it.
 struct ProcessEnd {
   int code = 0;
-  int signal = 0;  // 0: by itself
+  int signal = 0;  // 0: the process returned `code`
   bool operator==(const ProcessEnd&) const = default;
 };
 std::string to_string(const ProcessEnd& end);  // "ended with exit code 1", "killed by SIGKILL"
-std::string signal_name(int signal);           // "SIGKILL"; "signal 77" where there is no name
+std::string signal_name(int signal);           // "SIGKILL"; "signal 77" for a number without a name
 
-// Of any process of this machine, by its number: nullopt once it is gone.
+// Facts of any process of this machine; nullopt if there is no such process.
 struct ProcessFacts {
   pid_t parent = 0;
   bool stopped = false;  // by a signal or a debugger
 };
 std::optional<ProcessFacts> process_facts(pid_t pid);
 
-// Between fork and exec: every signal does again what it does by default, and none is held back.
+// Resets all signals to their default action and unblocks them. Safe between fork and exec.
 void forget_signals();
 
-// Of this machine. A process is known by it and its number: on another machine the same number is another process.
+// The name of this machine. A pid identifies a process only together with the machine.
 std::string host_name();
 
 struct ProcessOptions {
-  std::vector<std::string> command;                // the program's path, then its arguments
-  std::map<std::string, std::string> environment;  // besides, or instead of, this process's own variables
-  std::string output;                              // both outputs are appended to this file; empty: this process's own
-  int death_signal = 0;                            // the kernel sends it to the child when its parent dies; 0: none
+  std::vector<std::string> command;  // the program's path, then its arguments
+  std::map<std::string, std::string>
+      environment;       // added to this process's environment; replaces variables of the same name
+  std::string output;    // stdout and stderr are appended to this file; empty: inherited
+  int death_signal = 0;  // the kernel sends it to the child when the parent dies; 0: none
 };
 
 class Process {
  public:
-  // Throws Error when the program can not be started; returns once it has been.
+  // Returns when the program runs. Throws Error if it cannot be started.
   explicit Process(const ProcessOptions& options);
-  // A child that still runs is killed with its whole group, and reaped.
+  // Kills a child that still runs together with its group, and reaps it.
   ~Process();
   Process(Process&& other) noexcept;
   Process& operator=(Process&& other) noexcept;
 
   pid_t pid() const { return pid_; }
-  // Readable (poll) as soon as the child has ended: for waiting for several things at once.
+  // poll(2) finds it readable once the child has ended, so that a loop can wait for several events.
   int descriptor() const { return descriptor_; }
-  // How it ended, once it has and for ever after; nullopt: it did not end within `seconds`.
+  // Waits at most `seconds` for the end of the child; nullopt if it still runs. Later calls return the same end.
   std::optional<ProcessEnd> wait(double seconds = 0);
-  // To the child, or to its whole group. Nothing happens when it has ended; its number is never somebody else's.
+  // Signals the child, or its whole group. Does nothing after the child's end, so it never reaches a process that got
+  // the same pid later.
   void send(int signal);
   void send_group(int signal);
 

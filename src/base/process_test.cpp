@@ -16,7 +16,7 @@
 namespace sinew {
 namespace {
 
-constexpr double kLong = 60;  // a bound, never a measure
+constexpr double kLong = 60;  // a limit for slow machines; no test measures time by it
 
 ProcessOptions shell(const std::string& script) {
   ProcessOptions options;
@@ -33,7 +33,7 @@ class ProcessTest : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
 
-  // The file's text once it has a whole line.
+  // Waits for the file's first complete line and returns it.
   std::string line_of(const std::string& name) const {
     const double end = system_clock().monotonic_seconds() + kLong;
     std::string text;
@@ -44,7 +44,7 @@ class ProcessTest : public ::testing::Test {
     }
     return text.substr(0, text.find('\n'));
   }
-  // Gone, or a zombie that somebody else has to reap.
+  // The process does not exist, or is a zombie that its parent has to reap.
   static bool gone(pid_t pid) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
     std::string text((std::istreambuf_iterator<char>(file)), {});

@@ -12,7 +12,7 @@ constexpr uint32_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
 constexpr uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
 constexpr int kRounds = 10;
 
-// Sixteen counters side by side, so that the compiler turns each line into vector instructions.
+// philox_block computes this many counters side by side, so that the compiler vectorises each line.
 constexpr int kWidth = 16;
 
 void philox_block(RandomKey key, uint64_t first_counter, uint32_t* out) {
@@ -62,7 +62,7 @@ RandomKey random_key(std::initializer_list<uint64_t> words) {
 }
 
 RandomKey derive(RandomKey parent, std::string_view name) {
-  uint64_t hash = 0xCBF29CE484222325;  // FNV-1a; spread by random_key below
+  uint64_t hash = 0xCBF29CE484222325;  // FNV-1a; random_key below mixes it further
   for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001B3;
   return random_key({parent.value, hash, name.size()});
 }

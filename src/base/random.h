@@ -1,8 +1,8 @@
-// Counter-based random numbers: a value is a function of (key, counter) and of nothing else.
+// Counter-based random numbers: each value is a function of (key, counter) alone.
 //
-// No stream is ever advanced behind anyone's back, so who draws first, on which thread or machine, can not change a
-// number. Philox-4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
-// All functions are pure and may be called from any thread.
+// There is no shared state to advance, so the order of the draws, the thread and the machine cannot change a number.
+// The generator is Philox-4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
+// All functions are pure; any thread may call them.
 #pragma once
 
 #include <array>
@@ -13,25 +13,25 @@
 
 namespace sinew {
 
-// 64 bits that name a stream of numbers.
+// 64 bits that identify a stream of numbers.
 struct RandomKey {
   uint64_t value = 0;
   bool operator==(const RandomKey&) const = default;
 };
 
-// Mixes words into a key; different word lists give unrelated keys.
+// Hashes the words to a key. Different lists of words give unrelated keys.
 RandomKey random_key(std::initializer_list<uint64_t> words);
-// The key of a name ("dropout", "split") below another key.
+// Derives a key from another key and a name ("dropout", "split") or a number.
 RandomKey derive(RandomKey parent, std::string_view name);
 RandomKey derive(RandomKey parent, uint64_t number);
 
 // Four 32-bit words for (key, counter).
 std::array<uint32_t, 4> philox(RandomKey key, uint64_t counter_low, uint64_t counter_high = 0);
 
-// Fills with the words philox(key, 0), philox(key, 1), ... in order; vectorised.
+// Fills `out` with the words of philox(key, 0), philox(key, 1) and so on. Vectorised.
 void fill_random_bits(RandomKey key, std::span<uint32_t> out);
 
-// A small sequential reader over one key, for code that wants a handful of draws.
+// Draws one number after the other from one key, for code that needs a few numbers.
 class RandomStream {
  public:
   explicit RandomStream(RandomKey key) : key_(key) {}

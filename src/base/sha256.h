@@ -1,6 +1,6 @@
-// SHA-256 of bytes: cryptographic, so a content can be named by it, and believed, wherever it came from.
+// SHA-256 digests of bytes. They are cryptographic, so a digest identifies a content whatever its origin.
 //
-// XXH3 (base/hash.h) is some times faster and tells accidental change only.
+// XXH3 (base/hash.h) is several times faster, but detects only accidental changes.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ class Sha256 {
   Sha256& operator=(Sha256&&) noexcept;
   void update(std::span<const std::byte> bytes);
   void update(std::string_view text);
-  std::string hex();  // 64 lower-case digits; once, at the end
+  std::string hex();  // 64 lower-case hex digits; call it once, after the last update
 
  private:
   struct State;

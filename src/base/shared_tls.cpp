@@ -13,13 +13,13 @@
 namespace sinew {
 namespace {
 
-constexpr std::string_view kLabel = "sinew-tls-1";  // this key and no other use of the secret
+constexpr std::string_view kLabel = "sinew-tls-1";  // separates this key from other uses of the secret
 
 using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
 
 Key key_of(std::string_view secret) {
-  std::array<unsigned char, 32> seed{};  // any 32 bytes are an Ed25519 key
+  std::array<unsigned char, 32> seed{};  // any 32 bytes are a valid Ed25519 key
   unsigned length = 0;
   const auto* const done =
       HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
@@ -30,7 +30,7 @@ Key key_of(std::string_view secret) {
   return key;
 }
 
-// TLS wants the key in a certificate. Nothing else in it is looked at, so it says as little as it may.
+// TLS transports the public key in a certificate. No end reads anything else in it, so the other fields are minimal.
 Certificate certificate_of(EVP_PKEY* key) {
   Certificate certificate(X509_new(), &X509_free);
   SINEW_CHECK(certificate != nullptr);
@@ -48,8 +48,8 @@ Certificate certificate_of(EVP_PKEY* key) {
   return certificate;
 }
 
-// In place of OpenSSL's judgement of chains, names and dates. That the peer has the private half of the key it shows is
-// what the handshake itself proves.
+// Replaces OpenSSL's verification of chains, names and dates by a comparison of the public key. The handshake itself
+// proves that the peer has the private key.
 int judge(X509_STORE_CTX* shown, void* own_key) {
   const X509* const certificate = X509_STORE_CTX_get0_cert(shown);
   const EVP_PKEY* const key = certificate == nullptr ? nullptr : X509_get0_pubkey(certificate);
@@ -72,7 +72,7 @@ SSL_CTX* new_shared_tls(std::string_view secret, TlsPeer peer) {
   const int asks = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
   SSL_CTX_set_verify(context, peer == TlsPeer::same_secret ? asks : SSL_VERIFY_NONE, nullptr);
   SSL_CTX_set_cert_verify_callback(context, judge, SSL_CTX_get0_privatekey(context));
-  // Each connection proves everything anew: there is nothing to resume.
+  // Sessions are never resumed: every connection proves the knowledge of the secret.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SINEW_CHECK(SSL_CTX_set_num_tickets(context, 0) == 1);
   return context;

@@ -1,9 +1,9 @@
-// TLS among those who share a secret: no authority, no files, nothing to set up.
+// TLS between programs that share a secret, without certificate authorities, files or setup.
 //
-// For http/ and link/. Whoever knows the secret can make its one key pair, and shows by it that he does; a peer with
-// any other key is refused, whatever its certificate says. So a connection is as trustworthy as the secret is secret.
-// TLS 1.3 only: each connection has keys of its own, and what was recorded of it stays closed to who learns the secret
-// later.
+// http/ and link/ use it. Both ends derive the same key pair from the secret, and a TLS handshake proves that each end
+// has the private key. An end refuses a peer with any other key, whatever the peer's certificate says. Only TLS 1.3 is
+// allowed: every connection has its own keys (forward secrecy), so an attacker who learns the secret later cannot
+// decrypt recorded connections.
 #pragma once
 
 #include <openssl/types.h>
@@ -12,13 +12,13 @@
 
 namespace sinew {
 
-// What an end asks of the other one. A client always asks for the secret.
+// Whom an end accepts as its peer. A client always requires the secret.
 enum class TlsPeer { anybody, same_secret };
 
-// A context for connections of either side; the caller owns it.
+// Creates a context for connections of either side. The caller frees it.
 SSL_CTX* new_shared_tls(std::string_view secret, TlsPeer peer);
 
-// After a failed handshake: was it because the other end does not know the secret?
+// Whether a handshake failed because the peer does not know the secret.
 bool is_stranger(const SSL* connection);
 
 }  // namespace sinew

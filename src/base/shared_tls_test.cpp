@@ -15,7 +15,7 @@ Context context_of(std::string_view secret, TlsPeer peer = TlsPeer::same_secret)
   return {new_shared_tls(secret, peer), &SSL_CTX_free};
 }
 
-// A client and a server with nothing but memory between them.
+// A client and a server that are connected by memory.
 class Two {
  public:
   Two(SSL_CTX* client, SSL_CTX* server) : client_(SSL_new(client), &SSL_free), server_(SSL_new(server), &SSL_free) {
@@ -29,7 +29,7 @@ class Two {
   SSL* client() const { return client_.get(); }
   SSL* server() const { return server_.get(); }
 
-  // Do both agree, and does a word of each reach the other?
+  // Whether the handshake succeeds and each end receives a message of the other.
   bool talk() const {
     for (int round = 0; round < 10; ++round) {
       SSL_do_handshake(client());
@@ -73,10 +73,10 @@ TEST(SharedTls, AnotherSecretIsAStranger) {
 
 TEST(SharedTls, AServerOfEqualsLetsNobodyElseIn) {
   const Context server = context_of("sesame");
-  const Context nobody(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);  // trusts everyone, shows nothing
+  const Context nobody(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);  // verifies nothing, has no certificate
   EXPECT_FALSE(Two(nobody.get(), server.get()).talk());
   const Context other = context_of("another");
-  SSL_CTX_set_verify(other.get(), SSL_VERIFY_NONE, nullptr);  // trusts everyone, shows another key
+  SSL_CTX_set_verify(other.get(), SSL_VERIFY_NONE, nullptr);  // verifies nothing, has another key
   const Two two(other.get(), server.get());
   EXPECT_FALSE(two.talk());
   EXPECT_TRUE(is_stranger(two.server()));

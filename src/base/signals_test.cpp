@@ -11,8 +11,8 @@
 namespace sinew {
 namespace {
 
-// The signals are held back for a process's life, so each story has a process of its own: its exit code says that all
-// `sent` that are in `heard`, and no others, were heard.
+// Signals stay blocked for the rest of a process's life, so each case runs in a child process. The child ignores
+// `ignored`, raises `sent` and succeeds if Signals delivers exactly `heard`.
 bool hears(const std::vector<int>& ignored, const std::vector<int>& sent, const std::vector<int>& heard) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -1,4 +1,4 @@
-// Sizes as a person reads them. For files that are looked at, not for job files: those have spec's exact bytes_text.
+// Rounded sizes for people. Job files need exact sizes: see bytes_text of spec/.
 #pragma once
 
 #include <cstdint>

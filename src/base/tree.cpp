@@ -5,15 +5,16 @@
 namespace sinew {
 namespace {
 
-constexpr int64_t kTile = 2048;  // elements: a tile of each partial sum stays in the first-level cache
+constexpr int64_t kTile = 2048;  // elements; a tile of every partial sum fits into the L1 cache
 
-// A node's sum as far as it is known: the caller's memory, or a tile.
+// The sum of a node. It lies in the caller's memory or in a tile.
 struct Sum {
   const float* values = nullptr;  // null: every leaf below is absent
-  bool given = true;              // the caller's memory, not a tile
+  bool given = true;              // it lies in the caller's memory
 };
 
-// A clone is chosen as the program is loaded, before ThreadSanitizer stands: it gets the plain one.
+// The loader chooses a clone before ThreadSanitizer is initialised, which would crash, so there the function has no
+// clones.
 #if defined(__SANITIZE_THREAD__) || defined(__clang__)
 #define SINEW_CLONES
 #else
@@ -33,20 +34,20 @@ Sum join(const Sum& left, const Sum& right, float* tile, int64_t n) {
   }
   const Sum& present = left.values != nullptr ? left : right;
   if (present.values == nullptr || present.given || present.values == tile) return present;
-  std::copy_n(present.values, n, tile);  // it moves up a level: the tile it is in will be used again
+  std::copy_n(present.values, n, tile);  // the sum moves up a level, because its tile will be reused
   return {tile, false};
 }
 
-// A left child waits in its tile while its right sibling is summed in the other.
+// Two tiles for each level: a left child waits in one while its right sibling is summed in the other.
 struct Tiles {
   alignas(64) float sums[kTreeLevels][2][kTile];
   alignas(64) float last[kTile];
 };
 
-// The tree over one tile of every leaf, or of every node if there are `nodes`.
+// Sums one tile of all leaves, or of all nodes if `nodes` is given.
 Sum sum_tile(const std::vector<TreeNode>* nodes, const std::vector<const float*>& sums, int64_t first, int64_t n,
              Tiles& tiles) {
-  Sum waiting[kTreeLevels];  // a binary counter: the finished node of each level that waits for its right sibling
+  Sum waiting[kTreeLevels];  // as in a binary counter: the node of each level that waits for its right sibling
   int64_t covered = 0;
   for (size_t i = 0; i < sums.size(); ++i) {
     auto [level, index] = nodes != nullptr ? (*nodes)[i] : TreeNode{0, static_cast<int64_t>(i)};
@@ -57,7 +58,7 @@ Sum sum_tile(const std::vector<TreeNode>* nodes, const std::vector<const float*>
     }
     waiting[level] = sum;
   }
-  // What is left waits for siblings that do not exist: join from the rightmost, the lowest, up.
+  // The remaining nodes have no right siblings. They are joined from the lowest level, which is the rightmost node, up.
   Sum root;
   for (int level = 0; level < kTreeLevels; ++level) {
     if (((covered >> level) & 1) != 0) root = join(waiting[level], root, tiles.last, n);
@@ -91,7 +92,7 @@ void add_maximal(const std::vector<bool>& mine, const std::vector<int64_t>& befo
 
 std::vector<TreeNode> maximal_nodes(const std::vector<bool>& mine) {
   SINEW_CHECK(mine.size() < (1U << (kTreeLevels - 1)), mine.size());
-  std::vector<int64_t> before(mine.size() + 1, 0);  // mine among the leaves left of this one
+  std::vector<int64_t> before(mine.size() + 1, 0);  // how many of the leaves before this one are mine
   for (size_t i = 0; i < mine.size(); ++i) before[i + 1] = before[i] + (mine[i] ? 1 : 0);
   int level = 0;
   while ((size_t{1} << level) < mine.size()) ++level;

@@ -1,10 +1,10 @@
-// The fixed binary tree over leaves: the one order in which everything is added, wherever it is added.
+// The fixed binary tree over leaves, which defines the order of all additions.
 //
-// For train/ (lanes of one process) and group/ (members that each add a part). Node (level, i) covers leaves
-// [i * 2^level, (i+1) * 2^level); at the ragged right edge only those there are. An absent leaf is not a zero: absent +
-// x is x, bit for bit. So the sum of a node is a function of its leaves, and the root that of any nodes that cover all
-// leaves once: tree_sum of leaves, of nodes, of nodes of nodes are the same to the last bit. May be called from any
-// thread.
+// train/ adds with it over the lanes of one process, group/ over the members of a group. Node (level, i) covers the
+// leaves [i * 2^level, (i+1) * 2^level), as far as they exist. An absent leaf is not a zero: absent + x is x, bit for
+// bit. So the sum of a node depends on its leaves alone, and the sum of the root can be computed from any set of nodes
+// that covers each leaf once: tree_sum of leaves, of nodes, and of nodes of nodes agree to the last bit. Any thread may
+// call these functions.
 #pragma once
 
 #include <algorithm>
@@ -21,26 +21,27 @@ struct TreeNode {
   int level = 0;
   int64_t index = 0;
 
-  int64_t begin() const { return index << level; }  // its first leaf
+  int64_t begin() const { return index << level; }  // index of its first leaf
   int64_t end(int64_t leaves) const { return std::min(leaves, (index + 1) << level); }
   bool operator==(const TreeNode&) const = default;
 };
 
-constexpr int kTreeLevels = 20;  // a root is at a lower level: half a million leaves
+constexpr int kTreeLevels = 20;  // the root is below this level: at most half a million leaves
 
-// The largest nodes that together cover exactly the leaves that are `mine`, from left to right.
+// The largest nodes that together cover exactly the leaves for which `mine` is true, from left to right.
 std::vector<TreeNode> maximal_nodes(const std::vector<bool>& mine);
 
-// Do these, in this order, cover each of the leaves exactly once?
+// Whether these nodes, in this order, cover each leaf exactly once.
 bool cover_exactly(const std::vector<TreeNode>& nodes, int64_t leaves);
 
-// Adds the leaves (null: absent). Writes n numbers to out; returns false (out untouched) when all are absent.
+// Adds leaves of n numbers each; null is an absent leaf. Writes the sum to `out`. If all leaves are absent, it returns
+// false and does not touch `out`.
 bool tree_sum(const std::vector<const float*>& leaves, int64_t n, float* out);
 
-// The same from the sums of nodes that cover all leaves exactly, in order (null: all leaves below are absent).
+// The same, from the sums of nodes that cover all leaves in order. A null sum means that all leaves below are absent.
 bool tree_sum(const std::vector<TreeNode>& nodes, const std::vector<const float*>& sums, int64_t n, float* out);
 
-// The same for any value: merge(left, right) is the parent's. nullopt: absent.
+// The same for values of any type: merge(left, right) returns the parent's value; nullopt is absent.
 template <typename Value, typename Merge>
 std::optional<Value> tree_merge(const std::vector<TreeNode>& nodes, std::vector<std::optional<Value>> values,
                                 const Merge& merge) {
@@ -48,7 +49,7 @@ std::optional<Value> tree_merge(const std::vector<TreeNode>& nodes, std::vector<
     if (left && right) return std::optional<Value>(merge(std::move(*left), std::move(*right)));
     return left ? std::move(left) : std::move(right);
   };
-  std::optional<Value> waiting[kTreeLevels];  // by level: a left child without its right sibling
+  std::optional<Value> waiting[kTreeLevels];  // for each level: a left child that waits for its right sibling
   int64_t covered = 0;
   for (size_t i = 0; i < nodes.size(); ++i) {
     auto [level, index] = nodes[i];
@@ -58,7 +59,7 @@ std::optional<Value> tree_merge(const std::vector<TreeNode>& nodes, std::vector<
     for (; (index & 1) != 0; index >>= 1, ++level) value = join(waiting[level], std::move(value));
     waiting[level] = std::move(value);
   }
-  std::optional<Value> root;  // what waits for siblings that do not exist is joined from the lowest up
+  std::optional<Value> root;  // nodes whose right siblings do not exist are joined from the lowest level up
   for (int level = 0; level < kTreeLevels; ++level) {
     if (((covered >> level) & 1) != 0) root = join(waiting[level], std::move(root));
   }

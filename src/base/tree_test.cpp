@@ -11,7 +11,7 @@
 namespace sinew {
 namespace {
 
-// The tree as its definition says: recursive, over absent leaves too.
+// The definition of the tree: recursive, absent leaves included.
 std::optional<float> reference(const std::vector<std::optional<float>>& leaves, size_t first, size_t width) {
   if (first >= leaves.size()) return std::nullopt;
   if (width == 1) return leaves[first];
@@ -69,7 +69,7 @@ TEST(Tree, AnAbsentLeafIsNotAZero) {
   EXPECT_FALSE(std::signbit(out));
 }
 
-// Each member's shards as maximal nodes, each node from its leaves, the root from the nodes: the root of all leaves.
+// Each member sums its shards to maximal nodes; the sum of all these nodes equals the sum of all leaves.
 TEST(Tree, TheRootFromNodesIsTheRootFromLeavesHoweverTheShardsAreSpread) {
   RandomStream random(random_key({2}));
   for (int trial = 0; trial < 1500; ++trial) {
@@ -127,7 +127,8 @@ TEST(Tree, MaximalNodesAreMaximalAndCoverExactlyWhatIsMine) {
       const TreeNode parent{node.level + 1, node.index / 2};
       bool whole = true;
       for (int64_t s = parent.begin(); s < parent.end(shards); ++s) whole = whole && mine[static_cast<size_t>(s)];
-      ASSERT_TRUE(!whole || (parent.begin() == 0 && node.end(shards) == shards));  // else the parent was the one
+      ASSERT_TRUE(!whole ||
+                  (parent.begin() == 0 && node.end(shards) == shards));  // otherwise the parent would be maximal
     }
     ASSERT_EQ(covered, mine);
   }

@@ -1,4 +1,4 @@
-// UTF-8 by the book (Unicode 15, table 3-7: no overlong forms, no surrogates).
+// Strict UTF-8 (Unicode 15, table 3-7): no overlong forms, no surrogates.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@ namespace sinew {
 
 struct CodePoint {
   uint32_t value = 0;
-  int size = 0;  // bytes; 0: not UTF-8 here
+  int size = 0;  // in bytes; 0: no valid UTF-8
 };
-CodePoint decode_utf8(std::string_view text, size_t at);  // at: within the text
+CodePoint decode_utf8(std::string_view text, size_t at);  // at < text.size()
 void append_utf8(uint32_t code_point, std::string& text);
-// Offset of the first byte that is not UTF-8; npos where all is well.
+// The offset of the first byte that is not valid UTF-8; npos if the text is valid.
 size_t first_invalid_utf8(std::string_view text);
 
 }  // namespace sinew

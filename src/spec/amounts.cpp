@@ -13,8 +13,8 @@ namespace {
 struct DurationUnit {
   const char* text;
   Duration::Unit unit;
-  int power;       // counted units: times 10^power, and the result must be whole
-  double seconds;  // times: seconds in one; 0: not a time
+  int power;       // >= 0: a counted unit, times 10^power, which must give a whole number
+  double seconds;  // seconds in one unit of time; 0: not a time
 };
 
 constexpr DurationUnit kDurations[] = {
@@ -29,14 +29,14 @@ constexpr DurationUnit kDurations[] = {
     {"h", Duration::Unit::seconds, -1, 3600}, {"d", Duration::Unit::seconds, -1, 86400},
 };
 
-constexpr size_t kMostDigits = 15;     // of the counted amount: exact in a double
-constexpr size_t kMostRealDigits = 9;  // before the point of epochs and times
-constexpr size_t kMostFraction = 40;   // after the point: more than to_string ever writes
+constexpr size_t kMostDigits = 15;     // of a counted amount; such numbers are exact in a double
+constexpr size_t kMostRealDigits = 9;  // before the decimal point of epochs and times
+constexpr size_t kMostFraction = 40;   // after the decimal point; to_string never writes more
 
 struct ByteUnit {
   const char* text;
   uint64_t bytes;
-  size_t digits;  // most digits before the point, so that the product fits
+  size_t digits;  // most digits of the number, so that the product fits
 };
 
 constexpr ByteUnit kBytes[] = {
@@ -145,7 +145,7 @@ bool has_word(std::string_view words, std::string_view word) {
   return (" " + std::string(words) + " ").find(" " + std::string(word) + " ") != std::string::npos;
 }
 
-// The unit a multiple is counted in: "st" of "kst".
+// The unit without its prefix: "st" for "kst".
 std::string base_unit(const DurationUnit& unit) {
   return unit.power > 0 ? unit.text + 1 : unit.text;
 }

@@ -1,4 +1,4 @@
-// What makes one training another, for tables that compare them.
+// The options that distinguish trainings, for tables that compare them.
 #include <set>
 
 #include "spec/options.h"
@@ -7,13 +7,13 @@
 namespace sinew::spec {
 namespace {
 
-// Say where a training runs and what it leaves behind, not what it is.
+// The sections in `others` say where a training runs and what it saves; they do not change its result.
 bool is_of_the_training(const Option& option) {
   static const std::set<std::string> others = {"name", "checkpoint", "logging", "budget", "workers", "tune"};
   return !others.contains(option.key.substr(0, option.key.find('.')));
 }
 
-// The same for every job, so that columns fill.
+// These options are listed for every job, so that the columns of a table have no gaps.
 bool is_always_told(const std::string& key) {
   static const std::set<std::string> told = {"model.name", "optimizer.name", "optimizer.lr", "trainer.batch_size",
                                              "trainer.seed"};

@@ -1,4 +1,4 @@
-// Rules of a job that runs a command instead of a training.
+// The rules of a job that runs a command instead of a training.
 #include <algorithm>
 #include <set>
 
@@ -9,10 +9,10 @@
 namespace sinew::spec {
 namespace {
 
-// What sinew itself tells a command: a value given for one of them would be ignored.
-bool is_told_by_sinew(const std::string& variable) {
-  static const std::set<std::string> kTold = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
-  return kTold.contains(variable) || variable.starts_with("SINEW_");
+// Whether sinew sets this variable itself, so that a value in the job would be ignored.
+bool is_set_by_sinew(const std::string& variable) {
+  static const std::set<std::string> kNames = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
+  return kNames.contains(variable) || variable.starts_with("SINEW_");
 }
 
 struct CommandRules {
@@ -32,8 +32,8 @@ struct CommandRules {
     const auto found = given.find(key);
     return found == given.end() || found->second.good;
   }
-  void say(Place place, std::string what, std::string hint) {
-    findings.push_back({place, std::move(what), std::move(hint)});
+  void say(Place place, ErrorCode code, std::string what, std::string hint) {
+    findings.push_back({place, code, std::move(what), std::move(hint)});
   }
 
   void nothing_of_a_training();
@@ -43,12 +43,12 @@ struct CommandRules {
 };
 
 void CommandRules::nothing_of_a_training() {
-  std::string told = " ";  // the section whose keys need no word each
+  std::string reported = " ";  // keys below this section need no report of their own
   for (const auto& [key, where] : given) {
-    if (!where.good || !is_of_training(key) || key.starts_with(told)) continue;
-    told = key + ".";
-    say(where.key, key + " has no effect on a command",
-        "delete it, or delete 'command' if a training is meant; what the command is told stands in params and env");
+    if (!where.good || !is_of_training(key) || key.starts_with(reported)) continue;
+    reported = key + ".";
+    say(where.key, "SPEC_NO_EFFECT", key + " has no effect on a command",
+        "delete it, or delete 'command' if you want a training; a command gets its values from params and env");
   }
 }
 
@@ -59,20 +59,22 @@ void CommandRules::placeholders(const std::string& key, const std::string& text)
     for (const NamedValue& param : job.command.params) known.push_back(param.name);
     if (std::ranges::find(known, name) != known.end()) continue;
     const std::string meant = did_you_mean(name, known);
-    say(value_of(key), key + " names {params." + name + "}, which is not among params",
-        !meant.empty() ? "did you mean '" + meant + "'?" : "give it below params: '" + name + ": value'");
+    say(value_of(key), "SPEC_UNKNOWN_NAME", key + " uses {params." + name + "}, but params has no " + name,
+        !meant.empty() ? "did you mean '" + meant + "'?" : "add '" + name + ": value' to params");
   }
 }
 
 void CommandRules::names() {
   std::set<std::string> seen;
   for (const NamedValue& param : job.command.params) {
-    if (seen.insert(lower(param.name)).second) continue;  // one variable of the environment for both
-    say(value_of("params"), "params has two names that differ in case only: " + param.name, "rename one of them");
+    if (seen.insert(lower(param.name)).second) continue;
+    say(value_of("params"), "SPEC_CONFLICT", "params has two names that differ only in case: " + param.name,
+        "rename one of them: both would set the same environment variable");
   }
   for (const NamedValue& variable : job.command.env) {
-    if (is_told_by_sinew(variable.name))
-      say(value_of("env"), "env." + variable.name + " has no effect: sinew sets it itself", "delete it");
+    if (is_set_by_sinew(variable.name))
+      say(value_of("env"), "SPEC_NO_EFFECT",
+          "env." + variable.name + " has no effect, because sinew sets this variable", "delete it");
   }
 }
 
@@ -81,8 +83,9 @@ void CommandRules::searched() {
     if (!parameter.key.starts_with("params.") || !good("params")) continue;
     const std::string name = parameter.key.substr(7);
     if (std::ranges::find(job.command.params, name, &NamedValue::name) != job.command.params.end()) continue;
-    say(value_of("tune.search"), "tune.search can not vary " + parameter.key + ": params has no such name",
-        "give it a usual value: 'params: {" + name + ": ...}'");
+    say(value_of("tune.search"), "SPEC_UNKNOWN_NAME",
+        "tune.search varies " + parameter.key + ", but params has no such name",
+        "give it a default value: 'params: {" + name + ": ...}'");
   }
 }
 

@@ -1,5 +1,5 @@
-// Damerau-Levenshtein distance (optimal string alignment): one slip is a letter too many, too few, wrong, or two
-// neighbours swapped.
+// Damerau-Levenshtein distance (optimal string alignment): the number of slips. One slip adds, drops or replaces a
+// letter, or swaps two neighbours.
 #include <algorithm>
 #include <cctype>
 
@@ -8,7 +8,7 @@
 namespace sinew::spec {
 namespace {
 
-// Upper case and '-' for '_' are no slips worth counting.
+// Upper case, and '-' or ' ' instead of '_', do not count as slips.
 std::string folded(std::string_view word) {
   std::string text(word);
   for (char& letter : text) {
@@ -33,12 +33,12 @@ size_t distance(const std::string& a, const std::string& b) {
   return last[b.size()];
 }
 
-// Slips allowed: one in a short word, about one in three letters of a longer one; never so many that nothing is left.
+// How many slips a word may have: one in a short word, one for each three letters of a longer word, at most three.
 size_t slips_allowed(size_t letters) {
   return letters < 3 ? 1 : std::min<size_t>(3, (letters + 1) / 3);
 }
 
-// One the beginning of the other: "batch" for "batch_size".
+// Whether one word is the beginning of the other: "batch" for "batch_size".
 bool same_start(const std::string& a, const std::string& b) {
   return std::min(a.size(), b.size()) >= 3 && (a.starts_with(b) || b.starts_with(a));
 }
@@ -46,7 +46,7 @@ bool same_start(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
-  constexpr size_t kLongest = 64;  // nobody means a known word by anything longer
+  constexpr size_t kLongest = 64;  // longer words cannot be slips of a known word
   if (word.empty() || word.size() > kLongest) return "";
   const std::string wanted = folded(word);
   std::string best;

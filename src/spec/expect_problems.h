@@ -1,10 +1,12 @@
-// For the tables of bad files in the tests of spec/.
+// Helpers for the tests of spec/ that read invalid job files.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "spec/spec.h"
@@ -16,7 +18,7 @@ inline constexpr const char* kData = "data: {train: x}\n";
 struct BadFile {
   const char* name;
   std::string yaml;
-  std::vector<std::string> problems;  // as printed; the file is called "job"
+  std::vector<std::string> problems;  // as problems_are takes them; the file is called "job"
 };
 
 inline std::vector<std::string> problems_of(const std::string& yaml, const std::vector<std::string>& overrides = {},
@@ -26,6 +28,29 @@ inline std::vector<std::string> problems_of(const std::string& yaml, const std::
     texts.push_back(to_string(problem));
   }
   return texts;
+}
+
+// Whether a printed problem is the expected one. "job:2:23: SPEC_WRONG_TYPE | trainer.seed | 'x'" expects the place,
+// the code, and the texts between the bars anywhere in the sentences.
+inline bool is_problem(const std::string& text, std::string_view expected) {
+  const auto next = [&](std::string_view separator) {
+    const std::string_view part = expected.substr(0, expected.find(separator));
+    expected.remove_prefix(std::min(part.size() + separator.size(), expected.size()));
+    return part;
+  };
+  const std::string place = std::string(next(": ")) + ": ", code = " [" + std::string(next(" | ")) + "]";
+  bool good = text.starts_with(place) && text.find(code) != std::string::npos;
+  while (!expected.empty()) good = text.find(next(" | ")) != std::string::npos && good;
+  return good;
+}
+
+inline testing::AssertionResult problems_are(const std::vector<std::string>& texts,
+                                             const std::vector<std::string>& expected) {
+  bool good = texts.size() == expected.size();
+  for (size_t i = 0; good && i < texts.size(); ++i) good = is_problem(texts[i], expected[i]);
+  if (good) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << testing::PrintToString(texts) << " instead of "
+                                     << testing::PrintToString(expected);
 }
 
 inline void PrintTo(const BadFile& file, std::ostream* out) {

@@ -1,4 +1,4 @@
-// Numbers as users write them: the narrow common ground of JSON, YAML 1.1 and YAML 1.2.
+// Numbers as users write them: the forms that JSON, YAML 1.1 and YAML 1.2 read alike.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -9,7 +9,7 @@
 namespace sinew::spec {
 namespace {
 
-// The parts of a decimal number; sizes are numbers of digits.
+// The parts of a decimal number.
 struct Decimal {
   bool negative = false;
   std::string_view whole, fraction;
@@ -71,7 +71,7 @@ std::optional<double> parse_number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::result_out_of_range) {
-    // Too small reads as 0, as everywhere; too large is no number we can hold.
+    // A number that is too small reads as 0, as in other programs. One that is too large has no value.
     return split_number(text)->exponent.starts_with('-') ? std::optional(0.0) : std::nullopt;
   }
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;

@@ -1,4 +1,4 @@
-// The words the option table is written in. Private to option_table.cpp.
+// Short names for the types, ranges and effects of the option table. Private to option_table*.cpp.
 #pragma once
 
 #include <string>
@@ -131,7 +131,7 @@ inline const Effect kEarly = {"early_stopping.monitor", {}};
 inline const Effect kCommand = {"command", {}};
 inline const Effect kMetricsFile = {"metrics.from", {"file"}};
 
-// A schedule of the learning rate must not depend on the clock: the same job would give another model.
+// A schedule of the learning rate must not depend on the clock, or the same job would give different models.
 inline constexpr const char* kCounted = "ep st sp tok dur";
 inline constexpr const char* kCountedFromStart = "ep st sp tok";
 inline constexpr const char* kAny = "ep st sp tok s m h d dur";

@@ -10,8 +10,8 @@ std::string Option::section() const {
 }
 
 std::string Option::leaf() const {
-  return key.substr(key.rfind('.') + 1);
-}  // npos + 1 is 0
+  return key.substr(key.rfind('.') + 1);  // npos + 1 is 0
+}
 
 bool Option::is_list() const {
   return std::visit(
@@ -93,7 +93,7 @@ bool is_set(const Option& option, const Job& job) {
     });
   }
   return visit_value(option, job, [&](const auto& value) {
-    // One that must be above 0 and is 0 was not given.
+    // 0 means "not given" for an option whose range excludes 0.
     if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>)
       return option.type.kind != Kind::number || option.type.range.holds(value);
     return set(value);

@@ -17,7 +17,7 @@ void set_place(Node& node, Place place) {
   }
 }
 
-// An override inside this node; -1: none.
+// The index of the last override inside this node; -1: none.
 int override_within(const Node& node) {
   int found = node.place.override_index;
   for (const Node& item : node.items) found = std::max(found, override_within(item));
@@ -27,7 +27,7 @@ int override_within(const Node& node) {
   return found;
 }
 
-// The section of this key, made where it is not there; a short form ("model: cnn") becomes its long one.
+// Finds or creates the section `key`. Expands a short form ("model: cnn") to a section.
 Node& section_below(Node& parent, const std::string& dotted, const std::string& key, Place place) {
   Node* node = parent.find(key);
   if (node == nullptr) {
@@ -56,7 +56,7 @@ void put(Node& root, const std::string& key, Node value, const std::vector<std::
   size_t begin = 0;
   for (size_t dot; (dot = key.find('.', begin)) != std::string::npos; begin = dot + 1) {
     section = &section_below(*section, key.substr(0, dot), key.substr(begin, dot - begin), place);
-    if (section->kind != Node::Kind::map) return;  // the file has a list or nothing there: reported with the file
+    if (section->kind != Node::Kind::map) return;  // the file has a list or nothing here, which the reader reports
   }
   const std::string leaf = key.substr(begin);
   Node* old = section->find(leaf);
@@ -65,8 +65,9 @@ void put(Node& root, const std::string& key, Node value, const std::vector<std::
     return;
   }
   if (const int earlier = override_within(*old); earlier >= 0) {
-    findings.push_back({place, "it undoes " + shown(overrides[static_cast<size_t>(earlier)]) + " given before it",
-                        "keep one of the two, or give the section first"});
+    findings.push_back({place, "SPEC_BAD_OVERRIDE",
+                        "it replaces the earlier override " + shown(overrides[static_cast<size_t>(earlier)]),
+                        "keep one of the two, or give the override of the section first"});
     return;
   }
   for (Entry& entry : section->entries) {
@@ -83,7 +84,8 @@ std::vector<std::string> every_key() {
   return keys;
 }
 
-// The one option that has this name, here or elsewhere, or is called so by other tools: "" if none or several.
+// The option or section with this name, or with this name in other tools, in any section. Prefers one of `section`.
+// Returns "" if there is none or several.
 std::string same_name_elsewhere(const std::string& section, const std::string& name) {
   std::vector<std::string> found;
   for (const Option& option : option_table()) {
@@ -101,11 +103,11 @@ std::string same_name_elsewhere(const std::string& section, const std::string& n
 }  // namespace
 
 std::string key_hint(const std::string& section, const std::string& key) {
-  if (key == "<<") return "merge keys are not part of YAML 1.2: write the keys out";
+  if (key == "<<") return "YAML 1.2 has no merge keys: write the keys out";
   const std::vector<std::string> known = keys_below(section);
   const std::string choices = section.empty() ? "keys at the top: " + listed(known) : "keys here: " + listed(known);
   if (key.find('.') != std::string::npos && (find_option(key) != nullptr || find_section(key) != nullptr)) {
-    return "dotted keys are for the command line: write the sections as indented lines";
+    return "dotted keys are for the command line: in a file, write sections as indented lines";
   }
   const std::string elsewhere = same_name_elsewhere(section, key);
   if (elsewhere.starts_with(section + ".")) {
@@ -126,22 +128,23 @@ std::vector<std::string> apply_overrides(Node& root, const std::vector<std::stri
     const size_t equals = text.find('=');
     const std::string key = without_alias(text.substr(0, equals));
     if (equals == std::string::npos || key.empty()) {
-      findings.push_back({place, "an override is key=value", "for example optimizer.lr=3e-4"});
+      findings.push_back(
+          {place, "SPEC_BAD_OVERRIDE", "an override must be key=value", "for example optimizer.lr=3e-4"});
       continue;
     }
     if (find_option(key) == nullptr && find_section(key) == nullptr && owner_of_entry(key) == nullptr) {
       const std::string elsewhere = same_name_elsewhere("", key);
       std::string meant = elsewhere.empty() ? did_you_mean(key, every_key()) : elsewhere;
-      if (key.starts_with(meant + ".")) meant.clear();  // its own section
+      if (key.starts_with(meant + ".")) meant.clear();  // this is the section of the key
       const size_t dot = key.rfind('.');
       const std::string section = dot == std::string::npos ? "" : key.substr(0, dot);
-      findings.push_back({place, "unknown key " + shown(key),
+      findings.push_back({place, "SPEC_UNKNOWN_KEY", "unknown key " + shown(key),
                           meant.empty() ? key_hint(find_section(section) ? section : "", key.substr(dot + 1))
                                         : "did you mean '" + meant + "'?"});
       continue;
     }
     Tree value = parse_tree(text.substr(equals + 1));
-    for (const Finding& finding : value.findings) findings.push_back({place, finding.what, finding.hint});
+    for (const Finding& finding : value.findings) findings.push_back({place, finding.code, finding.what, finding.hint});
     if (!value.findings.empty()) {
       unread.push_back(key);
       continue;

@@ -1,4 +1,4 @@
-// "optimizer.lr=3e-4" from the command line, put into the tree of the file. Private to spec/.
+// Puts overrides of the command line ("optimizer.lr=3e-4") into the tree of the job file. Private to spec/.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace sinew::spec {
 
-// In their order. An override of a section ("optimizer=sgd", "optimizer={name: sgd}") replaces the whole section.
-// Returns the keys whose override could not be read.
+// Applies the overrides in their order. An override of a section ("optimizer=sgd", "optimizer={name: sgd}") replaces
+// the whole section. Returns the keys whose overrides are no valid YAML.
 std::vector<std::string> apply_overrides(Node& root, const std::vector<std::string>& overrides,
                                          std::vector<Finding>& findings);
 
-// What to try when `key` is no key of `section` ("" at the top).
+// The hint for a `key` that `section` does not have ("" is the top level).
 std::string key_hint(const std::string& section, const std::string& key);
 
 }  // namespace sinew::spec

@@ -1,4 +1,4 @@
-// Names picked by pattern, and the factor some patterns carry.
+// Patterns of names, and patterns with a factor.
 #include "spec/amounts.h"
 #include "spec/spec.h"
 
@@ -12,7 +12,7 @@ std::optional<Scale> parse_scale(std::string_view text) {
   return Scale{std::string(text.substr(0, at)), *factor};
 }
 
-// Greedy with one place to return to: linear in practice, never exponential.
+// Greedy matching that goes back to the newest star only: at most quadratic, never exponential.
 bool fits_pattern(std::string_view pattern, std::string_view name) {
   size_t p = 0, n = 0, star = std::string_view::npos, from = 0;
   while (n < name.size()) {

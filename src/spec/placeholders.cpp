@@ -1,4 +1,4 @@
-// {params.NAME} in a command. Only this form: braces are common in what people run, and every other one stays.
+// Replaces {params.NAME} in a command. No other form is replaced, because commands often contain braces.
 #include <algorithm>
 
 #include "spec/spec.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kOpen = "{params.";
 
-// Calls for each piece: text that stays (name empty), or a placeholder with its name.
+// Calls visit(text, name) for each piece of the text. The name is empty unless the piece is a placeholder.
 template <typename Visit>
 void for_each_piece(std::string_view text, Visit visit) {
   size_t kept = 0;

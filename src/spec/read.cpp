@@ -1,4 +1,4 @@
-// read_job: the tree against the option table, then the rules between options.
+// read_job: checks the tree against the option table, then the rules between options.
 #include <algorithm>
 #include <tuple>
 
@@ -21,7 +21,7 @@ class JobReader {
   void read_section(const std::string& section, const Node& node) {
     for (const Entry& entry : node.entries) {
       const std::string key = section.empty() ? entry.key : section + "." + entry.key;
-      // A key with a dot in it would look like a deeper one.
+      // A key that contains a dot must not be taken for a path.
       const bool plain = entry.key.find('.') == std::string::npos;
       if (const Option* option = plain ? find_option(key) : nullptr) {
         read_option(*option, entry.place, entry.value);
@@ -55,18 +55,20 @@ class JobReader {
     given[key].good = false;
     const std::string keys = "its keys: " + listed(keys_below(key));
     if (entry.value.kind == Node::Kind::null) {
-      findings.push_back(
-          {entry.place, key + " has no keys below it", "write " + keys + ", indented below it; or delete the line"});
+      findings.push_back({entry.place, "SPEC_MISSING_VALUE", key + " has no keys",
+                          "write " + keys + ", indented below it, or delete the line"});
     } else {
-      findings.push_back({entry.value.place, key + " is a section of keys, got " + described(entry.value),
+      findings.push_back({entry.value.place, "SPEC_WRONG_TYPE",
+                          key + " is a section and needs keys, got " + described(entry.value),
                           "write " + keys + ", indented below it"});
     }
   }
 
   void refuse_key(const std::string& section, const Entry& entry) {
     const std::string where = section.empty() ? "" : " in " + section;
-    findings.push_back({entry.place, "unknown key " + shown(entry.key) + where, key_hint(section, entry.key)});
-    // The key that was meant is not missing as well.
+    findings.push_back(
+        {entry.place, "SPEC_UNKNOWN_KEY", "unknown key " + shown(entry.key) + where, key_hint(section, entry.key)});
+    // The key that was meant counts as given, so that no rule reports it as missing.
     const std::string meant = did_you_mean(entry.key, keys_below(section));
     if (!meant.empty())
       given.insert({section.empty() ? meant : section + "." + meant, {entry.place, entry.place, false}});
@@ -77,13 +79,13 @@ class JobReader {
 
 Problem to_problem(const Finding& finding, std::string_view file, const std::vector<std::string>& overrides) {
   if (finding.place.override_index < 0) {
-    return {std::string(file), finding.place.line, finding.place.column, finding.what, finding.hint};
+    return {std::string(file), finding.place.line, finding.place.column, finding.code, finding.what, finding.hint};
   }
   const std::string& text = overrides[static_cast<size_t>(finding.place.override_index)];
-  return {"override", 0, 0, shown(text) + ": " + finding.what, finding.hint};
+  return {"override", 0, 0, finding.code, shown(text) + ": " + finding.what, finding.hint};
 }
 
-// In file order, overrides last, nothing twice (an alias shows its content at the same place again).
+// Sorts by place, with overrides last, and removes duplicates: an alias repeats the findings of its anchor.
 std::vector<Problem> in_order(std::vector<Finding> findings, std::string_view file,
                               const std::vector<std::string>& overrides) {
   const auto rank = [](const Finding& finding) {
@@ -102,7 +104,7 @@ std::vector<Problem> in_order(std::vector<Finding> findings, std::string_view fi
   return problems;
 }
 
-constexpr size_t kMostProbes = 1000, kMostProbedNodes = 500'000;  // each reads the whole file again
+constexpr size_t kMostProbes = 1000, kMostProbedNodes = 500'000;  // each probe reads the whole file again
 
 size_t count_nodes(const Node& node) {
   size_t count = 1;
@@ -121,8 +123,9 @@ Place place_of_parameter(Node& root, const std::string& key) {
   return search->place;
 }
 
-// What a study may try must be a good job too: the rules between options, at the edges of each parameter. Not asked of
-// a job that gives one of them a value of its own, as a trial does: it is one training.
+// Checks the rules between options for the values that a study may try, at the edges of each parameter's range.
+// read_job does not call this if an override gives a value to one of the parameters, as a trial does: such a job is one
+// training.
 std::vector<Finding> check_search(const Node& file, Node& root, const Job& job,
                                   const std::vector<std::string>& overrides, const Environment& environment) {
   std::vector<Finding> found;
@@ -136,7 +139,7 @@ std::vector<Finding> check_search(const Node& file, Node& root, const Job& job,
     reader.read_section("", probed);
     for (Finding& finding : check_rules(reader.job, reader.given)) reader.findings.push_back(std::move(finding));
     if (reader.findings.empty()) continue;
-    found.push_back({place_of_parameter(root, job.tune.search[probes[i].at].key),
+    found.push_back({place_of_parameter(root, job.tune.search[probes[i].at].key), "SPEC_BAD_TRIAL",
                      "tune.search: with " + listed(probes[i].overrides) + ": " + reader.findings[0].what,
                      reader.findings[0].hint});
   }
@@ -154,11 +157,14 @@ Reading read_job(std::string_view yaml, std::string_view file_name, const std::v
   const bool empty = !tree.root || tree.root->kind == Node::Kind::null;
   const bool is_map = !empty && tree.root->kind == Node::Kind::map;
   if (tree.complete && empty) {
-    findings.push_back(
-        {{}, "the file is empty", "begin with 'data: {train: path}', or make a job file with sinew init"});
+    findings.push_back({{},
+                        "SPEC_NOT_A_JOB",
+                        "the file is empty",
+                        "begin with 'data: {train: path}', or create a job file with sinew init"});
   } else if (tree.complete && !is_map) {
-    findings.push_back({tree.root->place, "a job file is made of 'key: value' lines, got " + described(*tree.root),
-                        "begin with 'data:' and below it, indented, 'train: path'"});
+    findings.push_back({tree.root->place, "SPEC_NOT_A_JOB",
+                        "a job file consists of 'key: value' lines, got " + described(*tree.root),
+                        "begin with the line 'data:', and write 'train: path' indented below it"});
   }
   Node root;
   root.kind = Node::Kind::map;
@@ -167,7 +173,7 @@ Reading read_job(std::string_view yaml, std::string_view file_name, const std::v
   const Node file = root;
   for (const std::string& key : apply_overrides(root, overrides, findings)) reader.given[key].good = false;
   reader.read_section("", root);
-  // Where the text could not be read to its end, a rule would complain about what was only not reached.
+  // After a syntax error, rules would complain about options that the parser did not reach.
   if (tree.complete && is_map) {
     for (Finding& finding : check_rules(reader.job, reader.given)) findings.push_back(std::move(finding));
     if (findings.empty() && overridden(reader.job.tune.search, overrides).empty())
@@ -179,7 +185,7 @@ Reading read_job(std::string_view yaml, std::string_view file_name, const std::v
 std::string to_string(const Problem& problem) {
   std::string text = problem.file;
   if (problem.line > 0) text += ":" + std::to_string(problem.line) + ":" + std::to_string(problem.column);
-  text += ": " + problem.what;
+  text += ": " + problem.what + " [" + std::string(problem.code.text()) + "]";
   return problem.hint.empty() ? text : text + " / " + problem.hint;
 }
 

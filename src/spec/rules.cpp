@@ -13,7 +13,7 @@
 namespace sinew::spec {
 namespace {
 
-// Of an option that another's value leaves without one.
+// The message for an option that has no effect with the value of the option it depends on.
 std::string no_effect_with(const Option& option, const Job& job) {
   const std::string& owner = option.effect.key;
   return option.key + " has no effect with " + owner + ": " + value_text(*find_option(owner), job);
@@ -25,7 +25,7 @@ struct Rules {
   std::vector<Finding> findings;
 
   bool has(const std::string& key) const { return given.contains(key); }
-  // No option of these was given badly.
+  // Whether none of these keys has a problem of its own.
   bool good(std::initializer_list<std::string> keys) const {
     for (const std::string& key : keys) {
       const auto found = given.find(key);
@@ -41,8 +41,8 @@ struct Rules {
     const auto found = given.find(key);
     return found == given.end() ? Place{} : found->second.key;
   }
-  void say(Place place, std::string what, std::string hint) {
-    findings.push_back({place, std::move(what), std::move(hint)});
+  void say(Place place, ErrorCode code, std::string what, std::string hint) {
+    findings.push_back({place, code, std::move(what), std::move(hint)});
   }
 
   std::string replace_section(const std::string& owner) const;
@@ -62,7 +62,7 @@ struct Rules {
   void pbt();
 };
 
-// An override of one key keeps the file's other keys of the section: say how to drop them.
+// An override of one key keeps the file's other keys of the section, so the hint says how to replace the section.
 std::string Rules::replace_section(const std::string& owner) const {
   const bool by_override = value_of(owner).override_index >= 0;
   const std::string section = find_option(owner)->section();
@@ -73,15 +73,15 @@ std::string Rules::replace_section(const std::string& owner) const {
 void Rules::no_effect() {
   for (const Option& option : option_table()) {
     if (!has(option.key) || !good({option.key}) || has_effect(option, job)) continue;
-    if (has("command") && is_of_training(option.key)) continue;  // said as such
+    if (has("command") && is_of_training(option.key)) continue;  // check_command_rules reports it
     const std::string& owner = option.effect.key;
     if (!good({owner})) continue;
     if (option.effect.values.empty()) {
-      say(key_of(option.key), option.key + " has no effect without " + owner,
+      say(key_of(option.key), "SPEC_NO_EFFECT", option.key + " has no effect without " + owner,
           "give " + owner + ", or delete this line");
       continue;
     }
-    say(key_of(option.key), no_effect_with(option, job) + (has(owner) ? "" : " (the default)"),
+    say(key_of(option.key), "SPEC_NO_EFFECT", no_effect_with(option, job) + (has(owner) ? "" : " (the default)"),
         "delete it, or choose " + owner + ": " + either(option.effect.values) + replace_section(owner));
   }
 }
@@ -93,28 +93,30 @@ void Rules::source(const std::string& part, bool required) {
   if (!given_path && !given_images && !given_labels) {
     if (!required && !has(key)) return;
     const Place place = has(key) ? key_of(key) : has("data") ? key_of("data") : Place{};
-    say(place, has(key) ? key + " names no file" : key + " is missing: there is nothing to train on",
+    say(place, has(key) ? ErrorCode("SPEC_INCOMPLETE") : ErrorCode("SPEC_MISSING_KEY"),
+        has(key) ? key + " names no file" : key + " is missing, so there is nothing to train on",
         "give a file or folder, '" + part + ": path', or for idx and npy '" + part + ": {images: path, labels: path}'");
     return;
   }
   if (given_path && (given_images || given_labels)) {
-    say(key_of(given_images ? images : labels), key + " has both a path and " + (given_images ? "images" : "labels"),
+    say(key_of(given_images ? images : labels), "SPEC_CONFLICT",
+        key + " has both a path and " + (given_images ? "images" : "labels"),
         "keep path, or images and labels (for idx and npy)");
     return;
   }
   if (given_images != given_labels) {
-    say(key_of(given_images ? images : labels),
-        given_images ? images + " stands without " + labels : labels + " stands without " + images,
-        "idx and npy need both files");
+    say(key_of(given_images ? images : labels), "SPEC_INCOMPLETE",
+        given_images ? images + " is given without " + labels : labels + " is given without " + images,
+        "give both files: idx and npy need them");
     return;
   }
   if (!good({"data.format"}) || job.data.format == "auto") return;
   const bool pairs = job.data.format == "idx" || job.data.format == "npy";
-  if (job.data.format == "npy" && given_path) {  // of idx a path may be a folder with the usual names
-    say(value_of(path), "the format npy needs images and labels, not one path",
+  if (job.data.format == "npy" && given_path) {  // a path of idx may be a folder with the usual file names
+    say(value_of(path), "SPEC_CONFLICT", "the format npy needs images and labels, not one path",
         "write '" + part + ": {images: path, labels: path}'");
   } else if (!pairs && given_images) {
-    say(key_of(images), "the format " + job.data.format + " needs one path, not images and labels",
+    say(key_of(images), "SPEC_CONFLICT", "the format " + job.data.format + " needs one path, not images and labels",
         "write '" + part + ": path', or choose data.format: idx or npy");
   }
 }
@@ -122,7 +124,8 @@ void Rules::source(const std::string& part, bool required) {
 void Rules::split(const std::string& part, const DataSource& source, double share) {
   const std::string key = "data.split." + part;
   if (!good({key, "data." + part}) || !has(key) || share <= 0 || !source.given()) return;
-  say(value_of(key), key + " has no effect, because data." + part + " names files", "delete one of the two");
+  say(value_of(key), "SPEC_NO_EFFECT", key + " has no effect, because data." + part + " names its own files",
+      "delete one of the two");
 }
 
 void Rules::data() {
@@ -133,29 +136,31 @@ void Rules::data() {
   split("val", data.val, data.split_val);
   split("test", data.test, data.split_test);
   if (good({"data.split.val", "data.split.test"}) && data.split_val + data.split_test >= 1) {
-    say(value_of("data.split.test"), "data.split.val and data.split.test leave nothing of train",
-        "their sum must be below 1, got " + value_text(*find_option("data.split.val"), job) + " + " +
+    say(value_of("data.split.test"), "SPEC_CONFLICT", "data.split.val and data.split.test leave no data for training",
+        "make their sum smaller than 1; it is " + value_text(*find_option("data.split.val"), job) + " + " +
             value_text(*find_option("data.split.test"), job));
   }
   const bool table = data.format == "csv" || data.format == "tsv" || data.format == "jsonl";
   if (table && good({"data.format", "data.columns.target", "data.columns", "data"}) && !has("data.columns.target")) {
-    say(value_of("data.format"), "the format " + data.format + " needs data.columns.target",
-        "name the column to predict: 'columns: {target: price}'");
+    say(value_of("data.format"), "SPEC_INCOMPLETE", "the format " + data.format + " needs data.columns.target",
+        "name the column to predict, for example 'columns: {target: price}'");
   }
   const std::vector<double>& scale = data.augment.scale;
   if (good({"data.augment.scale"}) && scale.size() == 2 && scale[0] > scale[1]) {
-    say(value_of("data.augment.scale"), "data.augment.scale begins with the larger factor", "write [low, high]");
+    say(value_of("data.augment.scale"), "SPEC_BAD_RANGE", "data.augment.scale has its larger factor first",
+        "write [low, high]");
   }
 }
 
-// "name=value" items, by their form; the values mean something only later.
+// Checks that the items have the form "name=value". Later code checks names and values.
 void Rules::pairs(const std::string& key, const std::vector<std::string>& items, const std::string& example,
                   bool may_be_empty) {
   if (!good({key})) return;
   for (const std::string& item : items) {
     const size_t at = item.find('=');
     if (at != std::string::npos && at > 0 && (may_be_empty || at + 1 < item.size())) continue;
-    say(value_of(key), key + " has '" + item + "', which is not name=value", "write it as " + example);
+    say(value_of(key), "SPEC_BAD_PAIR", key + " has '" + item + "', which does not have the form name=value",
+        "write it as " + example);
   }
 }
 
@@ -168,61 +173,67 @@ void Rules::model() {
   if (!good({"model", "model.name", "model.file", "loss", "loss.name", "data", "data.format"})) return;
   if (own && !has("model.file")) {
     const char* file = name == "program" ? "model.pt2" : name == "library" ? "libmodel.so" : "model.pt";
-    say(has("model.name") ? value_of("model.name") : key_of("model"), "model: " + name + " names no file",
-        "give the model: 'model: {name: " + name + ", file: " + file + "}'");
+    say(has("model.name") ? value_of("model.name") : key_of("model"), "SPEC_INCOMPLETE",
+        "model: " + name + " names no file", "give its file: 'model: {name: " + name + ", file: " + file + "}'");
   }
   if (!graph && job.loss.name == "program")
-    say(value_of("loss.name"), "loss: program, but the model is " + name,
-        "only a program of your own (model.file) can give its loss itself");
+    say(value_of("loss.name"), "SPEC_CONFLICT", "loss is program, but the model is " + name,
+        "choose another loss: only a program or TorchScript model (model.file) computes its own loss");
   if (name != "library" && job.loss.name == "library" && !has("loss.library"))
-    say(value_of("loss.name"), "loss: library names no file", "give it: 'loss: {name: library, library: libloss.so}'");
+    say(value_of("loss.name"), "SPEC_INCOMPLETE", "loss: library names no file",
+        "give its file: 'loss: {name: library, library: libloss.so}'");
   if (name != "library" && job.data.format == "library" && !has("data.library"))
-    say(value_of("data.format"), "the format library names no file", "give it: 'data: {library: libdata.so}'");
+    say(value_of("data.format"), "SPEC_INCOMPLETE", "the format library names no file",
+        "give its file: 'data: {library: libdata.so}'");
 }
 
 void Rules::optimizer() {
   const OptimizerOptions& optimizer = job.optimizer;
   for (const std::string& item : optimizer.lr_scale) {
     if (!good({"optimizer.lr_scale"}) || parse_scale(item)) continue;
-    say(value_of("optimizer.lr_scale"), "optimizer.lr_scale has '" + item + "', which is not pattern=factor",
-        "for example 'encoder.*=0.1', with a factor from 0");
+    say(value_of("optimizer.lr_scale"), "SPEC_BAD_PAIR",
+        "optimizer.lr_scale has '" + item + "', which does not have the form pattern=factor",
+        "write for example 'encoder.*=0.1', with a factor of at least 0");
   }
   if (optimizer.nesterov && optimizer.name == "sgd" && optimizer.momentum <= 0 &&
       good({"optimizer.nesterov", "optimizer.name", "optimizer.momentum"})) {
-    say(value_of("optimizer.nesterov"), "optimizer.nesterov needs a momentum above 0", "for example momentum: 0.9");
+    say(value_of("optimizer.nesterov"), "SPEC_INCOMPLETE", "optimizer.nesterov needs a momentum above 0",
+        "give for example momentum: 0.9");
   }
 }
 
 void Rules::workers() {
   const WorkersOptions& workers = job.workers;
   if (workers.min > workers.max && good({"workers", "workers.min", "workers.max"})) {
-    say(value_of("workers.min"),
+    say(value_of("workers.min"), "SPEC_CONFLICT",
         "workers.min is " + std::to_string(workers.min) + ", more than workers.max: " + std::to_string(workers.max) +
             (has("workers.max") ? "" : " (the default)"),
-        "max is how many there are; min is how many of them it takes to begin");
+        "raise workers.max: training starts as soon as workers.min of them are there");
   }
 }
 
 void Rules::tune() {
   if (!has("tune") || !good({"tune", "tune.search"})) return;
   if (!has("tune.search"))
-    return say(key_of("tune"), "tune varies nothing", "name options below tune.search, or delete the section");
+    return say(key_of("tune"), "SPEC_INCOMPLETE", "tune varies nothing",
+               "list options below tune.search, or delete the section");
   if (has("tune.objectives") && good({"tune.objectives"})) objectives();
   if (has("tune.constraints") && good({"tune.constraints", "tune.pruner", "tune.end_early"})) constraints();
   if (has("tune.parameter_constraints") && good({"tune.parameter_constraints"})) parameter_constraints();
   if (has("tune.cost") && !has("tune.price") && good({"tune.cost"}))
-    say(key_of("tune.cost"), "tune.cost needs tune.price", "for example price: 2.5, what an hour of one trial costs");
+    say(key_of("tune.cost"), "SPEC_INCOMPLETE", "tune.cost needs tune.price",
+        "give for example price: 2.5, the price of an hour of one trial");
   if (job.tune.sampler == "pbt" && good({"tune.sampler", "tune.trials", "tune.population", "tune.pruner"})) pbt();
 }
 
-// They are known when a trial has ended: before that nobody can say which one is better.
+// A trial's constraints are measured at its end, so nothing can compare trials before that.
 void Rules::constraints() {
   if (job.tune.pruner != "auto" && job.tune.pruner != "none")
-    say(key_of("tune.pruner"), "tune.pruner stands beside tune.constraints",
+    say(key_of("tune.pruner"), "SPEC_CONFLICT", "tune.pruner cannot be combined with tune.constraints",
         "trials are stopped early by one metric only; delete one of the two");
   if (job.tune.end_early)
-    say(key_of("tune.end_early"), "tune.end_early stands beside tune.constraints",
-        "what is left to gain is not known with constraints; delete one of the two");
+    say(key_of("tune.end_early"), "SPEC_CONFLICT", "tune.end_early cannot be combined with tune.constraints",
+        "the remaining gain cannot be estimated with constraints; delete one of the two");
 }
 
 void Rules::parameter_constraints() {
@@ -231,18 +242,19 @@ void Rules::parameter_constraints() {
   for (const std::string& constraint : job.tune.parameter_constraints) {
     const Comparison comparison(constraint);
     for (const std::string& name : comparison.names()) {
-      const std::string subject = "'" + constraint + "' names " + name + ", ";
+      const std::string subject = "'" + constraint + "' uses " + name + ", ";
       const auto found = std::ranges::find(job.tune.search, name, &SearchParameter::key);
       if (found == job.tune.search.end())
-        say(place, subject + "which tune.search does not vary", "name parameters of tune.search");
+        say(place, "SPEC_UNKNOWN_NAME", subject + "which tune.search does not vary",
+            "use parameters of tune.search only");
       else if (const auto text = std::ranges::find_if(found->choices, is_text); text != found->choices.end())
-        say(place, subject + "whose choice " + *text + " is no number",
-            "compare numbers; a condition takes any choice");
+        say(place, "SPEC_CONFLICT", subject + "whose choice " + *text + " is not a number",
+            "compare numbers only; for other choices use a condition ('if')");
     }
   }
 }
 
-// Whether a training can go on from a checkpoint with another value of this option.
+// Whether a training can continue from a checkpoint with another value of this option.
 bool changes_on_the_way(const Option& option) {
   const std::string section = option.section();
   const bool along = is_one_of(section, {"optimizer", "scheduler", "loss", "data.augment"}) ||
@@ -254,54 +266,60 @@ void Rules::pbt() {
   const TuneOptions& tune = job.tune;
   const Place place = value_of("tune.sampler");
   if (has("command") && !tune.evaluations && good({"tune.evaluations"}))
-    say(place, "tune.sampler: pbt needs to know how often a whole run of the command reports the metric",
-        "give tune.evaluations, as many in each of the tune.trials by tune.population parts");
+    say(place, "SPEC_INCOMPLETE",
+        "tune.sampler: pbt needs the number of times that a complete run of the command reports the metric",
+        "give tune.evaluations: the number for one generation times tune.trials / tune.population");
   if (tune.pruner != "auto" && tune.pruner != "none")
-    say(key_of("tune.pruner"), "tune.pruner stands beside tune.sampler: pbt, which lets every member train on",
+    say(key_of("tune.pruner"), "SPEC_CONFLICT",
+        "tune.pruner cannot be combined with tune.sampler: pbt, which trains every member to the end",
         "delete one of the two");
   if (tune.trials % tune.population != 0 || tune.trials < 2 * tune.population)
-    say(has("tune.trials") ? value_of("tune.trials") : place,
+    say(has("tune.trials") ? value_of("tune.trials") : place, "SPEC_CONFLICT",
         "tune.trials is " + std::to_string(tune.trials) + (has("tune.trials") ? "" : " (the default)") +
-            ", but a population of " + std::to_string(tune.population) + " is trained in two parts or more each",
-        "give tune.trials a multiple: " + std::to_string(5 * tune.population) + " for five parts");
+            ", but a population of " + std::to_string(tune.population) +
+            " needs a multiple of itself for two generations or more",
+        "set tune.trials to a multiple, for example " + std::to_string(5 * tune.population) + " for five generations");
   for (const SearchParameter& parameter : tune.search) {
     const Option* option = find_option(parameter.key);
     if (option == nullptr || changes_on_the_way(*option)) continue;
     if (has("command")) {
-      say(value_of("tune.search"), "pbt can not vary " + parameter.key + ": a member goes on with other params only",
-          "vary params; or choose auto");
+      say(value_of("tune.search"), "SPEC_CONFLICT",
+          "pbt cannot vary " + parameter.key + ": a member can change only its params between generations",
+          "vary params, or choose sampler: auto");
       continue;
     }
-    say(value_of("tune.search"),
-        "pbt can not vary " + parameter.key + ": a training can not go on with another value of it",
-        "vary numbers of optimizer, scheduler, loss and data.augment, model.dropout or trainer.grad_clip_norm; or "
-        "choose auto");
+    say(value_of("tune.search"), "SPEC_CONFLICT",
+        "pbt cannot vary " + parameter.key + ": a training cannot continue from a checkpoint with another value of it",
+        "vary numbers of optimizer, scheduler, loss and data.augment, model.dropout or trainer.grad_clip_norm, or "
+        "choose sampler: auto");
   }
 }
 
-// Of several metrics there is no best value: what is made for one can not judge.
+// Several metrics have no single best value, so methods for one metric do not work.
 void Rules::objectives() {
   const TuneOptions& tune = job.tune;
   const auto beside = [&](bool chosen, const std::string& key, const std::string& hint) {
-    if (chosen && good({key})) say(key_of(key), key + " stands beside tune.objectives", hint);
+    if (chosen && good({key}))
+      say(key_of(key), "SPEC_CONFLICT", key + " cannot be combined with tune.objectives", hint);
   };
   beside(tune.monitor != "auto", "tune.monitor", "keep one of the two");
   beside(tune.mode != "auto", "tune.mode", "give tune.directions: one for each objective");
   beside(!tune.warm_start.empty(), "tune.warm_start",
-         "what earlier studies know is of one metric; delete one of the two");
-  beside(tune.end_early, "tune.end_early", "what is left to gain is known of one metric only; delete one of the two");
+         "earlier studies can warm-start only a search for one metric; delete one of the two");
+  beside(tune.end_early, "tune.end_early",
+         "the remaining gain can be estimated for one metric only; delete one of the two");
   beside(tune.pruner != "auto" && tune.pruner != "none", "tune.pruner",
          "trials are stopped early by one metric only; delete one of the two");
   beside(is_one_of(tune.sampler, {"bohb", "cmaes", "nearby", "pbt"}), "tune.sampler",
-         tune.sampler + " knows one objective only; choose auto, gp or tpe");
+         tune.sampler + " supports one objective only; choose auto, gp or tpe");
   if (good({"tune.directions"}) && !tune.directions.empty() && tune.directions.size() != tune.objectives.size())
-    say(value_of("tune.directions"),
+    say(value_of("tune.directions"), "SPEC_CONFLICT",
         "tune.directions has " + std::to_string(tune.directions.size()) + " items, tune.objectives " +
             std::to_string(tune.objectives.size()),
-        "give one for each objective, in their order");
+        "give one direction for each objective, in the same order");
   const std::set<std::string> different(tune.objectives.begin(), tune.objectives.end());
   if (different.size() < tune.objectives.size())
-    say(value_of("tune.objectives"), "tune.objectives names a metric twice", "keep one of them");
+    say(value_of("tune.objectives"), "SPEC_CONFLICT", "tune.objectives lists a metric twice", "keep one of them");
 }
 
 }  // namespace
@@ -314,8 +332,9 @@ std::vector<Problem> without_effect(const DataOptions& data) {
     if (option.effect.key != "data.format" || has_effect(option, job)) continue;
     if (value_text(option, job) == value_text(option, Job{})) continue;
     std::vector<std::string> formats = option.effect.values;
-    std::erase(formats, "auto");  // which is what led here
-    problems.push_back({"", 0, 0, no_effect_with(option, job), "delete it, or choose data.format: " + either(formats)});
+    std::erase(formats, "auto");  // the format of this data is auto
+    problems.push_back({"", 0, 0, "SPEC_NO_EFFECT", no_effect_with(option, job),
+                        "delete it, or choose data.format: " + either(formats)});
   }
   return problems;
 }

@@ -1,4 +1,4 @@
-// Rules between options, each reported at the place of its culprit. Private to spec/.
+// Rules between options. Each violation is reported at the place of the option that causes it. Private to spec/.
 #pragma once
 
 #include <map>
@@ -10,16 +10,16 @@
 
 namespace sinew::spec {
 
-// What the file gives: dotted keys of options and sections.
+// What the job file and the overrides give; the map's keys are dotted keys of options and sections.
 struct Given {
   Place key, value;
-  bool good = true;  // the value was read without a problem
+  bool good = true;  // the value has no problem of its own
 };
 using GivenKeys = std::map<std::string, Given>;
 
-// Rules whose options had problems of their own are left out: their message would only repeat or mislead.
+// Skips rules whose options have problems of their own, because their messages would repeat those or mislead.
 std::vector<Finding> check_rules(const Job& job, const GivenKeys& given);
-// Those of a job with a command (command_rules.cpp); check_rules asks them.
+// The rules of a job with a command (command_rules.cpp). check_rules calls it.
 std::vector<Finding> check_command_rules(const Job& job, const GivenKeys& given);
 
 }  // namespace sinew::spec

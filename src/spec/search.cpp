@@ -16,7 +16,7 @@ using Form = SearchParameter::Kind;
 constexpr std::string_view kParams = "params.";
 const std::vector<std::string> kKeys = {"low", "high", "log", "step", "choices", "ordered", "if"};
 
-// The node as it would be written in a job file, on one line.
+// The node as one line of a job file.
 std::string flow_text(const Node& node) {
   if (node.kind == Node::Kind::list) {
     std::string text;
@@ -26,7 +26,7 @@ std::string flow_text(const Node& node) {
   return is_string_node(node) ? quoted_text(node.text) : node.text;
 }
 
-// One parameter of the map.
+// Reads one parameter of the map.
 class ParameterReader {
  public:
   ParameterReader(const Option& option, const Environment& environment, const std::vector<SearchParameter>& before,
@@ -43,23 +43,23 @@ class ParameterReader {
     } else if (node.kind == Node::Kind::map) {
       good = read_map(node);
     } else {
-      good =
-          say(node.place, "tune.search: " + option_.key + " needs a range or a list, got " + described(node), form());
+      good = say(node.place, "SPEC_BAD_SEARCH",
+                 "tune.search: " + option_.key + " needs a range or a list, got " + described(node), form());
     }
     return good ? std::optional(std::move(parameter_)) : std::nullopt;
   }
 
  private:
-  bool say(Place place, std::string what, std::string hint) {
-    findings_.push_back({place, std::move(what), std::move(hint)});
+  bool say(Place place, ErrorCode code, std::string what, std::string hint) {
+    findings_.push_back({place, code, std::move(what), std::move(hint)});
     return false;
   }
 
   std::string form() const {
     const std::string value = example(option_);
     const std::string list = "'" + option_.key + ": [" + value + ", ...]'";
-    if (!takes_range(option_)) return "list what to try: " + list;
-    return "write '" + option_.key + ": {low: ..., high: ...}', or list what to try: " + list;
+    if (!takes_range(option_)) return "write a list of values: " + list;
+    return "write '" + option_.key + ": {low: ..., high: ...}', or a list of values: " + list;
   }
 
   bool read_map(const Node& node) {
@@ -68,7 +68,7 @@ class ParameterReader {
       if (std::ranges::find(kKeys, entry.key) != kKeys.end()) continue;
       const std::string meant = did_you_mean(entry.key, kKeys);
       meant_.insert(meant);
-      good = say(entry.place, "unknown key " + shown(entry.key) + " in tune.search: " + option_.key,
+      good = say(entry.place, "SPEC_UNKNOWN_KEY", "unknown key " + shown(entry.key) + " in tune.search: " + option_.key,
                  meant.empty() ? "keys here: " + listed(kKeys) : "did you mean '" + meant + "'?");
     }
     const Node* choices = find(node, "choices");
@@ -84,7 +84,7 @@ class ParameterReader {
     if (flag == nullptr) return true;
     if (flag->broken) return false;
     if (!is_true_or_false(*flag))
-      return say(flag->place, std::string(key) + " needs true or false, got " + described(*flag),
+      return say(flag->place, "SPEC_WRONG_TYPE", std::string(key) + " needs true or false, got " + described(*flag),
                  "write " + std::string(key) + ": true");
     value = flag->text == "true";
     return true;
@@ -93,7 +93,8 @@ class ParameterReader {
   bool refuse(const Node& node, std::initializer_list<const char*> keys, const std::string& why) {
     bool good = true;
     for (const char* key : keys) {
-      if (const Node* found = find(node, key)) good = say(found->place, std::string(key) + why, "delete it");
+      if (const Node* found = find(node, key))
+        good = say(found->place, "SPEC_BAD_SEARCH", std::string(key) + why, "delete it");
     }
     return good;
   }
@@ -101,7 +102,7 @@ class ParameterReader {
   // ---- a list of values
 
   bool read_listed(const Node& node, const Node& choices) {
-    bool good = refuse(node, {"low", "high", "log", "step"}, " stands beside choices");
+    bool good = refuse(node, {"low", "high", "log", "step"}, " cannot be given together with choices");
     good = read_flag(node, "ordered", parameter_.ordered) && good;
     return read_choices(choices) && good;
   }
@@ -109,20 +110,23 @@ class ParameterReader {
   bool read_choices(const Node& node) {
     parameter_.kind = Form::choice;
     if (node.broken) return false;
-    if (node.kind != Node::Kind::list) return say(node.place, "choices needs a list, got " + described(node), form());
-    if (node.items.empty()) return say(node.place, "tune.search: " + option_.key + " has nothing to try", form());
+    if (node.kind != Node::Kind::list)
+      return say(node.place, "SPEC_BAD_SEARCH", "choices needs a list, got " + described(node), form());
+    if (node.items.empty())
+      return say(node.place, "SPEC_BAD_SEARCH", "tune.search: " + option_.key + " has an empty list", form());
     bool good = true;
     std::set<std::string> seen;
     for (const Node& item : node.items) {
       good = fits(item) && good;
       const std::string text = flow_text(item);
-      if (!seen.insert(text).second) good = say(item.place, text + " is listed twice", "keep one of them");
+      if (!seen.insert(text).second)
+        good = say(item.place, "SPEC_BAD_SEARCH", text + " is listed twice", "keep one of them");
       parameter_.choices.push_back(text);
     }
     return good;
   }
 
-  // Judged by the option itself, as if it stood in its section. A parameter of a command takes any one value.
+  // Checks the value by the rules of its option. A parameter of a command takes any single value.
   bool fits(const Node& value) {
     Job scratch;
     if (option_.key.starts_with(kParams)) {
@@ -140,9 +144,9 @@ class ParameterReader {
   bool read_range(const Node& node) {
     parameter_.kind = option_.type.kind == Kind::whole ? Form::whole : Form::real;
     if (!takes_range(option_))
-      return say(node.place, "tune.search: " + option_.key + " can not have a range: it takes " + expectation(option_),
-                 form());
-    bool good = refuse(node, {"ordered"}, " is for choices: a range is in order");
+      return say(node.place, "SPEC_BAD_SEARCH",
+                 "tune.search: " + option_.key + " cannot have a range: it takes " + expectation(option_), form());
+    bool good = refuse(node, {"ordered"}, " belongs to choices: a range is always ordered");
     good = read_flag(node, "log", parameter_.log) && good;
     good = read_end(node, "low", parameter_.low) && good;
     good = read_end(node, "high", parameter_.high) && good;
@@ -152,11 +156,13 @@ class ParameterReader {
 
   bool read_end(const Node& node, const char* key, double& value) {
     const Node* end = find(node, key);
-    if (end == nullptr && meant_.contains(key)) return false;  // it was said already
-    if (end == nullptr) return say(node.place, "tune.search: " + option_.key + " has no " + key, form());
+    if (end == nullptr && meant_.contains(key)) return false;  // the unknown key is already reported
+    if (end == nullptr)
+      return say(node.place, "SPEC_BAD_SEARCH", "tune.search: " + option_.key + " has no " + key, form());
     if (!fits(*end)) return false;
     const auto number = is_number_node(*end) ? parse_number(end->text) : std::nullopt;
-    if (!number) return say(end->place, std::string(key) + " must be a number, got " + described(*end), form());
+    if (!number)
+      return say(end->place, "SPEC_WRONG_TYPE", std::string(key) + " must be a number, got " + described(*end), form());
     value = *number;
     return true;
   }
@@ -167,7 +173,7 @@ class ParameterReader {
     const auto number = !step->broken && is_number_node(*step) ? parse_number(step->text) : std::nullopt;
     const bool whole = option_.type.kind == Kind::whole;
     if (!number || !(*number > 0) || (whole && *number != std::floor(*number)))
-      return say(step->place,
+      return say(step->place, "SPEC_WRONG_TYPE",
                  std::string("step needs a ") + (whole ? "whole " : "") + "number above 0, got " + described(*step),
                  "for example step: " + std::string(whole ? "2" : "0.1"));
     parameter_.step = *number;
@@ -177,23 +183,28 @@ class ParameterReader {
   bool check_range(Place place) {
     const SearchParameter& p = parameter_;
     if (p.low >= p.high)
-      return say(place, "low is " + number_text(p.low) + ", not below high: " + number_text(p.high),
-                 "write the smaller one as low");
+      return say(place, "SPEC_BAD_RANGE",
+                 "low is " + number_text(p.low) + " and must be below high, which is " + number_text(p.high),
+                 "write the smaller number as low");
     if (p.log && p.low <= 0)
-      return say(place, "a search in the logarithm can not begin at " + number_text(p.low),
-                 "choose a low above 0, or leave log out");
-    if (p.log && p.step > 0) return say(place, "step does not go with log", "keep one of the two");
-    if (p.step > p.high - p.low) return say(place, "step is larger than the range", "choose a smaller one");
+      return say(place, "SPEC_BAD_RANGE", "a logarithmic range cannot begin at " + number_text(p.low),
+                 "choose a low above 0, or delete log");
+    if (p.log && p.step > 0)
+      return say(place, "SPEC_BAD_RANGE", "step and log cannot be combined", "keep one of the two");
+    if (p.step > p.high - p.low)
+      return say(place, "SPEC_BAD_RANGE", "step is larger than the range", "choose a smaller step");
     return true;
   }
 
-  // ---- when it is there at all
+  // ---- the condition under which it is varied
 
   bool read_condition(const Node& node) {
-    const std::string hint = "write 'if: {optimizer.name: [sgd]}', by a parameter above this one";
+    const std::string hint =
+        "write for example 'if: {optimizer.name: [sgd]}', with a parameter that stands above this one";
     if (node.broken) return false;
     if (node.kind != Node::Kind::map || node.entries.empty())
-      return say(node.place, "if needs other parameters with values, got " + described(node), hint);
+      return say(node.place, "SPEC_BAD_CONDITION", "if needs parameters with their values, got " + described(node),
+                 hint);
     bool good = true;
     for (const Entry& entry : node.entries) good = read_parent(entry, hint) && good;
     return good;
@@ -202,22 +213,26 @@ class ParameterReader {
   bool read_parent(const Entry& entry, const std::string& hint) {
     const auto parent = std::ranges::find(before_, entry.key, &SearchParameter::key);
     if (parent == before_.end())
-      return say(entry.place, shown(entry.key) + " is not a parameter above " + option_.key, hint);
+      return say(entry.place, "SPEC_BAD_CONDITION", shown(entry.key) + " is not a parameter above " + option_.key,
+                 hint);
     if (parent->kind != Form::choice)
-      return say(entry.place, entry.key + " has a range: only listed values can be a condition", "list its values");
+      return say(entry.place, "SPEC_BAD_CONDITION",
+                 entry.key + " has a range, but a condition needs a parameter with a list of values",
+                 "give that parameter a list of values");
     if (entry.value.broken) return false;
     const bool one = entry.value.kind == Node::Kind::scalar;
     const std::vector<Node> values = one ? std::vector<Node>{entry.value} : entry.value.items;
     if (values.empty() || entry.value.kind == Node::Kind::map)
-      return say(entry.value.place, "if needs values of " + entry.key, hint);
+      return say(entry.value.place, "SPEC_BAD_CONDITION", "if needs values of " + entry.key, hint);
     SearchParameter::Condition condition{entry.key, {}};
     bool good = true;
     const std::set<std::string_view> choices(parent->choices.begin(), parent->choices.end());
     for (const Node& value : values) {
       condition.values.push_back(flow_text(value));
       if (!choices.contains(condition.values.back()))
-        good = say(value.place, condition.values.back() + " is not among the choices of " + entry.key,
-                   "they are " + listed(parent->choices));
+        good = say(value.place, "SPEC_BAD_CONDITION",
+                   condition.values.back() + " is not among the choices of " + entry.key,
+                   "its choices are " + listed(parent->choices));
     }
     parameter_.only_if.push_back(std::move(condition));
     return good;
@@ -228,10 +243,10 @@ class ParameterReader {
   const std::vector<SearchParameter>& before_;
   std::vector<Finding>& findings_;
   SearchParameter parameter_;
-  std::set<std::string> meant_;  // keys that were misspelt
+  std::set<std::string> meant_;  // the keys that misspelt keys were meant to be
 };
 
-// A parameter of a command as an option: what kind of number it is, the range tells.
+// Makes an option of a parameter of a command. Its range says whether it is a whole number.
 Option parameter_option(const std::string& key, const Node& node) {
   bool whole = node.kind == Node::Kind::map && const_cast<Node&>(node).find("low") != nullptr;
   for (const Entry& entry : node.entries) {
@@ -250,7 +265,7 @@ std::string key_hint_for(const std::string& key) {
     if (is_searchable(option)) known.push_back(option.key);
   }
   const std::string meant = did_you_mean(key, known);
-  return meant.empty() ? "give the dotted key of an option, such as optimizer.lr" : "did you mean '" + meant + "'?";
+  return meant.empty() ? "write the dotted key of an option, such as optimizer.lr" : "did you mean '" + meant + "'?";
 }
 
 std::string values_text(const std::vector<std::string>& values) {
@@ -273,7 +288,7 @@ std::string parameter_text(const SearchParameter& parameter) {
   return "{" + text + (condition.empty() ? "" : ", if: {" + condition + "}") + "}";
 }
 
-// What a parameter is under these overrides, or in the job itself; NaN: that is no number.
+// The value of a parameter under these overrides, or in the job itself. NaN if it is no number.
 double number_under(const Job& job, const std::vector<std::string>& overrides, const std::string& key) {
   std::string text;
   if (key.starts_with(kParams)) {
@@ -288,8 +303,8 @@ double number_under(const Job& job, const std::vector<std::string>& overrides, c
   return (is_number(text) ? parse_number(text) : std::nullopt).value_or(std::nan(""));
 }
 
-// Whether a trial may have these values together with the job's own of the others. Not asked of constraints between
-// others: the job's own values may break them.
+// Whether the constraints allow the overrides together with the job's own values of the other parameters. Skips
+// constraints that do not name the probed parameter, because the job's own values may break them.
 bool is_allowed(const Job& job, const std::vector<std::string>& overrides) {
   const std::string& probed = overrides.back();
   return std::ranges::all_of(job.tune.parameter_constraints, [&](const std::string& text) {
@@ -304,12 +319,12 @@ bool is_allowed(const Job& job, const std::vector<std::string>& overrides) {
   });
 }
 
-// Overrides under which the parameter is there.
+// Adds the overrides under which the parameter's conditions hold.
 void meet_conditions(const std::vector<SearchParameter>& search, const SearchParameter& parameter,
                      std::vector<std::string>& overrides) {
   for (const auto& [key, values] : parameter.only_if) {
     const std::string text = key + "=" + values.front();
-    if (std::ranges::find(overrides, text) != overrides.end()) continue;  // and what it depends on stands before it
+    if (std::ranges::find(overrides, text) != overrides.end()) continue;  // its own conditions are met already
     meet_conditions(search, *std::ranges::find(search, key, &SearchParameter::key), overrides);
     overrides.push_back(text);
   }
@@ -331,7 +346,8 @@ bool read_search(const Node& node, const Environment& environment, std::vector<S
                  std::vector<Finding>& findings) {
   if (node.broken) return false;
   if (node.kind != Node::Kind::map || node.entries.empty()) {
-    findings.push_back({node.place, "tune.search needs options and what to try of each, got " + described(node),
+    findings.push_back({node.place, "SPEC_BAD_SEARCH",
+                        "tune.search needs options, each with a range or a list of values, got " + described(node),
                         "for example 'search: {optimizer.lr: {low: 1e-4, high: 1e-1, log: true}}'"});
     return false;
   }
@@ -343,8 +359,8 @@ bool read_search(const Node& node, const Environment& environment, std::vector<S
       option = &parameter_of_command.emplace(parameter_option(entry.key, entry.value));
     if (option == nullptr || !is_searchable(*option)) {
       findings.push_back(
-          {entry.place,
-           "tune.search can not vary " + shown(entry.key) + (option == nullptr ? ": there is no such option" : ""),
+          {entry.place, option == nullptr ? ErrorCode("SPEC_UNKNOWN_KEY") : ErrorCode("SPEC_NOT_SEARCHABLE"),
+           "tune.search cannot vary " + shown(entry.key) + (option == nullptr ? ": there is no such option" : ""),
            key_hint_for(entry.key)});
       good = false;
       continue;

@@ -1,4 +1,4 @@
-// The map below tune.search: which options a study varies, and between what. Private to spec/.
+// The map tune.search: the options that a study varies, with their ranges or choices. Private to spec/.
 #pragma once
 
 #include <string>
@@ -9,25 +9,26 @@
 
 namespace sinew::spec {
 
-// Options a search can not vary: those of the study itself, and the run's name.
+// Whether a study can vary the option. It cannot vary options of the study itself or the run's name.
 bool is_searchable(const Option& option);
 
-bool takes_range(const Option& option);  // one number without a list of its own
+bool takes_range(const Option& option);  // a single number without a list of allowed values
 
-// Reads the node into `search`, every value judged by the option it is for; or reports every reason why not. True when
-// all was good.
+// Reads the node into `search`, checks every value by the rules of its option, and appends each problem to `findings`.
+// Returns true if there is none.
 bool read_search(const Node& node, const Environment& environment, std::vector<SearchParameter>& search,
                  std::vector<Finding>& findings);
 
-// One line of YAML that read_search reads back.
+// One line of YAML; read_search reads it back.
 std::string search_text(const std::vector<SearchParameter>& search);
 
-// Values at the edges of what a study may try, each as overrides that also meet the conditions: for the rules between
-// options. `at`: the parameter they probe. Without those that break a constraint: no trial has them.
+// A value at the edge of a parameter's range, as overrides that also meet the parameter's conditions. read_job checks
+// the rules between options for each probe.
 struct SearchProbe {
-  size_t at = 0;
+  size_t at = 0;  // index of the parameter in tune.search
   std::vector<std::string> overrides;
 };
+// At most `most` probes. Values that break a constraint are left out, because no trial has them.
 std::vector<SearchProbe> probes_of(const Job& job, size_t most);
 
 }  // namespace sinew::spec

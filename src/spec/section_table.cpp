@@ -1,37 +1,38 @@
-// The sections of a job file, in the order they are written.
+// The sections of a job file, in the order of the file.
 #include "spec/options.h"
 
 namespace sinew::spec {
 
 const std::vector<Section>& section_table() {
   static const std::vector<Section> table = {
-      {"model", "The architecture, with the options that it has"},
-      {"model.init_from", "Weights that were trained before"},
-      {"loss", "What training makes small"},
-      {"data", "Where the samples come from and what is done to them"},
-      {"data.train", "The data to learn from. Required"},
-      {"data.val", "The data that judges the model during training"},
-      {"data.test", "The data that judges the finished model, once"},
-      {"data.split", "Parts cut from train by a seeded draw, where val or test has no files of its own"},
-      {"data.columns", "Tables: which column is what"},
-      {"data.image", "Image files: what they become"},
-      {"data.text", "Text: how it is cut"},
+      {"model", "The architecture and its options"},
+      {"model.init_from", "Pretrained weights to start from"},
+      {"loss", "The function that training minimises"},
+      {"data", "Where the samples come from and how they are prepared"},
+      {"data.train", "The training data. Required"},
+      {"data.val", "The data that evaluates the model during training"},
+      {"data.test", "The data that evaluates the finished model, once"},
+      {"data.split",
+       "Shares of train that become val or test, drawn with the seed, if these have no files of their own"},
+      {"data.columns", "Tables: the roles of the columns"},
+      {"data.image", "Image files: the size and channels of the samples"},
+      {"data.text", "Text: how it is split into samples"},
       {"data.augment",
-       "Random changes to training images, in this order; each depends on seed, epoch and sample alone"},
-      {"data.prefetch", "Loading ahead of the training; never changes the result"},
-      {"trainer", "The loop: how long, how large, with what numbers"},
-      {"optimizer", "How gradients become updates"},
-      {"scheduler", "How the learning rate moves"},
-      {"checkpoint", "What is saved, when, and what is kept"},
+       "Random changes of training images, in this order; each depends on seed, epoch and sample alone"},
+      {"data.prefetch", "Loading samples ahead of the training; no effect on the result"},
+      {"trainer", "The training loop: its length, batch size, number formats and evaluation"},
+      {"optimizer", "How gradients become updates of the parameters"},
+      {"scheduler", "How the learning rate changes during the training"},
+      {"checkpoint", "When the state is saved, and which checkpoints are kept"},
       {"early_stopping", "Stop when a metric no longer improves"},
-      {"logging", "What is written while training"},
-      {"budget", "What the training may cost"},
-      {"tune", "What `sinew tune` varies, and how long it searches; a training does not look at it"},
-      {"workers", "How many processes train; --workers N says it on the command line"},
+      {"logging", "What the training writes while it runs"},
+      {"budget", "Limits of the training's time and length"},
+      {"tune", "What `sinew tune` varies, and how long it searches; a training ignores it"},
+      {"workers", "How many processes train; --workers N sets it on the command line"},
       {"resources",
-       "What a command may use; beyond a limit it can not go where cgroups may be made, else it is watched"},
-      {"retries", "How often a command is started again, by what ended it"},
-      {"metrics", "Where a command says its metrics, one JSON object a line"},
+       "Limits of a command; enforced by cgroups where sinew may create them, otherwise by watching the command"},
+      {"retries", "How often a command is restarted, by the reason of its end"},
+      {"metrics", "Where a command reports its metrics, one JSON object for each line"},
   };
   return table;
 }

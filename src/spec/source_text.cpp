@@ -25,20 +25,21 @@ void check_line(std::string_view line, int number, const SourceText& source, std
     const auto length = static_cast<size_t>(decode_utf8(line, at).size);
     const char letter = line[at];
     if (length == 0) {
-      findings.push_back({place(at), "the byte " + hex(letter) + " is not UTF-8 text", "save the file as UTF-8"});
-      return;  // one a line is enough to see it
+      findings.push_back(
+          {place(at), "SPEC_BAD_BYTES", "the byte " + hex(letter) + " is not UTF-8 text", "save the file as UTF-8"});
+      return;  // one message for each line is enough
     }
     if ((static_cast<unsigned char>(letter) < 0x20 && letter != '\t') || letter == 0x7F) {
-      findings.push_back(
-          {place(at), "the control character " + hex(letter) + " has no place in a job file", "delete it"});
+      findings.push_back({place(at), "SPEC_BAD_BYTES",
+                          "the control character " + hex(letter) + " is not allowed in a job file", "delete it"});
       return;
     }
     at += length;
   }
   const size_t tab = line.find('\t');
   if (tab < line.find_first_not_of(" \t") && !is_blank_or_comment(line)) {
-    findings.push_back(
-        {place(tab), "a tab in the indentation", "indent with spaces: YAML does not say how wide a tab is"});
+    findings.push_back({place(tab), "SPEC_BAD_INDENTATION", "there is a tab in the indentation",
+                        "indent with spaces: YAML does not define the width of a tab"});
   }
 }
 
@@ -56,7 +57,10 @@ SourceText::SourceText(std::string_view text) : text_(text) {
 
 std::vector<Finding> SourceText::check() const {
   if (text_.size() > kMostBytes) {
-    return {{{}, "the file is larger than 1 MiB", "is this the job file? data belongs into files of its own"}};
+    return {{{},
+             "SPEC_TOO_LARGE",
+             "the file is larger than 1 MiB",
+             "check that this is the job file; keep data in files of its own"}};
   }
   std::vector<Finding> findings;
   for (size_t i = 0; i < lines_.size(); ++i) check_line(lines_[i], static_cast<int>(i) + 1, *this, findings);
@@ -68,7 +72,7 @@ std::string_view SourceText::line(int number) const {
 }
 
 Place SourceText::place(int line_index, int column) const {
-  if (line_index >= line_count()) {  // behind the end: the last character says more
+  if (line_index >= line_count()) {  // beyond the end: use the place of the last character
     const std::string_view last = line(line_count());
     return {std::max(1, line_count()), place(line_count() - 1, static_cast<int>(last.size())).column};
   }

@@ -1,4 +1,4 @@
-// The bytes of a job file, checked and cut into lines. Private to spec/.
+// The text of a job file, checked and split into lines. Private to spec/.
 #pragma once
 
 #include <string>
@@ -9,24 +9,25 @@
 
 namespace sinew::spec {
 
-// Of one reading, in one thread.
+// For one reading of a file, on one thread.
 class SourceText {
  public:
   explicit SourceText(std::string_view text);
 
-  // Bytes that no job file holds: not UTF-8, control characters, tabs in the indentation, too many.
+  // Finds bytes that no job file may hold: invalid UTF-8, control characters, tabs in the indentation, or too many
+  // bytes.
   std::vector<Finding> check() const;
 
   int line_count() const { return static_cast<int>(lines_.size()); }
-  std::string_view line(int number) const;  // 1-based, without its end; "" outside
-  // From 0-based line and byte column, as the YAML library counts, to a place.
+  std::string_view line(int number) const;  // 1-based, without its line end; "" if there is no such line
+  // The place of a 0-based line and byte column, as the YAML library counts.
   Place place(int line, int column) const;
-  std::string_view rest_of_line(int line, int column) const;  // 0-based, bytes
+  std::string_view rest_of_line(int line, int column) const;  // 0-based, in bytes
 
  private:
   std::string_view text_;
   std::vector<std::string_view> lines_;
-  // Where the place before was: the next one is mostly further on, and a line may hold a list of thousands.
+  // Caches the newest place: the next one is usually further right, and a line may hold a list of thousands of items.
   struct Counted {
     int line_index = -1;
     size_t bytes = 0;

@@ -1,8 +1,8 @@
-// The job file: what the user wants, said once, checked completely before anything heavy loads.
+// The job file. This room reads it and checks it completely before anything heavy loads.
 //
-// For the two programs and every room that is configured by a job. It never touches data, models or the network: it
-// turns YAML (or dotted overrides) into a `Job`, or into a list of every problem in the file, each with its place.
-// Everything here is plain values and pure functions, safe from any thread.
+// Both programs and every room that a job configures use it. read_job turns YAML and dotted overrides into a `Job`, or
+// into the list of all problems in them, each with its place. It never touches data, models or the network. Everything
+// here consists of plain values and pure functions; any thread may use it.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,8 @@
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#include "base/error.h"
 
 namespace sinew::spec {
 
@@ -24,20 +26,21 @@ struct Duration {
   Unit unit = Unit::steps;
   bool operator==(const Duration&) const = default;
 };
-std::string to_string(const Duration& duration);  // the form parse accepts; exact
+std::string to_string(const Duration& duration);  // exact; parse_duration reads it back
 
-// `auto`, or a value the user gave. What auto means is decided once, before step 0, and written to resolved.yaml.
+// A value that the user gave, or `auto`. The program decides once, before step 0, what auto means and writes the value
+// to resolved.yaml.
 template <typename T>
 using Auto = std::optional<T>;  // nullopt: auto
 
 // ---- the job -------------------------------------------------------------------------------------------------------
-// One struct a section. The defaults below are the defaults: the option table reads them from here.
+// One struct for each section. The option table takes its defaults from these initialisers.
 
-// Weights to start from, key model.init_from. A short form: `init_from: runs/photos/last`.
+// Key model.init_from: the weights that training starts from. Short form: `init_from: runs/photos/last`.
 struct WeightSource {
-  std::string path;              // a checkpoint, run directory or .safetensors file; empty: the model's own start
-  std::vector<std::string> map;  // "encoder.*=backbone.*": name in the file = name in the model; "head.*=": left out
-  bool strict = true;            // every parameter is in the file, and nothing else
+  std::string path;  // a checkpoint, run directory or .safetensors file; empty: the model's own initialisation
+  std::vector<std::string> map;  // "encoder.*=backbone.*": name in the file = name in the model; "head.*=": ignored
+  bool strict = true;            // the file must hold every parameter and nothing else
   bool operator==(const WeightSource&) const = default;
 };
 
@@ -56,10 +59,10 @@ struct ModelOptions {
   int64_t layers = 1;                        // lstm
   bool bidirectional = false;                // lstm
   std::string file;                          // program: a .pt2; torchscript: a .pt; library: a .so
-  std::vector<std::string> inputs;           // program, torchscript: "ids=0:16", "label=target"; empty: as they come
-  std::vector<std::string> options;          // library: "width=64", for its code
-  std::vector<std::string> freeze;           // name patterns of parameters that stay as they are
-  std::vector<std::string> reinit;           // name patterns of parameters that begin anew
+  std::vector<std::string> inputs;           // program, torchscript: "ids=0:16", "label=target"; empty: in order
+  std::vector<std::string> options;          // library: "width=64", passed to its code
+  std::vector<std::string> freeze;           // name patterns of parameters that training does not change
+  std::vector<std::string> reinit;           // name patterns of parameters that are initialised again
   WeightSource init_from;
   bool operator==(const ModelOptions&) const = default;
 };
@@ -67,17 +70,17 @@ struct ModelOptions {
 struct LossOptions {
   std::string name = "auto";          // auto | cross_entropy | mse | l1 | hinge | bce | program | library
   double label_smoothing = 0.0;       // cross_entropy, [0, 1)
-  std::vector<double> class_weights;  // empty: all 1; else one a class
-  std::string reduction = "mean";     // program: what its loss is, mean | sum …
-  std::string over = "samples";       // … over samples | targets, those that are ignore_index left out
+  std::vector<double> class_weights;  // empty: all 1; otherwise one for each class
+  std::string reduction = "mean";     // program: mean | sum, how its loss combines the terms
+  std::string over = "samples";       // program: samples | targets (without ignore_index), what the terms are
   int64_t ignore_index = -100;        // program
   std::string library;                // library: the .so; empty: model.file
   bool operator==(const LossOptions&) const = default;
 };
 
-// Where one part of the data lies. Exactly the fields its format needs are set.
+// The files of one split of the data. Exactly the fields that its format needs are set.
 struct DataSource {
-  std::string path;    // file or folder (all formats but npy; idx: a folder with the usual names)
+  std::string path;    // file or folder (all formats except npy; idx: a folder with the usual names)
   std::string images;  // idx and npy: the inputs
   std::string labels;  // idx and npy: the targets
   bool given() const { return !path.empty() || !images.empty(); }
@@ -85,10 +88,10 @@ struct DataSource {
 };
 
 struct ColumnOptions {
-  std::string target;                    // csv, tsv, jsonl: the column to predict; required there
-  std::vector<std::string> features;     // empty: every other column
-  std::vector<std::string> categorical;  // columns to treat as categories though they look numeric
-  std::vector<std::string> ignore;       // columns to leave out
+  std::string target;                    // csv, tsv, jsonl: the column to predict; required
+  std::vector<std::string> features;     // empty: all other columns
+  std::vector<std::string> categorical;  // numeric columns to treat as categories
+  std::vector<std::string> ignore;       // columns that are not read
   bool operator==(const ColumnOptions&) const = default;
 };
 
@@ -100,17 +103,17 @@ struct ImageOptions {
 
 struct TextOptions {
   std::string tokens = "chars";  // chars | bytes
-  int64_t window = 64;           // tokens in a sample; the target is the next token at every place
+  int64_t window = 64;           // tokens of a sample; at each position the target is the next token
   bool operator==(const TextOptions&) const = default;
 };
 
-struct AugmentOptions {       // each a pure function of (seed, epoch, sample); in this order
-  int64_t crop_padding = 0;   // pixels of zero padding around before a random crop back to size
+struct AugmentOptions {       // applied in this order; each a pure function of (seed, epoch, sample)
+  int64_t crop_padding = 0;   // pixels of zero padding at each side before a random crop to the original size
   double flip = 0.0;          // probability of a left-right flip
-  double rotate = 0.0;        // up to this many degrees either way
-  double translate = 0.0;     // up to this fraction of the size either way, both axes
+  double rotate = 0.0;        // rotation by up to this many degrees in either direction
+  double translate = 0.0;     // shift by up to this fraction of the size, in either direction, on both axes
   std::vector<double> scale;  // [low, high] factor; empty: none
-  double noise = 0.0;         // deviation of added Gaussian noise, in units of the [0,1] pixel range
+  double noise = 0.0;         // standard deviation of added Gaussian noise; pixels are in [0, 1]
   bool any() const;
   bool operator==(const AugmentOptions&) const = default;
 };
@@ -128,29 +131,29 @@ struct DataOptions {
   ColumnOptions columns;
   ImageOptions image;
   TextOptions text;
-  std::string normalize = "auto";  // auto | none: per-channel (images) or per-column mean and deviation of train
+  std::string normalize = "auto";  // auto | none; auto: by mean and deviation of train, for each channel or column
   AugmentOptions augment;
-  std::string on_corrupt = "fail";  // fail | skip: bytes that were read and do not decode; a read error always fails
-  Auto<int64_t> prefetch_threads;   // key data.prefetch.threads
-  int64_t prefetch_bytes = 256LL << 20;  // key data.prefetch.memory, "256MiB": bound of decoded batches waiting
+  std::string on_corrupt = "fail";       // fail | skip, for samples that do not decode; a read error always fails
+  Auto<int64_t> prefetch_threads;        // key data.prefetch.threads
+  int64_t prefetch_bytes = 256LL << 20;  // key data.prefetch.memory, "256MiB": limit of the decoded batches that wait
   bool operator==(const DataOptions&) const = default;
 };
 
 struct TrainerOptions {
   Duration max_duration = {10, Duration::Unit::epochs};
-  int64_t batch_size = 64;             // global: samples in a step, whatever the number of workers
-  Auto<int64_t> shards;                // S; auto: a function of this job file alone
-  Auto<int64_t> lanes;                 // threads that compute shards; never changes the result
+  int64_t batch_size = 64;             // samples in a step, over all workers
+  Auto<int64_t> shards;                // S; auto depends on this job file alone
+  Auto<int64_t> lanes;                 // threads that compute shards; no effect on the result
   std::string precision = "auto";      // auto | fp32 | bf16
   std::string memory_format = "auto";  // auto | contiguous | channels_last
   std::string device = "auto";         // auto | cpu | cuda
   double grad_clip_norm = 0.0;         // 0: off
-  double ema_decay = 0.0;              // 0: off; else evaluation and the model artifact use the averaged weights
-  bool drop_last = false;              // leave out an epoch's ragged last batch
+  double ema_decay = 0.0;              // 0: off; otherwise evaluation and the exported model use averaged weights
+  bool drop_last = false;              // skip the incomplete last batch of an epoch
   uint64_t seed = 0;
   Duration eval_interval = {1, Duration::Unit::epochs};
-  int64_t eval_batch_size = 0;                                      // 0: batch_size
-  std::vector<int64_t> batch_size_ramp;                             // batch sizes of the first stages; then batch_size
+  int64_t eval_batch_size = 0;           // 0: batch_size
+  std::vector<int64_t> batch_size_ramp;  // batch sizes of the first stages; batch_size follows
   Duration batch_size_ramp_interval = {1, Duration::Unit::epochs};  // length of a stage
   bool operator==(const TrainerOptions&) const = default;
 };
@@ -164,13 +167,13 @@ struct OptimizerOptions {
   std::vector<double> betas = {0.9, 0.999};  // adam, adamw
   double eps = 1e-8;                         // adam, adamw, rmsprop
   double alpha = 0.99;                       // rmsprop
-  std::vector<std::string> lr_scale = {};    // "encoder.*=0.1": pattern of parameter names and factor of their lr
+  std::vector<std::string> lr_scale = {};    // "encoder.*=0.1": pattern of parameter names, and the factor of their lr
   bool operator==(const OptimizerOptions&) const = default;
 };
 
 struct SchedulerOptions {
   std::string name = "constant";                     // constant | step | cosine | linear | one_cycle
-  Duration warmup = {0, Duration::Unit::steps};      // linear from 0 to lr; any name
+  Duration warmup = {0, Duration::Unit::steps};      // any scheduler: lr rises linearly from 0 at the start
   Duration step_size = {1, Duration::Unit::epochs};  // step: interval
   double gamma = 0.1;                                // step: factor at each interval
   double final_factor = 0.0;                         // cosine, linear: lr at the end as a fraction of lr
@@ -179,11 +182,11 @@ struct SchedulerOptions {
 
 struct CheckpointOptions {
   std::string interval = "1ep";  // a duration, or "never" (the last state is still saved)
-  int64_t keep = 2;              // newest ones kept
-  int64_t keep_best = 1;         // best ones by monitor kept besides
-  std::string monitor = "auto";  // a metric name; auto: the objective's, else early stopping's, else val/loss
+  int64_t keep = 2;              // how many of the newest are kept
+  int64_t keep_best = 1;         // how many of the best by monitor are kept as well
+  std::string monitor = "auto";  // a metric; auto: of the objective, else of early_stopping, else val/loss
   std::string mode = "auto";     // auto | min | max
-  std::string mirror;            // a second directory that gets a copy; empty: none
+  std::string mirror;            // a second directory that gets copies; empty: none
   bool operator==(const CheckpointOptions&) const = default;
 };
 
@@ -192,11 +195,11 @@ struct EarlyStoppingOptions {
   std::string mode = "auto";  // auto | min | max
   int64_t patience = 3;       // evaluations without improvement
   double min_delta = 0.0;
-  bool restore_best = true;  // the model artifact holds the best weights
+  bool restore_best = true;  // the exported model has the best weights
   bool operator==(const EarlyStoppingOptions&) const = default;
 };
 
-struct Objective {  // "val/accuracy >= 0.92"; training stops when met and the report says met or not
+struct Objective {  // "val/accuracy >= 0.92": training stops when it is met; the report says whether it was
   std::string metric;
   bool at_least = true;
   double value = 0;
@@ -210,102 +213,102 @@ struct LoggingOptions {
 };
 
 struct BudgetOptions {
-  double seconds = 0;              // key budget.time, "2h": stop with a checkpoint, exit code 3; 0: none
-  std::string training = "never";  // likewise, once so much of trainer.max_duration is done
+  double seconds = 0;              // key budget.time, "2h": then stop with a checkpoint and exit code 3; 0: none
+  std::string training = "never";  // likewise, after this part of trainer.max_duration
   bool operator==(const BudgetOptions&) const = default;
 };
 
-struct WorkersOptions {  // processes of one run; never part of the result
+struct WorkersOptions {  // processes of one run; no effect on the result
   int64_t min = 1, max = 1;
   bool operator==(const WorkersOptions&) const = default;
 };
 
-// One option that a study varies (tune.search): between two ends, or over listed values.
+// One option that a study varies (tune.search): over a range, or over listed values.
 struct SearchParameter {
   enum class Kind { real, whole, choice };
-  struct Condition {  // of another parameter, listed before: it must have one of these values
+  struct Condition {  // an earlier parameter must have one of these values
     std::string key;
     std::vector<std::string> values;
     bool operator==(const Condition&) const = default;
   };
-  std::string key;  // dotted, of an option
+  std::string key;  // the dotted key of an option
   Kind kind = Kind::real;
-  double low = 0, high = 0;          // both included
-  bool log = false;                  // evenly in the logarithm
+  double low = 0, high = 0;          // inclusive
+  bool log = false;                  // uniform on a logarithmic scale
   double step = 0;                   // 0: none
-  std::vector<std::string> choices;  // each as a job file has it: relu, [64, 64]
-  bool ordered = false;              // the choices are in order
-  std::vector<Condition> only_if;    // all must hold, or the option stays as the job has it
+  std::vector<std::string> choices;  // in the form of a job file: relu, [64, 64]
+  bool ordered = false;              // the choices are ordered
+  std::vector<Condition> only_if;    // if one does not hold, the option keeps the job's value
   bool operator==(const SearchParameter&) const = default;
 };
 
-struct TuneOptions {  // sinew tune; never part of one training
+struct TuneOptions {  // sinew tune; a single training ignores it
   std::vector<SearchParameter> search;
   int64_t trials = 50;
-  Auto<int64_t> parallel;                          // trials side by side
-  std::string sampler = "auto", pruner = "auto";   // as tune/ names them
-  std::string monitor = "auto";                    // a metric name; auto: the objective's, else checkpoint.monitor's
+  Auto<int64_t> parallel;                          // how many trials run at the same time
+  std::string sampler = "auto", pruner = "auto";   // names of tune/
+  std::string monitor = "auto";                    // a metric; auto: of the objective, else checkpoint.monitor
   std::string mode = "auto";                       // auto | min | max
   std::vector<std::string> objectives;             // several metrics instead of the monitor
-  std::vector<std::string> directions;             // of each, as mode; empty: by their names
-  std::vector<Objective> constraints;              // what a good trial must meet besides
-  std::vector<std::string> parameter_constraints;  // what must hold between values: base/comparison.h
-  Auto<int64_t> evaluations;                       // of a whole trial
-  int64_t population = 8;                          // of the sampler pbt
+  std::vector<std::string> directions;             // the mode of each; empty: by the metrics' names
+  std::vector<Objective> constraints;              // what a feasible trial must meet
+  std::vector<std::string> parameter_constraints;  // between parameters: base/comparison.h
+  Auto<int64_t> evaluations;                       // evaluations of a complete trial
+  int64_t population = 8;                          // of the sampler pbt: members
   uint64_t seed = 0;
   double seconds = 0;          // key tune.time; 0: none
-  double cost = 0, price = 0;  // of all trials, 0: no limit; of an hour of one
+  double cost = 0, price = 0;  // limit for all trials, 0: none; price of an hour of one trial
   bool deterministic = false, end_early = false;
   std::vector<std::string> warm_start;  // directories of studies
   bool operator==(const TuneOptions&) const = default;
 };
 
-// One entry of a free section (params, env): a name of the user's own and one value.
+// One entry of params or env: a name that the user chooses, and one value.
 struct NamedValue {
   enum class Kind { text, number, flag };
-  std::string name, value;  // value: text as it is, a number or a flag as it was written
+  std::string name, value;  // numbers and flags as they were written
   Kind kind = Kind::text;
-  std::string given{};  // of env, where it names variables: as it was written, and is written again
+  std::string given{};  // env: the text with its ${NAME}, if it has any; to_yaml writes this instead of the value
   bool operator==(const NamedValue&) const = default;
 };
 
-struct ResourceOptions {  // of a command; 0: as much as there is
-  int64_t nproc = 1;      // processes started side by side, each with a RANK of its own
-  double cpus = 0;        // for all of them together
-  int64_t memory = 0;     // bytes, all of them together
-  int64_t pids = 0;       // processes and threads at a time
+struct ResourceOptions {  // limits of a command; 0: none
+  int64_t nproc = 1;      // processes that run side by side, each with its own RANK
+  double cpus = 0;        // cores, for all processes together
+  int64_t memory = 0;     // bytes, for all processes together
+  int64_t pids = 0;       // processes and threads at the same time
   bool operator==(const ResourceOptions&) const = default;
 };
 
-struct RetryOptions {               // how often a command is started again, by what ended it
-  int64_t crash = 0;                // a signal that nobody here sent
-  int64_t out_of_memory = 0;        // over resources.memory, or the machine's
-  int64_t exit = 0;                 // an exit code other than 0 and 75
-  std::vector<int64_t> exit_codes;  // those of them that are worth another try; empty: all
-  int64_t timeout = 0;              // budget.attempt
-  int64_t preempted = 10;           // exit code 75 unasked: it saved, and wants to be started again
-  double backoff_seconds = 1;       // key retries.backoff: before the second attempt; doubled for each further one
-  double longest_seconds = 60;      // key retries.longest: no wait is longer
+struct RetryOptions {               // how often a command is restarted, by the reason of its end
+  int64_t crash = 0;                // a signal that sinew did not send
+  int64_t out_of_memory = 0;        // it exceeded resources.memory or the machine's memory
+  int64_t exit = 0;                 // an exit code except 0 and 75
+  std::vector<int64_t> exit_codes;  // restart only after these codes; empty: after all
+  int64_t timeout = 0;              // it exceeded budget.attempt
+  int64_t preempted = 10;           // it ended with exit code 75 unasked: it saved its state and wants a restart
+  double backoff_seconds = 1;       // key retries.backoff: wait before the second attempt; doubles each time
+  double longest_seconds = 60;      // key retries.longest: limit of the wait
   bool operator==(const RetryOptions&) const = default;
 };
 
-struct MetricsOptions {         // where a command says its metrics
+struct MetricsOptions {         // where a command reports its metrics
   std::string from = "stdout";  // stdout | file | none
-  std::string file;             // file: relative to workdir; empty: the one SINEW_METRICS_FILE names
+  std::string file;             // relative to workdir; empty: the file that SINEW_METRICS_FILE names
   bool operator==(const MetricsOptions&) const = default;
 };
 
-// A run of any command instead of a training. No section of a training stands beside it.
+// A run of a command instead of a training. Such a job has no section of a training.
 struct CommandOptions {
   std::vector<std::string> words;  // key command: the program and its arguments; empty: a training
-  std::string workdir;             // key workdir; empty: where sinew was started
-  double grace_seconds = 30;       // key grace: from SIGTERM to SIGKILL
+  std::string workdir;             // key workdir; empty: the working directory of sinew
+  double grace_seconds = 30;       // key grace: time from SIGTERM to SIGKILL
   std::vector<NamedValue> params;  // key params: {params.lr} in the command, SINEW_PARAM_LR
   std::vector<NamedValue> env;     // key env
   ResourceOptions resources;
   RetryOptions retries;
   MetricsOptions metrics;
-  double attempt_seconds = 0;  // key budget.attempt; 0: none
+  double attempt_seconds = 0;  // key budget.attempt: time limit of an attempt; 0: none
   bool given() const { return !words.empty(); }
   bool operator==(const CommandOptions&) const = default;
 };
@@ -332,42 +335,46 @@ struct Job {
 // ---- reading -------------------------------------------------------------------------------------------------------
 
 struct Problem {
-  std::string file;          // file name, or "override" for one given on the command line
-  int line = 0, column = 0;  // 1-based; 0 where there is none
+  std::string file;          // the file's name, or "override" for an override of the command line
+  int line = 0, column = 0;  // 1-based; 0: unknown
+  ErrorCode code;
   std::string what, hint;
 };
-std::string to_string(const Problem& problem);  // "job.yaml:3:5: unknown key 'modle' / did you mean 'model'?"
+// "job.yaml:3:5: unknown key 'modle' [SPEC_UNKNOWN_KEY] / did you mean 'model'?"
+std::string to_string(const Problem& problem);
 
 struct Reading {
-  Job job;                        // meaningful only when problems is empty
+  Job job;                        // valid only if problems is empty
   std::vector<Problem> problems;  // every problem, in file order
 };
 
-using Environment = std::map<std::string, std::string>;  // for ${NAME} in strings
+using Environment = std::map<std::string, std::string>;  // the variables of ${NAME}
 
-// `overrides`: dotted, "optimizer.lr=3e-4"; values are YAML. Relative paths stay as they are (relative to the working
-// directory of the command). Never throws for any bytes whatsoever.
+// Reads a job. An override is "optimizer.lr=3e-4": a dotted key and a value in YAML. Relative paths stay relative to
+// the working directory. Does not throw, whatever bytes it gets.
 Reading read_job(std::string_view yaml, std::string_view file_name, const std::vector<std::string>& overrides = {},
                  const Environment& environment = {});
 
-// The first option that tune.search varies and an override gives a value: the job is one training then. Empty: none.
+// The first key that both tune.search and an override give; the job is then a single training. Empty: none.
 std::string overridden(const std::vector<SearchParameter>& search, const std::vector<std::string>& overrides);
-// Options not at their defaults that have no effect with this data.format: for whoever finds out what `auto` means.
+// The options of `data` that differ from their defaults and have no effect with its format. For the code that has found
+// out which format `auto` means.
 std::vector<Problem> without_effect(const DataOptions& data);
 
 // ---- writing -------------------------------------------------------------------------------------------------------
 
-using Reasons = std::map<std::string, std::string>;  // why an auto became what it is: dotted key -> reason
-// Every option with its value, reasons as comments. read_job(to_yaml(job)) gives the same job.
+using Reasons = std::map<std::string, std::string>;  // dotted key -> why `auto` became this value
+// Writes every option with its value, and the reasons as comments. read_job(to_yaml(job)) returns the same job.
 std::string to_yaml(const Job& job, const Reasons& reasons = {});
 
-// Options of the training that are not as by default, and the few every table shows; dotted keys, values as written.
+// The training's options that differ from their defaults, and a few that every table shows. Dotted keys, and values as
+// in a job file.
 std::map<std::string, std::string> changed_options(const Job& job);
-// JSON Schema (draft 2020-12) of the job file; accepts exactly what read_job accepts, cross-field rules apart.
+// The JSON Schema (draft 2020-12) of the job file. It accepts what read_job accepts, except for rules between options.
 std::string json_schema();
 std::string reference_markdown();  // docs/reference/job-file.md, made from the option table
 
-// One option of the table, for --help and for rooms that list options.
+// One option of the table, for --help and for code that lists options.
 struct OptionInfo {
   std::string key, type, default_value, help;
   std::vector<std::string> choices;
@@ -376,25 +383,25 @@ std::vector<OptionInfo> options();
 
 // ---- a command's placeholders --------------------------------------------------------------------------------------
 
-// `{params.NAME}` in the text, replaced by that parameter's value; whatever else stands in braces stays as it is.
-// A name that `params` has not stays, too: read_job refuses it.
+// Replaces each `{params.NAME}` in the text by the value of that parameter. Other braces and unknown names stay as they
+// are; read_job refuses unknown names.
 std::string fill_in(std::string_view text, const std::vector<NamedValue>& params);
-std::vector<std::string> names_to_fill_in(std::string_view text);  // NAME of each placeholder, in order
+std::vector<std::string> names_to_fill_in(std::string_view text);  // the NAME of each placeholder, in order
 
-// ---- shared by every reader of user text ---------------------------------------------------------------------------
+// ---- parsers of users' texts ----------------------------------------------------------------------------------
 
-std::optional<Duration> parse_duration(std::string_view text);  // nullopt: not a duration
+std::optional<Duration> parse_duration(std::string_view text);  // nullopt: no duration
 std::optional<int64_t> parse_bytes(std::string_view text);      // "4GiB" "512MB" "100"
 std::optional<Objective> parse_objective(std::string_view text);
-std::string to_string(const Objective& objective);  // which parse_objective reads
+std::string to_string(const Objective& objective);  // parse_objective reads it back
 struct Scale {
   std::string pattern;
   double factor = 1;
 };
-std::optional<Scale> parse_scale(std::string_view text);  // "encoder.*=0.1"; a factor from 0 to 1e6
-// `*` in the pattern stands for any characters, also none; everything else for itself.
+std::optional<Scale> parse_scale(std::string_view text);  // "encoder.*=0.1"; the factor is in [0, 1e6]
+// Whether the name matches the pattern: `*` matches any characters, also none; every other character matches itself.
 bool fits_pattern(std::string_view pattern, std::string_view name);
-// The closest of `known` if it is close enough to be a slip of the hand; else "".
+// The word of `known` that is closest to `word`, if it is close enough to be meant; otherwise "".
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace sinew::spec

@@ -1,4 +1,4 @@
-// What the YAML library means by its errors, said to a person. Private to spec/.
+// Translates the errors of the YAML library for users. Private to spec/.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace sinew::spec {
 
-// `line`, `column`: 0-based bytes, where the library stopped.
+// `line` and `column` (in bytes) are 0-based: where the library stopped.
 Finding explain_syntax(const std::string& message, int line, int column, const SourceText& source);
 
 }  // namespace sinew::spec

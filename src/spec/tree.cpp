@@ -14,7 +14,7 @@
 namespace sinew::spec {
 namespace {
 
-// Ends the reading; the finding says why.
+// Ends the parsing; the finding says why.
 struct Stop {
   Finding finding;
 };
@@ -25,7 +25,8 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (documents_++ == 0) return;
-    throw Stop{{place(mark), "a second document begins here", "a job file is one document: delete '---' or '...'"}};
+    throw Stop{{place(mark), "SPEC_UNSUPPORTED_YAML", "a second document begins here",
+                "a job file is a single document: delete the line '---' or '...'"}};
   }
   void OnDocumentEnd() override {}
 
@@ -39,13 +40,14 @@ class TreeBuilder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end()) {
-      throw Stop{{place(mark), "this alias stands inside what it names", "write the value out"}};
+      throw Stop{{place(mark), "SPEC_BAD_SYNTAX", "this alias lies inside the value of its own anchor",
+                  "write the value out"}};
     }
     count_nodes(found->second.size.nodes, place(mark));
     copied_ += found->second.size.bytes;
     if (copied_ > kMostBytes) {
-      throw Stop{
-          {place(mark), "aliases that stand for more than 1 MiB of text", "write a shorter text, or fewer aliases"}};
+      throw Stop{{place(mark), "SPEC_TOO_LARGE", "the aliases expand to more than 1 MiB of text",
+                  "write a shorter text, or use fewer aliases"}};
     }
     Node copy = found->second.node;
     copy.place = place(mark);
@@ -78,7 +80,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   Tree finish(bool complete) {
     if (!complete) {
-      while (!open_.empty()) {  // keep what was read
+      while (!open_.empty()) {  // keep the part that was parsed
         open_.back().node.broken = open_.back().node.kind == Node::Kind::list;
         close();
       }
@@ -87,19 +89,20 @@ class TreeBuilder : public YAML::EventHandler {
     tree_.root = std::move(root_);
     return std::move(tree_);
   }
-  // Where the innermost '[' or '{' still open stands.
+  // The place of the innermost '[' or '{' that is not closed.
   std::optional<Place> open_bracket() const {
     return open_.empty() || !open_.back().flow ? std::nullopt : std::optional(open_.back().node.place);
   }
   void report(Finding finding) { tree_.findings.push_back(std::move(finding)); }
-  // A value that ran on over several lines is what a missing ':' or wrong indentation looks like first.
+  // Removes the finding about a value that continues on the next line: the parser reports a missing ':' or a wrong
+  // indentation so at first, and its later error is more exact.
   void forget_run_on() {
     if (last_run_on_) tree_.findings.pop_back();
     last_run_on_ = false;
   }
 
  private:
-  struct Size {  // of a branch
+  struct Size {  // of a subtree
     size_t nodes = 0, bytes = 0;
   };
   struct Open {
@@ -120,8 +123,8 @@ class TreeBuilder : public YAML::EventHandler {
   void count_nodes(size_t count, Place where) {
     nodes_ += count;
     if (nodes_ > kMostNodes) {
-      throw Stop{{where, "more than " + std::to_string(kMostNodes) + " values, aliases counted as what they stand for",
-                  "a job file is a page of options: check for aliases of aliases"}};
+      throw Stop{{where, "SPEC_TOO_LARGE", "more than " + std::to_string(kMostNodes) + " values, with aliases expanded",
+                  "shorten the file; aliases of aliases multiply values"}};
     }
   }
 
@@ -129,14 +132,14 @@ class TreeBuilder : public YAML::EventHandler {
     const bool written = source_.rest_of_line(mark.line, mark.column).starts_with('!');
     const bool refused = written || !(tag.empty() || tag == "?" || tag == "!");
     if (refused) {
-      report({place(mark), "YAML tags ('!...') are not used in job files",
-              "leave the tag out; quotes make a value a string"});
+      report({place(mark), "SPEC_UNSUPPORTED_YAML", "job files do not use YAML tags ('!...')",
+              "delete the tag; to make a value a string, put it in quotes"});
     }
     return refused;
   }
 
-  // The library joins lines, and takes the end of the file for a closing quote. Here a value is what stands on its
-  // line.
+  // Refuses values of several lines. The library would join the lines, and would accept the end of the file as a
+  // closing quote.
   void check_one_line(const YAML::Mark& mark, Node& node, bool anchored) {
     std::string_view rest = source_.rest_of_line(mark.line, mark.column);
     if (anchored && rest.starts_with('&')) {
@@ -144,17 +147,19 @@ class TreeBuilder : public YAML::EventHandler {
       rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
     }
     last_run_on_ = false;
-    if (node.broken) return;  // its tag was refused
+    if (node.broken) return;  // its tag is already reported
     const bool block = node.quoted && (rest.starts_with('|') || rest.starts_with('>'));
     node.broken = node.quoted ? block || !closes(rest) : !rest.starts_with(node.text);
     if (!node.broken) return;
     if (block) {
-      report({node.place, "a text of several lines", "write the value on one line, in quotes"});
+      report({node.place, "SPEC_UNSUPPORTED_YAML", "this text has several lines",
+              "write the value on one line, in quotes"});
     } else if (node.quoted) {
-      report({node.place, "the quote is not closed on its line", "close it; a value stands on one line"});
+      report({node.place, "SPEC_NOT_CLOSED", "the quote is not closed on its line",
+              "close it: a value must not continue on the next line"});
     } else {
-      report({node.place, "this value runs on over the next line",
-              "does the next line lack a ':' or the right indentation? a value stands on one line"});
+      report({node.place, "SPEC_BAD_SYNTAX", "this value continues on the next line",
+              "check whether the next line lacks a ':' or is indented too deep; write the value on one line"});
       last_run_on_ = true;
     }
   }
@@ -180,8 +185,9 @@ class TreeBuilder : public YAML::EventHandler {
     refuse_tag(mark, tag);
     count_nodes(1, place(mark));
     if (open_.size() >= kMostDepth) {
-      throw Stop{{place(mark), "lists and sections more than " + std::to_string(kMostDepth) + " deep",
-                  "a job file needs 4: is a bracket or an indentation wrong?"}};
+      throw Stop{{place(mark), "SPEC_TOO_LARGE",
+                  "lists and sections are nested more than " + std::to_string(kMostDepth) + " levels deep",
+                  "a job file needs 4 levels: check brackets and indentation"}};
     }
     Open level;
     level.node.kind = kind;
@@ -193,7 +199,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void close() {
-    Open level = std::move(open_.back());  // a key without value remains in it only where the text broke off
+    Open level = std::move(open_.back());  // it still holds a key without a value only if the text broke off
     open_.pop_back();
     const Size size{1 + sizes_.nodes - level.sizes_before.nodes, sizes_.bytes - level.sizes_before.bytes};
     sizes_ = level.sizes_before;
@@ -204,7 +210,7 @@ class TreeBuilder : public YAML::EventHandler {
     const Size size{1, node.text.size()};
     add(std::move(node), anchor, size);
   }
-  // `size`: with all that is under it.
+  // `size` is the size of the node's whole subtree.
   void add(Node node, YAML::anchor_t anchor, Size size) {
     if (anchor != 0) anchors_[anchor] = {node, size};
     sizes_.nodes += size.nodes;
@@ -228,15 +234,17 @@ class TreeBuilder : public YAML::EventHandler {
   void add_entry(Open& level, Node value) {
     const Node& key = level.key;
     if (key.kind != Node::Kind::scalar) {
-      report({key.place,
-              key.kind == Node::Kind::null ? "a key is missing before the ':'" : "a key must be a plain word",
+      report({key.place, "SPEC_BAD_SYNTAX",
+              key.kind == Node::Kind::null ? "there is no key before the ':'"
+                                           : "a key must be a plain word, not a list or a section",
               "write 'key: value'"});
       return;
     }
-    if (value.kind == Node::Kind::null) value.place = key.place;  // the library points behind it
+    if (value.kind == Node::Kind::null) value.place = key.place;  // the library reports the place after the key
     for (const Entry& entry : level.node.entries) {
       if (entry.key != key.text) continue;
-      report({key.place, shown(key.text) + " is given twice, first on line " + std::to_string(entry.place.line),
+      report({key.place, "SPEC_DUPLICATE_KEY",
+              shown(key.text) + " is given twice, first on line " + std::to_string(entry.place.line),
               "keep one of them"});
       return;
     }
@@ -248,17 +256,18 @@ class TreeBuilder : public YAML::EventHandler {
   std::optional<Node> root_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Anchored> anchors_;
-  size_t nodes_ = 0;   // ever seen
-  size_t copied_ = 0;  // bytes of text, by aliases
-  Size sizes_;         // in the branch being built
+  size_t nodes_ = 0;   // so far, with aliases expanded
+  size_t copied_ = 0;  // bytes of text that aliases copied
+  Size sizes_;         // of the innermost open node so far
   int documents_ = 0;
   bool last_run_on_ = false;
 };
 
 Finding explain(const YAML::Exception& error, const TreeBuilder& builder, const SourceText& source) {
-  if (error.mark.is_null()) return {{}, "this is not valid YAML: " + error.msg, "check quotes, brackets, indentation"};
+  if (error.mark.is_null())
+    return {{}, "SPEC_BAD_SYNTAX", "this is not valid YAML: " + error.msg, "check quotes, brackets and indentation"};
   if (error.msg.find("flow not found") != std::string::npos && builder.open_bracket()) {
-    return {*builder.open_bracket(), "this bracket is not closed",
+    return {*builder.open_bracket(), "SPEC_NOT_CLOSED", "this bracket is not closed",
             "close it with ']' or '}', and put a ',' between its items"};
   }
   return explain_syntax(error.msg, error.mark.line, error.mark.column, source);

@@ -1,8 +1,8 @@
-// A YAML text as a tree whose every node knows its place, or what is wrong with it. Private to spec/.
+// Parses a YAML text to a tree whose nodes know their places, or finds what is wrong with the text. Private to spec/.
 //
-// Stricter than YAML on purpose, so that what a person sees is what is read: every key and value stands on one line,
-// keys are unique, tags and several documents are refused. Bounded: size, depth and the number of nodes after aliases
-// are expanded. Never throws, whatever the bytes.
+// The parser is stricter than YAML, so that a reader sees what the program reads: every key and value stands on one
+// line, keys are unique, and tags and several documents are refused. The size of the text, the depth of the tree and
+// the number of nodes after the expansion of aliases are limited. The parser does not throw, whatever bytes it gets.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,18 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
+
 namespace sinew::spec {
 
 struct Place {
-  int line = 0, column = 0;  // 1-based, columns in characters; 0: none
-  int override_index = -1;   // >= 0: this override of the command line instead of the file
+  int line = 0, column = 0;  // 1-based, columns count characters; 0: unknown
+  int override_index = -1;   // >= 0: the place is this override, not the file
 };
 
 struct Finding {
   Place place;
+  ErrorCode code;
   std::string what, hint;
 };
 
@@ -29,8 +32,8 @@ struct Node {
   Kind kind = Kind::null;
   Place place;
   std::string text;     // scalar
-  bool quoted = false;  // scalar: certainly a string
-  bool broken = false;  // reported already: its value means nothing
+  bool quoted = false;  // scalar: it stands in quotes, so it is a string
+  bool broken = false;  // a problem of it was reported; the value is meaningless
   std::vector<Node> items;
   std::vector<Entry> entries;
 
@@ -44,25 +47,25 @@ struct Entry {
 };
 
 struct Tree {
-  std::optional<Node> root;  // what was read before the first syntax error
-  bool complete = true;      // false: the text could not be read to its end
+  std::optional<Node> root;  // the part before the first syntax error
+  bool complete = true;      // false: a syntax error ended the parsing early
   std::vector<Finding> findings;
 };
 
 inline constexpr size_t kMostBytes = 1 << 20;
-inline constexpr size_t kMostNodes = 50'000;  // more than the longest list of the option table
+inline constexpr size_t kMostNodes = 50'000;  // more than the longest list that the option table allows
 inline constexpr size_t kMostDepth = 64;
 
 Tree parse_tree(std::string_view yaml);
 
-// ---- what a plain or quoted scalar is ------------------------------------------------------------------------------
+// ---- types of scalars, and texts for messages ----------------------------------------------------------------------
 
 bool is_true_or_false(const Node& node);
 bool is_number_node(const Node& node);
 bool is_string_node(const Node& node);
-// "the string 'abc'", "the number 5", "a list": how a message names what it found.
+// How a message names the node: "the string 'abc'", "the number 5", "a list".
 std::string described(const Node& node);
-// Text for a message: quoted with ', control characters escaped, long ones cut.
+// The text in single quotes, for a message: control characters are escaped, long texts are cut.
 std::string shown(std::string_view text);
 std::string listed(const std::vector<std::string>& words);  // "a, b, c"
 std::string either(const std::vector<std::string>& words);  // "a, b or c"

@@ -1,4 +1,4 @@
-// Options as text: their value, what they expect, an example.
+// Texts about options: the value, the values that are accepted, an example.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -74,7 +74,7 @@ class Writer {
   const Option& option_;
 };
 
-// Whole numbers written out: nobody reads 1e+06.
+// Writes whole numbers with all digits, because 1e+06 is hard to read.
 std::string bound_text(double bound) {
   return bound == std::floor(bound) ? std::to_string(static_cast<int64_t>(bound)) : number_text(bound);
 }
@@ -86,7 +86,7 @@ std::string range_text(const Range& range) {
 }
 
 std::string whole_range(const Option& option) {
-  // Written out: nobody reads 1.8446744073709552e+19.
+  // Written with all digits: 1.8446744073709552e+19 is hard to read.
   const bool fills_64_bits = std::holds_alternative<uint64_t& (*)(Job&)>(option.access);
   const auto low = std::to_string(static_cast<int64_t>(option.type.range.low));
   return "from " + low + " to " +
@@ -112,7 +112,7 @@ std::string item_expectation(const Option& option) {
   switch (type.kind) {
     case Kind::text: return "a string";
     case Kind::word: return "a word";
-    case Kind::values: return "names, each with a number, a word or a flag";
+    case Kind::values: return "names, each with a number, a word, true or false";
     case Kind::path: return "a path";
     case Kind::name: return "a plain name";
     case Kind::metric: return type.auto_metric ? "a metric like val/loss, or auto" : "a metric like val/loss";
@@ -128,7 +128,7 @@ std::string item_expectation(const Option& option) {
     case Kind::time: return "a time in " + spaced(type.units);
     case Kind::objective: return "a metric, '>=' or '<=', and a number";
     case Kind::comparison: return "a comparison of parameters";
-    case Kind::search: return "options, each with a range or a list";
+    case Kind::search: return "options, each with a range or a list of values";
   }
   return "";
 }

@@ -14,7 +14,7 @@
 namespace sinew::spec {
 namespace {
 
-// Reads the items of one option; every refusal is one finding.
+// Reads the value of one option. Each problem becomes one finding.
 class Reader {
  public:
   Reader(const Option& option, const Environment& environment, std::vector<Finding>& findings)
@@ -35,7 +35,7 @@ class Reader {
     if (!is_true_or_false(node)) {
       const bool word = node.kind == Node::Kind::scalar &&
                         is_one_of(lower(node.text), {"yes", "no", "on", "off", "true", "false", "y", "n", "0", "1"});
-      return wrong(node, word ? "only true and false are booleans here, lower case and without quotes" : "");
+      return wrong(node, word ? "write true or false, in lower case and without quotes" : "");
     }
     value = node.text == "true";
     return true;
@@ -81,18 +81,18 @@ class Reader {
   }
 
   bool read(const Node& node, Duration& value) {
-    if (is_number_node(node)) return wrong(node, "say the unit: " + unit_examples(node.text));
+    if (is_number_node(node)) return wrong(node, "add a unit: " + unit_examples(node.text));
     if (!is_string_node(node)) return wrong(node);
     const std::optional<Duration> duration = parse_duration(node.text);
-    if (!duration) return wrong(node, duration_hint(node.text));
+    if (!duration) return malformed(node, duration_hint(node.text));
     if (!unit_allowed(*duration)) {
-      return say(node, option_.key + " can not be given in this unit: " + shown(node.text),
+      return say(node, "SPEC_BAD_UNIT", option_.key + " does not take the unit of " + shown(node.text),
                  option_.type.units.find('h') == std::string::npos
-                     ? "use " + unit_words() + ": the result must not depend on the clock"
-                     : "use " + unit_words());
+                     ? "use one of " + unit_words() + ": the result must not depend on the clock"
+                     : "use one of " + unit_words());
     }
     if (duration->amount <= 0 && !option_.type.zero) {
-      return say(node, option_.key + " must be more than 0, got " + shown(node.text),
+      return say(node, "SPEC_OUT_OF_RANGE", option_.key + " must be more than 0, got " + shown(node.text),
                  "for example " + example(option_));
     }
     value = *duration;
@@ -102,7 +102,7 @@ class Reader {
   bool read(const Node& node, std::optional<Objective>& value) {
     if (!is_string_node(node)) return wrong(node);
     value = parse_objective(node.text);
-    return value ? true : wrong(node);
+    return value ? true : malformed(node);
   }
 
   bool read(const Node& node, Objective& value) {
@@ -123,8 +123,9 @@ class Reader {
     bool good = true;
     for (const Entry& entry : node.entries) {
       if (!is_variable_name(entry.key)) {
-        findings_.push_back({entry.place, option_.key + ": " + shown(entry.key) + " can not be a name",
-                             "use at most 64 letters, digits and '_', and begin with a letter or '_'"});
+        findings_.push_back({entry.place, "SPEC_BAD_NAME",
+                             option_.key + ": " + shown(entry.key) + " is not a valid name",
+                             "use at most 64 letters, digits and '_', and start with a letter or '_'"});
         good = false;
         continue;
       }
@@ -156,7 +157,8 @@ class Reader {
       const std::string wanted = type.min_items == type.max_items
                                      ? "exactly " + std::to_string(type.min_items)
                                      : std::to_string(type.min_items) + " to " + std::to_string(type.max_items);
-      return say(node, option_.key + " needs " + wanted + " items, got " + std::to_string(values.size()),
+      return say(node, "SPEC_BAD_LENGTH",
+                 option_.key + " needs " + wanted + " items, got " + std::to_string(values.size()),
                  values.empty() && !option_.unset.empty() ? "to mean '" + option_.unset + "', leave the key out"
                                                           : "for example " + option_.leaf() + ": " + example(option_));
     }
@@ -164,27 +166,30 @@ class Reader {
   }
 
  private:
-  bool say(const Node& node, std::string what, std::string hint) {
-    findings_.push_back({node.place, std::move(what), std::move(hint)});
+  bool say(const Node& node, ErrorCode code, std::string what, std::string hint) {
+    findings_.push_back({node.place, code, std::move(what), std::move(hint)});
     return false;
   }
 
-  bool wrong(const Node& node, std::string hint = "") {
+  bool malformed(const Node& node, std::string hint = "") { return wrong(node, std::move(hint), "SPEC_BAD_FORMAT"); }
+
+  bool wrong(const Node& node, std::string hint = "", ErrorCode code = "SPEC_WRONG_TYPE") {
     if (node.kind == Node::Kind::null) {
-      return say(node, subject() + " has no value", "write " + wanted() + (in_list_ ? "" : ", or leave the key out"));
+      return say(node, "SPEC_MISSING_VALUE", subject() + " has no value",
+                 "write " + wanted() + (in_list_ ? "" : ", or leave the key out"));
     }
     if (hint.empty() && node.kind == Node::Kind::scalar && node.text.find("${") != std::string::npos) {
-      hint = "variables are replaced in names and paths only; use an override: " + option_.key + "=...";
+      hint = "variables are replaced in texts, names and paths only; use an override: " + option_.key + "=...";
     }
     if (hint.empty()) hint = "for example " + option_.leaf() + ": " + example(option_);
-    return say(node, subject() + " needs " + wanted() + ", got " + described(node), hint);
+    return say(node, code, subject() + " needs " + wanted() + ", got " + described(node), hint);
   }
 
   std::string subject() const { return in_list_ ? "an item of " + option_.key : option_.key; }
   std::string wanted() const { return in_list_ ? item_expectation(option_) : expectation(option_); }
 
   bool out_of_range(const Node& node) {
-    return say(node, subject() + " is " + node.text + ", but must be " + wanted(),
+    return say(node, "SPEC_OUT_OF_RANGE", subject() + " is " + node.text + ", but must be " + wanted(),
                "for example " + option_.leaf() + ": " + example(option_));
   }
 
@@ -215,7 +220,7 @@ class Reader {
       magnitude = whole->magnitude;
       return true;
     }
-    // Compared as integers where a double is too coarse: the seed fills all 64 bits.
+    // A double is too coarse for the 64 bits of the seed, but the seed's bounds are those that parse_whole checks.
     const double value =
         whole->negative ? -static_cast<double>(whole->magnitude) : static_cast<double>(whole->magnitude);
     if (!option_.type.range.holds(value)) return out_of_range(node);
@@ -225,7 +230,7 @@ class Reader {
   }
 
   bool read_bytes(const Node& node, int64_t& value) {
-    constexpr uint64_t kMost = 999'999'999'999'999'999;  // as many digits as a text may have
+    constexpr uint64_t kMost = 999'999'999'999'999'999;  // as many digits as a size with a unit may have
     std::optional<int64_t> bytes;
     if (is_number_node(node)) {
       const std::optional<Whole> whole = parse_whole(node.text);
@@ -233,10 +238,11 @@ class Reader {
     } else if (is_string_node(node)) {
       bytes = parse_bytes(node.text);
     }
-    if (bytes == 0) return say(node, option_.key + " must be more than 0", "for example " + example(option_));
+    if (bytes == 0)
+      return say(node, "SPEC_OUT_OF_RANGE", option_.key + " must be more than 0", "for example " + example(option_));
     if (!bytes) {
-      return wrong(node, "write a whole number and B, kB, MB, GB, TB, KiB, MiB, GiB or TiB, without a space: " +
-                             example(option_));
+      return malformed(node, "write a whole number and B, kB, MB, GB, TB, KiB, MiB, GiB or TiB, without a space: " +
+                                 example(option_));
     }
     value = *bytes;
     return true;
@@ -247,7 +253,7 @@ class Reader {
     if (!is_string_node(node)) return wrong(node);
     if (std::find(choices.begin(), choices.end(), node.text) == choices.end()) {
       const std::string meant = did_you_mean(node.text, choices);
-      return say(node, option_.key + " can not be " + shown(node.text),
+      return say(node, "SPEC_BAD_CHOICE", option_.key + " cannot be " + shown(node.text),
                  (meant.empty() ? "" : "did you mean '" + meant + "'? ") + ("choose one of: " + listed(choices)));
     }
     value = node.text;
@@ -258,9 +264,9 @@ class Reader {
     if (!is_string_node(node)) return wrong(node);
     const bool is_auto = option_.type.auto_metric && node.text == "auto";
     if (!is_auto && !is_metric(node.text)) {
-      return wrong(node, node.text.find('/') == std::string::npos && is_metric("val/" + node.text)
-                             ? "say of which part: val/" + node.text
-                             : "a metric is a part and a name: val/loss, val/accuracy, train/loss");
+      return malformed(node, node.text.find('/') == std::string::npos && is_metric("val/" + node.text)
+                                 ? "name the split: val/" + node.text
+                                 : "write a split and a name: val/loss, val/accuracy, train/loss");
     }
     value = node.text;
     return true;
@@ -271,7 +277,7 @@ class Reader {
     try {
       const Comparison read(value);
     } catch (const Error& error) {
-      return say(node, option_.key + ": " + error.what(), error.hint);
+      return say(node, error.code, option_.key + ": " + error.what(), error.hint);
     }
     return true;
   }
@@ -283,7 +289,7 @@ class Reader {
     return true;
   }
 
-  // As a shell would take it: 10 and true are the texts "10" and "true", and "" is an argument, too.
+  // Takes words as a shell does: 10 and true are the texts "10" and "true", and "" is a valid argument.
   bool read_word(const Node& node, std::string& value) {
     if (node.kind != Node::Kind::scalar) return wrong(node);
     return (node.quoted && node.text.empty()) || read_expanded(node, value);
@@ -291,8 +297,9 @@ class Reader {
 
   bool read_named(const Node& node, NamedValue& value) {
     if (node.kind != Node::Kind::scalar) {
-      return say(node, option_.key + "." + value.name + " needs a number, a word or a flag, got " + described(node),
-                 "one value each: " + option_.key + ": " + example(option_));
+      return say(node, "SPEC_WRONG_TYPE",
+                 option_.key + "." + value.name + " needs a number, a word, true or false, got " + described(node),
+                 "write one value for each name: " + option_.key + ": " + example(option_));
     }
     value.kind = is_number_node(node)     ? NamedValue::Kind::number
                  : is_true_or_false(node) ? NamedValue::Kind::flag
@@ -307,7 +314,7 @@ class Reader {
 
   bool read_text(const Node& node, std::string& value) {
     if (node.kind == Node::Kind::scalar && (!is_string_node(node) || is_ambiguous(node))) {
-      return wrong(node, "put it in quotes if it is meant as text: '" + node.text + "'");
+      return wrong(node, "put it in quotes if it is a text: '" + node.text + "'");
     }
     if (!is_string_node(node)) return wrong(node);
     return read_expanded(node, value);
@@ -315,25 +322,30 @@ class Reader {
 
   bool read_expanded(const Node& node, std::string& value) {
     const Expanded expanded = expand_variables(node.text, environment_);
-    if (!expanded.problem.empty()) return say(node, subject() + ": " + expanded.problem, expanded.hint);
-    const std::string from = expanded.text == node.text ? "" : ", from " + shown(node.text);
+    if (!expanded.problem.empty()) return say(node, expanded.code, subject() + ": " + expanded.problem, expanded.hint);
+    const bool replaced = expanded.text != node.text;
+    const std::string from = replaced ? ", from " + shown(node.text) : "";
+    const auto refuse = [&](ErrorCode code, const std::string& what, const std::string& hint) {
+      return say(node, replaced ? ErrorCode("SPEC_BAD_VARIABLE_VALUE") : code, what + from, hint);
+    };
     if (expanded.text.empty()) {
-      return say(node, subject() + " is empty" + from,
-                 option_.unset.empty() ? "for example " + option_.leaf() + ": " + example(option_)
-                                       : "to mean '" + option_.unset + "', leave the key out");
+      return refuse("SPEC_MISSING_VALUE", subject() + " is empty",
+                    option_.unset.empty() ? "for example " + option_.leaf() + ": " + example(option_)
+                                          : "to mean '" + option_.unset + "', leave the key out");
     }
     if (first_invalid_utf8(expanded.text) != std::string_view::npos)
-      return say(node, subject() + " is not UTF-8 text" + from, "set the variable to UTF-8 text");
-    const bool lines = option_.type.kind == Kind::word;  // "a\tb\nc" is an argument like any other
+      return refuse("SPEC_BAD_BYTES", subject() + " is not UTF-8 text", "set the environment variable to UTF-8 text");
+    const bool lines = option_.type.kind == Kind::word;  // a command's words may hold line ends and tabs
     const auto is_control = [lines](unsigned char letter) {
       return (letter < 0x20 && !(lines && (letter == '\n' || letter == '\t'))) || letter == 0x7F;
     };
     if (std::any_of(expanded.text.begin(), expanded.text.end(), is_control)) {
-      return say(node, subject() + " holds a control character" + from, "delete line ends and the like");
+      return refuse("SPEC_BAD_BYTES", subject() + " contains a control character",
+                    "delete line ends and other control characters");
     }
     if (option_.type.kind == Kind::name && !is_name(expanded.text)) {
-      return say(node, option_.key + " can not be " + shown(expanded.text) + from,
-                 "use at most 64 letters, digits, '_', '-', '.' or spaces, and begin with a letter, digit or '_'");
+      return refuse("SPEC_BAD_NAME", option_.key + " cannot be " + shown(expanded.text),
+                    "use at most 64 letters, digits, '_', '-', '.' or spaces, and start with a letter, digit or '_'");
     }
     value = expanded.text;
     return true;
@@ -359,10 +371,10 @@ class Reader {
   std::string duration_hint(const std::string& text) const {
     std::string bare = text;
     std::erase(bare, ' ');
-    if (bare != text && parse_duration(bare)) return "without the space: " + bare;
+    if (bare != text && parse_duration(bare)) return "write it without the space: " + bare;
     if (text.find("${") != std::string::npos) return "";
-    if (is_number(text)) return "say the unit: " + unit_examples(text);
-    return "a number and one of " + unit_words() +
+    if (is_number(text)) return "add a unit: " + unit_examples(text);
+    return "write a number and one of " + unit_words() +
            (option_.type.kind == Kind::time ? "" : "; k, M and G before st, sp, tok") + ": " + example(option_);
   }
 

@@ -1,4 +1,4 @@
-// One option's value: from a node of the tree into a Job, and back to text. Private to spec/.
+// The value of one option: from a node of the tree into a Job, and back to text. Private to spec/.
 #pragma once
 
 #include <initializer_list>
@@ -12,42 +12,43 @@
 
 namespace sinew::spec {
 
-// Reads the node into the job, or reports every reason why not. True when the whole value was good.
+// Reads the node into the job and appends each problem to `findings`. Returns true if the value is valid.
 bool read_value(const Option& option, const Node& node, const Environment& environment, Job& job,
                 std::vector<Finding>& findings);
 
-// The value as it is written in a job file: "64", "[256]", "10ep", "\"a b\"". "" when it is not set.
+// The value in the form of a job file: "64", "[256]", "10ep", "\"a b\"". "" if it is not set.
 std::string value_text(const Option& option, const Job& job);
 
-// "a whole number from 1 to 1024, or auto": what is expected, for messages and the reference.
+// What the option accepts, for messages and the reference: "a whole number from 1 to 1024, or auto".
 std::string expectation(const Option& option);
-std::string item_expectation(const Option& option);  // of one item, for lists
-// A value that would be accepted: "64".
+std::string item_expectation(const Option& option);  // the same for one item of a list
+// A valid value: "64".
 std::string example(const Option& option);
 
-// Plain where no reader of YAML could take it for anything but this string; else in double quotes.
+// The text as YAML: plain if every YAML reader takes it for this string, otherwise in double quotes.
 std::string quoted_text(const std::string& text);
 
 // ---- ${NAME} -------------------------------------------------------------------------------------------------------
 
 struct Expanded {
   std::string text;
-  std::string problem, hint;  // problem empty: expanded
+  std::string problem, hint;             // problem empty: success
+  ErrorCode code = "SPEC_BAD_VARIABLE";  // of the problem
 };
 Expanded expand_variables(std::string_view text, const Environment& environment);
-std::string escape_dollars(std::string_view text);  // what expand_variables turns back into `text`
+std::string escape_dollars(std::string_view text);  // expand_variables turns the result back into `text`
 
 // ---- strings -------------------------------------------------------------------------------------------------------
 
 bool is_one_of(const std::string& word, std::initializer_list<const char*> words);
 std::string lower(std::string text);
-bool is_ambiguous(const Node& node);  // plain, and another reader of YAML takes it for a boolean or a number
+bool is_ambiguous(const Node& node);  // unquoted, and other YAML readers take it for a boolean or a number
 bool is_name(const std::string& text);
-bool is_variable_name(std::string_view text);  // fit for an environment variable, and not too long
+bool is_variable_name(std::string_view text);  // valid for an environment variable, at most 64 characters
 
-// Patterns of the schema, twins of the checks.
+// Patterns of the JSON Schema that accept the same texts as the checks.
 std::string text_pattern();
-std::string word_pattern();  // of a command: as text, and with line ends and tabs
+std::string word_pattern();  // of a command's words: like text, and also with line ends and tabs
 std::string name_pattern();
 std::string variable_name_pattern();
 

@@ -1,4 +1,4 @@
-// ${NAME} and ${NAME:-default} in texts and paths; $$ is a dollar.
+// Replaces ${NAME} and ${NAME:-default} in texts and paths; $$ is a dollar sign.
 #include <cctype>
 
 #include "spec/values.h"
@@ -27,8 +27,8 @@ std::string variable_name_pattern() {
 
 Expanded expand_variables(std::string_view text, const Environment& environment) {
   Expanded result;
-  const auto fail = [&](std::string problem, std::string hint) {
-    return Expanded{"", std::move(problem), std::move(hint)};
+  const auto fail = [&](ErrorCode code, std::string problem, std::string hint) {
+    return Expanded{"", std::move(problem), std::move(hint), code};
   };
   for (size_t at = 0; at < text.size();) {
     const std::string_view rest = text.substr(at);
@@ -39,23 +39,24 @@ Expanded expand_variables(std::string_view text, const Environment& environment)
       result.text += text[at++];
     } else {
       const size_t end = rest.find('}');
-      if (end == std::string_view::npos) return fail("a '${' is not closed", "write ${NAME}, or $$ for a dollar");
+      if (end == std::string_view::npos)
+        return fail("SPEC_BAD_VARIABLE", "a '${' is not closed", "write ${NAME}, or $$ for a dollar sign");
       const std::string_view inside = rest.substr(2, end - 2);
       const size_t dash = inside.find(":-");
       const std::string name(inside.substr(0, dash));
       if (!is_word_of_letters(name)) {
-        return fail(shown(rest.substr(0, end + 1)) + " names no variable",
-                    "write ${NAME} or ${NAME:-default}, or $$ for a dollar");
+        return fail("SPEC_BAD_VARIABLE", shown(rest.substr(0, end + 1)) + " is not the name of a variable",
+                    "write ${NAME} or ${NAME:-default}, or $$ for a dollar sign");
       }
       const auto found = environment.find(name);
       const bool has_default = dash != std::string_view::npos;
-      // As in a shell, :- also replaces an empty value.
+      // As in a shell, the default of :- also replaces an empty value.
       if (found != environment.end() && !(has_default && found->second.empty())) {
         result.text += found->second;
       } else if (has_default) {
         result.text += inside.substr(dash + 2);
       } else {
-        return fail("the environment variable " + name + " is not set",
+        return fail("SPEC_UNSET_VARIABLE", "the environment variable " + name + " is not set",
                     "set it before the command: export " + name + "=..., or give a default: ${" + name + ":-...}");
       }
       at += end + 1;

@@ -1,4 +1,4 @@
-// How messages name what they found.
+// Types of scalars, and how messages name nodes and texts.
 #include "spec/amounts.h"
 #include "spec/tree.h"
 
@@ -21,7 +21,7 @@ std::string shown(std::string_view text) {
   const bool cut = text.size() > kLongest;
   if (cut) {
     text = text.substr(0, kLongest);
-    while (!text.empty() && (text.back() & 0xC0) == 0x80) text.remove_suffix(1);  // no half characters
+    while (!text.empty() && (text.back() & 0xC0) == 0x80) text.remove_suffix(1);  // do not cut a character in two
     if (!text.empty() && (text.back() & 0x80) != 0) text.remove_suffix(1);
   }
   std::string quoted = "'";

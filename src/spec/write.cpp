@@ -1,4 +1,4 @@
-// to_yaml: every option that has an effect on this job, with its value; the others as comments.
+// to_yaml: writes every option that has an effect on this job with its value, and options that are not set as comments.
 #include <algorithm>
 
 #include "base/utf8.h"
@@ -8,8 +8,8 @@
 namespace sinew::spec {
 namespace {
 
-// One line of UTF-8, whatever the reason holds: names of files and what stands in them are anybody's bytes, and a text
-// that is no job file any more could not be gone on with.
+// Makes one line of valid UTF-8 of the text. Reasons quote the names and contents of files, which may hold any bytes,
+// and invalid bytes would make resolved.yaml unreadable.
 std::string comment(std::string_view text) {
   std::string line = "  # ";
   while (!text.empty()) {
@@ -21,8 +21,8 @@ std::string comment(std::string_view text) {
   return line;
 }
 
-// Where a study varies what an option depends on, the option may have no effect on some trials: left at its default it
-// is not written, for there it would be refused.
+// If a study varies the option that this one depends on, this one has no effect in some trials, and read_job would
+// refuse it there. So to_yaml does not write it if it has its default.
 bool may_be_without_effect(const Option& option, const Job& job) {
   const bool varied =
       std::ranges::find(job.tune.search, option.effect.key, &SearchParameter::key) != job.tune.search.end();
@@ -77,7 +77,7 @@ class YamlWriter {
     return false;
   }
 
-  // A command has no model and a training no retries: nothing is said of them.
+  // A command can have no model and a training no retries, so to_yaml does not mention those sections.
   bool anything_possible_below(const std::string& section) const {
     for (const Option& option : option_table()) {
       const bool of_commands = option.effect.key == "command" || option.key == "metrics.file";
