@@ -40,12 +40,10 @@ struct Row {
 };
 
 Row environment_row(const std::map<std::string, std::string>& more) {
+  std::map<std::string, std::string> all = own_environment();
+  for (const auto& [name, value] : more) all[name] = value;
   std::vector<std::string> words;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    if (!more.contains(std::string(text.substr(0, text.find('='))))) words.emplace_back(text);
-  }
-  for (const auto& [name, value] : more) words.push_back(name + "=" + value);
+  for (const auto& [name, value] : all) words.push_back(name + "=" + value);
   return Row(std::move(words));
 }
 
@@ -119,6 +117,16 @@ std::optional<ProcessFacts> process_facts(pid_t pid) {
   const ProcessRow row = process_row(pid);
   if (row.pid == 0) return std::nullopt;
   return ProcessFacts{row.parent, row.state == 'T' || row.state == 't'};
+}
+
+std::map<std::string, std::string> own_environment() {
+  std::map<std::string, std::string> all;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const size_t equals = text.find('=');
+    if (equals != std::string_view::npos) all.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return all;
 }
 
 std::string host_name() {

@@ -34,6 +34,9 @@ std::optional<ProcessFacts> process_facts(pid_t pid);
 // Resets all signals to their default action and unblocks them. Safe between fork and exec.
 void forget_signals();
 
+// The environment of this process.
+std::map<std::string, std::string> own_environment();
+
 // The name of this machine. A pid identifies a process only together with the machine.
 std::string host_name();
 

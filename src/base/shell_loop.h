@@ -20,6 +20,8 @@ class Shell {
   virtual std::optional<int> turn() = 0;
   // Descriptors that end the loop's sleep when they become readable: of child processes (pidfd), pipes, sockets.
   virtual std::vector<int> descriptors() const = 0;
+  // The seconds until the shell's own next deadline. The loop sleeps no longer; infinity: there is no deadline.
+  virtual double seconds_to_turn() const;
 };
 
 // One round of the loop without the sleep. A simulation calls it at the times it chooses.

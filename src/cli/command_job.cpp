@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/signals.h"
 #include "cli/server_run.h"
 #include "jobs/jobs.h"
 #include "report/report.h"
@@ -39,7 +41,7 @@ std::string as_json(const std::vector<jobs::AttemptSummary>& attempts, const std
     json["attempts"].push_back({{"attempt", attempt.attempt},
                                 {"began", attempt.began},
                                 {"seconds", attempt.seconds},
-                                {"ending", attempt.ending},
+                                {"ending", attempt.reason},
                                 {"why", attempt.why}});
   }
   for (const jobs::CommandProcess& process : all) {
@@ -72,7 +74,9 @@ int run_command_job(const spec::Job& job, const CommandOptions& options) {
   run.format = options.json ? report::LogFormat::json : report::LogFormat::human;
   run.terminal = ::isatty(STDOUT_FILENO) == 1 && value_of("TERM") != "dumb";
   run.color = run.terminal && value_of("NO_COLOR").empty();
-  return jobs::run_command(run, system_clock());
+  jobs::prepare_process();
+  Signals signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1});
+  return jobs::run_command(run, signals, system_clock());
 }
 
 std::string command_status(const std::string& run_directory, bool json) {
@@ -84,7 +88,7 @@ std::string command_status(const std::string& run_directory, bool json) {
   std::string text = run_directory + ": " + (run ? run->status : "no run") + "\n";
   for (const jobs::AttemptSummary& attempt : attempts) {
     text += "attempt " + std::to_string(attempt.attempt) + "  " + utc_iso(attempt.began) + "  " +
-            (attempt.ending.empty() ? "no end yet" : attempt.ending + ": " + attempt.why) + "\n";
+            (attempt.reason.empty() ? "no end yet" : attempt.reason + ": " + attempt.why) + "\n";
   }
   for (const jobs::CommandProcess& process : processes) {
     char times[48];

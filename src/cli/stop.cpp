@@ -94,14 +94,14 @@ int run_stop(const Arguments& arguments) {
   const std::string& directory = run.directory;
   Clock& clock = system_clock();
   if (run.status != "running") {
-    const int left = jobs::attempts_of(directory).empty() ? 0 : jobs::clear_up(directory, clock);
+    const int left = jobs::attempts_of(directory).empty() ? 0 : jobs::clean_up(directory, clock);
     std::printf("%s was not running: %s%s\n", directory.c_str(), run.status.c_str(),
                 left > 0 ? "; its sinew had been killed, and its processes are ended now" : "");
     return kDone;
   }
   wait_for_end(directory, wait, clock);
   // The holders may have been killed while we waited. Then nothing else ends the processes they left.
-  if (!jobs::attempts_of(directory).empty()) jobs::clear_up(directory, clock);
+  if (!jobs::attempts_of(directory).empty()) jobs::clean_up(directory, clock);
   std::printf("%s: %s\n", directory.c_str(), status_of(directory).c_str());
   return kDone;
 }

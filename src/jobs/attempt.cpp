@@ -10,30 +10,19 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "base/size_text.h"
-#include "jobs/family.h"
-
-extern char** environ;
+#include "jobs/descendants.h"
 
 namespace sinew::jobs {
 namespace {
 
 constexpr double kFinishSeconds = 60;
-constexpr double kTurnSeconds = 0.1;  // with the lines of one output
-constexpr int kPatientKills = 3;      // SIGKILLs asked of the guardian before it is thought to be stuck itself
+constexpr double kTurnSeconds = 0.1;  // for the lines of one output
+constexpr int kPatientKills = 3;      // requests to kill before the inner reaper itself counts as stuck
 
-std::map<std::string, std::string> own_environment() {
-  std::map<std::string, std::string> all;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const size_t equals = text.find('=');
-    if (equals != std::string_view::npos) all.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return all;
-}
-
-// Of what others hold and let go of again.
-bool is_missing_for_now(int code) {
+// Whether the error is the lack of a resource that other processes may release.
+bool is_transient(int code) {
   return code == EAGAIN || code == ENOMEM || code == EMFILE || code == ENFILE;
 }
 
@@ -68,25 +57,26 @@ Attempt::Attempt(Plan plan) : plan_(std::move(plan)), machine_kills_before_(mach
   for (int64_t rank = 0; rank < ranks; ++rank) {
     for (const bool errors : {false, true}) {
       const auto visit = [this, rank, errors](const Line& line) { plan_.visit(rank, errors, line); };
-      streams_.emplace_back(output_path(plan_.seat.run_directory, rank, errors ? "stderr" : "stdout"), visit);
+      streams_.emplace_back(output_path(plan_.context.run_directory, rank, errors ? "stderr" : "stdout"), visit);
     }
-    Seat seat = plan_.seat;
-    seat.rank = rank;
-    if (rank > 0) seat.metrics_file = seat.run_directory + "/output/rank-" + std::to_string(rank) + ".metrics.jsonl";
+    RankContext context = plan_.context;
+    context.rank = rank;
+    if (rank > 0)
+      context.metrics_file = context.run_directory + "/output/rank-" + std::to_string(rank) + ".metrics.jsonl";
     RankStart one;
     one.command = command_of(*plan_.job);
-    for (const auto& [name, value] : environment_of(*plan_.job, seat, base))
+    for (const auto& [name, value] : environment_of(*plan_.job, context, base))
       one.environment.push_back(name + "=" + value);
     one.output = streams_[streams_.size() - 2].write_end();
     one.errors = streams_.back().write_end();
     start.ranks.push_back(std::move(one));
   }
-  guarded_ = std::make_unique<Guarded>(start);
+  processes_ = std::make_unique<RankProcesses>(start);
 }
 
 std::vector<int> Attempt::descriptors() const {
   std::vector<int> all;
-  if (!gone_) all.push_back(guarded_->descriptor());
+  if (!gone_) all.push_back(processes_->descriptor());
   for (const RankStream& stream : streams_) {
     if (stream.descriptor() >= 0) all.push_back(stream.descriptor());
   }
@@ -98,65 +88,69 @@ bool Attempt::turn() {
     if (stream.descriptor() >= 0) stream.read(kTurnSeconds);
   }
   while (!gone_) {
-    const auto word = guarded_->next();
-    if (!word) break;
-    switch (word->kind) {
-      case GuardianWord::Kind::started: ++running_; break;
-      case GuardianWord::Kind::no_start: {
-        facts_.no_start = no_start_text(*word);
-        facts_.for_now = is_missing_for_now(word->code);
-        break;
-      }
-      case GuardianWord::Kind::ended: note_end(*word); break;
-      case GuardianWord::Kind::gone: gone_ = true; break;
-    }
+    const auto event = processes_->next();
+    if (!event) break;
+    handle(*event);
   }
   if (!gone_) return false;
-  facts_.guardian_lost = guarded_->lost() && !only_rest_left();
+  facts_.reaper_lost = processes_->lost() && !only_leftovers_remain();
   return true;
 }
 
-bool Attempt::only_rest_left() const {
+void Attempt::handle(const ReaperEvent& event) {
+  switch (event.kind) {
+    case ReaperEvent::Kind::started: ++running_; break;
+    case ReaperEvent::Kind::no_start:
+      facts_.no_start = no_start_text(event);
+      facts_.transient = is_transient(event.code);
+      break;
+    case ReaperEvent::Kind::ended: note_end(event); break;
+    case ReaperEvent::Kind::gone: gone_ = true; break;
+  }
+}
+
+bool Attempt::only_leftovers_remain() const {
   const auto ranks = static_cast<size_t>(plan_.job->command.resources.nproc);
   return facts_.ends.size() == ranks || !facts_.no_start.empty();
 }
 
-std::string Attempt::no_start_text(const GuardianWord& word) const {
+std::string Attempt::no_start_text(const ReaperEvent& event) const {
   const spec::CommandOptions& command = plan_.job->command;
-  const std::string why = std::string(": ") + std::strerror(word.code);
-  switch (word.fault) {
-    case GuardianWord::Fault::program: break;
-    case GuardianWord::Fault::workdir: return "cannot start the directory " + command.workdir + why;
-    case GuardianWord::Fault::group: return "cannot start in its control group" + why;
+  const std::string why = std::string(": ") + std::strerror(event.code);
+  switch (event.fault) {
+    case ReaperEvent::Fault::program: break;
+    case ReaperEvent::Fault::workdir: return "cannot enter the working directory " + command.workdir + why;
+    case ReaperEvent::Fault::group: return "cannot enter the control group" + why;
   }
   return "cannot start " + command.words[0] + why;
 }
 
-void Attempt::note_end(const GuardianWord& word) {
+void Attempt::note_end(const ReaperEvent& event) {
   --running_;
-  facts_.ends.push_back(word.end);
-  facts_.ranks.push_back(word.rank);
-  const bool failed = word.end.signal != 0 || word.end.code != 0;
+  facts_.ends.push_back(event.end);
+  facts_.ranks.push_back(event.rank);
+  const bool failed = event.end.signal != 0 || event.end.code != 0;
   if (failed && running_ > 0 && failed_rank_.empty())
-    failed_rank_ = "rank " + std::to_string(word.rank) + (word.end.signal != 0 ? " was " : " ") + to_string(word.end);
+    failed_rank_ =
+        "rank " + std::to_string(event.rank) + (event.end.signal != 0 ? " was " : " ") + to_string(event.end);
 }
 
-std::optional<std::pair<Cause, std::string>> Attempt::over_limit() const {
+std::optional<std::pair<StopReason, std::string>> Attempt::over_limit() const {
   const spec::ResourceOptions& resources = plan_.job->command.resources;
   const bool memory = resources.memory > 0 && !plan_.limits.enforced.contains("memory");
   const bool pids = resources.pids > 0 && !plan_.limits.enforced.contains("pids");
-  if (gone_ || (!memory && !pids) || guarded_->guardian() == 0) return std::nullopt;
+  if (gone_ || (!memory && !pids) || processes_->inner_reaper() == 0) return std::nullopt;
   int64_t used = 0, threads = 0;
-  for (const ProcessRow& row : below(all_processes(), {guarded_->guardian()})) {
+  for (const ProcessRow& row : below(all_processes(), {processes_->inner_reaper()})) {
     used += row.memory_bytes;
     threads += row.threads;
   }
   if (memory && used > resources.memory) {
-    return std::pair(Cause::memory,
+    return std::pair(StopReason::memory,
                      "it uses " + size_text(used) + ", more than resources.memory: " + size_text(resources.memory));
   }
   if (pids && threads > resources.pids) {
-    return std::pair(Cause::pids,
+    return std::pair(StopReason::pids,
                      "it has " + std::to_string(threads) +
                          " processes and threads, more than resources.pids: " + std::to_string(resources.pids));
   }
@@ -164,14 +158,14 @@ std::optional<std::pair<Cause, std::string>> Attempt::over_limit() const {
 }
 
 void Attempt::kill() {
-  guarded_->kill_all();
-  if (++kills_ > kPatientKills) guarded_->force();
+  processes_->kill_all();
+  if (++kills_ > kPatientKills) processes_->kill_reapers();
 }
 
 AttemptFacts Attempt::finish() {
   facts_.over_memory_limit = memory_kills(plan_.limits.groups) > 0;
   facts_.machine_out_of_memory = machine_memory_kills() > machine_kills_before_;
-  facts_.left = !guarded_->finish(kFinishSeconds);
+  facts_.unkillable = !processes_->finish(kFinishSeconds);
   for (RankStream& stream : streams_) stream.drain();
   remove_groups(plan_.limits.groups);
   return facts_;

@@ -1,4 +1,4 @@
-// One attempt of a command: its processes, their streams and limits. Acts; decides nothing.
+// One attempt of a command: its processes, their output and their limits. It executes decisions and makes none.
 #pragma once
 
 #include <csignal>
@@ -6,12 +6,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "jobs/attempt_state_machine.h"
 #include "jobs/cgroup.h"
-#include "jobs/conduct.h"
-#include "jobs/environment.h"
-#include "jobs/guardian.h"
+#include "jobs/rank_context.h"
+#include "jobs/reapers.h"
 #include "jobs/streams.h"
 
 namespace sinew::jobs {
@@ -20,36 +21,38 @@ class Attempt {
  public:
   struct Plan {
     const spec::Job* job = nullptr;
-    Seat seat;  // of rank 0
+    RankContext context;  // of rank 0
     Limits limits;
-    std::vector<int> kept;  // descriptors the watchers hold open
+    std::vector<int> kept;  // descriptors that the reapers keep open
     std::function<void(int64_t rank, bool errors, const Line& line)> visit;
   };
   explicit Attempt(Plan plan);
 
-  std::vector<int> descriptors() const;  // to poll
-  // Takes what came: output, and words of the guardian. True once everything of the attempt is gone.
+  std::vector<int> descriptors() const;  // for poll(2)
+  // Reads the output and the reaper's events. Returns true once no process of the attempt remains.
   bool turn();
-  // Every rank has ended, or one could not be started: what they left behind is being killed, or has its grace.
-  bool only_rest_left() const;
-  // A sentence when a rank failed while others run: they wait for it in vain.
+  // All ranks have ended, or one could not be started. The reaper kills the other processes, at once or after the
+  // grace.
+  bool only_leftovers_remain() const;
+  // A sentence if a rank failed while others run, which would wait for it for ever.
   std::string failed_rank() const { return failed_rank_; }
-  // A sentence when a limit that no group enforces is overstepped, and the reason to end it for.
-  std::optional<std::pair<Cause, std::string>> over_limit() const;
+  // The reason and a sentence if the attempt exceeds a limit that no control group enforces.
+  std::optional<std::pair<StopReason, std::string>> over_limit() const;
 
-  void terminate() { guarded_->send_all(SIGTERM); }
+  void terminate() { processes_->signal_ranks(SIGTERM); }
   void kill();
-  // After turn() said so: what is known of its end, its groups removed.
+  // After turn() returned true: collects the facts about the end and removes the control groups.
   AttemptFacts finish();
   int64_t lost_bytes() const;
 
  private:
-  void note_end(const GuardianWord& word);
-  std::string no_start_text(const GuardianWord& word) const;
+  void handle(const ReaperEvent& event);
+  void note_end(const ReaperEvent& event);
+  std::string no_start_text(const ReaperEvent& event) const;
 
   Plan plan_;
   std::vector<RankStream> streams_;
-  std::unique_ptr<Guarded> guarded_;
+  std::unique_ptr<RankProcesses> processes_;
   AttemptFacts facts_;
   std::string failed_rank_;
   int64_t machine_kills_before_ = 0;
@@ -58,6 +61,6 @@ class Attempt {
 };
 
 std::string output_path(const std::string& run_directory, int64_t rank, const char* stream);  // stream: "stderr"
-int free_port();  // of this machine's loopback, at this moment
+int free_port();  // a port that is free on this machine's loopback interface at this moment
 
 }  // namespace sinew::jobs

@@ -27,7 +27,7 @@ bool exists(const std::string& path) {
   return ::access(path.c_str(), F_OK) == 0;
 }
 
-// "" when it was written, else why not.
+// Returns "" or the error.
 std::string write_text(const std::string& path, const std::string& text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (file < 0) return std::strerror(errno);
@@ -60,7 +60,7 @@ std::vector<Mount> cgroup_mounts(const std::string& mountinfo) {
   return mounts;
 }
 
-// The directory of a group under a mount that shows only what is below `root`.
+// The directory of a group below a mount that shows only the hierarchy below its `root`.
 std::string place_under(const Mount& mount, const std::string& path) {
   const bool below_root = mount.root == "/" || path == mount.root || path.starts_with(mount.root + "/");
   std::string rest = mount.root == "/" ? path : below_root ? path.substr(mount.root.size()) : "";
@@ -68,9 +68,9 @@ std::string place_under(const Mount& mount, const std::string& path) {
   return mount.point + rest;
 }
 
-// Where a group may be made its limits may be set, and yet entering it may need more (of a delegated hierarchy, the
-// group above both places). 0 or errno.
-int trial_of_entering(const std::string& group) {
+// Tries with a child whether a process may enter the group; returns 0 or errno. A process that may create a group may
+// still not be allowed to enter it: in a delegated hierarchy that needs rights on the common ancestor of both groups.
+int try_entering(const std::string& group) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(enter_group(group) ? 0 : errno);
   if (child < 0) return errno;
@@ -81,15 +81,16 @@ int trial_of_entering(const std::string& group) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
 }
 
-std::string made(const std::string& parent, const std::string& name, std::string& why) {
+// Creates the group and returns its path, or "" with the error in `why`.
+std::string create_group(const std::string& parent, const std::string& name, std::string& why) {
   const std::string group = parent + "/" + name;
   if (::mkdir(group.c_str(), 0755) != 0 && errno != EEXIST) {
     why = std::strerror(errno);
     return "";
   }
-  const int code = trial_of_entering(group);
+  const int code = try_entering(group);
   if (code == 0) return group;
-  why = std::string("it can not be entered: ") + std::strerror(code);
+  why = std::string("it cannot be entered: ") + std::strerror(code);
   ::rmdir(group.c_str());
   return "";
 }
@@ -97,7 +98,7 @@ std::string made(const std::string& parent, const std::string& name, std::string
 struct Wanted {
   const char* resource;
   const char* controller;
-  std::vector<std::pair<std::string, std::string>> files;  // version 2, then version 1: the first must be written
+  std::vector<std::pair<std::string, std::string>> files;  // the first file must be written, the others may be missing
 };
 
 std::vector<Wanted> wanted_of(const spec::ResourceOptions& resources, bool unified) {
@@ -127,7 +128,7 @@ std::vector<Wanted> wanted_of(const spec::ResourceOptions& resources, bool unifi
 std::string set(const std::string& group, const Wanted& wanted) {
   const std::string why = write_text(group + "/" + wanted.files[0].first, wanted.files[0].second);
   for (size_t i = 1; i < wanted.files.size() && why.empty(); ++i)
-    write_text(group + "/" + wanted.files[i].first, wanted.files[i].second);  // where the kernel has it
+    write_text(group + "/" + wanted.files[i].first, wanted.files[i].second);
   return why;
 }
 
@@ -143,15 +144,14 @@ int64_t number_after(const std::string& text, const std::string& word) {
 
 void note(Limits& limits, const Wanted& wanted, const std::string& why) {
   const bool watched = std::string_view(wanted.resource) != "cpus";
-  limits.why_not +=
-      (limits.why_not.empty() ? "" : "; ") + std::string("resources.") + wanted.resource + ": " + why +
-      (watched ? ", so it is watched, twice a second" : ", so the command is only told it (OMP_NUM_THREADS)");
+  limits.why_not += (limits.why_not.empty() ? "" : "; ") + std::string("resources.") + wanted.resource + ": " + why +
+                    (watched ? ", so sinew checks it twice a second" : ", so it only sets OMP_NUM_THREADS");
 }
 
 }  // namespace
 
-CgroupPlaces cgroup_places(const std::string& cgroup, const std::string& mountinfo) {
-  CgroupPlaces places;
+CgroupPaths parse_cgroup_paths(const std::string& cgroup, const std::string& mountinfo) {
+  CgroupPaths paths;
   const std::vector<Mount> mounts = cgroup_mounts(mountinfo);
   for (const std::string& line : split(cgroup, '\n')) {  // "4:memory:/path" or "0::/path"
     const size_t first = line.find(':'), second = line.find(':', first == std::string::npos ? first : first + 1);
@@ -159,35 +159,36 @@ CgroupPlaces cgroup_places(const std::string& cgroup, const std::string& mountin
     const std::string path = line.substr(second + 1);
     const std::vector<std::string> controllers = split(line.substr(first + 1, second - first - 1), ',');
     for (const Mount& mount : mounts) {
-      if (line.starts_with("0::") && mount.type == "cgroup2") places.unified = place_under(mount, path);
+      if (line.starts_with("0::") && mount.type == "cgroup2") paths.unified = place_under(mount, path);
       if (mount.type != "cgroup") continue;
       const std::vector<std::string> options = split(mount.options, ',');
       for (const std::string& controller : controllers) {
         if (std::find(options.begin(), options.end(), controller) != options.end())
-          places.by_controller[controller] = place_under(mount, path);
+          paths.by_controller[controller] = place_under(mount, path);
       }
     }
   }
-  return places;
+  return paths;
 }
 
-CgroupPlaces cgroup_places_here() {
-  return cgroup_places(kernel_text("/proc/self/cgroup"), kernel_text("/proc/self/mountinfo"));
+CgroupPaths own_cgroup_paths() {
+  return parse_cgroup_paths(kernel_text("/proc/self/cgroup"), kernel_text("/proc/self/mountinfo"));
 }
 
-Limits make_groups(const CgroupPlaces& places, const std::string& mark, const spec::ResourceOptions& resources) {
+Limits make_groups(const CgroupPaths& paths, const std::string& mark, const spec::ResourceOptions& resources) {
   Limits limits;
   const std::string name = group_name(mark);
-  std::string why = "no version 2 hierarchy";
-  if (!places.unified.empty()) {
+  std::string why = "there is no version 2 hierarchy";
+  if (!paths.unified.empty()) {
     std::string group;
-    // Below the own group first; where its controllers can not be handed down because it holds processes, beside it.
-    for (const std::string& parent : {places.unified, places.unified.substr(0, places.unified.rfind('/'))}) {
+    // First below this process's own group. A group that holds processes cannot pass on its controllers; then beside
+    // it.
+    for (const std::string& parent : {paths.unified, paths.unified.substr(0, paths.unified.rfind('/'))}) {
       if (!exists(parent + "/cgroup.procs")) continue;
       for (const Wanted& wanted : wanted_of(resources, true))
         write_text(parent + "/cgroup.subtree_control", std::string("+") + wanted.controller);
       if (!group.empty()) ::rmdir(group.c_str());
-      group = made(parent, name, why);
+      group = create_group(parent, name, why);
       const std::vector<Wanted> all = wanted_of(resources, true);
       const bool fits = std::all_of(all.begin(), all.end(),
                                     [&](const Wanted& wanted) { return exists(group + "/" + wanted.files[0].first); });
@@ -200,18 +201,18 @@ Limits make_groups(const CgroupPlaces& places, const std::string& mark, const sp
   }
   for (const Wanted& wanted : wanted_of(resources, false)) {
     if (limits.enforced.contains(wanted.resource)) continue;
-    const auto place = places.by_controller.find(wanted.controller);
-    if (place == places.by_controller.end()) {
-      note(limits, wanted, "no control group for it is mounted, or none may be made (" + why + ")");
+    const auto place = paths.by_controller.find(wanted.controller);
+    if (place == paths.by_controller.end()) {
+      note(limits, wanted, "no control group for it can be created (" + why + ")");
       continue;
     }
-    const std::string group = made(place->second, name, why);
+    const std::string group = create_group(place->second, name, why);
     const std::string failed = group.empty() ? why : set(group, wanted);
     if (!group.empty()) limits.groups.push_back(group);
     if (failed.empty()) {
       limits.enforced.insert(wanted.resource);
     } else {
-      note(limits, wanted, "no control group in " + place->second + ": " + failed);
+      note(limits, wanted, "cannot create a control group in " + place->second + ": " + failed);
     }
   }
   return limits;
@@ -235,11 +236,11 @@ bool enter_group(const std::string& group) {
 }
 
 void prefer_for_memory_killer() {
-  write_text("/proc/self/oom_score_adj", "500");  // the command rather than those who watch over it
+  write_text("/proc/self/oom_score_adj", "500");  // the kernel should kill the command before the reapers
 }
 
 bool is_group_of(const std::string& path, const std::string& mark) {
-  constexpr long kVersion1 = 0x27e0eb, kVersion2 = 0x63677270;  // of linux/magic.h
+  constexpr long kVersion1 = 0x27e0eb, kVersion2 = 0x63677270;  // from linux/magic.h
   struct statfs facts {};
   return path.ends_with("/" + group_name(mark)) && ::statfs(path.c_str(), &facts) == 0 &&
          (facts.f_type == kVersion1 || facts.f_type == kVersion2);

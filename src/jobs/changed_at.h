@@ -1,4 +1,4 @@
-// When a file or directory was changed last; links are not followed.
+// The modification time of a file or directory. Does not follow links.
 #pragma once
 
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 
 namespace sinew::jobs {
 
-// Seconds since 1970; 0 where nothing is there.
+// Seconds since 1970; 0 if nothing has this name.
 inline double changed_at(const std::string& path) {
   struct stat facts {};
   if (::lstat(path.c_str(), &facts) != 0) return 0;

@@ -1,4 +1,4 @@
-// Output within bounds, lines cut from streams, attempts.jsonl, checkpoints by convention.
+// Output files of limited size, streams split into lines, attempts.jsonl, and the convention for checkpoints.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@
 #include "base/proc.h"
 #include "base/process.h"
 #include "base/random.h"
-#include "jobs/attempts.h"
+#include "jobs/attempt_log.h"
 #include "jobs/jobs.h"
 #include "jobs/output_file.h"
 #include "jobs/streams.h"
@@ -107,7 +107,7 @@ TEST_F(Files, OutputThatSomebodyRemovedBeginsAgain) {
   EXPECT_EQ(file.lost_bytes(), 0U);
 }
 
-// Somebody outside who goes on writing as fast as it is read.
+// Another process writes as fast as the file is read.
 TEST_F(Files, TheLastLookEndsWhoeverGoesOnWriting) {
   FileTail tail(path("metrics"));
   write("metrics", "1\n2\n");
@@ -134,7 +134,7 @@ TEST_F(Files, TheLastLookEndsWhoeverGoesOnWriting) {
   ::close(writer);
 }
 
-// Signals and limits are looked at between two turns.
+// The run handles signals and limits between two turns, so a slow visitor must not prolong a turn.
 TEST_F(Files, AListenerWhoIsSlowEndsATurnAndLosesNothing) {
   int lines = 0;
   RankStream stream(path("out"), [&](const Line&) { ++lines; });
@@ -150,7 +150,7 @@ TEST_F(Files, AListenerWhoIsSlowEndsATurnAndLosesNothing) {
   ::close(stream.write_end());
 }
 
-TEST(LineCutter, GivesEveryLineWholeWhateverThePieces) {
+TEST(LineSplitter, GivesEveryLineWholeWhateverThePieces) {
   RandomStream random(random_key({4}));
   for (int round = 0; round < 200; ++round) {
     std::string text;
@@ -158,26 +158,26 @@ TEST(LineCutter, GivesEveryLineWholeWhateverThePieces) {
     std::vector<std::string> wanted, got;
     std::istringstream stream(text);
     for (std::string line; std::getline(stream, line);) wanted.push_back(line);
-    LineCutter cutter;
+    LineSplitter splitter;
     const auto visit = [&](const Line& line) { got.emplace_back(line.text); };
     for (std::string rest = text; !rest.empty();) {
       const size_t n = 1 + random.below(rest.size());
-      cutter.add(rest.substr(0, n), visit);
+      splitter.add(rest.substr(0, n), visit);
       rest.erase(0, n);
     }
-    cutter.finish(visit);
+    splitter.finish(visit);
     ASSERT_EQ(got, wanted);
   }
 }
 
-TEST(LineCutter, TellsWhatPassesFromLines) {
+TEST(LineSplitter, TellsWhatPassesFromLines) {
   const std::string text = "\r1%\r\r2%\rdone\nof windows\r\n\r\n\rlast\r";
   for (size_t n = 1; n <= text.size(); ++n) {
-    LineCutter cutter;
+    LineSplitter splitter;
     std::string got;
-    const auto visit = [&](const Line& line) { got += "[" + std::string(line.text) + (line.passing ? "~]" : "]"); };
-    for (size_t at = 0; at < text.size(); at += n) cutter.add(std::string_view(text).substr(at, n), visit);
-    cutter.finish(visit);
+    const auto visit = [&](const Line& line) { got += "[" + std::string(line.text) + (line.overwritten ? "~]" : "]"); };
+    for (size_t at = 0; at < text.size(); at += n) splitter.add(std::string_view(text).substr(at, n), visit);
+    splitter.finish(visit);
     EXPECT_EQ(got, "[1%~][2%~][done][of windows][][last]") << n;
   }
 }
@@ -221,19 +221,19 @@ TEST_F(Files, AttemptsHaveOneEndEach) {
     if (attempt != 2) log.end(attempt, "crash", "it broke", 1.5);
   }
   std::ofstream(path("attempts.jsonl"), std::ios::app) << R"({"event":"end","att)";  // torn
-  const auto open = log.close_open();
+  const auto open = log.close_interrupted();
   ASSERT_EQ(open.size(), 1U);
   EXPECT_EQ(open[0].attempt, 2);
-  EXPECT_TRUE(log.close_open().empty());
+  EXPECT_TRUE(log.close_interrupted().empty());
   const auto all = read_attempts(system_disk(), folder_);
   ASSERT_EQ(all.size(), 3U);
-  EXPECT_EQ(all[0].ending, "crash");
-  EXPECT_EQ(all[1].ending, "interrupted");
+  EXPECT_EQ(all[0].reason, "crash");
+  EXPECT_EQ(all[1].reason, "interrupted");
   EXPECT_EQ(all[2].seconds, 1.5);
   EXPECT_EQ(all[2].groups, (std::vector<std::string>{"/no/such/group"}));
 }
 
-// A budget goes on after a sinew that was killed.
+// The budget counts the time of an attempt whose sinew was killed.
 TEST_F(Files, AnAttemptThatNobodySawEndRanUntilItsNewestWord) {
   AttemptLog log(system_disk(), folder_, system_clock());
   for (const int64_t attempt : {1, 2}) {
@@ -248,7 +248,7 @@ TEST_F(Files, AnAttemptThatNobodySawEndRanUntilItsNewestWord) {
   const auto age = std::chrono::seconds(5000);
   fs::last_write_time(path("output/stderr.log"), fs::file_time_type::clock::now() - age);
   fs::last_write_time(path("output/stdout.log"), fs::file_time_type::clock::now() - age / 10);
-  const auto open = log.close_open();
+  const auto open = log.close_interrupted();
   ASSERT_EQ(open.size(), 2U);
   EXPECT_NEAR(open[0].seconds, 500, 100);
   EXPECT_EQ(open[1].seconds, 0) << "a clock that was set back";
@@ -276,18 +276,18 @@ TEST_F(Files, WhatCanNotBeKilledIsLookedForAgain) {
   record.mark = "files-test-" + folder_;
   log.begin(record);
   log.end(1, "crash", "it broke", 1, true);
-  ASSERT_TRUE(read_attempts(system_disk(), folder_).at(0).left);
+  ASSERT_TRUE(read_attempts(system_disk(), folder_).at(0).unkillable);
   ::setenv("SINEW_JOB_ID", record.mark.c_str(), 1);
   ProcessOptions options;
   options.command = {"/bin/sleep", "1000"};
   Process process(options);
   ::unsetenv("SINEW_JOB_ID");
-  EXPECT_TRUE(log.close_open().empty()) << "it has its end";
+  EXPECT_TRUE(log.close_interrupted().empty()) << "it has its end";
   EXPECT_EQ(process.wait(60), (ProcessEnd{0, SIGKILL})) << "it was found by its mark";
 }
 
 TEST_F(Files, ASinewThatNobodyBuriedHoldsNoRun) {
-  auto held = rundir::RunLock::take(folder_);  // as by those who watch over its command
+  auto held = rundir::RunLock::take(folder_);  // as the reapers of a killed sinew hold it
   ASSERT_TRUE(held);
   const pid_t dead = ::fork();
   if (dead == 0) ::_exit(0);
@@ -298,7 +298,7 @@ TEST_F(Files, ASinewThatNobodyBuriedHoldsNoRun) {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     const rundir::RunLock let_go = std::move(*held);
   });
-  EXPECT_NO_THROW(take_run(folder_, system_clock()));
+  EXPECT_NO_THROW(lock_run(folder_, system_clock()));
   watchers.join();
   ::waitpid(dead, nullptr, 0);
 }
@@ -309,7 +309,7 @@ TEST_F(Files, ACheckpointThatCanNotBeReadIsNone) {
   fs::permissions(path("step-99"), fs::perms::none);
   fs::permissions(folder_, fs::perms::all);
   const uid_t user = ::geteuid();
-  if (user == 0) {  // who reads everything
+  if (user == 0) {  // root can read every directory
     ASSERT_EQ(::seteuid(54321), 0);
   }
   const std::string newest = newest_checkpoint(folder_);
@@ -350,7 +350,7 @@ TEST_F(Files, TheNewestCheckpointIsCarriedWholeUnderItsName) {
   EXPECT_FALSE(fs::exists(path("to/.unfinished")));
   EXPECT_FALSE(has_own_checkpoint(path("to"))) << "it is another one's";
   EXPECT_TRUE(has_own_checkpoint(path("from")));
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the clock of a file system may tick as slowly
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // longer than the resolution of the file system's clock
   write("to/step-10/model/weights", "saved in its place");
   EXPECT_TRUE(has_own_checkpoint(path("to")));
   write("file/step-11.pt", "alone");

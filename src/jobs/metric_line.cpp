@@ -11,11 +11,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr size_t kMostMetrics = 1000;  // of one line
+constexpr size_t kMostMetrics = 1000;  // in one line
 constexpr int kDeepest = 4;
-constexpr double kMostSteps = 9e15;  // a double counts exactly that far
+constexpr double kMostSteps = 9e15;  // whole numbers up to here are exact in a double
 
-// Python's NaN, Infinity and -Infinity, outside of strings, become strings: JSON has no word for them.
+// Puts Python's NaN, Infinity and -Infinity in quotes where they are not part of a string: JSON has no such numbers.
 std::string with_python_numbers_quoted(std::string_view line) {
   std::string out;
   bool in_string = false;
@@ -106,7 +106,8 @@ std::string metric_name(std::string_view given) {
     return name.empty() ? "" : "train/" + name;
   }
   if (slash == 0 || slash + 1 == name.size()) return "";
-  std::replace(name.begin() + static_cast<long>(slash) + 1, name.end(), '/', '.');  // one slash: a group and a name
+  std::replace(name.begin() + static_cast<long>(slash) + 1, name.end(), '/',
+               '.');  // a metric has one slash, between its group and its name
   return name.starts_with("eval/") ? "val/" + name.substr(5) : name;
 }
 
@@ -120,12 +121,12 @@ MetricLine read_metric_line(std::string_view text) {
   };
   Json json = parse(text);
   if (json.is_discarded()) json = parse(with_python_numbers_quoted(text));
-  if (!json.is_object()) return looks_like_metrics(text) ? broken("it is no JSON") : line;
+  if (!json.is_object()) return looks_like_metrics(text) ? broken("is not valid JSON") : line;
   const bool has_step = json.contains("step");
   if (json.empty() || (!has_step && !only_numbers(json))) return line;
   if (has_step) {
     line.step = count_of(json["step"]);
-    if (!line.step) return broken("its step is no whole number from 0");
+    if (!line.step) return broken("its step is not a whole number of at least 0");
   }
   if (json.contains("samples")) line.samples = count_of(json["samples"]);
   if (json.contains("epoch")) line.epoch = number_of(json["epoch"]);

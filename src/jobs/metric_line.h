@@ -1,8 +1,8 @@
-// A line of a command's output: metrics, or something for people.
+// Parses a line of a command's output: metrics, or text.
 //
-// Pure. A metric line is a JSON object that has a "step", or holds nothing but numbers; anything else is text. NaN and
-// Infinity as Python writes them are numbers, too. Names without a group get one by the field's rule: val_loss and
-// eval_loss are val/loss, test_x is test/x, anything else train/x; {"val": {"loss": 1}} is val/loss.
+// Pure. A metric line is a JSON object that has a "step" or holds only numbers; any other line is text. NaN and
+// Infinity, as Python writes them, count as numbers. A name without a group gets one by convention: val_loss and
+// eval_loss become val/loss, test_x becomes test/x, any other name train/x. {"val": {"loss": 1}} is val/loss.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@
 
 namespace sinew::jobs {
 
-inline constexpr size_t kLongestLine = 1 << 20;  // a longer one is text, whatever it holds
+inline constexpr size_t kLongestLine = 1 << 20;  // a longer line is text, whatever it holds
 
 struct MetricLine {
-  enum class Kind { text, metrics, broken };  // broken: begins like a metric line and can not be read
+  enum class Kind { text, metrics, broken };  // broken: starts like a metric line but cannot be parsed
   Kind kind = Kind::text;
   std::optional<int64_t> step;
   std::optional<double> epoch;
   std::optional<int64_t> samples;
   report::Metrics values;
-  std::string why;  // broken
+  std::string why;  // broken: what is wrong
 };
 
 MetricLine read_metric_line(std::string_view line);
 
-// "val_loss" -> "val/loss". "" where no metric can be called so.
+// The name with its group: "val_loss" becomes "val/loss". "" if no metric can have this name.
 std::string metric_name(std::string_view given);
 
 }  // namespace sinew::jobs

@@ -1,4 +1,4 @@
-// Any line of a command's output.
+// Fuzzes the parser of lines of a command's output.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -40,13 +40,13 @@ bool MetricWatch::better(double value) const {
 std::optional<MetricWatch::Verdict> MetricWatch::take(int64_t step, const report::Metrics& values) {
   for (const auto& [name, value] : values) last_[name] = value;
   if (const auto found = objective_ && !met_ ? values.find(objective_->metric) : values.end();
-      found != values.end()) {  // once met it stays: what is measured while the run ends was not judged
+      found != values.end()) {  // a met objective stays met: later metrics come while the run ends
     objective_value_ = found->second;
     met_ = objective_->at_least ? objective_value_ >= objective_->value : objective_value_ <= objective_->value;
     if (met_ && !verdict_) {
-      verdict_ = {Cause::objective, "objective met: " + objective_->metric + " is " + number_text(objective_value_) +
-                                        (objective_->at_least ? ", at least " : ", at most ") +
-                                        number_text(objective_->value)};
+      verdict_ = {StopReason::objective,
+                  "objective met: " + objective_->metric + " is " + number_text(objective_value_) +
+                      (objective_->at_least ? ", at least " : ", at most ") + number_text(objective_->value)};
     }
   }
   const auto found = monitor_.empty() ? values.end() : values.find(monitor_);
@@ -55,8 +55,8 @@ std::optional<MetricWatch::Verdict> MetricWatch::take(int64_t step, const report
     best_ = {monitor_, found->second, step};
     without_improvement_ = 0;
   } else if (++without_improvement_ >= early_.patience && !early_.monitor.empty() && !verdict_) {
-    verdict_ = {Cause::early_stop,
-                monitor_ + " did not improve in " + std::to_string(without_improvement_) + " reports" +
+    verdict_ = {StopReason::early_stop,
+                monitor_ + " has not improved in " + std::to_string(without_improvement_) + " reports" +
                     (best_ ? "; best " + number_text(best_->value) + " at step " + std::to_string(best_->step) : "")};
   }
   return verdict_;

@@ -1,13 +1,13 @@
-// Whether the metrics of a run say that it may end: its objective is met, or it does not improve any more.
+// Decides by the metrics of a run whether it ends: its objective is met, or early stopping sees no improvement.
 //
-// Pure. The state is a function of the records so far, so a run that goes on gives it the records of its file again.
+// Pure. The state depends on the records so far alone, so a resumed run restores it from its metrics file.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
-#include "jobs/conduct.h"
+#include "jobs/attempt_state_machine.h"
 #include "report/report.h"
 #include "rundir/rundir.h"
 #include "spec/spec.h"
@@ -19,10 +19,10 @@ class MetricWatch {
   explicit MetricWatch(const spec::Job& job);
 
   struct Verdict {
-    Cause cause = Cause::objective;
+    StopReason reason = StopReason::objective;
     std::string why;
   };
-  // Once there is a reason to end, it stays.
+  // Adds a record. Returns why the run should end; once there is a reason, later calls return it again.
   std::optional<Verdict> take(int64_t step, const report::Metrics& values);
 
   const std::optional<rundir::BestMetric>& best() const { return best_; }  // of the monitored metric
@@ -34,8 +34,8 @@ class MetricWatch {
 
   spec::EarlyStoppingOptions early_;
   std::optional<spec::Objective> objective_;
-  std::string monitor_;  // early stopping's, else the objective's; empty: none
-  bool lower_ = false;
+  std::string monitor_;  // of early stopping, else of the objective; empty: none
+  bool lower_ = false;   // lower values of the monitor are better
   std::optional<rundir::BestMetric> best_;
   int64_t without_improvement_ = 0;
   double objective_value_;

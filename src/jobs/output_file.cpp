@@ -41,7 +41,7 @@ bool OutputFile::rotate() {
 void OutputFile::write(std::string_view bytes) noexcept {
   while (!bytes.empty()) {
     if (!open()) break;
-    // A file is let go of between two lines, unless a line alone is longer than it may be.
+    // Files are switched between two lines, unless a single line is longer than the limit.
     if (size_ >= most_ && (last_ == '\n' || size_ >= 2 * most_)) {
       if (!rotate()) break;
       continue;

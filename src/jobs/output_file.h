@@ -1,8 +1,9 @@
-// What a command prints, kept within bounds: when the file is full its older half is let go of, whole lines at a time.
+// The output of a command in files of limited size.
 //
-// Two files: NAME is being written, NAME.1 is what was written before it. Together at most twice the bound. A full disk
-// costs output and never the run: what could not be written is counted, and so is what a full file has no room for when
-// it can not be put aside.
+// There are two files: NAME, which is being written, and NAME.1 with the output before it. When NAME is full it
+// replaces NAME.1, between two lines. Together they take at most twice the limit. A full disk loses output but never
+// ends the run: the class counts the bytes that it could not write, also those for which there is no room because the
+// renaming failed.
 #pragma once
 
 #include <algorithm>
@@ -33,15 +34,16 @@ class OutputFile {
 };
 
 struct Line {
-  std::string_view text;  // without its end
-  bool passing = false;   // it ended with '\r', as each state of a progress bar does: the next is written over it
+  std::string_view text;     // without its end
+  bool overwritten = false;  // it ended with '\r', so the next line replaces it, as in a progress bar
 };
 
-// A stream cut into lines; one longer than `most` comes in pieces, so memory is bounded. "\r\n" is an end, too.
-class LineCutter {
+// Splits a stream into lines. A line longer than `most` bytes comes in pieces, so that the memory is limited. "\r\n"
+// ends a line like "\n".
+class LineSplitter {
  public:
-  explicit LineCutter(size_t most = 1 << 20) : most_(most) {}
-  // Calls visit(Line) for each that is complete.
+  explicit LineSplitter(size_t most = 1 << 20) : most_(most) {}
+  // Calls visit(Line) for each complete line.
   template <typename Visit>
   void add(std::string_view bytes, Visit visit) {
     for (size_t end = 0; !bytes.empty(); bytes.remove_prefix(std::min(end, bytes.size() - 1) + 1)) {
@@ -53,7 +55,7 @@ class LineCutter {
     }
     if (rest_.size() > most_) give(visit, false);
   }
-  // What stands behind the last end of a line, at the end of the stream.
+  // At the end of the stream: visits the text after the last line end.
   template <typename Visit>
   void finish(Visit visit) {
     if (!rest_.empty()) give(visit, false);
@@ -61,14 +63,14 @@ class LineCutter {
 
  private:
   template <typename Visit>
-  void give(Visit& visit, bool passing) {
-    visit(Line{rest_, passing});
+  void give(Visit& visit, bool overwritten) {
+    visit(Line{rest_, overwritten});
     rest_.clear();
   }
 
   size_t most_;
   std::string rest_;
-  bool returned_ = false;  // a '\r' came last: what comes next tells whether it ended a line
+  bool returned_ = false;  // the newest byte is '\r'; the next byte decides whether it ends the line
 };
 
 }  // namespace sinew::jobs

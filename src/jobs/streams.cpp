@@ -1,7 +1,6 @@
 #include "jobs/streams.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,26 +8,29 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/disk.h"
 #include "base/error.h"
 
 namespace sinew::jobs {
 namespace {
 
 constexpr size_t kPiece = 4 << 10;
-constexpr int kMostPieces = 256;  // in one go: others want to be heard, too
-constexpr int kMostTurns = 4;     // of these at the end; a pipe holds less than one of them
+constexpr int kMostPieces = 256;  // of one call, so that the other streams get their turns
+constexpr int kMostTurns = 4;     // of reading at the end; a pipe holds less than one turn reads
 
-constexpr double kNoEnd = std::numeric_limits<double>::infinity();
+constexpr double kForever = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
 RankStream::RankStream(const std::string& path, Visit visit) : file_(path), visit_(std::move(visit)) {
   int both[2];
   if (::pipe2(both, O_CLOEXEC) != 0)
-    throw Error(std::string("cannot make a pipe: ") + std::strerror(errno), "are there too many open files?");
+    throw Error("JOBS_NO_RESOURCES", std::string("cannot create a pipe: ") + std::strerror(errno),
+                "the limit of open files may be reached: see ulimit -n");
   read_ = both[0];
   write_ = both[1];
   ::fcntl(read_, F_SETFL, O_NONBLOCK);
@@ -36,7 +38,7 @@ RankStream::RankStream(const std::string& path, Visit visit) : file_(path), visi
 
 RankStream::RankStream(RankStream&& other) noexcept
     : file_(std::move(other.file_)),
-      cutter_(std::move(other.cutter_)),
+      splitter_(std::move(other.splitter_)),
       visit_(std::move(other.visit_)),
       read_(std::exchange(other.read_, -1)),
       write_(other.write_) {}
@@ -60,66 +62,51 @@ bool RankStream::read(double seconds) {
     dry_ = got <= 0;
     if (got < 0 && errno == EAGAIN) return true;
     if (got <= 0) {
-      cutter_.finish(visit_);
+      splitter_.finish(visit_);
       close();
       return false;
     }
     const std::string_view bytes(piece.data(), static_cast<size_t>(got));
     file_.write(bytes);
-    cutter_.add(bytes, visit_);
+    splitter_.add(bytes, visit_);
   }
   return read_ >= 0;
 }
 
 void RankStream::drain() {
-  for (int turn = 0; turn < kMostTurns && read_ >= 0 && read(kNoEnd) && !dry_; ++turn) {
+  for (int turn = 0; turn < kMostTurns && read_ >= 0 && read(kForever) && !dry_; ++turn) {
   }
-  if (read_ >= 0) cutter_.finish(visit_);
+  if (read_ >= 0) splitter_.finish(visit_);
   close();
 }
 
 FileTail::FileTail(std::string path) : path_(std::move(path)) {
-  struct stat facts {};
-  if (::stat(path_.c_str(), &facts) != 0) return;
-  file_ = facts.st_ino;
-  offset_ = static_cast<uint64_t>(facts.st_size);  // what stands there is of another attempt
-}
-
-FileTail::~FileTail() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-bool FileTail::open() {
-  struct stat facts {};
-  if (::stat(path_.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return false;
-  if (facts.st_ino != file_) {
-    if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
-    file_ = facts.st_ino;
-    begin_anew();
+  try {
+    position_ = rundir::end_of_file(path_);  // earlier attempts wrote what is there
+  } catch (const DiskError&) {               // no regular file yet; read() tries again
   }
-  size_ = static_cast<uint64_t>(facts.st_size);
-  if (size_ < offset_) begin_anew();
-  if (descriptor_ < 0) descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  return descriptor_ >= 0;
-}
-
-void FileTail::begin_anew() {
-  offset_ = 0;
-  cutter_ = LineCutter();
 }
 
 void FileTail::read(const RankStream::Visit& visit, bool last) {
-  std::array<char, kPiece> piece;
-  uint64_t left = open() && last ? size_ - offset_ : kMostPieces * kPiece;
-  while (left > 0 && open()) {
-    const size_t most = std::min<uint64_t>(left, piece.size());
-    const ssize_t got = ::pread(descriptor_, piece.data(), most, static_cast<off_t>(offset_));
-    if (got <= 0) break;
-    offset_ += static_cast<uint64_t>(got);
-    left -= static_cast<uint64_t>(got);
-    cutter_.add(std::string_view(piece.data(), static_cast<size_t>(got)), visit);
+  LineSplitter splitter;
+  try {
+    const uint64_t end = rundir::end_of_file(path_).offset;
+    for (bool more = true; more;) {
+      rundir::FilePiece piece = rundir::read_piece(path_, position_, kMostPieces * kPiece);
+      position_ = std::move(piece.after);
+      splitter.add(piece.text, visit);
+      more = last && piece.more && position_.offset < end;
+    }
+    if (last) read_unfinished_line(visit);
+  } catch (const DiskError&) {  // the command may create the file later, or replace it at this moment
   }
-  if (last) cutter_.finish(visit);
+}
+
+void FileTail::read_unfinished_line(const RankStream::Visit& visit) {
+  std::string text(kMostPieces * kPiece, '\0');
+  text.resize(system_disk().read_at(path_, position_.offset, std::as_writable_bytes(std::span(text))));
+  text.resize(std::min(text.find('\n'), text.size()));  // the command may have written on
+  if (!text.empty() && !position_.inside) visit(Line{text});
 }
 
 }  // namespace sinew::jobs

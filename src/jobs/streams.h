@@ -1,34 +1,32 @@
-// What a command says: the pipes of its processes, and the file it may write its metrics to.
+// The outputs of a command: the pipes of its ranks, and the file that it may write its metrics to.
 #pragma once
 
-#include <sys/types.h>
-
-#include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 
 #include "jobs/output_file.h"
+#include "rundir/rundir.h"
 
 namespace sinew::jobs {
 
-// The read end of one output of one rank: kept in a file of bounded size, and handed on line by line.
+// The read end of stdout or stderr of one rank. Writes the output to a file of limited size and visits its lines.
 class RankStream {
  public:
   using Visit = std::function<void(const Line& line)>;
 
-  // Makes the pipe; throws Error.
+  // Creates the pipe. Throws Error.
   RankStream(const std::string& path, Visit visit);
   RankStream(RankStream&& other) noexcept;
   RankStream& operator=(RankStream&&) = delete;
   ~RankStream();
 
-  int write_end() const { return write_; }  // for the rank; closed by who starts it
-  int descriptor() const { return read_; }  // -1 once it has ended
-  // What has come, at most about a megabyte, and for no longer than `seconds` and a few lines more: who is told of them
-  // may be slow. False: nothing more will come.
+  int write_end() const { return write_; }  // for the rank; the code that starts the rank closes it
+  int descriptor() const { return read_; }  // -1 after the end of the stream
+  // Reads what has arrived, at most about a megabyte. Stops a few lines after `seconds`, because visiting lines may be
+  // slow. Returns false at the end of the stream.
   bool read(double seconds);
-  // All of it, for when nobody is left who should write; no more than some pipes full, should somebody outside go on.
+  // Reads what is left, after all ranks have ended. Reads a few pipes full at most, because another process may still
+  // write to the pipe.
   void drain();
   uint64_t lost_bytes() const { return file_.lost_bytes(); }
 
@@ -36,34 +34,26 @@ class RankStream {
   void close();
 
   OutputFile file_;
-  LineCutter cutter_;
+  LineSplitter splitter_;
   Visit visit_;
   int read_ = -1, write_ = -1;
-  bool dry_ = false;  // the last read found nothing more
+  bool dry_ = false;  // the newest read found the pipe empty
 };
 
-// A file that somebody else appends to, read from where it ended when this began. One that is truncated or replaced is
-// read from its beginning; a line that it had not ended is none.
+// Reads a growing file from its present end on. If the file is cut or replaced, it reads from the beginning.
 class FileTail {
  public:
   explicit FileTail(std::string path);
-  ~FileTail();
-  FileTail(const FileTail&) = delete;
-  FileTail& operator=(const FileTail&) = delete;
 
-  // Whole lines that came since; at most about a megabyte. `last`: all that is there now, and a line without its end
-  // counts, too.
+  // Visits the whole lines that are new, at most about a megabyte. With `last` it reads up to the present end of the
+  // file and also visits a last line without a line end.
   void read(const RankStream::Visit& visit, bool last = false);
 
  private:
-  bool open();
-  void begin_anew();
+  void read_unfinished_line(const RankStream::Visit& visit);
 
   std::string path_;
-  int descriptor_ = -1;
-  uint64_t offset_ = 0, size_ = 0;  // size_: when it was last looked at
-  ino_t file_ = 0;
-  LineCutter cutter_;
+  rundir::FilePosition position_;
 };
 
 }  // namespace sinew::jobs

@@ -109,6 +109,14 @@ FilePiece read_piece(const std::string& path, const FilePosition& position, int6
   return piece;
 }
 
+FilePosition end_of_file(const std::string& path) {
+  OpenFile file(path);
+  FilePosition position;
+  position.offset = file.size();
+  position.window = digest_text(file.read(position.offset - std::min(position.offset, kWindow), position.offset));
+  return position;
+}
+
 GrowingFile::News GrowingFile::next() {
   constexpr int64_t kPieceBytes = 1 << 20;
   News news;

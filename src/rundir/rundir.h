@@ -155,6 +155,10 @@ struct FilePiece {
 // DiskError if it cannot be read or is not a regular file.
 FilePiece read_piece(const std::string& path, const FilePosition& position, int64_t piece_bytes);
 
+// The position at the present end of the file, for a reader that skips what is there. The beginning if there is no
+// file.
+FilePosition end_of_file(const std::string& path);
+
 // Follows one growing file of lines.
 class GrowingFile {
  public:

@@ -59,13 +59,14 @@ for i in 1 2 3; do echo "{\\"step\\": $i, \\"loss\\": 0.$i, \\"val_accuracy\\": 
     def test_an_exit_code_is_a_failure_that_is_named(self):
         done = self.run_script("exit 7")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("it ended with exit code 7", done.stderr)
-        self.assertEqual((self.report()["status"], self.report()["error"]), ("failed", "it ended with exit code 7"))
+        self.assertIn("ended with exit code 7", done.stderr)
+        self.assertEqual(self.report()["status"], "failed")
+        self.assertIn("exit code 7", self.report()["error"])
 
     def test_a_signal_is_a_failure_that_is_named(self):
         done = self.run_script("kill -SEGV $$")
         self.assertEqual(done.returncode, 1)
-        self.assertEqual(self.report()["error"], "it was killed by SIGSEGV")
+        self.assertIn("SIGSEGV", self.report()["error"])
 
     def test_what_can_not_be_started_is_said(self):
         done = self.sinew("run", "--run-dir", self.run_directory, "--", "no-such-program")
@@ -74,7 +75,7 @@ for i in 1 2 3; do echo "{\\"step\\": $i, \\"loss\\": 0.$i, \\"val_accuracy\\": 
         self.assertNotIn("stderr.log", done.stderr)
         self.assertEqual(self.endings(), {1: ["no_start"]})
         done = self.sinew("run", "workdir=/no/such", "--run-dir", self.run_directory + "2", "--", "true")
-        self.assertIn("cannot start the directory /no/such", done.stderr)
+        self.assertIn("working directory /no/such: No such file", done.stderr)
 
     def test_what_it_leaves_behind_is_ended_with_it(self):
         tag = f"left-{os.getpid()}-{time.monotonic_ns()}"
@@ -160,7 +161,7 @@ exit 0""", "retries.crash=1", "retries.backoff=0.01s")
     def test_no_process_to_be_had_is_worth_another_try(self):
         root = os.geteuid() == 0  # whom the limit does not bind
         os.chown(self.folder, NOBODY if root else -1, -1)
-        for limit in (1, 2, 3) if root else (1,):  # sinew itself, its warden, its guardian
+        for limit in (1, 2, 3) if root else (1,):  # sinew itself, its outer reaper, its inner reaper
             self.run_directory = os.path.join(self.folder, f"run-{limit}")
             process = self.start("run", "retries.crash=1", "retries.backoff=0.01s", "--run-dir", self.run_directory, "--", "true",
                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit)),
@@ -225,7 +226,7 @@ while [ $step -lt 20 ]; do step=$((step+1)); echo "{\\"step\\": $step, \\"loss\\
         self.wait_for_text("output/stdout.log", "up")
         code, out, err = self.end(process)
         self.assertEqual(code, 143, err)
-        self.assertIn("it did not end within 0.2 s", err)
+        self.assertIn("did not end within 0.2 s", err)
 
     def test_a_shell_in_front_that_does_not_hear_takes_no_grace_away(self):
         process = self.start_script("""
@@ -359,7 +360,7 @@ class Limits(Commands):
                              preexec_fn=few_files)
         out, err = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 1, out)
-        self.assertIn("cannot make a pipe", err)
+        self.assertIn("cannot create a pipe", err)
         self.assertEqual(self.endings(), {1: ["failed"]})
         groups = lines_of(self.file("attempts.jsonl"))[0]["groups"]
         self.assertEqual([group for group in groups if os.path.exists(group)], [])
@@ -402,10 +403,12 @@ class Tells(Commands):
 
     def test_a_secret_is_told_and_not_kept(self):
         done = self.run_script('[ "$TOKEN" = sesame ] && exit $((SINEW_ATTEMPT == 1 ? 3 : 0))', "env={TOKEN: '${SECRET}'}", env={"SECRET": "sesame"})
-        self.assertEqual(self.report()["error"], "it ended with exit code 3", done.stderr)
+        self.assertIn("exit code 3", self.report()["error"], done.stderr)
         kept = [path for path in pathlib.Path(self.run_directory).rglob("*") if path.is_file() and b"sesame" in path.read_bytes()]
         self.assertEqual(kept, [])
-        self.assertIn("the environment variable SECRET is not set", self.sinew("resume", self.run_directory).stderr)
+        resumed = self.sinew("resume", self.run_directory)
+        self.assertIn("SECRET", resumed.stderr)
+        self.assertIn("[SPEC_UNSET_VARIABLE]", resumed.stderr)
         self.assertEqual(self.sinew("resume", self.run_directory, env={"SECRET": "sesame"}).returncode, 0)
 
     def test_a_server(self):
@@ -452,7 +455,7 @@ urllib.request.urlopen(urllib.request.Request(
     def test_one_rank_that_fails_ends_the_others(self):
         done = self.run_script("[ $RANK = 1 ] && exit 5; exec sleep 1000", "resources.nproc=3")
         self.assertEqual(done.returncode, 1)
-        self.assertEqual(self.report()["error"], "rank 1 ended with exit code 5")
+        self.assertIn("rank 1 ended with exit code 5", self.report()["error"])
         self.assertIn("/output/rank-1.stderr.log", self.report()["hint"])
 
     def test_parameters_stand_in_the_command(self):
@@ -482,7 +485,7 @@ echo broken >> $SINEW_METRICS_FILE""", "metrics=file")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([line["train/loss"] for line in self.metrics()], ["Infinity"] * 3)
         self.assertIn('{"step": 1, "loss": 1}', done.stdout)
-        self.assertIn("a line begins like metrics", done.stderr)
+        self.assertIn("a line looks like metrics", done.stderr)
 
     def test_lines_that_are_no_metrics_are_never_fatal(self):
         done = self.run_script(r"""

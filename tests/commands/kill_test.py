@@ -11,7 +11,7 @@ import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
-from runner import PATIENCE, SINEW, Commands, children_of, lines_of, processes_with, wait_for, watchers_of
+from runner import PATIENCE, SINEW, Commands, children_of, lines_of, processes_with, wait_for, reapers_of
 
 KILLS = 1000 if os.environ.get("SINEW_LONG") else 60
 SIDE_BY_SIDE = 3
@@ -33,14 +33,14 @@ exit $(($SINEW_ATTEMPT % 3))
 # Who is killed, and whether sinew is among them. All three watchers at once are a case of their own.
 TARGETS = {
     "sinew": ("sinew",),
-    "guardian": ("guardian",),
-    "warden": ("warden",),
-    "sinew and guardian": ("sinew", "guardian"),
-    "sinew and warden": ("sinew", "warden"),
-    "guardian and warden": ("guardian", "warden"),
-    "all three": ("sinew", "guardian", "warden"),
+    "inner reaper": ("inner",),
+    "outer reaper": ("outer",),
+    "sinew and inner reaper": ("sinew", "inner"),
+    "sinew and outer reaper": ("sinew", "outer"),
+    "both reapers": ("inner", "outer"),
+    "all three": ("sinew", "inner", "outer"),
     "a rank": ("rank",),
-    "a rank and its guardian": ("rank", "guardian"),
+    "a rank and its inner reaper": ("rank", "inner"),
     "a rank and sinew": ("rank", "sinew"),
     "asked": (),
 }
@@ -92,9 +92,9 @@ class Kills(Commands):
         if name == "asked":
             process.send_signal(dice.choice([signal.SIGTERM, signal.SIGINT]))
             return
-        warden, guardian = watchers_of(process.pid)
-        ranks = children_of(guardian) if guardian else []
-        pids = {"sinew": process.pid, "warden": warden, "guardian": guardian, "rank": dice.choice(ranks) if ranks else None}
+        outer, inner = reapers_of(process.pid)
+        ranks = children_of(inner) if inner else []
+        pids = {"sinew": process.pid, "outer": outer, "inner": inner, "rank": dice.choice(ranks) if ranks else None}
         chosen = [pids[target] for target in TARGETS[name]]
         dice.shuffle(chosen)
         for pid in chosen:

@@ -65,17 +65,17 @@ def children_of(pid):
         return []
 
 
-def watchers_of(pid):
-    """(warden, guardian) of a sinew that runs a command; None where there is none (yet)."""
-    for warden in children_of(pid):
+def reapers_of(pid):
+    """The pids of the outer and the inner reaper of a sinew that runs a command; None while there is none."""
+    for outer in children_of(pid):
         try:
-            with open(f"/proc/{warden}/comm") as file:
-                if file.read().strip() != "sinew-warden":
+            with open(f"/proc/{outer}/comm") as file:
+                if file.read().strip() != "sinew-outer":
                     continue
         except OSError:
             continue
-        guardians = [child for child in children_of(warden)]
-        return warden, guardians[0] if guardians else None
+        inner = children_of(outer)
+        return outer, inner[0] if inner else None
     return None, None
 
 

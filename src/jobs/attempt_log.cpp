@@ -1,4 +1,4 @@
-#include "jobs/attempts.h"
+#include "jobs/attempt_log.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 #include "base/proc.h"
 #include "base/process.h"
 #include "jobs/changed_at.h"
-#include "jobs/guardian.h"
+#include "jobs/reapers.h"
 #include "rundir/rundir.h"
 
 namespace sinew::jobs {
@@ -23,10 +23,10 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr double kSweepSeconds = 20;
-constexpr double kPatienceSeconds = 20;  // for watchers to end what a killed sinew left
+constexpr double kPatienceSeconds = 20;  // for the reapers of a killed sinew to kill its command
 
 std::string path_of(const std::string& directory) {
-  return directory + "/attempts.jsonl";
+  return rundir::file_in(directory, rundir::kAttemptsFile);
 }
 
 std::string dumped(const Json& json) {
@@ -65,15 +65,15 @@ void take_line(const std::string& line, std::vector<AttemptRecord>& records) {
       }
     }
     records.push_back(std::move(begun));
-  } else if (text_of(json, "event") == "end" && record != records.end() && !record->ending) {
-    record->ending = text_of(json, "ending");
+  } else if (text_of(json, "event") == "end" && record != records.end() && !record->reason) {
+    record->reason = text_of(json, "ending");
     record->why = text_of(json, "why");
     record->seconds = number_of(json, "seconds");
-    record->left = json.contains("left");
+    record->unkillable = json.contains("left");
   }
 }
 
-// The process that took the lock has ended, or waits for its parent to reap it.
+// Whether the process that took the lock has ended. It may be a zombie.
 bool holder_is_dead(const std::string& directory) {
   const auto holder = rundir::lock_holder(directory);
   if (!holder || holder->host != host_name()) return false;
@@ -81,7 +81,7 @@ bool holder_is_dead(const std::string& directory) {
   return row.pid == 0 || row.state == 'Z' || row.state == 'X';
 }
 
-// How long an attempt ran at least whose end nobody saw: until the newest word of it.
+// How long an attempt without an end ran at least: until its newest output.
 double seconds_seen(const std::string& directory, double began) {
   double seen = began;
   std::error_code code;
@@ -93,13 +93,14 @@ double seconds_seen(const std::string& directory, double began) {
 
 }  // namespace
 
-rundir::RunLock take_run(const std::string& directory, Clock& clock) {
+rundir::RunLock lock_run(const std::string& directory, Clock& clock) {
   const double end = clock.monotonic_seconds() + kPatienceSeconds;
   while (true) {
     auto lock = rundir::RunLock::take(directory, clock);
     if (lock) return std::move(*lock);
     if (clock.monotonic_seconds() < end && holder_is_dead(directory)) continue;
-    throw Error(lock.error(), "sinew ps " + directory + " shows what runs; sinew stop " + directory + " ends it");
+    throw Error("RUN_IN_USE", lock.error(),
+                "sinew ps " + directory + " shows the processes of the run; sinew stop " + directory + " ends it");
   }
 }
 
@@ -115,7 +116,7 @@ void AttemptLog::append(const std::string& line) {
   const std::string path = path_of(directory_);
   std::string text = line;
   const bool fresh = !disk_.exists(path);
-  if (!fresh) {  // a torn line of a process that died stays a line of its own
+  if (!fresh) {  // keep an unfinished line of a killed process on a line of its own
     const std::string before = read_text(disk_, path);
     if (!before.empty() && before.back() != '\n') text.insert(0, "\n");
   }
@@ -136,14 +137,15 @@ void AttemptLog::begin(const AttemptRecord& record) {
                  {"groups", record.groups}}));
 }
 
-void AttemptLog::end(int64_t attempt, const std::string& ending, const std::string& why, double seconds, bool left) {
+void AttemptLog::end(int64_t attempt, const std::string& reason, const std::string& why, double seconds,
+                     bool unkillable) {
   Json json = {{"event", "end"},   {"attempt", attempt}, {"time", clock_.wall_seconds()},
-               {"ending", ending}, {"why", why},         {"seconds", seconds}};
-  if (left) json["left"] = true;
+               {"ending", reason}, {"why", why},         {"seconds", seconds}};
+  if (unkillable) json["left"] = true;
   append(dumped(json));
 }
 
-std::vector<AttemptRecord> AttemptLog::close_open() {
+std::vector<AttemptRecord> AttemptLog::close_interrupted() {
   std::vector<AttemptRecord> open = read_attempts(disk_, directory_);
   struct stat facts {};
   const bool known = ::lstat(path_of(directory_).c_str(), &facts) == 0;
@@ -152,17 +154,17 @@ std::vector<AttemptRecord> AttemptLog::close_open() {
     return record.host == host_name() && record.boot == boot_id();
   };
   for (const AttemptRecord& record : open) {
-    if (record.left && is_here(record)) sweep(record.mark, record.groups, owner, kSweepSeconds);
+    if (record.unkillable && is_here(record)) sweep(record.mark, record.groups, owner, kSweepSeconds);
   }
-  std::erase_if(open, [](const AttemptRecord& record) { return record.ending.has_value(); });
+  std::erase_if(open, [](const AttemptRecord& record) { return record.reason.has_value(); });
   for (AttemptRecord& record : open) {
     const int left = is_here(record) ? sweep(record.mark, record.groups, owner, kSweepSeconds) : 0;
-    record.ending = "interrupted";
-    record.why = "sinew itself was killed" +
-                 (left > 0 ? "; " + std::to_string(left) + " processes of it were left, and ended now" : std::string());
+    record.reason = "interrupted";
+    record.why = "sinew was killed";
+    if (left > 0) record.why += "; " + std::to_string(left) + " processes that it left were killed now";
     record.seconds = std::min(seconds_seen(directory_, record.began), clock_.wall_seconds() - record.began);
     record.seconds = std::max(0.0, record.seconds);
-    end(record.attempt, *record.ending, record.why, record.seconds);
+    end(record.attempt, *record.reason, record.why, record.seconds);
   }
   return open;
 }

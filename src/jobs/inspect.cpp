@@ -1,4 +1,4 @@
-// A run of a command, looked at by another process.
+// Looks at a run of a command from another process.
 #include <unistd.h>
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 
 #include "base/disk.h"
 #include "base/proc.h"
-#include "jobs/attempts.h"
-#include "jobs/family.h"
+#include "jobs/attempt_log.h"
+#include "jobs/descendants.h"
 #include "jobs/jobs.h"
 #include "rundir/rundir.h"
 
@@ -33,8 +33,8 @@ int64_t rank_in(const std::string& environment) {
 std::vector<CommandProcess> processes_of(const std::string& directory) {
   std::vector<CommandProcess> found;
   const std::vector<AttemptRecord> records = read_attempts(system_disk(), directory);
-  if (records.empty() || records.back().ending) return found;
-  const std::vector<ProcessRow> rows = marked(all_processes(), records.back().mark);
+  if (records.empty() || records.back().reason) return found;
+  const std::vector<ProcessRow> rows = processes_marked(all_processes(), records.back().mark);
   const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
   for (const ProcessRow& row : rows) {
     const bool first = std::ranges::find(rows, row.parent, &ProcessRow::pid) == rows.end();
@@ -48,13 +48,13 @@ std::vector<CommandProcess> processes_of(const std::string& directory) {
 std::vector<AttemptSummary> attempts_of(const std::string& directory) {
   std::vector<AttemptSummary> summaries;
   for (const AttemptRecord& record : read_attempts(system_disk(), directory))
-    summaries.push_back({record.attempt, record.began, record.seconds, record.ending.value_or(""), record.why});
+    summaries.push_back({record.attempt, record.began, record.seconds, record.reason.value_or(""), record.why});
   return summaries;
 }
 
-int clear_up(const std::string& directory, Clock& clock) {
-  const rundir::RunLock lock = take_run(directory, clock);
-  return static_cast<int>(AttemptLog(system_disk(), directory, clock).close_open().size());
+int clean_up(const std::string& directory, Clock& clock) {
+  const rundir::RunLock lock = lock_run(directory, clock);
+  return static_cast<int>(AttemptLog(system_disk(), directory, clock).close_interrupted().size());
 }
 
 }  // namespace sinew::jobs

@@ -1,4 +1,4 @@
-// What commands save, by the convention of docs/guides/commands.md.
+// The checkpoints of commands, by the convention of docs/guides/commands.md.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -49,7 +49,7 @@ void sync_all(const fs::path& path) {
   system_disk().sync_directory(path);
 }
 
-// The newest change of what is there.
+// The newest modification time of the path and everything below it.
 double all_changed_at(const fs::path& path) {
   double newest = changed_at(path);
   if (!fs::is_directory(fs::symlink_status(path))) return newest;
@@ -58,7 +58,7 @@ double all_changed_at(const fs::path& path) {
   return newest;
 }
 
-constexpr const char* kMark = "/.carried";  // when the copy was whole
+constexpr const char* kMark = "/.carried";  // a file whose time says when the copy was complete
 
 }  // namespace
 
@@ -90,8 +90,9 @@ bool carry_checkpoint(const std::string& from, const std::string& to) {
     fs::rename(unfinished, there);
     system_disk().sync_directory(to);
   } catch (const fs::filesystem_error& error) {
-    throw Error("can not copy the checkpoint " + newest.string() + " to " + to + ": " + error.code().message(),
-                "free space there, or see who may read and write them");
+    throw Error("JOBS_CHECKPOINT_NOT_COPIED",
+                "cannot copy the checkpoint " + newest.string() + " to " + to + ": " + error.code().message(),
+                "free some space there, or check the permissions of both directories");
   }
   return true;
 }
@@ -102,7 +103,7 @@ bool has_own_checkpoint(const std::string& directory) {
   try {
     return !fs::exists(directory + kMark) || all_changed_at(newest) > changed_at(directory + kMark);
   } catch (const fs::filesystem_error&) {
-    return false;  // it can not be read, or is being changed
+    return false;  // it cannot be read, or is being changed
   }
 }
 

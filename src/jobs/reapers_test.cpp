@@ -1,5 +1,5 @@
-// The processes of an attempt: what can not be had, what does not end.
-#include "jobs/guardian.h"
+// The processes of an attempt: groups and programs that cannot be used, processes that do not end.
+#include "jobs/reapers.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,23 +13,24 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "jobs/cgroup.h"
+#include "jobs/jobs.h"
 
 namespace sinew::jobs {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kLong = 60;  // a bound, never a measure
+constexpr double kLong = 60;  // a limit for slow machines
 
-class Guardians : public ::testing::Test {
+class Reapers : public ::testing::Test {
  protected:
-  Guardians() {
-    std::string pattern = (fs::temp_directory_path() / "sinew-guardian-XXXXXX").string();
+  Reapers() {
+    std::string pattern = (fs::temp_directory_path() / "sinew-reapers-XXXXXX").string();
     folder_ = ::mkdtemp(pattern.data());
-    become_subreaper();
+    prepare_process();
     ::alarm(300);
   }
-  ~Guardians() override {
+  ~Reapers() override {
     ::alarm(0);
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
@@ -46,10 +47,10 @@ class Guardians : public ::testing::Test {
     }
     return start;
   }
-  static GuardianWord next_word(Guarded& guarded) {
+  static ReaperEvent next_event(RankProcesses& processes) {
     for (;;) {
-      if (auto word = guarded.next()) return *word;
-      pollfd one{guarded.descriptor(), POLLIN, 0};
+      if (auto event = processes.next()) return *event;
+      pollfd one{processes.descriptor(), POLLIN, 0};
       ::poll(&one, 1, 1000);
     }
   }
@@ -61,67 +62,67 @@ class Guardians : public ::testing::Test {
   std::string folder_;
 };
 
-using Kind = GuardianWord::Kind;
+using Kind = ReaperEvent::Kind;
 
-TEST_F(Guardians, ARankThatCanNotEnterItsGroupDoesNotBegin) {
+TEST_F(Reapers, ARankThatCanNotEnterItsGroupDoesNotBegin) {
   AttemptStart start = start_of("touch $FOLDER/began");
   start.groups = {folder_};
-  Guarded guarded(start);
-  const GuardianWord word = next_word(guarded);
-  EXPECT_EQ(word.kind, Kind::no_start);
-  EXPECT_EQ(word.fault, GuardianWord::Fault::group);
-  EXPECT_EQ(word.code, ENOENT);
-  EXPECT_EQ(next_word(guarded).kind, Kind::gone);
-  EXPECT_TRUE(guarded.finish(kLong));
+  RankProcesses processes(start);
+  const ReaperEvent event = next_event(processes);
+  EXPECT_EQ(event.kind, Kind::no_start);
+  EXPECT_EQ(event.fault, ReaperEvent::Fault::group);
+  EXPECT_EQ(event.code, ENOENT);
+  EXPECT_EQ(next_event(processes).kind, Kind::gone);
+  EXPECT_TRUE(processes.finish(kLong));
   EXPECT_FALSE(has("began"));
 }
 
-TEST_F(Guardians, AGroupThatCanNotBeEnteredLimitsNothing) {
-  CgroupPlaces places;
-  places.by_controller = {{"memory", folder_}, {"cpu", folder_}};
+TEST_F(Reapers, AGroupThatCanNotBeEnteredLimitsNothing) {
+  CgroupPaths paths;
+  paths.by_controller = {{"memory", folder_}, {"cpu", folder_}};
   spec::ResourceOptions resources;
   resources.memory = 1 << 30;
   resources.cpus = 2;
-  const Limits limits = make_groups(places, "mark", resources);
+  const Limits limits = make_groups(paths, "mark", resources);
   EXPECT_TRUE(limits.groups.empty());
   EXPECT_TRUE(limits.enforced.empty());
-  EXPECT_NE(limits.why_not.find("it can not be entered"), std::string::npos) << limits.why_not;
+  EXPECT_NE(limits.why_not.find("cannot be entered"), std::string::npos) << limits.why_not;
   const size_t cpus = limits.why_not.find("resources.cpus");
   ASSERT_NE(cpus, std::string::npos);
-  EXPECT_LT(limits.why_not.find("watched"), cpus) << "memory is";
-  EXPECT_EQ(limits.why_not.find("watched", cpus), std::string::npos) << limits.why_not;
+  EXPECT_LT(limits.why_not.find("checks it"), cpus) << "memory is checked";
+  EXPECT_EQ(limits.why_not.find("checks it", cpus), std::string::npos) << limits.why_not;
   EXPECT_FALSE(has("sinew-mark"));
 }
 
-// The shell in front dies of SIGTERM at once; what it waits for saves first.
-TEST_F(Guardians, WhoSavesHasItsGraceBehindAShellThatDoesNotHear) {
+// SIGTERM kills the shell of the rank at once; the process that the shell waits for saves its state first.
+TEST_F(Reapers, WhoSavesHasItsGraceBehindAShellThatDoesNotHear) {
   const char* script =
       R"(bash -c 'trap "sleep 0.3; touch $FOLDER/saved; exit" TERM; touch $FOLDER/began; while :; do sleep 0.01; done'; true)";
-  Guarded guarded(start_of(script, 2));
-  EXPECT_EQ(next_word(guarded).kind, Kind::started);
-  EXPECT_EQ(next_word(guarded).kind, Kind::started);
+  RankProcesses processes(start_of(script, 2));
+  EXPECT_EQ(next_event(processes).kind, Kind::started);
+  EXPECT_EQ(next_event(processes).kind, Kind::started);
   wait_for("began");
-  guarded.send_all(SIGTERM);
-  EXPECT_EQ(next_word(guarded).kind, Kind::ended);
-  EXPECT_EQ(next_word(guarded).kind, Kind::ended);
-  EXPECT_EQ(next_word(guarded).kind, Kind::gone);
-  EXPECT_TRUE(guarded.finish(kLong));
+  processes.signal_ranks(SIGTERM);
+  EXPECT_EQ(next_event(processes).kind, Kind::ended);
+  EXPECT_EQ(next_event(processes).kind, Kind::ended);
+  EXPECT_EQ(next_event(processes).kind, Kind::gone);
+  EXPECT_TRUE(processes.finish(kLong));
   EXPECT_TRUE(has("saved"));
 }
 
-TEST_F(Guardians, WhoDoesNotHearIsKilledWhenItsGraceIsOver) {
+TEST_F(Reapers, WhoDoesNotHearIsKilledWhenItsGraceIsOver) {
   const char* script = R"(bash -c 'trap "" TERM; touch $FOLDER/began; while :; do sleep 0.01; done'; true)";
-  Guarded guarded(start_of(script));
-  EXPECT_EQ(next_word(guarded).kind, Kind::started);
+  RankProcesses processes(start_of(script));
+  EXPECT_EQ(next_event(processes).kind, Kind::started);
   wait_for("began");
-  guarded.send_all(SIGTERM);
-  EXPECT_EQ(next_word(guarded).kind, Kind::ended);
-  guarded.kill_all();
-  EXPECT_EQ(next_word(guarded).kind, Kind::gone);
-  EXPECT_TRUE(guarded.finish(kLong));
+  processes.signal_ranks(SIGTERM);
+  EXPECT_EQ(next_event(processes).kind, Kind::ended);
+  processes.kill_all();
+  EXPECT_EQ(next_event(processes).kind, Kind::gone);
+  EXPECT_TRUE(processes.finish(kLong));
 }
 
-// A process with this mark.
+// A process with this mark in its environment.
 Process sleeper(const std::string& mark) {
   ProcessOptions options;
   options.command = {"/bin/sleep", "1000"};
@@ -129,14 +130,14 @@ Process sleeper(const std::string& mark) {
   return Process(options);
 }
 
-TEST_F(Guardians, ASweepThatDoesNotGetToItsEndSaysSo) {
+TEST_F(Reapers, ASweepThatDoesNotGetToItsEndSaysSo) {
   Process process = sleeper("sweep-" + folder_);
   EXPECT_THROW(sweep("sweep-" + folder_, {}, ::geteuid(), 0), Error);
   EXPECT_EQ(sweep("no such mark", {}, ::geteuid(), kLong), 0);
 }
 
-// The run may be anybody's, and whoever cleans up after it be allowed more than he.
-TEST_F(Guardians, ASweepEndsOnlyWhatTheRunsOwnerCould) {
+// The run may belong to any user, and the user who cleans up may have more rights than the owner.
+TEST_F(Reapers, ASweepEndsOnlyWhatTheRunsOwnerCould) {
   const std::string mark = "owner-" + folder_, folder = folder_ + "/sinew-" + mark;
   Process process = sleeper(mark);
   fs::create_directories(folder);

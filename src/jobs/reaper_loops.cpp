@@ -1,4 +1,4 @@
-#include "jobs/guardian_work.h"
+#include "jobs/reaper_loops.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -18,17 +18,17 @@
 
 #include "base/process.h"
 #include "jobs/cgroup.h"
-#include "jobs/family.h"
+#include "jobs/descendants.h"
 
 extern char** environ;
 
 namespace sinew::jobs {
 namespace {
 
-constexpr double kRoundSeconds = 3600;  // of killing; the guardian never gives up, it only begins another round
-constexpr int kLookMs = 500;            // between two looks, should a word of the kernel get lost
+constexpr double kRoundSeconds = 3600;  // of killing; a reaper never gives up, it starts another round
+constexpr int kScanMs = 500;            // between two checks, in case a notification of the kernel gets lost
 
-// Nothing that a person or a launcher sends to sinew's relatives ends them; only SIGKILL does.
+// Ignores the signals that a user or a launcher may send to all processes of sinew. Only SIGKILL ends a reaper.
 void ignore_signals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU}) {
     struct sigaction action {};
@@ -36,11 +36,12 @@ void ignore_signals() {
     ::sigaction(signal, &action, nullptr);
   }
   struct sigaction usual {};
-  usual.sa_handler = SIG_DFL;  // who started sinew may have ignored it, and then nobody could be waited for
+  usual.sa_handler =
+      SIG_DFL;  // if it were ignored, as the parent of sinew may have set it, waitpid would not see the children
   ::sigaction(SIGCHLD, &usual, nullptr);
 }
 
-// Everything but these: a pipe that somebody else holds open never ends.
+// Closes every other descriptor: a pipe does not end while any process has its write end open.
 void close_all_but(std::vector<int> kept) {
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) kept.push_back(standard);
   std::sort(kept.begin(), kept.end());
@@ -54,7 +55,7 @@ void close_all_but(std::vector<int> kept) {
   ::syscall(SYS_close_range, first, ~0U, 0);
 }
 
-// sinew's own terminal or pipe is not held open by those who watch.
+// The reapers must not keep sinew's terminal or pipes open.
 void detach_standard_streams() {
   const int nothing = ::open("/dev/null", O_RDWR);
   if (nothing < 0) return;
@@ -62,7 +63,7 @@ void detach_standard_streams() {
   if (nothing > STDERR_FILENO) ::close(nothing);
 }
 
-std::vector<ProcessRow> my_family() {
+std::vector<ProcessRow> my_descendants() {
   return below(all_processes(), {::getpid()});
 }
 
@@ -78,12 +79,12 @@ int signal_descriptor_for_children() {
   return ::signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-// A rank between fork and exec. Comes back only when something failed: the kind of it in `what`.
-void become_rank(const RankStart& rank, const AttemptStart& start, pid_t guardian, char& what) {
+// Runs in a rank between fork and exec. Returns only on failure, with the kind of the failure in `what`.
+void become_rank(const RankStart& rank, const AttemptStart& start, pid_t inner, char& what) {
   what = 'F';
   ::setsid();
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return;
-  if (::getppid() != guardian) ::_exit(1);
+  if (::getppid() != inner) ::_exit(1);
   what = 'C';
   for (const std::string& group : start.groups) {
     if (!enter_group(group)) return;
@@ -100,58 +101,59 @@ void become_rank(const RankStart& rank, const AttemptStart& start, pid_t guardia
   what = 'D';
   if (!start.workdir.empty() && ::chdir(start.workdir.c_str()) != 0) return;
   what = 'F';
-  environ = environment.data();  // and the program is looked for along the command's own PATH
+  environ = environment.data();  // execvp searches the program in the PATH of the command
   ::execvp(command[0], command.data());
 }
 
-class Guardian {
+class InnerReaper {
  public:
-  Guardian(const AttemptStart& start, int words) : start_(start), words_(words) {}
+  InnerReaper(const AttemptStart& start, int socket) : start_(start), socket_(socket) {}
 
   [[noreturn]] void run() {
-    ::prctl(PR_SET_NAME, "sinew-guardian");
+    ::prctl(PR_SET_NAME, "sinew-inner");
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     children_ = signal_descriptor_for_children();
-    tell({'W', 0, ::getpid()});
+    send({'W', 0, ::getpid()});
     for (size_t rank = 0; rank < start_.ranks.size() && !failed_; ++rank) start_rank(static_cast<int>(rank));
     for (const RankStart& rank : start_.ranks) {
       ::close(rank.output);
       ::close(rank.errors);
     }
-    while (!over_ && !failed_ && !all_ended()) turn();
-    const auto bury = [this](pid_t pid) { reap(pid); };
-    while (!kill_until_gone({my_family, bury, [](int) { return has_no_child(); }}, kRoundSeconds)) {
+    while (!kill_requested_ && !failed_ && !ranks_finished()) turn();
+    const auto reap_child = [this](pid_t pid) { reap(pid); };
+    while (!kill_until_gone({my_descendants, reap_child, [](int) { return has_no_child(); }}, kRoundSeconds)) {
     }
-    if (!alone_) tell({'G', 0, 0});
-    if (alone_) remove_groups(start_.groups);
+    if (!orphaned_) send({'G', 0, 0});
+    if (orphaned_) remove_groups(start_.groups);
     ::_exit(0);
   }
 
  private:
-  // All that is to be waited for. Who was asked to end has its grace, also when the shell in front of it did not hear
-  // and is gone already; sinew says when the grace is over.
-  bool all_ended() {
+  // Whether there is nothing more to wait for. A process group that got SIGTERM has its grace even if its rank has
+  // ended, for instance a shell that did not pass the signal on. sinew says when the grace is over.
+  bool ranks_finished() {
     if (ended_ != static_cast<int>(pids_.size())) return false;
-    std::erase_if(asked_, [](pid_t group) { return ::kill(-group, 0) != 0 && errno == ESRCH; });
-    return asked_.empty();
+    std::erase_if(terminating_, [](pid_t group) { return ::kill(-group, 0) != 0 && errno == ESRCH; });
+    return terminating_.empty();
   }
 
-  void tell(Word word) {
-    if (!alone_ && ::send(words_, &word, sizeof word, MSG_NOSIGNAL) < 0 && errno != EINTR) alone_ = over_ = true;
+  void send(ReaperMessage message) {
+    if (!orphaned_ && ::send(socket_, &message, sizeof message, MSG_NOSIGNAL) < 0 && errno != EINTR)
+      orphaned_ = kill_requested_ = true;
   }
 
   void start_rank(int index) {
     const RankStart& rank = start_.ranks[static_cast<size_t>(index)];
     int failure[2];
     if (::pipe2(failure, O_CLOEXEC) != 0) return fail(index, 'F', errno);
-    const pid_t guardian = ::getpid();
+    const pid_t inner = ::getpid();
     const pid_t pid = ::fork();
     if (pid == 0) {
       struct {
         int code;
         char what;
       } told{};
-      become_rank(rank, start_, guardian, told.what);
+      become_rank(rank, start_, inner, told.what);
       told.code = errno;
       [[maybe_unused]] const ssize_t written = ::write(failure[1], &told, sizeof told);
       ::_exit(127);
@@ -171,113 +173,113 @@ class Guardian {
     if (pid < 0) return fail(index, 'F', code);
     if (got == sizeof told) return fail(index, told.what, told.code);
     pids_.push_back(pid);
-    tell({'S', index, 0});
+    send({'S', index, 0});
   }
 
   void fail(int rank, char what, int code) {
     failed_ = true;
-    tell({what, rank, code});
+    send({what, rank, code});
   }
 
   void turn() {
-    pollfd both[2] = {{words_, POLLIN, 0}, {children_, POLLIN, 0}};
-    ::poll(both, 2, kLookMs);
+    pollfd both[2] = {{socket_, POLLIN, 0}, {children_, POLLIN, 0}};
+    ::poll(both, 2, kScanMs);
     signalfd_siginfo ignored;
     while (::read(children_, &ignored, sizeof ignored) > 0) {
     }
-    Word word;
+    ReaperMessage message;
     ssize_t got = 0;
-    while ((got = ::recv(words_, &word, sizeof word, MSG_DONTWAIT)) == sizeof word) obey(word);
+    while ((got = ::recv(socket_, &message, sizeof message, MSG_DONTWAIT)) == sizeof message) handle(message);
     const bool quiet = got < 0 && (errno == EAGAIN || errno == EINTR);
-    if (!quiet) alone_ = over_ = true;  // sinew is gone
+    if (!quiet) orphaned_ = kill_requested_ = true;  // sinew is gone
     for (int status = 0;;) {
       const pid_t pid = ::waitpid(-1, &status, WNOHANG);
       if (pid <= 0) break;
-      note(pid, status);
+      record_end(pid, status);
     }
   }
 
-  void obey(const Word& word) {
-    if (word.kind == 'K') over_ = true;
-    if (word.kind != 'T') return;
+  void handle(const ReaperMessage& message) {
+    if (message.kind == 'K') kill_requested_ = true;
+    if (message.kind != 'T') return;
     for (const pid_t pid : pids_) {
       if (pid <= 0) continue;
-      ::kill(-pid, word.value);
-      asked_.push_back(pid);
+      ::kill(-pid, message.value);
+      terminating_.push_back(pid);
     }
   }
 
   void reap(pid_t pid) {
     int status = 0;
-    if (::waitpid(pid, &status, WNOHANG) == pid) note(pid, status);
+    if (::waitpid(pid, &status, WNOHANG) == pid) record_end(pid, status);
   }
 
-  // Ranks are told of, others only buried.
-  void note(pid_t pid, int status) {
+  // Reports the end of a rank. Other processes were only reaped.
+  void record_end(pid_t pid, int status) {
     const auto found = std::find(pids_.begin(), pids_.end(), pid);
     if (found == pids_.end()) return;
     *found = 0;
     ++ended_;
-    tell({'E', static_cast<int>(found - pids_.begin()), status});
+    send({'E', static_cast<int>(found - pids_.begin()), status});
   }
 
   const AttemptStart& start_;
-  int words_, children_ = -1;
-  std::vector<pid_t> pids_;   // of the ranks; 0: ended
-  std::vector<pid_t> asked_;  // groups that were asked to end, as far as something is in them
+  int socket_, children_ = -1;
+  std::vector<pid_t> pids_;         // of the ranks; 0: ended
+  std::vector<pid_t> terminating_;  // process groups that got SIGTERM and still have processes
   int ended_ = 0;
-  bool over_ = false;    // everything is to be killed
-  bool failed_ = false;  // a rank could not be started
-  bool alone_ = false;   // sinew is gone
+  bool kill_requested_ = false;  // sinew asked for it, or is gone
+  bool failed_ = false;          // a rank could not be started
+  bool orphaned_ = false;        // sinew is gone
 };
 
 }  // namespace
 
-void be_warden(const AttemptStart& start, int words, int line) {
+void run_outer_reaper(const AttemptStart& start, int socket, int pipe) {
   ::setsid();
   ignore_signals();
   detach_standard_streams();
   std::vector<int> kept = start.kept;
-  kept.push_back(line);
-  kept.push_back(words);
+  kept.push_back(pipe);
+  kept.push_back(socket);
   for (const RankStart& rank : start.ranks) {
     kept.push_back(rank.output);
     kept.push_back(rank.errors);
   }
   close_all_but(kept);
-  ::prctl(PR_SET_NAME, "sinew-warden");
+  ::prctl(PR_SET_NAME, "sinew-outer");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const int children = signal_descriptor_for_children();
-  const pid_t guardian = ::fork();
-  if (guardian == 0) {
+  const pid_t inner = ::fork();
+  if (inner == 0) {
     ::close(children);
-    ::close(line);
-    Guardian(start, words).run();
+    ::close(pipe);
+    InnerReaper(start, socket).run();
   }
-  const Word failed{'F', 0, errno};
-  if (guardian < 0) ::send(words, &failed, sizeof failed, MSG_NOSIGNAL);
-  ::close(words);
+  const ReaperMessage failed{'F', 0, errno};
+  if (inner < 0) ::send(socket, &failed, sizeof failed, MSG_NOSIGNAL);
+  ::close(socket);
   for (const RankStart& rank : start.ranks) {
     ::close(rank.output);
     ::close(rank.errors);
   }
-  // Until sinew is gone, or says by closing the line that it needs no warden any more, or the guardian has ended.
-  bool alone = false;
-  for (bool watching = guardian > 0; watching;) {
-    pollfd both[2] = {{line, POLLIN, 0}, {children, POLLIN, 0}};
-    ::poll(both, 2, kLookMs);
+  // Waits for the end of the inner reaper or of the pipe, which ends when sinew dies or calls finish().
+  bool orphaned = false;
+  for (bool watching = inner > 0; watching;) {
+    pollfd both[2] = {{pipe, POLLIN, 0}, {children, POLLIN, 0}};
+    ::poll(both, 2, kScanMs);
     signalfd_siginfo ignored;
     while (::read(children, &ignored, sizeof ignored) > 0) {
     }
     if ((both[0].revents & (POLLHUP | POLLIN | POLLERR)) != 0) {
       watching = false;
-      alone = true;
+      orphaned = true;
     }
-    for (pid_t pid; (pid = ::waitpid(-1, nullptr, WNOHANG)) > 0;) watching = watching && pid != guardian;
+    for (pid_t pid; (pid = ::waitpid(-1, nullptr, WNOHANG)) > 0;) watching = watching && pid != inner;
   }
-  while (!kill_until_gone({my_family, reap_one, [](int) { return has_no_child(); }}, kRoundSeconds)) {
+  while (!kill_until_gone({my_descendants, reap_one, [](int) { return has_no_child(); }}, kRoundSeconds)) {
   }
-  if (alone) remove_groups(start.groups);
+  if (orphaned) remove_groups(start.groups);
   ::_exit(0);
 }
 

@@ -1,4 +1,4 @@
-#include "jobs/environment.h"
+#include "jobs/rank_context.h"
 
 #include <algorithm>
 #include <cctype>
@@ -16,7 +16,7 @@ std::string upper(std::string text) {
   return text;
 }
 
-// {"lr": 0.1, "kind": "small"}: as numbers and flags where they are some.
+// {"lr": 0.1, "kind": "small"}: numbers and flags as such, other values as strings.
 std::string as_json(const std::vector<NamedValue>& values) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const NamedValue& value : values) {
@@ -42,39 +42,39 @@ std::vector<std::string> command_of(const spec::Job& job) {
   return words;
 }
 
-std::map<std::string, std::string> environment_of(const spec::Job& job, const Seat& seat,
+std::map<std::string, std::string> environment_of(const spec::Job& job, const RankContext& context,
                                                   const std::map<std::string, std::string>& base) {
   const spec::CommandOptions& command = job.command;
   std::map<std::string, std::string> all = base;
-  // Nothing of an attempt this sinew may itself be part of.
+  // This sinew may run inside an attempt of another one, whose variables must not be passed on.
   std::erase_if(all,
                 [](const auto& entry) { return entry.first.starts_with("SINEW_") && entry.first != "SINEW_SERVER"; });
-  all.emplace("PYTHONUNBUFFERED", "1");  // else lines come late through a pipe
+  all.emplace("PYTHONUNBUFFERED", "1");  // otherwise Python delays the lines that it writes to a pipe
   const double cpus = command.resources.cpus;
   if (cpus > 0) {
     const double share = std::max(1.0, std::floor(cpus / static_cast<double>(command.resources.nproc)));
     all["OMP_NUM_THREADS"] = std::to_string(static_cast<int64_t>(share));
   }
   all["MASTER_ADDR"] = "127.0.0.1";
-  all["MASTER_PORT"] = std::to_string(seat.master_port);
+  all["MASTER_PORT"] = std::to_string(context.master_port);
   for (const NamedValue& variable : command.env) all[variable.name] = spec::fill_in(variable.value, command.params);
 
-  const std::string rank = std::to_string(seat.rank), size = std::to_string(command.resources.nproc);
+  const std::string rank = std::to_string(context.rank), size = std::to_string(command.resources.nproc);
   all["RANK"] = all["LOCAL_RANK"] = rank;
   all["WORLD_SIZE"] = all["LOCAL_WORLD_SIZE"] = size;
-  all["SINEW_JOB_ID"] = seat.mark;
+  all["SINEW_JOB_ID"] = context.mark;
   all["SINEW_JOB_NAME"] = job.name;
-  all["SINEW_RUN_DIR"] = seat.run_directory;
-  all["SINEW_ATTEMPT"] = std::to_string(seat.attempt);
-  all["SINEW_CHECKPOINT_DIR"] = seat.run_directory + "/checkpoints";
-  if (!seat.resume_from.empty()) all["SINEW_RESUME_FROM"] = seat.resume_from;
-  all["SINEW_METRICS_FILE"] = seat.metrics_file;
+  all["SINEW_RUN_DIR"] = context.run_directory;
+  all["SINEW_ATTEMPT"] = std::to_string(context.attempt);
+  all["SINEW_CHECKPOINT_DIR"] = context.run_directory + "/checkpoints";
+  if (!context.resume_from.empty()) all["SINEW_RESUME_FROM"] = context.resume_from;
+  all["SINEW_METRICS_FILE"] = context.metrics_file;
   all["SINEW_GRACE_SECONDS"] = seconds_text(command.grace_seconds);
   all["SINEW_PARAMS"] = as_json(command.params);
   for (const NamedValue& param : command.params) all["SINEW_PARAM_" + upper(param.name)] = param.value;
-  if (!seat.server.empty()) {
-    all["SINEW_SERVER"] = all["MLFLOW_TRACKING_URI"] = seat.server;
-    if (!seat.run_id.empty()) all["MLFLOW_RUN_ID"] = seat.run_id;
+  if (!context.server.empty()) {
+    all["SINEW_SERVER"] = all["MLFLOW_TRACKING_URI"] = context.server;
+    if (!context.run_id.empty()) all["MLFLOW_RUN_ID"] = context.run_id;
     all["MLFLOW_EXPERIMENT_NAME"] = job.name;
   }
   return all;

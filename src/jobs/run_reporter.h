@@ -1,4 +1,4 @@
-// What a run of a command shows and writes: metrics, messages, the report. One reporter an attempt.
+// What a run of a command prints and writes: metrics, messages and report.json.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "jobs/conduct.h"
+#include "jobs/attempt_state_machine.h"
 #include "jobs/jobs.h"
 #include "jobs/metric_line.h"
 #include "jobs/metric_watch.h"
@@ -17,35 +17,35 @@
 
 namespace sinew::jobs {
 
-class Narrator {
+class RunReporter {
  public:
-  Narrator(const CommandRun& run, std::string directory, Clock& clock);
+  RunReporter(const CommandRun& run, std::string directory, Clock& clock);
 
-  void set_started(double wall_seconds) { started_ = wall_seconds; }  // the first attempt's begin
+  void set_started(double wall_seconds) { started_ = wall_seconds; }  // when the first attempt began
   double started() const { return started_; }
 
   void attempt_begins(int64_t attempt, const std::vector<std::string>& command, const std::string& resume_from);
-  void attempt_ends(int64_t attempt, const Judgement& judged, int64_t lost_bytes, bool another_follows);
-  // A line that may hold metrics, of the command's output or of its file; whether it does is told in `taken`. A reason
-  // to end the run, where the metrics are one.
+  void attempt_ends(int64_t attempt, const AttemptResult& result, int64_t lost_bytes, bool another_follows);
+  // Takes a line of the command's output, or of its metrics file if `file` is set. Sets `taken` if the line holds
+  // metrics. Returns why the run should end, if the metrics say so.
   std::optional<MetricWatch::Verdict> take_line(std::string_view line, bool file, bool& taken);
   void pass_on(std::string_view line, bool errors) { reporter_->pass_on(line, errors); }
   void say(report::Level level, const std::string& event, const std::string& text);
   void log(const std::string& event, const std::string& text) { say(report::Level::info, event, text); }
-  void tick();  // what was measured since the last one reaches the files: who reads them acts on it
+  void tick();  // writes new metrics to their files, because readers of the files act on them
 
   struct End {
     std::string status;
     int code = 0;
     std::string why, hint;
   };
-  // The one end of the run: said, then written as report.json.
+  // Writes report.json and prints how the run ended. Called once.
   void finish(const End& end);
 
  private:
   void open_reporter(std::optional<int64_t> resumed_at);
   void note_broken(const std::string& why);
-  void recall_metrics();
+  void restore_watch();
   std::optional<MetricWatch::Verdict> record(const MetricLine& line);
   void settle(std::optional<int64_t> second);
   void show(const MetricLine& line, int64_t step);
@@ -57,9 +57,10 @@ class Narrator {
   std::optional<MetricWatch> watch_;
   double started_ = 0, epoch_ = 0;
   int64_t newest_step_ = -1, samples_ = 0;
-  bool settled_ = false, fresh_ = false;  // settled: it is known from which step on this attempt measures
-  int64_t newest_before_ = -1;            // step of the attempts before this one
-  std::vector<MetricLine> held_;          // of its first step, until it is
+  bool settled_ = false;          // the first step that this attempt measures is known: see settle()
+  bool fresh_ = false;            // there are metrics that tick() has not written
+  int64_t newest_before_ = -1;    // the newest step of earlier attempts
+  std::vector<MetricLine> held_;  // lines of this attempt's first step, until it is settled
   int64_t broken_ = 0;
 };
 

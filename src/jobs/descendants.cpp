@@ -1,4 +1,4 @@
-#include "jobs/family.h"
+#include "jobs/descendants.h"
 
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -13,7 +13,7 @@
 
 namespace sinew::jobs {
 
-std::vector<ProcessRow> marked(const std::vector<ProcessRow>& all, const std::string& mark) {
+std::vector<ProcessRow> processes_marked(const std::vector<ProcessRow>& all, const std::string& mark) {
   const std::string entry = "SINEW_JOB_ID=" + mark;
   std::vector<ProcessRow> found;
   for (const ProcessRow& row : all) {
@@ -29,7 +29,7 @@ std::vector<ProcessRow> marked(const std::vector<ProcessRow>& all, const std::st
   return found;
 }
 
-bool kill_surely(const ProcessRow& row) {
+bool kill_process(const ProcessRow& row) {
   const int held = static_cast<int>(::syscall(SYS_pidfd_open, row.pid, 0));
   if (held < 0) return false;
   const bool same = process_row(row.pid).started == row.started;
@@ -43,22 +43,22 @@ bool has_no_child() {
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0 && errno == ECHILD;
 }
 
-bool kill_until_gone(const Killing& killing, double seconds) {
+bool kill_until_gone(const KillPlan& plan, double seconds) {
   const double end = system_clock().monotonic_seconds() + seconds;
   double pause = 0.001;
   for (int empty = 0;;) {
-    std::vector<ProcessRow> left = killing.find();
+    std::vector<ProcessRow> left = plan.find();
     for (const ProcessRow& row : left) {
-      if (row.parent == ::getpid()) {  // its number is its own until it is reaped here
+      if (row.parent == ::getpid()) {  // not reaped yet, so the pid is still its own
         ::kill(row.pid, SIGKILL);
-        killing.reap(row.pid);
+        plan.reap(row.pid);
       } else if (row.state != 'Z') {
-        kill_surely(row);
+        kill_process(row);
       }
     }
     std::erase_if(left, [](const ProcessRow& row) { return row.state == 'Z' && row.parent != ::getpid(); });
     empty = left.empty() ? empty + 1 : 0;
-    if (killing.is_over(empty)) return true;
+    if (plan.is_over(empty)) return true;
     if (system_clock().monotonic_seconds() >= end) return false;
     system_clock().sleep_seconds(pause);
     pause = std::min(pause * 2, 0.05);

@@ -1,4 +1,4 @@
-#include "jobs/narrator.h"
+#include "jobs/run_reporter.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,10 +11,10 @@
 namespace sinew::jobs {
 namespace {
 
-constexpr size_t kMostShown = 4;      // metrics of the live line
-constexpr size_t kMostHeld = 10'000;  // lines of one step
+constexpr size_t kMostShown = 4;      // metrics in the live line
+constexpr size_t kMostHeld = 10'000;  // held lines of one step
 
-// As a person would type it, on one line that is not too long.
+// The command as a user would type it, on one line of limited length.
 std::string joined(const std::vector<std::string>& words) {
   constexpr size_t kMost = 200;
   std::string text;
@@ -28,19 +28,21 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Narrator::Narrator(const CommandRun& run, std::string directory, Clock& clock)
+RunReporter::RunReporter(const CommandRun& run, std::string directory, Clock& clock)
     : run_(run), directory_(std::move(directory)), clock_(clock) {
   open_reporter(std::nullopt);
-  recall_metrics();
+  restore_watch();
 }
 
-void Narrator::open_reporter(std::optional<int64_t> resumed_at) {
-  reporter_.reset();  // writes what waits, before the next one cuts
+void RunReporter::open_reporter(std::optional<int64_t> resumed_at) {
+  reporter_.reset();  // write the old one's records before the new one drops records
   report::ReporterOptions options;
   options.directory = directory_;
   options.format = run_.format;
   options.terminal = run_.terminal;
   options.color = run_.color;
+  options.output = run_.output;
+  options.errors = run_.errors;
   options.tensorboard = run_.job.logging.tensorboard;
   if (resumed_at) options.resumed_at = Step(*resumed_at);
   reporter_ = std::make_unique<report::Reporter>(options, clock_);
@@ -49,38 +51,38 @@ void Narrator::open_reporter(std::optional<int64_t> resumed_at) {
   if (!params.empty()) reporter_->hparams(params);
 }
 
-// The watch is a function of the records: those of earlier attempts that count.
-void Narrator::recall_metrics() {
+// Restores the watch from the records of earlier attempts.
+void RunReporter::restore_watch() {
   watch_.emplace(run_.job);
   newest_step_ = -1;
   samples_ = 0;
-  for (const report::MetricRecord& record : report::read_metrics(directory_ + "/metrics.jsonl")) {
+  for (const report::MetricRecord& record : report::read_metrics(rundir::file_in(directory_, rundir::kMetricsFile))) {
     newest_step_ = std::max(newest_step_, record.step);
     samples_ = std::max(samples_, record.samples);
     watch_->take(record.step, record.values);
   }
 }
 
-void Narrator::attempt_begins(int64_t attempt, const std::vector<std::string>& command,
-                              const std::string& resume_from) {
+void RunReporter::attempt_begins(int64_t attempt, const std::vector<std::string>& command,
+                                 const std::string& resume_from) {
   newest_before_ = newest_step_;
   settled_ = false;
   broken_ = 0;
   say(report::Level::info, "attempt-begin",
       (attempt == 1 ? run_.job.name + ": " : "attempt " + std::to_string(attempt) + ": ") + joined(command) +
-          (resume_from.empty() ? "" : "\ngoes on from " + resume_from));
+          (resume_from.empty() ? "" : "\nresumes from " + resume_from));
   if (attempt == 1) say(report::Level::info, "run-directory", "run directory: " + run_.directory);
 }
 
-void Narrator::attempt_ends(int64_t attempt, const Judgement& judged, int64_t lost_bytes, bool another_follows) {
+void RunReporter::attempt_ends(int64_t attempt, const AttemptResult& result, int64_t lost_bytes, bool another_follows) {
   settle(std::nullopt);
   if (broken_ > 1) {
     say(report::Level::warning, "broken-metrics",
-        std::to_string(broken_) + " lines began like metrics and could not be read; they were passed on as text");
+        std::to_string(broken_) + " lines looked like metrics but could not be parsed; they were treated as text");
   }
   if (lost_bytes > 0)
     say(report::Level::warning, "disk", std::to_string(lost_bytes) + " bytes of output could not be written");
-  const std::string text = "attempt " + std::to_string(attempt) + ": " + judged.why;
+  const std::string text = "attempt " + std::to_string(attempt) + ": " + result.why;
   if (another_follows) {
     say(report::Level::warning, "attempt-end", text);
   } else {
@@ -88,15 +90,15 @@ void Narrator::attempt_ends(int64_t attempt, const Judgement& judged, int64_t lo
   }
 }
 
-void Narrator::note_broken(const std::string& why) {
-  if (++broken_ == 1) say(report::Level::warning, "broken-metrics", "a line begins like metrics, but " + why);
+void RunReporter::note_broken(const std::string& why) {
+  if (++broken_ == 1) say(report::Level::warning, "broken-metrics", "a line looks like metrics, but " + why);
 }
 
-std::optional<MetricWatch::Verdict> Narrator::take_line(std::string_view text, bool file, bool& taken) {
+std::optional<MetricWatch::Verdict> RunReporter::take_line(std::string_view text, bool file, bool& taken) {
   MetricLine line = read_metric_line(text);
   taken = line.kind == MetricLine::Kind::metrics;
   if (line.kind == MetricLine::Kind::broken || (file && !taken && !text.empty()))
-    note_broken(line.why.empty() ? "it has neither a step nor only numbers" : line.why);
+    note_broken(line.why.empty() ? "has neither a step nor only numbers" : line.why);
   if (!taken) return std::nullopt;
   if (line.step && !settled_) {
     const bool behind_all = held_.empty() && *line.step > newest_before_;
@@ -110,30 +112,30 @@ std::optional<MetricWatch::Verdict> Narrator::take_line(std::string_view text, b
   return record(line);
 }
 
-// An attempt that goes on from a checkpoint makes steps anew, and what was measured of them before goes. From which
-// step on only the second one tells: the first may be a look at the model before it goes on, said of step 0. No second:
-// the attempt is over.
-void Narrator::settle(std::optional<int64_t> second) {
+// An attempt that resumes from a checkpoint repeats steps, so the records of these steps have to go. The first step
+// that it reports does not show where it resumed: the command may evaluate the model before it continues and call that
+// step 0. The second step does. Without a second step (nullopt) the attempt is over.
+void RunReporter::settle(std::optional<int64_t> second) {
   settled_ = true;
   if (held_.empty()) return;
   const std::vector<MetricLine> held = std::exchange(held_, {});
   const int64_t first = *held.front().step, next = second.value_or(std::numeric_limits<int64_t>::max());
   int64_t from = std::min(first, next);
-  bool stands = false;  // what was measured at the first step before this attempt
+  bool stands = false;  // an earlier attempt has a record of the first step
   reporter_->flush();
-  for (const report::MetricRecord& old : report::read_metrics(directory_ + "/metrics.jsonl")) {
+  for (const report::MetricRecord& old : report::read_metrics(rundir::file_in(directory_, rundir::kMetricsFile))) {
     stands = stands || old.step == first;
     if (old.step > first && old.step < next) from = next;
   }
   if (from <= newest_step_) {
     open_reporter(from - 1);
-    recall_metrics();
+    restore_watch();
   }
   if (stands && first < from) return;
   for (const MetricLine& line : held) record(line);
 }
 
-std::optional<MetricWatch::Verdict> Narrator::record(const MetricLine& line) {
+std::optional<MetricWatch::Verdict> RunReporter::record(const MetricLine& line) {
   const int64_t step = line.step.value_or(newest_step_ + 1);
   newest_step_ = std::max(newest_step_, step);
   samples_ = std::max(samples_, line.samples.value_or(0));
@@ -144,7 +146,7 @@ std::optional<MetricWatch::Verdict> Narrator::record(const MetricLine& line) {
   return watch_->take(step, line.values);
 }
 
-void Narrator::show(const MetricLine& line, int64_t step) {
+void RunReporter::show(const MetricLine& line, int64_t step) {
   report::Progress progress;
   progress.step = Step(step);
   progress.samples = samples_;
@@ -155,15 +157,15 @@ void Narrator::show(const MetricLine& line, int64_t step) {
   reporter_->progress(progress);
 }
 
-void Narrator::say(report::Level level, const std::string& event, const std::string& text) {
+void RunReporter::say(report::Level level, const std::string& event, const std::string& text) {
   reporter_->say(level, event, text);
 }
 
-void Narrator::tick() {
+void RunReporter::tick() {
   if (std::exchange(fresh_, false)) reporter_->flush();
 }
 
-void Narrator::finish(const End& end) {
+void RunReporter::finish(const End& end) {
   const bool failed = end.status == "failed";
   reporter_->finish(end.status == "done");
   const double seconds = clock_.wall_seconds() - started_;
@@ -181,7 +183,7 @@ void Narrator::finish(const End& end) {
   outcome.last = watch_->last();
   if (failed) outcome.error = end.why;
   if (failed) outcome.hint = end.hint;
-  write_durably(system_disk(), directory_ + "/report.json", rundir::outcome_json(outcome));
+  write_durably(system_disk(), rundir::file_in(directory_, rundir::kOutcomeFile), rundir::outcome_json(outcome));
   say(failed ? report::Level::error : report::Level::info, "run-end",
       end.status + ": " + end.why + (failed && !end.hint.empty() ? "\n  try: " + end.hint : ""));
   reporter_->flush();

@@ -1,0 +1,61 @@
+// attempts.jsonl of a run directory: the attempts of a command and how each of them ended.
+//
+// The holder of the run's lock writes it and syncs each line before it acts on it. Every attempt that began gets
+// exactly one end: the next holder of the lock writes the end of an attempt whose sinew was killed (close_interrupted).
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/disk.h"
+#include "checkpoint/checkpoint.h"
+#include "rundir/rundir.h"
+
+namespace sinew::jobs {
+
+struct AttemptRecord {
+  int64_t attempt = 0;
+  double began = 0;  // seconds since 1970
+  std::string mark;  // SINEW_JOB_ID of its processes
+  std::string host;
+  std::string boot;  // boot id of the machine: after a reboot none of its processes can be left
+  std::vector<std::string> groups;
+  std::optional<std::string>
+      reason;  // an ExitReason, "failed" or "interrupted" (sinew was killed); nullopt: no end yet
+  std::string why;
+  double seconds = 0;
+  bool unkillable = false;  // a process of it survived SIGKILL
+};
+
+// The records in their order. Skips lines that are no records, such as a torn last line. Empty if there is no file.
+std::vector<AttemptRecord> read_attempts(Disk& disk, const std::string& directory);
+
+class AttemptLog {
+ public:
+  AttemptLog(Disk& disk, std::string directory, Clock& clock)
+      : disk_(disk), directory_(std::move(directory)), clock_(clock) {}
+
+  void begin(const AttemptRecord& record);
+  void end(int64_t attempt, const std::string& reason, const std::string& why, double seconds, bool unkillable = false);
+  // Kills what attempts without an end have left, writes their end, and returns them. Throws Error if a process of any
+  // earlier attempt survives.
+  std::vector<AttemptRecord> close_interrupted();
+
+ private:
+  void append(const std::string& line);
+
+  Disk& disk_;
+  std::string directory_;
+  Clock& clock_;
+};
+
+// Takes the run's lock. Throws Error if another process holds it. If the sinew that took it was killed, waits until its
+// reapers, which share the lock, have killed the command.
+rundir::RunLock lock_run(const std::string& directory, Clock& clock);
+
+}  // namespace sinew::jobs
