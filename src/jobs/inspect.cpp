@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/disk.h"
+#include "base/printable.h"
 #include "base/proc.h"
 #include "jobs/attempt_log.h"
 #include "jobs/descendants.h"
@@ -16,11 +17,9 @@ namespace {
 
 std::string command_line(pid_t pid) {
   std::string text = kernel_text("/proc/" + std::to_string(pid) + "/cmdline");
-  for (char& letter : text) {
-    if (static_cast<unsigned char>(letter) < 0x20) letter = ' ';
-  }
+  std::ranges::replace(text, '\0', ' ');  // between the arguments
   while (text.ends_with(' ')) text.pop_back();
-  return text;
+  return printable(text);
 }
 
 int64_t rank_in(const std::string& environment) {

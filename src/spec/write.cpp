@@ -1,24 +1,17 @@
 // to_yaml: writes every option that has an effect on this job with its value, and options that are not set as comments.
 #include <algorithm>
 
-#include "base/utf8.h"
+#include "base/printable.h"
 #include "spec/options.h"
 #include "spec/values.h"
 
 namespace sinew::spec {
 namespace {
 
-// Makes one line of valid UTF-8 of the text. Reasons quote the names and contents of files, which may hold any bytes,
-// and invalid bytes would make resolved.yaml unreadable.
+// A comment at the end of a line. Reasons quote the names and contents of files, which may hold any bytes, and invalid
+// bytes would make resolved.yaml unreadable.
 std::string comment(std::string_view text) {
-  std::string line = "  # ";
-  while (!text.empty()) {
-    const auto length = static_cast<size_t>(decode_utf8(text, 0).size);
-    const bool control = static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7F;
-    line += length == 0 ? "?" : control ? " " : text.substr(0, length);
-    text.remove_prefix(std::max<size_t>(length, 1));
-  }
-  return line;
+  return "  # " + printable(text);
 }
 
 // If a study varies the option that this one depends on, this one has no effect in some trials, and read_job would
