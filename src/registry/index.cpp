@@ -1,15 +1,10 @@
 // The index: copies run directories into the store. Each pass copies only what is new.
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 
-#include "base/process.h"
 #include "registry/index_changes.h"
+#include "registry/index_lease.h"
 #include "registry/read_progress.h"
 #include "registry/registry.h"
 #include "rundir/rundir.h"
@@ -19,30 +14,9 @@ namespace {
 
 using store::Kind;
 
-constexpr double kLeaseSeconds = 30;
 constexpr int kMostAttempts = 50;    // an attempt fails only if another process changed the record
 constexpr int64_t kMostPieces = 16;  // maximum pieces of one run per pass, so that a long file does not delay others
-constexpr const char* kLease = "registry.index";
 constexpr const char* kRootNote = "registry.root";
-
-// Thrown if another process has taken the lease.
-struct LeaseLost {
-  std::string why;
-};
-// Thrown if a run cannot be read, or if the store refuses its changes. The pass reports it; the next pass tries again.
-struct Problem {
-  std::string what;
-};
-
-// Returns whether the holder ("host:pid", as Index names itself) is a dead process of this machine. Returns false for
-// holders on other machines, because we cannot know.
-bool is_surely_dead(const std::string& holder) {
-  const size_t colon = holder.rfind(':');
-  if (colon == std::string::npos || holder.substr(0, colon) != host_name()) return false;
-  pid_t pid = 0;
-  const auto [end, code] = std::from_chars(holder.data() + colon + 1, holder.data() + holder.size(), pid);
-  return code == std::errc() && pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
-}
 
 rundir::FilePiece next_piece(const std::string& path, const rundir::FilePosition& mark, int64_t bytes) {
   try {
@@ -52,61 +26,86 @@ rundir::FilePiece next_piece(const std::string& path, const rundir::FilePosition
   }
 }
 
+std::optional<RunFiles> files_of(const std::string& root, const std::string& path) {
+  try {
+    return read_run_files(root, path);
+  } catch (const Error& error) {
+    throw Problem{error.what()};
+  }
+}
+
+struct KnownRun {
+  std::string id;
+  ReadProgress reading;
+  bool over = false, hidden = false;
+  std::optional<std::set<std::string>> keys = {};  // of series that came from the run's file; loaded when needed
+};
+
+void add_problem(PassReport& report, const std::string& what) {
+  if (report.problems.size() < 1000) report.problems.push_back(clean_text(what, 1000));
+}
+
+// Turns metric lines into changes, one per series. If the file was cut back, drops only the series that came from the
+// file, and reads them again from its beginning.
+void take_points(store::Store& store, KnownRun& run, const std::string& path, const rundir::FilePiece& piece,
+                 PassReport& report, std::vector<store::Change>& changes) {
+  if (piece.text.empty() && !piece.cut_back && piece.too_long == 0) return;
+  if (!run.keys) run.keys = keys_from_note(store.note(keys_note_of(run.id)));
+  if (piece.cut_back) changes.push_back(store::DropPoints{run.id, INT64_MIN, run.keys});
+  const size_t known_keys = run.keys->size();
+  std::map<std::string, std::vector<store::Point>> series;
+  for (size_t at = 0; at < piece.text.size();) {
+    const size_t end = piece.text.find('\n', at);
+    std::string_view line = std::string_view(piece.text).substr(at, end - at);
+    at = end + 1;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) continue;
+    std::string why;
+    const auto record = report::parse_metrics_line(line, &why);
+    if (!record) {
+      add_problem(report, path + "/metrics.jsonl: a line is not a metrics record: " + why);
+      continue;
+    }
+    for (const auto& [name, value] : record->values)
+      series[name].push_back({record->step, std::llround(record->wall_seconds * 1000), value});
+  }
+  for (auto& [name, points] : series) {
+    const std::string key = clean_text(name, 500);
+    if (key.empty()) continue;
+    report.points += static_cast<int64_t>(points.size());
+    run.keys->insert(key);
+    changes.push_back(store::AddPoints{run.id, key, std::move(points)});
+  }
+  if (run.keys->size() > known_keys) changes.push_back(store::SetNote{keys_note_of(run.id), keys_to_note(*run.keys)});
+  if (piece.too_long > 0) add_problem(report, path + "/metrics.jsonl: a line is too long to be a metrics record");
+}
+
+// Returns how often `word` has occurred in the file so far. Continues at `mark`, where the count was `count`.
+int64_t count_in(const std::string& path, std::string_view word, rundir::FilePosition& mark, int64_t count,
+                 int64_t piece_bytes) {
+  while (true) {
+    const rundir::FilePiece piece = next_piece(path, mark, piece_bytes);
+    if (piece.cut_back) count = 0;
+    for (size_t at = piece.text.find(word); at != piece.text.npos; at = piece.text.find(word, at + 1)) ++count;
+    mark = piece.after;
+    if (!piece.more) return count;
+  }
+}
+
+// Counts attempts: log.jsonl of a training has an event for each resume, attempts.jsonl of a command one for each
+// attempt.
+void read_attempts(const std::string& directory, ReadProgress& reading, int64_t piece_bytes) {
+  reading.resumes =
+      count_in(directory + "/log.jsonl", "\"event\":\"resume\"", reading.log, reading.resumes, piece_bytes);
+  reading.begins =
+      count_in(directory + "/attempts.jsonl", "\"event\":\"begin\"", reading.attempts, reading.begins, piece_bytes);
+}
+
 }  // namespace
 
 struct Index::State {
-  State(store::Store& store, IndexOptions options) : store(store), options(std::move(options)) {
-    if (this->options.holder.empty()) this->options.holder = host_name() + ":" + std::to_string(::getpid());
-  }
-
-  struct KnownRun {
-    std::string id;
-    ReadProgress reading;
-    bool over = false, hidden = false;
-    std::optional<std::set<std::string>> keys = {};  // of series that came from the run's file; loaded when needed
-  };
-
-  // Writes the changes. Returns false if `unchanged` is given and the store refused because its subject has changed.
-  bool write_unless_news(std::vector<store::Change> changes, std::optional<store::Batch::Unchanged> unchanged) {
-    store::Batch batch{std::move(changes), {}, {{kLease, fence}}};
-    if (unchanged) batch.unchanged = {*unchanged};
-    const auto outcome = store.write(batch);
-    if (outcome) return true;
-    using Reason = store::Refusal::Reason;
-    if (outcome.error().reason == Reason::kStale) throw LeaseLost{outcome.error().why};
-    if (unchanged && outcome.error().reason == Reason::kConflict &&
-        store.newest_event(unchanged->subject) != unchanged->seq)
-      return false;
-    throw Problem{"the store refuses the contents of its files: " + outcome.error().why};
-  }
-  void write(std::vector<store::Change> changes) { write_unless_news(std::move(changes), {}); }
-
-  void forget() {
-    fence = 0;
-    loaded = false;
-  }
-
-  bool lease(PassReport& report) {
-    if (fence != 0) {
-      if (store.write(store::Renew{kLease, fence, kLeaseSeconds})) return true;
-      forget();
-    }
-    auto taken = store.write(store::Acquire{kLease, options.holder, kLeaseSeconds});
-    if (!taken) {
-      const store::Lease lease = store.lease(kLease);
-      report.held_by = lease.holder;
-      // If the holder was killed, do not wait until its lease expires. The store refuses this if another process did
-      // the same before us.
-      if (is_surely_dead(lease.holder) && store.write(store::Release{kLease, lease.fence}))
-        taken = store.write(store::Acquire{kLease, options.holder, kLeaseSeconds});
-    }
-    if (taken) {
-      report.held_by.clear();
-      return fence = taken->answers.at(0).fence, true;
-    }
-    if (report.held_by.empty()) report.held_by = taken.error().why;
-    return false;
-  }
+  State(store::Store& store, IndexOptions given)
+      : store(store), options(std::move(given)), lease(store, options.holder) {}
 
   // A store indexes one root, because a pass hides all runs that are not below its root.
   void check_root() {
@@ -120,7 +119,7 @@ struct Index::State {
     if (!noted.empty() && std::filesystem::is_directory(noted, code))
       throw Error("INDEX_OTHER_ROOT", "this store indexes the runs in " + noted + ", not those in " + root,
                   "use another store for this directory: --store");
-    write({store::SetNote{kRootNote, root}});
+    lease.write({store::SetNote{kRootNote, root}});
   }
 
   void load_known() {
@@ -147,7 +146,7 @@ struct Index::State {
       store::Create create;
       create.subject = {Kind::kExperiment, id};
       create.name = job;
-      write({std::move(create)});
+      lease.write({std::move(create)});
     }
     return experiments[job] = id;
   }
@@ -157,76 +156,11 @@ struct Index::State {
     const auto record = store.find({Kind::kRun, run.id});
     if (!record || !record->hidden) {  // if a user hid it, it stays hidden even if its directory comes back
       run.reading.gone = true;
-      write({store::Amend{{Kind::kRun, run.id}, {}, {}, true},
-             store::SetNote{progress_note_of(run.id), to_note(run.reading)}});
+      lease.write({store::Amend{{Kind::kRun, run.id}, {}, {}, true},
+                   store::SetNote{progress_note_of(run.id), to_note(run.reading)}});
       ++report.hidden;
     }
     run.hidden = true;
-  }
-
-  // Turns metric lines into changes, one per series. If the file was cut back, drops only the series that came from the
-  // file, and reads them again from its beginning.
-  void take_points(KnownRun& run, const std::string& path, const rundir::FilePiece& piece, PassReport& report,
-                   std::vector<store::Change>& changes) {
-    if (piece.text.empty() && !piece.cut_back && piece.too_long == 0) return;
-    if (!run.keys) run.keys = keys_from_note(store.note(keys_note_of(run.id)));
-    if (piece.cut_back) changes.push_back(store::DropPoints{run.id, INT64_MIN, run.keys});
-    const size_t known_keys = run.keys->size();
-    std::map<std::string, std::vector<store::Point>> series;
-    for (size_t at = 0; at < piece.text.size();) {
-      const size_t end = piece.text.find('\n', at);
-      std::string_view line = std::string_view(piece.text).substr(at, end - at);
-      at = end + 1;
-      if (line.ends_with('\r')) line.remove_suffix(1);
-      if (line.empty()) continue;
-      std::string why;
-      const auto record = report::parse_metrics_line(line, &why);
-      if (!record) {
-        add_problem(report, path + "/metrics.jsonl: a line is not a metrics record: " + why);
-        continue;
-      }
-      for (const auto& [name, value] : record->values)
-        series[name].push_back({record->step, std::llround(record->wall_seconds * 1000), value});
-    }
-    for (auto& [name, points] : series) {
-      const std::string key = clean_text(name, 500);
-      if (key.empty()) continue;
-      report.points += static_cast<int64_t>(points.size());
-      run.keys->insert(key);
-      changes.push_back(store::AddPoints{run.id, key, std::move(points)});
-    }
-    if (run.keys->size() > known_keys) changes.push_back(store::SetNote{keys_note_of(run.id), keys_to_note(*run.keys)});
-    if (piece.too_long > 0) add_problem(report, path + "/metrics.jsonl: a line is too long to be a metrics record");
-  }
-
-  // Returns how often `word` has occurred in the file so far. Continues at `mark`, where the count was `count`.
-  int64_t count_in(const std::string& path, std::string_view word, rundir::FilePosition& mark, int64_t count) {
-    while (true) {
-      const rundir::FilePiece piece = next_piece(path, mark, options.piece_bytes);
-      if (piece.cut_back) count = 0;
-      for (size_t at = piece.text.find(word); at != piece.text.npos; at = piece.text.find(word, at + 1)) ++count;
-      mark = piece.after;
-      if (!piece.more) return count;
-    }
-  }
-
-  // Counts attempts: log.jsonl of a training has an event for each resume, attempts.jsonl of a command one for each
-  // attempt.
-  void read_attempts(const std::string& directory, ReadProgress& reading) {
-    reading.resumes = count_in(directory + "/log.jsonl", "\"event\":\"resume\"", reading.log, reading.resumes);
-    reading.begins = count_in(directory + "/attempts.jsonl", "\"event\":\"begin\"", reading.attempts, reading.begins);
-  }
-
-  static void add_problem(PassReport& report, const std::string& what) {
-    if (report.problems.size() < 1000) report.problems.push_back(clean_text(what, 1000));
-  }
-
-  std::optional<RunFiles> files_of(const std::string& path) {
-    try {
-      return read_run_files(options.root, path);
-    } catch (const Error& error) {
-      throw Problem{error.what()};
-    }
   }
 
   void index_run(const std::string& path, KnownRun& run, PassReport& report) {
@@ -235,7 +169,7 @@ struct Index::State {
     if (!run.id.empty() && !run.hidden && run.reading.seen == signature &&
         (run.over || rundir::lock_is_held(directory)))
       return;
-    const auto files = files_of(path);
+    const auto files = files_of(options.root, path);
     if (!files) return;
     for (const std::string& what : files->problems) add_problem(report, what);
     if (run.id != files->id) {
@@ -250,7 +184,7 @@ struct Index::State {
     }
     run.reading.seen.clear();
     if (!read_points(path, directory, run, changes, report)) return;
-    read_attempts(directory, run.reading);
+    read_attempts(directory, run.reading, options.piece_bytes);
     finish(*files, run, std::move(changes), signature);
     ++report.changed;
   }
@@ -261,11 +195,11 @@ struct Index::State {
     for (int64_t pieces = 0;; ++pieces) {
       const rundir::FilePiece piece =
           next_piece(directory + "/metrics.jsonl", run.reading.metrics, options.piece_bytes);
-      take_points(run, path, piece, report, changes);
+      take_points(store, run, path, piece, report, changes);
       run.reading.metrics = piece.after;
       if (!piece.more) return true;
       changes.push_back(store::SetNote{progress_note_of(run.id), to_note(run.reading)});
-      write(std::move(changes));
+      lease.write(std::move(changes));
       changes.clear();
       if (pieces + 1 == kMostPieces || should_stop()) return report.unfinished = true, false;
     }
@@ -274,7 +208,7 @@ struct Index::State {
   void finish(const RunFiles& files, KnownRun& run, std::vector<store::Change> changes, const std::string& signature) {
     if (!changes.empty()) {
       changes.push_back(store::SetNote{progress_note_of(run.id), to_note(run.reading)});
-      write(std::move(changes));
+      lease.write(std::move(changes));
     }
     run.reading.seen = signature;
     for (int attempt = 0; !bring_up_to_date(files, run); ++attempt) {
@@ -296,7 +230,7 @@ struct Index::State {
     ReadProgress after = run.reading;
     after.gone = false;
     changes.push_back(store::SetNote{progress_note_of(run.id), to_note(after)});
-    return write_unless_news(std::move(changes), store::Batch::Unchanged{subject, seen});
+    return lease.write_if_unchanged(std::move(changes), store::Batch::Unchanged{subject, seen});
   }
 
   // Runs `work` for one run. If it fails, reports the problem, and the pass goes on with the other runs.
@@ -345,7 +279,7 @@ struct Index::State {
 
   store::Store& store;
   IndexOptions options;
-  int64_t fence = 0;
+  IndexLease lease;
   bool loaded = false;
   std::map<std::string, KnownRun> known;           // from the path below the root
   std::map<std::string, std::string> experiments;  // from the job's name to the experiment's id
@@ -353,21 +287,20 @@ struct Index::State {
 
 Index::Index(store::Store& store, IndexOptions options) : state_(std::make_unique<State>(store, std::move(options))) {}
 
-Index::~Index() {
-  if (state_ == nullptr || state_->fence == 0) return;
-  try {
-    state_->store.write(store::Release{kLease, state_->fence});
-  } catch (const std::exception&) {  // the lease expires by itself
-  }
-}
+Index::~Index() = default;
 
 PassReport Index::pass() {
   PassReport report;
-  if (!state_->lease(report)) return report;
+  if (!state_->lease.renew()) {
+    state_->loaded = false;
+    report.held_by = state_->lease.acquire();
+    if (!report.held_by.empty()) return report;
+  }
   try {
     state_->pass(report);
   } catch (const LeaseLost& other) {
-    state_->forget();
+    state_->lease.forget();
+    state_->loaded = false;
     report.held_by = other.why;
   } catch (const Problem& problem) {
     throw Error("INDEX_FAILED", problem.what, "check that the store can be written");
