@@ -1,4 +1,4 @@
-// What may wait for somebody, and what is too much.
+// Limits on the memory for waiting frames.
 #include <gtest/gtest.h>
 
 #include "group/protocol_testing.h"
@@ -18,7 +18,7 @@ TEST(GroupBounds, WhatIsKeptForLaterIsBounded) {
   EXPECT_THROW(three.start_at(0, {}), Fenced);
 }
 
-// The group's roots would fill the memory of those who send them.
+// The group's results would fill the memory of the senders.
 TEST(GroupBounds, AJoinerThatTakesTooLittleIsReportedAndSentNoMore) {
   auto bounded = options();
   bounded.queue_bytes = 1000;
@@ -44,12 +44,12 @@ TEST(GroupBounds, AJoinerThatTakesTooLittleIsReportedAndSentNoMore) {
   EXPECT_EQ(lost[0].first, kThree);
   EXPECT_NE(lost[0].second.find("too slowly"), std::string::npos);
   links.wait_for_it(0);
-  one.adopt(view_of(2, {kOne}, {kThree}));  // it may stay: it gets another chance
+  one.adopt(view_of(2, {kOne}, {kThree}));  // it stays in the view and gets another chance
   collective();
   EXPECT_FALSE(links.to(kThree).empty());
 }
 
-// One piece of a root of so many floats, and its end.
+// One piece of a reduced result of so many floats, and the head.
 std::vector<link::Frame> large_result(int64_t generation, int64_t collective, int64_t floats, uint64_t before) {
   const Shape shape(2, {floats});
   const BlockHead head{shape.digest, 0, floats, 1, 1};

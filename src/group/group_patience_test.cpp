@@ -1,4 +1,4 @@
-// How long a round is waited for, and who is named when nothing comes.
+// How long a member waits for a collective, and which members it reports when nothing comes.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -23,7 +23,7 @@ TEST(GroupPatience, PatienceEndsWithWhoIsSilent) {
   EXPECT_EQ(lost, std::vector{kOne});
 }
 
-// Who has sent its part waits like the others.
+// A member that has sent its part waits like the others.
 TEST(GroupPatience, PatienceNamesWhoHasNotSentItsPart) {
   PaperLinks links;
   auto short_patience = options();
@@ -41,7 +41,7 @@ TEST(GroupPatience, PatienceNamesWhoHasNotSentItsPart) {
   EXPECT_EQ(lost, std::vector{kThree});
 }
 
-// A round in which members exchange nothing but the word that they get on: an evaluation after short steps.
+// A collective in which members exchange only progress frames: an evaluation after short steps.
 TEST(GroupPatience, ALongRoundIsWaitedForWhileAnotherGetsOn) {
   constexpr double kPatience = 1;
   link::MemoryNetwork network;
@@ -88,11 +88,11 @@ TEST(GroupPatience, WhoComputesTellsAllNowAndThen) {
   }
 }
 
-// A member that waits for another's long shard is not to give up on it.
+// A member must not give up while another one computes a long shard.
 TEST(GroupPatience, PatienceGrowsWithTheUsualRound) {
   constexpr double kCollective = 0.02;
   auto short_patience = options();
-  short_patience.patience_seconds = kCollective;  // ten times that in the first round
+  short_patience.patience_seconds = kCollective;  // ten times that in the first collective
   Beside two({}, short_patience);
   system_clock().sleep_seconds(kCollective);
   two.group.on_frame(kOne, reduced_frame(1, 0, "", 0));

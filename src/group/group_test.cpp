@@ -14,7 +14,7 @@ using simulation::Script;
 using simulation::Town;
 using simulation::World;
 
-// One script over members in memory.
+// Runs one script over links in memory.
 Town::Tally play(const Script& script) {
   link::MemoryNetwork network;
   World world;
@@ -29,7 +29,7 @@ Town::Tally play_over_tcp(const Script& script) {
   link::TcpOptions options;
   options.job = "simulation";
   options.secret = "of the test";
-  options.connect_seconds = options.silence_seconds = 60;  // a crowded machine is no lost peer
+  options.connect_seconds = options.silence_seconds = 60;  // a slow machine must not look like a lost peer
   World world;
   world.join = [&](link::Events events) { return link::tcp_links(options, std::move(events)); };
   Town town(script, world);
@@ -63,7 +63,7 @@ TEST(Group, MoreMembersThanShards) {
   for (uint64_t seed = 0; seed < 3; ++seed) play({.seed = 200 + seed, .members = 20, .collectives = 4});
 }
 
-// Plays random scripts and tells what happened in them.
+// Runs random scripts and counts what happened.
 Town::Tally play_random(uint64_t first, uint64_t count, Town::Tally (*play_one)(const Script&) = play) {
   Town::Tally tally;
   for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
@@ -76,7 +76,7 @@ Town::Tally play_random(uint64_t first, uint64_t count, Town::Tally (*play_one)(
   return tally;
 }
 
-// Enough must have happened for a test to say something.
+// A test is only meaningful if enough happened.
 void expect_enough(const Town::Tally& tally, int64_t more_than) {
   EXPECT_GT(tally.killed, more_than);
   EXPECT_GT(tally.joined, more_than);

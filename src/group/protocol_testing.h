@@ -1,4 +1,4 @@
-// One member against scripted frames: links that write down what is sent, and the frames of others. Test only.
+// One member against scripted frames: links that record what it sends, and frames of other members. Test only.
 #pragma once
 
 #include <mutex>
@@ -8,7 +8,7 @@
 
 namespace sinew::group::protocol {
 
-// Writes down what is sent.
+// Records the frames that are sent.
 class PaperLinks final : public link::Links {
  public:
   std::string address() const override { return "paper"; }
@@ -26,14 +26,14 @@ class PaperLinks final : public link::Links {
     return to == stuck ? queued_ : 0;
   }
 
-  // What is sent to it from now on stays where it is.
+  // Frames to this member stay in the queue from now on.
   MemberId stuck;
   void wait_for_it(size_t bytes) {
     const std::lock_guard lock(mutex_);
     queued_ = bytes;
   }
 
-  // What was sent to a member since the last call.
+  // The frames to a member since the last call.
   std::vector<link::Frame> to(MemberId member) {
     const std::lock_guard lock(mutex_);
     std::vector<link::Frame> found;
@@ -94,7 +94,7 @@ inline link::Frame report_frame(int64_t generation, int64_t collective, bool joi
   return frame(Kind::view_change_report, generation, collective, encode(report));
 }
 
-// The end of a round without rows.
+// The end of a collective without rows.
 inline link::Frame reduced_frame(int64_t generation, int64_t collective, const std::string& control_message,
                                  uint64_t before, size_t small = 1) {
   ReducedHead reduced;
@@ -115,7 +115,7 @@ inline std::string why_out(Group& group) {
   }
 }
 
-// Member 2, computing beside member 1, in round 0 of two shards without rows; it has delivered its own.
+// Member 2 computes together with member 1 in collective 0 of two shards without rows. It has delivered its own shard.
 struct Beside {
   PaperLinks links;
   Group group;

@@ -1,8 +1,9 @@
-// A group of threads with a coordinator that follows a script of random numbers: what the group's tests run. Test only.
+// A group of threads with a coordinator that follows a script of random numbers. The tests of the group run it. Test
+// only.
 //
-// Each member runs the same rounds; a shard's values are a function of (round, shard) and of all roots before, so one
-// wrong bit spoils whatever follows. Every root is compared with that of a single process. Members are killed, joined,
-// given other shares and let go at random moments; what is checked never depends on when.
+// All members run the same collectives. The values of a shard are a function of (collective, shard) and of all earlier
+// results, so one wrong bit spoils everything after it. The tests compare every result with that of a single process.
+// Members are killed, join, get other shares and leave at random times; the checks do not depend on the times.
 #pragma once
 
 #include <atomic>
@@ -30,21 +31,21 @@ struct CollectiveShape {
   std::vector<int64_t> lengths;
 };
 
-struct Expected {  // of one round
+struct Expected {  // of one collective
   std::vector<std::vector<float>> rows;
   Reduced reduced;
 };
 
-// What is computed: pure functions of the seed, the round, and the state behind all rounds before.
+// The computation: pure functions of the seed, the collective, and the state after all earlier collectives.
 class Job {
  public:
   Job(uint64_t seed, std::vector<CollectiveShape> shapes) : seed_(seed), shapes_(std::move(shapes)) {}
   int64_t collectives() const { return static_cast<int64_t>(shapes_.size()); }
   const CollectiveShape& shape(int64_t collective) const { return shapes_[static_cast<size_t>(collective)]; }
   std::optional<Leaf> leaf(int64_t collective, int64_t shard, uint64_t state) const;
-  // What a single process gets.
+  // The result of a single process.
   Expected expected(int64_t collective, uint64_t state) const;
-  // The state behind a round. Also what start_at is told.
+  // The state after a collective, which is also the argument of start_at.
   static uint64_t next_state(uint64_t state, const std::vector<std::vector<float>>& rows, const Reduced& reduced);
 
  private:
@@ -53,16 +54,16 @@ class Job {
 };
 
 std::vector<CollectiveShape> random_shapes(uint64_t seed, int64_t collectives);
-// What is wrong with this root; empty: nothing.
+// The problem with this result; empty: none.
 std::string difference(const Expected& right, const std::vector<std::vector<float>>& rows, const Reduced& reduced);
-// The tree's arithmetic on small bytes: they tell the shape of the tree.
+// Merges small bytes. The result shows the shape of the tree.
 std::string joined(std::string_view left, std::string_view right);
-std::string merge(std::string_view left, std::string_view right);  // the same, slow now and then
+std::string merge(std::string_view left, std::string_view right);  // the same, but sometimes slow
 std::vector<std::vector<float>> blank(const std::vector<int64_t>& lengths);
 
 // ---- the members ---------------------------------------------------------------------------------------------------
 
-// How links are made and broken: in memory or TCP.
+// Makes and breaks links, in memory or over TCP.
 struct World {
   std::function<std::unique_ptr<link::Links>(link::Events)> join = nullptr;
   std::function<void(MemberId)> kill = nullptr;  // null: its links are closed
@@ -80,22 +81,22 @@ class Person {
   Person(Town& town, MemberId id, uint64_t seed, int lanes);
   ~Person();
   void adopt_from_now_on();          // starts its threads
-  void end(const std::string& why);  // and no word from it any more
-  void close();                      // after end: its threads and links are gone too
+  void end(const std::string& why);  // it sends nothing any more
+  void close();                      // after end(): also ends its threads and links
 
   const MemberId id;
   const std::string& address() const { return address_; }
-  bool over() const { return over_; }  // its life is: killed, put out, failed
-  std::string why() const;             // if it is
-  std::atomic<int64_t> reached{0};     // rounds behind it
+  bool over() const { return over_; }  // it was killed, fenced, or failed
+  std::string why() const;             // if it is over
+  std::atomic<int64_t> reached{0};     // collectives it has finished
   std::atomic<bool> established{false}, caught_up{false};
-  std::atomic<bool> asked_to_end{false};  // the town wants it to go, and expects no more of it
+  std::atomic<bool> asked_to_end{false};  // the script wants it to go
   Counts counts() const { return group_->counts(); }
   uint64_t history() const { return group_->history(); }
   Generation generation() const { return group_->view().generation; }
   int64_t delivered(int64_t from_collective) const;
   std::map<int64_t, std::string> control_messages() const;
-  std::optional<int64_t> last_collective() const;  // it was in
+  std::optional<int64_t> last_collective() const;  // that it was in
 
  private:
   void follow_views();
@@ -115,26 +116,26 @@ class Person {
   std::atomic<bool> over_{false}, ended_{false};
   mutable std::mutex mutex_;
   std::string why_;
-  std::map<int64_t, int64_t> delivered_;  // by round
+  std::map<int64_t, int64_t> delivered_;  // by collective
   std::map<int64_t, std::string> control_messages_;
   uint64_t state_ = 0;
 };
 
-// ---- the place they live in ----------------------------------------------------------------------------------------
+// ---- the group and its script --------------------------------------------------------------------------------------
 
 struct Script {
   uint64_t seed = 0;
   int64_t members = 3, collectives = 8;
-  int kills = 0, joins = 0, shares = 0, leaves = 0;  // how many of each, at random moments
-  bool slow_views = true;                            // each member hears of a view when it likes to
+  int kills = 0, joins = 0, shares = 0, leaves = 0;  // number of each, at random times
+  bool slow_views = true;                            // views reach members at random times
 };
 
 class Town {
  public:
   Town(const Script& script, World world);
   ~Town();
-  void run();     // to the end of the job, then checks what must hold; failures are gtest's
-  struct Tally {  // what happened, so that a test can ask for enough of it
+  void run();     // runs to the end of the job and checks the results with gtest
+  struct Tally {  // counts, so that a test can check that enough happened
     int64_t killed = 0, joined = 0, admitted = 0, gave_up = 0, healed = 0, recomputed = 0, views = 0;
     void operator+=(const Tally& other);
   };
@@ -145,8 +146,8 @@ class Town {
   // -- for the members
   const Script script_;
   const Job job_;
-  std::vector<Expected> expected_;  // by round
-  std::vector<uint64_t> states_;    // before each round, and behind the last
+  std::vector<Expected> expected_;  // by collective
+  std::vector<uint64_t> states_;    // before each collective, and after the last
   World world_;
   RandomStream random_;
   mutable std::mutex mutex_;
@@ -156,7 +157,7 @@ class Town {
   std::atomic<int64_t> delivered_{0};
   std::atomic<bool> stopping_{false};
   // -- the coordinator
-  void publish(const std::string& why);  // with the lock
+  void publish(const std::string& why);  // the caller holds the mutex
   void remove_the_dead();
   void seat_those_who_caught_up();
   void act();
@@ -169,7 +170,7 @@ class Town {
   void check();
   std::vector<std::unique_ptr<Person>> people_;
   std::vector<std::function<void()>> actions_;
-  std::vector<int64_t> moments_;  // in shards delivered by all
+  std::vector<int64_t> moments_;  // in shards that all members have delivered
   std::set<MemberId> leaving_;
   int64_t next_id_ = 1;
   Tally tally_;

@@ -1,4 +1,4 @@
-// The simulated job: shapes, leaves and what a single process makes of them.
+// The simulated job: shapes, leaves, and the results of a single process.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr float kBlank = -77.0F;
 
-// Numbers of very different size: another order of additions gives other bits.
+// Numbers of very different sizes, so that another order of additions gives other bits.
 std::vector<float> numbers(RandomKey key, int64_t n) {
   std::vector<uint32_t> bits(static_cast<size_t>(n));
   fill_random_bits(key, bits);
@@ -45,7 +45,7 @@ std::string joined(std::string_view left, std::string_view right) {
   return "(" + std::string(left) + std::string(right) + ")";
 }
 
-// So that views change while it is under way.
+// Slow, so that views change in the middle of it.
 std::string merge(std::string_view left, std::string_view right) {
   if (digest_of(left).low % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(digest_of(right).low % 1000));
   return joined(left, right);
@@ -75,7 +75,7 @@ std::optional<Leaf> Job::leaf(int64_t collective, int64_t shard, uint64_t state)
   for (const int64_t length : shape(collective).lengths) {
     const bool here = random.uniform() >= absent * 0.5;
     rows->push_back(numbers(RandomKey{random.bits64()}, length));
-    if (rows->back().empty()) rows->back().reserve(1);  // a row of no numbers that is there
+    if (rows->back().empty()) rows->back().reserve(1);  // a present row of length 0
     leaf.rows.push_back(here ? rows->back().data() : nullptr);
   }
   leaf.keep = rows;

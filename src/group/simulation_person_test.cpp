@@ -1,4 +1,4 @@
-// A member of the simulation: what distribute/ will do, without tensors.
+// A member of the simulation. It does what distribute/ does, without tensors.
 #include <gtest/gtest.h>
 
 #include "group/simulation.h"
@@ -74,7 +74,7 @@ std::optional<int64_t> Person::last_collective() const {
   return delivered_.rbegin()->first;
 }
 
-// Hears of views when it likes to, and may miss some.
+// Receives views at random times, and may miss some.
 void Person::follow_views() {
   RandomStream random(random_key({town_.script_.seed, static_cast<uint64_t>(id.value), 4}));
   Generation known;
@@ -100,7 +100,7 @@ void Person::live() {
   try {
     if (!start()) return;
     collectives();
-    while (!town_.stopping_ && !ended_) {  // the others may need what it has
+    while (!town_.stopping_ && !ended_) {  // other members may need its results
       serve_joiners();
       std::this_thread::sleep_for(std::chrono::microseconds(300));
     }
@@ -115,7 +115,7 @@ void Person::live() {
   over_ = true;
 }
 
-// With the first view there is; a joiner with what its donor gave it.
+// Begins with the first view; a joiner begins with its donor's snapshot.
 bool Person::start() {
   while (!town_.stopping_) {
     const cluster::View view = group_->view();
@@ -150,7 +150,7 @@ void Person::serve_joiners() {
   }
 }
 
-// A joiner asks to compute once it has replayed what is there, sooner or later.
+// A joiner asks to compute at a random time after it has replayed all results.
 void Person::collectives() {
   uint64_t replays = random_.below(5);
   if (random_.below(3) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(random_.below(20)));
@@ -164,7 +164,7 @@ void Person::collectives() {
     if (!computes && !group_->ahead() && replays-- == 0) caught_up = true;
     group_->begin(shape.shards, shape.lengths,
                   "collective " + std::to_string(collective) + " by " + std::to_string(id.value));
-    std::vector<std::jthread> lanes;  // joined whatever is thrown
+    std::vector<std::jthread> lanes;  // joined also when an exception is thrown
     for (int lane_index = 1; lane_index < lanes_; ++lane_index) {
       lanes.emplace_back([this, collective, random = RandomStream(RandomKey{random_.bits64()})] {
         lane(collective, state_, random, false);
@@ -189,7 +189,7 @@ void Person::collectives() {
   }
 }
 
-// An exception of one lane reaches all: the step thread's own call throws it again.
+// The step thread's own call throws an exception of a lane again.
 void Person::lane(int64_t collective, uint64_t state, RandomStream random, bool steps) {
   try {
     while (const auto shard = group_->next_shard()) {
@@ -197,7 +197,8 @@ void Person::lane(int64_t collective, uint64_t state, RandomStream random, bool 
       pause(random);
       {
         const std::lock_guard lock(mutex_);
-        ++delivered_[collective];  // before: others may have it though its sender dies within deliver
+        ++delivered_[collective];  // counted first, because others may have the result although the sender dies within
+                                   // deliver
       }
       group_->deliver(*shard, std::move(leaf));
       ++town_.delivered_;

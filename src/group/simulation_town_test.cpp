@@ -1,4 +1,4 @@
-// The scripted coordinator of the simulation, and what must hold at the end.
+// The scripted coordinator of the simulation, and the checks at the end.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ Town::Town(const Script& script, World world)
   for (int64_t collective = 0; collective < job_.collectives(); ++collective) shards += job_.shape(collective).shards;
   while (moments_.size() < actions_.size()) {
     moments_.push_back(static_cast<int64_t>(random_.below(static_cast<uint64_t>(shards))));
-    if (moments_.size() < actions_.size() && random_.below(2) == 0)  // close upon another
+    if (moments_.size() < actions_.size() && random_.below(2) == 0)  // soon after another
       moments_.push_back(moments_.back() + static_cast<int64_t>(random_.below(3)));
   }
   std::sort(moments_.begin(), moments_.end());
@@ -170,7 +170,7 @@ void Town::let_one_go() {
   publish("one will leave");
 }
 
-// The dead, joiners whose donor died before it gave them the state, and those who leave.
+// Removes dead members, leaving members, and joiners whose donor died before it sent the state.
 void Town::remove_the_dead() {
   std::set<MemberId> gone;
   const auto stay = established_computing();
@@ -238,7 +238,7 @@ void Town::check() {
     if (person->over() || person->asked_to_end) {
       const auto why = person->why();
       EXPECT_FALSE(why.starts_with("Error")) << "seed " << script_.seed << ", member " << person->id << ": " << why;
-      if (!person->asked_to_end) {  // it gave up by itself: only one who never computed may
+      if (!person->asked_to_end) {  // it gave up by itself, which only a member that never computed may do
         EXPECT_FALSE(person->established) << "seed " << script_.seed << ", member " << person->id << ": " << why;
         ++tally_.gave_up;
       }

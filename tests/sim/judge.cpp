@@ -49,7 +49,7 @@ void Judge::complain(const std::string& what) {
   world_.stop();
 }
 
-// ---- who is here ---------------------------------------------------------------------------------------------------
+// ---- members -------------------------------------------------------------------------------------------------------
 
 void Judge::given(MemberId id) {
   if (!ids_.insert(id).second) complain("id " + number(id.value) + " is given twice");
@@ -61,11 +61,12 @@ void Judge::view(const cluster::View& heard) {
     complain("there are two views " + number(heard.generation.value));
 }
 
-// One that the group has put out meanwhile and that does not know it may find a newer checkpoint than the others did:
+// A member that the group has fenced and that has not heard of it may find a newer checkpoint than the others. It gets
 // an attempt of its own, in which it makes no step.
 int64_t Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint64_t state) {
   const auto computing = view.computing();
-  // The newest that fits: a member that was seated before it could begin begins with the next group that seats it.
+  // The newest attempt that fits. A member whose view changed before it began starts with the next group that contains
+  // it.
   const auto theirs = std::find_if(attempts_.rbegin(), attempts_.rend(), [&](const Attempt& one) {
     return one.members.contains(id) && one.begins_at == step && one.before == state;
   });
@@ -88,7 +89,8 @@ int64_t Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint
 
 // ---- steps ---------------------------------------------------------------------------------------------------------
 
-// A result is computed once while it lives, but by one that does not know yet that its work moved to others.
+// A shard is computed once while a member has its result. An exception is a member that has not heard yet that its work
+// moved to others.
 void Judge::delivers(int64_t attempt, int64_t step, int64_t shard, int64_t pid) {
   auto& by = attempts_[static_cast<size_t>(attempt)].computed[{step, shard}];
   for (const int64_t before : by) {
@@ -125,7 +127,7 @@ bool Judge::result_is_gone(int64_t attempt, int64_t step) const {
   return by != committed.end() && std::ranges::all_of(by->second, [&](int64_t pid) { return is_disturbed(pid); });
 }
 
-// ---- what the world sees -------------------------------------------------------------------------------------------
+// ---- effects on the disk --------------------------------------------------------------------------------------------
 
 void Judge::durable(int64_t step) {
   durable_ = std::max(durable_, step);
@@ -137,8 +139,8 @@ void Judge::effect(int64_t pid, bool leads, double confirmed, const std::string&
   complain("process " + number(pid) + " changes " + path + (leads ? " and its lease is over" : " and does not lead"));
 }
 
-// A run whose only worker is told to leave is stopped, to be resumed; to the supervisor it may look as if it had
-// failed, when the one that was to follow is turned away before it asked.
+// If the only worker of a run is asked to leave, the run stops and can be resumed. To the supervisor this may look like
+// a failure, when the coordinator refuses the next worker before it has joined.
 void Judge::ends(int code) {
   constexpr int kResumable = 75, kTrainingError = 1;
   if (stops_ && (code == kResumable || code == kTrainingError)) return;

@@ -43,7 +43,7 @@ Network::Node* Network::of(MemberId id) {
   return found == nodes_.end() ? nullptr : found->get();
 }
 
-// Mostly a tenth of a millisecond, now and then much more.
+// Mostly a tenth of a millisecond, sometimes much more.
 double Network::latency() {
   const double seconds = world_.random.uniform(0.00005, 0.002);
   return world_.chance(0.03) ? seconds * 50 : seconds;
@@ -77,7 +77,8 @@ void Network::connect(Node& node, const std::vector<link::Peer>& peers) {
   }
 }
 
-// Both want it and nothing is in the way: it stands. Else whoever wants it later, or a cut that ends, tries again.
+// Connects two members if both want it and no cut is between them. Otherwise the member that wants it later, or the end
+// of the cut, tries again.
 void Network::meet(Node& node, MemberId peer) {
   const auto here = node.ends.find(peer);
   if (node.gone || here == node.ends.end() || here->second.is != End::Is::waiting) return;
@@ -111,7 +112,7 @@ void Network::send(Node& node, MemberId to, link::Frame frame) {
   transmit(node, other, [&other, from = *node.me, frame = std::move(frame)] { other.events.on_frame(from, frame); });
 }
 
-// On the connection that stands between the two, behind all that was sent before.
+// Sends a frame over the present connection, after all earlier frames.
 void Network::transmit(Node& from, Node& to, Event arrival) {
   const auto back = to.ends.find(*from.me);
   if (to.gone || back == to.ends.end() || back->second.is != End::Is::standing) return;
@@ -142,7 +143,7 @@ void Network::lose(Node& node, MemberId peer, const std::string& why) {
   });
 }
 
-// The other side hears that this one closed, behind all that was sent before, if it is told at all.
+// Tells the other side that this one closed, after all earlier frames. A cut may keep this from it.
 void Network::hang_up(Node& node, MemberId peer, const std::string& why) {
   const auto end = node.ends.find(peer);
   if (end->second.is != End::Is::standing) return;
@@ -155,7 +156,7 @@ void Network::leave(Node& node, const std::string& why) {
   for (const auto& [peer, end] : node.ends) hang_up(node, peer, why + node.address);
   node.gone = true;
   if (!node.me) return;
-  for (const auto& other : nodes_) {  // those who wait for it to come
+  for (const auto& other : nodes_) {  // members that wait for it
     if (other->gone || other->ends.empty() || !other->ends.contains(*node.me)) continue;
     world_.after(latency(), [this, &waiting = *other, me = *node.me] { meet(waiting, me); });
   }
@@ -165,7 +166,7 @@ void Network::died(const std::string& address) {
   leave(*at(address), "connection reset by ");
 }
 
-// Its system keeps the connections up; that no byte comes over them is noticed later.
+// The operating system keeps the connections of a stopped process open. Its peers notice the silence later.
 void Network::stopped(const std::string& address) {
   Node& node = *at(address);
   world_.after(kSilenceSeconds, [this, &node] {

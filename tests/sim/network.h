@@ -1,5 +1,5 @@
-// Links between simulated members, as link.h promises them: whole, in order, or lost, once. Between links anything may
-// overtake anything.
+// Links between simulated members with the guarantees of link.h: frames arrive whole and in order, or the link is lost,
+// once. Frames on different links may overtake each other.
 #pragma once
 
 #include <deque>
@@ -21,21 +21,21 @@ class Network {
   explicit Network(World& world) : world_(world) {}
 
   std::unique_ptr<link::Links> join(const Process& process, link::Events events);
-  // The process of the member with this address died, or stands still: its peers notice, sooner or later.
+  // The process of the member with this address died or was stopped. Its peers notice that later.
   void died(const std::string& address);
   void stopped(const std::string& address);
-  // Nothing of what one sends the other arrives for so long; then what is still wanted does.
+  // For so long, no frame from one member reaches the other. Afterwards the frames arrive that are still wanted.
   void cut(const std::string& from, const std::string& to, double seconds);
   void reset(const std::string& a, const std::string& b);
 
  private:
   friend class SimulatedLinks;
-  struct End {  // what a member holds for a peer it wants
+  struct End {  // a member's state for a wanted peer
     std::string address;
     enum class Is { waiting, standing, lost } is = Is::waiting;
-    std::deque<link::Frame> queue = {};  // while it waits
+    std::deque<link::Frame> queue = {};  // frames before it is connected
     int64_t number = 0;                  // of this connection
-    double last_arrival = 0;             // what was sent to this member last arrives then: nothing overtakes it
+    double last_arrival = 0;             // when the last frame to this member arrives; no later frame arrives earlier
   };
   struct Node {
     std::string address;

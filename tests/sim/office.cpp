@@ -58,7 +58,7 @@ void Office::handle(const std::string& method, const std::string& target, const 
   settle();
 }
 
-// Everyone who waits and for whom there is something now.
+// Answers every waiting poll that has updates or has waited long enough.
 void Office::settle() {
   for (auto one = waiting_.begin(); one != waiting_.end();) {
     auto reply = coordinator_.updates(one->poll, moment());
@@ -94,7 +94,7 @@ void Post::cut(int64_t pid, double seconds) {
   world_.after(seconds, [this, pid] { cuts_.erase(cuts_.find(pid)); });
 }
 
-// One answer comes, or the failure: at the latest when the patience ends.
+// Calls `answer` once: with the answer, or with a failure at the latest when the timeout ends.
 void Post::call(int64_t pid, const Process& from, const std::string& method, const std::string& target,
                 const std::string& body, double timeout_seconds, Answer answer) {
   const auto once = [answered = std::make_shared<bool>(false), answer](std::optional<http::Response> response) {

@@ -15,7 +15,7 @@
 
 namespace sinew::sim {
 
-using Answer = std::function<void(std::optional<http::Response>)>;  // none: the call failed
+using Answer = std::function<void(std::optional<http::Response>)>;  // nullopt: the call failed
 
 class Office {
  public:
@@ -25,7 +25,7 @@ class Office {
   const Process process;
   void handle(const std::string& method, const std::string& target, const std::string& body, Answer answer);
   std::optional<int64_t> over() const { return coordinator_.over(world_.now()); }
-  void die();  // whoever waits for an answer gets none
+  void die();  // waiting calls get no answer
 
  private:
   struct Waiting {
@@ -43,13 +43,13 @@ class Office {
   std::list<Waiting> waiting_;
 };
 
-// How calls reach whichever coordinator there is.
+// Delivers calls to the present coordinator.
 class Post {
  public:
   explicit Post(World& world) : world_(world) {}
 
-  std::shared_ptr<Office> office;  // null: nobody listens
-  // Nothing passes between this process and the coordinator.
+  std::shared_ptr<Office> office;  // null: no coordinator listens
+  // Blocks all messages between this process and the coordinator.
   void cut(int64_t pid, double seconds);
   void call(int64_t pid, const Process& from, const std::string& method, const std::string& target,
             const std::string& body, double timeout_seconds, Answer answer);

@@ -11,7 +11,7 @@ using supervise::ChaosEvent;
 
 constexpr int64_t kChaosEvents = 12, kTroubles = 8;
 constexpr double kEverySeconds = 1.5;     // between two events of the plan
-constexpr double kPatienceSeconds = 300;  // beside what the slowest worker takes for the whole run, alone
+constexpr double kPatienceSeconds = 300;  // in addition to the time of the slowest worker for the whole run, alone
 
 std::vector<group::simulation::CollectiveShape> random_shapes(uint64_t seed) {
   RandomStream random(derive(random_key({seed}), "shapes"));
@@ -19,7 +19,7 @@ std::vector<group::simulation::CollectiveShape> random_shapes(uint64_t seed) {
   const int64_t large[] = {300, 2500, 6000};
   const std::vector<int64_t> lengths = {large[random.below(3)], static_cast<int64_t>(random.below(700)), 1};
   std::vector<group::simulation::CollectiveShape> shapes(30 + random.below(40), {.shards = shards, .lengths = lengths});
-  for (size_t step = 9; step < shapes.size(); step += 10) shapes[step].lengths.clear();  // as an evaluation
+  for (size_t step = 9; step < shapes.size(); step += 10) shapes[step].lengths.clear();  // like an evaluation
   return shapes;
 }
 
@@ -52,7 +52,7 @@ void Story::play() {
   }
   for (int64_t i = 0; i < kTroubles; ++i) {
     using Kind = Trouble::Kind;
-    // Those that end everything are rarer than the others.
+    // Faults that end all processes are rarer than the others.
     const Kind kinds[] = {Kind::cut_links,       Kind::cut_links,   Kind::cut_coordinator, Kind::cut_coordinator,
                           Kind::reset_link,      Kind::request,     Kind::request,         Kind::request,
                           Kind::all_workers_die, Kind::machine_dies};
@@ -80,7 +80,7 @@ Worker* Story::anyone() {
   return there.empty() ? nullptr : there[scene_.world.random.below(there.size())];
 }
 
-// What `sinew chaos` does to a run.
+// Does what `sinew chaos` does to a run.
 void Story::happens(const ChaosEvent& event) {
   const auto there = living();
   if (there.empty()) return;
@@ -122,7 +122,7 @@ void Story::happens(const Trouble& trouble) {
   }
 }
 
-// From one to some of the others, the other way, or both.
+// Cuts links from one worker to some others, in the other direction, or in both.
 void Story::cut_links() {
   Worker* one = anyone();
   if (one == nullptr) return;
@@ -154,7 +154,7 @@ void Story::reset_link() {
   scene_.network.reset(one->address(), other->address());
 }
 
-// With everything on it, and what the disk had not been made to keep. Somebody starts the run again.
+// The machine loses power: all processes end, and the disk loses what was not synced. Then the run is started again.
 void Story::machine_dies() {
   scene_.world.say("-- the machine dies");
   last_view_.reset();

@@ -1,4 +1,4 @@
-// One seed, one story: a run of one to eight workers under its supervisor, and what happens to them.
+// One story for one seed: a run of one to eight workers under its supervisor, and the faults that happen to them.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace sinew::sim {
 
-// What happens besides the plan of `sinew chaos`, which has no hand on cables and no machine to lose.
+// Faults besides those of `sinew chaos`, which cannot cut cables or lose a machine.
 struct Trouble {
   enum class Kind { cut_links, cut_coordinator, reset_link, all_workers_die, machine_dies, request };
   double at = 0;
@@ -23,7 +23,7 @@ class Story {
  public:
   explicit Story(uint64_t seed);
   void play();
-  // Why the story is wrong, if it is.
+  // What is wrong with the story; empty: nothing.
   const std::optional<std::string>& complaint() const { return scene_.judge.complaint(); }
   const std::vector<std::string>& log() const { return scene_.world.log(); }
   Judge::Tally tally() const { return scene_.judge.tally(); }
@@ -34,7 +34,7 @@ class Story {
     std::string why;
   };
 
-  // -- story.cpp: what happens
+  // -- story.cpp: the faults
   void happens(const supervise::ChaosEvent& event);
   void happens(const Trouble& trouble);
   void cut_links();
@@ -44,7 +44,7 @@ class Story {
   std::vector<Worker*> living() const;
   Worker* anyone();
 
-  // -- supervisor.cpp: who starts and ends processes
+  // -- supervisor.cpp: start and end of processes
   void begin_supervision(int64_t wanted);
   void supervise();
   void reap();
@@ -59,12 +59,12 @@ class Story {
   Scene scene_;
   int64_t begins_with_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::vector<std::unique_ptr<Process>> supervisors_;  // the last one lives
+  std::vector<std::unique_ptr<Process>> supervisors_;  // the last one is alive
   supervise::Supervision state_;
   std::vector<Lost> lost_;
   double polled_ = 0;
   bool polling_ = false;
-  std::optional<cluster::View> last_view_;  // the file that coordinators of one machine hand on
+  std::optional<cluster::View> last_view_;  // as view.json, from coordinator to coordinator
   int64_t pids_ = 100, coordinators_ = 0, started_ = 0, wanted_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Stories by their seeds. One again, with its log: SINEW_SIM_SEED=N sim_test; many from there on: SINEW_SIM_SEEDS=M
-// too.
+// Stories by seed. SINEW_SIM_SEED=N repeats one story with its log; with SINEW_SIM_SEEDS=M, M stories from there on
+// run.
 #include "story.h"
 
 #include <gtest/gtest.h>
@@ -14,14 +14,14 @@ namespace sinew::sim {
 namespace {
 
 constexpr uint64_t kShort = 200;  // stories
-constexpr size_t kLines = 200;    // of a failed story's log, its last
+constexpr size_t kLines = 200;    // last lines of a failed story's log
 
 uint64_t number_in_environment(const char* name, uint64_t otherwise) {
   const char* text = std::getenv(name);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// A story may also end in a failed check of the product's, or worse: which one it was is said then.
+// A story may also end in a failed check of the program or a crash. Then this prints its seed.
 volatile uint64_t playing = 0;
 
 void on_crash(int signal) {
@@ -58,7 +58,7 @@ Judge::Tally play(uint64_t first, uint64_t count) {
   return tally;
 }
 
-// Enough must have happened for a test to say something.
+// A test is only meaningful if enough happened.
 void expect_enough(const Judge::Tally& tally) {
   EXPECT_GT(tally.attempts, tally.stories * 5 / 4);
   EXPECT_GT(tally.views, tally.stories * 10);

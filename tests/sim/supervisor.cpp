@@ -56,7 +56,7 @@ void Story::post(const std::string& path, const std::string& body, Answer answer
                    std::move(answer));
 }
 
-// What fails is said again at the next poll.
+// A report that fails is repeated at the next poll.
 void Story::talk() {
   const double now = scene_.world.now();
   if (polling_ || now - polled_ < kPollSeconds) return;
@@ -95,7 +95,7 @@ void Story::act(const supervise::Action& action) {
   }
 }
 
-// It takes its numbers first and listens a little later.
+// The coordinator reserves its numbers first and listens a little later.
 void Story::start_coordinator() {
   const int64_t pid = ++pids_;
   coordinator_started(scene_.world.now(), state_, static_cast<pid_t>(pid));

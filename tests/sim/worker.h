@@ -1,6 +1,6 @@
-// A worker process of the simulated run: what distribute/ and train/ do around group::Group, with the real parts of a
-// member (the conversation with the coordinator, its place, the state on its way, the checkpoint writer) and the
-// arithmetic of the group's simulation instead of a model.
+// A worker process of the simulated run. It does what distribute/ and train/ do around group::Group, with the real
+// parts of a member (its exchange with the coordinator, its role, the transfer of the state, the checkpoint writer) and
+// with the arithmetic of the group's simulation instead of a model.
 #pragma once
 
 #include <deque>
@@ -25,10 +25,10 @@ namespace sinew::sim {
 
 class Worker;
 
-// A worker's time for a shard, of the scene's; and each shard's, of that.
+// A worker's time for a shard as a factor of the scene's, and a shard's time as a factor of the worker's.
 constexpr double kLeastPace = 0.5, kMostPace = 2.5, kLeastOfUsual = 0.5, kMostOfUsual = 1.5;
 
-// Where the workers of a story live.
+// The surroundings of the workers of a story.
 struct Scene {
   Scene(uint64_t seed, std::vector<group::simulation::CollectiveShape> shapes)
       : world(seed), network(world), post(world), job(seed, std::move(shapes)), judge(world, job) {}
@@ -40,16 +40,16 @@ struct Scene {
   Judge judge;
   int64_t save_every = 5;
   double shard_seconds = 0.03;
-  std::vector<Worker*> at_the_disk;  // whose thread is in a call of the disk; the last one's runs
+  std::vector<Worker*> at_the_disk;  // workers whose thread is in a call of the disk; the thread of the last one runs
 };
 
-// What training is about: all of it is in a checkpoint and in what a joiner is sent.
+// The training state. Checkpoints and the transfer to a joiner contain all of it.
 struct Training {
   int64_t step = 0;
   uint64_t state = 0;
   Control control;
-  std::string control_message;  // said with the step before; takes effect at this one
-  int64_t request = 0;          // the newest of people's that was obeyed, in this attempt
+  std::string control_message;  // sent with the previous step; takes effect at this one
+  int64_t request = 0;          // number of the newest request that was obeyed in this attempt
   int64_t attempt = 0;          // for the judge
 };
 
@@ -133,11 +133,11 @@ class Worker {
   Stage stage_ = Stage::joining;
   Training training_;
   std::vector<Lane> lanes_;
-  std::optional<Control> computes_with_;  // in the open round
+  std::optional<Control> computes_with_;  // in the open collective
   std::optional<int64_t> stop_code_;
   int64_t taken_ = 0;
   bool asked_to_leave_ = false, leaving_ = false, looks_ = false;
-  std::optional<double> alone_since_;  // it is to leave, and nobody is there who could go on
+  std::optional<double> alone_since_;  // it should leave, and no other member can go on
   bool computed_ = false;              // a shard
   std::optional<double> told_finished_at_;
   double next_try_ = 0;

@@ -41,7 +41,7 @@ void Worker::guarded(const Event& event) {
   } catch (const group::Fenced& ended) {
     end_process({finished_ ? static_cast<int>(*finished_) : leaving_ ? kResumable : kRejoin, 0}, ended.what());
   } catch (const Error& error) {
-    if (stage_ != Stage::joining)  // who comes when the run is over is told so
+    if (stage_ != Stage::joining)  // the coordinator refuses a worker that comes after the end of the run
       scene_.judge.complain("process " + std::to_string(pid) + ": " + error.what());
     end_process({kTrainingError, 0}, error.what());
   }
@@ -203,7 +203,7 @@ void Worker::send_state(std::shared_ptr<const checkpoint::OwnedSnapshot> snapsho
   }
 }
 
-// Whatever came, the step thread and its lanes look again.
+// Makes the step thread and its lanes look again.
 void Worker::wake() {
   if (std::exchange(awake_, true)) return;
   later(scene_.world.random.uniform(0, 0.0003), [this] {

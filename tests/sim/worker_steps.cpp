@@ -17,7 +17,7 @@ constexpr double kOthersComeSeconds = 10;  // as train/run.cpp
 
 }  // namespace
 
-// Wherever the step thread waits, it looks whether what it waits for has come.
+// Continues the step thread where it waits.
 void Worker::proceed() {
   if (stage_ != Stage::joining && !out_.empty() && stage_ != Stage::ends) throw group::Fenced(out_);
   switch (stage_) {
@@ -49,7 +49,7 @@ void Worker::start_from_disk() {
   start(0, std::nullopt);
 }
 
-// In another attempt they are counted anew.
+// Another attempt counts requests again from the beginning.
 void Worker::forget_requests() {
   training_.request = 0;
   if (training_.control_message.empty()) return;
@@ -111,7 +111,7 @@ void Worker::one_turn() {
   proceed();
 }
 
-// What people ask for goes with this step and takes effect at the next.
+// People's requests go with this step and take effect at the next one.
 std::string Worker::poll() {
   json entries = json::array();
   if (training_.request > taken_) {
@@ -206,7 +206,7 @@ void Worker::save() {
   later(scene_.world.random.uniform(0, 0.05), [this] { write(); });
 }
 
-// The writer's thread: the disk makes it wait in the middle of what it does.
+// The checkpoint writer's thread. The disk makes it wait in the middle of a write.
 void Worker::write() {
   if (std::exchange(writing_, true)) return;
   scene_.at_the_disk.push_back(this);
@@ -257,7 +257,7 @@ void Worker::restore(const checkpoint::Loaded& loaded) {
 
 // ---- the end -------------------------------------------------------------------------------------------------------
 
-// The lead saves the last state and says that the run is over; the others stay until it has, ready to take its place.
+// The leader saves the last state and ends the run. The other members stay until then, ready to become the leader.
 void Worker::wind_up() {
   if (finished_) return end_process({static_cast<int>(*finished_), 0}, "the run is over");
   if (!out_.empty()) throw group::Fenced(out_);

@@ -1,5 +1,5 @@
-// Time, chance and processes of a simulated run. Single-threaded: whatever happens is an event of one queue, and every
-// choice is drawn from one stream, so a seed is a story and the same story each time.
+// Time, chance and processes of a simulated run. There is one thread. Everything that happens is an event of one queue,
+// and every choice comes from one random stream, so a seed always gives the same story.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ class World final : public Clock {
 
   double now() const { return now_; }
   void after(double seconds, Event event);
-  // Lets the world go on: until `end`, until stop() was called, or (false) because nothing is left to happen.
+  // Runs events until `end` or until stop() is called. Returns false if no event is left.
   bool run(double seconds);
   void stop() { stopped_ = true; }
   bool stopped() const { return stopped_; }
-  // How many calls of run() stand on the stack: each is a thread of somebody who waits in the middle of something.
+  // Number of calls of run() on the stack. Each stands for a thread that waits in the middle of a call.
   int waiting() const { return waiting_; }
 
   void say(const std::string& text);
@@ -39,18 +39,18 @@ class World final : public Clock {
 
   double monotonic_seconds() const override { return now_; }
   double wall_seconds() const override { return 1.8e9 + now_; }
-  void sleep_seconds(double) override;  // nobody may: it would stop the world
+  void sleep_seconds(double) override;  // must not be called: it would stop the world
 
  private:
   double now_ = 1000;
   int64_t scheduled_ = 0;
   int waiting_ = 0;
   bool stopped_ = false;
-  std::map<std::pair<double, int64_t>, Event> events_;  // by time, then in the order they were made
+  std::map<std::pair<double, int64_t>, Event> events_;  // by time, then by order of creation
   std::vector<std::string> log_;
 };
 
-// Something that can be killed, stopped and continued. Its events never happen once it is dead, and wait while it is
+// A process that can be killed, stopped and continued. Its events do not happen after its death, and wait while it is
 // stopped.
 class Process {
  public:
@@ -64,8 +64,8 @@ class Process {
   void go_on() const;
   bool alive() const { return life_->alive; }
   bool stopped() const { return life_->stopped; }
-  // A thread of this process waits for something that takes a while; the others, and the world, go on. False: the
-  // process did not live to see the end of it.
+  // A thread of this process waits for so long, while the other threads and processes go on. False: the process died
+  // meanwhile.
   bool wait(double seconds) const;
 
  private:
