@@ -7,6 +7,11 @@
 namespace sinew::distribute {
 namespace {
 
+Error invalid(const std::string& why) {
+  return Error("GROUP_SUMS_INVALID", "the small sums that another member sent cannot be read: " + why,
+               "run the same version of sinew on all members");
+}
+
 class Writer {
  public:
   template <typename T>
@@ -36,7 +41,7 @@ class Reader {
   template <typename T>
   std::vector<T> get_list() {
     const auto count = get<uint64_t>();
-    if (count > bytes_.size() / sizeof(T)) throw Error("sums from another member are cut short");
+    if (count > bytes_.size() / sizeof(T)) throw invalid("they are cut short");
     std::vector<T> values(count);
     if (count > 0) std::memcpy(values.data(), piece(count * sizeof(T)).data(), count * sizeof(T));
     return values;
@@ -45,7 +50,7 @@ class Reader {
 
  private:
   std::string_view piece(size_t size) {
-    if (size > bytes_.size()) throw Error("sums from another member are cut short");
+    if (size > bytes_.size()) throw invalid("they are cut short");
     const std::string_view found = bytes_.substr(0, size);
     bytes_.remove_prefix(size);
     return found;
@@ -73,7 +78,7 @@ void put_buffer(Writer& out, const torch::Tensor& tensor) {
 template <typename T>
 torch::Tensor tensor_of(std::vector<T> values, const std::vector<int64_t>& shape, torch::ScalarType type) {
   if (static_cast<int64_t>(values.size()) != c10::multiply_integers(shape))
-    throw Error("sums from another member have a buffer of the wrong size");
+    throw invalid("a buffer has the wrong size");
   return torch::tensor(values, torch::TensorOptions().dtype(torch::CppTypeToScalarType<T>::value))
       .reshape(shape)
       .to(type);
@@ -114,7 +119,7 @@ train::Contribution decoded(std::string_view bytes) {
   contribution.scores = in.get_list<float>();
   const auto buffers = in.get<uint64_t>();
   for (uint64_t i = 0; i < buffers; ++i) contribution.buffers.push_back(get_buffer(in));
-  if (!in.empty()) throw Error("sums from another member have bytes that mean nothing");
+  if (!in.empty()) throw invalid("bytes are left over");
   return contribution;
 }
 

@@ -1,4 +1,4 @@
-// The public face: the life of a round as the step thread and its lanes see it.
+// The public interface: a collective as the step thread and its lanes see it.
 #include "group/group.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace sinew::group {
 
-// ---- the end of a life ---------------------------------------------------------------------------------------------
+// ---- the end -------------------------------------------------------------------------------------------------------
 
 void Group::State::check_alive() const {
   if (failure) std::rethrow_exception(failure);
@@ -21,8 +21,8 @@ void Group::State::fence(const std::string& why) {
   changed.notify_all();
 }
 
-void Group::State::fail(const std::string& what, const std::string& hint) {
-  if (!ended()) failure = std::make_exception_ptr(Error(what, hint));
+void Group::State::fail(const Error& error) {
+  if (!ended()) failure = std::make_exception_ptr(error);
   changed.notify_all();
 }
 
@@ -74,7 +74,7 @@ void Group::on_frame(MemberId from, link::Frame frame) {
       state.keep_early(from, std::move(frame));
     } else if (frame.generation == state.view->generation) {
       state.take(from, frame, outbox);
-    }  // else of a view that is over: what it would have made is made anew, or handed over
+    }  // else the view is over: members repeat or hand over what the frame would have made
     state.changed.notify_all();
   }
   state.send(outbox);
@@ -158,7 +158,7 @@ Group::Turn Group::State::take_turn(std::unique_lock<std::mutex>& lock) {
   return {Turn::Kind::idle, {}};
 }
 
-// The result counts if nobody came or went meanwhile.
+// The result counts only if the view is still the same.
 void Group::State::do_work(const Work& work, std::unique_lock<std::mutex>& lock) {
   const Generation generation = view->generation;
   lock.unlock();
@@ -225,11 +225,12 @@ Reduced Group::finish(const std::vector<float*>& out) {
   }
   SINEW_CHECK(out.size() == shape->lengths.size(), out.size(), shape->lengths.size());
   const auto written = write_rows(*record, *shape, out);
-  std::optional<Open> over;  // its leaves are let go after the lock: their owner may do what it likes
+  std::optional<Open> over;  // destroyed after the mutex is released, because leaves run code of their owner
   const std::lock_guard lock(state.mutex);
   if (!written)
-    state.fail("collective " + std::to_string(state.open->collective) + ": " + written.error(),
-               "all members must run the same job, data and program");
+    state.fail(Error("GROUP_COLLECTIVES_DIFFER",
+                     "collective " + std::to_string(state.open->collective) + ": " + written.error(),
+                     "run the same job, data and program on all members"));
   state.check_alive();
   over.swap(state.open);
   if (over->plan) state.learn_usual_collective(state.clock.monotonic_seconds() - over->began);
@@ -239,7 +240,7 @@ Reduced Group::finish(const std::vector<float*>& out) {
   return record->small.reduced;
 }
 
-// ---- what one may ask ----------------------------------------------------------------------------------------------
+// ---- queries -------------------------------------------------------------------------------------------------------
 
 bool Group::expects(int64_t shard, int64_t shards) const {
   const std::lock_guard lock(state_->mutex);

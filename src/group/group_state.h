@@ -1,10 +1,10 @@
-// What a member's engine remembers. Private to group/.
+// The state of a member's engine. Private to group/.
 //
-// One mutex guards it all; what takes long (sums, merges, copies) is done outside as a Work that was claimed once, and
-// its result is taken only if the view is still the same. Frames are collected in an Outbox and sent after unlocking:
-// links may deliver at any moment on threads of their own. The rules the frames follow are told where they are kept:
-// group_views.cpp (views, healing), group_sums.cpp (sums of a round), group_roots.cpp (roots and their history),
-// group_patience.cpp (rounds that stand still), group_bounds.cpp (how much may wait).
+// One mutex guards it all. Long work (sums, merges, copies) runs without the mutex as a Work that one lane claims; its
+// result counts only if the view is still the same. Frames are collected in an Outbox and sent without the mutex,
+// because links may deliver frames at any time on their own threads. The files explain the rules that the frames
+// follow: group_views.cpp (views, healing), group_sums.cpp (sums of a collective), group_results.cpp (reduced results
+// and their history), group_patience.cpp (collectives that stand still), group_bounds.cpp (limits on memory).
 #pragma once
 
 #include <condition_variable>
@@ -26,16 +26,16 @@
 
 namespace sinew::group {
 
-// What is to be said once the lock is let go.
+// Frames and reports to send after the mutex is released.
 struct Outbox {
   std::vector<std::pair<MemberId, link::Frame>> frames;
   std::vector<std::pair<MemberId, std::string>> lost;  // see GroupOptions::on_lost
   void add(MemberId to, link::Frame frame) { frames.emplace_back(to, std::move(frame)); }
 };
-using Commit = std::function<void(Outbox&)>;  // with the lock, if the view is still the same
-using Work = std::function<Commit()>;         // without
+using Commit = std::function<void(Outbox&)>;  // runs with the mutex, if the view is still the same
+using Work = std::function<Commit()>;         // runs without the mutex
 
-// The root of a round, as it came.
+// The reduced result of a collective, as it was received.
 struct Record {
   ReducedHead small;
   Payload small_bytes;
@@ -44,7 +44,7 @@ struct Record {
   uint64_t after() const { return history_after(small.before, small.reduced.control_message); }
 };
 
-// A root that is coming in, all of it in one generation.
+// A reduced result of which some parts have come, all in one generation.
 struct Gathering {
   std::optional<ReducedHead> small;
   Payload small_bytes;
@@ -53,7 +53,7 @@ struct Gathering {
   size_t bytes = 0;
 };
 
-// What others sent this member to be summed, for a round.
+// What other members sent this member for a collective.
 struct Inbox {
   std::map<std::pair<int64_t, MemberId>, Payload> sums;  // by piece and sender
   std::map<MemberId, Payload> small;
@@ -65,29 +65,29 @@ struct LeafSlot {
   std::optional<Leaf> leaf;
 };
 
-// Who adds what in the open round, under one view.
+// The assignment of work in the open collective under one view.
 struct Plan {
   std::vector<MemberId> owners;                     // by shard
-  std::map<MemberId, std::vector<TreeNode>> nodes;  // of each who has shards
+  std::map<MemberId, std::vector<TreeNode>> nodes;  // of each member that has shards
   std::vector<Piece> pieces;
-  std::deque<int64_t> todo;      // shards for this member nobody has begun
+  std::deque<int64_t> todo;      // shards of this member that no lane has begun
   int64_t missing = 0;           // shards of this member not delivered
-  std::deque<size_t> to_send;    // pieces of others that nobody claimed
-  std::deque<size_t> to_finish;  // of this member, that nobody claimed and everything is here for
-  std::vector<int64_t> awaited;  // by piece of this member: how many have not sent their sums
+  std::deque<size_t> to_send;    // pieces of other members that no lane has claimed
+  std::deque<size_t> to_finish;  // pieces of this member for which all sums are here and that no lane has claimed
+  std::vector<int64_t> awaited;  // by piece of this member: number of members whose sums are missing
   bool small_claimed = false, reduce_claimed = false;
-  std::shared_ptr<const Summing> summing;  // once all shards of this member are delivered
+  std::shared_ptr<const Summing> summing;  // set once all shards of this member are delivered
 };
 
-// The round this member is in.
+// The collective that this member works on.
 struct Open {
   int64_t collective = 0;
   std::shared_ptr<const Shape> shape;
   std::string control_message;
   double began = 0;
   std::vector<LeafSlot> leaves;
-  std::optional<Plan> plan;                     // none: the view is not settled, or the root is here already
-  std::optional<std::vector<bool>> first_mine;  // by shard: was this member's before anybody was lost
+  std::optional<Plan> plan;                     // none: the view is not settled, or the reduced result is here already
+  std::optional<std::vector<bool>> first_mine;  // by shard: it was this member's before a member was lost
 };
 
 struct Group::State {
@@ -99,17 +99,17 @@ struct Group::State {
   const GroupOptions options;
   Clock& clock;
 
-  std::mutex adopting;  // taken before `mutex`: views are taken up one after the other, links and all
+  std::mutex adopting;  // taken before `mutex`: the member adopts one view at a time, including its links
   mutable std::mutex mutex;
   std::condition_variable changed;
 
   // -- patience
-  double still = 0, looked = 0;    // seconds in which nothing came in or was made here, as of the last look
-  double usual_collective = 0;     // seconds a round this member computed in, smoothed; 0: none is over
-  double progress_sent_at = -1e9;  // when the others were last told
-  std::set<MemberId> blamed;       // in this standstill
+  double still = 0, looked = 0;    // `still`: seconds without progress, as of `looked`, the time of the last look
+  double usual_collective = 0;     // smoothed seconds of the collectives it computed in; 0: none is over
+  double progress_sent_at = -1e9;  // when this member last sent a progress frame
+  std::set<MemberId> blamed;       // members reported in this standstill
 
-  // -- the end of this life
+  // -- the end of this incarnation
   std::optional<std::string> out;
   std::exception_ptr failure;
 
@@ -118,34 +118,35 @@ struct Group::State {
   bool computing = false, computed_before = false;
   std::map<MemberId, ViewChangeReport> reports;
   std::optional<Settled> settled;
-  std::vector<std::pair<MemberId, link::Frame>> early;  // frames of views to come
+  std::vector<std::pair<MemberId, link::Frame>> early;  // frames of views that have not come yet
   size_t early_bytes = 0;
-  std::set<MemberId> given_up;  // joining seats of this view that take too little: they are sent nothing more
+  std::set<MemberId> given_up;  // joining members that receive too slowly; this member sends them no more
 
   // -- rounds
-  bool started = false, born = false;  // born: its first state is that of a fresh view
+  bool started = false, born = false;  // born: it began with a fresh view
   Origin origin;
-  int64_t collective = 0;                      // next to begin
-  std::optional<uint64_t> collective_history;  // of all rounds before `round`, outside of a round
-  std::optional<int64_t> have;                 // the first round whose root is not here; none: a joiner that waits
-  std::optional<uint64_t> history;             // of all rounds before `have`
-  std::map<int64_t, std::shared_ptr<const Record>> records;  // roots that are here; the last is that of have - 1
+  int64_t collective = 0;                      // the next to begin
+  std::optional<uint64_t> collective_history;  // of all collectives before `collective`; valid while none is open
+  std::optional<int64_t> have;      // the first collective whose result is not here; none: a joiner that waits
+  std::optional<uint64_t> history;  // of all collectives before `have`
+  std::map<int64_t, std::shared_ptr<const Record>>
+      records;  // results that are here; the last is of collective have - 1
   std::map<int64_t, Gathering> gatherings;
-  size_t result_bytes = 0;  // of the largest root heard of
+  size_t result_bytes = 0;  // of the largest reduced result known
   std::map<int64_t, Inbox> inboxes;
   std::optional<Open> open;
   Counts counts;
-  struct Guess {  // the plan of a round to come, for expects()
+  struct Guess {  // the plan of a coming collective, for expects()
     Generation generation;
     std::vector<MemberId> owners;
   } guess;
 
   // -- group.cpp
-  void check_alive() const;                                     // throws what ended this life
-  void fence(const std::string& why);                           // PutOut
-  void fail(const std::string& what, const std::string& hint);  // Error
+  void check_alive() const;            // throws the reason why this incarnation ended
+  void fence(const std::string& why);  // calls then throw Fenced
+  void fail(const Error& error);
   bool ended() const { return out || failure; }
-  void send(Outbox& outbox);  // without the lock
+  void send(Outbox& outbox);  // without the mutex
   void send_to_others(Kind kind, int64_t of_collective, int64_t part, Payload payload, bool joiners, Outbox& outbox);
   link::Frame frame(Kind kind, int64_t of_collective, int64_t part, Payload payload) const;
   Turn take_turn(std::unique_lock<std::mutex>& lock);
@@ -153,24 +154,24 @@ struct Group::State {
   void wait(std::unique_lock<std::mutex>& lock);
 
   // -- group_patience.cpp
-  void moves();  // something came in, or was made
+  void moves();  // progress: a frame came, or a result was made here
   void send_progress(Outbox& outbox);
   double patience() const;
   void learn_usual_collective(double took);
-  void be_patient(Outbox& outbox);                        // a look of one who waits
-  std::set<MemberId> silent_ones(bool by_hearsay) const;  // whom this member waits for
+  void be_patient(Outbox& outbox);                        // called while a lane waits
+  std::set<MemberId> silent_ones(bool by_hearsay) const;  // members that this member waits for
   void add_debtors(std::set<MemberId>& silent) const;
 
   // -- group_bounds.cpp
   void learn_result_size(const link::Frame& one);
-  size_t most_for_joiner() const;  // roots that wait here
+  size_t most_for_joiner() const;  // bytes of results to replay
   size_t most_early() const;
-  bool takes(MemberId joiner, Outbox& outbox);  // false: it is given up
+  bool takes(MemberId joiner, Outbox& outbox);  // false: this member has given it up
 
   // -- group_views.cpp
   void enter(const cluster::View& next, Outbox& outbox);
   void send_view_change_report(Outbox& outbox);
-  void settle(Outbox& outbox);  // if all computing members said where they are
+  void settle(Outbox& outbox);  // once all computing members have sent their reports
   void hand_over(MemberId to, const ViewChangeReport& report, Outbox& outbox);
   void take(MemberId from, const link::Frame& frame, Outbox& outbox);  // a frame of this generation
   void keep_early(MemberId from, link::Frame frame);
@@ -192,11 +193,12 @@ struct Group::State {
   void take_result(MemberId from, const link::Frame& frame);
   void gather_piece(MemberId from, int64_t of_collective, int64_t part, Payload payload);
   void gather_small(MemberId from, int64_t of_collective, Payload payload);
-  void complete();  // turns gatherings into records, in order of rounds
-  void forget();    // records nobody will ask for
+  void complete();  // turns complete gatherings into records, in order
+  void forget();    // drops records that no member can ask for
 };
 
-// The root's rows to where they belong; absent ones are left alone. The error: what is wrong with the record.
+// Copies the rows of a reduced result to `out` and leaves absent rows as they are. The error says what is wrong with
+// the record.
 std::expected<void, std::string> write_rows(const Record& record, const Shape& shape, const std::vector<float*>& out);
 
 }  // namespace sinew::group

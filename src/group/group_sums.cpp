@@ -1,11 +1,11 @@
-// Who does what for the sums of a round.
+// The work on the sums of a collective.
 //
-// The rows of a round stand one after the other in one flat row, cut into slices (one a member, by plan_slices) and
-// those into pieces. When a member's own shards are all delivered it sends, for each piece of others, the sums of its
-// maximal nodes to the piece's owner; the owner of a piece adds its own leaves and the nodes of all others in the order
-// of the tree and sends the root. Small bytes go the same way to the lead, from every member, shards or not: the lead's
-// word that ends a round says that all have begun it. Lanes share the work by pieces. All of this file but the works
-// themselves runs under the lock.
+// The rows of a collective form one flat row, which is cut into slices (one for each member, by plan_slices) and those
+// into pieces. When all shards of a member are delivered, it sends the sums of its maximal nodes for each piece of
+// another member to the piece's owner. The owner adds its own leaves and the received nodes in the order of the tree
+// and sends the reduced piece to all members. Every member also sends its small bytes to the leader, even if it has no
+// shards. The leader's message that ends a collective therefore shows that all members have begun it. Lanes share the
+// work by pieces. All functions of this file run with the mutex, except the bodies of Works.
 #include <algorithm>
 
 #include "base/check.h"
@@ -19,9 +19,11 @@ void Group::State::make_plan() {
   const Shape& shape = *open->shape;
   const bool healing = open->collective == settled->collective && !settled->held.empty();
   if (healing && static_cast<int64_t>(settled->held.size()) != shape.shards) {
-    return fail("members take collective " + std::to_string(open->collective) + " to have " +
-                    std::to_string(shape.shards) + " and " + std::to_string(settled->held.size()) + " shards",
-                "all members must run the same job, data and program");
+    return fail(Error("GROUP_COLLECTIVES_DIFFER",
+                      "the members disagree on collective " + std::to_string(open->collective) + ": it has " +
+                          std::to_string(shape.shards) + " shards here, and " + std::to_string(settled->held.size()) +
+                          " on another member",
+                      "run the same job, data and program on all members"));
   }
   Plan plan;
   plan.owners =
@@ -50,7 +52,7 @@ void Group::State::make_plan() {
       plan.to_send.push_back(p);
     }
   }
-  // Each member begins with those behind its own: not all send to the same one at once.
+  // Each member begins with the owner after itself, so that not all members send to the same one at once.
   const auto behind =
       std::find_if(plan.to_send.begin(), plan.to_send.end(), [&](size_t p) { return plan.pieces[p].owner > me; });
   std::rotate(plan.to_send.begin(), behind, plan.to_send.end());
@@ -58,7 +60,7 @@ void Group::State::make_plan() {
   for (const auto& [place, payload] : inboxes[open->collective].sums) count_in(place.first, place.second);
 }
 
-// Sums of a member have come for a piece; from the last one on it can be finished.
+// Counts a member's sums for a piece. When the last ones have come, the piece can be finished.
 void Group::State::count_in(int64_t p, MemberId from) {
   Plan& plan = *open->plan;
   if (p < 0 || p >= static_cast<int64_t>(plan.pieces.size()) || !plan.nodes.contains(from)) return;
@@ -80,7 +82,7 @@ std::shared_ptr<const Summing> Group::State::summing() const {
   return parts;
 }
 
-// What this member can do for the round now and nobody does yet.
+// Returns work on the collective that is possible now and that no lane has claimed.
 std::optional<Work> Group::State::claim() {
   if (!open || !open->plan || open->plan->missing > 0) return std::nullopt;
   Plan& plan = *open->plan;
@@ -134,7 +136,7 @@ Work Group::State::finish_work(size_t p) {
   for (const auto& [from, nodes] : open->plan->nodes) {
     if (from == me) continue;
     Payload& payload = inbox.sums.at({static_cast<int64_t>(p), from});
-    sent.push_back({from, nodes, std::move(payload)});  // the place stays taken
+    sent.push_back({from, nodes, std::move(payload)});  // the entry stays, so that a repeated frame is ignored
   }
   return [this, summing = open->plan->summing, piece = open->plan->pieces[p], p, sent = std::move(sent)]() -> Commit {
     const Payload bytes = finish_piece(*summing, piece, sent);
@@ -146,7 +148,7 @@ Work Group::State::finish_work(size_t p) {
   };
 }
 
-// The lead's: it ends the round, and says so with its note.
+// The leader's work that ends the collective, with its control message.
 Work Group::State::reduce_work() {
   std::vector<Sent> sent;
   for (const auto& [from, bytes] : inboxes[open->collective].small) {

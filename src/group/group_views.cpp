@@ -1,9 +1,10 @@
-// Views: what happens when somebody came, went, or changed its share.
+// View changes: a member came, left, or got another share.
 //
-// A view begins with everybody saying where it is (`here`). What was on its way under the view before is dropped by
-// all: a root that somebody got whole is handed over by one of those who have it, any other is made anew under the new
-// view, so no two members can have roots of one round that were made under different views. Results of shards stay
-// where they are. The group goes on as soon as all computing members have spoken; joining seats are not waited for.
+// When a view begins, every member sends a ViewChangeReport. All members drop the frames of the previous view. If one
+// member has the complete result of a collective, a member that has it hands it over; any other result is made again
+// under the new view. Therefore no two members have results of one collective that were made under different views.
+// Results of shards stay where they are. The group goes on as soon as all computing members have reported; it does not
+// wait for joining members.
 #include "base/check.h"
 #include "group/group_state.h"
 
@@ -14,7 +15,7 @@ std::string name(MemberId id) {
   return "member " + std::to_string(id.value);
 }
 
-// Why this member can not take part in that view; empty: it can.
+// The reason why this member cannot take part in that view; empty: it can.
 std::string why_not(const cluster::View& view, MemberId me, bool has_state) {
   if (view.find(me) == nullptr) return name(me) + " is not in the group any more: " + view.why;
   if (!view.leader()) return "nobody computes in the group any more";
@@ -37,7 +38,7 @@ void Group::adopt(const cluster::View& view) {
   for (const cluster::ViewMember& view_member : view.members) {
     if (view_member.id != state.me) peers.push_back({view_member.id, view_member.address});
   }
-  state.links.connect(peers);  // before any frame of this view can be sent
+  state.links.connect(peers);  // before this member sends a frame of this view
   Outbox outbox;
   {
     const std::lock_guard lock(state.mutex);
@@ -85,7 +86,7 @@ void Group::State::enter(const cluster::View& next, Outbox& outbox) {
   settle(outbox);
 }
 
-// What is said here stands for the whole view: shards in a lane's hands count as held.
+// The report is valid for the whole view. Therefore shards that a lane computes count as held.
 void Group::State::send_view_change_report(Outbox& outbox) {
   ViewChangeReport report;
   report.collective = have.value_or(-1);
@@ -107,11 +108,12 @@ void Group::State::settle(Outbox& outbox) {
     if (!reports.contains(id)) return;
   }
   Settled result = group::settle(*view, reports);
-  if (!result.conflict.empty()) return fail(result.conflict, result.hint);
+  if (result.conflict) return fail(*result.conflict);
   if (const auto mine = result.fenced.find(me); mine != result.fenced.end())
     return fence(name(me) + " is out: " + mine->second);
   settled = std::move(result);
-  if (!computing && !have) have = settled->collective;  // the first that is made with this seat in the view
+  if (!computing && !have)
+    have = settled->collective;  // the first collective that is made with this member in the view
   if (!computing && reports.at(me).collective < 0 && *have < settled->collective) {
     return fence("the state " + name(me) + " was sent is older than the reduced results it can have");
   }
@@ -120,7 +122,7 @@ void Group::State::settle(Outbox& outbox) {
   make_plan();
 }
 
-// One who has the roots another lacks sends them: the giver, so that they come once.
+// The giver sends the results that another member lacks. Only the giver does, so that they are sent once.
 void Group::State::hand_over(MemberId to, const ViewChangeReport& report, Outbox& outbox) {
   if (!settled || settled->giver != me || to == me || report.collective < 0 || report.collective >= settled->collective)
     return;
@@ -161,7 +163,7 @@ void Group::State::take(MemberId from, const link::Frame& one, Outbox& outbox) {
     case Kind::small: return take_sums(from, one);
     case Kind::reduced_piece:
     case Kind::reduced_head: return take_result(from, one);
-    case Kind::progress: return;  // that it came is all it says
+    case Kind::progress: return;  // its arrival is all it means
     case Kind::gone:
       return fence(name(me) + " is too far behind: nobody has the reduced result of collective " +
                    std::to_string(one.collective) + " any more");

@@ -11,8 +11,8 @@ std::string name(MemberId id) {
   return "member " + std::to_string(id.value);
 }
 
-// Whose beginning is the group's: of one that has computed with the others already, for the group went on from it; else
-// the furthest, for it has the newest checkpoint and the work in it is not to be lost.
+// The member whose origin counts for the group: one that has already computed with the group, because the group went on
+// from its origin; otherwise the one at the highest step, because its checkpoint contains the most work.
 std::optional<MemberId> measure_of_origins(const std::vector<MemberId>& ids,
                                            const std::map<MemberId, ViewChangeReport>& reports) {
   const auto rank = [&](MemberId id) {
@@ -26,13 +26,14 @@ std::optional<MemberId> measure_of_origins(const std::vector<MemberId>& ids,
   return best;
 }
 
-// Those of a fresh view must begin with the same state. Who has it of another step comes again and is sent the group's.
+// All members that begin with a fresh view must have the same state. A member with the state of another step is fenced;
+// it joins again and receives the group's state.
 void compare_origins(const std::vector<MemberId>& ids, const std::map<MemberId, ViewChangeReport>& reports,
                      Settled& settled) {
   const auto measure = measure_of_origins(ids, reports);
   if (!measure) return;
   const Origin right = *reports.at(*measure).origin;
-  // All that went on were sent the state: nobody knows what the group began with.
+  // All members that went on had received the state as joiners, so no member knows the origin of the group.
   const bool unknown = !reports.at(*measure).computed_before &&
                        std::ranges::any_of(ids, [&](MemberId id) { return reports.at(id).computed_before; });
   for (const MemberId id : ids) {
@@ -40,8 +41,9 @@ void compare_origins(const std::vector<MemberId>& ids, const std::map<MemberId, 
     if (origin && unknown) settled.fenced[id] = "the group went on without it";
     if (!origin || unknown || origin == right) continue;
     if (origin->step == right.step) {
-      settled.conflict = name(*measure) + " and " + name(id) + " begin with different states";
-      settled.hint = "all members must run the same job, data and program, from the same checkpoint";
+      settled.conflict =
+          Error("GROUP_STATES_DIFFER", name(*measure) + " and " + name(id) + " begin with different states of one step",
+                "run the same job, data and program on all members, from the same checkpoint");
       return;
     }
     settled.fenced[id] = "it began at step " + std::to_string(origin->step) + ", " + name(*measure) + " at step " +
@@ -49,8 +51,8 @@ void compare_origins(const std::vector<MemberId>& ids, const std::map<MemberId, 
   }
 }
 
-// The lowest that is at the round; of those before all others one that computed in the view before: what it knows is
-// what the group did.
+// Of the members that are at this collective, the lowest one that computed in its previous view, because it knows what
+// the group did. If there is none, the lowest one.
 MemberId giver_of(const std::vector<MemberId>& ids, const std::map<MemberId, ViewChangeReport>& reports,
                   int64_t collective) {
   std::optional<MemberId> lowest;
@@ -67,9 +69,11 @@ void add_held(MemberId id, const std::vector<bool>& held, Settled& settled) {
   if (held.empty()) return;
   if (settled.held.empty()) settled.held.resize(held.size());
   if (settled.held.size() != held.size()) {
-    settled.conflict = name(id) + " takes collective " + std::to_string(settled.collective) + " to have " +
-                       std::to_string(held.size()) + " shards, others " + std::to_string(settled.held.size());
-    settled.hint = "all members must run the same job and program";
+    settled.conflict = Error("GROUP_COLLECTIVES_DIFFER",
+                             "the members disagree on collective " + std::to_string(settled.collective) + ": it has " +
+                                 std::to_string(held.size()) + " shards on " + name(id) + ", and " +
+                                 std::to_string(settled.held.size()) + " on others",
+                             "run the same job and program on all members");
     return;
   }
   for (size_t s = 0; s < held.size(); ++s) {
@@ -77,8 +81,8 @@ void add_held(MemberId id, const std::vector<bool>& held, Settled& settled) {
   }
 }
 
-// One who was sent its state knows that the group goes on from it once it has computed with those who gave it. Before
-// that they may have gone on by themselves, under the view before, further than the roots it was sent.
+// A member that received its state as a joiner knows that the group goes on from it once it has computed with its
+// donors. Before that, the donors may have gone on under the previous view, beyond the results they sent to the joiner.
 bool is_witness(const ViewChangeReport& report) {
   return report.computed_before || report.origin;
 }

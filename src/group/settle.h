@@ -1,4 +1,4 @@
-// Where a group goes on after its view changed: a pure function of what its members said. Private to group/.
+// The point from which a group goes on after a view change: a pure function of the members' reports. Private to group/.
 #pragma once
 
 #include <map>
@@ -6,21 +6,22 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "cluster/cluster.h"
 #include "group/group_frames.h"
 
 namespace sinew::group {
 
 struct Settled {
-  int64_t collective = 0;  // the first whose root no computing member has: it is made under this view
-  MemberId giver;          // hands the roots before to those who lack them
-  std::vector<std::optional<MemberId>> held;  // by shard of that round: who has it; empty: nobody is in it yet
-  std::map<MemberId, std::string> fenced;     // computing members that can not go on, each with the reason
-  std::string conflict;                       // the members can not be one group; empty: they can
-  std::string hint;
+  int64_t collective = 0;  // the first whose result no computing member has; the group makes it under this view
+  MemberId giver;          // sends earlier results to members that lack them
+  std::vector<std::optional<MemberId>>
+      held;  // by shard of that collective: the member that has it; empty: no member has begun it
+  std::map<MemberId, std::string> fenced;  // computing members that cannot go on, each with the reason
+  std::optional<Error> conflict;           // the members cannot be one group
 };
 
-// `heres` holds what at least all computing members of the view said.
+// `reports` contains the reports of at least all computing members of the view.
 Settled settle(const cluster::View& view, const std::map<MemberId, ViewChangeReport>& reports);
 
 }  // namespace sinew::group

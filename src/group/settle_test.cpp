@@ -37,9 +37,9 @@ TEST(Settle, GoesOnAtTheFirstRoundNobodyHasAndKeepsWhatIsHeld) {
   EXPECT_EQ(settled.giver, MemberId(2));
   ASSERT_EQ(settled.held.size(), 4U);
   EXPECT_EQ(settled.held[0], MemberId(4));
-  EXPECT_EQ(settled.held[1], MemberId(2));  // the lowest of those who have it
+  EXPECT_EQ(settled.held[1], MemberId(2));  // the lowest member that has it
   EXPECT_FALSE(settled.held[2] || settled.held[3]);
-  EXPECT_TRUE(settled.fenced.empty() && settled.conflict.empty());
+  EXPECT_TRUE(settled.fenced.empty() && !settled.conflict);
 }
 
 TEST(Settle, AJoiningSeatHasNoSay) {
@@ -53,7 +53,7 @@ TEST(Settle, AJoiningSeatHasNoSay) {
 
 TEST(Settle, WhoFollowedAnotherNoteGoesAndWhatItHoldsDoesNotCount) {
   const auto settled = settle(view_of({1, 2}), {{MemberId(1), at(8, {true}, 6, false)}, {MemberId(2), at(8, {false})}});
-  EXPECT_EQ(settled.giver, MemberId(2));  // it computed before: what it knows is what the group did
+  EXPECT_EQ(settled.giver, MemberId(2));  // it computed before, so it knows what the group did
   ASSERT_EQ(settled.fenced.size(), 1U);
   EXPECT_TRUE(settled.fenced.contains(MemberId(1)));
   EXPECT_FALSE(settled.held[0]);
@@ -69,20 +69,20 @@ TEST(Settle, WhoWasSentItsStateDoesNotGoOnAlone) {
   EXPECT_TRUE(settle(view_of({1, 2}), {{MemberId(1), born}, {MemberId(2), born}}).fenced.empty());
 }
 
-// One that slept through the beginning took a checkpoint that the others made later, or one has an older copy of them.
+// A member that was stopped at the beginning read a checkpoint that the others made later, or has an older copy.
 TEST(Settle, WhoBeginsBehindTheFurthestIsOut) {
   auto early = at(0, {true, true}, 0, false), late = at(0, {}, 0, false);
   early.origin = Origin{8, 1};
   late.origin = Origin{12, 2};
   const auto settled = settle(view_of({1, 2, 3}), {{MemberId(1), early}, {MemberId(2), late}, {MemberId(3), early}});
-  EXPECT_TRUE(settled.conflict.empty());
+  EXPECT_FALSE(settled.conflict);
   EXPECT_THAT(settled.fenced, ElementsAre(Pair(MemberId(1), "it began at step 8, member 2 at step 12"),
                                           Pair(MemberId(3), "it began at step 8, member 2 at step 12")));
   EXPECT_TRUE(settled.held.empty()) << "what they hold is of another step";
   EXPECT_EQ(settled.giver, MemberId(2));
 }
 
-// The group is at step 11 and has saved step 9, which is what one reads that missed the beginning.
+// The group is at step 11 and has saved step 9. A member that missed the beginning reads that checkpoint.
 TEST(Settle, WhoBeginsElsewhereThanTheGroupThatWentOnIsOut) {
   auto group = at(3), late = at(0, {}, 0, false);
   group.origin = Origin{8, 1};
@@ -90,7 +90,7 @@ TEST(Settle, WhoBeginsElsewhereThanTheGroupThatWentOnIsOut) {
   const auto settled = settle(view_of({1, 2, 3}), {{MemberId(1), late}, {MemberId(2), group}, {MemberId(3), group}});
   EXPECT_THAT(settled.fenced, ElementsAre(Pair(MemberId(1), "it began at step 9, member 2 at step 8")));
   EXPECT_EQ(settled.collective, 3);
-  group.origin.reset();  // they were sent the state
+  group.origin.reset();  // they received the state as joiners
   const auto sent = settle(view_of({1, 2}), {{MemberId(1), late}, {MemberId(2), group}});
   EXPECT_THAT(sent.fenced, ElementsAre(Pair(MemberId(1), "the group went on without it")));
 }
@@ -100,10 +100,14 @@ TEST(Settle, MembersOfDifferentStatesOrRoundsAreNamed) {
   one.origin = Origin{8, 1};
   other.origin = Origin{8, 2};
   const auto origins = settle(view_of({3, 9}), {{MemberId(3), one}, {MemberId(9), other}});
-  EXPECT_EQ(origins.conflict, "member 3 and member 9 begin with different states");
+  ASSERT_TRUE(origins.conflict);
+  EXPECT_EQ(origins.conflict->code, ErrorCode("GROUP_STATES_DIFFER"));
+  EXPECT_NE(std::string(origins.conflict->what()).find("member 3 and member 9"), std::string::npos);
   EXPECT_FALSE(origins.hint.empty());
   const auto shards = settle(view_of({3, 9}), {{MemberId(3), at(4, {true})}, {MemberId(9), at(4, {true, false})}});
-  EXPECT_EQ(shards.conflict, "member 9 takes collective 4 to have 2 shards, others 1");
+  ASSERT_TRUE(shards.conflict);
+  EXPECT_EQ(shards.conflict->code, ErrorCode("GROUP_COLLECTIVES_DIFFER"));
+  EXPECT_NE(std::string(shards.conflict->what()).find("collective 4: it has 2 shards on member 9"), std::string::npos);
 }
 
 }  // namespace

@@ -50,25 +50,26 @@ Payload sum_piece(const Summing& summing, const Piece& piece) {
 
 namespace {
 
-// A node of the root's tree in a piece: of this member a leaf, of others a node as it came.
+// An input of the tree for a piece: a leaf of this member, or a node that another member sent.
 struct Input {
   TreeNode node;
   const Leaf* leaf = nullptr;
-  std::vector<const float*> sums;  // by row part, if it is another's
+  std::vector<const float*> sums;  // by row part, if another member sent the node
 };
 
-// A member that takes the round for another can not be in one group with this one, whoever is right.
+// Members with different shapes cannot be in one group, whichever of them is right.
 Error disagreement(const Summing& summing, MemberId other) {
-  return Error(name(other) + " takes collective " + std::to_string(summing.collective) +
-                   " to have other rows or shards than this member",
-               "all members must run the same job, data and program");
+  return Error("GROUP_COLLECTIVES_DIFFER",
+               name(other) + " and this member disagree on the rows or shards of collective " +
+                   std::to_string(summing.collective),
+               "run the same job, data and program on all members");
 }
 
 Fenced bad(const Summing& summing, MemberId from, const std::string& what) {
   return Fenced(name(from) + " sent, for collective " + std::to_string(summing.collective) + ", " + what);
 }
 
-// Throws PutOut for a peer's block that is not what its nodes make.
+// Throws Fenced if a received block does not fit its sender's nodes.
 std::vector<Input> inputs_of(const Summing& summing, const Piece& piece, const std::vector<RowPart>& parts,
                              const std::vector<Sent>& sent) {
   std::vector<Input> inputs;

@@ -1,4 +1,4 @@
-// Links over TCP: one thread, which alone touches sockets and calls the events. What callers share with it is Ends.
+// Links over TCP. One network thread uses the sockets and calls the events. Callers share only Ends with it.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -32,25 +32,25 @@ using boost::system::error_code;
 
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 constexpr auto kTick = std::chrono::milliseconds(100);
-constexpr size_t kUnfinished = 256;  // handshakes of callers at one time, and guests likewise
+constexpr size_t kUnfinished = 256;  // limit for unfinished handshakes of callers, and for guests
 
 std::chrono::steady_clock::duration seconds(double count) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(count));
 }
 
-// Small frames go at once; children of this process do not keep the connection open after its death.
+// Small frames are sent at once. Child processes do not inherit the connection, so it ends with this process.
 void prepare(tcp::socket& socket) {
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
 }
 
-// A handshake under way. Closing its socket ends it.
+// A handshake in progress. Closing its socket ends it.
 struct Attempt {
   explicit Attempt(tcp::socket socket) : stream(std::make_unique<Stream>(std::move(socket))) {}
   std::unique_ptr<Stream> stream;
   Time deadline;
-  std::optional<End> dialled;  // none: a caller
+  std::optional<End> dialled;  // none: the peer dialled
   bool over = false;
   void stop() {
     error_code ignored;
@@ -59,7 +59,7 @@ struct Attempt {
   }
 };
 
-// A member that was let in before it was wanted here.
+// A member that was accepted before this member wanted it.
 struct Guest {
   std::shared_ptr<Connection> connection;
   Time deadline;
@@ -113,10 +113,10 @@ class TcpLinks final : public Links, public ConnectionOwner {
   template <typename Task>
   void spawn(Task task) {
     asio::co_spawn(io_, std::move(task), [](const std::exception_ptr& failure) {
-      if (failure) std::rethrow_exception(failure);  // ends the process: nothing here throws but a broken event
+      if (failure) std::rethrow_exception(failure);  // ends the process: only an event handler can throw here
     });
   }
-  // One root goes to many: its checksum is found once.
+  // The same payload often goes to many peers; its checksum is computed once.
   uint32_t checksum(const Frame& frame) {
     {
       const std::lock_guard lock(summed_mutex_);
@@ -162,7 +162,7 @@ class TcpLinks final : public Links, public ConnectionOwner {
   uint32_t sum_ = 0;
 
   std::optional<asio::ssl::context> tls_;
-  asio::io_context io_{1};  // before all that has a socket
+  asio::io_context io_{1};  // declared before everything that has a socket
   tcp::acceptor acceptor_;
   asio::steady_timer tick_, rest_;
   Time ticked_;
@@ -180,7 +180,7 @@ void TcpLinks::listen() {
     acceptor_.listen();
     ::fcntl(acceptor_.native_handle(), F_SETFD, FD_CLOEXEC);
   } catch (const boost::system::system_error& error) {
-    throw Error("can not listen on '" + options_.listen + "': " + error.code().message(),
+    throw Error("LINK_CANNOT_LISTEN", "cannot listen on '" + options_.listen + "': " + error.code().message(),
                 "give an address of this machine, such as 127.0.0.1 or 0.0.0.0");
   }
   const std::string host = options_.advertise.empty() ? options_.listen : options_.advertise;
@@ -190,7 +190,7 @@ void TcpLinks::listen() {
 awaitable<void> TcpLinks::accept() {
   while (acceptor_.is_open()) {
     auto [code, socket] = co_await acceptor_.async_accept(kToken);
-    if (code) {  // out of descriptors, or the caller is gone already
+    if (code) {  // no free descriptor, or the caller has gone
       rest_.expires_after(kTick);
       co_await rest_.async_wait(kToken);
       continue;
@@ -204,7 +204,7 @@ awaitable<void> TcpLinks::accept() {
   }
 }
 
-// Strangers that only hold their connection open give way to who comes after them.
+// Strangers may hold connections open. The oldest unfinished handshake gives way to a new caller.
 void TcpLinks::make_room() {
   size_t callers = 0;
   for (const auto& attempt : attempts_) callers += attempt->dialled || attempt->over ? 0 : 1;
@@ -248,7 +248,7 @@ awaitable<void> TcpLinks::dial(std::shared_ptr<Attempt> attempt) {
   }
   attempts_.remove(attempt);
   if (!shaken) {
-    lose(end, std::move(why));  // if it is not too late: then it is lost already
+    lose(end, std::move(why));  // no effect if it is lost already
   } else {
     stand(end, std::make_shared<Connection>(std::move(attempt->stream), end.peer, end.life, end.address,
                                             options_.max_payload_bytes, *this));
@@ -275,7 +275,7 @@ awaitable<error_code> TcpLinks::reach(Attempt& attempt, const HostPort& where) {
   co_return code;
 }
 
-// Makes the connections what the ends say.
+// Opens and closes connections so that they match the wanted peers.
 void TcpLinks::reconcile() {
   std::erase_if(connections_, [&](const auto& entry) {
     if (ends_.stands(entry.first, entry.second->life())) return false;
@@ -287,7 +287,7 @@ void TcpLinks::reconcile() {
       stand(end, std::move(guest.mapped().connection));
     } else if (*ends_.me() > end.peer) {
       auto attempt = std::make_shared<Attempt>(tcp::socket(io_));
-      attempt->deadline = Time::max();  // the end has one
+      attempt->deadline = Time::max();  // the wanted peer has a deadline
       attempt->dialled = end;
       attempts_.push_back(attempt);
       spawn(dial(attempt));
@@ -298,7 +298,8 @@ void TcpLinks::reconcile() {
 void TcpLinks::stand(const End& end, std::shared_ptr<Connection> connection) {
   if (!ends_.stand(end.peer, end.life)) return connection->close();
   connection->belong_to(end.life, end.address);
-  if (const auto old = connections_.extract(end.peer)) old.mapped()->close();  // of a life that was dropped just now
+  if (const auto old = connections_.extract(end.peer))
+    old.mapped()->close();  // it belongs to a dropped entry of the peer
   connections_[end.peer] = connection;
   connection->start();
 }
@@ -320,8 +321,8 @@ void TcpLinks::wait_for_tick() {
   tick_.async_wait([this](const error_code& code) {
     if (code) return;
     const Time now = std::chrono::steady_clock::now();
-    // After this process was stopped, or not given the machine, for long, the others' bytes wait to be read: that was
-    // not their silence.
+    // This process may have been stopped for long. Then the bytes of the others wait in the sockets, and the time does
+    // not count as their silence.
     const std::chrono::duration<double> elapsed =
         std::min(now - std::exchange(ticked_, now), 2 * Time::duration(kTick));
     tick(elapsed.count(), now);
@@ -339,8 +340,8 @@ void TcpLinks::tick(double elapsed, Time now) {
     return true;
   });
   for (const auto& [peer, guest] : guests_) all.push_back(guest.connection);
-  // When one has been silent for too long, others that already are for several pulses are lost with it: a member that
-  // is cut off tells of all its links at once, and not of whichever was first.
+  // When one peer has been silent for too long, peers that have been silent for several pulses are lost with it. So a
+  // member that is cut off reports all its links at once, and not only the first one.
   const bool silence = std::any_of(all.begin(), all.end(), [&](const auto& connection) {
     return connection->silent_seconds() + elapsed >= options_.silence_seconds;
   });

@@ -26,13 +26,15 @@ std::optional<HostPort> host_port(const std::string& text) {
 
 TcpOptions checked(const TcpOptions& options) {
   if (options.secret.empty()) {
-    throw Error("links over TCP need a secret", "give all members of the group the same random words");
+    throw Error("LINK_BAD_OPTIONS", "links over TCP need a secret", "give all members of the group the same secret");
   }
   if (options.advertise.empty() && (options.listen == "0.0.0.0" || options.listen == "::")) {
-    throw Error("'" + options.listen + "' is no address others can call", "say by which host name they reach this one");
+    throw Error("LINK_BAD_OPTIONS", "other members cannot call the address '" + options.listen + "'",
+                "set SINEW_LINK_ADVERTISE to the name or address by which they reach this machine");
   }
   if (!(options.connect_seconds > 0) || !(options.silence_seconds > 0)) {
-    throw Error("connect_seconds and silence_seconds of the links have to be above 0", "leave them at 5 and 4");
+    throw Error("LINK_BAD_OPTIONS", "connect_seconds and silence_seconds of links must be above 0",
+                "use the defaults, 5 and 4");
   }
   return options;
 }
