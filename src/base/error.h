@@ -5,6 +5,7 @@
 // (base/check.h). Events that an elastic run expects, such as a lost peer, are values and not exceptions.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -49,9 +50,10 @@ struct UsageError : Error {
   using Error::Error;
 };
 
-// "what [CODE]", as the programs print an error.
+// "what [CODE]", as the programs print an error. The code stands at the end of the first line.
 inline std::string to_string(const Error& error) {
-  return std::string(error.what()) + " [" + std::string(error.code.text()) + "]";
+  std::string text = error.what();
+  return text.insert(std::min(text.find('\n'), text.size()), " [" + std::string(error.code.text()) + "]");
 }
 
 }  // namespace sinew
